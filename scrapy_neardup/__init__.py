@@ -1,0 +1,49 @@
+"""Near-duplicate pages recognised while they are crawled, and dropped or tagged.
+
+    response + item -> Page -> Fingerprint -> candidates -> Verdict -> drop | tag | stats
+      sources, extract   methods/         stores/       detector    pipelines
+
+A page goes in, a verdict with its evidence comes out. Each module imports only those above it:
+
+    errors, model        what goes wrong; the frozen things that travel
+    hashing/, text/      hashes; text in small stages
+    charset, extract     bytes to HTML, HTML to a page
+    methods/, stores/    how pages are compared; where they are kept; neither knows the other
+    detector             where a method meets a store
+    config               every setting, checked once
+    -- from here on Scrapy --
+    stats, handoff, waiting, feeds, sources, ledger
+    pipelines            NearDupPipeline
+    spidermiddlewares, addon
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from scrapy_neardup.addon import Addon
+    from scrapy_neardup.model import Page, Verdict
+    from scrapy_neardup.pipelines import DuplicatePage, NearDupPipeline, UnchangedPage
+
+__all__ = ["Addon", "DuplicatePage", "NearDupPipeline", "Page", "UnchangedPage", "Verdict"]
+
+_HOMES = {
+    "Addon": "addon",
+    "DuplicatePage": "pipelines",
+    "NearDupPipeline": "pipelines",
+    "Page": "model",
+    "UnchangedPage": "pipelines",
+    "Verdict": "model",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Public names on demand, so that the modules below Scrapy can be used without importing it."""
+    from importlib import import_module
+
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

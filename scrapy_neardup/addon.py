@@ -1,0 +1,43 @@
+"""One line in ADDONS switches everything on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from scrapy.crawler import Crawler
+from scrapy.settings import BaseSettings
+
+from scrapy_neardup import handoff
+from scrapy_neardup.config import is_enabled
+from scrapy_neardup.pipelines import NearDupPipeline
+from scrapy_neardup.spidermiddlewares import NearDupSpiderMiddleware
+
+
+class ResponsePipeline:
+    """The first of the chain: draws the ticket of each item before another pipeline can replace the item."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> ResponsePipeline:
+        return cls(crawler)
+
+    def process_item(self, item: Any) -> Any:
+        handoff.draw(self._crawler, item)
+        return item
+
+
+class Addon:
+    """``ADDONS = {"scrapy_neardup.Addon": 500}``: the pipeline, and what hands it each item's response.
+
+    A priority that the project gives the pipeline in ITEM_PIPELINES is kept; by default it is 300.
+    """
+
+    def update_settings(self, settings: BaseSettings) -> None:
+        if not is_enabled(settings):
+            return
+        add = settings.setdefault_in_component_priority_dict
+        add("SPIDER_MIDDLEWARES", NearDupSpiderMiddleware, -1_000_000)
+        add("ITEM_PIPELINES", ResponsePipeline, float("-inf"))
+        add("ITEM_PIPELINES", NearDupPipeline, 300)

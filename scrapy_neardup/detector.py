@@ -1,0 +1,241 @@
+"""Where a method meets a store: a page goes in, a verdict comes out, and is kept or taken back."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from time import perf_counter
+from weakref import WeakKeyDictionary
+
+from scrapy_neardup.methods import Method
+from scrapy_neardup.model import Comparison, Fingerprint, Kind, Match, Page, Verdict
+from scrapy_neardup.stores import Record, Store
+from scrapy_neardup.text.normalize import letters, normalize
+
+logger = logging.getLogger(__name__)
+
+#: Originals that may share a key before it carries no evidence: a disclaimer, a site-wide keyword.
+COMMON = 32
+#: Candidates that are compared, those that share the most keys first.
+CANDIDATES = 64
+#: A copy less similar than this to its original is filed as well, as a witness of it.
+WITNESS_BELOW = 0.9
+
+
+@dataclass(slots=True, eq=False)
+class Reservation:
+    """A page that passed and whose item is still on its way through the pipelines.
+
+    Whoever got it settles it once, with ``Detector.commit`` or ``Detector.release``.
+    """
+
+    verdict: Verdict
+    fingerprint: Fingerprint
+    record: Record
+    replaces: int
+    settled: bool = False
+    _waiting: list[Callable[[], None]] = field(default_factory=list)
+
+    def when_settled(self, call: Callable[[], None]) -> None:
+        self._waiting.append(call)
+
+    def settle(self) -> None:
+        self.settled = True
+        for call in self._waiting:
+            call()
+
+
+@dataclass(frozen=True, slots=True)
+class Ruling:
+    """The answer to ``Detector.check``: one of the two.
+
+    Either a ``verdict``, with a ``reservation`` if the page passes and is new to the state, or ``blocker``:
+    the reservation of a near-duplicate on whose outcome the verdict depends. Then ask again once it is settled.
+    """
+
+    verdict: Verdict | None = None
+    reservation: Reservation | None = None
+    blocker: Reservation | None = None
+
+
+class _InFlight:
+    """The reservations that are not settled, by URL and by key; all crawls on one store share them."""
+
+    def __init__(self) -> None:
+        self.by_url: dict[str, Reservation] = {}
+        self.by_key: dict[int, list[Reservation]] = {}
+
+    def add(self, reservation: Reservation) -> None:
+        self.by_url[reservation.record.url] = reservation
+        for key in reservation.fingerprint.keys:
+            self.by_key.setdefault(key, []).append(reservation)
+
+    def remove(self, reservation: Reservation) -> None:
+        if self.by_url.get(reservation.record.url) is reservation:
+            del self.by_url[reservation.record.url]
+        for key in reservation.fingerprint.keys:
+            self.by_key[key].remove(reservation)
+            if not self.by_key[key]:
+                del self.by_key[key]
+
+
+_IN_FLIGHT: WeakKeyDictionary[Store, _InFlight] = WeakKeyDictionary()
+
+
+class Detector:
+    """Judges the pages of one crawl against the state, and against pages that are still on their way.
+
+    Pages are compared with originals. A copy that differs much from its original is filed as a witness, so
+    that a further page which copies the copy is found too; a page found through a witness is dropped for the
+    original and is never a witness itself. So a group cannot drift further than that one step.
+    """
+
+    def __init__(self, method: Method, store: Store, *, min_letters: int, who: str) -> None:
+        """``min_letters``: what a text needs to be judged; ``who`` names the crawl."""
+        self.store = store
+        self.spent = {"method": 0.0, "store": 0.0}
+        self._method = method
+        self._min_letters = min_letters
+        self._generation = store.begin(who)
+        self._in_flight = _IN_FLIGHT.setdefault(store, _InFlight())
+
+    def check(self, page: Page) -> Ruling:
+        """Judge a page. Raises StoreError if the state fails; then nothing is reserved."""
+        if len(letters(normalize(page.text))) < self._min_letters:
+            reason = "too_short" if page.text.strip() else "no_text"
+            return Ruling(Verdict(Kind.UNJUDGED, page.url, reason=reason))
+        begun = perf_counter()
+        fingerprint = self._method.fingerprint(page)
+        self.spent["method"] += perf_counter() - begun
+        begun = perf_counter()
+        try:
+            return self._judge(page, fingerprint)
+        finally:
+            self.spent["store"] += perf_counter() - begun
+
+    def commit(self, reservation: Reservation, *, sealed: bool) -> None:
+        """The item came through: the page counts, for good if ``sealed``. Raises StoreError if that failed."""
+        begun = perf_counter()
+        try:
+            generation = 0 if sealed else self._generation
+            self.store.add(reservation.record, generation=generation, replaces=reservation.replaces)
+        finally:
+            self.spent["store"] += perf_counter() - begun
+            self._settle(reservation)
+
+    def release(self, reservation: Reservation) -> None:
+        """The item was lost: the page was never here."""
+        self._settle(reservation)
+
+    def withdraw(self, id: int) -> None:
+        """Take back a page that was committed."""
+        self.store.withdraw(self._generation, id)
+
+    def seal(self, ids: list[int]) -> None:
+        """The feeds that hold these pages are stored: keep them for good."""
+        self.store.seal(self._generation, ids)
+
+    def end(self) -> int:
+        """The crawl is over; returns the number of pages that are not sealed."""
+        return self.store.end(self._generation)
+
+    def _settle(self, reservation: Reservation) -> None:
+        self._in_flight.remove(reservation)
+        reservation.settle()
+
+    def _judge(self, page: Page, fingerprint: Fingerprint) -> Ruling:
+        twin = self._in_flight.by_url.get(page.url)
+        if twin is not None:
+            return Ruling(blocker=twin)
+        known = self.store.find(page.url)
+        before: Match | None = None
+        if known is not None and known.is_original:
+            comparison = self._method.compare(fingerprint, known.sketch, frozenset())
+            before = self._match(page, known, known, comparison)
+            if comparison.identical:
+                self.store.touch(known)
+                return Ruling(Verdict(Kind.UNCHANGED, page.url, known.id, before))
+        common, candidates = self._candidates(page, fingerprint)
+        match, witness = self._best(page, fingerprint, common, candidates)
+        keys = tuple(key for key in fingerprint.keys if key not in common)
+        if match is not None:
+            # A copy that is like its original is found through that; one that differs speaks for itself.
+            filed = (keys, fingerprint.sketch) if witness else ((), b"")
+            return Ruling(self._copy(page, match, known, *filed))
+        for twin in self._flying(fingerprint):
+            if self._method.compare(fingerprint, twin.record.sketch, common).duplicate:
+                return Ruling(blocker=twin)
+        id = self.store.new_id()
+        verdict = Verdict(Kind.UPDATED if before else Kind.UNIQUE, page.url, id, before)
+        record = Record(id, page.url, id, 1.0, keys, fingerprint.sketch)
+        reservation = Reservation(verdict, fingerprint, record, known.id if known else 0)
+        self._in_flight.add(reservation)
+        return Ruling(verdict, reservation)
+
+    def _candidates(self, page: Page, fingerprint: Fingerprint) -> tuple[frozenset[int], list[Record]]:
+        """The keys that are no evidence, and the earlier pages that share others: originals and witnesses.
+
+        A key that is common is not filed once more, so none has many more postings than that.
+        """
+        found: Counter[int] = Counter()
+        common = set()
+        for key in fingerprint.keys:
+            ids = self.store.postings(key, COMMON)
+            if len(ids) < COMMON:
+                found.update(ids)
+            else:
+                common.add(key)
+        ids = [id for id, _ in found.most_common(CANDIDATES)]
+        if page.canonical and (named := self.store.find(page.canonical)) is not None:
+            ids.append(named.original)
+        records = [record for id in dict.fromkeys(ids) if (record := self.store.record(id)) is not None]
+        return frozenset(common), [record for record in records if record.sketch and record.url != page.url]
+
+    def _best(
+        self, page: Page, fingerprint: Fingerprint, common: frozenset[int], candidates: list[Record]
+    ) -> tuple[Match | None, bool]:
+        """The most similar original of which the page is a copy; and whether the page may witness for it.
+
+        Against a witness only similarity alone decides, and it counts only while its original is there.
+        """
+        best: tuple[Comparison, Record, Record] | None = None
+        for candidate in candidates:
+            comparison = self._method.compare(fingerprint, candidate.sketch, common)
+            if not (comparison.duplicate if candidate.is_original else comparison.certain):
+                continue
+            if best is None or comparison.similarity > best[0].similarity:
+                original = candidate if candidate.is_original else self.store.record(candidate.original)
+                if original is not None and original.url != page.url:
+                    best = comparison, original, candidate
+        if best is None:
+            return None, False
+        comparison, original, candidate = best
+        witness = candidate.is_original and comparison.similarity < WITNESS_BELOW
+        return self._match(page, original, candidate, comparison), witness
+
+    def _flying(self, fingerprint: Fingerprint) -> list[Reservation]:
+        found = (reservation for key in fingerprint.keys for reservation in self._in_flight.by_key.get(key, ()))
+        return list(dict.fromkeys(found))
+
+    def _copy(
+        self, page: Page, match: Match, known: Record | None, keys: tuple[int, ...], sketch: bytes
+    ) -> Verdict:
+        """Note a copy's URL, once; an original that has become a copy keeps its place, others may stand on it."""
+        if known is not None and (known.is_original or known.original == match.id):
+            self.store.touch(known)
+            return Verdict(Kind.DUPLICATE, page.url, known.id, match)
+        copy = Record(self.store.new_id(), page.url, match.id, match.similarity, keys, sketch)
+        self.store.add(copy, replaces=known.id if known else 0)
+        return Verdict(Kind.DUPLICATE, page.url, copy.id, match)
+
+    def _match(self, page: Page, original: Record, compared: Record, comparison: Comparison) -> Match:
+        return Match(
+            original.id,
+            original.url,
+            original.first_seen,
+            comparison.similarity,
+            comparison.containment,
+            self._method.shared(page, compared.sketch),
+        )

@@ -1,0 +1,48 @@
+"""The one string hash whose values are written down, and a mixer for hashed n-grams.
+
+Of farmhash only ``fingerprint64`` is the same on every machine: ``hash64`` depends on how the
+extension was compiled, so it must never reach the state.
+"""
+
+from __future__ import annotations
+
+import farmhash
+import numpy as np
+import numpy.typing as npt
+
+from scrapy_neardup.errors import NearDupError
+
+#: Named in the recipe of every state; change it with the functions below.
+HASH_NAME = "farmhash.fingerprint64"
+
+if not hasattr(farmhash, "fingerprint64"):
+    raise NearDupError(
+        "The module 'farmhash' is not that of pyfarmhash (the package 'cityhash' overwrites it). "
+        "Run: pip uninstall -y cityhash pyfarmhash && pip install pyfarmhash"
+    )
+
+
+def fingerprint64(text: str) -> int:
+    """The 64-bit fingerprint of a text's UTF-8 bytes; lone surrogates are replaced, never an error.
+
+    >>> hex(fingerprint64("近似网页"))
+    '0x3beb437dd06bf736'
+    """
+    try:
+        return int(farmhash.fingerprint64(text))
+    except UnicodeEncodeError:
+        return int(farmhash.fingerprint64(text.encode("utf-8", "replace").decode("utf-8")))
+
+
+def mix64(values: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+    """The finaliser of MurmurHash3 (Appleby, public domain) over an array of 64-bit integers.
+
+    A bijection in which every input bit moves about half of the output bits, which is what the
+    smallest values of a min-wise sketch need.
+    """
+    mixed = values ^ (values >> np.uint64(33))
+    mixed *= np.uint64(0xFF51AFD7ED558CCD)
+    mixed ^= mixed >> np.uint64(33)
+    mixed *= np.uint64(0xC4CEB9FE1A85EC53)
+    mixed ^= mixed >> np.uint64(33)
+    return mixed

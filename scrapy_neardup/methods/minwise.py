@@ -1,0 +1,69 @@
+"""A small sketch that estimates the Jaccard similarity of two sets of hashes.
+
+One permutation hashing (Li, Owen and Zhang 2012): the hashes fall into ``bins`` bins, each bin keeps its
+smallest. Empty bins borrow from bins chosen by a hash of the bin and the try (optimal densification,
+Shrivastava 2017), so short texts can be compared too. Of each minimum only ``bits`` bits are kept (b-bit
+minwise hashing, Li and König 2010): many bins of few bits estimate better than few bins of many.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from scrapy_neardup.hashing import mix64
+
+_EMPTY = np.uint64(2**64 - 1)
+_STEP = np.uint64(0x632BE59BD9B4E019)
+
+
+def sketch(hashes: npt.NDArray[np.uint64], bins: int, bits: int) -> bytes:
+    """The sketch of a set of hashes: ``bins * bits / 8`` bytes; ``bins`` is a power of two, ``bits`` 1, 2, 4 or 8.
+
+    Repeated hashes count once. An empty set has a sketch of zeros, which says nothing.
+    """
+    if not len(hashes):
+        return bytes(bins * bits // 8)
+    minima = np.full(bins, _EMPTY)
+    place = (hashes & np.uint64(bins - 1)).astype(np.intp)
+    np.minimum.at(minima, place, hashes >> np.uint64(bins.bit_length() - 1))
+    _densify(minima)
+    return _pack(mix64(minima) & np.uint64(2**bits - 1), bits)
+
+
+def jaccard(one: bytes, other: bytes, bits: int) -> float:
+    """The estimated Jaccard similarity of the two sets, in [0, 1].
+
+    Two equal minima agree for certain, two different ones by chance in one of 2**bits; the share of equal
+    entries is freed of that chance.
+    """
+    a, b = np.frombuffer(one, np.uint8), np.frombuffer(other, np.uint8)
+    equal = float(np.count_nonzero(_unpack(a, bits) == _unpack(b, bits))) / (len(a) * 8 // bits)
+    chance = 2.0**-bits
+    return max(0.0, (equal - chance) / (1.0 - chance))
+
+
+def _densify(minima: npt.NDArray[np.uint64]) -> None:
+    full = minima != _EMPTY
+    empty = np.flatnonzero(~full)
+    drawn = np.uint64(1)
+    while len(empty):
+        source = (mix64(empty.astype(np.uint64) * _STEP + drawn) & np.uint64(len(minima) - 1)).astype(np.intp)
+        found = full[source]
+        minima[empty[found]] = minima[source[found]]
+        empty = empty[~found]
+        drawn += np.uint64(1)
+
+
+def _pack(entries: npt.NDArray[np.uint64], bits: int) -> bytes:
+    per_byte = 8 // bits
+    columns = entries.astype(np.uint8).reshape(-1, per_byte)
+    packed = np.zeros(len(columns), np.uint8)
+    for column in range(per_byte):
+        packed |= columns[:, column] << np.uint8(column * bits)
+    return packed.tobytes()
+
+
+def _unpack(packed: npt.NDArray[np.uint8], bits: int) -> npt.NDArray[np.uint8]:
+    mask = np.uint8(2**bits - 1)
+    return np.stack([(packed >> np.uint8(shift)) & mask for shift in range(0, 8, bits)])

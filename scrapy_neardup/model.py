@@ -1,0 +1,136 @@
+"""The frozen things that travel: a page goes in, a verdict comes out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from enum import Enum
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """What is judged: an article without the site around it.
+
+    ``canonical`` is the address that the page itself names as the place of its original. It only
+    proposes a candidate; whether two pages are copies is decided by their text.
+    """
+
+    url: str
+    title: str = ""
+    keywords: tuple[str, ...] = ()
+    description: str = ""
+    text: str = ""
+    canonical: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Fingerprint:
+    """What a method makes of a page.
+
+    ``keys``: unsigned 64-bit integers under which the page is filed and looked up.
+    ``sketch``: bytes in the method's own versioned layout, compared with the sketches of candidates.
+    Both are the same in every process, on every machine and in every release of a method's version.
+    """
+
+    keys: tuple[int, ...]
+    sketch: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """What a method says of two sketches.
+
+    ``similarity`` and ``containment`` (of the shorter page in the longer one) lie in [0, 1];
+    ``certain``: a duplicate by similarity alone, whatever else agrees or not; ``identical``: word by word
+    the same article under the same title.
+    """
+
+    similarity: float
+    containment: float
+    duplicate: bool
+    certain: bool
+    identical: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """The earlier page that decided a verdict, with the evidence."""
+
+    id: int
+    url: str
+    first_seen: float
+    similarity: float
+    containment: float
+    shared: tuple[str, ...] = ()
+
+
+class Kind(str, Enum):
+    """The five answers; the value is the name in stats, logs and tags."""
+
+    UNIQUE = "unique"
+    DUPLICATE = "duplicate"
+    UNCHANGED = "unchanged"
+    UPDATED = "updated"
+    UNJUDGED = "unjudged"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The answer on one page.
+
+    ``id`` names the page in the state (0: it has none). ``reason`` says why a page is unjudged.
+    """
+
+    kind: Kind
+    url: str
+    id: int = 0
+    match: Match | None = None
+    reason: str = ""
+
+    @property
+    def is_copy(self) -> bool:
+        """Whether the page brings nothing that is not in the state already."""
+        return self.kind in (Kind.DUPLICATE, Kind.UNCHANGED)
+
+    @property
+    def similar_id(self) -> str:
+        """The same 16 hexadecimal digits for all pages of one group; empty for a page outside the state."""
+        group = self.match.id if self.match and self.kind is not Kind.UPDATED else self.id
+        return f"{group:016x}" if group else ""
+
+    def sentence(self) -> str:
+        """The verdict in one line, for logs and for the message of a dropped item.
+
+        >>> print(Verdict(Kind.UNJUDGED, "http://a.example/", reason="no_text").sentence())
+        unjudged (no_text): http://a.example/
+        """
+        said = f"{self.kind.value} ({self.reason})" if self.reason else self.kind.value
+        if self.match is None:
+            return f"{said}: {self.url}"
+        shared = f', both say "{_clip(self.match.shared[0])}"' if self.match.shared else ""
+        if self.kind is Kind.DUPLICATE:
+            return f"{said}: {self.url} is a copy of {self.match.url} (similarity {self.match.similarity:.2f}{shared})"
+        return f"{said}: {self.url} (similarity {self.match.similarity:.2f} to its earlier text{shared})"
+
+    def as_tag(self) -> dict[str, Any]:
+        """The verdict as plain data, for the field of a tagged item."""
+        match = self.match
+        return {
+            "verdict": self.kind.value,
+            "reason": self.reason or None,
+            "similar_id": self.similar_id or None,
+            "original": match.url if match else None,
+            "first_seen": _iso(match.first_seen) if match else None,
+            "similarity": round(match.similarity, 4) if match else None,
+            "containment": round(match.containment, 4) if match else None,
+            "shared": list(match.shared) if match else [],
+        }
+
+
+def _clip(text: str, limit: int = 60) -> str:
+    return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+def _iso(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, tz=timezone.utc).isoformat(timespec="seconds")

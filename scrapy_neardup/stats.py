@@ -1,0 +1,52 @@
+"""The names of the stats, all below ``neardup/``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+#: Pages judged; the sum of the five verdicts.
+PAGES = "neardup/pages"
+#: Pages that passed, whose item was then lost: taken back.
+ROLLED_BACK = "neardup/rolled_back"
+#: Times that a page waited for the outcome of a near-duplicate on its way.
+WAITED = "neardup/waited"
+#: Pages whose request opted out, with meta={"neardup": False}.
+OPTED_OUT = "neardup/opted_out"
+#: Things that went wrong and were survived: the log says what.
+ERRORS = "neardup/errors"
+#: Pages of crawls that were killed or whose feed was not stored, taken back at the opening.
+TAKEN_BACK = "neardup/taken_back"
+#: Pages of this crawl that are not sealed, as their feed was not stored.
+UNSEALED = "neardup/unsealed"
+#: Seconds spent.
+TIME_EXTRACTION = "neardup/time/extraction"
+TIME_METHOD = "neardup/time/method"
+TIME_STORE = "neardup/time/store"
+#: The state at the end of the crawl.
+STATE_PAGES = "neardup/state/pages"
+STATE_BYTES = "neardup/state/bytes"
+
+
+def verdict(kind: str, reason: str = "") -> str:
+    """The stat of a verdict.
+
+    >>> verdict("duplicate"), verdict("unjudged", "no_text")
+    ('neardup/duplicate', 'neardup/unjudged/no_text')
+    """
+    return f"neardup/{kind}/{reason}" if reason else f"neardup/{kind}"
+
+
+def closing_line(numbers: Mapping[str, Any]) -> str:
+    """What a crawl found, in one line.
+
+    >>> print(closing_line({PAGES: 9, "neardup/unique": 6, "neardup/duplicate": 2, "neardup/unjudged/no_text": 1,
+    ...                     STATE_PAGES: 8, STATE_BYTES: 4096}))
+    9 pages judged: 6 unique, 2 duplicate, 0 unchanged, 0 updated, 1 unjudged. State: 8 pages, 4.1 kB.
+    """
+    kinds = [f"{numbers.get(verdict(kind), 0)} {kind}" for kind in ("unique", "duplicate", "unchanged", "updated")]
+    unjudged = sum(count for name, count in numbers.items() if name.startswith("neardup/unjudged/"))
+    lost = numbers.get(ROLLED_BACK, 0)
+    back = f" {lost} taken back, as their items were lost." if lost else ""
+    state = f"State: {numbers.get(STATE_PAGES, 0)} pages, {numbers.get(STATE_BYTES, 0) / 1000:.1f} kB."
+    return f"{numbers.get(PAGES, 0)} pages judged: {', '.join(kinds)}, {unjudged} unjudged.{back} {state}"

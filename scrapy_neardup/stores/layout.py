@@ -1,0 +1,119 @@
+"""How the state is written down, the same in every ordered store. Integers are big-endian.
+
+    m + name                    what the state is: its recipe (JSON), its count of pages when it was closed
+    r + id                      a page: see ``Record``
+    u + fingerprint64(url)      id of the page's newest record (8 bytes), time it was last seen (4 bytes, seconds)
+    k + key + id                a posting: this page is filed under this key; no value
+    g + generation              a crawl that has unsealed pages (JSON: who, since when)
+    j + generation + id         an unsealed page; value: id of the record that it replaces, or nothing
+
+Ids are the nanoseconds since 1970 at which a page was first seen, each larger than the last: newest first
+is a reverse scan, and expiry will be a range.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+
+from scrapy_neardup.hashing import fingerprint64
+
+FORMAT = 1
+
+_ID = struct.Struct(">Q")
+_SEEN = struct.Struct(">QI")
+_HEAD = struct.Struct(">QHBH")
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A page in the state.
+
+    An original is its own ``original``. A copy names the original that it was dropped for; only a copy that
+    differs enough to be a witness of its own (see ``Detector``) has keys and a sketch.
+    """
+
+    id: int
+    url: str
+    original: int
+    similarity: float = 1.0
+    keys: tuple[int, ...] = ()
+    sketch: bytes = b""
+
+    @property
+    def is_original(self) -> bool:
+        return self.original == self.id
+
+    @property
+    def first_seen(self) -> float:
+        """Seconds since 1970."""
+        return self.id / 1e9
+
+    def pack(self) -> bytes:
+        """Q original · H similarity in 65535ths · B number of keys · H bytes of URL · Q per key · URL · sketch."""
+        url = self.url.encode("utf-8", "surrogatepass")[:65535]
+        head = _HEAD.pack(self.original, round(self.similarity * 65535), len(self.keys), len(url))
+        return b"".join((head, struct.pack(f">{len(self.keys)}Q", *self.keys), url, self.sketch))
+
+    @classmethod
+    def unpack(cls, id: int, packed: bytes) -> Record:
+        original, similarity, keys, url = _HEAD.unpack_from(packed)
+        at = _HEAD.size + 8 * keys
+        return cls(
+            id,
+            packed[at : at + url].decode("utf-8", "surrogatepass"),
+            original,
+            similarity / 65535,
+            struct.unpack_from(f">{keys}Q", packed, _HEAD.size),
+            packed[at + url :],
+        )
+
+
+def meta_key(name: str) -> bytes:
+    return b"m" + name.encode()
+
+
+def record_key(id: int) -> bytes:
+    return b"r" + _ID.pack(id)
+
+
+def url_key(url: str) -> bytes:
+    return b"u" + _ID.pack(fingerprint64(url))
+
+
+def posting_prefix(key: int) -> bytes:
+    return b"k" + _ID.pack(key)
+
+
+def posting_key(key: int, id: int) -> bytes:
+    return b"k" + _ID.pack(key) + _ID.pack(id)
+
+
+def generation_key(generation: int) -> bytes:
+    return b"g" + _ID.pack(generation)
+
+
+def journal_key(generation: int, id: int) -> bytes:
+    return b"j" + _ID.pack(generation) + _ID.pack(id)
+
+
+def last_id(key: bytes) -> int:
+    """The id at the end of a record, posting, generation or journal key."""
+    return int.from_bytes(key[-8:], "big")
+
+
+def pack_id(id: int) -> bytes:
+    return _ID.pack(id) if id else b""
+
+
+def unpack_id(packed: bytes) -> int:
+    return int.from_bytes(packed, "big")
+
+
+def pack_seen(id: int, seconds: float) -> bytes:
+    return _SEEN.pack(id, min(int(seconds), 0xFFFFFFFF))
+
+
+def unpack_seen(packed: bytes) -> tuple[int, int]:
+    id, seconds = _SEEN.unpack(packed)
+    return id, seconds

@@ -1,0 +1,148 @@
+"""State in a LevelDB directory, guarded against the ways in which LevelDB loses data without a word.
+
+    <location>/lock        ours, taken before LevelDB's own: that one is dropped in silence by a second opening
+    <location>/db/         LevelDB's files
+    <location>/seal.json   after a clean close: name and size of every file, checksum of the small ones
+
+LevelDB opens with a truncated log or manifest as if nothing were missing, and then deletes the files that
+the manifest no longer names. So the seal is compared before LevelDB is let near the files.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, ClassVar
+
+from scrapy_neardup.errors import StoreDamaged, StoreError
+from scrapy_neardup.stores.base import Changes, Store
+from scrapy_neardup.stores.lock import lock
+
+
+class LevelDBStore(Store):
+    """The default state: append-only filing, small on disk, safe against a killed process."""
+
+    scheme: ClassVar[str] = "leveldb"
+
+    def __init__(self, location: str, recipe: Any) -> None:
+        try:
+            import plyvel
+        except ImportError as error:
+            raise StoreError(
+                "The leveldb store needs plyvel, which has no wheel for this platform. Run: pip install "
+                "'scrapy-neardup[leveldb]' (a C++ compiler and the LevelDB headers are needed), "
+                "or set NEARDUP_STORE to sqlite:///path."
+            ) from error
+        self._plyvel = plyvel
+        super().__init__(location, recipe)
+
+    def _connect(self) -> None:
+        self._root = Path(self.location)
+        self._files = self._root / "db"
+        self._seal = self._root / "seal.json"
+        try:
+            self._root.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise StoreError(f"The directory of the state at {self._root} cannot be made: {error}.") from error
+        self._lock = lock(self._root / "lock", self.location)
+        try:
+            self._open()
+        except BaseException:
+            self._lock.release()
+            raise
+
+    def _open(self) -> None:
+        new = not self._files.exists() or not any(self._files.iterdir())
+        if self._seal.exists():
+            self._check_seal()
+        elif not new and not (self._files / "CURRENT").exists():
+            raise self._damaged("its file CURRENT is missing")
+        with self._guard():
+            self._db = self._plyvel.DB(
+                str(self._files), create_if_missing=new, paranoid_checks=True, bloom_filter_bits=10
+            )
+        self._seal.unlink(missing_ok=True)
+
+    def _disconnect(self) -> None:
+        if self._db.closed:
+            return
+        try:
+            self._db.close()
+            self._write_seal()
+        finally:
+            self._lock.release()
+
+    def _get(self, key: bytes) -> bytes | None:
+        with self._guard():
+            value: bytes | None = self._db.get(key, verify_checksums=True)
+        return value
+
+    def _scan(self, prefix: bytes, *, reverse: bool = False) -> Iterator[tuple[bytes, bytes]]:
+        with self._guard(), self._db.iterator(prefix=prefix, reverse=reverse, verify_checksums=True) as found:
+            yield from found
+
+    def _write(self, changes: Changes, *, sync: bool) -> None:
+        with self._guard(), self._db.write_batch(transaction=True, sync=sync) as batch:
+            for key in changes.deletes:
+                batch.delete(key)
+            for key, value in changes.puts.items():
+                batch.put(key, value)
+
+    def bytes(self) -> int:
+        return sum(file.stat().st_size for file in self._files.iterdir())
+
+    def compact(self) -> None:
+        """Merge all files: what was deleted stops taking room."""
+        with self._guard():
+            self._db.compact_range()
+
+    def _write_seal(self) -> None:
+        packed = json.dumps(_inventory(self._files), sort_keys=True)
+        draft = self._seal.with_suffix(".draft")
+        with open(draft, "w", encoding="utf-8") as file:
+            file.write(packed)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(draft, self._seal)
+
+    def _check_seal(self) -> None:
+        try:
+            sealed = json.loads(self._seal.read_text(encoding="utf-8"))
+        except ValueError:
+            raise self._damaged("its seal.json cannot be read") from None
+        found = _inventory(self._files) if self._files.exists() else {}
+        changed = sorted(name for name in {*sealed, *found} if sealed.get(name) != found.get(name))
+        if changed:
+            raise self._damaged(f"since it was closed, these files have changed or gone: {', '.join(changed)}")
+
+    def _damaged(self, what: str) -> StoreDamaged:
+        return StoreDamaged(
+            f"The state at {self.location} is damaged: {what}. It was not touched. Restore it from a backup, or set "
+            "NEARDUP_STORE to a new path to begin another state."
+        )
+
+    @contextmanager
+    def _guard(self) -> Iterator[None]:
+        try:
+            yield
+        except self._plyvel.CorruptionError as error:
+            raise self._damaged(str(error)) from error
+        except (self._plyvel.Error, OSError) as error:
+            raise StoreError(f"The state at {self.location} cannot be read or written: {error}.") from error
+        except RuntimeError as error:  # plyvel's answer after a close
+            raise StoreError(f"The state at {self.location} is closed.") from error
+
+
+def _inventory(files: Path) -> dict[str, list[int]]:
+    """Size of every file that holds data, and the checksum of those that name the others."""
+    found = {}
+    for file in files.iterdir():
+        if file.name in ("LOCK", "LOG", "LOG.old"):
+            continue
+        small = file.name.startswith(("CURRENT", "MANIFEST"))
+        found[file.name] = [file.stat().st_size, zlib.crc32(file.read_bytes()) if small else 0]
+    return found

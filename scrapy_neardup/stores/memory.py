@@ -1,0 +1,46 @@
+"""State that lasts as long as the crawl: for trying out, for tests, for crawls that need no yesterday."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+from scrapy_neardup.stores.base import Changes, Store
+
+# The longest prefix that is ever scanned is a letter and 8 bytes; keys that share it live in one bucket, so
+# neither a scan nor a write touches more than a handful of keys.
+_PREFIX = 9
+
+
+class MemoryStore(Store):
+    """Dictionaries in this process."""
+
+    scheme: ClassVar[str] = "memory"
+
+    def _connect(self) -> None:
+        self._buckets: dict[bytes, dict[bytes, bytes]] = {}
+
+    def _disconnect(self) -> None:
+        self._buckets = {}
+
+    def _get(self, key: bytes) -> bytes | None:
+        return self._buckets.get(key[:_PREFIX], {}).get(key)
+
+    def _scan(self, prefix: bytes, *, reverse: bool = False) -> Iterator[tuple[bytes, bytes]]:
+        if len(prefix) == _PREFIX:
+            found = self._buckets.get(prefix, {})
+        else:
+            found = {key: value for bucket in self._buckets.values() for key, value in bucket.items()}
+        yield from sorted(((k, v) for k, v in found.items() if k.startswith(prefix)), reverse=reverse)
+
+    def _write(self, changes: Changes, *, sync: bool) -> None:
+        for key in changes.deletes:
+            bucket = self._buckets.get(key[:_PREFIX])
+            if bucket is not None and bucket.pop(key, None) is not None and not bucket:
+                del self._buckets[key[:_PREFIX]]
+        for key, value in changes.puts.items():
+            self._buckets.setdefault(key[:_PREFIX], {})[key] = value
+
+    def bytes(self) -> int:
+        """The bytes of keys and values; Python's own overhead is several times that."""
+        return sum(len(k) + len(v) for bucket in self._buckets.values() for k, v in bucket.items())

@@ -1,0 +1,124 @@
+"""State in one SQLite file: the default where LevelDB cannot be installed."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import ClassVar
+
+from scrapy_neardup.errors import StoreDamaged, StoreError, StoreMismatch
+from scrapy_neardup.stores.base import Changes, Store
+from scrapy_neardup.stores.lock import lock
+
+#: "ndup" in the header of the file, so that a database of somebody else's is never written to.
+_APPLICATION = 0x6E647570
+_ROWS = 500
+
+
+class SQLiteStore(Store):
+    """One table of ordered bytes, written through a log that is synced at every commit."""
+
+    scheme: ClassVar[str] = "sqlite"
+
+    def _connect(self) -> None:
+        path = Path(self.location)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise StoreError(f"The directory of the state at {path} cannot be made: {error}.") from error
+        self._lock = lock(path.with_name(path.name + ".lock"), self.location)
+        try:
+            self._open(path)
+        except BaseException:
+            self._lock.release()
+            raise
+
+    def _open(self, path: Path) -> None:
+        new = not path.exists() or path.stat().st_size == 0
+        with self._guard():
+            # Two crawls of one process may run in different threads of it; they never write at the same time.
+            self._db = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+        try:
+            with self._guard():
+                if new:
+                    self._db.execute(f"PRAGMA application_id = {_APPLICATION}")
+                elif self._db.execute("PRAGMA application_id").fetchone()[0] != _APPLICATION:
+                    raise StoreMismatch(
+                        f"{path} is a database, but no state of scrapy-neardup; it was not touched. "
+                        "Set NEARDUP_STORE to another path."
+                    )
+                self._db.execute("PRAGMA journal_mode = WAL")
+                self._db.execute("PRAGMA synchronous = FULL")
+                self._db.execute("CREATE TABLE IF NOT EXISTS kv (k BLOB PRIMARY KEY, v BLOB NOT NULL) WITHOUT ROWID")
+        except BaseException:
+            self._db.close()
+            raise
+
+    def _disconnect(self) -> None:
+        try:
+            self._db.close()
+        finally:
+            self._lock.release()
+
+    def _get(self, key: bytes) -> bytes | None:
+        with self._guard():
+            row = self._db.execute("SELECT v FROM kv WHERE k = ?", (key,)).fetchone()
+        return None if row is None else bytes(row[0])
+
+    def _scan(self, prefix: bytes, *, reverse: bool = False) -> Iterator[tuple[bytes, bytes]]:
+        # In pages, each a query of its own, so that no cursor stays open over a write.
+        low, high = prefix, _after(prefix)
+        order = "DESC" if reverse else "ASC"
+        rows = 16  # most scans want the first few
+        while True:
+            where, bounds = "k >= ?", [low]
+            if high is not None:
+                where, bounds = "k >= ? AND k < ?", [low, high]
+            with self._guard():
+                query = f"SELECT k, v FROM kv WHERE {where} ORDER BY k {order} LIMIT {rows}"
+                found = self._db.execute(query, bounds).fetchall()
+            yield from found
+            if len(found) < rows:
+                return
+            if reverse:
+                high = found[-1][0]
+            else:
+                low = found[-1][0] + b"\0"
+            rows = _ROWS
+
+    def _write(self, changes: Changes, *, sync: bool) -> None:
+        with self._guard():
+            self._db.execute("BEGIN IMMEDIATE")
+            try:
+                self._db.executemany("DELETE FROM kv WHERE k = ?", [(key,) for key in changes.deletes])
+                self._db.executemany("INSERT OR REPLACE INTO kv VALUES (?, ?)", changes.puts.items())
+                self._db.execute("COMMIT")
+            except BaseException:
+                if self._db.in_transaction:
+                    self._db.execute("ROLLBACK")
+                raise
+
+    def bytes(self) -> int:
+        path = Path(self.location)
+        files = (path, path.with_name(path.name + "-wal"))
+        return sum(file.stat().st_size for file in files if file.exists())
+
+    @contextmanager
+    def _guard(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.DatabaseError as error:
+            if isinstance(error, sqlite3.OperationalError):
+                raise StoreError(f"The state at {self.location} cannot be read or written: {error}.") from error
+            raise StoreDamaged(
+                f"The state at {self.location} is damaged: {error}. It was not touched. Restore it from a backup, "
+                "or set NEARDUP_STORE to a new path to begin another state."
+            ) from error
+
+
+def _after(prefix: bytes) -> bytes | None:
+    """The first key behind all that begin with ``prefix``; None where there is none."""
+    kept = prefix.rstrip(b"\xff")
+    return kept[:-1] + bytes([kept[-1] + 1]) if kept else None

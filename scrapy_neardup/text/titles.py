@@ -1,0 +1,24 @@
+"""The article's title without the name of the site that carries it."""
+
+from __future__ import annotations
+
+import re
+
+# A hyphen or dash separates only between spaces, or before what a Chinese site calls itself; the bars and
+# the underscore always do. The Chinese double dash is part of a headline.
+_SEPARATOR = re.compile(
+    r"\s*[_|｜»]+\s*|\s+[-–—·:]\s+|\s*[-–—](?=[^-–—_|]{1,12}(?:网|报|频道|中心|社区|论坛|在线|门户|资讯|新闻)$)"
+)
+
+
+def article_title(title: str, site_name: str = "") -> str:
+    """The longest part of a title between separators, the first of equals; the site's own name never.
+
+    >>> article_title("用人单位隐匿加班证据应担责_新闻中心_新浪网")
+    '用人单位隐匿加班证据应担责'
+    >>> article_title("Ferry back in service - The Daybook", "The Daybook")
+    'Ferry back in service'
+    """
+    parts = [part.strip() for part in _SEPARATOR.split(title) if part.strip()]
+    own = [part for part in parts if part.casefold() != site_name.strip().casefold()] or parts
+    return max(own, key=len, default="")
