@@ -39,5 +39,5 @@ class Addon:
             return
         add = settings.setdefault_in_component_priority_dict
         add("SPIDER_MIDDLEWARES", NearDupSpiderMiddleware, -1_000_000)
-        add("ITEM_PIPELINES", ResponsePipeline, float("-inf"))
+        add("ITEM_PIPELINES", ResponsePipeline, -1_000_000)
         add("ITEM_PIPELINES", NearDupPipeline, 300)

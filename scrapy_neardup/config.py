@@ -50,7 +50,9 @@ class Config:
                 close = get_close_matches(name, _READERS, 1)
                 meant = f" Did you mean {close[0]}?" if close else ""
                 raise SettingsError(f"There is no setting {name}.{meant} The settings are: {', '.join(SETTINGS)}.")
-        values = {_READERS[name][0]: _READERS[name][1](name, value) for name, value in given.items() if name in _READERS}
+        values = {
+            _READERS[name][0]: _READERS[name][1](name, value) for name, value in given.items() if name in _READERS
+        }
         values.pop("enabled", None)
         drop = settings.get("DROP_DUPLICATES")
         if drop is not None:

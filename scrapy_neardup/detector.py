@@ -24,6 +24,10 @@ CANDIDATES = 64
 WITNESS_BELOW = 0.9
 
 
+#: Letters from which a line counts as prose; menus and captions are shorter.
+_PROSE_LINE = 10
+
+
 @dataclass(slots=True, eq=False)
 class Reservation:
     """A page that passed and whose item is still on its way through the pipelines.
@@ -103,7 +107,7 @@ class Detector:
 
     def check(self, page: Page) -> Ruling:
         """Judge a page. Raises StoreError if the state fails; then nothing is reserved."""
-        if len(letters(normalize(page.text))) < self._min_letters:
+        if _prose(page.text) < self._min_letters:
             reason = "too_short" if page.text.strip() else "no_text"
             return Ruling(Verdict(Kind.UNJUDGED, page.url, reason=reason))
         begun = perf_counter()
@@ -219,9 +223,7 @@ class Detector:
         found = (reservation for key in fingerprint.keys for reservation in self._in_flight.by_key.get(key, ()))
         return list(dict.fromkeys(found))
 
-    def _copy(
-        self, page: Page, match: Match, known: Record | None, keys: tuple[int, ...], sketch: bytes
-    ) -> Verdict:
+    def _copy(self, page: Page, match: Match, known: Record | None, keys: tuple[int, ...], sketch: bytes) -> Verdict:
         """Note a copy's URL, once; an original that has become a copy keeps its place, others may stand on it."""
         if known is not None and (known.is_original or known.original == match.id):
             self.store.touch(known)
@@ -239,3 +241,9 @@ class Detector:
             comparison.containment,
             self._method.shared(page, compared.sketch),
         )
+
+
+def _prose(text: str) -> int:
+    """How many letters and digits stand in lines that are long enough to be more than a menu."""
+    lengths = (len(letters(normalize(line))) for line in text.splitlines())
+    return sum(length for length in lengths if length >= _PROSE_LINE)

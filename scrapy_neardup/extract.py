@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from configparser import ConfigParser
+from functools import cache
 from importlib.metadata import version
 from urllib.parse import urljoin
 
 import lxml.html
 import trafilatura
+from trafilatura.settings import use_config
 
 from scrapy_neardup.charset import decode
 from scrapy_neardup.errors import ExtractionError
@@ -30,16 +33,24 @@ Extractor = Callable[[str, str], "str | None"]
 def trafilatura_text(html: str, url: str) -> str | None:
     """The main text of a page.
 
-    ``deduplicate`` stays off: it remembers texts over pages and from the fourth sight on loses them. The
-    extractor must run in one thread alone; two at once bring the process down.
+    ``deduplicate`` stays off: it remembers texts over pages and from the fourth sight on loses them. The rescue
+    of short results is off too: it answers with the whole page, and pages of one site would look alike for
+    their menus. The extractor must run in one thread alone; two at once bring the process down.
     """
-    return trafilatura.extract(html, url=url, fast=True, include_comments=False, deduplicate=False)
+    return trafilatura.extract(html, url=url, fast=True, include_comments=False, deduplicate=False, config=_no_rescue())
+
+
+@cache
+def _no_rescue() -> ConfigParser:
+    config: ConfigParser = use_config()
+    config.set("DEFAULT", "MIN_EXTRACTED_SIZE", "0")
+    return config
 
 
 def extractor_name(extractor: Extractor) -> str:
     """What a state's recipe says of the extractor: its name, and a version where it has one."""
     if extractor is trafilatura_text:
-        return f"trafilatura {version('trafilatura')} fast"
+        return f"trafilatura {version('trafilatura')} fast, no rescue"
     own = getattr(extractor, "__version__", "")
     return f"{extractor.__module__}.{getattr(extractor, '__qualname__', type(extractor).__name__)} {own}".strip()
 

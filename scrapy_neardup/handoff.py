@@ -25,7 +25,7 @@ class Ticket:
     def __init__(self, response: Response | None) -> None:
         self.response = response
         self.used = False
-        self.case: Any = None
+        self.case: Case | None = None
 
 
 _current: ContextVar[Ticket | None] = ContextVar("neardup_ticket", default=None)

@@ -281,7 +281,7 @@ class NearDupPipeline:
 
     def _close_crawl(self, reason: str) -> None:
         engine = self._crawler.engine
-        if engine is not None and engine.spider is not None:
+        if engine is not None:
             deferred_from_coro(engine.close_spider_async(reason=reason))
 
     def _tell_opening(self, store: Store) -> None:
@@ -317,7 +317,7 @@ class NearDupPipeline:
         numbers.set_value(stats.TIME_METHOD, round(detector.spent["method"], 3))
         numbers.set_value(stats.TIME_STORE, round(detector.spent["store"], 3))
         numbers.set_value(stats.STATE_PAGES, store.pages)
-        numbers.set_value(stats.STATE_BYTES, store.bytes())
+        numbers.set_value(stats.STATE_BYTES, store.size())
         if unsealed:
             numbers.set_value(stats.UNSEALED, unsealed)
             logger.warning(

@@ -102,9 +102,7 @@ def render(page: Page) -> tuple[bytes, str]:
         title=escape(article.title),
         keywords=escape(article.keywords),
         description=escape(article.description),
-        body="\n".join(
-            PHOTO if text == "[photo]" else f"<p>{escape(text)}</p>" for text in article.paragraphs
-        ),
+        body="\n".join(PHOTO if text == "[photo]" else f"<p>{escape(text)}</p>" for text in article.paragraphs),
     )
     return html.encode(encoding), content_type
 
@@ -113,8 +111,7 @@ def render_all() -> dict[str, tuple[bytes, str]]:
     """Return the body and the Content-Type header of the index and of every page, by path."""
     pages = load_pages()
     links = "\n".join(
-        f'<li><a href="{page["path"]}">{escape(load_article(page["article"]).title)}</a></li>'
-        for page in pages
+        f'<li><a href="{page["path"]}">{escape(load_article(page["article"]).title)}</a></li>' for page in pages
     )
     index = INDEX.substitute(links=links).encode("utf-8"), "text/html; charset=utf-8"
     return {"/index.html": index} | {page["path"]: render(page) for page in pages}

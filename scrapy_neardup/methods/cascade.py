@@ -200,11 +200,7 @@ class Cascade(Method):
 
     def shared(self, page: Page, old: bytes, limit: int = 3) -> tuple[str, ...]:
         known = self._unpack(old).sentences
-        found = {
-            sentence: size
-            for sentence, whole, size in self._measured(page.text)
-            if whole & 0xFFFFFFFF in known
-        }
+        found = {sentence: size for sentence, whole, size in self._measured(page.text) if whole & 0xFFFFFFFF in known}
         return tuple(sorted(found, key=lambda sentence: -found[sentence])[:limit])
 
     def _unpack(self, packed: bytes) -> _Sketch:

@@ -94,7 +94,7 @@ class Store(ABC):
         """Apply all changes or none; with ``sync`` they, and all before them, survive a power cut."""
 
     @abstractmethod
-    def bytes(self) -> int:
+    def size(self) -> int:
         """How much room the state takes."""
 
     # What the detector calls.

@@ -92,7 +92,7 @@ class LevelDBStore(Store):
             for key, value in changes.puts.items():
                 batch.put(key, value)
 
-    def bytes(self) -> int:
+    def size(self) -> int:
         return sum(file.stat().st_size for file in self._files.iterdir())
 
     def compact(self) -> None:
@@ -103,11 +103,11 @@ class LevelDBStore(Store):
     def _write_seal(self) -> None:
         packed = json.dumps(_inventory(self._files), sort_keys=True)
         draft = self._seal.with_suffix(".draft")
-        with open(draft, "w", encoding="utf-8") as file:
+        with draft.open("w", encoding="utf-8") as file:
             file.write(packed)
             file.flush()
             os.fsync(file.fileno())
-        os.replace(draft, self._seal)
+        draft.replace(self._seal)
 
     def _check_seal(self) -> None:
         try:

@@ -41,6 +41,6 @@ class MemoryStore(Store):
         for key, value in changes.puts.items():
             self._buckets.setdefault(key[:_PREFIX], {})[key] = value
 
-    def bytes(self) -> int:
+    def size(self) -> int:
         """The bytes of keys and values; Python's own overhead is several times that."""
         return sum(len(k) + len(v) for bucket in self._buckets.values() for k, v in bucket.items())

@@ -77,7 +77,8 @@ class SQLiteStore(Store):
             if high is not None:
                 where, bounds = "k >= ? AND k < ?", [low, high]
             with self._guard():
-                query = f"SELECT k, v FROM kv WHERE {where} ORDER BY k {order} LIMIT {rows}"
+                # Nothing in the query comes from outside.
+                query = f"SELECT k, v FROM kv WHERE {where} ORDER BY k {order} LIMIT {rows}"  # noqa: S608
                 found = self._db.execute(query, bounds).fetchall()
             yield from found
             if len(found) < rows:
@@ -100,7 +101,7 @@ class SQLiteStore(Store):
                     self._db.execute("ROLLBACK")
                 raise
 
-    def bytes(self) -> int:
+    def size(self) -> int:
         path = Path(self.location)
         files = (path, path.with_name(path.name + "-wal"))
         return sum(file.stat().st_size for file in files if file.exists())
