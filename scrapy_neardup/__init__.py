@@ -12,7 +12,7 @@ A page goes in, a verdict with its evidence comes out. Each module imports only 
     detector             where a method meets a store
     config               every setting, checked once
     -- from here on Scrapy --
-    stats, handoff, waiting, feeds, sources, ledger
+    stats, waiting, feeds, sources, ledger, handoff
     pipelines            NearDupPipeline
     spidermiddlewares, addon
 """

@@ -16,6 +16,8 @@ from weakref import WeakKeyDictionary
 from scrapy.crawler import Crawler
 from scrapy.http import Response
 
+from scrapy_neardup.ledger import Case
+
 
 class Ticket:
     """One item's way through the pipelines; ``case`` is what the pipeline notes of it."""

@@ -42,8 +42,8 @@ class PageSource:
         else:
             raise ExtractionError(
                 "no_content",
-                f"the item has none of the fields {self._fields['text']!r} and {self._fields['html']!r}, and no response "
-                "was handed over. Name its fields in NEARDUP_FIELDS, or switch on the add-on: "
+                f"the item has neither of the fields {self._fields['text']!r} and {self._fields['html']!r}, and no "
+                "response was handed over. Name its fields in NEARDUP_FIELDS, or switch on the add-on: "
                 'ADDONS = {"scrapy_neardup.Addon": 500}',
             )
         if text:
