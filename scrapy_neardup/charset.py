@@ -32,8 +32,12 @@ def decode(body: bytes, content_type: str | None = None) -> str:
     bom, rest = read_bom(body)
     if bom is not None and rest is not None:
         return body[len(rest) :].decode(bom, "replace")
-    declared = (http_content_type_encoding(content_type), html_body_declared_encoding(body[:4096]))
-    names = [_resolved(name) for name in declared if name]
+    header, meta = http_content_type_encoding(content_type), html_body_declared_encoding(body[:4096])
+    names = []
+    if header and (_reads_markup(header) or header.startswith(("utf-16", "utf-32"))):
+        names.append(_resolved(header))
+    if meta and _reads_markup(meta):
+        names.append(_resolved(meta))
     for name in dict.fromkeys(("utf-8", *names)):
         if name not in _CHINESE and _is_strictly(body, name):
             return body.decode(name)
@@ -47,6 +51,14 @@ def _resolved(name: str) -> str:
     """The codec that browsers use for a declared name; an unknown one counts as not declared."""
     resolved = resolve_encoding(name) or "utf-8"
     return _WIDER.get(resolved.replace("-", "").replace("_", ""), resolved)
+
+
+def _reads_markup(name: str) -> bool:
+    """Whether tags stay tags: else they would not have been found, or it is no charset, as Python's hex and idna."""
+    try:
+        return "escape" not in name and b"<->".decode(name, "replace") == "<->"
+    except (LookupError, UnicodeError):
+        return False
 
 
 def _is_strictly(body: bytes, name: str) -> bool:

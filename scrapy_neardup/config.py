@@ -83,7 +83,7 @@ def load_extractor(path: str) -> Callable[[str, str], str | None]:
     module, _, name = path.rpartition(".")
     try:
         found = getattr(import_module(module), name)
-    except (ImportError, AttributeError, ValueError) as error:
+    except (ImportError, AttributeError, TypeError, ValueError) as error:
         raise SettingsError(f"NEARDUP_EXTRACTOR is {path!r}, which cannot be imported: {error}.") from error
     if not callable(found):
         raise SettingsError(f"NEARDUP_EXTRACTOR is {path!r}, which is not callable; it takes (html, url), gives text.")
@@ -127,7 +127,7 @@ def _number(low: float, high: float) -> Callable[[str, Any], float]:
     def read(name: str, value: Any) -> float:
         try:
             number = float(value)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             number = float("nan")
         if not low <= number <= high:
             raise SettingsError(f"{name} is {value!r}; it must be a number from {low:g} to {high:g}.")
@@ -154,6 +154,8 @@ def _mapping(name: str, value: Any) -> dict[str, Any]:
             raise SettingsError(f"{name} is {value!r}; it must be a dict, on the command line as JSON.") from None
     if not isinstance(value, Mapping):
         raise SettingsError(f"{name} is {value!r}; it must be a dict.")
+    if not all(isinstance(key, str) for key in value):
+        raise SettingsError(f"{name} is {value!r}; its keys must be strings.")
     return dict(value)
 
 

@@ -107,7 +107,7 @@ class Detector:
 
     def check(self, page: Page) -> Ruling:
         """Judge a page. Raises StoreError if the state fails; then nothing is reserved."""
-        if _prose(page.text) < self._min_letters:
+        if not _has_prose(page.text, self._min_letters):
             reason = "too_short" if page.text.strip() else "no_text"
             return Ruling(Verdict(Kind.UNJUDGED, page.url, reason=reason))
         begun = perf_counter()
@@ -243,7 +243,13 @@ class Detector:
         )
 
 
-def _prose(text: str) -> int:
-    """How many letters and digits stand in lines that are long enough to be more than a menu."""
-    lengths = (len(letters(normalize(line))) for line in text.splitlines())
-    return sum(length for length in lengths if length >= _PROSE_LINE)
+def _has_prose(text: str, needed: int) -> bool:
+    """Whether as many letters and digits stand in lines that are long enough to be more than a menu."""
+    found = 0
+    for line in text.splitlines():
+        length = len(letters(normalize(line)))
+        if length >= _PROSE_LINE:
+            found += length
+        if found >= needed:
+            return True
+    return False

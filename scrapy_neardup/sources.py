@@ -79,6 +79,9 @@ class PageSource:
 
 
 def _decoded(response: Response) -> str:
+    if response.status >= 400:
+        # An item of an errback stands for its URL; the server's error page is the same for all of them.
+        raise ExtractionError("http_error", f"the response has status {response.status}")
     content_type = response.headers.get("Content-Type")
     declared = content_type.decode("latin-1") if content_type else None
     kind = (declared or "text/html").split(";")[0].strip().lower()

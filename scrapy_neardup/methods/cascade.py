@@ -15,11 +15,12 @@ the body's parts decide among the few that are left. Where it departs from the a
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Set
+from collections.abc import Set
 from dataclasses import dataclass, fields
 from typing import ClassVar
 
 import numpy as np
+import numpy.typing as npt
 
 from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.hashing import fingerprint64
@@ -154,7 +155,7 @@ class Cascade(Method):
         about_words = words(normalize(" ".join((*page.keywords, page.description))))
         text = normalize(page.text)
         body = letters(text)
-        long_sentences = self._sentences(page.text)
+        long_sentences = self._sentences(text)
         grams = np.unique(shingles(body, p.shingle))
         keys = [
             *_core_key("title", title_words, p.core_words),
@@ -200,23 +201,24 @@ class Cascade(Method):
 
     def shared(self, page: Page, old: bytes, limit: int = 3) -> tuple[str, ...]:
         known = self._unpack(old).sentences
-        found = {sentence: size for sentence, whole, size in self._measured(page.text) if whole & 0xFFFFFFFF in known}
+        found: dict[str, int] = {}
+        for sentence in sentences(page.text):
+            own = letters(normalize(sentence))
+            if len(own) >= self.parameters.min_sentence and fingerprint64(own) & 0xFFFFFFFF in known:
+                found[sentence] = len(own)
         return tuple(sorted(found, key=lambda sentence: -found[sentence])[:limit])
 
     def _unpack(self, packed: bytes) -> _Sketch:
         return _Sketch.unpack(packed, self.parameters.bins * self.parameters.bits // 8)
 
-    def _measured(self, text: str) -> Iterable[tuple[str, int, int]]:
-        """Each sentence that is long enough, with its fingerprint and its length in letters."""
-        for sentence in sentences(text):
-            if len(sentence) >= self.parameters.min_sentence:
-                own = letters(normalize(sentence))
-                if len(own) >= self.parameters.min_sentence:
-                    yield sentence, fingerprint64(own), len(own)
-
-    def _sentences(self, text: str) -> list[tuple[int, int]]:
+    def _sentences(self, normalized: str) -> list[tuple[int, int]]:
         """Fingerprint and length of each different sentence, the longest first; equals by fingerprint."""
-        different = {whole: size for _, whole, size in self._measured(text)}
+        different = {}
+        for sentence in sentences(normalized):
+            if len(sentence) >= self.parameters.min_sentence:
+                own = letters(sentence)
+                if len(own) >= self.parameters.min_sentence:
+                    different[fingerprint64(own)] = len(own)
         return sorted(different.items(), key=lambda item: (-item[1], item[0]))
 
 
@@ -226,10 +228,12 @@ def _core_key(family: str, found: list[str], count: int) -> list[int]:
     return [fingerprint64(f"{family} {' '.join(core)}")] if len(core) > 1 else []
 
 
-def _smallest(hashes: np.ndarray[tuple[int, ...], np.dtype[np.uint64]], count: int) -> list[int]:
+def _smallest(hashes: npt.NDArray[np.uint64], count: int) -> list[int]:
     """The smallest different hashes: two similar sets are likely to have some of them in common."""
-    different = np.unique(hashes)
-    return [int(value) for value in different[:count]]
+    few = np.unique(np.partition(hashes, 4 * count)[: 4 * count] if len(hashes) > 4 * count else hashes)
+    if len(few) < count:  # a text that repeats itself
+        few = np.unique(hashes)
+    return [int(value) for value in few[:count]]
 
 
 def _short(found: list[str], count: int) -> frozenset[int]:

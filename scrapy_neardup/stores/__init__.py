@@ -37,14 +37,17 @@ def default_url(directory: Path) -> str:
 
 def parse_url(url: str) -> tuple[type[Store], str]:
     """The store and the location that a URL names; raises SettingsError that shows the forms."""
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+    except ValueError:  # half a bracket
+        parts = urlsplit("")
     if parts.scheme not in STORES:
         raise SettingsError(
             f"NEARDUP_STORE is {url!r}, which names no store; use leveldb:///path, sqlite:///path or memory:."
         )
     if parts.scheme == MemoryStore.scheme:
         return MemoryStore, "memory:"
-    if parts.netloc or not parts.path.strip("/"):
+    if parts.netloc or not parts.path.startswith("/") or not parts.path.strip("/"):
         raise SettingsError(
             f"NEARDUP_STORE is {url!r}, which names no absolute path; write three slashes: {parts.scheme}:///path."
         )

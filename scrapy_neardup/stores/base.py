@@ -61,6 +61,7 @@ class Store(ABC):
         """Open or create the state at ``location``; raises StoreMismatch if another recipe wrote it."""
         self.location = location
         self._synced = time.monotonic()
+        self._closed = False
         self._connect()
         try:
             self._check_recipe(recipe)
@@ -183,6 +184,9 @@ class Store(ABC):
 
     def close(self) -> None:
         """Write down the count and let go of the state; a second call does nothing."""
+        if self._closed:
+            return
+        self._closed = True
         try:
             self._write(Changes({layout.meta_key("pages"): str(self.pages).encode()}), sync=True)
         finally:
@@ -233,38 +237,48 @@ class Store(ABC):
         unsealed = sorted((key for key, _ in self._scan(b"j")), key=layout.last_id, reverse=True)
         for start in range(0, len(unsealed), _BATCH):
             changes = Changes()
+            changes.delete(layout.meta_key("pages"))  # counted anew
             for journal in unsealed[start : start + _BATCH]:
                 self._withdraw(journal, changes)
             self._write(changes, sync=True)
         ended = Changes(deletes={key for key, _ in self._scan(b"g")})
-        if unsealed:
-            ended.delete(layout.meta_key("pages"))  # counted anew
         if ended.deletes:
             self._write(ended, sync=True)
         return TakenBack(len(unsealed), tuple(crawls))
 
     def _withdraw(self, journal: bytes, changes: Changes) -> int:
-        id, replaced = layout.last_id(journal), self._get(journal)
+        id, replaced = layout.last_id(journal), self._get(journal) or b""
         record = self.record(id)
-        gone = self._erase(id, changes)
-        if replaced and record is not None:
-            changes.put(layout.url_key(record.url), layout.pack_seen(layout.unpack_id(replaced), time.time()))
         changes.delete(journal)
+        if record is None:  # a later version was sealed in its place, and so in that of the one before it
+            return self._erase(layout.unpack_id(replaced), changes)
+        url = layout.url_key(record.url)
+        newest = self._points_to(url, id, changes)
+        gone = self._erase(id, changes)
+        if newest and replaced:
+            changes.put(url, layout.pack_seen(layout.unpack_id(replaced), time.time()))
+        elif not newest:  # a later version may name it; that one now replaces what this one would have
+            for later, names in self._scan(b"j"):
+                if names == layout.pack_id(id) and later not in changes.deletes:
+                    changes.put(later, replaced)
         return gone
 
     def _erase(self, id: int, changes: Changes) -> int:
         """Add the removal of a record with all that points to it; returns how many records that is, 0 or 1."""
-        record = self.record(id) if id else None
+        record = self.record(id) if id and layout.record_key(id) not in changes.deletes else None
         if record is None:
             return 0
         changes.delete(layout.record_key(id))
         for key in record.keys:
             changes.delete(layout.posting_key(key, id))
         url = layout.url_key(record.url)
-        seen = changes.puts.get(url) or self._get(url)
-        if seen is not None and layout.unpack_seen(seen)[0] == id:
+        if self._points_to(url, id, changes):
             changes.delete(url)
         return 1
+
+    def _points_to(self, url: bytes, id: int, changes: Changes) -> bool:
+        seen = changes.puts.get(url) or self._get(url)
+        return seen is not None and layout.unpack_seen(seen)[0] == id
 
 
 def _differences(theirs: Mapping[str, Any], ours: Mapping[str, Any], within: str = "") -> str:

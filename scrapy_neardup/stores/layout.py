@@ -51,7 +51,10 @@ class Record:
 
     def pack(self) -> bytes:
         """Q original · H similarity in 65535ths · B number of keys · H bytes of URL · Q per key · URL · sketch."""
-        url = self.url.encode("utf-8", "surrogatepass")[:65535]
+        url = self.url.encode("utf-8", "surrogatepass")
+        if len(url) > 65535:
+            end = next(at for at in range(65535, 0, -1) if url[at] & 0xC0 != 0x80)  # where a character begins
+            url = url[:end]
         head = _HEAD.pack(self.original, round(self.similarity * 65535), len(self.keys), len(url))
         return b"".join((head, struct.pack(f">{len(self.keys)}Q", *self.keys), url, self.sketch))
 
@@ -95,6 +98,12 @@ def generation_key(generation: int) -> bytes:
 
 def journal_key(generation: int, id: int) -> bytes:
     return b"j" + _ID.pack(generation) + _ID.pack(id)
+
+
+def after(prefix: bytes) -> bytes | None:
+    """The first key behind all that begin with ``prefix``; None where there is none."""
+    kept = prefix.rstrip(b"\xff")
+    return kept[:-1] + bytes([kept[-1] + 1]) if kept else None
 
 
 def last_id(key: bytes) -> int:

@@ -14,11 +14,12 @@ import json
 import os
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, ClassVar
 
 from scrapy_neardup.errors import StoreDamaged, StoreError
+from scrapy_neardup.stores import layout
 from scrapy_neardup.stores.base import Changes, Store
 from scrapy_neardup.stores.lock import lock
 
@@ -38,6 +39,7 @@ class LevelDBStore(Store):
                 "or set NEARDUP_STORE to sqlite:///path."
             ) from error
         self._plyvel = plyvel
+        self._failed = False
         super().__init__(location, recipe)
 
     def _connect(self) -> None:
@@ -50,29 +52,37 @@ class LevelDBStore(Store):
             raise StoreError(f"The directory of the state at {self._root} cannot be made: {error}.") from error
         self._lock = lock(self._root / "lock", self.location)
         try:
-            self._open()
+            with self._guard():
+                self._open()
         except BaseException:
             self._lock.release()
             raise
 
     def _open(self) -> None:
         new = not self._files.exists() or not any(self._files.iterdir())
-        if self._seal.exists():
-            self._check_seal()
+        sealed = self._seal.read_bytes() if self._seal.exists() else None
+        if sealed is not None:
+            self._check_seal(sealed)
         elif not new and not (self._files / "CURRENT").exists():
             raise self._damaged("its file CURRENT is missing")
-        with self._guard():
+        # Before LevelDB changes a file, or a process killed right then would leave a seal that does not fit.
+        self._seal.unlink(missing_ok=True)
+        try:
             self._db = self._plyvel.DB(
                 str(self._files), create_if_missing=new, paranoid_checks=True, bloom_filter_bits=10
             )
-        self._seal.unlink(missing_ok=True)
+        except BaseException:
+            if sealed is not None:
+                self._seal.write_bytes(sealed)
+            raise
 
     def _disconnect(self) -> None:
         if self._db.closed:
             return
         try:
-            self._db.close()
-            self._write_seal()
+            with self._guard():
+                self._db.close()
+                self._write_seal()
         finally:
             self._lock.release()
 
@@ -82,18 +92,49 @@ class LevelDBStore(Store):
         return value
 
     def _scan(self, prefix: bytes, *, reverse: bool = False) -> Iterator[tuple[bytes, bytes]]:
-        with self._guard(), self._db.iterator(prefix=prefix, reverse=reverse, verify_checksums=True) as found:
-            yield from found
+        # plyvel's other iterator ends at a damaged block as if there were no more; this one raises.
+        with self._guard(), self._db.raw_iterator(verify_checksums=True) as at:
+            behind = layout.after(prefix)
+            if not reverse:
+                at.seek(prefix)
+            elif behind is None:
+                at.seek_to_last()
+            else:
+                at.seek(behind)
+                if at.valid():
+                    at.prev()
+                else:
+                    at.seek_to_last()
+            while at.valid() and at.key().startswith(prefix):
+                yield at.item()
+                if reverse:
+                    at.prev()
+                else:
+                    at.next()
 
     def _write(self, changes: Changes, *, sync: bool) -> None:
-        with self._guard(), self._db.write_batch(transaction=True, sync=sync) as batch:
-            for key in changes.deletes:
-                batch.delete(key)
-            for key, value in changes.puts.items():
-                batch.put(key, value)
+        if self._failed:
+            raise StoreError(
+                f"The state at {self.location} takes no more pages, since writing to it has failed before. "
+                "All that it took until then is safe; see to the disk and start the crawl again."
+            )
+        try:
+            with self._guard(), self._db.write_batch(transaction=True, sync=sync) as batch:
+                for key in changes.deletes:
+                    batch.delete(key)
+                for key, value in changes.puts.items():
+                    batch.put(key, value)
+        except BaseException:
+            # The log may end in half a record now. LevelDB would go on behind it, and not read past it later.
+            self._failed = True
+            raise
 
     def size(self) -> int:
-        return sum(file.stat().st_size for file in self._files.iterdir())
+        total = 0
+        for file in self._files.iterdir():
+            with suppress(FileNotFoundError):  # LevelDB tidies up whenever it likes
+                total += file.stat().st_size
+        return total
 
     def compact(self) -> None:
         """Merge all files: what was deleted stops taking room."""
@@ -109,10 +150,10 @@ class LevelDBStore(Store):
             os.fsync(file.fileno())
         draft.replace(self._seal)
 
-    def _check_seal(self) -> None:
+    def _check_seal(self, packed: bytes) -> None:
         try:
-            sealed = json.loads(self._seal.read_text(encoding="utf-8"))
-        except ValueError:
+            sealed = dict(json.loads(packed))
+        except (TypeError, ValueError):
             raise self._damaged("its seal.json cannot be read") from None
         found = _inventory(self._files) if self._files.exists() else {}
         changed = sorted(name for name in {*sealed, *found} if sealed.get(name) != found.get(name))

@@ -14,7 +14,7 @@ def lock(path: Path, location: str) -> FileLock:
 
     The operating system frees it when the process dies, however it dies.
     """
-    held = FileLock(path, timeout=0)
+    held = FileLock(path, timeout=0, thread_local=False)  # whoever closes the state may be another thread
     try:
         held.acquire()
     except Timeout:

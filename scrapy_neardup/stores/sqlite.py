@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import ClassVar
 
 from scrapy_neardup.errors import StoreDamaged, StoreError, StoreMismatch
+from scrapy_neardup.stores import layout
 from scrapy_neardup.stores.base import Changes, Store
 from scrapy_neardup.stores.lock import lock
 
@@ -37,6 +38,11 @@ class SQLiteStore(Store):
 
     def _open(self, path: Path) -> None:
         new = not path.exists() or path.stat().st_size == 0
+        if not new and self._application(path) != _APPLICATION:
+            raise StoreMismatch(
+                f"{path} is there, but is no state of scrapy-neardup; it was not touched. "
+                "Set NEARDUP_STORE to another path."
+            )
         with self._guard():
             # Two crawls of one process may run in different threads of it; they never write at the same time.
             self._db = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
@@ -44,11 +50,6 @@ class SQLiteStore(Store):
             with self._guard():
                 if new:
                     self._db.execute(f"PRAGMA application_id = {_APPLICATION}")
-                elif self._db.execute("PRAGMA application_id").fetchone()[0] != _APPLICATION:
-                    raise StoreMismatch(
-                        f"{path} is a database, but no state of scrapy-neardup; it was not touched. "
-                        "Set NEARDUP_STORE to another path."
-                    )
                 self._db.execute("PRAGMA journal_mode = WAL")
                 self._db.execute("PRAGMA synchronous = FULL")
                 self._db.execute("CREATE TABLE IF NOT EXISTS kv (k BLOB PRIMARY KEY, v BLOB NOT NULL) WITHOUT ROWID")
@@ -56,9 +57,15 @@ class SQLiteStore(Store):
             self._db.close()
             raise
 
+    def _application(self, path: Path) -> int:
+        """Whose database it is; as immutable, or SQLite would tidy up what its owner has left beside it."""
+        with self._guard(), closing(sqlite3.connect(f"{path.as_uri()}?immutable=1", uri=True)) as db:
+            return int(db.execute("PRAGMA application_id").fetchone()[0])
+
     def _disconnect(self) -> None:
         try:
-            self._db.close()
+            with self._guard():
+                self._db.close()
         finally:
             self._lock.release()
 
@@ -69,7 +76,7 @@ class SQLiteStore(Store):
 
     def _scan(self, prefix: bytes, *, reverse: bool = False) -> Iterator[tuple[bytes, bytes]]:
         # In pages, each a query of its own, so that no cursor stays open over a write.
-        low, high = prefix, _after(prefix)
+        low, high = prefix, layout.after(prefix)
         order = "DESC" if reverse else "ASC"
         rows = 16  # most scans want the first few
         while True:
@@ -110,6 +117,8 @@ class SQLiteStore(Store):
     def _guard(self) -> Iterator[None]:
         try:
             yield
+        except sqlite3.ProgrammingError as error:  # sqlite3's answer after a close
+            raise StoreError(f"The state at {self.location} is closed.") from error
         except sqlite3.DatabaseError as error:
             if isinstance(error, sqlite3.OperationalError):
                 raise StoreError(f"The state at {self.location} cannot be read or written: {error}.") from error
@@ -117,9 +126,3 @@ class SQLiteStore(Store):
                 f"The state at {self.location} is damaged: {error}. It was not touched. Restore it from a backup, "
                 "or set NEARDUP_STORE to a new path to begin another state."
             ) from error
-
-
-def _after(prefix: bytes) -> bytes | None:
-    """The first key behind all that begin with ``prefix``; None where there is none."""
-    kept = prefix.rstrip(b"\xff")
-    return kept[:-1] + bytes([kept[-1] + 1]) if kept else None

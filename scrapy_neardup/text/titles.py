@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 
 # A hyphen or dash separates only between spaces, or before what a Chinese site calls itself; the bars and
-# the underscore always do. The Chinese double dash is part of a headline.
+# the underscore always do. The Chinese double dash is part of a headline. A run of white space is tried from its
+# beginning alone: from each of its characters would take time quadratic in its length.
 _SEPARATOR = re.compile(
-    r"\s*[_|｜»]+\s*|\s+[-–—·:]\s+|\s*[-–—](?=[^-–—_|]{1,12}(?:网|报|频道|中心|社区|论坛|在线|门户|资讯|新闻)$)"
+    r"(?:(?<!\s)\s+)?[_|｜»]+\s*|(?<!\s)\s+[-–—·:]\s+"
+    r"|(?:(?<!\s)\s+)?(?<![-–—])[-–—](?=[^-–—_|]{1,12}(?:网|报|频道|中心|社区|论坛|在线|门户|资讯|新闻)$)"
 )
 
 

@@ -1,0 +1,244 @@
+"""Spiders, items and pipelines for the crawl tests, as a user would write them. Run by ``run.py``."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import os
+import random
+from collections.abc import Sequence
+from typing import Any
+
+import attrs
+import pydantic
+import scrapy
+from itemadapter import ItemAdapter
+from scrapy.exceptions import DropItem
+from scrapy.extensions.feedexport import FileFeedStorage
+from scrapy.utils.asyncio import is_asyncio_available
+
+from scrapy_neardup.errors import StoreError
+from scrapy_neardup.stores.memory import MemoryStore
+
+
+@dataclasses.dataclass
+class DataclassItem:
+    url: str
+    neardup: Any = None
+
+
+@attrs.define
+class AttrsItem:
+    url: str
+    neardup: Any = None
+
+
+class PydanticItem(pydantic.BaseModel):
+    url: str
+    neardup: Any = None
+
+
+class ScrapyItem(scrapy.Item):
+    url = scrapy.Field()
+    neardup = scrapy.Field()
+
+
+class UntaggableItem(scrapy.Item):
+    url = scrapy.Field()
+
+
+KINDS = {
+    "dict": dict,
+    "dataclass": DataclassItem,
+    "attrs": AttrsItem,
+    "pydantic": PydanticItem,
+    "Item": ScrapyItem,
+    "untaggable": UntaggableItem,
+}
+
+
+class PathSpider(scrapy.Spider):
+    """Requests each path and yields one item a page, of the kinds in turn; callbacks sync and async in turn."""
+
+    name = "paths"
+    base = ""
+    paths: Sequence[str] = ()
+    kinds: Sequence[str] = ("dict",)
+    optout: Sequence[str] = ()
+
+    async def start(self) -> Any:
+        for place, path in enumerate(self.paths):
+            yield scrapy.Request(
+                self.base + path,
+                callback=self.parse_async if place % 2 else self.parse,
+                errback=self.failed,
+                priority=-place,
+                dont_filter=True,
+                meta={"neardup": False} if path in self.optout else {},
+                cb_kwargs={"kind": self.kinds[place % len(self.kinds)]},
+            )
+
+    def parse(self, response: Any, kind: str) -> Any:
+        yield KINDS[kind](url=response.url)
+
+    async def parse_async(self, response: Any, kind: str) -> Any:
+        yield KINDS[kind](url=response.url)
+
+    def failed(self, failure: Any) -> Any:
+        yield {"url": failure.request.url, "from": "errback"}
+
+
+class ManyItemsSpider(PathSpider):
+    """Yields three items a page, without a URL or content of their own."""
+
+    name = "many"
+
+    def parse(self, response: Any, kind: str) -> Any:
+        for number in range(3):
+            yield {"name": f"{response.url} {number}"}
+
+    async def parse_async(self, response: Any, kind: str) -> Any:
+        for item in self.parse(response, kind):
+            yield item
+
+
+class OwnContentSpider(scrapy.Spider):
+    """Yields given items as they are, before any response."""
+
+    name = "own"
+    items: Sequence[dict[str, Any]] = ()
+
+    async def start(self) -> Any:
+        for item in self.items:
+            yield item
+
+
+class TextOnlySpider(PathSpider):
+    """Yields two items with a text of their own, but no URL, for each page."""
+
+    name = "texts"
+
+    def parse(self, response: Any, kind: str) -> Any:
+        paragraphs = response.css("p::text").getall()
+        half = len(paragraphs) // 2
+        yield {"text": paragraphs[:half]}
+        yield {"text": paragraphs[half:]}
+
+    async def parse_async(self, response: Any, kind: str) -> Any:
+        for item in self.parse(response, kind):
+            yield item
+
+
+class Replace:
+    """An earlier pipeline that builds a new object."""
+
+    def process_item(self, item: Any) -> Any:
+        return {**ItemAdapter(item).asdict(), "was": type(item).__name__}
+
+
+class DropSome:
+    """A later pipeline: drops items whose URL holds "drop", fails on those that hold "fail"."""
+
+    def process_item(self, item: Any) -> Any:
+        told = str(ItemAdapter(item).asdict())
+        if "drop" in told:
+            raise DropItem("not wanted", log_level="DEBUG")
+        if "fail" in told:
+            raise ValueError("could not be stored")
+        return item
+
+
+class FailThird:
+    """Fails on the last of three items of a page whose name holds "third"."""
+
+    def process_item(self, item: Any) -> Any:
+        if "third" in item["name"] and item["name"].endswith("2"):
+            raise ValueError("could not be stored")
+        return item
+
+
+class Fate:
+    """A later pipeline that takes its time and loses items at random, by their URL."""
+
+    async def process_item(self, item: Any) -> Any:
+        fate = random.Random(item["url"])
+        delay = fate.random() * 0.3
+        if is_asyncio_available():
+            await asyncio.sleep(delay)
+        chosen = fate.choices(["ok", "drop", "fail"], [5, 2, 2])[0]
+        if chosen == "drop":
+            raise DropItem("not wanted", log_level="DEBUG")
+        if chosen == "fail":
+            raise ValueError("could not be stored")
+        return item
+
+
+class Batch:
+    """A later pipeline that holds items until it has ten of them, or the spider has nothing else to do."""
+
+    def __init__(self) -> None:
+        self.held: list[asyncio.Future[None]] = []
+
+    async def process_item(self, item: Any) -> Any:
+        mine = asyncio.get_running_loop().create_future()
+        self.held.append(mine)
+        if len(self.held) >= 10:
+            self.release()
+        try:
+            await asyncio.wait_for(asyncio.shield(mine), 4)
+        except asyncio.TimeoutError:
+            self.release()
+        return item
+
+    def release(self) -> None:
+        held, self.held = self.held, []
+        for one in held:
+            if not one.done():
+                one.set_result(None)
+
+
+class Kill:
+    """A last pipeline after which the process is gone at the n-th item, as if by kill -9."""
+
+    left = int(os.environ.get("KILL_AFTER", "0"))
+
+    def process_item(self, item: Any) -> Any:
+        Kill.left -= 1
+        if Kill.left == 0:
+            os._exit(9)
+        return item
+
+
+class UnstorableFeed(FileFeedStorage):
+    """A feed storage that takes items and cannot store them."""
+
+    def store(self, file: Any) -> None:
+        file.close()
+        raise OSError("the bucket is gone")
+
+
+class BreakStore:
+    """Makes the state fail from the n-th item on."""
+
+    def __init__(self) -> None:
+        self.left = 4
+
+    def process_item(self, item: Any) -> Any:
+        self.left -= 1
+        if self.left == 0:
+
+            def fail(*_: Any, **__: Any) -> None:
+                raise StoreError("The disk is full.")
+
+            MemoryStore._write = fail  # type: ignore[method-assign]
+            MemoryStore._get = fail  # type: ignore[method-assign,assignment]
+        return item
+
+
+def own_extractor(html: str, url: str) -> str | None:
+    """Everything between the first <article> and its end."""
+    return html.partition("<article>")[2].partition("</article>")[0] or None
+
+
+def broken_extractor(html: str, url: str) -> str | None:
+    raise RuntimeError("no text today")

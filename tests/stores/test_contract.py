@@ -1,0 +1,873 @@
+"""What every store owes the detector, whichever way it keeps its bytes.
+
+The suite runs over the registry, so a store that is added there is held to all of it.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from itertools import pairwise
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from scrapy_neardup.errors import SettingsError, StoreDamaged, StoreError, StoreLocked, StoreMismatch
+from scrapy_neardup.stores import STORES, Record, Store, base, close_store, default_url, layout, open_store, parse_url
+
+RECIPE: dict[str, Any] = {"method": "minhash", "parameters": {"bands": (16, 8), "seed": 7}, "jieba": "0.42.1"}
+OTHER: dict[str, Any] = {"method": "minhash", "parameters": {"bands": (20, 5), "seed": 7}, "jieba": "0.42.1"}
+HIGHEST = 2**64 - 1
+
+URL = "https://news.example.cn/2024/05/01/story.html"
+
+
+def copy_as_killed(directory: Path, copy: Path) -> None:
+    """Copy the files of an open state as they are at one moment: what a process that is killed leaves.
+
+    A store may tidy up in the background; a copy during which any file changed is made again.
+    """
+
+    def files() -> dict[Path, tuple[int, int]]:
+        return {file: (file.stat().st_size, file.stat().st_mtime_ns) for file in directory.rglob("*")}
+
+    for _ in range(100):
+        with suppress(OSError):  # a file that goes while it is looked at; shutil's own error is one, too
+            before = files()
+            shutil.copytree(directory, copy)
+            if files() == before:
+                return
+        shutil.rmtree(copy, ignore_errors=True)
+    raise AssertionError(f"{directory} did not keep still")
+
+
+@dataclass
+class Place:
+    """Where one state lies; whatever is opened here is closed when the test is over."""
+
+    kind: type[Store]
+    directory: Path
+    opened: list[Store] = field(default_factory=list)
+
+    @property
+    def url(self) -> str:
+        if self.kind.scheme == "memory":
+            return "memory:"
+        return (self.directory / "state").as_uri().replace("file", self.kind.scheme, 1)
+
+    def open(self, recipe: Mapping[str, Any] = RECIPE) -> Store:
+        kind, location = parse_url(self.url)
+        store = kind(location, recipe)
+        self.opened.append(store)
+        return store
+
+    def reopen(self, store: Store) -> Store:
+        store.close()
+        return self.open()
+
+    def as_left_by_a_kill(self) -> Place:
+        """A copy of the files as they are while the store is open: what a killed process leaves."""
+        copy = self.directory.with_name(self.directory.name + "-killed")
+        copy_as_killed(self.directory, copy)
+        return Place(self.kind, copy, self.opened)
+
+
+def _place(scheme: str, directory: Path) -> Iterator[Place]:
+    if scheme == "leveldb" and find_spec("plyvel") is None:
+        pytest.skip("plyvel is not installed, so there is no LevelDB")
+    directory.mkdir()
+    place = Place(STORES[scheme], directory)
+    yield place
+    for store in place.opened:
+        store.close()
+
+
+@pytest.fixture(params=STORES)
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
+    """Every store there is."""
+    yield from _place(request.param, tmp_path / "here")
+
+
+@pytest.fixture(params=[scheme for scheme in STORES if scheme != "memory"])
+def lasting(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
+    """Every store that outlives its process."""
+    yield from _place(request.param, tmp_path / "here")
+
+
+@pytest.fixture
+def store(place: Place) -> Store:
+    return place.open()
+
+
+def make(store: Store, url: str = URL, *keys: int, sketch: bytes = b"sketch") -> Record:
+    """A record with a new id, not yet in the store."""
+    id = store.new_id()
+    return Record(id, url, id, 1.0, keys, sketch)
+
+
+def put(store: Store, url: str = URL, *keys: int, generation: int = 0, replaces: int = 0) -> Record:
+    record = make(store, url, *keys)
+    store.add(record, generation=generation, replaces=replaces)
+    return record
+
+
+def content(store: Store) -> dict[bytes, bytes]:
+    """All that is written down, but for the count that only a closed state has."""
+    return {key: value for key, value in store._scan(b"") if key != layout.meta_key("pages")}
+
+
+def records(store: Store) -> int:
+    return sum(1 for _ in store._scan(b"r"))
+
+
+# Ids, records, postings
+
+
+def test_a_new_state_is_empty(store: Store) -> None:
+    assert store.pages == 0
+    assert store.taken_back == base.TakenBack(0, ())
+    assert store.find(URL) is None
+    assert store.record(1) is None
+    assert store.postings(5, 10) == []
+    assert store.last_seen(URL) == 0
+
+
+def test_new_ids_grow_and_none_is_given_twice(store: Store) -> None:
+    ids = [store.new_id() for _ in range(2000)]
+    assert all(earlier < later for earlier, later in pairwise(ids))
+
+
+def test_new_ids_grow_even_when_the_clock_is_set_back(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = store.new_id()
+    monkeypatch.setattr(base, "time", SimpleNamespace(time=lambda: 5.0, time_ns=lambda: 5_000_000_000, monotonic=int))
+    assert store.new_id() == before + 1
+
+
+def test_ids_of_a_later_run_are_larger_even_when_the_clock_is_set_back(
+    lasting: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = lasting.open()
+    kept = put(store)
+    monkeypatch.setattr(base, "time", SimpleNamespace(time=lambda: 5.0, time_ns=lambda: 5_000_000_000, monotonic=int))
+    assert lasting.reopen(store).new_id() == kept.id + 1
+
+
+def test_an_added_page_is_found_by_id_by_url_and_by_each_key(store: Store) -> None:
+    record = put(store, URL, 11, 12)
+    assert store.record(record.id) == record
+    assert store.find(URL) == record
+    assert store.postings(11, 10) == [record.id]
+    assert store.postings(12, 10) == [record.id]
+    assert store.postings(13, 10) == []
+    assert store.pages == records(store) == 1
+
+
+def test_postings_come_newest_first_and_no_more_than_asked_for(store: Store) -> None:
+    ids = [put(store, f"{URL}?page={n}", 7).id for n in range(600)]  # more than a store may read at a time
+    put(store, f"{URL}?page=other", 8)
+    newest_first = ids[::-1]
+    assert store.postings(7, 1000) == newest_first
+    for limit in (0, 1, 15, 16, 17, 599):
+        assert store.postings(7, limit) == newest_first[:limit]
+
+
+@pytest.mark.parametrize("key", [0, 1, 0xFF, 0x61FF, 2**63, HIGHEST - 1, HIGHEST])
+def test_keys_at_the_ends_of_the_range_find_their_own_pages_alone(store: Store, key: int) -> None:
+    around = [near for near in (key - 1, key, key + 1) if 0 <= near <= HIGHEST]
+    ids = {near: put(store, f"{URL}?{near}", near).id for near in around}
+    for near in around:
+        assert store.postings(near, 10) == [ids[near]]
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        Record(1, URL, 1),
+        Record(2, URL, 2, 1.0, (0, HIGHEST), b""),
+        Record(HIGHEST, URL, HIGHEST, 1.0, (HIGHEST,), bytes(range(256)) * 4),
+        Record(3, "", 3, 1.0, (), b"\x00"),
+        Record(4, "https://例子.测试/路径?问=答&emoji=\U0001f600", 4, 1.0, (5,), b"\xff" * 1024),
+        Record(5, "https://example.cn/lone-surrogate-\udc80", 5),
+        Record(6, "https://example.cn/" + "x" * 60_000, 6, 1.0, tuple(range(255)), b"s"),
+        Record(7, URL, 3, 0.0),
+    ],
+    ids=lambda record: str(record.id),
+)
+def test_a_record_comes_back_as_it_was(place: Place, record: Record) -> None:
+    store = place.open()
+    store.add(record)
+    assert store.record(record.id) == record
+    assert store.find(record.url) == record
+    if place.kind.scheme != "memory":
+        store = place.reopen(store)
+        assert store.record(record.id) == record
+        assert store.find(record.url) == record
+
+
+def test_similarity_comes_back_to_four_digits(store: Store) -> None:
+    copy = Record(9, URL, 3, 0.87654321)
+    store.add(copy)
+    back = store.record(9)
+    assert back is not None
+    assert back.similarity == pytest.approx(0.87654321, abs=1e-5)
+    assert not back.is_original
+
+
+def test_a_url_too_long_to_be_kept_whole_can_be_added_and_read(store: Store) -> None:
+    for cut in range(3):  # wherever the cut falls in a three-byte character
+        record = make(store, "h" * cut + "页" * 30_000, 4)
+        store.add(record)
+        back = store.record(record.id)
+        assert back is not None
+        assert record.url.startswith(back.url)
+        assert len(back.url) > 20_000
+        store.withdraw(0, record.id)
+        assert store.postings(4, 10) == []
+
+
+def test_two_urls_with_one_hash_are_never_taken_for_each_other(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(layout, "fingerprint64", lambda url: 42)
+    first, second = put(store, "https://a.example/", 1), put(store, "https://b.example/", 2)
+    assert store.find("https://b.example/") == second
+    assert store.find("https://a.example/") is None
+    assert store.record(first.id) == first
+    store.withdraw(0, first.id)
+    assert store.find("https://b.example/") == second
+    assert store.record(second.id) == second
+
+
+def test_withdrawing_an_update_does_not_take_the_place_of_a_url_with_the_same_hash(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(layout, "fingerprint64", lambda url: 42)
+    generation = store.begin("crawl")
+    old = put(store, "https://a.example/")
+    new = put(store, "https://a.example/", generation=generation, replaces=old.id)
+    other = put(store, "https://b.example/")
+    store.withdraw(generation, new.id)
+    assert store.find("https://b.example/") == other
+
+
+# Replacing
+
+
+def test_a_sealed_update_takes_the_place_of_the_earlier_version_at_once(store: Store) -> None:
+    old = put(store, URL, 1, 2)
+    new = put(store, URL, 2, 3, replaces=old.id)
+    assert store.record(old.id) is None
+    assert store.find(URL) == new
+    assert (store.postings(1, 9), store.postings(2, 9), store.postings(3, 9)) == ([], [new.id], [new.id])
+    assert store.pages == records(store) == 1
+
+
+def test_an_unsealed_update_leaves_the_earlier_version_until_it_is_sealed(store: Store) -> None:
+    generation = store.begin("crawl")
+    old = put(store, URL, 1)
+    new = put(store, URL, 1, generation=generation, replaces=old.id)
+    assert store.find(URL) == new
+    assert store.record(old.id) == old
+    assert store.postings(1, 9) == [new.id, old.id]
+    assert store.pages == records(store) == 2
+    store.seal(generation, [new.id])
+    assert store.find(URL) == new
+    assert store.record(old.id) is None
+    assert store.postings(1, 9) == [new.id]
+    assert store.pages == records(store) == 1
+
+
+# Generations
+
+
+def test_pages_that_were_not_sealed_are_taken_back_and_sealed_ones_stay(lasting: Place) -> None:
+    store = lasting.open()
+    generation = store.begin("spider news, job 1")
+    for_good = put(store, f"{URL}?1", 1)
+    sealed = put(store, f"{URL}?2", 1, generation=generation)
+    lost = [put(store, f"{URL}?{n}", 1, generation=generation) for n in (3, 4)]
+    store.seal(generation, [sealed.id])
+    assert store.pages == 4
+    assert store.end(generation) == 2
+
+    store = lasting.reopen(store)
+    assert store.taken_back == base.TakenBack(2, ("spider news, job 1",))
+    assert store.postings(1, 9) == [sealed.id, for_good.id]
+    assert [store.find(record.url) for record in lost] == [None, None]
+    assert [store.record(record.id) for record in lost] == [None, None]
+    assert store.last_seen(lost[0].url) == 0
+    assert store.pages == records(store) == 2
+
+    assert lasting.reopen(store).taken_back == base.TakenBack(0, ())
+
+
+def test_taking_back_names_every_crawl_whose_pages_go_in_the_order_in_which_they_began(lasting: Place) -> None:
+    store = lasting.open()
+    for who in ("第一", "second", "third"):
+        generation = store.begin(who)
+        record = put(store, f"{URL}?{who}", generation=generation)
+        if who == "second":
+            store.seal(generation, [record.id])
+        store.end(generation)
+    assert lasting.reopen(store).taken_back == base.TakenBack(2, ("第一", "third"))
+
+
+def test_an_update_that_is_taken_back_restores_the_earlier_version(lasting: Place) -> None:
+    store = lasting.open()
+    generation = store.begin("crawl")
+    old = put(store, URL, 1)
+    middle = put(store, URL, 1, 2, generation=generation, replaces=old.id)
+    put(store, URL, 1, 3, generation=generation, replaces=middle.id)
+
+    store = lasting.reopen(store)
+    assert store.taken_back.pages == 2
+    assert store.find(URL) == old
+    assert store.last_seen(URL) > 0
+    assert (store.postings(1, 9), store.postings(2, 9), store.postings(3, 9)) == ([old.id], [], [])
+    assert store.pages == records(store) == 1
+
+
+def test_more_unsealed_pages_than_one_batch_holds_are_all_taken_back(lasting: Place) -> None:
+    store = lasting.open()
+    generation = store.begin("crawl")
+    first = put(store, URL, 1)
+    version = first
+    for n in range(base._BATCH + 100):
+        if n % 100:
+            put(store, f"{URL}?{n}", 1, generation=generation)
+        else:  # versions of one URL in both batches
+            version = put(store, URL, 1, generation=generation, replaces=version.id)
+    store = lasting.reopen(store)
+    assert store.taken_back.pages == base._BATCH + 100
+    assert store.find(URL) == first
+    assert store.postings(1, 5000) == [first.id]
+    assert store.pages == records(store) == 1
+
+
+def test_the_end_of_a_crawl_counts_its_unsealed_pages_alone(store: Store) -> None:
+    one, two = store.begin("one"), store.begin("two")
+    mine = [put(store, f"{URL}?{n}", generation=one) for n in range(3)]
+    put(store, f"{URL}?theirs", generation=two)
+    assert store.end(one) == 3
+    store.seal(one, [mine[0].id])
+    assert store.end(one) == 2
+    store.withdraw(one, mine[1].id)
+    store.seal(one, [mine[2].id])
+    assert store.end(one) == 0
+    assert store.end(two) == 1
+
+
+def test_a_crawl_that_ended_with_all_sealed_is_not_spoken_of_again(lasting: Place) -> None:
+    store = lasting.open()
+    generation = store.begin("crawl")
+    page = put(store, generation=generation)
+    store.seal(generation, [page.id])
+    assert store.end(generation) == 0
+    store = lasting.reopen(store)
+    assert store.taken_back == base.TakenBack(0, ())
+    assert store.find(URL) == page
+
+
+def test_sealing_takes_an_iterator_longer_than_one_batch(lasting: Place) -> None:
+    store = lasting.open()
+    generation = store.begin("crawl")
+    ids = [put(store, f"{URL}?{n}", generation=generation).id for n in range(base._BATCH + 5)]
+    store.seal(generation, iter(ids))
+    assert store.end(generation) == 0
+    store = lasting.reopen(store)
+    assert store.pages == records(store) == len(ids)
+
+
+def test_sealing_what_is_unknown_or_withdrawn_changes_nothing(store: Store) -> None:
+    generation = store.begin("crawl")
+    kept = put(store, f"{URL}?kept", generation=generation)
+    gone = put(store, f"{URL}?gone", generation=generation)
+    store.withdraw(generation, gone.id)
+    before = content(store)
+    store.seal(generation, [gone.id, 12345])
+    store.seal(generation, [])
+    assert content(store) == before
+    assert store.pages == records(store) == 1
+    assert store.find(kept.url) == kept
+
+
+def test_a_page_that_is_named_twice_in_one_sealing_is_counted_once(store: Store) -> None:
+    generation = store.begin("crawl")
+    old = put(store)
+    new = put(store, generation=generation, replaces=old.id)
+    store.seal(generation, [new.id, new.id])
+    store.seal(generation, [new.id])
+    assert store.pages == records(store) == 1
+    assert store.find(URL) == new
+
+
+# Several unsealed versions of one URL
+
+
+def test_sealing_all_versions_of_a_url_leaves_the_last(store: Store) -> None:
+    generation = store.begin("crawl")
+    first = put(store, URL, 1)
+    second = put(store, URL, 1, generation=generation, replaces=first.id)
+    third = put(store, URL, 1, generation=generation, replaces=second.id)
+    store.seal(generation, [second.id, third.id])
+    assert store.find(URL) == third
+    assert store.postings(1, 9) == [third.id]
+    assert store.pages == records(store) == 1
+
+
+def test_withdrawing_the_version_in_the_middle_leaves_the_newest_in_its_place(store: Store) -> None:
+    generation = store.begin("crawl")
+    first = put(store, URL, 1)
+    second = put(store, URL, 1, generation=generation, replaces=first.id)
+    third = put(store, URL, 1, generation=generation, replaces=second.id)
+    store.withdraw(generation, second.id)
+    assert store.find(URL) == third
+    assert store.postings(1, 9) == [third.id, first.id]
+    assert store.pages == records(store) == 2
+
+
+@pytest.mark.parametrize("sealed", [True, False])
+def test_after_the_version_in_the_middle_is_withdrawn_the_newest_stands_on_the_oldest(
+    store: Store, sealed: bool
+) -> None:
+    generation = store.begin("crawl")
+    first = put(store, URL, 1)
+    second = put(store, URL, 1, generation=generation, replaces=first.id)
+    third = put(store, URL, 1, generation=generation, replaces=second.id)
+    store.withdraw(generation, second.id)
+    if sealed:
+        store.seal(generation, [third.id])
+        left = third
+    else:
+        store.withdraw(generation, third.id)
+        left = first
+    assert store.find(URL) == left
+    assert store.postings(1, 9) == [left.id]
+    assert store.pages == records(store) == 1
+
+
+def test_when_the_newest_version_is_sealed_alone_those_before_it_go_at_the_next_opening(lasting: Place) -> None:
+    store = lasting.open()
+    mine, theirs = store.begin("mine"), store.begin("theirs")
+    first = put(store, URL, 1)
+    second = put(store, URL, 1, generation=theirs, replaces=first.id)
+    third = put(store, URL, 1, generation=mine, replaces=second.id)
+    store.seal(mine, [third.id])
+    assert store.find(URL) == third
+    assert store.record(second.id) is None
+    store = lasting.reopen(store)
+    assert store.find(URL) == third
+    assert store.postings(1, 9) == [third.id]
+    assert store.pages == records(store) == 1
+
+
+# Withdrawing
+
+
+@pytest.mark.parametrize("sealed", [True, False])
+def test_a_withdrawn_page_leaves_nothing_behind(store: Store, sealed: bool) -> None:
+    generation = store.begin("crawl")
+    put(store, "https://another.example/", 1)
+    before = content(store)
+    page = put(store, URL, 1, 2, generation=0 if sealed else generation)
+    assert content(store) != before
+    store.withdraw(generation, page.id)
+    assert content(store) == before
+    assert store.pages == records(store) == 1
+    assert store.end(generation) == 0
+
+
+def test_withdrawing_a_page_that_was_sealed_afterwards_removes_it(store: Store) -> None:
+    generation = store.begin("crawl")
+    page = put(store, URL, 1, generation=generation)
+    store.seal(generation, [page.id])
+    store.withdraw(generation, page.id)
+    assert store.find(URL) is None
+    assert store.record(page.id) is None
+    assert store.postings(1, 9) == []
+    assert store.pages == records(store) == 0
+
+
+def test_withdrawing_an_unsealed_update_restores_the_earlier_version(store: Store) -> None:
+    generation = store.begin("crawl")
+    old = put(store, URL, 1)
+    new = put(store, URL, 1, generation=generation, replaces=old.id)
+    store.withdraw(generation, new.id)
+    assert store.find(URL) == old
+    assert store.postings(1, 9) == [old.id]
+    assert store.pages == records(store) == 1
+    assert store.end(generation) == 0
+
+
+def test_withdrawing_twice_or_what_never_was_changes_nothing(store: Store) -> None:
+    generation = store.begin("crawl")
+    put(store, f"{URL}?kept", 1)
+    page = put(store, URL, 1, generation=generation)
+    store.withdraw(generation, page.id)
+    before = content(store)
+    store.withdraw(generation, page.id)
+    store.withdraw(generation, 12345)
+    assert content(store) == before
+    assert store.pages == records(store) == 1
+
+
+# When a URL was seen
+
+
+def test_touching_a_page_moves_the_time_at_which_its_url_was_seen(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = [1_700_000_000.9]
+    monkeypatch.setattr(
+        base, "time", SimpleNamespace(time=lambda: now[0], time_ns=lambda: int(now[0] * 1e9), monotonic=int)
+    )
+    page = put(store)
+    assert store.last_seen(URL) == 1_700_000_000
+    now[0] += 86_400
+    assert store.last_seen(URL) == 1_700_000_000
+    store.touch(page)
+    assert store.last_seen(URL) == 1_700_086_400
+    assert store.last_seen(f"{URL}?other") == 0
+    assert store.find(URL) == page
+    assert store.pages == records(store) == 1
+
+
+def test_a_clock_beyond_the_year_2106_does_not_stop_a_crawl(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(base, "time", SimpleNamespace(time=lambda: 2.0**33, time_ns=lambda: 2**62, monotonic=int))
+    page = put(store)
+    assert store.last_seen(URL) == 2**32 - 1
+    assert store.find(URL) == page
+
+
+# Counting and reopening
+
+
+def test_the_count_is_right_after_a_clean_close(lasting: Place) -> None:
+    store = lasting.open()
+    for n in range(7):
+        put(store, f"{URL}?{n}")
+    for closings in range(3):
+        store = lasting.reopen(store)
+        assert store.pages == records(store) == 7 + closings
+        put(store, f"{URL}?again{closings}")
+
+
+def test_after_a_kill_sealed_pages_are_there_and_counted_and_unsealed_ones_are_gone(lasting: Place) -> None:
+    store = lasting.open()
+    put(store, f"{URL}?before", 1)
+    store = lasting.reopen(store)  # now a count was written, and must not be believed after the kill
+    generation = store.begin("killed crawl")
+    sealed = [put(store, f"{URL}?{n}", 1) for n in range(3)]
+    sealed_later = put(store, f"{URL}?later", 1, generation=generation)
+    store.seal(generation, [sealed_later.id])
+    unsealed = [put(store, f"{URL}?unsealed{n}", 1, generation=generation) for n in range(4)]
+
+    after = lasting.as_left_by_a_kill().open()
+    assert after.taken_back == base.TakenBack(4, ("killed crawl",))
+    assert after.pages == records(after) == 5
+    for record in (*sealed, sealed_later):
+        assert after.find(record.url) == record
+    for record in unsealed:
+        assert after.find(record.url) is None
+        assert after.record(record.id) is None
+    assert len(after.postings(1, 99)) == 5
+    assert store.pages == 9  # the one that was copied from goes on
+
+
+def test_the_size_grows_with_the_pages(store: Store) -> None:
+    before = store.size()
+    for n in range(100):
+        store.add(make(store, f"{URL}?{n}", n, sketch=bytes(1024)))
+    assert store.size() >= before + 50_000
+
+
+# Recipes
+
+
+def test_another_recipe_is_refused_in_a_sentence_and_the_state_stays_as_it_is(lasting: Place) -> None:
+    store = lasting.open()
+    page = put(store, URL, 1)
+    before = content(store)
+    store.close()
+    with pytest.raises(StoreMismatch) as refused:
+        lasting.open(OTHER)
+    message = str(refused.value)
+    assert "parameters.bands is [16, 8] there and [20, 5] here" in message
+    assert "seed" not in message
+    assert "jieba" not in message
+    assert "NEARDUP_STORE" in message
+    assert str(lasting.directory / "state") in message
+    store = lasting.open()
+    assert content(store) == before
+    assert store.find(URL) == page
+    assert store.pages == 1
+
+
+def test_a_field_that_only_one_recipe_has_is_named_as_well(lasting: Place) -> None:
+    lasting.open().close()
+    with pytest.raises(StoreMismatch, match="stopwords is None there and 'v2' here"):
+        lasting.open({**RECIPE, "stopwords": "v2"})
+    with pytest.raises(StoreMismatch, match=r"jieba is '0.42.1' there and None here"):
+        lasting.open({name: value for name, value in RECIPE.items() if name != "jieba"})
+    lasting.open()
+
+
+def test_data_without_a_recipe_is_refused_and_kept(lasting: Place) -> None:
+    store = lasting.open()
+    store._write(base.Changes({b"theirs": b"data"}, {layout.meta_key("recipe")}), sync=True)
+    before = content(store)
+    assert before == {b"theirs": b"data"}
+    store.close()
+    with pytest.raises(StoreMismatch, match="NEARDUP_STORE"):
+        lasting.open()
+
+    class Blind(lasting.kind):  # type: ignore[misc, name-defined]
+        def _check_recipe(self, recipe: Mapping[str, Any]) -> None:
+            """Look in without asking whose it is."""
+
+    blind = Blind(parse_url(lasting.url)[1], RECIPE)
+    lasting.opened.append(blind)
+    assert content(blind) == before
+
+
+# Sharing within a process
+
+
+def test_a_path_that_is_opened_twice_in_a_process_gives_one_store_closed_by_its_last_holder(lasting: Place) -> None:
+    first = open_store(lasting.url, RECIPE)
+    detour = lasting.url.replace("/here/", "/here/../here/")
+    assert detour != lasting.url
+    second = open_store(detour, dict(RECIPE))
+    try:
+        assert second is first
+        close_store(second)
+        page = put(first)
+        assert first.find(URL) == page
+    finally:
+        close_store(first)
+    with pytest.raises(StoreError):
+        first.find(URL)
+    again = open_store(lasting.url, RECIPE)
+    try:
+        assert again is not first
+        assert again.find(URL) == page
+    finally:
+        close_store(again)
+
+
+def test_a_link_to_a_state_leads_to_the_same_store(lasting: Place, tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(lasting.directory, target_is_directory=True)
+    first = open_store(lasting.url, RECIPE)
+    try:
+        second = open_store(lasting.url.replace("/here/", "/link/"), RECIPE)
+        assert second is first
+        close_store(second)
+    finally:
+        close_store(first)
+
+
+def test_another_recipe_in_the_same_process_is_refused_and_the_first_crawl_goes_on(lasting: Place) -> None:
+    store = open_store(lasting.url, RECIPE)
+    try:
+        with pytest.raises(StoreMismatch, match="NEARDUP_STORE"):
+            open_store(lasting.url, OTHER)
+        page = put(store)
+        assert store.find(URL) == page
+    finally:
+        close_store(store)
+    with pytest.raises(StoreError):
+        store.find(URL)
+
+
+def test_a_store_that_could_not_be_opened_is_not_kept_as_open(lasting: Place) -> None:
+    lasting.open().close()
+    with pytest.raises(StoreMismatch):
+        open_store(lasting.url, OTHER)
+    store = open_store(lasting.url, RECIPE)
+    close_store(store)
+
+
+def test_every_memory_store_is_a_state_of_its_own() -> None:
+    first, second = open_store("memory:", RECIPE), open_store("memory:", OTHER)
+    put(first)
+    assert second.find(URL) is None
+    close_store(first)
+    close_store(second)
+
+
+def test_a_second_opening_past_the_registry_is_refused_and_the_first_goes_on(lasting: Place) -> None:
+    store = lasting.open()
+    with pytest.raises(StoreLocked, match="NEARDUP_STORE"):
+        lasting.open()
+    page = put(store)
+    store = lasting.reopen(store)
+    assert store.find(URL) == page
+
+
+def test_a_state_that_was_opened_in_one_thread_can_be_closed_in_another(lasting: Place) -> None:
+    worker = threading.Thread(target=lasting.open)
+    worker.start()
+    worker.join()
+    (store,) = lasting.opened
+    page = put(store)
+    assert lasting.reopen(store).find(URL) == page
+
+
+# Closing
+
+AFTER_CLOSING: dict[str, Callable[[Store, Record], object]] = {
+    "record": lambda store, page: store.record(page.id),
+    "find": lambda store, page: store.find(page.url),
+    "last_seen": lambda store, page: store.last_seen(page.url),
+    "postings": lambda store, page: store.postings(1, 9),
+    "begin": lambda store, page: store.begin("late"),
+    "add": lambda store, page: store.add(page),
+    "touch": lambda store, page: store.touch(page),
+    "seal": lambda store, page: store.seal(1, [page.id]),
+    "withdraw": lambda store, page: store.withdraw(1, page.id),
+    "end": lambda store, page: store.end(1),
+}
+
+
+@pytest.mark.parametrize("call", AFTER_CLOSING)
+def test_using_a_closed_store_is_an_error_that_does_not_speak_of_damage(lasting: Place, call: str) -> None:
+    store = lasting.open()
+    page = put(store, URL, 1)
+    store.close()
+    with pytest.raises(StoreError) as refused:
+        AFTER_CLOSING[call](store, page)
+    assert not isinstance(refused.value, StoreDamaged)
+    assert "is closed" in str(refused.value)
+
+
+def test_closing_twice_does_nothing_more(place: Place) -> None:
+    store = place.open()
+    put(store)
+    store.close()
+    store.close()
+    close_store(store)
+
+
+def test_closing_twice_does_not_free_the_lock_of_a_later_holder(lasting: Place) -> None:
+    store = lasting.open()
+    store.close()
+    later = lasting.open()
+    store.close()
+    with pytest.raises(StoreLocked):
+        lasting.open()
+    page = put(later)
+    assert later.find(URL) == page
+
+
+# Where a state can be
+
+
+def test_a_directory_that_cannot_be_made_is_an_error_that_names_it(lasting: Place) -> None:
+    (lasting.directory / "state").write_text("a file where the directory should be")
+    kind, location = parse_url(lasting.url + "/below/it")
+    with pytest.raises(StoreError, match="cannot be made") as refused:
+        kind(location, RECIPE)
+    assert str(lasting.directory / "state") in str(refused.value)
+    assert (lasting.directory / "state").read_text() == "a file where the directory should be"
+
+
+def test_directories_that_are_missing_are_made(lasting: Place) -> None:
+    kind, location = parse_url(lasting.url + "/sub/目录/deep")
+    store = kind(location, RECIPE)
+    put(store)
+    store.close()
+    assert Path(location).exists()
+
+
+def test_without_plyvel_the_leveldb_store_says_how_to_get_it_or_do_without(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "plyvel", None)
+    with pytest.raises(StoreError, match=r"scrapy-neardup\[leveldb\].*sqlite:///path"):
+        STORES["leveldb"](str(tmp_path / "state"), RECIPE)
+    assert not (tmp_path / "state").exists()
+
+
+# URLs of stores
+
+
+@pytest.mark.parametrize("scheme", [scheme for scheme in STORES if scheme != "memory"])
+def test_a_url_names_a_store_and_an_absolute_path(scheme: str, tmp_path: Path) -> None:
+    plain = tmp_path.resolve() / "state"
+    assert parse_url(f"{scheme}://{plain}") == (STORES[scheme], str(plain))
+    assert parse_url(f"{scheme}:{plain}") == (STORES[scheme], str(plain))
+    assert parse_url(f"{scheme.upper()}://{plain}") == (STORES[scheme], str(plain))
+    assert parse_url(f"{scheme}://{plain}/../state/") == (STORES[scheme], str(plain))
+    assert parse_url(f"{scheme}://{plain}%20%E7%8A%B6") == (STORES[scheme], f"{plain} 状")
+
+
+def test_memory_is_named_without_a_path() -> None:
+    assert parse_url("memory:") == (STORES["memory"], "memory:")
+    assert parse_url("memory://") == (STORES["memory"], "memory:")
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "",
+        "memory",
+        "/var/lib/state",
+        "state.sqlite",
+        "redis://localhost/0",
+        "file:///var/lib/state",
+        "leveldb:",
+        "leveldb://",
+        "leveldb:///",
+        "leveldb://state",
+        "leveldb://var/lib/state",
+        "leveldb:state",
+        "sqlite:",
+        "sqlite:///",
+        "sqlite://state.sqlite",
+        "sqlite:state.sqlite",
+        "sqlite:./state.sqlite",
+        "sqlite://[half/state.sqlite",
+    ],
+)
+def test_a_url_that_names_no_store_or_no_absolute_path_is_refused_with_the_forms_that_do(url: str) -> None:
+    with pytest.raises(SettingsError, match="NEARDUP_STORE") as refused:
+        parse_url(url)
+    assert "///path" in str(refused.value)
+    assert repr(url) in str(refused.value)
+
+
+@pytest.mark.parametrize("name", ["plain", "with space", "百分%20号", "a#b?c", "x%2Fy"])
+def test_the_default_url_leads_back_to_its_directory(name: str, tmp_path: Path) -> None:
+    directory = tmp_path.resolve() / name
+    kind, location = parse_url(default_url(directory))
+    assert Path(location).parent == directory
+    assert kind.scheme in Path(location).name
+
+
+@pytest.mark.parametrize(("installed", "scheme"), [(object(), "leveldb"), (None, "sqlite")])
+def test_a_new_default_state_is_leveldb_where_it_is_installed_and_else_sqlite(
+    installed: object, scheme: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("scrapy_neardup.stores.find_spec", lambda name: installed)
+    assert parse_url(default_url(tmp_path))[0] is STORES[scheme]
+
+
+@pytest.mark.parametrize("installed", [object(), None])
+@pytest.mark.parametrize("scheme", ["leveldb", "sqlite"])
+def test_the_default_keeps_to_the_state_that_is_already_there(
+    installed: object, scheme: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("scrapy_neardup.stores.find_spec", lambda name: installed)
+    existing = tmp_path.resolve() / f"state.{scheme}"
+    existing.touch()
+    assert parse_url(default_url(tmp_path)) == (STORES[scheme], str(existing))
+
+
+def test_a_relative_default_directory_becomes_an_absolute_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert Path(parse_url(default_url(Path(".scrapy")))[1]).parent == tmp_path.resolve() / ".scrapy"

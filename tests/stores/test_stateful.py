@@ -1,0 +1,231 @@
+"""Random steps against a model made of dictionaries: whatever happens, the store says what the model says."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from itertools import count
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
+
+from scrapy_neardup.stores import STORES, Record, Store, TakenBack, layout
+from tests.stores.test_contract import copy_as_killed
+
+RECIPE = {"method": "minhash", "seed": 7}
+URLS = [f"https://news.example.cn/{name}" for name in ("a", "b", "c", "新闻")]
+KEYS = [0, 1, 2**64 - 1]
+
+
+@dataclass
+class Model:
+    """What the store should hold, said as plainly as can be."""
+
+    pages: dict[int, Record] = field(default_factory=dict)
+    newest: dict[str, int] = field(default_factory=dict)
+    # Page -> the generation under which it is unsealed, and the page it replaces. It stays listed when another
+    # version is sealed in its place, for what it replaced is then still to go.
+    unsealed: dict[int, tuple[int, int]] = field(default_factory=dict)
+    crawls: dict[int, str] = field(default_factory=dict)
+
+    def find(self, url: str) -> Record | None:
+        return self.pages.get(self.newest.get(url, 0))
+
+    def remove(self, id: int) -> None:
+        page = self.pages.pop(id, None)
+        if page is not None and self.newest.get(page.url) == id:
+            del self.newest[page.url]
+
+    def add(self, page: Record, generation: int, replaces: int) -> None:
+        self.pages[page.id] = page
+        if generation:
+            self.unsealed[page.id] = generation, replaces
+        else:
+            self.remove(replaces)
+        self.newest[page.url] = page.id
+
+    def seal(self, generation: int, ids: list[int]) -> None:
+        for id in ids:
+            if id in self.unsealed and self.unsealed[id][0] == generation:
+                self.remove(self.unsealed.pop(id)[1])
+
+    def withdraw(self, id: int) -> None:
+        _, replaced = self.unsealed.pop(id, (0, 0))
+        page = self.pages.get(id)
+        if page is None:
+            self.remove(replaced)
+        elif self.newest.get(page.url) == id:
+            self.remove(id)
+            if replaced:
+                self.newest[page.url] = replaced
+        else:
+            self.remove(id)
+            for later, (generation, names) in self.unsealed.items():
+                if names == id:
+                    self.unsealed[later] = generation, replaced
+
+    def take_back(self) -> TakenBack:
+        told = TakenBack(len(self.unsealed), tuple(self.crawls.values()))
+        for id in sorted(self.unsealed, reverse=True):
+            self.withdraw(id)
+        self.crawls.clear()
+        return told
+
+
+class Steps(RuleBasedStateMachine):
+    """What a crawl does with a store. Two crawls are under way at any time."""
+
+    def __init__(self, kind: type[Store], root: Path) -> None:
+        super().__init__()
+        self.kind, self.root = kind, root
+        self.names = count()
+        self.model = Model()
+        self.store = self.open()
+        self.begin_two()
+
+    def open(self) -> Store:
+        self.root.mkdir(exist_ok=True)
+        return self.kind(str(self.root / "state"), RECIPE)
+
+    def begin(self) -> int:
+        who = f"crawl {next(self.names)}"
+        generation = self.store.begin(who)
+        self.model.crawls[generation] = who
+        return generation
+
+    def begin_two(self) -> None:
+        self.generations = [self.begin(), self.begin()]
+
+    @rule(
+        url=st.sampled_from(URLS),
+        keys=st.sets(st.sampled_from(KEYS)),
+        crawl=st.sampled_from([None, 0, 1]),
+        sketch=st.binary(max_size=3),
+    )
+    def add(self, url: str, keys: set[int], crawl: int | None, sketch: bytes) -> None:
+        """File a page, for good if ``crawl`` is None; it replaces the one that its URL is known by."""
+        id = self.store.new_id()
+        page = Record(id, url, id, 1.0, tuple(sorted(keys)), sketch)
+        generation = 0 if crawl is None else self.generations[crawl]
+        known = self.store.find(url)
+        replaces = known.id if known else 0
+        self.store.add(page, generation=generation, replaces=replaces)
+        self.model.add(page, generation, replaces)
+
+    @rule(crawl=st.integers(0, 1), of=st.lists(st.integers(0, 2), max_size=8), unknown=st.booleans())
+    def seal(self, crawl: int, of: list[int], unknown: bool) -> None:
+        """Seal some of a crawl's pages: its unsealed ones that ``of`` does not hold back."""
+        generation = self.generations[crawl]
+        mine = sorted(id for id, (of_which, _) in self.model.unsealed.items() if of_which == generation)
+        ids = [id for at, id in enumerate(mine) if not of or of[at % len(of)] > 0]
+        if unknown:
+            ids = [1, *ids, *ids[:1]]
+        self.store.seal(generation, ids)
+        self.model.seal(generation, ids)
+
+    @rule(crawl=st.integers(0, 1), which=st.integers(0, 5))
+    def withdraw(self, crawl: int, which: int) -> None:
+        """Withdraw a page that is sealed or this crawl's, or one that has long gone."""
+        generation = self.generations[crawl]
+        theirs = {id for id, (of_which, _) in self.model.unsealed.items() if of_which != generation}
+        mine = sorted({*self.model.pages, *self.model.unsealed} - theirs, reverse=True)
+        id = mine[which] if which < len(mine) else 1
+        self.store.withdraw(generation, id)
+        self.model.withdraw(id)
+
+    @rule(url=st.sampled_from(URLS))
+    def touch(self, url: str) -> None:
+        known = self.store.find(url)
+        if known is not None:
+            self.store.touch(known)
+            assert self.store.last_seen(url) > 0
+
+    @rule(crawl=st.integers(0, 1))
+    def end_and_begin(self, crawl: int) -> None:
+        generation = self.generations[crawl]
+        left = sum(1 for of_which, _ in self.model.unsealed.values() if of_which == generation)
+        assert self.store.end(generation) == left
+        if not left:
+            del self.model.crawls[generation]
+        self.generations[crawl] = self.begin()
+
+    @invariant()
+    def says_what_the_model_says(self) -> None:
+        store, model = self.store, self.model
+        assert store.pages == len(model.pages)
+        ids = [layout.last_id(key) for key, _ in store._scan(b"r")]
+        assert ids == sorted(model.pages)
+        assert [store.record(id) for id in ids] == [model.pages[id] for id in ids]
+        for url in URLS:
+            assert store.find(url) == model.find(url)
+        for key in KEYS:
+            filed = sorted((id for id, page in model.pages.items() if key in page.keys), reverse=True)
+            assert store.postings(key, 1000) == filed
+            assert store.postings(key, 2) == filed[:2]
+        assert sum(1 for _ in store._scan(b"k")) == sum(len(page.keys) for page in model.pages.values())
+        assert sum(1 for _ in store._scan(b"j")) == len(model.unsealed)
+
+    def teardown(self) -> None:
+        self.store.close()
+        shutil.rmtree(self.root, ignore_errors=True)
+
+
+class LastingSteps(Steps):
+    """The same for a store that outlives its process."""
+
+    def again(self) -> None:
+        self.store = self.open()
+        assert self.store.taken_back == self.model.take_back()
+        assert not self.model.unsealed
+        self.says_what_the_model_says()
+        self.begin_two()
+
+    @rule()
+    def reopen(self) -> None:
+        self.store.close()
+        self.again()
+
+    @rule()
+    def crash(self) -> None:
+        """Go on with a copy of the files as they are now, and not with what a close would make of them."""
+        copy = self.root.with_name(self.root.name + "-copy")
+        copy_as_killed(self.root, copy)
+        self.store.close()
+        shutil.rmtree(self.root)
+        copy.rename(self.root)
+        self.again()
+
+
+def walk(scheme: str, directory: Path, examples: int) -> None:
+    if scheme == "leveldb" and find_spec("plyvel") is None:
+        pytest.skip("plyvel is not installed, so there is no LevelDB")
+    steps = Steps if scheme == "memory" else LastingSteps
+    number = count()
+    made: Callable[[], Steps] = lambda: steps(STORES[scheme], directory / str(next(number)))  # noqa: E731
+    run_state_machine_as_test(
+        made,
+        settings=settings(
+            max_examples=examples,
+            stateful_step_count=30,
+            deadline=None,
+            suppress_health_check=[HealthCheck.too_slow],
+        ),
+    )
+    assert next(number) >= examples
+
+
+@pytest.mark.parametrize("scheme", STORES)
+def test_random_steps_leave_what_a_model_of_dictionaries_leaves(scheme: str, tmp_path: Path) -> None:
+    walk(scheme, tmp_path, 60)
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("scheme", STORES)
+def test_a_great_many_random_steps_leave_what_a_model_of_dictionaries_leaves(scheme: str, tmp_path: Path) -> None:
+    walk(scheme, tmp_path, 2000)
