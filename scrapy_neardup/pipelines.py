@@ -63,7 +63,7 @@ class NearDupPipeline:
         self._source = PageSource(config.fields, config.max_html, extractor)
         self._method = config.make_method()
         self._feeds = FeedWatch(crawler, self._seal)
-        self._cases: WeakKeyDictionary[Response, Case] = WeakKeyDictionary()
+        self._cases: WeakKeyDictionary[Response, dict[str, Case]] = WeakKeyDictionary()
         self._detector: Detector | None = None
         self._ledger: Ledger | None = None
         self._store_lost = False
@@ -87,9 +87,13 @@ class NearDupPipeline:
             "extractor": extractor_name(self._extractor),
         }
         store = open_store(self._store_url, recipe)
-        self._tell_opening(store)
         who = self._crawler.spider.name if self._crawler.spider else "unknown"
-        self._detector = Detector(self._method, store, min_letters=self._config.min_letters, who=who)
+        try:
+            self._detector = Detector(self._method, store, min_letters=self._config.min_letters, who=who)
+        except StoreError:
+            close_store(store)
+            raise
+        self._tell_opening(store)
         feeds = self._feeds if self._config.commit == "feed" else None
         self._ledger = Ledger(self._detector, feeds, self._store_failed, self._page_lost)
         connect = self._crawler.signals.connect
@@ -124,18 +128,20 @@ class NearDupPipeline:
     async def _judged_case(self, item: Any, ticket: Ticket) -> Case:
         """The case that the item belongs to, with its verdict."""
         response = ticket.response
+        url = self._source.url(item, response)
         if response is None or self._source.has_own_content(item):
-            return await self._open_case(item, response, Case())
-        case = self._cases.get(response)
+            return await self._open_case(item, response, url, Case())
+        cases = self._cases.setdefault(response, {})
+        case = cases.get(url)
         if case is not None and case.verdict is None:
             await case.judged.wait(3600)  # the judging itself is bounded by NEARDUP_WAIT
         if case is None or case.verdict is None or case.lost:
-            self._cases[response] = Case()
-            return await self._open_case(item, response, self._cases[response])
+            cases[url] = Case()
+            return await self._open_case(item, response, url, cases[url])
         return case
 
-    async def _open_case(self, item: Any, response: Response | None, case: Case) -> Case:
-        verdict, reservation = await self._judge(item, response)
+    async def _open_case(self, item: Any, response: Response | None, url: str, case: Case) -> Case:
+        verdict, reservation = await self._judge(item, response, url)
         case.close(verdict, reservation)
         self._count(stats.PAGES)
         self._count(stats.verdict(verdict.kind.value, verdict.reason))
@@ -143,31 +149,34 @@ class NearDupPipeline:
             logger.debug("%s", verdict.sentence())
         return case
 
-    async def _judge(self, item: Any, response: Response | None) -> tuple[Verdict, Reservation | None]:
-        begun = perf_counter()
+    async def _judge(self, item: Any, response: Response | None, url: str) -> tuple[Verdict, Reservation | None]:
+        """The verdict on an item's page; whatever goes wrong, the page is unjudged and the item passes."""
         try:
-            page = self._source.page(item, response)
+            page = self._page(item, response, url)
+            ruling = await self._check(page)
         except ExtractionError as error:
-            url = self._source.url(item, response, "")
             verdict = Verdict(Kind.UNJUDGED, url, reason=error.reason)
             self._tell_once(error.reason, "%s passes: %s.", verdict.sentence(), error)
             return verdict, None
-        finally:
-            self._extraction += perf_counter() - begun
-        try:
-            ruling = await self._check(page)
         except StoreError as error:
             self._store_failed(error)
-            ruling = Ruling(Verdict(Kind.UNJUDGED, page.url, reason="store_failed"))
-        except Exception:
-            # A page that no one foresaw must not cost the item; the traceback says what to mend.
+            return Verdict(Kind.UNJUDGED, url, reason="store_failed"), None
+        except Exception:  # a page that no one foresaw must not cost the item; the traceback says what to mend
             self._count(stats.ERRORS)
-            self._tell_once("method_failed", "%s could not be judged and passes.", page.url, exc_info=True)
-            ruling = Ruling(Verdict(Kind.UNJUDGED, page.url, reason="method_failed"))
+            verdict = Verdict(Kind.UNJUDGED, url, reason="method_failed")
+            self._tell_once(verdict.reason, "%s passes.", verdict.sentence(), exc_info=True)
+            return verdict, None
         assert ruling.verdict is not None
         if ruling.verdict.kind is Kind.UNJUDGED:
             self._tell_once(ruling.verdict.reason, "%s passes.", ruling.verdict.sentence())
         return ruling.verdict, ruling.reservation
+
+    def _page(self, item: Any, response: Response | None, url: str) -> Page:
+        begun = perf_counter()
+        try:
+            return self._source.page(item, response, url)
+        finally:
+            self._extraction += perf_counter() - begun
 
     async def _check(self, page: Page) -> Ruling:
         """Ask the detector; while a near-duplicate is on its way, wait for what becomes of it, and ask again."""

@@ -29,47 +29,54 @@ class PageSource:
         """Whether the item brings its text or HTML along, and so is a page of its own."""
         return bool(self._value(item, "text") or self._value(item, "html"))
 
-    def page(self, item: Any, response: Response | None) -> Page:
-        """The page of an item; raises ExtractionError with the reason if there is none."""
-        text, html = _joined(self._value(item, "text")), self._value(item, "html")
-        url = self.url(item, response, text)
-        if html:
-            content = decode_body(html) if isinstance(html, bytes) else _joined(html)
-        elif response is not None:
-            content = "" if text and not isinstance(response, TextResponse) else _decoded(response)
-        elif text:
-            content = ""
-        else:
-            raise ExtractionError(
-                "no_content",
-                f"the item has neither of the fields {self._fields['text']!r} and {self._fields['html']!r}, and no "
-                "response was handed over. Name its fields in NEARDUP_FIELDS, or switch on the add-on: "
-                'ADDONS = {"scrapy_neardup.Addon": 500}',
-            )
-        if text:
-            page = replace(head(content, url) if content else Page(url), text=text)
-        else:
-            page = extract(content, url, max_html=self._max_html, extractor=self._extractor)
-        keywords = self._value(item, "keywords")
-        return replace(
-            page,
-            title=_joined(self._value(item, "title")) or page.title,
-            keywords=_words(keywords) or page.keywords,
-            description=_joined(self._value(item, "description")) or page.description,
-        )
+    def url(self, item: Any, response: Response | None) -> str:
+        """The item's URL, else its response's; call it once for each item.
 
-    def url(self, item: Any, response: Response | None, text: str) -> str:
-        """The item's URL, else its response's; the second and later pages of one response are told apart."""
+        Of several items of one response that bring content but no URL, the second and later get a number.
+        """
         own = self._value(item, "url")
         if isinstance(own, str) and own:
             return own
         if response is None:
-            return f"text:{fingerprint64(text):016x}"
-        if not self.has_own_content(item):
-            return str(response.url)
-        count = self._own_pages.get(response, 0) + 1
+            return f"text:{fingerprint64(_joined(self._value(item, 'text'))):016x}"
+        count = self._own_pages.get(response, 0) + 1 if self.has_own_content(item) else 1
         self._own_pages[response] = count
         return str(response.url) if count == 1 else f"{response.url}#{count}"
+
+    def page(self, item: Any, response: Response | None, url: str) -> Page:
+        """The page of an item; raises ExtractionError with the reason if there is none."""
+        text, html = _joined(self._value(item, "text")), self._value(item, "html")
+        if text:
+            # The response may be anything, as long as the item brings its text: it only adds what its head says.
+            content = _joined(html) or (_decoded(response) if isinstance(response, TextResponse) else "")
+            page = replace(head(content, url) if content else Page(url), text=text)
+        else:
+            content = self._html(html, response)
+            if not html and response is not None and not _is_of(response, url, head(content, url).canonical):
+                raise ExtractionError(
+                    "other_page",
+                    f"the item's URL is not that of its response, {response.url}, which says nothing of it, then. "
+                    "Give such items their text, or let their requests opt out with meta={'neardup': False}",
+                )
+            page = extract(content, url, max_html=self._max_html, extractor=self._extractor)
+        return replace(
+            page,
+            title=_joined(self._value(item, "title")) or page.title,
+            keywords=_words(self._value(item, "keywords")) or page.keywords,
+            description=_joined(self._value(item, "description")) or page.description,
+        )
+
+    def _html(self, html: Any, response: Response | None) -> str:
+        if html:
+            return decode_body(html) if isinstance(html, bytes) else _joined(html)
+        if response is not None:
+            return _decoded(response)
+        raise ExtractionError(
+            "no_content",
+            f"the item has neither of the fields {self._fields['text']!r} and {self._fields['html']!r}, and no "
+            "response was handed over. Name its fields in NEARDUP_FIELDS, or switch on the add-on: "
+            'ADDONS = {"scrapy_neardup.Addon": 500}',
+        )
 
     def _value(self, item: Any, part: str) -> Any:
         if not ItemAdapter.is_item(item):
@@ -88,6 +95,18 @@ def _decoded(response: Response) -> str:
     if not (kind.startswith("text/") or kind.endswith(("html", "xml")) or kind == "application/octet-stream"):
         raise ExtractionError("not_html", f"the response is {kind}, not HTML")
     return decode_body(response.body, declared)
+
+
+def _is_of(response: Response, url: str, canonical: str) -> bool:
+    """Whether a response is that of a URL: its own, one that was redirected to it, or the one that it names itself."""
+    own = {response.url, canonical}
+    if response.request is not None:
+        own |= {response.request.url, *response.meta.get("redirect_urls", ())}
+    return _plain(url) in {_plain(one) for one in own}
+
+
+def _plain(url: str) -> str:
+    return url.partition("#")[0].partition("://")[2].rstrip("/") or url
 
 
 def _joined(value: Any) -> str:

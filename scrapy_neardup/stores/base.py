@@ -248,7 +248,7 @@ class Store(ABC):
 
     def _withdraw(self, journal: bytes, changes: Changes) -> int:
         id, replaced = layout.last_id(journal), self._get(journal) or b""
-        record = self.record(id)
+        record = self._kept(id, changes)
         changes.delete(journal)
         if record is None:  # a later version was sealed in its place, and so in that of the one before it
             return self._erase(layout.unpack_id(replaced), changes)
@@ -265,7 +265,7 @@ class Store(ABC):
 
     def _erase(self, id: int, changes: Changes) -> int:
         """Add the removal of a record with all that points to it; returns how many records that is, 0 or 1."""
-        record = self.record(id) if id and layout.record_key(id) not in changes.deletes else None
+        record = self._kept(id, changes)
         if record is None:
             return 0
         changes.delete(layout.record_key(id))
@@ -275,6 +275,10 @@ class Store(ABC):
         if self._points_to(url, id, changes):
             changes.delete(url)
         return 1
+
+    def _kept(self, id: int, changes: Changes) -> Record | None:
+        """The record, unless these changes remove it."""
+        return self.record(id) if id and layout.record_key(id) not in changes.deletes else None
 
     def _points_to(self, url: bytes, id: int, changes: Changes) -> bool:
         seen = changes.puts.get(url) or self._get(url)

@@ -82,7 +82,8 @@ class PathSpider(scrapy.Spider):
         yield KINDS[kind](url=response.url)
 
     async def parse_async(self, response: Any, kind: str) -> Any:
-        yield KINDS[kind](url=response.url)
+        for item in self.parse(response, kind):
+            yield item
 
     def failed(self, failure: Any) -> Any:
         yield {"url": failure.request.url, "from": "errback"}
@@ -96,10 +97,6 @@ class ManyItemsSpider(PathSpider):
     def parse(self, response: Any, kind: str) -> Any:
         for number in range(3):
             yield {"name": f"{response.url} {number}"}
-
-    async def parse_async(self, response: Any, kind: str) -> Any:
-        for item in self.parse(response, kind):
-            yield item
 
 
 class OwnContentSpider(scrapy.Spider):
@@ -123,10 +120,6 @@ class TextOnlySpider(PathSpider):
         half = len(paragraphs) // 2
         yield {"text": paragraphs[:half]}
         yield {"text": paragraphs[half:]}
-
-    async def parse_async(self, response: Any, kind: str) -> Any:
-        for item in self.parse(response, kind):
-            yield item
 
 
 class Replace:
@@ -242,3 +235,13 @@ def own_extractor(html: str, url: str) -> str | None:
 
 def broken_extractor(html: str, url: str) -> str | None:
     raise RuntimeError("no text today")
+
+
+class ListingSpider(PathSpider):
+    """Yields an item for each link of a listing page, with the link's URL."""
+
+    name = "listing"
+
+    def parse(self, response: Any, kind: str) -> Any:
+        for link in response.css("a::attr(href)").getall():
+            yield {"url": response.urljoin(link), "title": link}

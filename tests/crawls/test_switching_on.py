@@ -113,3 +113,14 @@ def test_an_extractor_of_the_users_own_is_used(site: Site, crawl: Crawl) -> None
     site.content |= {"/a": html("bridge-zh"), "/b": html("bridge-zh")}
     result = crawl(["/a", "/b"], NEARDUP_EXTRACTOR="tests.crawls.project.own_extractor")
     assert result.paths == ["/a"]
+
+
+def test_items_that_a_listing_page_yields_for_other_pages_are_not_judged_by_it(site: Site, crawl: Crawl) -> None:
+    for number in range(2):
+        links = "".join(f"<p><a href='/{number}{n}'>{n}</a></p>" for n in range(3))
+        site.content[f"/list/{number}"] = html("bridge-zh").replace("</article>", f"{links}</article>")
+    result = crawl(["/list/0", "/list/1"], spider="ListingSpider")
+    # The listings resemble each other, and all six items pass.
+    assert len(result.items) == 6
+    assert result.count("pages") == result.count("unjudged/other_page")
+    assert result.log.count("the item's URL is not that of its response") == 1

@@ -255,6 +255,18 @@ def test_withdrawing_an_update_does_not_take_the_place_of_a_url_with_the_same_ha
     assert store.find("https://b.example/") == other
 
 
+@pytest.mark.parametrize("reverse", [False, True])
+def test_a_scan_gives_the_keys_of_its_prefix_in_byte_order_and_no_other(store: Store, reverse: bool) -> None:
+    """What all else stands on; the keys are such as lie close to each other, more than are read at a time."""
+    stem = b"x\xff\xff"
+    written = {stem + b"\0" * zeros + tail: tail for zeros in range(300) for tail in (b"", b"\x01", b"\xff")}
+    written |= {b"x\xff": b"", b"x\xfe\xff": b"before", b"y": b"behind", b"\xff" * 9: b"last"}
+    store._write(base.Changes(dict(written)), sync=False)
+    for prefix in (stem, stem + b"\0", stem + b"\xff", b"x", b"\xff" * 8, b"\xff" * 9, b"x\xff\xff\x02"):
+        expected = sorted((item for item in written.items() if item[0].startswith(prefix)), reverse=reverse)
+        assert list(store._scan(prefix, reverse=reverse)) == expected
+
+
 # Replacing
 
 
@@ -463,6 +475,20 @@ def test_when_the_newest_version_is_sealed_alone_those_before_it_go_at_the_next_
     store = lasting.reopen(store)
     assert store.find(URL) == third
     assert store.postings(1, 9) == [third.id]
+    assert store.pages == records(store) == 1
+
+
+def test_when_a_version_is_sealed_over_several_unsealed_ones_all_of_them_go_at_the_next_opening(lasting: Place) -> None:
+    store = lasting.open()
+    generation = store.begin("crawl")
+    version = put(store, URL, 1)
+    for _ in range(3):
+        version = put(store, URL, 1, generation=generation, replaces=version.id)
+    last = put(store, URL, 1, replaces=version.id)
+    assert store.find(URL) == last
+    store = lasting.reopen(store)
+    assert store.find(URL) == last
+    assert store.postings(1, 9) == [last.id]
     assert store.pages == records(store) == 1
 
 

@@ -1,0 +1,116 @@
+"""The hashes that stand in every state: their values are written down here and never change."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scrapy_neardup.hashing import HASH_NAME, fingerprint64, mix64
+
+FINGERPRINTS: dict[str, int] = {
+    "": 0x9AE16A3B2F90404F,
+    "a": 0xB3454265B6DF75E3,
+    "ferry": 0xABD7F89BDED797BC,
+    "The new ferry left the bank this morning.": 0xE0651E08DF114A58,
+    "渡口": 0x9B5118CA480A56CC,
+    "新渡口今天清晨开航，第一班船载着三十六位乘客。": 0x48A73E4F9A54C58E,
+    "新渡口今天清晨開航": 0x4234E3A3F1198BCB,
+    "渡口 ferry 7": 0xE8E428DE36FF5C36,
+    "🚢": 0x2CD0D4317475EF7D,
+    "title 开航 渡口": 0x018DD6717BF2C047,
+    "河湾镇的渡口" * 40: 0xE2800266386D9314,
+}
+
+MIXED: dict[int, int] = {
+    0x0: 0x0000000000000000,
+    0x1: 0xB456BCFC34C2CB2C,
+    0x2: 0x3ABF2A20650683E7,
+    0xFF: 0x1200A2A61D248B28,
+    0x123456789ABCDEF0: 0x18B8C062F6F42398,
+    0x8000000000000000: 0x8F780810AF31A493,
+    0xFFFFFFFFFFFFFFFF: 0x64B5720B4B825F21,
+}
+
+
+@pytest.mark.parametrize(("text", "value"), FINGERPRINTS.items())
+def test_a_text_has_the_fingerprint_that_is_written_down(text: str, value: int) -> None:
+    assert fingerprint64(text) == value
+
+
+@pytest.mark.parametrize("seed", ["0", "4711"])
+def test_another_process_with_another_hash_seed_finds_the_same(seed: str) -> None:
+    code = (
+        "import json, sys; import numpy as np; from scrapy_neardup.hashing import fingerprint64, mix64;"
+        "texts, values = json.load(sys.stdin);"
+        "print(json.dumps([[fingerprint64(one) for one in texts], mix64(np.array(values, np.uint64)).tolist()]))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        input=json.dumps([list(FINGERPRINTS), list(MIXED)]),
+        env={**os.environ, "PYTHONHASHSEED": seed},
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    assert json.loads(done.stdout) == [list(FINGERPRINTS.values()), list(MIXED.values())]
+
+
+@given(st.text(st.characters(exclude_categories=())))
+def test_every_text_has_one_of_64_bits(text: str) -> None:
+    assert 0 <= fingerprint64(text) < 2**64
+    assert fingerprint64(text) == fingerprint64(text)
+
+
+def test_a_lone_surrogate_counts_as_a_question_mark() -> None:
+    assert fingerprint64("河\ud800湾") == fingerprint64("河?湾")
+
+
+def test_the_hash_has_the_name_that_states_are_marked_with() -> None:
+    assert HASH_NAME == "farmhash.fingerprint64"
+
+
+@pytest.mark.parametrize(("value", "mixed"), MIXED.items())
+def test_a_number_is_mixed_into_the_one_that_is_written_down(value: int, mixed: int) -> None:
+    assert mix64(np.array([value], np.uint64)).tolist() == [mixed]
+
+
+def test_mixing_maps_no_two_of_a_sample_to_one() -> None:
+    near = np.arange(200_000, dtype=np.uint64)
+    far = np.random.default_rng(5).integers(2**20, 2**64, 200_000, np.uint64)
+    sample = np.unique(np.concatenate((near, near << np.uint64(40), far)))
+    assert len(np.unique(mix64(sample))) == len(sample) > 500_000
+
+
+@given(st.integers(0, 2**64 - 1))
+def test_mixing_can_be_undone(value: int) -> None:
+    assert _unmix(int(mix64(np.array([value], np.uint64))[0])) == value
+
+
+def test_mixing_leaves_its_argument_alone() -> None:
+    values = np.array([1, 2, 3], np.uint64)
+    mix64(values)
+    assert values.tolist() == [1, 2, 3]
+
+
+def test_each_bit_moves_about_half_of_the_bits() -> None:
+    values = np.random.default_rng(6).integers(0, 2**64, 500, np.uint64)
+    for bit in range(64):
+        moved = mix64(values) ^ mix64(values ^ np.uint64(1 << bit))
+        share = sum(int(one).bit_count() for one in moved) / (64 * len(values))
+        assert 0.45 < share < 0.55
+
+
+def _unmix(mixed: int) -> int:
+    """The finaliser backwards: each of its steps has an inverse modulo 2**64."""
+    for factor in (0xC4CEB9FE1A85EC53, 0xFF51AFD7ED558CCD):
+        mixed ^= mixed >> 33
+        mixed = mixed * pow(factor, -1, 2**64) % 2**64
+    return mixed ^ mixed >> 33
