@@ -15,6 +15,7 @@ from w3lib.encoding import html_body_declared_encoding, http_content_type_encodi
 _SAMPLE = 200_000
 _HAN_PAIR = re.compile("[\u4e00-\u9fff]{2}")
 _CHINESE = ("gb18030", "big5hkscs")
+_SEVERAL_BYTES = ("utf", "euc", "shift", "cp932", "cp949", "cp950", "iso2022", "hz", "johab")
 _WIDER = {"gb2312": "gb18030", "gbk": "gb18030", "gb18030": "gb18030", "big5": "big5hkscs", "big5hkscs": "big5hkscs"}
 # Some of the commonest characters of Chinese prose, in both scripts, and marks that no prose is without.
 _COMMON = frozenset(
@@ -63,7 +64,7 @@ def _reads_markup(name: str) -> bool:
 
 def _is_strictly(body: bytes, name: str) -> bool:
     # Single-byte codecs accept everything, so they prove nothing.
-    if name.startswith(("cp125", "iso8859", "iso-8859", "latin", "windows-125")):
+    if not name.startswith(_SEVERAL_BYTES):
         return False
     try:
         body.decode(name)

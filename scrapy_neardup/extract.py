@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Callable
 from configparser import ConfigParser
@@ -25,6 +26,11 @@ _HEAD_END = re.compile(r"</head\s*>|<body[\s>]", re.IGNORECASE)
 _HEAD_SIZE = 65_536
 _KEYWORD_END = re.compile(r"[,，、;；|]+")
 _BINARY = (b"%PDF", b"PK\x03\x04", b"\x89PNG", b"GIF8", b"\xff\xd8\xff", b"\x1f\x8b", b"\x7fELF", b"Rar!", b"RIFF")
+
+# It writes several lines about every page at DEBUG, Scrapy's default, and errors that do not name the page; what
+# matters of them is counted and logged by whoever calls us. A level that somebody has set is left alone.
+if logging.getLogger("trafilatura").level == logging.NOTSET:
+    logging.getLogger("trafilatura").setLevel(logging.CRITICAL)
 
 #: Takes HTML and URL, gives the main text or None.
 Extractor = Callable[[str, str], "str | None"]

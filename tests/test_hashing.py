@@ -9,7 +9,7 @@ import sys
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scrapy_neardup.hashing import HASH_NAME, fingerprint64, mix64
@@ -63,6 +63,7 @@ def test_another_process_with_another_hash_seed_finds_the_same(seed: str) -> Non
     assert json.loads(done.stdout) == [list(FINGERPRINTS.values()), list(MIXED.values())]
 
 
+@settings(deadline=None)
 @given(st.text(st.characters(exclude_categories=())))
 def test_every_text_has_one_of_64_bits(text: str) -> None:
     assert 0 <= fingerprint64(text) < 2**64
@@ -89,6 +90,7 @@ def test_mixing_maps_no_two_of_a_sample_to_one() -> None:
     assert len(np.unique(mix64(sample))) == len(sample) > 500_000
 
 
+@settings(deadline=None)
 @given(st.integers(0, 2**64 - 1))
 def test_mixing_can_be_undone(value: int) -> None:
     assert _unmix(int(mix64(np.array([value], np.uint64))[0])) == value

@@ -1,0 +1,270 @@
+"""Every setting: its default, its reading, and the sentence that refuses what cannot be."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pytest
+from scrapy.settings import Settings
+
+from scrapy_neardup.config import DEFAULT_FIELDS, SETTINGS, Config, is_enabled, load_extractor
+from scrapy_neardup.errors import SettingsError
+from scrapy_neardup.methods import METHODS
+
+Kind = Callable[[dict[str, Any]], Mapping[str, Any]]
+
+both_kinds = pytest.mark.parametrize("kind", [dict, Settings], ids=["dict", "Settings"])
+
+
+def own_extractor(html: str, url: str) -> str:
+    return html
+
+
+OWN = f"{__name__}.own_extractor"
+NOT_CALLABLE = "a string"
+
+READ = [
+    ("DROP_DUPLICATES", True, "drop", True),
+    ("DROP_DUPLICATES", False, "drop", False),
+    ("DROP_DUPLICATES", "False", "drop", False),
+    ("DROP_DUPLICATES", "0", "drop", False),
+    ("DROP_DUPLICATES", "no", "drop", False),
+    ("DROP_DUPLICATES", " TRUE ", "drop", True),
+    ("DROP_DUPLICATES", "1", "drop", True),
+    ("DROP_DUPLICATES", 0, "drop", False),
+    ("DROP_DUPLICATES", None, "drop", True),
+    ("NEARDUP_STORE", "memory:", "store", "memory:"),
+    ("NEARDUP_STORE", "sqlite:///srv/state.sqlite", "store", "sqlite:///srv/state.sqlite"),
+    ("NEARDUP_STORE", "", "store", ""),
+    ("NEARDUP_METHOD", "cascade", "method", "cascade"),
+    ("NEARDUP_PARAMETERS", {"bins": 256}, "parameters", {"bins": 256}),
+    ("NEARDUP_PARAMETERS", '{"bins": 256, "certain": 0.8}', "parameters", {"bins": 256, "certain": 0.8}),
+    ("NEARDUP_PARAMETERS", {}, "parameters", {}),
+    ("NEARDUP_PARAMETERS", "{}", "parameters", {}),
+    ("NEARDUP_EXTRACTOR", OWN, "extractor", OWN),
+    ("NEARDUP_EXTRACTOR", own_extractor, "extractor", OWN),
+    ("NEARDUP_EXTRACTOR", "", "extractor", ""),
+    ("NEARDUP_FIELDS", {"text": "body"}, "fields", {**DEFAULT_FIELDS, "text": "body"}),
+    ("NEARDUP_FIELDS", '{"url": "link", "title": "h1"}', "fields", {**DEFAULT_FIELDS, "url": "link", "title": "h1"}),
+    ("NEARDUP_FIELDS", {}, "fields", DEFAULT_FIELDS),
+    ("NEARDUP_TAG_FIELD", "copy", "tag_field", "copy"),
+    ("NEARDUP_MIN_LETTERS", 100, "min_letters", 100),
+    ("NEARDUP_MIN_LETTERS", "100", "min_letters", 100),
+    ("NEARDUP_MIN_LETTERS", 1, "min_letters", 1),
+    ("NEARDUP_MAX_HTML", 10_000, "max_html", 10_000),
+    ("NEARDUP_MAX_HTML", "10000", "max_html", 10_000),
+    ("NEARDUP_COMMIT", "item", "commit", "item"),
+    ("NEARDUP_COMMIT", "feed", "commit", "feed"),
+    ("NEARDUP_WAIT", 0, "wait", 0.0),
+    ("NEARDUP_WAIT", "2.5", "wait", 2.5),
+    ("NEARDUP_WAIT", 3600, "wait", 3600.0),
+    ("NEARDUP_ON_STORE_ERROR", "pass", "on_store_error", "pass"),
+    ("NEARDUP_ON_STORE_ERROR", "close", "on_store_error", "close"),
+]
+
+REFUSED = [
+    ("DROP_DUPLICATES", "perhaps", "must be True or False"),
+    ("DROP_DUPLICATES", "", "must be True or False"),
+    ("DROP_DUPLICATES", 2, "must be True or False"),
+    ("NEARDUP_ENABLED", "perhaps", "must be True or False"),
+    ("NEARDUP_ENABLED", [], "must be True or False"),
+    ("NEARDUP_STORE", None, "must be a string"),
+    ("NEARDUP_STORE", 5, "must be a string"),
+    ("NEARDUP_STORE", "redis://a.example/", "names no store"),
+    ("NEARDUP_STORE", "state.sqlite", "names no store"),
+    ("NEARDUP_STORE", "http://[half", "names no store"),
+    ("NEARDUP_STORE", "sqlite://state.sqlite", "three slashes"),
+    ("NEARDUP_STORE", "leveldb:///", "three slashes"),
+    ("NEARDUP_METHOD", "casade", "the methods are: cascade"),
+    ("NEARDUP_METHOD", "", "the methods are: cascade"),
+    ("NEARDUP_METHOD", None, "must be a string"),
+    ("NEARDUP_PARAMETERS", None, "must be a dict"),
+    ("NEARDUP_PARAMETERS", [1], "must be a dict"),
+    ("NEARDUP_PARAMETERS", "[1]", "must be a dict"),
+    ("NEARDUP_PARAMETERS", "bins=256", "as JSON"),
+    ("NEARDUP_PARAMETERS", '{"bins":', "as JSON"),
+    ("NEARDUP_PARAMETERS", {1: 256}, "keys must be strings"),
+    ("NEARDUP_PARAMETERS", {1: 256, "bins": 256}, "keys must be strings"),
+    ("NEARDUP_PARAMETERS", {"bins": 63}, "bins must be a power of two"),
+    ("NEARDUP_PARAMETERS", {"bins": "256"}, "bins must be a whole number"),
+    ("NEARDUP_PARAMETERS", '{"certain": 1.5}', "certain must be a number from 0 to 1"),
+    ("NEARDUP_PARAMETERS", {"certain": float("nan")}, "certain must be a number from 0 to 1"),
+    ("NEARDUP_EXTRACTOR", None, "must be an import path"),
+    ("NEARDUP_EXTRACTOR", 5, "must be an import path"),
+    ("NEARDUP_EXTRACTOR", "extract", "cannot be imported"),
+    ("NEARDUP_EXTRACTOR", "no_such_module.extract", "cannot be imported"),
+    ("NEARDUP_EXTRACTOR", "json.no_such_function", "cannot be imported"),
+    ("NEARDUP_EXTRACTOR", "json.", "cannot be imported"),
+    ("NEARDUP_EXTRACTOR", ".extract", "cannot be imported"),
+    ("NEARDUP_EXTRACTOR", "..extract", "cannot be imported"),
+    ("NEARDUP_EXTRACTOR", lambda html, url: html, "cannot be imported"),
+    ("NEARDUP_EXTRACTOR", f"{__name__}.NOT_CALLABLE", "is not callable"),
+    ("NEARDUP_FIELDS", None, "must be a dict"),
+    ("NEARDUP_FIELDS", "body", "as JSON"),
+    ("NEARDUP_FIELDS", {"body": "text"}, "body cannot be; it maps url, title"),
+    ("NEARDUP_FIELDS", {"text": 5}, "cannot be; it maps url, title"),
+    ("NEARDUP_FIELDS", {1: "text", "body": "text"}, "keys must be strings"),
+    ("NEARDUP_TAG_FIELD", 5, "must be a string"),
+    ("NEARDUP_MIN_LETTERS", 0, "from 1 to"),
+    ("NEARDUP_MIN_LETTERS", -1, "from 1 to"),
+    ("NEARDUP_MIN_LETTERS", "many", "from 1 to"),
+    ("NEARDUP_MIN_LETTERS", 4.5, "must be a whole number"),
+    ("NEARDUP_MIN_LETTERS", 10**400, "from 1 to"),
+    ("NEARDUP_MIN_LETTERS", None, "from 1 to"),
+    ("NEARDUP_MAX_HTML", 0, "from 1 to"),
+    ("NEARDUP_MAX_HTML", 2**31 + 1, "from 1 to"),
+    ("NEARDUP_MAX_HTML", "5 MB", "from 1 to"),
+    ("NEARDUP_COMMIT", "page", "one of: feed, item"),
+    ("NEARDUP_COMMIT", ["feed"], "one of: feed, item"),
+    ("NEARDUP_WAIT", -0.1, "from 0 to 3600"),
+    ("NEARDUP_WAIT", 3601, "from 0 to 3600"),
+    ("NEARDUP_WAIT", "nan", "from 0 to 3600"),
+    ("NEARDUP_WAIT", None, "from 0 to 3600"),
+    ("NEARDUP_ON_STORE_ERROR", "ignore", "one of: close, pass"),
+    ("NEARDUP_ON_STORE_ERROR", None, "one of: close, pass"),
+]
+
+
+@both_kinds
+def test_without_settings_the_defaults_hold(kind: Kind) -> None:
+    config = Config.from_settings(kind({"BOT_NAME": "ferry"}))
+    assert config == Config()
+    assert config == Config(
+        drop=True,
+        store="",
+        method="cascade",
+        parameters={},
+        extractor="",
+        fields={name: name for name in ("url", "title", "keywords", "description", "text", "html")},
+        tag_field="neardup",
+        min_letters=40,
+        max_html=5_000_000,
+        commit="feed",
+        wait=10.0,
+        on_store_error="close",
+    )
+
+
+@both_kinds
+@pytest.mark.parametrize(("name", "value", "field", "expected"), READ)
+def test_a_setting_is_read(kind: Kind, name: str, value: Any, field: str, expected: Any) -> None:
+    config = Config.from_settings(kind({name: value}))
+    found = getattr(config, field)
+    assert found == expected
+    assert type(found) is type(expected)
+
+
+@both_kinds
+def test_all_settings_are_read_at_once(kind: Kind) -> None:
+    given = {name: value for name, value, _, expected in READ if value is not None and expected}
+    config = Config.from_settings(kind(given))
+    for name, value, field, expected in READ:
+        if name in given and given[name] is value:
+            assert getattr(config, field) == expected
+
+
+def test_every_setting_is_tried_here() -> None:
+    assert {name for name, *_ in READ} == set(SETTINGS) - {"NEARDUP_ENABLED"}
+    assert {name for name, *_ in REFUSED} == set(SETTINGS)
+
+
+@both_kinds
+@pytest.mark.parametrize(("name", "value", "reason"), REFUSED)
+def test_an_impossible_value_is_refused_in_a_sentence_that_names_the_setting(
+    kind: Kind, name: str, value: Any, reason: str
+) -> None:
+    with pytest.raises(SettingsError, match=re.escape(reason)) as refused:
+        Config.from_settings(kind({name: value}))
+    assert name in str(refused.value)
+    assert str(refused.value).endswith(".")
+
+
+@both_kinds
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("NEARDUP_STROE", "NEARDUP_STORE"),
+        ("NEARDUP_PARAMETER", "NEARDUP_PARAMETERS"),
+        ("NEARDUP_MIN_LETTER", "NEARDUP_MIN_LETTERS"),
+        ("NEARDUP_FIELD", "NEARDUP_FIELDS"),
+    ],
+)
+def test_an_unknown_name_is_refused_with_the_one_that_was_meant(kind: Kind, name: str, meant: str) -> None:
+    with pytest.raises(SettingsError, match=f"There is no setting {name}") as refused:
+        Config.from_settings(kind({name: 1}))
+    assert f"Did you mean {meant}" in str(refused.value)
+    assert f"The settings are: {', '.join(SETTINGS)}." in str(refused.value)
+
+
+def test_an_unknown_name_like_no_other_is_refused_with_the_list_alone() -> None:
+    with pytest.raises(SettingsError, match="The settings are: DROP_DUPLICATES, NEARDUP_ENABLED") as refused:
+        Config.from_settings({"NEARDUP_QQQQQQQQQQQQQQQQQQQQQQ": 1})
+    assert "Did you mean" not in str(refused.value)
+
+
+@both_kinds
+@pytest.mark.parametrize("form", [dict, json.dumps], ids=["dict", "JSON"])
+def test_an_unknown_parameter_is_refused_with_the_valid_ones(kind: Kind, form: Callable[[Any], Any]) -> None:
+    with pytest.raises(SettingsError, match="cascade has no parameter bnis, tiltle; it has: ") as refused:
+        Config.from_settings(kind({"NEARDUP_PARAMETERS": form({"bnis": 1, "tiltle": 2, "bins": 64})}))
+    assert "NEARDUP_PARAMETERS" in str(refused.value)
+    assert "core_words, sentence_keys" in str(refused.value)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_the_method_is_made_with_its_parameters(method: str) -> None:
+    config = Config.from_settings({"NEARDUP_METHOD": method})
+    assert config.make_method().name == method
+    changed = Config.from_settings({"NEARDUP_PARAMETERS": '{"certain": 0.5}'}).make_method()
+    assert changed.parameters.certain == 0.5
+
+
+def test_the_fields_that_are_not_named_keep_their_names() -> None:
+    fields = Config.from_settings({"NEARDUP_FIELDS": {"text": "body"}}).fields
+    assert list(fields) == list(DEFAULT_FIELDS)
+    assert fields["url"] == "url"
+    assert DEFAULT_FIELDS["text"] == "text"
+
+
+def test_a_configuration_cannot_be_changed() -> None:
+    with pytest.raises(AttributeError, match="drop"):
+        Config().drop = False  # type: ignore[misc]
+
+
+def test_two_configurations_share_no_defaults() -> None:
+    assert Config().fields is not Config().fields
+    assert Config().parameters is not Config().parameters
+
+
+@both_kinds
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        *((value, True) for value in (True, "True", "true", "1", 1, "on", "yes", None)),
+        *((value, False) for value in (False, "False", "false", "0", 0, "off", "no")),
+    ],
+)
+def test_the_switch_is_read_also_from_the_command_line(kind: Kind, value: Any, expected: bool) -> None:
+    assert is_enabled(kind({"NEARDUP_ENABLED": value})) is expected
+
+
+@both_kinds
+def test_the_switch_is_on_if_nobody_touches_it(kind: Kind) -> None:
+    assert is_enabled(kind({})) is True
+
+
+@both_kinds
+def test_a_broken_switch_is_refused(kind: Kind) -> None:
+    with pytest.raises(SettingsError, match="NEARDUP_ENABLED is 'perhaps'; it must be True or False"):
+        is_enabled(kind({"NEARDUP_ENABLED": "perhaps"}))
+
+
+def test_an_extractor_is_loaded_from_its_path() -> None:
+    assert load_extractor(OWN) is own_extractor
+
+
+def test_settings_of_others_are_none_of_our_business() -> None:
+    assert Config.from_settings({"NEAR_DUP": 1, "neardup_store": 2, "MY_NEARDUP_STORE": 3}) == Config()
