@@ -38,7 +38,6 @@ class Reservation:
     verdict: Verdict
     fingerprint: Fingerprint
     record: Record
-    replaces: int
     settled: bool = False
     _waiting: list[Callable[[], None]] = field(default_factory=list)
 
@@ -124,7 +123,8 @@ class Detector:
         begun = perf_counter()
         try:
             generation = 0 if sealed else self._generation
-            self.store.add(reservation.record, generation=generation, replaces=reservation.replaces)
+            earlier = self.store.find(reservation.record.url)
+            self.store.add(reservation.record, generation=generation, replaces=earlier.id if earlier else 0)
         finally:
             self.spent["store"] += perf_counter() - begun
             self._settle(reservation)
@@ -174,7 +174,7 @@ class Detector:
         id = self.store.new_id()
         verdict = Verdict(Kind.UPDATED if before else Kind.UNIQUE, page.url, id, before)
         record = Record(id, page.url, id, 1.0, keys, fingerprint.sketch)
-        reservation = Reservation(verdict, fingerprint, record, known.id if known else 0)
+        reservation = Reservation(verdict, fingerprint, record)
         self._in_flight.add(reservation)
         return Ruling(verdict, reservation)
 

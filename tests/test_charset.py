@@ -79,15 +79,15 @@ def read(text: str, charset: str, declared: str, where: str) -> tuple[str, str]:
     return decode(html.encode(charset), header), html
 
 
-@pytest.mark.parametrize("where", ["header", "meta", "pragma"])
-@pytest.mark.parametrize("declared", DECLARED)
+#: Every declaration in every place, but for a header of UTF-16: nearly all bytes are some text in that.
+DECLARATIONS = [pair for pair in product(DECLARED, ["header", "meta", "pragma"]) if pair != ("utf-16", "header")]
+
+
+@pytest.mark.parametrize(("declared", "where"), DECLARATIONS)
 @pytest.mark.parametrize(("text", "charset"), KNOWN_BY_THEIR_BYTES.values(), ids=KNOWN_BY_THEIR_BYTES)
 def test_utf8_and_chinese_pages_are_read_whatever_they_declare(
     text: str, charset: str, declared: str, where: str
 ) -> None:
-    # A header of UTF-16 is for the browser the last word, and nearly all bytes are some text in it.
-    if declared == "utf-16" and where == "header":
-        declared = "utf-32"
     found, html = read(text, charset, declared, where)
     assert found == html
 
@@ -186,7 +186,3 @@ def test_no_bytes_and_no_declaration_make_it_fail(body: bytes, name: str, where:
 def test_no_header_makes_it_fail(header: str, body: bytes) -> None:
     assert isinstance(decode(body, header), str)
     assert isinstance(decode(body, f"text/html; charset={header}"), str)
-
-
-def test_the_table_holds_every_pair_of_text_and_declaration() -> None:
-    assert len(list(product(KNOWN_BY_THEIR_BYTES, DECLARED))) == 9 * 17

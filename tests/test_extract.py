@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scrapy_neardup import extract as module
 from scrapy_neardup.errors import ExtractionError
 from scrapy_neardup.extract import MAX_TAGS, decode_body, extract, extractor_name, head, trafilatura_text
 from scrapy_neardup.model import Page
@@ -120,15 +119,14 @@ class TestHead:
             "<title>The ferry is late</title>",
             "<head><title>The ferry is late</title><p>no end",
             "<head><title>The ferry is late</title></head",
-            "</head><head><title>Too late</title></head>"[7:],
+            "<head><head><title>The ferry is late</title></head>",
             "<head><meta <title>><title>The ferry is late</title></head>",
-            "<body><title>The ferry is late</title>"[6:],
             "<<<html>><head>>><title>The ferry is late</title></head>",
             "<head>\0<title>The ferry is late</title></head>",
         ],
     )
     def test_a_broken_head_gives_what_can_be_read(self, html: str) -> None:
-        assert head(html, URL).title in ("The ferry is late", "Too late")
+        assert head(html, URL).title == "The ferry is late"
 
     @pytest.mark.parametrize(
         "html",
@@ -333,7 +331,6 @@ class TestExtractorName:
 
     def test_the_name_is_the_same_every_time(self) -> None:
         assert extractor_name(_Callable()) == extractor_name(_Callable())
-        assert module.extractor_name(trafilatura_text) == extractor_name(trafilatura_text)
 
 
 def _time(html: str) -> float:

@@ -51,6 +51,8 @@ def parse_url(url: str) -> tuple[type[Store], str]:
         raise SettingsError(
             f"NEARDUP_STORE is {url!r}, which names no absolute path; write three slashes: {parts.scheme}:///path."
         )
+    if parts.query or parts.fragment:
+        raise SettingsError(f"NEARDUP_STORE is {url!r}; in a path write %3F for a question mark, %23 for a hash.")
     return STORES[parts.scheme], os.path.realpath(url2pathname(parts.path))
 
 
@@ -63,7 +65,7 @@ def open_store(url: str, recipe: Mapping[str, Any]) -> Store:
         _open[location] = kind(location, recipe), recipe, 1
         return _open[location][0]
     store, theirs, holders = _open[location]
-    if theirs != recipe:
+    if theirs != recipe or not isinstance(store, kind):
         raise StoreMismatch(
             f"Another crawl of this process has opened {location} with other parameters. Give the two crawls "
             "the same NEARDUP settings, or each a state of its own with NEARDUP_STORE."

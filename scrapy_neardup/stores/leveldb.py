@@ -59,7 +59,8 @@ class LevelDBStore(Store):
             raise
 
     def _open(self) -> None:
-        new = not self._files.exists() or not any(self._files.iterdir())
+        # A process killed while it made a new state leaves a manifest at most; pages are in these files alone.
+        new = not self._files.exists() or not any(f.suffix in (".log", ".ldb", ".sst") for f in self._files.iterdir())
         sealed = self._seal.read_bytes() if self._seal.exists() else None
         if sealed is not None:
             self._check_seal(sealed)

@@ -897,3 +897,16 @@ def test_the_default_keeps_to_the_state_that_is_already_there(
 def test_a_relative_default_directory_becomes_an_absolute_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert Path(parse_url(default_url(Path(".scrapy")))[1]).parent == tmp_path.resolve() / ".scrapy"
+
+
+def test_a_query_or_a_fragment_in_a_url_is_refused_rather_than_cut_off() -> None:
+    for url in ("leveldb:///state?mode=ro", "sqlite:///news#1.sqlite"):
+        with pytest.raises(SettingsError, match="%3F for a question mark, %23 for a hash"):
+            parse_url(url)
+
+
+def test_one_path_is_not_opened_as_two_kinds_of_store(tmp_path: Path) -> None:
+    first = open_store(f"sqlite://{tmp_path}/state", {})
+    with pytest.raises(StoreMismatch):
+        open_store(f"leveldb://{tmp_path}/state", {})
+    close_store(first)

@@ -478,3 +478,11 @@ def test_a_full_disk_is_an_error_and_costs_no_page_that_was_acknowledged(
         assert store.postings(1, 9999) == sorted((id for id, _ in sealed), reverse=True)
         store.add(page(0))
         assert store.find(page(0).url) == page(0)
+
+
+def test_a_new_state_whose_making_was_cut_short_is_made_again(tmp_path: Path) -> None:
+    (tmp_path / "state" / "db").mkdir(parents=True)
+    (tmp_path / "state" / "db" / "MANIFEST-000001").write_bytes(b"half")
+    store = LevelDBStore(str(tmp_path / "state"), {})
+    assert store.pages == 0
+    store.close()

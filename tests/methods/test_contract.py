@@ -1,0 +1,311 @@
+"""What every method promises. A method that is added to ``METHODS`` is tried here without another line."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import random
+import subprocess
+import sys
+from dataclasses import fields
+from itertools import combinations, permutations
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scrapy_neardup.errors import SettingsError
+from scrapy_neardup.methods import METHODS, Method, make_method
+from scrapy_neardup.model import Page
+
+GOLDEN = Path(__file__).with_name("golden.json")
+
+PAGES = {
+    "ferry": Page(
+        "http://river.example/ferry",
+        "新渡口清晨开航，第一班船载客三十六位_河湾网",
+        ("渡口", "开航", "柳林村"),
+        "河湾镇的新渡口星期六清晨开航，结束了两岸居民绕道铁桥的日子。",
+        "河湾镇的新渡口星期六清晨正式开航，第一班船载着36位乘客和他们的行李，从对岸的柳林村慢慢驶来。\n"
+        "卖豆浆的老周把摊子推到岸边，说自己等这条船等了十一年，“今天的豆浆不收钱！”\n"
+        "旧渡船是1982年造的木船，去年春天的大水冲断了缆绳，船撞在石墩上沉了下去；两岸的人从此只能绕道上游的铁桥，来回要走40公里。",
+    ),
+    "grafting": Page(
+        "http://river.example/grafting",
+        "柿子树下的嫁接比赛",
+        ("嫁接", "比赛", "果农"),
+        "十二个村的果农带着自己的剪刀比试手艺。",
+        "县农业站昨天在石桥乡办了一场嫁接比赛，来自十二个村的果农带着自己的剪刀和薄膜，在一片老柿子林里比试手艺。\n"
+        "每人领三根砧木和三根接穗，要在半个小时里全部接好，评委不看速度，只看切口是不是平整，形成层有没有对齐。\n"
+        "七十三岁的田奶奶用的是一把磨了三十年的小刀，她偏要用泡软的麻皮，说麻皮会自己烂掉，不用再回来拆。",
+    ),
+    "traditional": Page(
+        "http://river.example/traditional",
+        "老戲院的最後一盞燈",
+        ("戲院", "放映機"),
+        "鎮上的戲院在週末放映最後一場電影。",
+        "鎮上的老戲院在週末放映了最後一場電影，放映師把那台用了四十年的機器擦得發亮，然後親手關掉了燈。\n"
+        "觀眾坐滿了樓上樓下，有人帶著當年的票根，有人帶著孫子，電影放到一半的時候外面下起了大雨，沒有人離開。",
+    ),
+    "lighthouse": Page(
+        "http://river.example/lighthouse",
+        "Gannet Point Lighthouse to Be Lit Again | The Daybook",
+        ("lighthouse", "Gannet Point", "harbour"),
+        "Twenty years after its keeper locked the door, the lighthouse gets a new clockwork.",
+        "The lighthouse on Gannet Point will be lit again next month, 20 years after its keeper locked the door.\n"
+        "Volunteers have spent three winters scraping salt from the lens, which was ground in 1874. "
+        "The old clockwork could not be saved, so a retired bicycle maker built one of chains and two flywheels. "
+        "Ships no longer need the light, the harbour master says, but the people who live below it missed the beam.",
+    ),
+    "mixed": Page(
+        "http://river.example/mixed",
+        "River Radio 88.4 在河湾镇试播",
+        (),
+        "",
+        "River Radio 88.4 FM 昨天在河湾镇试播，第一个节目是 Tern Sisters 乐队的现场演奏，听众打来了 217 个电话。\n"
+        "电台设在旧粮仓的二楼，发射机是从海港的修船厂买来的二手货，开机要等 15 分钟才能听到声音。",
+    ),
+}
+EDGES = {
+    "nothing": Page("http://river.example/0"),
+    "no text": Page("http://river.example/1", "只有题目", ("渡口",), "只有简介"),
+    "white space": Page("http://river.example/2", " \n", (" ",), "\t", "\u3000\n \n"),
+    "punctuation": Page("http://river.example/3", "！", ("，",), "。", "……。！？——"),
+    "one character": Page("http://river.example/4", text="船"),
+    "one sentence": Page("http://river.example/5", "停航", text="今天风大，渡船停航一天。"),
+    "one hundred thousand characters": Page("http://river.example/6", text="渡口的船今天又开了。第二班是空的\n" * 5883),
+    "without a full stop": Page("http://river.example/7", "船" * 5000, ("船" * 5000,), "船" * 5000, "船" * 100_000),
+    "all different": Page("http://river.example/8", text="".join(chr(0x4E00 + n % 20_000) for n in range(100_000))),
+    "lone surrogates": Page("http://river.example/9", "船\ud800", ("\udfff",), "\ud800", "船\ud800来了\udfff" * 30),
+}
+
+PLAIN_METHODS = {name: make_method(name, {}) for name in METHODS}
+every_method = pytest.mark.parametrize("method", PLAIN_METHODS.values(), ids=PLAIN_METHODS)
+every_page = pytest.mark.parametrize("page", [*PAGES.values(), *EDGES.values()], ids=[*PAGES, *EDGES])
+NONE: frozenset[int] = frozenset()
+
+
+def changed(page: Page, change: dict[int, str] | None = None, between: str = "") -> Page:
+    """The page with its characters translated, or with something between each two of them."""
+
+    def one(text: str) -> str:
+        return between.join(text.translate(change or {}))
+
+    return Page(page.url, one(page.title), tuple(map(one, page.keywords)), one(page.description), one(page.text))
+
+
+UPPER = {code: chr(code).upper() for code in range(0x61, 0x7B)}
+#: Not the bar, the dot and the space: these are marks of another meaning where they stand.
+WIDE = {code: chr(code + 0xFEE0) for code in range(0x21, 0x7F) if chr(code) not in "|."}
+OTHER_MARKS = {ord("，"): ",", ord("！"): "!", ord("；"): ";", ord("“"): "「", ord("”"): "」"}
+NO_MARKS = dict.fromkeys(map(ord, "，、；“”"), "")
+SPELLINGS = {
+    "upper case": (UPPER, ""),
+    "full width": (WIDE, ""),
+    "other punctuation": (OTHER_MARKS, ""),
+    "no punctuation": (NO_MARKS, ""),
+    "zero-width spaces": ({}, "\u200b"),
+    "soft hyphens": ({}, "\u00ad"),
+    "byte order marks": ({}, "\ufeff"),
+}
+
+
+@every_method
+@every_page
+def test_a_page_is_a_duplicate_of_itself_and_identical(method: Method, page: Page) -> None:
+    fingerprint = method.fingerprint(page)
+    found = method.compare(fingerprint, fingerprint.sketch, NONE)
+    assert (found.similarity, found.containment) == (1.0, 1.0)
+    assert (found.duplicate, found.certain, found.identical) == (True, True, True)
+
+
+@every_method
+@every_page
+def test_a_fingerprint_is_bytes_and_unique_keys_of_64_bits(method: Method, page: Page) -> None:
+    fingerprint = method.fingerprint(page)
+    assert type(fingerprint.sketch) is bytes
+    assert type(fingerprint.keys) is tuple
+    assert len(set(fingerprint.keys)) == len(fingerprint.keys)
+    assert all(type(key) is int and 0 <= key < 2**64 for key in fingerprint.keys)
+
+
+@every_method
+@pytest.mark.parametrize("page", PAGES.values(), ids=PAGES)
+def test_an_article_has_keys_to_be_found_by(method: Method, page: Page) -> None:
+    assert method.fingerprint(page).keys
+
+
+@every_method
+def test_similarity_is_the_same_from_both_sides_and_a_share(method: Method) -> None:
+    prints = [method.fingerprint(page) for page in (*PAGES.values(), *EDGES.values())]
+    for one, other in combinations(prints, 2):
+        there, back = method.compare(one, other.sketch, NONE), method.compare(other, one.sketch, NONE)
+        assert there == back
+        assert 0.0 <= there.similarity <= 1.0
+        assert 0.0 <= there.containment <= 1.0
+
+
+@every_method
+def test_what_is_identical_is_certain_and_what_is_certain_is_a_duplicate(method: Method) -> None:
+    prints = [method.fingerprint(page) for page in (*PAGES.values(), *EDGES.values())]
+    for one in prints:
+        for other in prints:
+            found = method.compare(one, other.sketch, NONE)
+            assert found.identical <= found.certain <= found.duplicate
+
+
+@every_method
+@pytest.mark.parametrize(("one", "other"), list(permutations(PAGES, 2)))
+def test_unrelated_articles_are_no_duplicates(method: Method, one: str, other: str) -> None:
+    found = method.compare(method.fingerprint(PAGES[one]), method.fingerprint(PAGES[other]).sketch, NONE)
+    assert not found.duplicate
+    assert found.similarity < 0.2
+
+
+@every_method
+@pytest.mark.parametrize("page", PAGES.values(), ids=PAGES)
+@pytest.mark.parametrize(("change", "between"), SPELLINGS.values(), ids=SPELLINGS)
+def test_case_width_punctuation_and_invisible_marks_make_no_difference(
+    method: Method, page: Page, change: dict[int, str], between: str
+) -> None:
+    fingerprint, other = method.fingerprint(page), method.fingerprint(changed(page, change, between))
+    found = method.compare(other, fingerprint.sketch, NONE)
+    assert (found.similarity, found.duplicate, found.identical) == (1.0, True, True)
+    assert set(fingerprint.keys) & set(other.keys)
+
+
+def test_every_spelling_changes_some_page() -> None:
+    for change, between in SPELLINGS.values():
+        assert any(changed(page, change, between) != page for page in PAGES.values())
+
+
+@every_method
+def test_the_address_and_the_canonical_one_are_no_part_of_the_fingerprint(method: Method) -> None:
+    page = PAGES["ferry"]
+    moved = Page("http://other.example/", page.title, page.keywords, page.description, page.text, "http://a.example/")
+    assert method.fingerprint(moved) == method.fingerprint(page)
+
+
+@every_method
+def test_the_same_text_under_another_title_is_a_duplicate_but_not_identical(method: Method) -> None:
+    page = PAGES["ferry"]
+    found = method.compare(
+        method.fingerprint(Page(page.url, "等了十一年", text=page.text)), method.fingerprint(page).sketch, NONE
+    )
+    assert (found.duplicate, found.identical) == (True, False)
+
+
+@every_method
+@pytest.mark.parametrize("seed", ["0", "4711"])
+def test_another_process_with_another_hash_seed_finds_the_same(method: Method, seed: str) -> None:
+    code = (
+        "import json, sys; from scrapy_neardup.methods import make_method; from scrapy_neardup.model import Page;"
+        "name, pages = json.load(sys.stdin); method = make_method(name, {});"
+        "prints = [method.fingerprint(Page(u, t, tuple(k), d, x)) for u, t, k, d, x in pages];"
+        "print(json.dumps([[one.keys, one.sketch.hex()] for one in prints]))"
+    )
+    pages = [*PAGES.values(), *EDGES.values()]
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        input=json.dumps([method.name, [(p.url, p.title, p.keywords, p.description, p.text) for p in pages]]),
+        env={**os.environ, "PYTHONHASHSEED": seed},
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=100,
+    )
+    ours = [method.fingerprint(page) for page in pages]
+    assert json.loads(done.stdout) == [[list(one.keys), one.sketch.hex()] for one in ours]
+
+
+@every_method
+def test_what_was_fingerprinted_before_makes_no_difference(method: Method) -> None:
+    order = list(PAGES.values()) * 2
+    random.Random(8).shuffle(order)
+    fresh = {page.url: make_method(method.name, {}).fingerprint(page) for page in PAGES.values()}
+    assert all(method.fingerprint(page) == fresh[page.url] for page in order)
+
+
+@every_method
+def test_fingerprints_are_those_that_are_written_down(method: Method) -> None:
+    found = {name: method.fingerprint(page) for name, page in PAGES.items()}
+    plain = {name: {"keys": list(one.keys), "sketch": one.sketch.hex()} for name, one in found.items()}
+    place = f"{method.name} {method.version}"
+    golden = json.loads(GOLDEN.read_text(encoding="utf-8"))
+    assert place in golden, (
+        f"Version {method.version} of {method.name} is not in {GOLDEN.name}; add: {json.dumps(plain)}"
+    )
+    assert plain == golden[place], (
+        f"The fingerprints of {method.name} have changed, so states on disk would be misread: raise its version "
+        f"and add the new fingerprints to {GOLDEN.name} as {method.name} {method.version + 1}."
+    )
+
+
+@every_method
+@every_page
+def test_shared_passages_stand_in_the_page_and_the_longest_comes_first(method: Method, page: Page) -> None:
+    sketch = method.fingerprint(page).sketch
+    for limit in (0, 1, 3):
+        shared = method.shared(page, sketch, limit)
+        assert len(shared) <= limit
+        assert all(passage and passage in page.text for passage in shared)
+        assert list(map(len, shared)) == sorted(map(len, shared), reverse=True)
+
+
+@every_method
+@pytest.mark.parametrize("page", PAGES.values(), ids=PAGES)
+def test_an_article_shares_passages_with_itself_and_none_with_another(method: Method, page: Page) -> None:
+    assert method.shared(page, method.fingerprint(page).sketch)
+    for other in PAGES.values():
+        if other is not page:
+            assert method.shared(page, method.fingerprint(other).sketch) == ()
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_a_method_goes_by_its_name_and_has_a_version(name: str) -> None:
+    method = make_method(name, {})
+    assert method.name == name
+    assert isinstance(method.version, int)
+    assert method.version >= 1
+    assert type(method) is METHODS[name][0]
+
+
+@every_method
+def test_the_recipe_is_plain_data_and_names_method_and_version(method: Method) -> None:
+    recipe = method.recipe()
+    assert json.loads(json.dumps(recipe)) == recipe
+    assert recipe["method"] == method.name
+    assert recipe["method version"] == method.version
+    assert recipe == make_method(method.name, {}).recipe()
+
+
+PARAMETERS = [(name, field.name) for name, (_, kind) in METHODS.items() for field in fields(kind)]
+
+
+@pytest.mark.parametrize(("name", "parameter"), PARAMETERS)
+def test_the_recipe_changes_with_each_parameter(name: str, parameter: str) -> None:
+    default = getattr(make_method(name, {}).parameters, parameter)
+    other = default / 2 if isinstance(default, float) else default * 2
+    assert make_method(name, {parameter: other}).recipe() != make_method(name, {}).recipe()
+
+
+@pytest.mark.parametrize(("name", "parameter"), PARAMETERS)
+@pytest.mark.parametrize("value", [None, [], {}, "many", -1, math.nan, math.inf], ids=repr)
+def test_an_impossible_parameter_is_refused_by_name(name: str, parameter: str, value: Any) -> None:
+    with pytest.raises(SettingsError, match=rf"{name}: {parameter} must be .+\."):
+        make_method(name, {parameter: value})
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_an_unknown_parameter_is_refused_with_the_valid_ones(name: str) -> None:
+    with pytest.raises(SettingsError, match=f"{name} has no parameter colour; it has: ") as refused:
+        make_method(name, {"colour": 1})
+    for field in fields(METHODS[name][1]):
+        assert field.name in str(refused.value)
+
+
+def test_an_unknown_method_is_refused_with_the_ones_there_are() -> None:
+    with pytest.raises(SettingsError, match="There is no method 'magic'; the methods are: ") as refused:
+        make_method("magic", {})
+    assert all(name in str(refused.value) for name in METHODS)
