@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -21,7 +22,12 @@ def news(site: Site) -> Site:
     return site
 
 
-@pytest.mark.parametrize("scheme", ["leveldb", "sqlite"])
+PLYVEL = find_spec("plyvel") is not None
+
+
+@pytest.mark.parametrize(
+    "scheme", [pytest.param("leveldb", marks=pytest.mark.skipif(not PLYVEL, reason="no plyvel here")), "sqlite"]
+)
 def test_a_second_crawl_drops_what_the_first_one_kept(news: Site, crawl: Crawl, tmp_path: Path, scheme: str) -> None:
     store = {"NEARDUP_STORE": f"{scheme}://{tmp_path}/state"}
     first = crawl(PATHS, **store)
@@ -35,7 +41,8 @@ def test_a_second_crawl_drops_what_the_first_one_kept(news: Site, crawl: Crawl, 
 
 def test_the_default_state_lies_in_the_data_directory_of_scrapy(news: Site, crawl: Crawl, tmp_path: Path) -> None:
     crawl(PATHS)
-    assert [path.name for path in (tmp_path / ".scrapy" / "neardup").iterdir()] == ["state.leveldb"]
+    expected = "state.leveldb" if PLYVEL else "state.sqlite"
+    assert expected in [path.name for path in (tmp_path / ".scrapy" / "neardup").iterdir()]
 
 
 def test_an_updated_page_passes_and_takes_the_place_of_its_old_text(news: Site, crawl: Crawl) -> None:
@@ -59,7 +66,7 @@ def test_the_state_of_another_recipe_is_refused_and_left_alone(news: Site, crawl
 def test_two_spiders_of_one_process_share_the_state(
     news: Site, run: Callable[..., list[Result]], tmp_path: Path
 ) -> None:
-    settings = {"ADDONS": ADDONS, "NEARDUP_STORE": f"leveldb://{tmp_path}/state"}
+    settings = {"ADDONS": ADDONS, "NEARDUP_STORE": f"sqlite://{tmp_path}/state"}
     job = {"spider": "PathSpider", "arguments": {"base": news.base, "paths": PATHS}, "settings": settings}
     results = run(job, job)
     urls = [url for result in results for url in result.urls]
@@ -72,14 +79,14 @@ def test_two_spiders_of_one_process_share_the_state(
 def test_a_second_process_is_told_who_holds_the_state(news: Site, crawl: Crawl, tmp_path: Path) -> None:
     holder = (
         "import sys; from scrapy_neardup.stores import open_store;"
-        f"open_store('leveldb://{tmp_path}/state', {{}}); print('open', flush=True); sys.stdin.read()"
+        f"open_store('sqlite://{tmp_path}/state', {{}}); print('open', flush=True); sys.stdin.read()"
     )
     with subprocess.Popen(
         [sys.executable, "-c", holder], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "open\n"
-        result = crawl(PATHS, NEARDUP_STORE=f"leveldb://{tmp_path}/state")
+        result = crawl(PATHS, NEARDUP_STORE=f"sqlite://{tmp_path}/state")
         process.kill()
     assert result.code == 1
     assert f"Another process is using the state at {tmp_path}/state" in result.log
