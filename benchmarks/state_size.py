@@ -19,7 +19,9 @@ from scrapy_neardup.stores import LevelDBStore, SQLiteStore, Store
 def main() -> None:
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 100_000
     with tempfile.TemporaryDirectory() as directory:
-        for kind, name in ((LevelDBStore, "leveldb"), (SQLiteStore, "sqlite")):
+        for kind, name in ((LevelDBStore, "leveldb"), (SQLiteStore, "sqlite"))[
+            : int(sys.argv[2]) if len(sys.argv) > 2 else 2
+        ]:
             store: Store = kind(f"{directory}/{name}", {})
             detector = Detector(make_method("cascade", {}), store, min_letters=40, who="benchmark")
             copies, unsealed = 0, []
@@ -35,7 +37,10 @@ def main() -> None:
             if isinstance(store, LevelDBStore):
                 store.compact()
             size = store.size()
-            print(f"{name}: {size / store.pages:.0f} bytes a page ({store.pages} pages, {copies} taken for copies)")
+            print(
+                f"{name}: {size / store.pages:.0f} bytes a page ({store.pages} pages, {copies} taken for copies)",
+                flush=True,
+            )
             store.close()
     print(f"peak memory: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MiB")
 

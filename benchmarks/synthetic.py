@@ -5,15 +5,16 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 from importlib.resources import files
+from itertools import accumulate
 
 from scrapy_neardup.model import Page
 
 
 def vocabulary(size: int = 20_000) -> tuple[list[str], list[int]]:
-    """The most frequent words of jieba's dictionary with their frequencies."""
+    """The most frequent words of jieba's dictionary, with their frequencies added up."""
     rows = [line.split() for line in files("jieba").joinpath("dict.txt").read_text(encoding="utf-8").splitlines()]
     rows = sorted(((word, int(count)) for word, count, *_ in rows), key=lambda row: -row[1])[:size]
-    return [word for word, _ in rows], [count for _, count in rows]
+    return [word for word, _ in rows], list(accumulate(count for _, count in rows))
 
 
 def pages(count: int, letters: int = 1500, seed: int = 1) -> Iterator[Page]:
@@ -24,7 +25,7 @@ def pages(count: int, letters: int = 1500, seed: int = 1) -> Iterator[Page]:
     def phrase(length: int) -> str:
         found = ""
         while len(found) < length:
-            found += "".join(chance.choices(words, weights, k=max(1, (length - len(found)) // 2)))
+            found += "".join(chance.choices(words, cum_weights=weights, k=max(1, (length - len(found)) // 2)))
         return found[:length]
 
     for number in range(count):

@@ -21,9 +21,11 @@ class ResponsePipeline:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> ResponsePipeline:
+        """One for each crawler."""
         return cls(crawler)
 
     def process_item(self, item: Any) -> Any:
+        """Draw the ticket; the item passes as it is."""
         handoff.draw(self._crawler, item)
         return item
 
@@ -35,6 +37,7 @@ class Addon:
     """
 
     def update_settings(self, settings: BaseSettings) -> None:
+        """Add the three components, unless NEARDUP_ENABLED is false."""
         if not is_enabled(settings):
             return
         add = settings.setdefault_in_component_priority_dict

@@ -66,6 +66,7 @@ class Config:
         return config
 
     def make_method(self) -> Method:
+        """The method with its parameters; raises SettingsError that names the settings."""
         try:
             return make_method(self.method, self.parameters)
         except SettingsError as error:

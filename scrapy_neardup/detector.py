@@ -42,9 +42,11 @@ class Reservation:
     _waiting: list[Callable[[], None]] = field(default_factory=list)
 
     def when_settled(self, call: Callable[[], None]) -> None:
+        """Have ``call`` called once it is known what became of the page."""
         self._waiting.append(call)
 
     def settle(self) -> None:
+        """The outcome is known: tell those who wait for it."""
         self.settled = True
         for call in self._waiting:
             call()

@@ -104,7 +104,14 @@ def head(html: str, url: str) -> Page:
         names.setdefault(name, _one_line(meta.get("content") or ""))
     own = root.findtext(".//title")
     title = article_title(_one_line(own or ""), names.get("og:site_name", "")) or names.get("og:title", "")
-    canonical = next((link.get("href") or "" for link in root.iter("link") if _rel(link) == "canonical"), "")
+    canonical = next(
+        (
+            link.get("href") or ""
+            for link in root.iter("link")
+            if "canonical" in (link.get("rel") or "").lower().split()
+        ),
+        "",
+    )
     return Page(
         url,
         title,
@@ -116,10 +123,6 @@ def head(html: str, url: str) -> Page:
 
 def _utf8_parser() -> lxml.html.HTMLParser:
     return lxml.html.HTMLParser(encoding="utf-8")
-
-
-def _rel(link: lxml.html.HtmlElement) -> str:
-    return (link.get("rel") or "").strip().lower()
 
 
 def _one_line(text: str) -> str:

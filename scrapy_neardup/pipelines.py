@@ -132,13 +132,12 @@ class NearDupPipeline:
         if response is None or self._source.has_own_content(item):
             return await self._open_case(item, response, url, Case())
         cases = self._cases.setdefault(response, {})
-        case = cases.get(url)
-        if case is not None and case.verdict is None:
+        while (case := cases.get(url)) is not None and not case.lost:
+            if case.verdict is not None:
+                return case
             await case.judged.wait(3600)  # the judging itself is bounded by NEARDUP_WAIT
-        if case is None or case.verdict is None or case.lost:
-            cases[url] = Case()
-            return await self._open_case(item, response, url, cases[url])
-        return case
+        cases[url] = case = Case()
+        return await self._open_case(item, response, url, case)
 
     async def _open_case(self, item: Any, response: Response | None, url: str, case: Case) -> Case:
         verdict, reservation = await self._judge(item, response, url)

@@ -15,6 +15,7 @@ class Event:
         self._waiting: list[Deferred[None]] = []
 
     def happen(self) -> None:
+        """Wake everybody who waits."""
         self._happened = True
         waiting, self._waiting = self._waiting, []
         for one in waiting:

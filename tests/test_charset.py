@@ -143,7 +143,7 @@ def test_the_header_decides_before_the_page_where_the_bytes_do_not() -> None:
 @pytest.mark.parametrize("where", ["header", "meta", "pragma"])
 @pytest.mark.parametrize("name", NO_CHARSETS)
 def test_a_name_that_is_no_charset_counts_as_none(name: str, where: str) -> None:
-    for text, charset in ((SIMPLIFIED, "gbk"), (SIMPLIFIED, "utf-8"), (FRENCH, "iso-8859-1")):
+    for text, charset in ((SIMPLIFIED, "gbk"), (SIMPLIFIED, "utf-8"), (FRENCH + r" \d \u6e21", "iso-8859-1")):
         found, html = read(text, charset, name, where)
         assert found == html
 
@@ -182,6 +182,9 @@ def test_no_bytes_and_no_declaration_make_it_fail(body: bytes, name: str, where:
 
 
 @settings(deadline=None)
+@example("渡口", b"\x80")
+@example("\0", b"\x80")
+@example("\u00e9", b"\x80")
 @given(st.text(st.characters(exclude_categories=()), max_size=60), st.binary(max_size=20))
 def test_no_header_makes_it_fail(header: str, body: bytes) -> None:
     assert isinstance(decode(body, header), str)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import shutil
 import socket
 import subprocess
@@ -27,9 +28,12 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])
+    """A free port below those that the system gives to other tests' servers in the meantime."""
+    for port in random.sample(range(20_000, 30_000), 100):
+        with socket.socket() as free:
+            if free.connect_ex(("127.0.0.1", port)):
+                return port
+    raise AssertionError("no free port")
 
 
 def crawl(project: Path, port: int, feed: str, *settings: str) -> tuple[dict[str, dict[str, Any]], str]:

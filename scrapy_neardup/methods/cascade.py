@@ -48,18 +48,18 @@ class CascadeParameters:
     #: Core words of the title that make a key; as many of keywords and description make another.
     core_words: int = 4
     #: Longest sentences of the body that are keys, and the length from which a piece is a sentence.
-    sentence_keys: int = 3
+    sentence_keys: int = 2
     min_sentence: int = 12
     #: Shingles of the body that are keys, and their length: long, so that common phrases are none.
-    shingle_keys: int = 6
+    shingle_keys: int = 4
     key_shingle: int = 16
     #: Shingles that are compared, and the sketch that holds them.
     shingle: int = 5
     bins: int = 512
     bits: int = 2
     #: Sentences, numbers and title words of which the sketch holds a hash.
-    max_sentences: int = 12
-    max_numbers: int = 16
+    max_sentences: int = 10
+    max_numbers: int = 12
     max_title_words: int = 12
     #: What decides.
     certain: float = 0.77
@@ -79,7 +79,7 @@ class CascadeParameters:
             if isinstance(field.default, int):
                 if type(value) is not int or not 1 <= value <= 4096:
                     raise SettingsError(f"cascade: {field.name} must be a whole number from 1 to 4096, not {value!r}.")
-            elif not isinstance(value, (int, float)) or not 0 <= value <= 1:
+            elif type(value) not in (int, float) or not 0 <= value <= 1:
                 raise SettingsError(f"cascade: {field.name} must be a number from 0 to 1, not {value!r}.")
         if self.bins & (self.bins - 1) or self.bins < 64:
             raise SettingsError(f"cascade: bins must be a power of two from 64 to 4096, not {self.bins}.")

@@ -28,10 +28,12 @@ class Changes:
     deletes: set[bytes] = field(default_factory=set)
 
     def put(self, key: bytes, value: bytes) -> None:
+        """Write a value, whatever was to happen to the key before."""
         self.deletes.discard(key)
         self.puts[key] = value
 
     def delete(self, key: bytes) -> None:
+        """Remove a key, whatever was to happen to it before."""
         self.puts.pop(key, None)
         self.deletes.add(key)
 
@@ -106,6 +108,7 @@ class Store(ABC):
         return self._newest
 
     def record(self, id: int) -> Record | None:
+        """The record with this id; None if there is none, or no longer."""
         packed = self._get(layout.record_key(id))
         return None if packed is None else Record.unpack(id, packed)
 

@@ -60,6 +60,7 @@ class Record:
 
     @classmethod
     def unpack(cls, id: int, packed: bytes) -> Record:
+        """The record that ``pack`` wrote."""
         original, similarity, keys, url = _HEAD.unpack_from(packed)
         at = _HEAD.size + 8 * keys
         return cls(
@@ -73,30 +74,37 @@ class Record:
 
 
 def meta_key(name: str) -> bytes:
+    """m + name."""
     return b"m" + name.encode()
 
 
 def record_key(id: int) -> bytes:
+    """r + id."""
     return b"r" + _ID.pack(id)
 
 
 def url_key(url: str) -> bytes:
+    """u + fingerprint64(url)."""
     return b"u" + _ID.pack(fingerprint64(url))
 
 
 def posting_prefix(key: int) -> bytes:
+    """k + key: where the postings of a key begin."""
     return b"k" + _ID.pack(key)
 
 
 def posting_key(key: int, id: int) -> bytes:
+    """k + key + id."""
     return b"k" + _ID.pack(key) + _ID.pack(id)
 
 
 def generation_key(generation: int) -> bytes:
+    """g + generation."""
     return b"g" + _ID.pack(generation)
 
 
 def journal_key(generation: int, id: int) -> bytes:
+    """j + generation + id."""
     return b"j" + _ID.pack(generation) + _ID.pack(id)
 
 
@@ -112,17 +120,21 @@ def last_id(key: bytes) -> int:
 
 
 def pack_id(id: int) -> bytes:
+    """The id of a replaced record as a journal's value; nothing for 0."""
     return _ID.pack(id) if id else b""
 
 
 def unpack_id(packed: bytes) -> int:
+    """What ``pack_id`` wrote."""
     return int.from_bytes(packed, "big")
 
 
 def pack_seen(id: int, seconds: float) -> bytes:
+    """A URL's value: its newest record, and when it was last seen."""
     return _SEEN.pack(id, min(int(seconds), 0xFFFFFFFF))
 
 
 def unpack_seen(packed: bytes) -> tuple[int, int]:
+    """What ``pack_seen`` wrote."""
     id, seconds = _SEEN.unpack(packed)
     return id, seconds

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from functools import cache
-from importlib.resources import files
+from importlib.util import find_spec
+from pathlib import Path
 
 
 @cache
 def _table() -> tuple[dict[str, float], float]:
     """Word to IDF, and the median, which stands in for words that the table does not have."""
     idf: dict[str, float] = {}
-    with files("jieba").joinpath("analyse/idf.txt").open(encoding="utf-8") as lines:
+    jieba = find_spec("jieba")  # found, not imported: that would write warnings about its source
+    assert jieba is not None
+    assert jieba.origin is not None
+    with Path(jieba.origin).with_name("analyse").joinpath("idf.txt").open(encoding="utf-8") as lines:
         for line in lines:
             word, _, value = line.rpartition(" ")
             idf[word] = float(value)

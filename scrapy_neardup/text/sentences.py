@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 # A Latin full stop, question or exclamation mark ends a sentence only before white space or a closing quote,
-# so that 3.5, example.com and U.S. stay whole; the CJK marks always do.
+# so that 3.5 and example.com stay whole; the CJK marks always do. Abbreviations are cut: both copies have them cut.
 _END = re.compile(r"[。！？；!?;\r\n\u2028\u2029]+|\.(?=[\s\"'”’)\]])")
 
 

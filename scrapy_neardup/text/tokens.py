@@ -16,9 +16,11 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import jieba
 
-_WORD = re.compile(r"[\u3400-\u9fff\U00020000-\U0003ffff]+|[^\W_]+")
+_HAN = r"\u3400-\u9fff\U00020000-\U0003ffff"
+_WORD = re.compile(rf"[{_HAN}]+|[^\W_{_HAN}]+")
 _NUMBER = re.compile(
     r"\d+(?:[.,:/]\d+)*|[〇零一二三四五六七八九十百千万亿]{2,}"
+    r"|[一二两三四五六七八九十](?=[艘人台辆月日号路件起名家只条座所次岁年天个位])"
     r"|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|(?:thir|four|fif|six|seven|eigh|nine)teen"
     r"|twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety|hundred|thousand|million|billion)\b"
 )

@@ -1,0 +1,139 @@
+"""The linter, the formatter and the type checker are content, and everything public says what it is for."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+import scrapy_neardup
+
+PACKAGE = Path(scrapy_neardup.__file__).parent
+ROOT = Path(__file__).parent.parent
+FILES = sorted(PACKAGE.rglob("*.py"))
+#: A property of so many lines says by its name what it is.
+SMALL = 2
+
+
+@pytest.mark.parametrize(
+    "command", [["ruff", "check", "."], ["ruff", "format", "--check", "."], ["mypy"]], ids=" ".join
+)
+def test_the_checker_is_content(command: list[str]) -> None:
+    done = subprocess.run([sys.executable, "-m", *command], cwd=ROOT, capture_output=True, text=True, timeout=110)
+    assert done.returncode == 0, f"{' '.join(command)} says:\n{done.stdout}{done.stderr}"
+
+
+Definition = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+
+
+@dataclass(frozen=True)
+class Class:
+    """A class of the package: what it is derived from, and which of its methods say what they are for."""
+
+    bases: tuple[str, ...]
+    documented: frozenset[str]
+
+
+def classes() -> dict[str, Class]:
+    """Every class of the package by its name."""
+    found = {}
+    for file in FILES:
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ClassDef):
+                bases = tuple(ast.unparse(base).split("[")[0].rpartition(".")[2] for base in node.bases)
+                found[node.name] = Class(bases, frozenset(one.name for one in definitions(node) if says(one)))
+    return found
+
+
+def definitions(node: ast.Module | ast.ClassDef) -> Iterator[Definition]:
+    """Classes and functions of a module or class, also those under a condition, but none inside functions."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
+            yield child
+        elif isinstance(child, (ast.If, ast.Try)):
+            yield from definitions(child)  # type: ignore[arg-type]
+
+
+def says(node: ast.Module | Definition) -> bool:
+    return bool((ast.get_docstring(node) or "").strip())
+
+
+def is_small_property(node: Definition) -> bool:
+    if isinstance(node, ast.ClassDef):
+        return False
+    decorators = {ast.unparse(one).rpartition(".")[2] for one in node.decorator_list}
+    return bool(decorators & {"property", "cached_property", "setter"}) and len(node.body) <= SMALL
+
+
+def is_documented_above(name: str, bases: tuple[str, ...], known: dict[str, Class]) -> bool:
+    """Whether a base class says what the method is for; that of another package is taken to do so."""
+    for base in bases:
+        if base in ("object", "ABC", "Enum", "Exception", "Generic", "Protocol"):
+            continue
+        if base not in known or name in known[base].documented:
+            return True
+        if is_documented_above(name, known[base].bases, known):
+            return True
+    return False
+
+
+def silent(tree: ast.Module, known: dict[str, Class], module: str = "module") -> Iterator[str]:
+    """The public names of a module that should say what they are for and do not."""
+    if not says(tree):
+        yield module
+    for one in definitions(tree):
+        if one.name.startswith("_"):
+            continue
+        if not says(one):
+            yield f"{module}: {one.name}"
+        if isinstance(one, ast.ClassDef):
+            bases = known[one.name].bases if one.name in known else ()
+            for method in definitions(one):
+                if method.name.startswith("_") or says(method) or is_small_property(method):
+                    continue
+                if not is_documented_above(method.name, bases, known):
+                    yield f"{module}: {one.name}.{method.name}"
+
+
+def test_everything_public_says_what_it_is_for() -> None:
+    known = classes()
+    assert {"Detector", "Page", "Method", "Store"} <= set(known)
+    found = []
+    for file in FILES:
+        tree = ast.parse(file.read_text(encoding="utf-8"))
+        found += silent(tree, known, file.relative_to(PACKAGE).as_posix())
+    assert not found, "Without a docstring:\n" + "\n".join(found)
+
+
+CLASS = '"""It is."""\nclass Heir:\n    """It is."""\n'
+FIVE_LINES = "        a = self\n        b = a\n        c = b\n        return c\n"
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("", ["module"]),
+        ('"""It is."""', []),
+        ('"""It is."""\ndef call(): ...', ["module: call"]),
+        ('"""It is."""\nasync def call(): ...', ["module: call"]),
+        ('"""It is."""\ndef _call(): ...', []),
+        ('"""It is."""\ndef call():\n    """It does."""', []),
+        ('"""It is."""\ndef call():\n    """It does."""\n    def inner(): ...', []),
+        ('"""It is."""\nif True:\n    def call(): ...', ["module: call"]),
+        ('"""It is."""\nclass One: ...', ["module: One"]),
+        (f"{CLASS}    def untold(self): ...", ["module: Heir.untold"]),
+        (f"{CLASS}    def told(self): ...", []),
+        (f"{CLASS}    def _own(self): ...", []),
+        (f"{CLASS}    def __eq__(self, other): ...", []),
+        (f"{CLASS}    @property\n    def small(self):\n        return 1", []),
+        (f"{CLASS}    @property\n    def large(self):\n{FIVE_LINES}", ["module: Heir.large"]),
+    ],
+)
+def test_the_search_for_docstrings_finds_what_has_none(source: str, expected: list[str]) -> None:
+    known = {"Heir": Class(("Base",), frozenset()), "Base": Class((), frozenset({"told"}))}
+    assert list(silent(ast.parse(source), known)) == expected
