@@ -45,7 +45,7 @@ class Ledger:
         detector: Detector,
         feeds: FeedWatch | None,
         on_error: Callable[[StoreError], None],
-        on_lost: Callable[[Case], None],
+        on_lost: Callable[[], None],
     ) -> None:
         """``feeds`` tells when pages can be sealed; without it they are sealed at once."""
         self._detector = detector
@@ -96,7 +96,7 @@ class Ledger:
             self._feeds.hold(reservation.record.id, case._slots)
 
     def _take_back(self, case: Case, reservation: Reservation) -> None:
-        self._on_lost(case)
+        self._on_lost()
         if not case._kept:
             self._detector.release(reservation)
             return

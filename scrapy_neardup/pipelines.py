@@ -220,7 +220,7 @@ class NearDupPipeline:
         case, ticket.case = ticket.case, None
         return case
 
-    def _page_lost(self, case: Case) -> None:
+    def _page_lost(self) -> None:
         self._count(stats.ROLLED_BACK)
 
     def _seal(self, ids: list[int]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -157,3 +158,26 @@ def test_a_failing_state_loses_no_item_and_closes_the_crawl_or_not(site: Site, c
     assert passed.stats["finish_reason"] == "finished"
     assert len(passed.items) == 8
     assert passed.count("unjudged/store_failed") == 5
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(1800)
+def test_however_often_a_crawl_is_killed_every_article_reaches_a_feed(site: Site, crawl: Crawl, tmp_path: Path) -> None:
+    # Of an article and its edited copy either may come first; here each stands for itself.
+    slugs = [slug for slug in SLUGS if not re.search("edited|retitled|reordered|excerpt", slug)]
+    site.content |= {f"/{slug}": html(slug) for slug in slugs}
+    site.content |= {f"/copy/{slug}": html(slug, "Copied.") for slug in slugs}
+    paths = [f"/{slug}" for slug in slugs] + [f"/copy/{slug}" for slug in slugs]
+    feeds = tmp_path / "feeds"
+    reference = crawl(paths, NEARDUP_STORE="memory:")
+    for number in range(30):
+        crawl(
+            paths,
+            FEEDS={f"file://{feeds}/{number}-%(batch_id)d.jsonl": {"format": "jsonlines", "batch_item_count": 3}},
+            ITEM_PIPELINES={"tests.crawls.project.Kill": 900},
+            CONCURRENT_REQUESTS=8,
+            env={"KILL_AFTER": str(1 + number * 7 % 11)},
+        )
+    last = crawl(paths, FEEDS={f"file://{feeds}/last.jsonl": {"format": "jsonlines"}})
+    assert last.code == 0
+    assert lines(feeds) == {path.rpartition("/")[2] for path in reference.paths} == set(slugs)

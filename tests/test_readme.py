@@ -1,0 +1,90 @@
+"""What the README promises is there: its commands, links, settings, stats, in both languages."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+from scrapy_neardup import stats
+from scrapy_neardup.config import SETTINGS, Config
+
+ROOT = Path(__file__).parents[1]
+READMES = ["README.md", "README.zh-CN.md"]
+
+
+def read(name: str) -> str:
+    return (ROOT / name).read_text(encoding="utf-8")
+
+
+def commands(name: str) -> list[str]:
+    return re.findall(r"```sh\n(.+?)\n```", read(name))
+
+
+def test_both_readmes_print_the_same_two_commands() -> None:
+    first, second = commands("README.md")
+    assert commands("README.zh-CN.md") == [first, second]
+    assert first == "pip install . && (cd example_project && scrapy crawl mirror)"
+    assert (ROOT / "example_project" / "scrapy.cfg").exists()
+    assert 'name = "mirror"' in read("example_project/newsmirror/spiders/mirror.py")
+
+
+def test_ci_runs_the_second_command_as_it_is_printed() -> None:
+    script = read(".ci/run")
+    [extraction] = [line for line in script.splitlines() if line.startswith("command=$(sed")]
+    found = subprocess.run(
+        ["bash", "-c", f'{extraction}; printf %s "$command"'], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert found.stdout == commands("README.md")[1]
+    assert "python3 -m venv" in script
+
+
+@pytest.mark.parametrize("name", [*READMES, "docs/method.md", "benchmarks/README.md", "example_project/README.md"])
+def test_every_link_leads_somewhere(name: str) -> None:
+    home = (ROOT / name).parent
+    links = re.findall(r"\]\(((?!https?:|#)[^)\s]+)\)", read(name))
+    assert [link for link in links if not (home / link).exists()] == []
+
+
+@pytest.mark.parametrize("name", READMES)
+def test_every_setting_stands_in_the_readme_with_its_default(name: str) -> None:
+    rows = dict(re.findall(r"^\| `(DROP_DUPLICATES|NEARDUP_\w+)` \| ([^|]+) \|", read(name), re.MULTILINE))
+    assert list(rows) == sorted(rows, key=["DROP_DUPLICATES", *rows].index)
+    assert set(rows) == set(SETTINGS)
+    defaults = Config()
+    for field in fields(Config):
+        value = getattr(defaults, field.name)
+        if isinstance(value, (int, float)) and not isinstance(value, bool):
+            setting = f"NEARDUP_{field.name.upper()}"
+            assert rows[setting] == f"`{value:g}`" or rows[setting] == f"`{value}`", setting
+
+
+@pytest.mark.parametrize("name", READMES)
+def test_every_stat_stands_in_the_readme(name: str) -> None:
+    text = read(name)
+    told = {value for key, value in vars(stats).items() if key.isupper() and isinstance(value, str)}
+    assert len(told) > 10
+    missing = {stat for stat in told if stat not in text and stat.removeprefix("neardup") not in text}
+    missing = {stat for stat in missing if "/" + stat.rpartition("/")[2] not in text}
+    assert not missing
+
+
+@pytest.mark.parametrize("name", READMES)
+def test_every_reason_for_not_judging_stands_in_the_readme(name: str) -> None:
+    sources = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "scrapy_neardup").rglob("*.py"))
+    reasons = set(re.findall(r'(?:reason=|ExtractionError\(\s*)"(\w+)"', sources)) | {"too_short"}
+    assert len(reasons) >= 10
+    assert {reason for reason in reasons if f"`{reason}`" not in read(name)} == set()
+
+
+def test_the_parameters_of_the_method_stand_in_its_page_with_their_values() -> None:
+    text = read("docs/method.md")
+    parameters = Config().make_method().parameters
+    for field in fields(parameters):
+        if field.name in ("core_words", "sentence_keys", "min_sentence", "shingle_keys", "key_shingle"):
+            assert f"`{field.name}` {getattr(parameters, field.name)}" in text, field.name
+    for name in ("certain", "base", "by_title", "by_sentences", "by_numbers", "by_title_numbers", "short"):
+        assert f"{getattr(parameters, name):g}".rstrip("0") in text, name
