@@ -12,7 +12,7 @@ A page goes in, a verdict with its evidence comes out. Each module imports only 
     detector             where a method meets a store
     config               every setting, checked once
     -- from here on Scrapy --
-    stats, waiting, feeds, sources, ledger, handoff
+    stats, notes, waiting, feeds, sources, ledger, handoff, judge
     pipelines            NearDupPipeline
     spidermiddlewares, addon
 """

@@ -1,36 +1,33 @@
-"""The item pipeline: judges each item's page, drops or tags it, and passes on what it cannot judge."""
+"""The item pipeline: has each item's page judged, drops or tags the item, and keeps the state in step with it."""
 
 from __future__ import annotations
 
 import logging
 from pathlib import Path
-from time import perf_counter
 from typing import Any
-from weakref import WeakKeyDictionary
 
 from itemadapter import ItemAdapter
 from scrapy import signals
 from scrapy.crawler import Crawler
 from scrapy.exceptions import DropItem, NotConfigured
-from scrapy.http import Response
-from scrapy.statscollectors import StatsCollector
 from scrapy.utils.defer import deferred_from_coro
 from scrapy.utils.project import data_path
 
 from scrapy_neardup import stats
 from scrapy_neardup.config import Config, is_enabled, load_extractor
-from scrapy_neardup.detector import Detector, Reservation, Ruling
-from scrapy_neardup.errors import ExtractionError, StoreError
+from scrapy_neardup.detector import Detector
+from scrapy_neardup.errors import StoreError
 from scrapy_neardup.extract import extractor_name, trafilatura_text
 from scrapy_neardup.feeds import FeedWatch
-from scrapy_neardup.handoff import Ticket, current, punch
+from scrapy_neardup.handoff import current, punch
 from scrapy_neardup.hashing import HASH_NAME
+from scrapy_neardup.judge import Judge
 from scrapy_neardup.ledger import Case, Ledger
-from scrapy_neardup.model import Kind, Page, Verdict
+from scrapy_neardup.model import Kind, Verdict
+from scrapy_neardup.notes import Notes
 from scrapy_neardup.sources import PageSource
 from scrapy_neardup.stores import Store, close_store, default_url, open_store
 from scrapy_neardup.text.tokens import segmenter_name
-from scrapy_neardup.waiting import Event
 
 logger = logging.getLogger(__name__)
 
@@ -58,17 +55,11 @@ class NearDupPipeline:
         self._crawler = crawler
         self._config = config
         self._store_url = store_url
-        extractor = load_extractor(config.extractor) if config.extractor else trafilatura_text
-        self._extractor = extractor
-        self._source = PageSource(config.fields, config.max_html, extractor)
-        self._method = config.make_method()
+        self._notes = Notes(crawler)
         self._feeds = FeedWatch(crawler, self._seal)
-        self._cases: WeakKeyDictionary[Response, dict[str, Case]] = WeakKeyDictionary()
         self._detector: Detector | None = None
+        self._judge: Judge | None = None
         self._ledger: Ledger | None = None
-        self._store_lost = False
-        self._told: set[str] = set()
-        self._extraction = 0.0
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> NearDupPipeline:
@@ -80,22 +71,28 @@ class NearDupPipeline:
 
     def open_spider(self) -> None:
         """Open the state; raises StoreError, which keeps the crawl from starting."""
+        config = self._config
+        method = config.make_method()
+        extractor = load_extractor(config.extractor) if config.extractor else trafilatura_text
         recipe = {
-            **self._method.recipe(),
+            **method.recipe(),
             "hash": HASH_NAME,
             "segmenter": segmenter_name(),
-            "extractor": extractor_name(self._extractor),
+            "extractor": extractor_name(extractor),
         }
         store = open_store(self._store_url, recipe)
         who = self._crawler.spider.name if self._crawler.spider else "unknown"
         try:
-            self._detector = Detector(self._method, store, min_letters=self._config.min_letters, who=who)
+            detector = Detector(method, store, min_letters=config.min_letters, who=who)
         except StoreError:
             close_store(store)
             raise
         self._tell_opening(store)
-        feeds = self._feeds if self._config.commit == "feed" else None
-        self._ledger = Ledger(self._detector, feeds, self._store_failed, self._page_lost)
+        source = PageSource(config.fields, config.max_html, extractor)
+        feeds = self._feeds if config.commit == "feed" else None
+        self._detector = detector
+        self._judge = Judge(source, detector, self._notes, config.wait, self._store_failed)
+        self._ledger = Ledger(detector, feeds, self._store_failed, self._page_lost)
         connect = self._crawler.signals.connect
         has_feeds = self._feeds.open(self._item_scraped)
         connect(self._item_dropped, signals.item_dropped)
@@ -109,90 +106,21 @@ class NearDupPipeline:
         ticket = punch()
         response = ticket.response
         if response is not None and response.request is not None and response.meta.get("neardup") is False:
-            self._count(stats.OPTED_OUT)
+            self._notes.count(stats.OPTED_OUT)
             return item
-        case = await self._judged_case(item, ticket)
+        assert self._judge is not None
+        assert self._ledger is not None
+        case = await self._judge.case(item, response)
         verdict = case.verdict
         assert verdict is not None
         if verdict.is_copy and self._config.drop:
             raise (DuplicatePage if verdict.kind is Kind.DUPLICATE else UnchangedPage)(verdict)
-        if case.reservation is not None and self._ledger is not None:
+        if case.reservation is not None:
             self._ledger.enter(case)
             ticket.case = case
         if not self._config.drop:
             self._tag(item, verdict)
         return item
-
-    # The verdict.
-
-    async def _judged_case(self, item: Any, ticket: Ticket) -> Case:
-        """The case that the item belongs to, with its verdict."""
-        response = ticket.response
-        url = self._source.url(item, response)
-        if response is None or self._source.has_own_content(item):
-            return await self._open_case(item, response, url, Case())
-        cases = self._cases.setdefault(response, {})
-        while (case := cases.get(url)) is not None and not case.lost:
-            if case.verdict is not None:
-                return case
-            await case.judged.wait(3600)  # the judging itself is bounded by NEARDUP_WAIT
-        cases[url] = case = Case()
-        return await self._open_case(item, response, url, case)
-
-    async def _open_case(self, item: Any, response: Response | None, url: str, case: Case) -> Case:
-        verdict, reservation = await self._judge(item, response, url)
-        case.close(verdict, reservation)
-        self._count(stats.PAGES)
-        self._count(stats.verdict(verdict.kind.value, verdict.reason))
-        if verdict.is_copy:
-            logger.debug("%s", verdict.sentence())
-        return case
-
-    async def _judge(self, item: Any, response: Response | None, url: str) -> tuple[Verdict, Reservation | None]:
-        """The verdict on an item's page; whatever goes wrong, the page is unjudged and the item passes."""
-        try:
-            page = self._page(item, response, url)
-            ruling = await self._check(page)
-        except ExtractionError as error:
-            verdict = Verdict(Kind.UNJUDGED, url, reason=error.reason)
-            self._tell_once(error.reason, "%s passes: %s.", verdict.sentence(), error)
-            return verdict, None
-        except StoreError as error:
-            self._store_failed(error)
-            return Verdict(Kind.UNJUDGED, url, reason="store_failed"), None
-        except Exception:  # a page that no one foresaw must not cost the item; the traceback says what to mend
-            self._count(stats.ERRORS)
-            verdict = Verdict(Kind.UNJUDGED, url, reason="method_failed")
-            self._tell_once(verdict.reason, "%s passes.", verdict.sentence(), exc_info=True)
-            return verdict, None
-        assert ruling.verdict is not None
-        if ruling.verdict.kind is Kind.UNJUDGED:
-            self._tell_once(ruling.verdict.reason, "%s passes.", ruling.verdict.sentence())
-        return ruling.verdict, ruling.reservation
-
-    def _page(self, item: Any, response: Response | None, url: str) -> Page:
-        begun = perf_counter()
-        try:
-            return self._source.page(item, response, url)
-        finally:
-            self._extraction += perf_counter() - begun
-
-    async def _check(self, page: Page) -> Ruling:
-        """Ask the detector; while a near-duplicate is on its way, wait for what becomes of it, and ask again."""
-        if self._store_lost or self._detector is None:
-            return Ruling(Verdict(Kind.UNJUDGED, page.url, reason="store_failed"))
-        deadline = perf_counter() + self._config.wait
-        while True:
-            ruling = self._detector.check(page)
-            if ruling.blocker is None:
-                return ruling
-            self._count(stats.WAITED)
-            settled = Event()
-            ruling.blocker.when_settled(settled.happen)
-            if not await settled.wait(max(0.0, deadline - perf_counter())):
-                return Ruling(Verdict(Kind.UNJUDGED, page.url, reason="in_flight"))
-            if self._store_lost:
-                return Ruling(Verdict(Kind.UNJUDGED, page.url, reason="store_failed"))
 
     # What becomes of the items.
 
@@ -221,10 +149,10 @@ class NearDupPipeline:
         return case
 
     def _page_lost(self) -> None:
-        self._count(stats.ROLLED_BACK)
+        self._notes.count(stats.ROLLED_BACK)
 
     def _seal(self, ids: list[int]) -> None:
-        if self._detector is None or self._store_lost:
+        if self._detector is None or self._is_blind:
             return
         try:
             self._detector.seal(ids)
@@ -239,8 +167,7 @@ class NearDupPipeline:
         try:
             self._feeds.close()
             self._detector = self._ledger = None
-            unsealed = 0 if self._store_lost else detector.end()
-            self._sum_up(detector, unsealed)
+            self._sum_up(detector)
         except StoreError as error:
             self._store_failed(error)
         finally:
@@ -255,9 +182,8 @@ class NearDupPipeline:
         try:
             ItemAdapter(item)[name] = verdict.as_tag()
         except Exception as error:  # each kind of item has its own way to refuse a field
-            if "tag" in self._told:
+            if not self._notes.is_new("tag"):
                 return
-            self._told.add("tag")
             logger.error(
                 "Items of class %s cannot be tagged: they have no field %r (%s). Give the class that field (a "
                 "scrapy.Item: %s = scrapy.Field()), or name one that it has in NEARDUP_TAG_FIELD. The crawl is "
@@ -271,11 +197,16 @@ class NearDupPipeline:
 
     # What goes wrong, and what is told.
 
+    @property
+    def _is_blind(self) -> bool:
+        return self._judge is not None and self._judge.blind
+
     def _store_failed(self, error: StoreError) -> None:
-        self._count(stats.ERRORS)
-        if self._store_lost:
+        self._notes.count(stats.ERRORS)
+        if self._judge is not None:
+            self._judge.blind = True
+        if not self._notes.is_new("store"):
             return
-        self._store_lost = True
         closes = self._config.on_store_error == "close"
         logger.error(
             "%s From here on no page is judged and every item passes. %s",
@@ -296,13 +227,13 @@ class NearDupPipeline:
         logger.info(
             "Near-duplicates are %s by the method %s; the state is %s, with %d pages.",
             "dropped" if self._config.drop else "tagged",
-            self._method.name,
+            self._config.method,
             "in memory" if store.scheme == "memory" else f"{store.scheme} at {store.location}",
             store.pages,
         )
         back = store.taken_back
         if back.pages:
-            self._count(stats.TAKEN_BACK, back.pages)
+            self._notes.count(stats.TAKEN_BACK, back.pages)
             logger.warning(
                 "%d pages were taken back from the state: the crawl that added them (%s) was killed, or its feed was "
                 "not stored. They will be judged anew.",
@@ -310,22 +241,15 @@ class NearDupPipeline:
                 ", ".join(back.crawls) or "unknown",
             )
 
-    def _tell_once(self, what: str, message: str, *arguments: object, exc_info: bool = False) -> None:
-        if what not in self._told:
-            self._told.add(what)
-            logger.warning(message + " (Further cases of %r are only counted.)", *arguments, what, exc_info=exc_info)
-
-    def _count(self, stat: str, count: int = 1) -> None:
-        self._stats.inc_value(stat, count)
-
-    def _sum_up(self, detector: Detector, unsealed: int) -> None:
+    def _sum_up(self, detector: Detector) -> None:
         """The closing stats, and one line for people."""
-        store, numbers = detector.store, self._stats
-        numbers.set_value(stats.TIME_EXTRACTION, round(self._extraction, 3))
+        store, numbers = detector.store, self._notes.stats
+        numbers.set_value(stats.TIME_EXTRACTION, round(self._judge.extraction if self._judge else 0.0, 3))
         numbers.set_value(stats.TIME_METHOD, round(detector.spent["method"], 3))
         numbers.set_value(stats.TIME_STORE, round(detector.spent["store"], 3))
         numbers.set_value(stats.STATE_PAGES, store.pages)
         numbers.set_value(stats.STATE_BYTES, store.size())
+        unsealed = 0 if self._is_blind else detector.end()
         if unsealed:
             numbers.set_value(stats.UNSEALED, unsealed)
             logger.warning(
@@ -333,8 +257,3 @@ class NearDupPipeline:
                 unsealed,
             )
         logger.info("%s", stats.closing_line(numbers.get_stats()))
-
-    @property
-    def _stats(self) -> StatsCollector:
-        assert self._crawler.stats is not None
-        return self._crawler.stats

@@ -42,11 +42,11 @@ def closing_line(numbers: Mapping[str, Any]) -> str:
 
     >>> print(closing_line({PAGES: 9, "neardup/unique": 6, "neardup/duplicate": 2, "neardup/unjudged/no_text": 1,
     ...                     STATE_PAGES: 8, STATE_BYTES: 4096}))
-    9 pages judged: 6 unique, 2 duplicate, 0 unchanged, 0 updated, 1 unjudged. State: 8 pages, 4.1 kB.
+    9 pages: 6 unique, 2 duplicate, 0 unchanged, 0 updated, 1 unjudged. State: 8 pages, 4.1 kB.
     """
     kinds = [f"{numbers.get(verdict(kind), 0)} {kind}" for kind in ("unique", "duplicate", "unchanged", "updated")]
     unjudged = sum(count for name, count in numbers.items() if name.startswith("neardup/unjudged/"))
     lost = numbers.get(ROLLED_BACK, 0)
     back = f" {lost} taken back, as their items were lost." if lost else ""
     state = f"State: {numbers.get(STATE_PAGES, 0)} pages, {numbers.get(STATE_BYTES, 0) / 1000:.1f} kB."
-    return f"{numbers.get(PAGES, 0)} pages judged: {', '.join(kinds)}, {unjudged} unjudged.{back} {state}"
+    return f"{numbers.get(PAGES, 0)} pages: {', '.join(kinds)}, {unjudged} unjudged.{back} {state}"

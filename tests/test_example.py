@@ -86,7 +86,7 @@ def test_a_second_crawl_of_the_example_passes_only_what_cannot_be_judged(project
     expected = {page["path"]: page["verdict"] for page in pages()}
     first, log = crawl(project, port, "first.jsonl")
     assert set(first) == {path for path, verdict in expected.items() if verdict != "duplicate"}
-    assert f"{len(expected)} pages judged" in log
+    assert f"{len(expected)} pages: " in log
     second, log = crawl(project, port, "second.jsonl")
     assert set(second) == {path for path, verdict in expected.items() if verdict == "unjudged"}
     assert "0 unique" in log

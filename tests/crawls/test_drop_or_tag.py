@@ -93,7 +93,7 @@ def test_an_extractor_that_raises_loses_no_page(site: Site, crawl: Crawl) -> Non
 def test_the_closing_line_and_the_stats_agree(site: Site, crawl: Crawl) -> None:
     site.content |= {"/a": html("bridge-zh"), "/b": html("bridge-zh"), "/c": html("tea-zh"), "/d": "<p>x</p>"}
     result = crawl(["/a", "/b", "/c", "/d"])
-    assert "4 pages judged: 2 unique, 1 duplicate, 0 unchanged, 0 updated, 1 unjudged. State: 3 pages, " in result.log
+    assert "4 pages: 2 unique, 1 duplicate, 0 unchanged, 0 updated, 1 unjudged. State: 3 pages, " in result.log
     assert result.count("state/pages") == 3
     assert result.count("state/bytes") > 0
     assert all(result.stats[f"neardup/time/{part}"] > 0 for part in ("extraction", "method", "store"))

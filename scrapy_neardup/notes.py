@@ -1,0 +1,39 @@
+"""What is told while a crawl runs: stats counted, and each kind of trouble logged once."""
+
+from __future__ import annotations
+
+import logging
+
+from scrapy.crawler import Crawler
+from scrapy.statscollectors import StatsCollector
+
+logger = logging.getLogger(__name__)
+
+
+class Notes:
+    """The stats of one crawl, and what its log has heard already."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+        self._told: set[str] = set()
+
+    @property
+    def stats(self) -> StatsCollector:
+        """The crawl's stats; there are none before it starts."""
+        assert self._crawler.stats is not None
+        return self._crawler.stats
+
+    def count(self, stat: str, count: int = 1) -> None:
+        """Add to a stat."""
+        self.stats.inc_value(stat, count)
+
+    def is_new(self, what: str) -> bool:
+        """Whether this kind of thing has not been told yet; from now on it has."""
+        new = what not in self._told
+        self._told.add(what)
+        return new
+
+    def warn_once(self, what: str, message: str, *arguments: object, exc_info: bool = False) -> None:
+        """Log the first of a kind."""
+        if self.is_new(what):
+            logger.warning(message + " (Further cases of %r are only counted.)", *arguments, what, exc_info=exc_info)
