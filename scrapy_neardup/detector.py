@@ -109,8 +109,7 @@ class Detector:
     def check(self, page: Page) -> Ruling:
         """Judge a page. Raises StoreError if the state fails; then nothing is reserved."""
         if not _has_prose(page.text, self._min_letters):
-            reason = "too_short" if page.text.strip() else "no_text"
-            return Ruling(Verdict(Kind.UNJUDGED, page.url, reason=reason))
+            return self._pass_unjudged(page)
         begun = perf_counter()
         fingerprint = self._method.fingerprint(page)
         self.spent["method"] += perf_counter() - begun
@@ -180,6 +179,27 @@ class Detector:
         self._in_flight.add(reservation)
         return Ruling(verdict, reservation)
 
+    def _pass_unjudged(self, page: Page) -> Ruling:
+        """A page with too little text is nobody's copy; but the same HTML at the same URL need not pass twice."""
+        reason = "too_short" if page.text.strip() else "no_text"
+        verdict = Verdict(Kind.UNJUDGED, page.url, reason=reason)
+        if not page.html:
+            return Ruling(verdict)
+        if (twin := self._in_flight.by_url.get(page.url)) is not None:
+            return Ruling(blocker=twin)
+        html = page.html.to_bytes(8, "big")
+        known = self.store.find(page.url)
+        if known is not None and known.similarity == 0 and known.sketch == html:
+            self.store.touch(known)
+            match = Match(known.id, known.url, known.first_seen, 1.0, 1.0)
+            return Ruling(Verdict(Kind.UNCHANGED, page.url, known.id, match))
+        if known is not None and known.similarity > 0:
+            return Ruling(verdict)  # its text may only have failed to load; what is known of it stays
+        id = self.store.new_id()
+        reservation = Reservation(verdict, Fingerprint((), html), Record(id, page.url, id, 0.0, (), html))
+        self._in_flight.add(reservation)
+        return Ruling(verdict, reservation)
+
     def _candidates(self, page: Page, fingerprint: Fingerprint) -> tuple[frozenset[int], list[Record]]:
         """The keys that are no evidence, and the earlier pages that share others: originals and witnesses.
 
@@ -194,7 +214,7 @@ class Detector:
             else:
                 common.add(key)
         ids = [id for id, _ in found.most_common(CANDIDATES)]
-        if page.canonical and (named := self.store.find(page.canonical)) is not None:
+        if page.canonical and (named := self.store.find(page.canonical)) is not None and named.similarity > 0:
             ids.append(named.original)
         records = [record for id in dict.fromkeys(ids) if (record := self.store.record(id)) is not None]
         return frozenset(common), [record for record in records if record.sketch and record.url != page.url]

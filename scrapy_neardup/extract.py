@@ -6,6 +6,7 @@ import logging
 import re
 from collections.abc import Callable
 from configparser import ConfigParser
+from dataclasses import replace
 from functools import cache
 from importlib.metadata import version
 from urllib.parse import urljoin
@@ -16,6 +17,7 @@ from trafilatura.settings import use_config
 
 from scrapy_neardup.charset import decode
 from scrapy_neardup.errors import ExtractionError
+from scrapy_neardup.hashing import fingerprint64
 from scrapy_neardup.model import Page
 from scrapy_neardup.text.titles import article_title
 
@@ -83,7 +85,7 @@ def extract(html: str, url: str, *, max_html: int, extractor: Extractor = trafil
         raise ExtractionError("extractor_failed", f"the extractor raised {type(error).__name__}: {error}") from error
     if text is not None and not isinstance(text, str):
         raise ExtractionError("extractor_failed", f"the extractor gave a {type(text).__name__}, not a string")
-    return Page(url, page.title, page.keywords, page.description, text or "", page.canonical)
+    return replace(page, text=text or "", html=fingerprint64(html) if html.strip() else 0)
 
 
 def head(html: str, url: str) -> Page:

@@ -13,7 +13,8 @@ class Page:
     """What is judged: an article without the site around it.
 
     ``canonical`` is the address that the page itself names as the place of its original. It only
-    proposes a candidate; whether two pages are copies is decided by their text.
+    proposes a candidate; whether two pages are copies is decided by their text. ``html`` is the fingerprint of the
+    whole HTML, 0 where there was none: by it a page too short to judge is known to be unchanged.
     """
 
     url: str
@@ -22,6 +23,7 @@ class Page:
     description: str = ""
     text: str = ""
     canonical: str = ""
+    html: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -185,3 +185,34 @@ def test_an_original_that_became_a_copy_keeps_its_place_for_those_that_stand_on_
     assert verdict is not None
     assert verdict.match is not None
     assert verdict.match.url == "http://second.example/"
+
+
+def test_a_page_with_too_little_text_passes_again_only_if_its_html_has_changed(
+    detector: Detector, store: Store
+) -> None:
+    def gallery(html: int, name: str = "a") -> Page:
+        return Page(f"http://{name}.example/", "渔港", text="一张照片。", html=html)
+
+    assert kind(detector, gallery(1)) is Kind.UNJUDGED
+    assert kind(detector, gallery(1)) is Kind.UNCHANGED
+    assert kind(detector, gallery(2)) is Kind.UNJUDGED
+    assert kind(detector, gallery(2)) is Kind.UNCHANGED
+    assert kind(detector, gallery(2, "b")) is Kind.UNJUDGED
+    assert kind(detector, page("a", story(1))) is Kind.UNIQUE
+    assert store.pages == 2
+
+
+def test_a_page_that_cannot_be_judged_does_not_take_the_place_of_its_own_text(detector: Detector, store: Store) -> None:
+    assert kind(detector, page("a", story(1))) is Kind.UNIQUE
+    assert kind(detector, Page("http://a.example/", html=7)) is Kind.UNJUDGED
+    assert kind(detector, page("a", story(1))) is Kind.UNCHANGED
+    assert store.pages == 1
+
+
+def test_an_unjudged_page_whose_item_is_lost_is_not_seen(detector: Detector) -> None:
+    gallery = Page("http://a.example/", html=7)
+    first = detector.check(gallery).reservation
+    assert first is not None
+    assert detector.check(gallery).blocker is first
+    detector.release(first)
+    assert kind(detector, gallery) is Kind.UNJUDGED

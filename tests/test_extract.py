@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from scrapy_neardup.errors import ExtractionError
 from scrapy_neardup.extract import MAX_TAGS, decode_body, extract, extractor_name, head, trafilatura_text
+from scrapy_neardup.hashing import fingerprint64
 from scrapy_neardup.model import Page
 
 URL = "http://river.example/news/7/ferry.html"
@@ -212,7 +213,7 @@ class TestExtract:
 
     @pytest.mark.parametrize("html", ["", " ", "plain words", "<", "\0"])
     def test_what_is_hardly_html_is_an_empty_page(self, html: str) -> None:
-        assert extract(html, URL, max_html=10_000) == Page(URL)
+        assert extract(html, URL, max_html=10_000) == Page(URL, html=fingerprint64(html) if html.strip() else 0)
 
     def test_of_a_page_with_hardly_any_text_the_menu_is_not_taken_for_it(self) -> None:
         text = extract(article("今天停航。"), URL, max_html=10_000).text
@@ -233,7 +234,8 @@ class TestExtract:
 
     def test_an_extractor_gets_html_and_address_and_its_text_is_taken(self) -> None:
         page = extract("<title>船</title>", URL, max_html=100, extractor=lambda html, url: f"{html} from {url}")
-        assert page == Page(URL, "船", text=f"<title>船</title> from {URL}")
+        html = "<title>船</title>"
+        assert page == Page(URL, "船", text=f"{html} from {URL}", html=fingerprint64(html))
 
     def test_an_extractor_that_finds_nothing_gives_an_empty_text(self) -> None:
         assert extract("<title>船</title>", URL, max_html=100, extractor=lambda html, url: None).text == ""

@@ -30,7 +30,8 @@ class Record:
     """A page in the state.
 
     An original is its own ``original``. A copy names the original that it was dropped for; only a copy that
-    differs enough to be a witness of its own (see ``Detector``) has keys and a sketch.
+    differs enough to be a witness of its own (see ``Detector``) has keys and a sketch. A page that could not be
+    judged is its own original too, with similarity 0, no keys, and the fingerprint of its HTML for a sketch.
     """
 
     id: int
@@ -42,7 +43,8 @@ class Record:
 
     @property
     def is_original(self) -> bool:
-        return self.original == self.id
+        """Whether other pages can be copies of it."""
+        return self.original == self.id and self.similarity > 0
 
     @property
     def first_seen(self) -> float:

@@ -13,6 +13,7 @@ import attrs
 import pydantic
 import scrapy
 from itemadapter import ItemAdapter
+from scrapy import signals
 from scrapy.exceptions import DropItem
 from scrapy.extensions.feedexport import FileFeedStorage
 from scrapy.utils.asyncio import is_asyncio_available
@@ -191,15 +192,23 @@ class Batch:
 
 
 class Kill:
-    """A last pipeline after which the process is gone at the n-th item, as if by kill -9."""
+    """Ends the process, as if by kill -9, when the n-th item has come through but nobody was told of it yet."""
 
-    left = int(os.environ.get("KILL_AFTER", "0"))
+    def __init__(self, crawler: Any) -> None:
+        self.left = int(os.environ.get("KILL_AFTER", "0"))
+        crawler.signals.connect(self.item_scraped, signals.item_scraped)
+
+    @classmethod
+    def from_crawler(cls, crawler: Any) -> Kill:
+        return cls(crawler)
 
     def process_item(self, item: Any) -> Any:
-        Kill.left -= 1
-        if Kill.left == 0:
-            os._exit(9)
         return item
+
+    def item_scraped(self) -> None:
+        self.left -= 1
+        if self.left == 0:
+            os._exit(9)
 
 
 class UnstorableFeed(FileFeedStorage):

@@ -28,11 +28,12 @@ def test_tags_tell_verdict_group_original_and_shared_sentences(site: Site, crawl
     site.content["/empty"] = "<html><body></body></html>"
     paths = [f"/{kind}/{page}" for page in "ab" for kind in KINDS]
     result = crawl([*paths, "/empty"], kinds=KINDS, DROP_DUPLICATES=False)
-    assert result.paths == [*paths, "/empty"]
+    assert sorted(result.paths) == sorted([*paths, "/empty"])
     tags = {path: item["neardup"] for path, item in zip(result.paths, result.items, strict=True)}
-    first, copy = tags["/dict/a"], tags["/Item/a"]
-    assert (first["verdict"], first["original"], first["shared"]) == ("unique", None, [])
-    assert (copy["verdict"], copy["original"], copy["similarity"]) == ("duplicate", f"{site.base}/dict/a", 1.0)
+    [unique] = [path for path, tag in tags.items() if path.endswith("/a") and tag["verdict"] == "unique"]
+    first, copy = tags[unique], tags["/Item/a" if unique != "/Item/a" else "/dict/a"]
+    assert (first["original"], first["shared"]) == (None, [])
+    assert (copy["verdict"], copy["original"], copy["similarity"]) == ("duplicate", site.base + unique, 1.0)
     assert copy["first_seen"].startswith("20")
     assert len(copy["shared"]) == 3
     assert all(sentence in "".join(article("bridge-zh")[1]) for sentence in copy["shared"])
@@ -93,7 +94,7 @@ def test_an_extractor_that_raises_loses_no_page(site: Site, crawl: Crawl) -> Non
 def test_the_closing_line_and_the_stats_agree(site: Site, crawl: Crawl) -> None:
     site.content |= {"/a": html("bridge-zh"), "/b": html("bridge-zh"), "/c": html("tea-zh"), "/d": "<p>x</p>"}
     result = crawl(["/a", "/b", "/c", "/d"])
-    assert "4 pages: 2 unique, 1 duplicate, 0 unchanged, 0 updated, 1 unjudged. State: 3 pages, " in result.log
-    assert result.count("state/pages") == 3
+    assert "4 pages: 2 unique, 1 duplicate, 0 unchanged, 0 updated, 1 unjudged. State: 4 pages, " in result.log
+    assert result.count("state/pages") == 4
     assert result.count("state/bytes") > 0
     assert all(result.stats[f"neardup/time/{part}"] > 0 for part in ("extraction", "method", "store"))

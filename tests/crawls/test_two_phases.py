@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
+from scrapy.extensions.feedexport import FeedExporter
 
 from tests.crawls.conftest import Crawl, Site
 from tests.crawls.pages import ARTICLES, article, html
@@ -85,7 +86,11 @@ def lines(feeds: Path) -> set[str]:
 SLUGS = sorted(path.stem for path in ARTICLES.glob("*.txt") if sum(map(len, article(path.stem)[1])) > 400)[:40]
 
 
-@pytest.mark.parametrize("batch", [0, 5], ids=["one feed", "a feed in batches"])
+# Older versions of Scrapy store all batches at the end.
+AT_ONCE = pytest.mark.skipif(not hasattr(FeedExporter, "_schedule_slot_close"), reason="batches are stored at the end")
+
+
+@pytest.mark.parametrize("batch", [0, pytest.param(5, marks=AT_ONCE)], ids=["one feed", "a feed in batches"])
 def test_after_a_kill_no_article_is_lost_and_what_was_stored_is_remembered(
     site: Site, crawl: Crawl, tmp_path: Path, batch: int
 ) -> None:
@@ -105,7 +110,7 @@ def test_after_a_kill_no_article_is_lost_and_what_was_stored_is_remembered(
     assert "taken back" in second.log
     assert lines(feeds) >= {path[1:] for path in reference.paths}
     if batch:
-        assert 0 < second.count("taken_back") < 17
+        assert 2 <= second.count("taken_back") <= 7
         assert second.count("unchanged") >= 10
     else:
         assert second.count("taken_back") >= 10
