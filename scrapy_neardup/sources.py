@@ -38,7 +38,8 @@ class PageSource:
         if isinstance(own, str) and own:
             return own
         if response is None:
-            return f"text:{fingerprint64(_joined(self._value(item, 'text'))):016x}"
+            content = self._value(item, "text") or self._value(item, "html") or ""
+            return f"text:{fingerprint64(str(content)):016x}"
         count = self._own_pages.get(response, 0) + 1 if self.has_own_content(item) else 1
         self._own_pages[response] = count
         return str(response.url) if count == 1 else f"{response.url}#{count}"
@@ -47,9 +48,7 @@ class PageSource:
         """The page of an item; raises ExtractionError with the reason if there is none."""
         text, html = _joined(self._value(item, "text")), self._value(item, "html")
         if text:
-            # The response may be anything, as long as the item brings its text: it only adds what its head says.
-            content = _joined(html) or (_decoded(response) if isinstance(response, TextResponse) else "")
-            page = replace(head(content, url) if content else Page(url), text=text)
+            page = replace(_about(html, response, url), text=text)
         else:
             content = self._html(html, response)
             if not html and response is not None and not _is_of(response, url, head(content, url).canonical):
@@ -95,6 +94,18 @@ def _decoded(response: Response) -> str:
     if not (kind.startswith("text/") or kind.endswith(("html", "xml")) or kind == "application/octet-stream"):
         raise ExtractionError("not_html", f"the response is {kind}, not HTML")
     return decode_body(response.body, declared)
+
+
+def _about(html: Any, response: Response | None, url: str) -> Page:
+    """What the HTML around an item's own text says of it: nothing if there is none, or it is another page's."""
+    if html:
+        return head(_joined(html), url)
+    if not isinstance(response, TextResponse) or "#" in url or not _is_of(response, url, ""):
+        return Page(url)
+    try:
+        return head(_decoded(response), url)
+    except ExtractionError:  # an API's answer, for instance; the item has its text
+        return Page(url)
 
 
 def _is_of(response: Response, url: str, canonical: str) -> bool:

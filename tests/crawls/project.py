@@ -254,3 +254,12 @@ class ListingSpider(PathSpider):
     def parse(self, response: Any, kind: str) -> Any:
         for link in response.css("a::attr(href)").getall():
             yield {"url": response.urljoin(link), "title": link}
+
+
+class ApiSpider(PathSpider):
+    """Yields what an API delivers as JSON."""
+
+    name = "api"
+
+    def parse(self, response: Any, kind: str) -> Any:
+        yield {"url": response.url, "text": response.json()["body"]}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from tests.crawls.conftest import Crawl, Site
@@ -40,6 +42,19 @@ def test_the_pipeline_alone_judges_items_that_bring_their_text_or_html(crawl: Cr
     ]
     result = crawl(spider="OwnContentSpider", items=items, CONCURRENT_ITEMS=1, **PIPELINE_ALONE)
     assert result.urls == ["http://a.example/1", "http://b.example/3", "http://d.example/5"]
+
+
+def test_items_without_a_url_are_told_apart_by_their_content(crawl: Crawl) -> None:
+    items = [{"html": html(slug)} for slug in ("bridge-zh", "tea-zh", "bridge-zh")] + [{"text": text("kelp-en")}] * 2
+    result = crawl(spider="OwnContentSpider", items=items, CONCURRENT_ITEMS=1, **PIPELINE_ALONE)
+    assert (result.count("unique"), result.count("unchanged"), len(result.items)) == (3, 2, 3)
+
+
+def test_a_text_that_an_api_delivers_is_judged_though_the_response_is_no_html(site: Site, crawl: Crawl) -> None:
+    for path in ("/1", "/2"):
+        site.content[path] = (json.dumps({"body": text("bridge-zh")}).encode(), "application/json")
+    result = crawl(["/1", "/2"], spider="ApiSpider")
+    assert (result.paths, result.count("duplicate")) == (["/1"], 1)
 
 
 def test_fields_of_other_names_are_read_where_the_setting_says(crawl: Crawl) -> None:

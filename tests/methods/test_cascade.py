@@ -181,9 +181,9 @@ class TestOthers:
     @pytest.mark.parametrize(
         ("notice", "one", "other"),
         [
-            ("There were {} grain ships loading at the port", "three", "seven"),
-            ("There were {} grain ships loading at the port this morning, the harbour office said", "3", "7"),
-            ("There were {} grain ships loading at the port this morning, the harbour office said", "three", "seven"),
+            ("There were {} coal barges waiting at the lock", "three", "seven"),
+            ("There were {} coal barges waiting at the lock this morning, the harbour office said", "3", "7"),
+            ("There were {} coal barges waiting at the lock this morning, the harbour office said", "three", "seven"),
             ("Line {} will not stop at Mill Lane on Monday. Please use the stop at the church.", "12", "14"),
             ("The pool on Reed Street is closed on {} May for cleaning, the season tickets stay valid.", "4", "5"),
             ("今天码头上停着{}艘运粮船，港务处说下午装完货就开船离港，请车辆绕行北门。", "13", "17"),
