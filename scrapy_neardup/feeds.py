@@ -6,6 +6,7 @@ import inspect
 import os
 from collections.abc import Callable
 from typing import Any
+from weakref import WeakSet
 
 from scrapy import signals
 from scrapy.crawler import Crawler
@@ -25,8 +26,9 @@ class FeedWatch:
         self._exporter: FeedExporter | None = None
         self._slots_of: dict[int, set[FeedSlot]] = {}
         self._pages_in: dict[FeedSlot, set[int]] = {}
-        self._watched: set[FeedSlot] = set()
-        self._stored: set[FeedSlot] = set()
+        # A crawl may go through thousands of batches; those that are done must not stay in memory for this.
+        self._watched: WeakSet[FeedSlot] = WeakSet()
+        self._stored: WeakSet[FeedSlot] = WeakSet()
 
     def open(self, item_scraped: Callable[..., Any]) -> bool:
         """Connect a handler of item_scraped before the exporter's; returns whether there are feeds.
@@ -58,7 +60,7 @@ class FeedWatch:
 
     def hold(self, id: int, slots: set[FeedSlot]) -> None:
         """Seal the page once all these feeds are stored."""
-        waiting = slots - self._stored
+        waiting = {slot for slot in slots if slot not in self._stored}
         if not waiting:
             self._seal([id])
             return
