@@ -26,7 +26,7 @@ DEFAULT_FIELDS = {
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """The settings of one crawl. The name in capitals after each field is that of the setting."""
+    """The settings of one crawl. The name in capitals behind each field is that of its setting."""
 
     drop: bool = True  # DROP_DUPLICATES
     store: str = ""  # NEARDUP_STORE; empty: the default under the project's data directory
@@ -36,7 +36,7 @@ class Config:
     fields: Mapping[str, str] = field(default_factory=lambda: dict(DEFAULT_FIELDS))  # NEARDUP_FIELDS
     tag_field: str = "neardup"  # NEARDUP_TAG_FIELD
     min_letters: int = 40  # NEARDUP_MIN_LETTERS
-    max_html: int = 5_000_000  # NEARDUP_MAX_HTML, in bytes
+    max_html: int = 5_000_000  # NEARDUP_MAX_HTML, in characters
     commit: str = "feed"  # NEARDUP_COMMIT
     wait: float = 10.0  # NEARDUP_WAIT, in seconds
     on_store_error: str = "close"  # NEARDUP_ON_STORE_ERROR
