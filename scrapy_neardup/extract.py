@@ -117,10 +117,19 @@ def head(html: str, url: str) -> Page:
     return Page(
         url,
         title,
-        tuple(word.strip() for word in _KEYWORD_END.split(names.get("keywords", "")) if word.strip()),
+        split_keywords(names.get("keywords", "")),
         names.get("description") or names.get("og:description", ""),
         canonical=_absolute(url, canonical),
     )
+
+
+def split_keywords(text: str) -> tuple[str, ...]:
+    """Keywords from one string, whichever mark stands between them.
+
+    >>> split_keywords("大桥, 通车、渡口；")
+    ('大桥', '通车', '渡口')
+    """
+    return tuple(word.strip() for word in _KEYWORD_END.split(text) if word.strip())
 
 
 def _utf8_parser() -> lxml.html.HTMLParser:

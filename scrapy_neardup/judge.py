@@ -35,7 +35,7 @@ class Judge:
     ) -> None:
         """``wait``: how many seconds a page waits at most."""
         self.extraction = 0.0
-        #: Set when the state has failed: from then on no page is judged.
+        #: Set by whoever is told that the state has failed: from then on no page is judged.
         self.blind = False
         self._source = source
         self._detector = detector
@@ -79,7 +79,6 @@ class Judge:
             self._notes.warn_once(error.reason, "%s passes: %s.", verdict.sentence(), error)
             return verdict, None
         except StoreError as error:
-            self.blind = True
             self._on_store_error(error)
             return Verdict(Kind.UNJUDGED, url, reason="store_failed"), None
         except Exception:  # a page that no one foresaw must not cost the item; the traceback says what to mend

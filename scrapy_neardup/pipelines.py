@@ -166,7 +166,6 @@ class NearDupPipeline:
             return
         try:
             self._feeds.close()
-            self._detector = self._ledger = None
             self._sum_up(detector)
         except StoreError as error:
             self._store_failed(error)

@@ -11,7 +11,7 @@ from itemadapter import ItemAdapter
 from scrapy.http import Response, TextResponse
 
 from scrapy_neardup.errors import ExtractionError
-from scrapy_neardup.extract import Extractor, decode_body, extract, head
+from scrapy_neardup.extract import Extractor, decode_body, extract, head, split_keywords
 from scrapy_neardup.hashing import fingerprint64
 from scrapy_neardup.model import Page
 
@@ -51,7 +51,7 @@ class PageSource:
             page = replace(_about(html, response, url), text=text)
         else:
             content = self._html(html, response)
-            if not html and response is not None and not _is_of(response, url, head(content, url).canonical):
+            if not html and response is not None and not _is_of(response, url, content):
                 raise ExtractionError(
                     "other_page",
                     f"the item's URL is not that of its response, {response.url}, which says nothing of it, then. "
@@ -100,7 +100,7 @@ def _about(html: Any, response: Response | None, url: str) -> Page:
     """What the HTML around an item's own text says of it: nothing if there is none, or it is another page's."""
     if html:
         return head(_joined(html), url)
-    if not isinstance(response, TextResponse) or "#" in url or not _is_of(response, url, ""):
+    if not isinstance(response, TextResponse) or "#" in url or not _is_of(response, url):
         return Page(url)
     try:
         return head(_decoded(response), url)
@@ -108,12 +108,14 @@ def _about(html: Any, response: Response | None, url: str) -> Page:
         return Page(url)
 
 
-def _is_of(response: Response, url: str, canonical: str) -> bool:
-    """Whether a response is that of a URL: its own, one that was redirected to it, or the one that it names itself."""
-    own = {response.url, canonical}
+def _is_of(response: Response, url: str, html: str = "") -> bool:
+    """Whether a response is that of a URL: its own, one that was redirected to it, or the one that its HTML names."""
+    own = {response.url}
     if response.request is not None:
         own |= {response.request.url, *response.meta.get("redirect_urls", ())}
-    return _plain(url) in {_plain(one) for one in own}
+    if _plain(url) in {_plain(one) for one in own}:
+        return True
+    return bool(html) and _plain(url) == _plain(head(html, url).canonical)
 
 
 def _plain(url: str) -> str:
@@ -131,7 +133,7 @@ def _joined(value: Any) -> str:
 
 def _words(value: Any) -> tuple[str, ...]:
     if isinstance(value, str):
-        return tuple(word.strip() for word in value.replace("，", ",").split(",") if word.strip())
+        return split_keywords(value)
     if isinstance(value, (list, tuple)):
         return tuple(word for word in value if isinstance(word, str))
     return ()
