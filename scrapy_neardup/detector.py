@@ -9,20 +9,13 @@ from dataclasses import dataclass, field
 from time import perf_counter
 from weakref import WeakKeyDictionary
 
+from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Comparison, Fingerprint, Kind, Match, Page, Verdict
-from scrapy_neardup.stores import Record, Store
+from scrapy_neardup.stores import MemoryStore, Record, Store
 from scrapy_neardup.text.normalize import letters, normalize
 
 logger = logging.getLogger(__name__)
-
-#: Originals that may share a key before it carries no evidence: a disclaimer, a site-wide keyword.
-COMMON = 32
-#: Candidates that are compared, those that share the most keys first.
-CANDIDATES = 64
-#: A copy less similar than this to its original is filed as well, as a witness of it.
-WITNESS_BELOW = 0.9
-
 
 #: Letters from which a line counts as prose; menus and captions are shorter.
 _PROSE_LINE = 10
@@ -98,7 +91,15 @@ class Detector:
     """
 
     def __init__(self, method: Method, store: Store, *, min_letters: int, who: str) -> None:
-        """``min_letters``: what a text needs to be judged; ``who`` names the crawl."""
+        """``min_letters``: what a text needs to be judged; ``who`` names the crawl.
+
+        Raises SettingsError for a method that only works in memory and a store on disk.
+        """
+        if method.memory_only and not isinstance(store, MemoryStore):
+            raise SettingsError(
+                f"The method {method.name} keeps several kilobytes of each page and works in memory alone. "
+                "Set NEARDUP_STORE = 'memory:', or choose another method for a state that lasts."
+            )
         self.store = store
         self.spent = {"method": 0.0, "store": 0.0}
         self._method = method
@@ -207,13 +208,14 @@ class Detector:
         """
         found: Counter[int] = Counter()
         common = set()
+        limit = self._method.common
         for key in fingerprint.keys:
-            ids = self.store.postings(key, COMMON)
-            if len(ids) < COMMON:
+            ids = self.store.postings(key, limit)
+            if len(ids) < limit:
                 found.update(ids)
             else:
                 common.add(key)
-        ids = [id for id, _ in found.most_common(CANDIDATES)]
+        ids = [id for id, _ in found.most_common(self._method.candidates)]
         if page.canonical and (named := self.store.find(page.canonical)) is not None and named.similarity > 0:
             ids.append(named.original)
         records = [record for id in dict.fromkeys(ids) if (record := self.store.record(id)) is not None]
@@ -238,7 +240,7 @@ class Detector:
         if best is None:
             return None, False
         comparison, original, candidate = best
-        witness = candidate.is_original and comparison.similarity < WITNESS_BELOW
+        witness = candidate.is_original and comparison.similarity < self._method.witness_below
         return self._match(page, original, candidate, comparison), witness
 
     def _flying(self, fingerprint: Fingerprint) -> list[Reservation]:

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from scrapy_neardup.detector import COMMON, Detector, Ruling
-from scrapy_neardup.methods import make_method
+from scrapy_neardup.detector import Detector, Ruling
+from scrapy_neardup.methods import METHODS, make_method
 from scrapy_neardup.model import Kind, Page
 from scrapy_neardup.stores import Store, close_store, open_store
 
@@ -78,9 +78,9 @@ def test_a_sentence_that_many_originals_share_is_no_evidence_and_its_postings_st
         "本文仅代表作者个人观点与本站立场无关转载请注明出处如有侵权请在三十日内与编辑部联系我们将及时处理" * 2 + "。"
     )
     key = make_method("cascade", {}).fingerprint(Page("", text=disclaimer)).keys[0]
-    for number in range(COMMON + 20):
+    for number in range(METHODS["cascade"].common + 20):
         assert kind(detector, page(f"site{number}", [*story(100 + number), disclaimer])) is Kind.UNIQUE
-    assert len(store.postings(key, 1000)) == COMMON
+    assert len(store.postings(key, 1000)) == METHODS["cascade"].common
 
 
 def test_a_copy_of_a_copy_is_found_through_its_witness_and_named_a_copy_of_the_original(detector: Detector) -> None:

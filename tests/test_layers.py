@@ -25,6 +25,8 @@ ORDER = [
     "methods",
     "stores",
     "detector",
+    "groups",
+    "evaluation",
     "config",
     "stats",
     "notes",
@@ -37,6 +39,7 @@ ORDER = [
     "pipelines",
     "spidermiddlewares",
     "addon",
+    "commands",
 ]
 #: Pairs that know nothing of each other, whatever the order says.
 STRANGERS = [{"methods", "stores"}]

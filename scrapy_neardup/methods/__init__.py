@@ -4,28 +4,51 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields
+from importlib import import_module
 from typing import Any
 
 from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.methods.base import Method
-from scrapy_neardup.methods.cascade import Cascade, CascadeParameters
+from scrapy_neardup.methods.cascade import Cascade
+from scrapy_neardup.methods.nshash import NSHash
+from scrapy_neardup.methods.simhash import SimHash
 
-#: Name -> (the method, the frozen dataclass of its parameters).
-METHODS: dict[str, tuple[type[Method], type[Any]]] = {
-    Cascade.name: (Cascade, CascadeParameters),
+METHODS: dict[str, type[Method]] = {
+    method.name: method
+    for method in (
+        Cascade,
+        NSHash,
+        SimHash,
+    )
 }
 
 
 def make_method(name: str, parameters: Mapping[str, Any]) -> Method:
-    """The method called ``name`` with ``parameters``; raises SettingsError that lists the valid names."""
-    if name not in METHODS:
-        raise SettingsError(f"There is no method {name!r}; the methods are: {', '.join(sorted(METHODS))}.")
-    method, kind = METHODS[name]
-    valid = [field.name for field in fields(kind)]
+    """The method called ``name``, or at that import path, with ``parameters``.
+
+    Raises SettingsError that lists the valid names, or says what is wrong with a parameter.
+    """
+    method = METHODS.get(name) or _imported(name)
+    valid = [field.name for field in fields(method.parameters_type)]
     unknown = sorted(set(parameters) - set(valid))
     if unknown:
         raise SettingsError(f"{name} has no parameter {', '.join(unknown)}; it has: {', '.join(valid)}.")
-    return method(kind(**parameters))  # type: ignore[call-arg]  # every method takes its parameters alone
+    return method(method.parameters_type(**parameters))
+
+
+def _imported(path: str) -> type[Method]:
+    module, _, name = path.rpartition(".")
+    if not module:
+        raise SettingsError(
+            f"There is no method {path!r}; the methods are: {', '.join(sorted(METHODS))}, or the path of your own."
+        )
+    try:
+        found = getattr(import_module(module), name)
+    except (ImportError, AttributeError, TypeError, ValueError) as error:
+        raise SettingsError(f"The method {path!r} cannot be imported: {error}.") from error
+    if not (isinstance(found, type) and issubclass(found, Method)):
+        raise SettingsError(f"{path!r} is not a method: it must be a class derived from scrapy_neardup.methods.Method.")
+    return found
 
 
 __all__ = ["METHODS", "Method", "make_method"]

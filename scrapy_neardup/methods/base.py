@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Set
-from dataclasses import asdict
 from typing import Any, ClassVar
 
+from scrapy_neardup.methods.parameters import Parameters
 from scrapy_neardup.model import Comparison, Fingerprint, Page
+from scrapy_neardup.text.script import converter_name
 
 
 class Method(ABC):
@@ -19,8 +20,23 @@ class Method(ABC):
 
     name: ClassVar[str]
     version: ClassVar[int]
-    #: A frozen dataclass that checks itself; its fields are what NEARDUP_PARAMETERS may hold.
-    parameters: Any
+    #: The frozen dataclass whose fields NEARDUP_PARAMETERS may hold.
+    parameters_type: ClassVar[type[Parameters]]
+    #: The parameter that decides how alike two pages must be, and values of it worth trying, the strictest last.
+    threshold: ClassVar[str]
+    sweep: ClassVar[tuple[float, ...]]
+    #: Originals that may share a key before it carries no evidence: a disclaimer, a site-wide keyword.
+    common: ClassVar[int] = 32
+    #: Candidates that are compared, those that share the most keys first.
+    candidates: ClassVar[int] = 64
+    #: A copy less similar than this to its original is filed as well, as a witness of it. 0: none ever is.
+    witness_below: ClassVar[float] = 0.0
+    #: Whether a page's fingerprint is too large to be kept on disk.
+    memory_only: ClassVar[bool] = False
+
+    def __init__(self, parameters: Any = None) -> None:
+        """``parameters``: an instance of ``parameters_type``; without one, the defaults."""
+        self.parameters: Any = self.parameters_type() if parameters is None else parameters
 
     @abstractmethod
     def fingerprint(self, page: Page) -> Fingerprint:
@@ -39,4 +55,5 @@ class Method(ABC):
 
     def recipe(self) -> dict[str, Any]:
         """Everything that must be equal for two sketches to be comparable, as plain data."""
-        return {"method": self.name, "method version": self.version, "parameters": asdict(self.parameters)}
+        said = {"method": self.name, "method version": self.version, "parameters": self.parameters.recipe()}
+        return {**said, "script": converter_name()} if self.parameters.simplified else said

@@ -16,27 +16,27 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Set
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.hashing import fingerprint64
 from scrapy_neardup.methods.base import Method
+from scrapy_neardup.methods.evidence import longest_sentences, shared_sentences
 from scrapy_neardup.methods.minwise import jaccard, sketch
+from scrapy_neardup.methods.parameters import Parameters, number, option, whole
 from scrapy_neardup.model import Comparison, Fingerprint, Page
 from scrapy_neardup.text.lexicon import core_words
 from scrapy_neardup.text.normalize import letters, normalize
-from scrapy_neardup.text.sentences import sentences
 from scrapy_neardup.text.shingles import shingles
 from scrapy_neardup.text.titles import article_title
 from scrapy_neardup.text.tokens import numbers, words
 
 
 @dataclass(frozen=True, slots=True)
-class CascadeParameters:
+class CascadeParameters(Parameters):
     """The parameters of ``cascade``; lengths are in letters and digits, shares and similarities in [0, 1].
 
     From ``certain`` on, similarity alone makes a duplicate. Below it must reach ``base``, less ``by_title``
@@ -45,49 +45,35 @@ class CascadeParameters:
     numbers and not the same ones.
     """
 
+    method: ClassVar[str] = "cascade"
+
     #: Core words of the title that make a key; as many of keywords and description make another.
-    core_words: int = 4
+    core_words: int = whole(4, 1, 4096)
     #: Longest sentences of the body that are keys, and the length from which a piece is a sentence.
-    sentence_keys: int = 2
-    min_sentence: int = 12
+    sentence_keys: int = whole(2, 1, 64)
+    min_sentence: int = whole(12, 1, 4096)
     #: Shingles of the body that are keys, and their length: long, so that common phrases are none.
-    shingle_keys: int = 4
-    key_shingle: int = 16
+    shingle_keys: int = whole(4, 1, 128)
+    key_shingle: int = whole(16, 1, 4096)
     #: Shingles that are compared, and the sketch that holds them.
-    shingle: int = 5
-    bins: int = 512
-    bits: int = 2
+    shingle: int = whole(5, 1, 4096)
+    bins: int = option(512, 64, 128, 256, 512, 1024, 2048, 4096)
+    bits: int = option(2, 1, 2, 4, 8)
     #: Sentences, numbers and title words of which the sketch holds a hash.
-    max_sentences: int = 10
-    max_numbers: int = 12
-    max_title_words: int = 12
+    max_sentences: int = whole(10, 1, 255)
+    max_numbers: int = whole(12, 1, 255)
+    max_title_words: int = whole(12, 1, 255)
     #: What decides.
-    certain: float = 0.77
-    base: float = 0.75
-    by_title: float = 0.12
-    by_sentences: float = 0.04
-    by_numbers: float = 0.03
-    by_title_numbers: float = 0.06
+    certain: float = number(0.77)
+    base: float = number(0.75)
+    by_title: float = number(0.12)
+    by_sentences: float = number(0.04)
+    by_numbers: float = number(0.03)
+    by_title_numbers: float = number(0.06)
     #: Of texts with fewer different shingles than ``short`` one word makes another notice: they are copies from
     #: ``short_certain`` on, or from ``certain`` on with the very same numbers.
-    short: int = 100
-    short_certain: float = 0.90
-
-    def __post_init__(self) -> None:
-        for field in fields(self):
-            value = getattr(self, field.name)
-            if isinstance(field.default, int):
-                if type(value) is not int or not 1 <= value <= 4096:
-                    raise SettingsError(f"cascade: {field.name} must be a whole number from 1 to 4096, not {value!r}.")
-            elif type(value) not in (int, float) or not 0 <= value <= 1:
-                raise SettingsError(f"cascade: {field.name} must be a number from 0 to 1, not {value!r}.")
-        if self.bins & (self.bins - 1) or self.bins < 64:
-            raise SettingsError(f"cascade: bins must be a power of two from 64 to 4096, not {self.bins}.")
-        if self.bits not in (1, 2, 4, 8):
-            raise SettingsError(f"cascade: bits must be 1, 2, 4 or 8, not {self.bits}.")
-        for name in ("max_sentences", "max_numbers", "max_title_words"):
-            if getattr(self, name) > 255:
-                raise SettingsError(f"cascade: {name} must be at most 255, not {getattr(self, name)}.")
+    short: int = whole(100, 1, 4096)
+    short_certain: float = number(0.90)
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,23 +130,26 @@ class Cascade(Method):
 
     name: ClassVar[str] = "cascade"
     version: ClassVar[int] = 1
-
-    def __init__(self, parameters: CascadeParameters | None = None) -> None:
-        self.parameters: CascadeParameters = parameters or CascadeParameters()
+    parameters_type: ClassVar[type[Parameters]] = CascadeParameters
+    parameters: CascadeParameters
+    threshold: ClassVar[str] = "base"
+    sweep: ClassVar[tuple[float, ...]] = (0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9)
+    witness_below: ClassVar[float] = 0.9
 
     def fingerprint(self, page: Page) -> Fingerprint:
         p = self.parameters
-        title = normalize(article_title(page.title))
+        title = self._normalize(article_title(page.title))
         title_words = words(title)
-        about_words = words(normalize(" ".join((*page.keywords, page.description))))
-        text = normalize(page.text)
+        about_words = words(self._normalize(" ".join((*page.keywords, page.description))))
+        text = self._normalize(page.text)
         body = letters(text)
-        long_sentences = self._sentences(text)
+        longest = longest_sentences(text, p.min_sentence, max(p.sentence_keys, p.max_sentences))
+        whole_sentences = [fingerprint64(sentence) for sentence in longest]
         grams = np.unique(shingles(body, p.shingle))
         keys = [
             *_core_key("title", title_words, p.core_words),
             *_core_key("about", about_words, p.core_words),
-            *(whole for whole, _ in long_sentences[: p.sentence_keys]),
+            *whole_sentences[: p.sentence_keys],
             *_smallest(shingles(body, p.key_shingle), p.shingle_keys),
         ]
         packed = _Sketch(
@@ -168,7 +157,10 @@ class Cascade(Method):
             title=fingerprint64(letters(title)) & 0xFFFFFFFF,
             shingles=len(grams),
             minwise=sketch(grams, p.bins, p.bits),
-            sentences={whole & 0xFFFFFFFF: min(size, 255) for whole, size in long_sentences[: p.max_sentences]},
+            sentences={
+                one & 0xFFFFFFFF: min(len(sentence), 255)
+                for one, sentence in list(zip(whole_sentences, longest, strict=True))[: p.max_sentences]
+            },
             numbers=_short(numbers(text), p.max_numbers),
             words=_short(title_words, p.max_title_words),
         ).pack()
@@ -200,26 +192,15 @@ class Cascade(Method):
         )
 
     def shared(self, page: Page, old: bytes, limit: int = 3) -> tuple[str, ...]:
-        known = self._unpack(old).sentences
-        found: dict[str, int] = {}
-        for sentence in sentences(page.text):
-            own = letters(normalize(sentence))
-            if len(own) >= self.parameters.min_sentence and fingerprint64(own) & 0xFFFFFFFF in known:
-                found[sentence] = len(own)
-        return tuple(sorted(found, key=lambda sentence: -found[sentence])[:limit])
+        known = self._unpack(old).sentences.keys()
+        p = self.parameters
+        return shared_sentences(page.text, known, p.min_sentence, limit, simplified=p.simplified)
+
+    def _normalize(self, text: str) -> str:
+        return normalize(text, simplified=self.parameters.simplified)
 
     def _unpack(self, packed: bytes) -> _Sketch:
         return _Sketch.unpack(packed, self.parameters.bins * self.parameters.bits // 8)
-
-    def _sentences(self, normalized: str) -> list[tuple[int, int]]:
-        """Fingerprint and length of each different sentence, the longest first; equals by fingerprint."""
-        different = {}
-        for sentence in sentences(normalized):
-            if len(sentence) >= self.parameters.min_sentence:
-                own = letters(sentence)
-                if len(own) >= self.parameters.min_sentence:
-                    different[fingerprint64(own)] = len(own)
-        return sorted(different.items(), key=lambda item: (-item[1], item[0]))
 
 
 def _core_key(family: str, found: list[str], count: int) -> list[int]:

@@ -87,4 +87,14 @@ def close_store(store: Store) -> None:
     store.close()
 
 
-__all__ = ["STORES", "Record", "Store", "TakenBack", "close_store", "default_url", "open_store", "parse_url"]
+__all__ = [
+    "STORES",
+    "MemoryStore",
+    "Record",
+    "Store",
+    "TakenBack",
+    "close_store",
+    "default_url",
+    "open_store",
+    "parse_url",
+]

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.methods.cascade import Cascade, CascadeParameters, _Sketch
 from scrapy_neardup.methods.minwise import jaccard, sketch
 from scrapy_neardup.model import Comparison, Page
@@ -415,68 +413,3 @@ class TestLayout:
         whole = _Sketch.unpack(Cascade().fingerprint(page(f"{long}。{FERRY}")).sketch, MINWISE)
         assert list(whole.sentences.values())[0] == 255  # noqa: RUF015  # the first one is the longest
         assert Cascade().shared(page(long), Cascade().fingerprint(page(long)).sketch) == (long,)
-
-
-WHOLE = [field.name for field in fields(CascadeParameters) if isinstance(field.default, int)]
-SHARES = [field.name for field in fields(CascadeParameters) if isinstance(field.default, float)]
-ONE_BYTE = ["max_sentences", "max_numbers", "max_title_words"]
-
-
-class TestParameters:
-    def test_every_parameter_is_tried_here(self) -> None:
-        assert WHOLE
-        assert SHARES
-        assert {*WHOLE, *SHARES} == {field.name for field in fields(CascadeParameters)}
-
-    @pytest.mark.parametrize("name", WHOLE)
-    @pytest.mark.parametrize("value", [0, -1, 4097, 2.0, "8", True, None])
-    def test_a_whole_number_has_limits(self, name: str, value: Any) -> None:
-        with pytest.raises(
-            SettingsError, match=f"cascade: {name} must be a whole number from 1 to 4096, not {value!r}"
-        ):
-            CascadeParameters(**{name: value})
-
-    @pytest.mark.parametrize("name", SHARES)
-    @pytest.mark.parametrize("value", [-0.01, 1.01, float("nan"), "0.5", None, 5])
-    def test_a_share_has_limits(self, name: str, value: Any) -> None:
-        with pytest.raises(SettingsError, match=f"cascade: {name} must be a number from 0 to 1, not {value!r}"):
-            CascadeParameters(**{name: value})
-
-    @pytest.mark.parametrize("value", [1, 32, 63, 65, 500, 4095])
-    def test_the_bins_are_a_power_of_two(self, value: int) -> None:
-        with pytest.raises(SettingsError, match=f"bins must be a power of two from 64 to 4096, not {value}"):
-            CascadeParameters(bins=value)
-
-    @pytest.mark.parametrize("value", [3, 5, 6, 7, 9, 16])
-    def test_the_bits_fit_into_a_byte(self, value: int) -> None:
-        with pytest.raises(SettingsError, match=f"bits must be 1, 2, 4 or 8, not {value}"):
-            CascadeParameters(bits=value)
-
-    @pytest.mark.parametrize("name", ONE_BYTE)
-    def test_what_is_counted_in_a_byte_is_at_most_255(self, name: str) -> None:
-        with pytest.raises(SettingsError, match=f"{name} must be at most 255, not 256"):
-            CascadeParameters(**{name: 256})
-
-    @pytest.mark.parametrize(
-        "parameters",
-        [
-            *({name: 1} for name in WHOLE if name not in ("bins", "bits")),
-            *({name: 4096} for name in WHOLE if name not in ("bits", *ONE_BYTE)),
-            *({name: 255} for name in ONE_BYTE),
-            *({name: value} for name in SHARES for value in (0, 1, 0.0, 1.0)),
-            *({"bins": value} for value in (64, 128, 1024)),
-            *({"bits": value} for value in (1, 4, 8)),
-            {"bins": 64, "bits": 1, "shingle": 1, "key_shingle": 1, "min_sentence": 1},
-        ],
-        ids=str,
-    )
-    def test_at_its_limits_a_parameter_works(self, parameters: dict[str, Any]) -> None:
-        method = Cascade(CascadeParameters(**parameters))
-        one, other = (method.fingerprint(page(text)) for text in (FERRY, LIGHTHOUSE))
-        assert method.compare(one, one.sketch, frozenset()).identical
-        assert not method.compare(one, other.sketch, frozenset()).identical
-        assert bool(method.shared(page(FERRY), one.sketch)) is (parameters.get("min_sentence") != 4096)
-
-    @pytest.mark.parametrize("make", [Cascade, lambda: Cascade(CascadeParameters())], ids=["none", "defaults"])
-    def test_without_parameters_the_defaults_hold(self, make: Callable[[], Cascade]) -> None:
-        assert make().parameters == CascadeParameters()

@@ -1,0 +1,74 @@
+"""nshash: the hashes of the n longest sentences.
+
+The article on nshash (top-n longest sentences hash) extends what it calls the "Baidu" rule, by which two pages are
+the same if their longest sentence is (``n=1``): one edited word in that sentence, and a copy is missed. So the hashes
+of the five longest are kept, and one equal hash makes a duplicate. Pages of one group answer with the same
+``similar_id``.
+
+Where it departs, as that rule drops pages that share a disclaimer and nothing else: ``equal`` hashes must be the same,
+3 of 5 by default, and a page with fewer sentences must have them all (``equal=1`` is the article's rule); a sentence
+on many originals counts no longer; an empty piece is no sentence. Sentences end at 。！？；!?; at a line's end, and at
+a Latin full stop.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence, Set
+from dataclasses import dataclass
+from hashlib import md5
+from typing import ClassVar
+
+from scrapy_neardup.errors import SettingsError
+from scrapy_neardup.hashing import fingerprint64
+from scrapy_neardup.methods.evidence import longest_sentences
+from scrapy_neardup.methods.parameters import Parameters, choice, whole
+from scrapy_neardup.methods.published import Agreement, PublishedMethod, Text
+from scrapy_neardup.model import Fingerprint
+
+
+@dataclass(frozen=True, slots=True)
+class NSHashParameters(Parameters):
+    """The parameters of ``nshash``."""
+
+    method: ClassVar[str] = "nshash"
+
+    #: How many sentences are hashed, and the letters from which a piece is a sentence.
+    n: int = whole(5, 1, 64)
+    min_sentence: int = whole(10, 1, 4096)
+    #: How many hashes must be the same.
+    equal: int = whole(3, 1, 64)
+    hash: str = choice("farmhash", "farmhash", "md5")
+
+    def _check(self) -> None:
+        if self.equal > self.n:
+            raise SettingsError(f"nshash: equal must be at most n ({self.n}), not {self.equal}.")
+
+
+class NSHash(PublishedMethod):
+    """Equal hashes of long sentences."""
+
+    name: ClassVar[str] = "nshash"
+    version: ClassVar[int] = 1
+    parameters_type: ClassVar[type[Parameters]] = NSHashParameters
+    parameters: NSHashParameters
+    threshold: ClassVar[str] = "equal"
+    sweep: ClassVar[tuple[float, ...]] = (1, 2, 3, 4, 5)
+
+    def signature(self, text: Text) -> tuple[Sequence[int], bytes]:
+        """The hashes are the keys, and the signature holds them: 8 bytes each."""
+        p = self.parameters
+        hashes = sorted(set(map(self._hash, longest_sentences(text.body, p.min_sentence, p.n))))
+        return hashes, struct.pack(f">{len(hashes)}Q", *hashes)
+
+    def agreement(self, new: Fingerprint, one: bytes, other: bytes, common: Set[int]) -> Agreement:
+        """The share of the hashes that both have, of the page that has more of them; common ones count for neither."""
+        a, b = ({*struct.unpack(f">{len(packed) // 8}Q", packed)} - common for packed in (one, other))
+        both, most = len(a & b), max(len(a), len(b))
+        needed = min(self.parameters.equal, most)  # most: one of few sentences is no more telling than one of many
+        return Agreement(both / most if most else 0.0, 0 < needed <= both)
+
+    def _hash(self, sentence: str) -> int:
+        if self.parameters.hash == "farmhash":
+            return fingerprint64(sentence)
+        return int.from_bytes(md5(sentence.encode("utf-8", "replace"), usedforsecurity=False).digest()[:8], "big")

@@ -1,0 +1,95 @@
+"""What the published methods have in common, so that each file holds its own idea alone.
+
+Their sketches begin with a head: fingerprints of body and title, by which an exact copy is known whatever the
+method makes of it, and those of the longest sentences, so that every method can show what two pages share.
+"""
+
+from __future__ import annotations
+
+import struct
+from abc import abstractmethod
+from collections.abc import Sequence, Set
+from dataclasses import dataclass
+
+from scrapy_neardup.hashing import fingerprint64
+from scrapy_neardup.methods.base import Method
+from scrapy_neardup.methods.evidence import longest_sentences, shared_sentences
+from scrapy_neardup.model import Comparison, Fingerprint, Page
+from scrapy_neardup.text.normalize import letters, normalize
+from scrapy_neardup.text.titles import article_title
+
+#: Q body's letters · I title's letters · B number of sentences, of which a 32-bit fingerprint each follows.
+_HEAD = struct.Struct(">QIB")
+#: Sentences that are kept as evidence, and the letters from which a piece is one.
+_EVIDENCE = 4
+_MIN_SENTENCE = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A page after the shared normalisation."""
+
+    page: Page
+    #: The article's title, without the site's name.
+    title: str
+    body: str
+    #: The body's letters and digits alone.
+    letters: str
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """How far two signatures agree: a similarity in [0, 1], and whether that makes a duplicate."""
+
+    similarity: float
+    duplicate: bool
+    #: Of the shorter page in the longer one; None for a method that does not know.
+    containment: float | None = None
+
+
+class PublishedMethod(Method):
+    """A method of the literature: a signature from a text, and what two signatures say of each other.
+
+    Two pages with the same letters are duplicates whatever the signatures say. A page of which a method makes no key
+    (too few words, no term of the lexicon) is filed under the fingerprint of its whole body and finds its exact copies.
+    """
+
+    @abstractmethod
+    def signature(self, text: Text) -> tuple[Sequence[int], bytes]:
+        """Keys and the signature, in the method's own layout.
+
+        Keys are unsigned, of 64 bits, at most 255; repeated ones count once.
+        """
+
+    @abstractmethod
+    def agreement(self, new: Fingerprint, one: bytes, other: bytes, common: Set[int]) -> Agreement:
+        """Compare the signatures of a new page and an earlier one; ``new`` and ``common`` as in ``Method.compare``."""
+
+    def fingerprint(self, page: Page) -> Fingerprint:
+        simplified = self.parameters.simplified
+        title = normalize(article_title(page.title), simplified=simplified)
+        body = normalize(page.text, simplified=simplified)
+        text = Text(page, title, body, letters(body))
+        keys, signature = self.signature(text)
+        whole = fingerprint64(text.letters)
+        evidence = [fingerprint64(one) & 0xFFFFFFFF for one in longest_sentences(body, _MIN_SENTENCE, _EVIDENCE)]
+        head = _HEAD.pack(whole, fingerprint64(letters(title)) & 0xFFFFFFFF, len(evidence))
+        sketch = b"".join((head, struct.pack(f">{len(evidence)}I", *evidence), signature))
+        return Fingerprint(tuple(dict.fromkeys(keys)) or (whole,), sketch)
+
+    def compare(self, new: Fingerprint, old: bytes, common: Set[int]) -> Comparison:
+        body, title, evidence = _HEAD.unpack_from(new.sketch)
+        old_body, old_title, old_evidence = _HEAD.unpack_from(old)
+        if body == old_body:
+            return Comparison(1.0, 1.0, duplicate=True, certain=True, identical=title == old_title)
+        one, other = new.sketch[_HEAD.size + 4 * evidence :], old[_HEAD.size + 4 * old_evidence :]
+        found = self.agreement(new, one, other, common)
+        containment = found.similarity if found.containment is None else found.containment
+        return Comparison(found.similarity, containment, found.duplicate, certain=found.duplicate, identical=False)
+
+    def shared(self, page: Page, old: bytes, limit: int = 3) -> tuple[str, ...]:
+        count = _HEAD.unpack_from(old)[2]
+        known = struct.unpack_from(f">{count}I", old, _HEAD.size)
+        return shared_sentences(
+            page.text, frozenset(known), _MIN_SENTENCE, limit, simplified=self.parameters.simplified
+        )

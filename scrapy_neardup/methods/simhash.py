@@ -1,0 +1,135 @@
+"""SimHash: similar texts have fingerprints that differ in few bits.
+
+Charikar 2002 ("Similarity estimation techniques from rounding algorithms") and Manku, Jain and Das Sarma 2007
+("Detecting near-duplicates for web crawling"). Each feature's hash votes for each of 64 bits, with the feature's
+weight; two pages are duplicates if their fingerprints differ in at most ``distance`` bits. The verdict is the
+Single-Pass clustering of the Chinese paper on SimHash: a page goes to the nearest earlier centre within the distance,
+or is a new centre.
+
+Where it departs: the feature hash is farmhash. SDBM, the paper's choice (``hash="sdbm"``), is a polynomial in 65599,
+so the bits of short words follow their last characters, and unrelated pages come within 3 bits of each other. The
+article's listing takes the last 64 bits of a 128-bit string hash.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence, Set
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import combinations, pairwise
+from math import comb
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from scrapy_neardup.errors import SettingsError
+from scrapy_neardup.hashing import fingerprint64
+from scrapy_neardup.hashing.classic import CLASSIC, classic_hashes
+from scrapy_neardup.hashing.projection import sign_bits
+from scrapy_neardup.methods.features import hashed, top_tfidf, word_counts
+from scrapy_neardup.methods.parameters import Parameters, choice, file, whole
+from scrapy_neardup.methods.published import Agreement, PublishedMethod, Text
+from scrapy_neardup.model import Fingerprint
+from scrapy_neardup.text.lexicon import lexicon
+from scrapy_neardup.text.shingles import shingles
+
+_BITS = 64
+
+
+@dataclass(frozen=True, slots=True)
+class SimHashParameters(Parameters):
+    """The parameters of ``simhash``."""
+
+    method: ClassVar[str] = "simhash"
+
+    #: The largest Hamming distance, in bits, of two duplicates.
+    distance: int = whole(3, 0, 8)
+    #: The blocks that a fingerprint is cut into; 0: as few as make keys of 16 bits. A table for each choice of
+    #: ``blocks - distance`` of them finds every fingerprint within the distance: for distance 3, 4 blocks are 4 tables
+    #: of 16 bits, 6 are 20 of 32 bits. Wide keys are more keys, but fewer pages share one: for states of more than
+    #: some 100,000 pages.
+    blocks: int = whole(0, 0, 64)
+    #: All ``words`` with their frequency, the ``top`` words by ``tfidf``, or ``characters``: n-grams of ``n``.
+    features: str = choice("words", "words", "tfidf", "characters")
+    top: int = whole(50, 1, 10_000)
+    n: int = whole(4, 1, 64)
+    #: The hash of a word. Characters have the hash of all shingles here.
+    hash: str = choice("farmhash", "farmhash", *CLASSIC)
+    #: Files of one's own; empty for the small list of this package and for jieba's table.
+    stop_words: str = file("a list of stop words")
+    lexicon: str = file("a lexicon")
+
+    def _check(self) -> None:
+        if not self.distance < (self.blocks or self.distance + 1):
+            raise SettingsError(f"simhash: blocks must be more than distance ({self.distance}), not {self.blocks}.")
+        if comb(self.blocks, self.distance) > 255:
+            raise SettingsError(f"simhash: blocks must be fewer: {self.blocks} would be more than 255 tables.")
+        if self.features == "characters" and self.hash != "farmhash":
+            raise SettingsError(
+                "simhash: hash must be 'farmhash' with features 'characters', which have a hash of their own."
+            )
+
+    @property
+    def tables(self) -> tuple[int, ...]:
+        """The bits of each table's keys, as masks."""
+        return _tables(self.blocks or max(1, -(-4 * self.distance // 3)), self.distance)
+
+
+class SimHash(PublishedMethod):
+    """64 signs of summed feature hashes, compared by Hamming distance."""
+
+    name: ClassVar[str] = "simhash"
+    version: ClassVar[int] = 1
+    parameters_type: ClassVar[type[Parameters]] = SimHashParameters
+    parameters: SimHashParameters
+    threshold: ClassVar[str] = "distance"
+    sweep: ClassVar[tuple[float, ...]] = (8, 7, 6, 5, 4, 3, 2, 1, 0)
+    #: A block says little by itself, so many fingerprints share one and all of them are compared.
+    common: ClassVar[int] = 1024
+    candidates: ClassVar[int] = 4096
+
+    def signature(self, text: Text) -> tuple[Sequence[int], bytes]:
+        """A key for each table; the fingerprint in 8 bytes."""
+        hashes, weights = self._features(text)
+        if not len(hashes):
+            return (), bytes(8)
+        value = sign_bits(hashes, weights)
+        keys = [
+            fingerprint64(f"simhash {table} {value & mask:016x}") for table, mask in enumerate(self.parameters.tables)
+        ]
+        return keys, value.to_bytes(8, "big")
+
+    def agreement(self, new: Fingerprint, one: bytes, other: bytes, common: Set[int]) -> Agreement:
+        """The share of equal bits. A page without a feature is like no other."""
+        if not any(one) or not any(other):
+            return Agreement(0.0, duplicate=False)
+        distance = (int.from_bytes(one, "big") ^ int.from_bytes(other, "big")).bit_count()
+        return Agreement(1.0 - distance / _BITS, distance <= self.parameters.distance)
+
+    def _features(self, text: Text) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64] | None]:
+        p = self.parameters
+        if p.features == "characters":
+            return shingles(text.letters, p.n), None
+        counts = word_counts(text.body, p.stop_words)
+        if p.features == "words":
+            weights = np.fromiter(counts.values(), np.int64, len(counts))
+            return self._hashes(list(counts)), weights
+        top = top_tfidf(counts, lexicon(p.lexicon), p.top)
+        # In 1024ths, as whole numbers add up to the same on every machine.
+        return self._hashes(list(top)), np.array([round(weight * 1024) for weight in top.values()], np.int64)
+
+    def _hashes(self, words: list[str]) -> npt.NDArray[np.uint64]:
+        return hashed(words) if self.parameters.hash == "farmhash" else classic_hashes(self.parameters.hash, words, 64)
+
+
+@lru_cache(maxsize=16)
+def _tables(blocks: int, distance: int) -> tuple[int, ...]:
+    """The masks of all choices of ``blocks - distance`` blocks: of those that two fingerprints differ in, one has none.
+
+    >>> [f"{mask:016x}" for mask in _tables(4, 3)]
+    ['000000000000ffff', '00000000ffff0000', '0000ffff00000000', 'ffff000000000000']
+    """
+    ends = [_BITS * block // blocks for block in range(blocks + 1)]
+    masks = [(1 << end) - (1 << start) for start, end in pairwise(ends)]
+    return tuple(sum(chosen) for chosen in combinations(masks, blocks - distance))

@@ -1,0 +1,41 @@
+"""Traditional Chinese characters as simplified ones, by OpenCC (Apache 2.0), where it is asked for."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.metadata import version
+from typing import TYPE_CHECKING
+
+from scrapy_neardup.errors import SettingsError
+
+if TYPE_CHECKING:
+    import opencc
+
+
+def converter_name() -> str:
+    """Name, version and direction of the converter, for the recipe of a state; raises SettingsError without one."""
+    _converter()
+    return f"opencc {version('opencc')} t2s"
+
+
+def simplify(text: str) -> str:
+    """The text in simplified characters; what is simplified already, or not Chinese, stays.
+
+    >>> simplify("鎮上的老戲院")
+    '镇上的老戏院'
+    """
+    try:
+        return str(_converter().convert(text))
+    except UnicodeEncodeError:
+        return str(_converter().convert(text.encode("utf-8", "replace").decode("utf-8")))
+
+
+@cache
+def _converter() -> opencc.OpenCC:
+    try:
+        import opencc
+    except ImportError:
+        raise SettingsError(
+            'Traditional characters are mapped to simplified ones by OpenCC. Run: pip install "scrapy-neardup[opencc]"'
+        ) from None
+    return opencc.OpenCC("t2s")

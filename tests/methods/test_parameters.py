@@ -1,0 +1,135 @@
+"""The parameters of every method: their limits, their errors, their part in the recipe."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import Field, dataclass, fields
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+
+from scrapy_neardup.errors import SettingsError
+from scrapy_neardup.methods import METHODS, make_method
+from scrapy_neardup.methods.parameters import Parameters, choice, file, flag, names, number, option, whole
+
+FIELDS = [(name, field) for name, method in METHODS.items() for field in fields(method.parameters_type)]
+IDS = [f"{name} {field.name}" for name, field in FIELDS]
+each_parameter = pytest.mark.parametrize(("name", "field"), FIELDS, ids=IDS)
+
+
+def others(field: Field[Any], directory: Path) -> list[Any]:
+    """Values of a parameter that are not its default."""
+    if "limits" in field.metadata:
+        candidates = [*field.metadata["limits"], field.default + 6, field.default * 2, field.default / 2]
+        kept = [type(field.default)(value) for value in candidates]
+    elif "choices" in field.metadata:
+        kept = list(field.metadata["choices"])
+    else:
+        path = directory / "some.txt"
+        path.write_text("船\n", encoding="utf-8")
+        kept = [str(path)]
+    return [value for value in kept if value != field.default]
+
+
+def recipes(name: str, field: Field[Any], values: list[Any]) -> list[dict[str, Any]]:
+    """The recipes with those values that agree with the other parameters' defaults."""
+    found = []
+    for value in values:
+        try:
+            found.append(make_method(name, {field.name: value}).recipe())
+        except SettingsError as error:
+            assert str(error).startswith(f"{name}: ")  # noqa: PT017  # the others must do
+    return found
+
+
+@each_parameter
+def test_the_recipe_changes_with_each_parameter(name: str, field: Field[Any], tmp_path: Path) -> None:
+    changed = recipes(name, field, others(field, tmp_path))
+    assert changed
+    assert make_method(name, {}).recipe() not in changed
+
+
+@each_parameter
+@pytest.mark.parametrize("value", [None, [], {}, "no such thing", -1, math.nan, math.inf, b"x"], ids=repr)
+def test_an_impossible_parameter_is_refused_by_name(name: str, field: Field[Any], value: Any) -> None:
+    with pytest.raises(SettingsError, match=rf"{name}: {field.name} must be .+\."):
+        make_method(name, {field.name: value})
+
+
+@each_parameter
+def test_beyond_its_limits_a_parameter_is_refused(name: str, field: Field[Any]) -> None:
+    if "limits" in field.metadata:
+        low, high = field.metadata["limits"]
+        assert low <= field.default <= high
+        step = 1 if type(field.default) is int else 1e-6
+        for value in (low - step, high + step):
+            with pytest.raises(SettingsError, match=f"{name}: {field.name} must be a .*number from .* to .*, not "):
+                make_method(name, {field.name: value})
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_the_threshold_is_a_parameter_and_can_be_swept(name: str) -> None:
+    method = METHODS[name]
+    assert method.threshold in {field.name for field in fields(method.parameters_type)}
+    assert len(set(method.sweep)) == len(method.sweep) > 2
+    for value in method.sweep:
+        assert getattr(make_method(name, {method.threshold: value}).parameters, method.threshold) == value
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_the_parameters_name_their_method(name: str) -> None:
+    assert METHODS[name].parameters_type.method == name
+    assert METHODS[name]().parameters == METHODS[name].parameters_type()
+
+
+@dataclass(frozen=True, slots=True)
+class Sample(Parameters):
+    """One field of each sort."""
+
+    method: ClassVar[str] = "sample"
+    n: int = whole(5, 1, 9)
+    share: float = number(0.5)
+    power: int = option(64, 64, 128)
+    sort: str = choice("a", "a", "b")
+    some: str = names("a", "a", "b", "c")
+    on: bool = flag(default=True)
+    words: str = file("a list of words")
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"n": 10}, "sample: n must be a whole number from 1 to 9, not 10."),
+        ({"n": True}, "sample: n must be a whole number from 1 to 9, not True."),
+        ({"n": 5.0}, "sample: n must be a whole number from 1 to 9, not 5.0."),
+        ({"share": 1.5}, "sample: share must be a number from 0 to 1, not 1.5."),
+        ({"share": True}, "sample: share must be a number from 0 to 1, not True."),
+        ({"power": 65}, "sample: power must be one of 64, 128, not 65."),
+        ({"power": 64.0}, "sample: power must be one of 64, 128, not 64.0."),
+        ({"sort": "c"}, "sample: sort must be one of a, b, not 'c'."),
+        ({"some": "a,d"}, "sample: some must be one or more of a, b, c, with commas between them, not 'a,d'."),
+        ({"some": ""}, "sample: some must be one or more of a, b, c, with commas between them, not ''."),
+        ({"on": 1}, "sample: on must be True or False, not 1."),
+        ({"words": "/no/such"}, "sample: words must be the path of a list of words that exists, or an empty string"),
+    ],
+)
+def test_the_error_says_what_may_be(given: dict[str, Any], said: str) -> None:
+    with pytest.raises(SettingsError) as refused:
+        Sample(**given)
+    assert str(refused.value).startswith(said)
+
+
+def test_what_may_be_is_taken() -> None:
+    Sample(n=1, share=1, power=128, sort="b", some="c,a", on=False, simplified=True)
+
+
+def test_a_file_counts_by_what_is_in_it_not_by_its_path(tmp_path: Path) -> None:
+    one, moved, other = (tmp_path / name for name in ("one", "moved", "other"))
+    one.write_text("船", encoding="utf-8")
+    moved.write_text("船", encoding="utf-8")
+    other.write_text("桥", encoding="utf-8")
+    recipe = Sample(words=str(one)).recipe()
+    assert recipe == Sample(words=str(moved)).recipe()
+    assert recipe != Sample(words=str(other)).recipe()
+    assert str(tmp_path) not in str(recipe)

@@ -1,0 +1,242 @@
+"""The classic string hashes have the values their literature prints, one text at a time or many at once."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tracemalloc
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from scrapy_neardup.errors import SettingsError
+from scrapy_neardup.hashing import classic
+from scrapy_neardup.hashing.classic import CLASSIC, classic_hash, classic_hashes
+
+#: The key of Partow's test programs and the values they print, all in 32 bits.
+KEY = "abcdefghijklmnopqrstuvwxyz1234567890"
+PUBLISHED: dict[str, int] = {
+    "rs": 4097835502,
+    "js": 1651003062,
+    "pjw": 126631744,
+    "elf": 126631744,
+    "bkdr": 3153586616,
+    "sdbm": 3449571336,
+    "djb": 729241521,
+    "ap": 882643939,
+}
+
+#: Name -> the values in 32 and in 64 bits: they may stand in somebody's data, so they never change.
+CHINESE = "近似网页去重"
+WRITTEN_DOWN: dict[str, tuple[int, int]] = {
+    "rs": (1999765947, 1961758041371181499),
+    "js": (2597821604, 1412015015521615742),
+    "pjw": (90874541, 2791164959038093),
+    "elf": (90874541, 39185511342401789),
+    "bkdr": (2853983637, 2507366717296760213),
+    "sdbm": (3446909449, 4380893055120812553),
+    "djb": (3912418520, 16761894206300144856),
+    "ap": (1180825860, 4238191372228502154),
+}
+
+#: Words as a page has them, and what breaks a padded matrix: nothing, zeros at the end, one word too long.
+WORDS = ["网页", "", "ferry", "渡口\0", "\0\0", "a", "河\ud800湾", "🚢", "x" * 63, "x" * 64, "x" * 65, "新" * 300]
+
+names = pytest.mark.parametrize("name", CLASSIC)
+widths = pytest.mark.parametrize("bits", [32, 64])
+
+any_text = st.text(st.characters(exclude_categories=()))
+chinese = st.text(st.characters(min_codepoint=0x4E00, max_codepoint=0x9FA5), min_size=1, max_size=6)
+long_text = st.builds(lambda word, times: word * times, st.text(min_size=1, max_size=4), st.integers(16, 200))
+word_lists = st.lists(st.one_of(any_text, chinese, st.just(""), long_text), max_size=30)
+
+
+def pjw_as_in_c(data: bytes, bits: int) -> int:
+    """Weinberger's, from its description: make room of an eighth of the word, fold what reached its top."""
+    modulus, eighth, three_quarters = 2**bits, bits // 8, bits * 3 // 4
+    value = 0
+    for byte in data:
+        value = (value * 2**eighth + byte) % modulus
+        top = value // 2 ** (bits - eighth)
+        if top != 0:
+            value -= top * 2 ** (bits - eighth)
+            value ^= (top * 2 ** (bits - eighth)) // 2**three_quarters
+    return value
+
+
+def elf_as_in_c(data: bytes, bits: int) -> int:
+    modulus = 2**bits
+    value = 0
+    for byte in data:
+        value = (value * 16 + byte) % modulus
+        nibble = value // 2 ** (bits - 4)
+        value ^= nibble * 16
+        value %= 2 ** (bits - 4)
+    return value
+
+
+def sdbm_as_in_c(data: bytes, bits: int) -> int:
+    value = 0
+    for byte in data:
+        value = (byte + value * 2**6 + value * 2**16 - value) % 2**bits
+    return value
+
+
+def ap_as_in_c(data: bytes, bits: int) -> int:
+    modulus = 2**bits
+    value = int("10" * 16, base=2)
+    place = 0
+    while place < len(data):
+        byte = data[place]
+        if place % 2 == 0:
+            change = (value * 2**7 % modulus) ^ (byte * (value // 2**3) % modulus)
+        else:
+            change = modulus - 1 - (value * 2**11 + (byte ^ (value // 2**5))) % modulus
+        value ^= change
+        place += 1
+    return value
+
+
+RESTATED = {"pjw": pjw_as_in_c, "elf": elf_as_in_c, "sdbm": sdbm_as_in_c, "ap": ap_as_in_c}
+
+
+def test_the_names_are_those_of_the_collection() -> None:
+    assert CLASSIC == ("rs", "js", "pjw", "elf", "bkdr", "sdbm", "djb", "ap")
+    assert set(CLASSIC) == set(PUBLISHED) == set(WRITTEN_DOWN)
+
+
+@pytest.mark.parametrize(("name", "value"), PUBLISHED.items())
+def test_the_published_key_has_the_published_value(name: str, value: int) -> None:
+    assert classic_hash(name, KEY) == value
+    assert classic_hashes(name, [KEY]).tolist() == [value]
+
+
+@pytest.mark.parametrize(("name", "values"), WRITTEN_DOWN.items())
+def test_a_chinese_word_has_the_values_that_are_written_down(name: str, values: tuple[int, int]) -> None:
+    assert (classic_hash(name, CHINESE, 32), classic_hash(name, CHINESE, 64)) == values
+    assert (classic_hashes(name, [CHINESE], 32)[0], classic_hashes(name, [CHINESE], 64)[0]) == values
+
+
+@pytest.mark.parametrize("name", RESTATED)
+@widths
+@settings(deadline=None)
+@given(data=st.one_of(any_text, chinese, long_text))
+def test_the_values_are_those_of_a_plain_loop(name: str, bits: int, data: str) -> None:
+    assert classic_hash(name, data, bits) == RESTATED[name](data.encode("utf-8", "replace"), bits)
+
+
+@names
+@widths
+def test_words_at_once_have_the_values_of_words_alone(name: str, bits: int) -> None:
+    values = classic_hashes(name, WORDS, bits)
+    assert values.dtype == np.uint64
+    assert values.tolist() == [classic_hash(name, word, bits) for word in WORDS]
+
+
+@names
+@widths
+@settings(deadline=None, max_examples=40)
+@given(words=word_lists)
+def test_any_words_at_once_have_the_values_of_words_alone(name: str, bits: int, words: list[str]) -> None:
+    values = classic_hashes(name, words, bits)
+    assert values.shape == (len(words),)
+    assert values.tolist() == [classic_hash(name, word, bits) for word in words]
+    assert all(0 <= value < 2**bits for value in values.tolist())
+    assert np.array_equal(values, classic_hashes(name, words, bits))
+
+
+@names
+@pytest.mark.parametrize("words", [[], [""], ["", ""], ["x" * 65], ["新" * 300, "x" * 65]], ids=len)
+def test_lists_without_a_short_word_are_hashed_too(name: str, words: list[str]) -> None:
+    assert classic_hashes(name, words).tolist() == [classic_hash(name, word) for word in words]
+
+
+def test_a_list_of_several_batches_keeps_its_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    words = [f"第{number}页" for number in range(100)]
+    at_once = classic_hashes("ap", words, 64).tolist()
+    monkeypatch.setattr(classic, "_BATCH", 7)
+    assert classic_hashes("ap", words, 64).tolist() == at_once == [classic_hash("ap", word, 64) for word in words]
+
+
+@pytest.mark.parametrize(
+    ("words", "megabytes"),
+    [(["渡口"] * 399 + ["x" * 100_000], 1), (["渡口"] * 40_000 + ["x" * 64], 13)],
+    ids=["one very long", "very many"],
+)
+def test_neither_a_long_word_nor_a_long_list_makes_a_large_matrix(words: list[str], megabytes: int) -> None:
+    tracemalloc.start()
+    try:
+        classic_hashes("bkdr", words)
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert most < megabytes * 2**20
+
+
+@pytest.mark.parametrize(("name", "first"), [("js", 1315423911), ("djb", 5381), ("ap", 0xAAAAAAAA)])
+@widths
+def test_the_empty_text_has_the_first_state(name: str, first: int, bits: int) -> None:
+    assert classic_hash(name, "", bits) == first
+
+
+@pytest.mark.parametrize("name", ["rs", "bkdr", "sdbm", "djb"])
+@settings(deadline=None)
+@given(text=any_text)
+def test_without_a_shift_to_the_right_the_wide_hash_ends_in_the_published_one(name: str, text: str) -> None:
+    assert classic_hash(name, text, 64) % 2**32 == classic_hash(name, text, 32)
+
+
+@settings(deadline=None)
+@given(text=any_text)
+def test_pjw_and_elf_are_one_hash_in_32_bits(text: str) -> None:
+    assert classic_hash("pjw", text) == classic_hash("elf", text)
+
+
+@pytest.mark.parametrize(("name", "bits", "used"), [("pjw", 32, 28), ("elf", 32, 28), ("pjw", 64, 56), ("elf", 64, 60)])
+def test_pjw_and_elf_leave_their_highest_bits_alone_and_use_the_others(name: str, bits: int, used: int) -> None:
+    drawn = np.random.default_rng(8).integers(0x21, 0x1000, (1000, 9)).tolist()
+    values = classic_hashes(name, ["".join(map(chr, word)) for word in drawn], bits)
+    assert int(np.bitwise_or.reduce(values)) == 2**used - 1
+
+
+@pytest.mark.parametrize(("name", "used"), [("pjw", 48), ("bkdr", 44), ("djb", 43), ("elf", 28)])
+def test_two_chinese_characters_do_not_fill_64_bits(name: str, used: int) -> None:
+    values = classic_hashes(name, ["一一", "网页", "龥龥"], 64)
+    assert 2 ** (used - 1) <= int(values.max()) < 2**used
+
+
+@names
+def test_a_lone_surrogate_counts_as_a_question_mark(name: str) -> None:
+    assert classic_hash(name, "河\ud800湾") == classic_hash(name, "河?湾")
+    assert classic_hashes(name, ["河\ud800湾", "湾"]).tolist() == classic_hashes(name, ["河?湾", "湾"]).tolist()
+
+
+def test_another_process_with_another_hash_seed_finds_the_same() -> None:
+    code = (
+        "import json; from scrapy_neardup.hashing.classic import *;"
+        f"print(json.dumps({{name: [classic_hash(name, {CHINESE!r}, bits) for bits in (32, 64)] for name in CLASSIC}}))"
+    )
+    env = {**os.environ, "PYTHONHASHSEED": "4711", "PYTHONUTF8": "1"}
+    done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, check=True, timeout=60)
+    assert json.loads(done.stdout) == {name: list(values) for name, values in WRITTEN_DOWN.items()}
+
+
+@pytest.mark.parametrize("name", ["", "SDBM", "fnv", "md5"])
+def test_another_name_is_refused_with_a_list_of_the_names(name: str) -> None:
+    said = f"There is no classic hash {name!r}. Take one of: rs, js, pjw, elf, bkdr, sdbm, djb, ap."
+    for call in (lambda: classic_hash(name, "a"), lambda: classic_hashes(name, [])):
+        with pytest.raises(SettingsError) as caught:
+            call()
+        assert str(caught.value) == said
+
+
+@pytest.mark.parametrize("bits", [0, -32, 16, 33, 128])
+def test_another_width_is_refused_with_a_list_of_the_widths(bits: int) -> None:
+    for call in (lambda: classic_hash("ap", "a", bits), lambda: classic_hashes("ap", [], bits)):
+        with pytest.raises(SettingsError) as caught:
+            call()
+        assert str(caught.value) == f"A classic hash cannot have {bits} bits. Take one of: 32, 64."
