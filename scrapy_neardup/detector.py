@@ -13,7 +13,7 @@ from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Comparison, Fingerprint, Kind, Match, Page, Verdict
 from scrapy_neardup.stores import MemoryStore, Record, Store
-from scrapy_neardup.text.normalize import letters, normalize
+from scrapy_neardup.text.normalize import letters
 
 logger = logging.getLogger(__name__)
 
@@ -271,7 +271,7 @@ def _has_prose(text: str, needed: int) -> bool:
     """Whether as many letters and digits stand in lines that are long enough to be more than a menu."""
     found = 0
     for line in text.splitlines():
-        length = len(letters(normalize(line)))
+        length = len(letters(line))
         if length >= _PROSE_LINE:
             found += length
         if found >= needed:

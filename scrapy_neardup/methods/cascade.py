@@ -24,7 +24,7 @@ import numpy.typing as npt
 
 from scrapy_neardup.hashing import fingerprint64
 from scrapy_neardup.methods.base import Method
-from scrapy_neardup.methods.evidence import longest_sentences, shared_sentences
+from scrapy_neardup.methods.evidence import longest_sentences, shared_sentences, short_fingerprint
 from scrapy_neardup.methods.minwise import jaccard, sketch
 from scrapy_neardup.methods.parameters import Parameters, number, option, whole
 from scrapy_neardup.model import Comparison, Fingerprint, Page
@@ -194,7 +194,13 @@ class Cascade(Method):
     def shared(self, page: Page, old: bytes, limit: int = 3) -> tuple[str, ...]:
         known = self._unpack(old).sentences.keys()
         p = self.parameters
-        return shared_sentences(page.text, known, p.min_sentence, limit, simplified=p.simplified)
+        return shared_sentences(
+            page.text,
+            lambda sentence: short_fingerprint(sentence) in known,
+            p.min_sentence,
+            limit,
+            simplified=p.simplified,
+        )
 
     def _normalize(self, text: str) -> str:
         return normalize(text, simplified=self.parameters.simplified)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Callable
 
 from scrapy_neardup.hashing import fingerprint64
 from scrapy_neardup.text.normalize import letters, normalize
@@ -30,12 +30,20 @@ def longest_sentences(normalized: str, at_least: int, limit: int) -> list[str]:
 
 
 def shared_sentences(
-    text: str, known: Set[int], at_least: int, limit: int, *, simplified: bool = False
+    text: str, is_known: Callable[[str], bool], at_least: int, limit: int, *, simplified: bool = False
 ) -> tuple[str, ...]:
-    """Up to ``limit`` sentences whose 32-bit fingerprint is ``known``, as they stand in the text, the longest first."""
+    """Up to ``limit`` sentences that the other page holds too, as they stand in the text, the longest first.
+
+    ``is_known`` is asked for the letters of each normalised sentence of ``at_least`` letters.
+    """
     found: dict[str, int] = {}
     for sentence in sentences(text):
         own = letters(normalize(sentence, simplified=simplified))
-        if len(own) >= at_least and fingerprint64(own) & 0xFFFFFFFF in known:
+        if len(own) >= at_least and is_known(own):
             found[sentence] = len(own)
     return tuple(sorted(found, key=lambda sentence: -found[sentence])[:limit])
+
+
+def short_fingerprint(sentence: str) -> int:
+    """32 bits: enough to know a sentence among the few of a page."""
+    return fingerprint64(sentence) & 0xFFFFFFFF

@@ -21,10 +21,10 @@ from typing import ClassVar
 
 from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.hashing import fingerprint64
-from scrapy_neardup.methods.evidence import longest_sentences
+from scrapy_neardup.methods.evidence import longest_sentences, shared_sentences
 from scrapy_neardup.methods.parameters import Parameters, choice, whole
-from scrapy_neardup.methods.published import Agreement, PublishedMethod, Text
-from scrapy_neardup.model import Fingerprint
+from scrapy_neardup.methods.published import Agreement, PublishedMethod, Text, signature_of
+from scrapy_neardup.model import Fingerprint, Page
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,14 +61,29 @@ class NSHash(PublishedMethod):
         hashes = sorted(set(map(self._hash, longest_sentences(text.body, p.min_sentence, p.n))))
         return hashes, struct.pack(f">{len(hashes)}Q", *hashes)
 
+    def shared(self, page: Page, old: bytes, limit: int = 3) -> tuple[str, ...]:
+        known = _unpack(signature_of(old))
+        p = self.parameters
+        return shared_sentences(
+            page.text, lambda sentence: self._hash(sentence) in known, p.min_sentence, limit, simplified=p.simplified
+        )
+
     def agreement(self, new: Fingerprint, one: bytes, other: bytes, common: Set[int]) -> Agreement:
         """The share of the hashes that both have, of the page that has more of them; common ones count for neither."""
-        a, b = ({*struct.unpack(f">{len(packed) // 8}Q", packed)} - common for packed in (one, other))
+        a, b = _unpack(one) - common, _unpack(other) - common
         both, most = len(a & b), max(len(a), len(b))
         needed = min(self.parameters.equal, most)  # most: one of few sentences is no more telling than one of many
         return Agreement(both / most if most else 0.0, 0 < needed <= both)
+
+    def _evidence(self, text: Text) -> list[int]:
+        """None: the signature serves."""
+        return []
 
     def _hash(self, sentence: str) -> int:
         if self.parameters.hash == "farmhash":
             return fingerprint64(sentence)
         return int.from_bytes(md5(sentence.encode("utf-8", "replace"), usedforsecurity=False).digest()[:8], "big")
+
+
+def _unpack(packed: bytes) -> frozenset[int]:
+    return frozenset(struct.unpack(f">{len(packed) // 8}Q", packed))

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from scrapy_neardup.hashing import fingerprint64
 from scrapy_neardup.methods.base import Method
-from scrapy_neardup.methods.evidence import longest_sentences, shared_sentences
+from scrapy_neardup.methods.evidence import longest_sentences, shared_sentences, short_fingerprint
 from scrapy_neardup.model import Comparison, Fingerprint, Page
 from scrapy_neardup.text.normalize import letters, normalize
 from scrapy_neardup.text.titles import article_title
@@ -65,6 +65,10 @@ class PublishedMethod(Method):
     def agreement(self, new: Fingerprint, one: bytes, other: bytes, common: Set[int]) -> Agreement:
         """Compare the signatures of a new page and an earlier one; ``new`` and ``common`` as in ``Method.compare``."""
 
+    def _evidence(self, text: Text) -> list[int]:
+        """32-bit fingerprints of the sentences that can be shown to be shared."""
+        return [short_fingerprint(one) for one in longest_sentences(text.body, _MIN_SENTENCE, _EVIDENCE)]
+
     def fingerprint(self, page: Page) -> Fingerprint:
         simplified = self.parameters.simplified
         title = normalize(article_title(page.title), simplified=simplified)
@@ -72,24 +76,31 @@ class PublishedMethod(Method):
         text = Text(page, title, body, letters(body))
         keys, signature = self.signature(text)
         whole = fingerprint64(text.letters)
-        evidence = [fingerprint64(one) & 0xFFFFFFFF for one in longest_sentences(body, _MIN_SENTENCE, _EVIDENCE)]
+        evidence = self._evidence(text)
         head = _HEAD.pack(whole, fingerprint64(letters(title)) & 0xFFFFFFFF, len(evidence))
         sketch = b"".join((head, struct.pack(f">{len(evidence)}I", *evidence), signature))
         return Fingerprint(tuple(dict.fromkeys(keys)) or (whole,), sketch)
 
     def compare(self, new: Fingerprint, old: bytes, common: Set[int]) -> Comparison:
-        body, title, evidence = _HEAD.unpack_from(new.sketch)
-        old_body, old_title, old_evidence = _HEAD.unpack_from(old)
+        body, title, _ = _HEAD.unpack_from(new.sketch)
+        old_body, old_title, _ = _HEAD.unpack_from(old)
         if body == old_body:
             return Comparison(1.0, 1.0, duplicate=True, certain=True, identical=title == old_title)
-        one, other = new.sketch[_HEAD.size + 4 * evidence :], old[_HEAD.size + 4 * old_evidence :]
-        found = self.agreement(new, one, other, common)
+        found = self.agreement(new, signature_of(new.sketch), signature_of(old), common)
         containment = found.similarity if found.containment is None else found.containment
         return Comparison(found.similarity, containment, found.duplicate, certain=found.duplicate, identical=False)
 
     def shared(self, page: Page, old: bytes, limit: int = 3) -> tuple[str, ...]:
-        count = _HEAD.unpack_from(old)[2]
-        known = struct.unpack_from(f">{count}I", old, _HEAD.size)
+        known = struct.unpack_from(f">{_HEAD.unpack_from(old)[2]}I", old, _HEAD.size)
         return shared_sentences(
-            page.text, frozenset(known), _MIN_SENTENCE, limit, simplified=self.parameters.simplified
+            page.text,
+            lambda sentence: short_fingerprint(sentence) in known,
+            _MIN_SENTENCE,
+            limit,
+            simplified=self.parameters.simplified,
         )
+
+
+def signature_of(sketch: bytes) -> bytes:
+    """The signature in a sketch, behind its head."""
+    return sketch[_HEAD.size + 4 * _HEAD.unpack_from(sketch)[2] :]

@@ -22,6 +22,9 @@ from scrapy_neardup.text.tokens import has_han, segmenter_name
 FORMAT = "scrapy-neardup lexicon"
 VERSION = 1
 
+#: A text of which one word in so many is Chinese is a Chinese one.
+_CHINESE_SHARE = 10
+
 
 class LexiconNeeded(NearDupError):
     """The built-in table does not know the language of a text."""
@@ -42,8 +45,12 @@ class Lexicon:
         return self.idf.get(word, self.unknown)
 
     def check_language(self, words: Collection[str]) -> None:
-        """Raise LexiconNeeded if most words of a text are of a language that was not counted."""
-        if self._chinese_only and 2 * sum(map(has_han, words)) < len(words):
+        """Raise LexiconNeeded if a text is in a language that was not counted.
+
+        Numbers are of no language; and among the words of a Chinese page that quotes much code few are Chinese.
+        """
+        told = [word for word in words if not word.isdecimal()]
+        if self._chinese_only and _CHINESE_SHARE * sum(map(has_han, told)) < len(told):
             raise LexiconNeeded(
                 "The built-in table of word frequencies is Chinese and this text is not. Count a lexicon on pages of "
                 "its language (scrapy neardup lexicon PAGES.jsonl -o lexicon.tsv) and name it in the parameter "
