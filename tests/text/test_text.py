@@ -71,8 +71,11 @@ class TestNormalize:
         text = "e" + "\u0316\u0300" * 15
         assert normalize(text) == unicodedata.normalize("NFKC", text)
 
-    def test_of_more_than_thirty_marks_in_a_row_the_first_thirty_are_kept(self) -> None:
-        assert normalize("船" + "\u0316" * 500 + "河") == "船" + "\u0316" * 30 + "河"
+    def test_of_more_than_thirty_marks_out_of_order_the_first_thirty_are_kept(self) -> None:
+        assert normalize("船" + "\u0300\u0316" * 250 + "河") == "船" + "\u0316" * 15 + "\u0300" * 15 + "河"
+
+    def test_marks_in_order_stay(self) -> None:
+        assert normalize("船" + "\u0316" * 500 + "河") == "船" + "\u0316" * 500 + "河"
 
 
 class TestLetters:
