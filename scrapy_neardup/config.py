@@ -112,7 +112,7 @@ def _path(name: str, value: Any) -> str:
         return value
     if callable(value) and hasattr(value, "__qualname__") and "." not in value.__qualname__:
         return f"{value.__module__}.{value.__qualname__}"
-    raise SettingsError(f"{name} is {value!r}; it must be an import path, such as 'myproject.text.extract'.")
+    raise SettingsError(f"{name} is {value!r}; it must be an import path, such as 'myproject.text.own'.")
 
 
 def _choice(*choices: str) -> Callable[[str, Any], str]:
@@ -172,7 +172,7 @@ def _fields(name: str, value: Any) -> dict[str, str]:
 _READERS: dict[str, tuple[str, Callable[[str, Any], Any]]] = {
     "NEARDUP_ENABLED": ("enabled", _boolean),
     "NEARDUP_STORE": ("store", _text),
-    "NEARDUP_METHOD": ("method", _text),
+    "NEARDUP_METHOD": ("method", _path),
     "NEARDUP_PARAMETERS": ("parameters", _mapping),
     "NEARDUP_EXTRACTOR": ("extractor", _path),
     "NEARDUP_FIELDS": ("fields", _fields),

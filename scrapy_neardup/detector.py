@@ -13,12 +13,9 @@ from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Comparison, Fingerprint, Kind, Match, Page, Verdict
 from scrapy_neardup.stores import MemoryStore, Record, Store
-from scrapy_neardup.text.normalize import letters
+from scrapy_neardup.text.prose import has_prose
 
 logger = logging.getLogger(__name__)
-
-#: Letters from which a line counts as prose; menus and captions are shorter.
-_PROSE_LINE = 10
 
 
 @dataclass(slots=True, eq=False)
@@ -109,7 +106,7 @@ class Detector:
 
     def check(self, page: Page) -> Ruling:
         """Judge a page. Raises StoreError if the state fails; then nothing is reserved."""
-        if not _has_prose(page.text, self._min_letters):
+        if not has_prose(page.text, self._min_letters):
             return self._pass_unjudged(page)
         begun = perf_counter()
         fingerprint = self._method.fingerprint(page)
@@ -265,15 +262,3 @@ class Detector:
             comparison.containment,
             self._method.shared(page, compared.sketch),
         )
-
-
-def _has_prose(text: str, needed: int) -> bool:
-    """Whether as many letters and digits stand in lines that are long enough to be more than a menu."""
-    found = 0
-    for line in text.splitlines():
-        length = len(letters(line))
-        if length >= _PROSE_LINE:
-            found += length
-        if found >= needed:
-            return True
-    return False

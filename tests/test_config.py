@@ -13,6 +13,7 @@ from scrapy.settings import Settings
 from scrapy_neardup.config import DEFAULT_FIELDS, SETTINGS, Config, is_enabled, load_extractor
 from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.methods import METHODS
+from scrapy_neardup.methods.nshash import NSHash
 
 Kind = Callable[[dict[str, Any]], Mapping[str, Any]]
 
@@ -24,6 +25,7 @@ def own_extractor(html: str, url: str) -> str:
 
 
 OWN = f"{__name__}.own_extractor"
+OWN_METHOD = "scrapy_neardup.methods.nshash.NSHash"
 NOT_CALLABLE = "a string"
 
 READ = [
@@ -39,6 +41,8 @@ READ = [
     ("NEARDUP_STORE", "memory:", "store", "memory:"),
     ("NEARDUP_STORE", "sqlite:///srv/state.sqlite", "store", "sqlite:///srv/state.sqlite"),
     ("NEARDUP_STORE", "", "store", ""),
+    ("NEARDUP_METHOD", OWN_METHOD, "method", OWN_METHOD),
+    ("NEARDUP_METHOD", NSHash, "method", OWN_METHOD),
     ("NEARDUP_METHOD", "cascade", "method", "cascade"),
     ("NEARDUP_PARAMETERS", {"bins": 256}, "parameters", {"bins": 256}),
     ("NEARDUP_PARAMETERS", '{"bins": 256, "certain": 0.8}', "parameters", {"bins": 256, "certain": 0.8}),
@@ -80,7 +84,10 @@ REFUSED = [
     ("NEARDUP_STORE", "leveldb:///", "three slashes"),
     ("NEARDUP_METHOD", "casade", "the methods are: cascade"),
     ("NEARDUP_METHOD", "", "the methods are: cascade"),
-    ("NEARDUP_METHOD", None, "must be a string"),
+    ("NEARDUP_METHOD", None, "must be an import path"),
+    ("NEARDUP_METHOD", "no_such_module.Method", "cannot be imported"),
+    ("NEARDUP_METHOD", "json.JSONDecoder", "is not a method: it must be a class derived from"),
+    ("NEARDUP_METHOD", "scrapy_neardup.methods.nshash.NSHashParameters", "is not a method"),
     ("NEARDUP_PARAMETERS", None, "must be a dict"),
     ("NEARDUP_PARAMETERS", [1], "must be a dict"),
     ("NEARDUP_PARAMETERS", "[1]", "must be a dict"),

@@ -1,9 +1,12 @@
 """From text to what methods compare: small stages, each a pure function in a file of its own.
 
+script      traditional Chinese characters as simplified ones
 normalize   one spelling for one text; its letters and digits alone
 sentences   where sentences end, in Chinese and in Latin script
 shingles    hashed character n-grams
 tokens      words (jieba for Chinese) and numbers
+stopwords   words that say nothing
 lexicon     how telling a word is (IDF)
 titles      the article's title without the site's name
+prose       whether there is enough of a text to judge it
 """

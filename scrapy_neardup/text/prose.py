@@ -1,0 +1,24 @@
+"""Whether a text holds enough to be judged."""
+
+from __future__ import annotations
+
+from scrapy_neardup.text.normalize import letters
+
+#: Letters from which a line counts as prose; menus and captions are shorter.
+_PROSE_LINE = 10
+
+
+def has_prose(text: str, needed: int) -> bool:
+    """Whether ``needed`` letters and digits stand in lines that are long enough to be more than a menu.
+
+    >>> has_prose("首页\\n新闻\\n渡口今天早上开航了，第一班船是空的。", 15)
+    True
+    """
+    found = 0
+    for line in text.splitlines():
+        length = len(letters(line))
+        if length >= _PROSE_LINE:
+            found += length
+        if found >= needed:
+            return True
+    return False
