@@ -14,8 +14,9 @@ import json
 import os
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
+from types import TracebackType
 from typing import Any, ClassVar
 
 from scrapy_neardup.errors import StoreDamaged, StoreError
@@ -40,6 +41,7 @@ class LevelDBStore(Store):
             ) from error
         self._plyvel = plyvel
         self._failed = False
+        self._guard = _Guard(self)
         super().__init__(location, recipe)
 
     def _connect(self) -> None:
@@ -52,7 +54,7 @@ class LevelDBStore(Store):
             raise StoreError(f"The directory of the state at {self._root} cannot be made: {error}.") from error
         self._lock = lock(self._root / "lock", self.location)
         try:
-            with self._guard():
+            with self._guard:
                 self._open()
         except BaseException:
             self._lock.release()
@@ -81,20 +83,20 @@ class LevelDBStore(Store):
         if self._db.closed:
             return
         try:
-            with self._guard():
+            with self._guard:
                 self._db.close()
                 self._write_seal()
         finally:
             self._lock.release()
 
     def _get(self, key: bytes) -> bytes | None:
-        with self._guard():
+        with self._guard:
             value: bytes | None = self._db.get(key, verify_checksums=True)
         return value
 
     def _scan(self, prefix: bytes, *, reverse: bool = False) -> Iterator[tuple[bytes, bytes]]:
         # plyvel's other iterator ends at a damaged block as if there were no more; this one raises.
-        with self._guard(), self._db.raw_iterator(verify_checksums=True) as at:
+        with self._guard, self._db.raw_iterator(verify_checksums=True) as at:
             behind = layout.after(prefix)
             if not reverse:
                 at.seek(prefix)
@@ -120,7 +122,7 @@ class LevelDBStore(Store):
                 "All that it took until then is safe; see to the disk and start the crawl again."
             )
         try:
-            with self._guard(), self._db.write_batch(transaction=True, sync=sync) as batch:
+            with self._guard, self._db.write_batch(transaction=True, sync=sync) as batch:
                 for key in changes.deletes:
                     batch.delete(key)
                 for key, value in changes.puts.items():
@@ -139,7 +141,7 @@ class LevelDBStore(Store):
 
     def compact(self) -> None:
         """Merge all files: what was deleted stops taking room."""
-        with self._guard():
+        with self._guard:
             self._db.compact_range()
 
     def _write_seal(self) -> None:
@@ -167,16 +169,27 @@ class LevelDBStore(Store):
             "NEARDUP_STORE to a new path to begin another state."
         )
 
-    @contextmanager
-    def _guard(self) -> Iterator[None]:
-        try:
-            yield
-        except self._plyvel.CorruptionError as error:
-            raise self._damaged(str(error)) from error
-        except (self._plyvel.Error, OSError) as error:
-            raise StoreError(f"The state at {self.location} cannot be read or written: {error}.") from error
-        except RuntimeError as error:  # plyvel's answer after a close
-            raise StoreError(f"The state at {self.location} is closed.") from error
+
+class _Guard:
+    """What plyvel raises, in our words. A class, as it is entered some ten times a page, and a generator is slow."""
+
+    def __init__(self, store: LevelDBStore) -> None:
+        self._store = store
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is None:
+            return
+        plyvel, location = self._store._plyvel, self._store.location
+        if isinstance(error, plyvel.CorruptionError):
+            raise self._store._damaged(str(error)) from error
+        if isinstance(error, (plyvel.Error, OSError)):
+            raise StoreError(f"The state at {location} cannot be read or written: {error}.") from error
+        if isinstance(error, RuntimeError):  # plyvel's answer after a close
+            raise StoreError(f"The state at {location} is closed.") from error
 
 
 def _inventory(files: Path) -> dict[str, list[int]]:
