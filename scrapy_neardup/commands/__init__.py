@@ -1,0 +1,125 @@
+"""The commands ``scrapy neardup …``; each is a module beside this one and a line in ``COMMANDS``.
+
+A module of a command holds
+
+    NAME, HELP          what is typed, and what it does in a line
+    EXAMPLES            shown below the help, as it stands
+    add_arguments       adds its options to a parser
+    run                 does it; returns the exit code: 0, or 1 if the answer is not the wanted one
+
+Scrapy imports this module for whatever command it is asked for, so the others are imported only when they are needed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any, ClassVar, Protocol, cast
+
+from scrapy.commands import ScrapyCommand
+
+from scrapy_neardup.errors import NearDupError
+
+#: Modules of the commands, in the order in which they are listed.
+COMMANDS = ("evaluate", "robustness", "collisions")
+
+
+class SubCommand(Protocol):
+    """What a module of a command holds."""
+
+    NAME: str
+    HELP: str
+    EXAMPLES: str
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Add the command's options to its parser."""
+
+    def run(self, arguments: argparse.Namespace) -> int:
+        """Do it and return the exit code; raises NearDupError where that is the user's to mend."""
+
+
+class NearDupCommand(ScrapyCommand):
+    """``scrapy neardup``: a group of commands around near-duplicates, inside and outside of projects."""
+
+    requires_project = False
+    requires_crawler_process = False
+    default_settings: ClassVar[dict[str, Any]] = {"LOG_ENABLED": False}
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._commands: dict[str, tuple[SubCommand, argparse.ArgumentParser]] = {}
+
+    def syntax(self) -> str:
+        """What follows ``scrapy neardup`` in the line of usage."""
+        return "<command> [options]"
+
+    def short_desc(self) -> str:
+        """The line in Scrapy's list of commands."""
+        return "Measure and compare methods that recognise near-duplicate pages"
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        """A parser for each command; Scrapy's own options are taken before and after a command's name."""
+        super().add_options(parser)
+        commands = parser.add_subparsers(title="Commands", prog="scrapy neardup", dest="neardup", metavar="<command>")
+        for name in COMMANDS:
+            module = cast(SubCommand, import_module(f"{__name__}.{name}"))
+            own = commands.add_parser(
+                module.NAME,
+                help=module.HELP,
+                description=module.HELP,
+                epilog=module.EXAMPLES,
+                formatter_class=argparse.RawDescriptionHelpFormatter,
+                conflict_handler="resolve",
+                allow_abbrev=False,
+            )
+            super().add_options(cast(argparse.ArgumentParser, _Hidden(own)))
+            module.add_arguments(own)
+            self._commands[module.NAME] = module, own
+
+    def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        """Run the command that was asked for, or list them all; the exit code is left for Scrapy."""
+        if opts.neardup is None:
+            listed = "".join(f"  {name:<12} {module.HELP}\n" for name, (module, _) in self._commands.items())
+            more = "scrapy neardup <command> --help says more about one."
+            sys.stdout.write(f"Usage: scrapy neardup {self.syntax()}\n\nCommands:\n{listed}\n{more}\n")
+            self.exitcode = 2
+            return
+        module, parser = self._commands[opts.neardup]
+        if args:
+            parser.error(f"unrecognized arguments: {' '.join(args)}")
+        self.exitcode = _guarded(module.NAME, module.run, opts)
+
+
+class _Hidden:
+    """Scrapy's options for a command's own parser: taken, not listed, and without defaults.
+
+    A default would replace what was given before the command's name.
+    """
+
+    def __init__(self, parser: argparse.ArgumentParser) -> None:
+        self._parser = parser
+
+    def add_argument_group(self, **_: Any) -> _Hidden:
+        return self
+
+    def add_argument(self, *flags: str, **options: Any) -> None:
+        self._parser.add_argument(*flags, **{**options, "default": argparse.SUPPRESS, "help": argparse.SUPPRESS})
+
+
+def _guarded(name: str, run: Callable[[argparse.Namespace], int], arguments: argparse.Namespace) -> int:
+    """The exit code of a command: 2 after an error in words, else what a shell expects of one that was stopped."""
+    try:
+        code = run(arguments)
+        sys.stdout.flush()
+    except NearDupError as error:
+        sys.stderr.write(f"scrapy neardup {name}: {error}\n")
+        return 2
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:  # as in: … | head
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python complains at its end
+        return 141
+    return code

@@ -1,0 +1,68 @@
+"""``scrapy neardup collisions``: the string hashes of the literature on one's own texts and words."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+
+from scrapy_neardup.commands.output import progress, table, write
+from scrapy_neardup.errors import NearDupError
+from scrapy_neardup.evaluation.collisions import Collisions, collisions
+from scrapy_neardup.evaluation.documents import read_documents
+from scrapy_neardup.model import Page
+
+NAME = "collisions"
+HELP = "Count the collisions of the classic string hashes on texts and words."
+EXAMPLES = """\
+columns:
+  strings      different texts (their letters and digits alone), different words in them
+  values       different hash values
+  collisions   strings less values
+  expected     collisions of an ideal hash of so many bits
+  ms           time of hashing, in all
+
+examples:
+  scrapy neardup collisions corpora/news
+  scrapy neardup collisions crawl.jsonl.gz --bits 64 --json
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Options of the command."""
+    parser.add_argument("file", nargs="+", type=Path, metavar="FILE", help="documents: JSON lines, .txt, or a folder")
+    parser.add_argument("--bits", type=int, choices=(32, 64), default=32, help="length of the hashes (default: 32)")
+    parser.add_argument("--json", action="store_true", help="print one JSON object a line instead of a table")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print a line for each hash on texts and on words; 0."""
+    found = collisions(progress(_pages(arguments.file)), arguments.bits)
+    if not any(one.strings for one in found):
+        raise NearDupError("There is no text in these documents; name others.")
+    if arguments.json:
+        write("".join(json.dumps({**asdict(one), "bits": arguments.bits}) + "\n" for one in found))
+    else:
+        headers = ("of", "hash", "strings", "values", "collisions", "expected", "ms")
+        write(f"{arguments.bits} bits\n\n{table(headers, map(_row, found), words=2)}\n")
+    return 0
+
+
+def _pages(files: list[Path]) -> Iterator[Page]:
+    for file in files:
+        for document in read_documents(file):
+            yield document.page()
+
+
+def _row(one: Collisions) -> tuple[str, ...]:
+    return (
+        one.of,
+        one.hash,
+        f"{one.strings:,}",
+        f"{one.values:,}",
+        f"{one.collisions:,}",
+        f"{one.expected:.3g}",
+        f"{one.milliseconds:,.0f}",
+    )

@@ -1,0 +1,221 @@
+"""``scrapy neardup evaluate``: methods on labelled corpora, side by side."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from scrapy_neardup.commands.output import method_spec, parameter_overrides, progress, table, write
+from scrapy_neardup.errors import NearDupError, SettingsError
+from scrapy_neardup.evaluation.documents import Document
+from scrapy_neardup.evaluation.evaluate import GROUPINGS, SINGLE_PASS, STORES, evaluate, sweep, threshold_of
+from scrapy_neardup.evaluation.labels import NEG, POS, REPOST, TEMPLATE, Corpus, read_corpus
+from scrapy_neardup.evaluation.scores import Score
+from scrapy_neardup.methods import METHODS, Method, make_method
+from scrapy_neardup.model import Verdict
+
+NAME = "evaluate"
+HELP = "Score methods on labelled corpora: what they miss, what they drop wrongly, time and room."
+EXAMPLES = """\
+a corpus:
+  a folder with docs.jsonl (one {"id": …, "title": …, "text": …} a line, in the order of the crawl) and
+  pairs.jsonl (one {"a": id, "b": id, "jaccard": …, "containment": …} a line for every pair of documents with a
+  Jaccard similarity of 0.5 or a containment of 0.8 and more, on character 5-grams); both may be .gz, .xz or .bz2
+
+columns:
+  missed        duplicates (Jaccard 0.8 and more with an earlier document) that were kept, of all of them
+  false/10k     of 10,000 documents that are like no earlier one, how many were dropped
+  reposts       edited copies from another account (0.6 to 0.8) that were dropped, of all: the more the better
+  templates     forms filled in for another product that were dropped, of all: the fewer the better
+  ms, bytes     time on the CPU and room of the state, per page
+
+examples:
+  scrapy neardup evaluate corpora/news corpora/blogs
+  scrapy neardup evaluate corpora/news --method all
+  scrapy neardup evaluate corpora/news --method cascade --method cascade:base=0.7,short=50
+  scrapy neardup evaluate corpora/news --sweep
+  scrapy neardup evaluate corpora/news --method shingle --grouping union-find
+  scrapy neardup evaluate crawl.jsonl.gz --pairs labels.jsonl --verdicts verdicts.jsonl --json
+"""
+
+_COLUMNS = ("missed", "false/10k", "precision", "recall", "F1", "reposts", "templates", "ms/page", "bytes/page")
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A method as it was asked for; one of ``all`` is made when its turn comes, so that it may fail alone."""
+
+    name: str
+    parameters: dict[str, Any]
+    made: Method | None = None
+
+    @property
+    def method(self) -> Method:
+        """The method; raises NearDupError if it cannot be had."""
+        return self.made or make_method(self.name, self.parameters)
+
+    @property
+    def text(self) -> str:
+        """As it is written on the command line."""
+        given = ",".join(f"{name}={json.dumps(value)}" for name, value in self.parameters.items())
+        return f"{self.name}:{given}" if given else self.name
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Options of the command."""
+    parser.add_argument("corpus", nargs="+", type=Path, metavar="CORPUS", help="a folder, or a file of documents")
+    parser.add_argument(
+        "--method",
+        action="append",
+        metavar="NAME[:PARAMETER=VALUE,…]",
+        help=f"one of {', '.join(METHODS)}, or all; may be repeated (default: cascade)",
+    )
+    parser.add_argument(
+        "-p",
+        "--parameter",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="a parameter of all methods asked for; may be repeated; values are JSON",
+    )
+    parser.add_argument("--sweep", action="store_true", help="a line for each of several values of the threshold")
+    parser.add_argument("--store", choices=STORES, default="memory:", help="where the state is kept (default: memory:)")
+    parser.add_argument(
+        "--grouping",
+        choices=GROUPINGS,
+        default=SINGLE_PASS,
+        help="compare with originals alone, as a crawl does, or with their copies too (default: %(default)s)",
+    )
+    parser.add_argument("--pairs", type=Path, metavar="FILE", help="reference pairs (default: pairs.jsonl beside them)")
+    parser.add_argument("--verdicts", type=Path, metavar="FILE", help="write all verdicts there, as JSON lines")
+    parser.add_argument("--json", action="store_true", help="print one JSON object a line instead of tables")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print the scores; 1 if some of several methods could not be evaluated."""
+    asked = list(_read_methods(arguments.method or ["cascade"], parameter_overrides(arguments.parameter)))
+    if len(arguments.corpus) > 1 and arguments.pairs is not None:
+        raise SettingsError("--pairs belongs to one corpus; name one, or put a pairs.jsonl beside each.")
+    if arguments.verdicts is not None and (len(arguments.corpus) > 1 or len(asked) > 1 or arguments.sweep):
+        raise SettingsError("--verdicts holds those of one method on one corpus; ask for one of each, without --sweep.")
+    corpora = [read_corpus(path, arguments.pairs) for path in arguments.corpus]
+    failures = sum(_report(corpus, asked, arguments) for corpus in corpora)
+    return 1 if failures else 0
+
+
+def _read_methods(specs: list[str], common: dict[str, Any]) -> Iterator[Asked]:
+    for spec in specs:
+        name, own = method_spec(spec)
+        parameters = {**common, **own}
+        if name == "all":
+            yield from (Asked(one, parameters) for one in METHODS)
+        else:
+            yield Asked(name, parameters, make_method(name, parameters))
+
+
+def _report(corpus: Corpus, asked: list[Asked], arguments: argparse.Namespace) -> int:
+    """Evaluate and print; returns how many methods failed."""
+    rows: list[list[str]] = []
+    failures: list[str] = []
+    for one in asked:
+        found, failure = _attempt(corpus, one, arguments, alone=len(asked) == 1)
+        rows += found
+        if failure:
+            rows.append([one.text])
+            failures.append(f"\n{one.text}: {failure}\n")
+    if not arguments.json:
+        headers = ["method", *(("threshold", "value") if arguments.sweep else ()), *_COLUMNS]
+        full = [row + ["–"] * (len(headers) - len(row)) for row in rows]
+        write(f"{_about(corpus)}\n\n{table(headers, full, words=2 if arguments.sweep else 1)}\n{''.join(failures)}\n")
+    return len(failures)
+
+
+def _attempt(corpus: Corpus, one: Asked, arguments: argparse.Namespace, *, alone: bool) -> tuple[list[list[str]], str]:
+    """The rows of a method, and what went wrong; the error is raised if the method is ``alone``."""
+    rows = []
+    try:
+        for value, score in _measured(corpus, one, arguments):
+            rows.append([one.text, *map(str, value.values()), *_cells(score)])
+            if arguments.json:
+                _line(corpus=corpus.name, **value, **score.as_dict())
+    except NearDupError as error:
+        if alone:
+            raise
+        if arguments.json:
+            _line(corpus=corpus.name, method=one.name, parameters=one.parameters, error=str(error))
+        return rows, str(error)
+    return rows, ""
+
+
+def _measured(corpus: Corpus, one: Asked, arguments: argparse.Namespace) -> Iterator[tuple[dict[str, Any], Score]]:
+    """The scores of one method, in a sweep each with the threshold's name and value."""
+    method = one.method
+    asked = {
+        "store_url": arguments.store,
+        "grouping": arguments.grouping,
+        "progress": partial(progress, total=len(corpus.labels)),
+    }
+    if arguments.sweep:
+        for value, score in sweep(one.name, corpus, parameters=one.parameters, **asked):
+            yield {"threshold": threshold_of(method), "value": value}, score
+        return
+    with _verdicts(arguments.verdicts) as on_verdict:
+        score = evaluate(method, corpus.documents(), corpus.labels, on_verdict=on_verdict, **asked)
+    yield {}, score
+
+
+def _about(corpus: Corpus) -> str:
+    count = Counter(corpus.labels.values())
+    return (
+        f"{corpus.name}: {len(corpus.labels):,} documents, among them {count[POS]:,} duplicates, "
+        f"{count[NEG]:,} different, {count[REPOST]:,} reposts, {count[TEMPLATE]:,} templates"
+    )
+
+
+def _cells(score: Score) -> list[str]:
+    return [
+        f"{score.missed}/{score.pos}",
+        f"{score.false_per_10k:.1f}",
+        f"{score.precision:.4f}",
+        f"{score.recall:.4f}",
+        f"{score.f1:.4f}",
+        f"{score.reposts_dropped}/{score.reposts}",
+        f"{score.templates_dropped}/{score.templates}",
+        f"{score.ms_per_page:.2f}",
+        f"{score.bytes_per_page:.0f}",
+    ]
+
+
+def _line(**values: Any) -> None:
+    write(json.dumps(values, ensure_ascii=False) + "\n")
+
+
+@contextmanager
+def _verdicts(path: Path | None) -> Iterator[Callable[[Document, Verdict], None] | None]:
+    """What writes each verdict to a file; None without one."""
+    if path is None:
+        yield None
+        return
+    try:
+        with path.open("w", encoding="utf-8") as file:
+
+            def on_verdict(document: Document, verdict: Verdict) -> None:
+                match = verdict.match if verdict.is_copy else None
+                answer = {
+                    "id": document.id,
+                    "original": match.url if match else None,
+                    "kind": verdict.kind.value,
+                    "similarity": round(match.similarity, 3) if match else None,
+                }
+                file.write(json.dumps(answer) + "\n")
+
+            yield on_verdict
+    except OSError as error:
+        raise NearDupError(f"The verdicts cannot be written to {path}: {error}; name another file.") from None

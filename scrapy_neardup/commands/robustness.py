@@ -1,0 +1,134 @@
+"""``scrapy neardup robustness``: how much of an edit each method bears."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from itertools import chain
+from pathlib import Path
+
+from scrapy_neardup.commands.output import method_spec, progress, table, write
+from scrapy_neardup.errors import NearDupError, SettingsError
+from scrapy_neardup.evaluation.curves import check, draw
+from scrapy_neardup.evaluation.documents import read_documents
+from scrapy_neardup.evaluation.edits import EDITS, find_edit, why_not
+from scrapy_neardup.evaluation.robustness import CONTROL, Point, drawn, robustness
+from scrapy_neardup.methods import METHODS, Method, make_method
+
+NAME = "robustness"
+HELP = "Edit pages, little and much, and count how many are still recognised."
+EXAMPLES = f"""\
+edits:
+  add, delete, replace   1 to 20% of the text: sentences of other pages, runs of characters, scattered characters
+  reorder                sentences in another order
+  retitle, wrap          another title; another site's lines around the text
+  width, script          full-width and ASCII characters, simplified and traditional ones, each as the other
+
+tables:
+  The share of edited pages that are found and taken for a copy, in per cent. Where more would be taken for one if
+  they were found, that share stands behind it in brackets. "{CONTROL}" is the control: pairs of pages with different
+  text, which should not be recognised, unless the documents hold near-duplicates themselves.
+
+examples:
+  scrapy neardup robustness corpora/news
+  scrapy neardup robustness crawl.jsonl.gz --pages 1000 -o curves.svg
+  scrapy neardup robustness crawl.jsonl --method cascade --method simhash:distance=6 --edits add,delete
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Options of the command."""
+    parser.add_argument("file", nargs="+", type=Path, metavar="FILE", help="documents: JSON lines, .txt, or a folder")
+    parser.add_argument(
+        "--method",
+        "--methods",
+        action="append",
+        metavar="NAME[:PARAMETER=VALUE,…]",
+        help=f"one of {', '.join(METHODS)}; may be repeated (default: all that can judge the documents)",
+    )
+    parser.add_argument("--pages", type=int, default=300, metavar="N", help="edit N documents at random (default: 300)")
+    parser.add_argument("--edits", default=",".join(EDITS), metavar="NAME,…", help="(default: %(default)s)")
+    parser.add_argument("--seed", type=int, default=1, metavar="N", help="another one draws other edits (default: 1)")
+    parser.add_argument("--json", action="store_true", help="print one JSON object a line instead of tables")
+    parser.add_argument("-o", dest="curves", type=Path, metavar="FILE", help="draw curves there: .svg, .png or .pdf")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print the shares and draw the curves; 0."""
+    if arguments.pages < 2:
+        raise SettingsError(f"--pages must be 2 or more, not {arguments.pages}: pages are edited with parts of others.")
+    if arguments.curves is not None:
+        check(arguments.curves)
+    edits = list(_edits(arguments.edits))
+    methods = [make_method(*method_spec(spec)) for spec in arguments.method or ()]
+    methods = methods or [method for method in map(_made, METHODS) if method]
+    documents = drawn(
+        progress(chain.from_iterable(map(read_documents, arguments.file)), what="documents read"),
+        arguments.pages,
+        arguments.seed,
+    )
+    points = robustness(
+        methods,
+        documents,
+        edits=edits,
+        seed=arguments.seed,
+        progress=progress,
+        on_failure=None if arguments.method else _left_out,
+    )
+    if not points:
+        raise NearDupError("No method can judge these documents; the lines above say what each needs.")
+    if arguments.json:
+        write("".join(json.dumps(asdict(point), ensure_ascii=False) + "\n" for point in points))
+    else:
+        write(f"{len(documents):,} documents, seed {arguments.seed}; recognised in %\n\n")
+        write("\n\n".join(_tables(points)) + "\n")
+    if arguments.curves is not None:
+        draw(points, arguments.curves)
+    return 0
+
+
+def _edits(given: str) -> Iterator[str]:
+    for name in dict.fromkeys(one.strip() for one in given.split(",")):
+        find_edit(name)
+        if reason := why_not(name):
+            sys.stderr.write(f"{NAME}: left out: {reason}\n")
+        else:
+            yield name
+
+
+def _made(name: str) -> Method | None:
+    """The method with its defaults; None, and a line that says why, if it cannot be had here."""
+    try:
+        return make_method(name, {})
+    except NearDupError as error:
+        _left_out(error)
+        return None
+
+
+def _left_out(error: NearDupError) -> None:
+    sys.stderr.write(f"{NAME}: left out: {error}\n")
+
+
+def _tables(points: Sequence[Point]) -> Iterator[str]:
+    """A row for each edit with amounts and each method; then one for each method with the other edits."""
+    cells = {(point.method, point.edit, point.amount): _cell(point) for point in points}
+    methods = list(dict.fromkeys(point.method for point in points))
+    gradual = list(dict.fromkeys(point.edit for point in points if point.amount))
+    others = list(dict.fromkeys(point.edit for point in points if not point.amount))
+    amounts = sorted({point.amount for point in points if point.amount})
+    if gradual:
+        named = [(edit, method) for edit in gradual for method in methods]
+        rows = [(edit, method, *(cells[method, edit, amount] for amount in amounts)) for edit, method in named]
+        yield table(["edit", "method", *(f"{100 * amount:g}%" for amount in amounts)], rows, words=2)
+    yield table(["method", *others], [(method, *(cells[method, edit, 0.0] for edit in others)) for method in methods])
+
+
+def _cell(point: Point) -> str:
+    """Per cent recognised, and in brackets compared where that is more; a dash where the edit changed no page."""
+    if not point.pages:
+        return "–"
+    share, compared = f"{point.recognised:.1%}"[:-1], f"{point.compared:.1%}"[:-1]
+    return share if share == compared else f"{share} ({compared})"

@@ -1,0 +1,1 @@
+"""How well a method does on labelled corpora, and how it bears edits."""

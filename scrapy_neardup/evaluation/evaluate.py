@@ -1,0 +1,159 @@
+"""A method against a labelled corpus: every document through a detector, in order, with a state of its own."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import fields
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from time import process_time
+from typing import Any
+
+from scrapy_neardup.detector import Detector
+from scrapy_neardup.errors import NearDupError, SettingsError
+from scrapy_neardup.evaluation.documents import Document, distinct
+from scrapy_neardup.evaluation.joined import Joined
+from scrapy_neardup.evaluation.labels import Corpus
+from scrapy_neardup.evaluation.scores import Score, score
+from scrapy_neardup.methods import Method, make_method
+from scrapy_neardup.model import Kind, Page, Verdict
+from scrapy_neardup.stores import Store, close_store, open_store
+
+#: Stores that can be had empty for the while of an evaluation.
+STORES = ("memory:", "leveldb:", "sqlite:")
+#: Whether a page is compared with originals alone, as in a crawl, or with their copies too.
+GROUPINGS = SINGLE_PASS, UNION_FIND = "single-pass", "union-find"
+#: Letters that a text needs to be judged; the pipeline's default.
+MIN_LETTERS = 40
+
+#: Hands on the documents and shows how far one has got.
+Progress = Callable[[Iterable[Document]], Iterable[Document]]
+
+
+def evaluate(
+    method: Method,
+    documents: Iterable[Document],
+    labels: Mapping[str, str],
+    *,
+    store_url: str = "memory:",
+    grouping: str = SINGLE_PASS,
+    progress: Progress | None = None,
+    on_verdict: Callable[[Document, Verdict], None] | None = None,
+) -> Score:
+    """The score of a method; ``labels`` by the documents' ids, ``store_url`` one of ``STORES``.
+
+    ``grouping``: one of ``GROUPINGS``; by union-find pages are compared with copies too, and the state is memory's.
+
+    What the method loads once, such as a word list, is loaded before the clock runs. ``on_verdict`` is told every
+    verdict. Raises NearDupError for an id without a label or with two documents, and passes on what the method raises.
+    """
+    counts: Counter[tuple[str, bool]] = Counter()
+    seconds, warm = 0.0, False
+    with _judging(method, store_url, grouping) as (judge, size_of_state):
+        for document in distinct(progress(documents) if progress else documents):
+            if document.id not in labels:
+                raise NearDupError(f"The document {document.id!r} has no label; evaluate it with its own corpus's.")
+            page = document.page()
+            warm = warm or _warm_up(method, page)
+            begun = process_time()
+            verdict = judge(page)
+            seconds += process_time() - begun
+            counts[labels[document.id], verdict.is_copy] += 1
+            if on_verdict is not None:
+                on_verdict(document, verdict)
+        size = size_of_state()
+    return score(counts, method=method.name, parameters=overrides(method), seconds=seconds, size=size)
+
+
+def sweep(
+    name: str,
+    corpus: Corpus,
+    *,
+    parameters: Mapping[str, Any] | None = None,
+    values: Iterable[Any] | None = None,
+    store_url: str = "memory:",
+    grouping: str = SINGLE_PASS,
+    progress: Progress | None = None,
+) -> Iterator[tuple[Any, Score]]:
+    """A score for each value of the method's threshold: ``values``, or those that the method wants tried.
+
+    Raises SettingsError if the method does not say which parameter is its threshold.
+    """
+    given = dict(parameters or {})
+    method = make_method(name, given)
+    threshold = threshold_of(method)
+    for value in type(method).sweep if values is None else values:
+        tried = make_method(name, {**given, threshold: value})
+        documents, labels = corpus.documents(), corpus.labels
+        yield value, evaluate(tried, documents, labels, store_url=store_url, grouping=grouping, progress=progress)
+
+
+def threshold_of(method: Method) -> str:
+    """The parameter that decides how alike two pages must be; raises SettingsError if the method does not say."""
+    found = getattr(method, "threshold", None)
+    if not isinstance(found, str) or not hasattr(method, "sweep"):
+        raise SettingsError(
+            f"The method {method.name} does not say which of its parameters is the threshold; give its class the "
+            "attributes threshold (a parameter's name) and sweep (the values to try)."
+        )
+    return found
+
+
+def overrides(method: Method) -> dict[str, Any]:
+    """The parameters of a method that differ from its defaults."""
+    given, usual = method.parameters, type(method.parameters)()
+    values = {field.name: getattr(given, field.name) for field in fields(given)}
+    return {name: value for name, value in values.items() if value != getattr(usual, name)}
+
+
+@contextmanager
+def _judging(
+    method: Method, store_url: str, grouping: str
+) -> Iterator[tuple[Callable[[Page], Verdict], Callable[[], int]]]:
+    """What gives a verdict on each page, and how much room that takes so far."""
+    if grouping not in GROUPINGS:
+        raise SettingsError(f"Pages are grouped by {' or '.join(GROUPINGS)}, not by {grouping!r}.")
+    if grouping == UNION_FIND:
+        if store_url != "memory:":
+            raise SettingsError("Union-find compares a page with all earlier ones and works in memory: alone.")
+        joined = Joined(method, min_letters=MIN_LETTERS)
+        yield joined.judge, joined.size
+        return
+    with _fresh_store(store_url, method) as store:
+        detector = Detector(method, store, min_letters=MIN_LETTERS, who="evaluate")
+        yield partial(_judge, detector), store.size
+
+
+def _judge(detector: Detector, page: Page) -> Verdict:
+    ruling = detector.check(page)
+    if ruling.reservation is not None:
+        detector.commit(ruling.reservation, sealed=True)
+    assert ruling.verdict is not None  # nothing is ever on its way here
+    return ruling.verdict
+
+
+def _warm_up(method: Method, page: Page) -> bool:
+    """Judge a page for nothing; False if it was not one that the method gets to see."""
+    store = open_store("memory:", method.recipe())
+    try:
+        verdict = _judge(Detector(method, store, min_letters=MIN_LETTERS, who="warm up"), page)
+        return verdict.kind is not Kind.UNJUDGED
+    finally:
+        close_store(store)
+
+
+@contextmanager
+def _fresh_store(url: str, method: Method) -> Iterator[Store]:
+    """An empty store; what it has on disk is gone afterwards."""
+    if url not in STORES:
+        raise SettingsError(f"The store of an evaluation is one of {', '.join(STORES)}, not {url!r}.")
+    with TemporaryDirectory(prefix="neardup-") as folder:
+        place = (Path(folder) / "state").as_uri().removeprefix("file:")
+        store = open_store(url if url == "memory:" else url + place, method.recipe())
+        try:
+            yield store
+        finally:
+            close_store(store)

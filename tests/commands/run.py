@@ -1,0 +1,39 @@
+"""Commands as they are run by a user."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+
+def command(*arguments: str) -> list[str]:
+    return [sys.executable, "-m", "scrapy", "neardup", *arguments]
+
+
+def environment() -> dict[str, str]:
+    """Without settings of whoever runs the tests, and with UTF-8 on all streams."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("SCRAPY_")}
+    return {**kept, "PYTHONUTF8": "1"}
+
+
+def scrapy_neardup(*arguments: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        command(*map(str, arguments)),
+        cwd=cwd,
+        env=environment(),
+        capture_output=True,
+        encoding="utf-8",
+        timeout=60,
+    )
+
+
+def project(folder: Path) -> Path:
+    """A Scrapy project without spiders."""
+    package = folder / "shop"
+    package.mkdir()
+    (folder / "scrapy.cfg").write_text("[settings]\ndefault = shop.settings\n")
+    (package / "__init__.py").touch()
+    (package / "settings.py").write_text('BOT_NAME = "shop"\nADDONS = {"scrapy_neardup.Addon": 500}\n')
+    return folder

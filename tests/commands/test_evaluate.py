@@ -1,0 +1,221 @@
+"""``scrapy neardup evaluate``: tables, lines of JSON, sweeps, verdicts, and what it refuses."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scrapy_neardup.commands import evaluate
+from scrapy_neardup.errors import NearDupError, SettingsError
+from scrapy_neardup.methods import METHODS
+from tests.commands.run import project, scrapy_neardup
+from tests.evaluation.corpus import mixed
+from tests.evaluation.methods import Broken, First, Unmakeable, Unsaid
+
+
+@pytest.fixture(autouse=True)
+def methods(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in set(METHODS) - {"cascade"}:
+        monkeypatch.delitem(METHODS, name)
+    for method in (First, Broken, Unmakeable, Unsaid):
+        monkeypatch.setitem(METHODS, method.name, method)
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return mixed().write(tmp_path_factory.mktemp("corpora") / "town")
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Any:
+    """Runs the command in this process; returns exit code and lines."""
+
+    def run(*arguments: str | Path) -> tuple[int, list[str]]:
+        parser = argparse.ArgumentParser()
+        evaluate.add_arguments(parser)
+        code = evaluate.run(parser.parse_args([str(one) for one in arguments]))
+        said = capsys.readouterr()
+        assert said.err == ""
+        return code, said.out.splitlines()
+
+    return run
+
+
+def cells(row: str) -> list[str]:
+    return [cell.strip() for cell in row.split("|")[1:-1]]
+
+
+@pytest.mark.parametrize("inside", [False, True])
+def test_a_table_for_a_corpus_inside_and_outside_of_a_project(tmp_path: Path, corpus: Path, inside: bool) -> None:
+    done = scrapy_neardup("evaluate", corpus, cwd=project(tmp_path) if inside else tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    about, _, head, _, row, _ = done.stdout.split("\n")[:6]
+    assert about == "town: 30 documents, among them 7 duplicates, 21 different, 0 reposts, 0 templates"
+    assert cells(head)[:3] == ["method", "missed", "false/10k"]
+    assert cells(row)[:8] == ["cascade", "0/7", "0.0", "1.0000", "1.0000", "1.0000", "0/0", "0/0"]
+    assert [float(cell) > 0 for cell in cells(row)[8:]] == [True, True]
+
+
+def test_several_methods_and_corpora(run: Any, corpus: Path, tmp_path: Path) -> None:
+    second = mixed(chinese=False).write(tmp_path / "village")
+    code, lines = run(corpus, second, "--method", "cascade", "--method", "first:letters=1,least=0.0")
+    assert code == 0
+    assert [line.split(":")[0] for line in lines if "documents" in line] == ["town", "village"]
+    rows = [cells(line) for line in lines if "/7" in line]
+    assert [row[:2] for row in rows] == [["cascade", "0/7"], ["first:letters=1,least=0.0", "0/7"]] * 2
+    assert all(float(row[2]) > 1000 for row in rows[1::2])
+
+
+def test_lines_of_json(corpus: Path, tmp_path: Path) -> None:
+    done = scrapy_neardup(
+        "evaluate", corpus / "docs.jsonl", "--json", "-p", "base=0.7", "--store", "sqlite:", cwd=tmp_path
+    )
+    assert (done.returncode, done.stderr, done.stdout.count("\n")) == (0, "", 1)
+    found = json.loads(done.stdout)
+    assert found.pop("ms_per_page") > 0
+    assert found.pop("bytes_per_page") > 0
+    assert found == {
+        "corpus": "docs.jsonl",
+        "method": "cascade",
+        "parameters": {"base": 0.7},
+        "documents": 30,
+        "missed": 0,
+        "pos": 7,
+        "false_drops": 0,
+        "neg": 21,
+        "false_per_10k": 0.0,
+        "precision": 1.0,
+        "recall": 1.0,
+        "f1": 1.0,
+        "reposts_dropped": 0,
+        "reposts": 0,
+        "templates_dropped": 0,
+        "templates": 0,
+    }
+
+
+def test_a_sweep_has_a_row_for_each_value(run: Any, corpus: Path) -> None:
+    code, lines = run(corpus, "--sweep", "--method", "first", "--method", "first:letters=1")
+    assert code == 0
+    assert cells(lines[2])[:4] == ["method", "threshold", "value", "missed"]
+    assert [cells(line)[:4] for line in lines[4:8]] == [
+        ["first", "least", "0.0", "0/7"],
+        ["first", "least", "1.0", "3/7"],
+        ["first:letters=1", "least", "0.0", "0/7"],
+        ["first:letters=1", "least", "1.0", "0/7"],
+    ]
+
+
+def test_a_sweep_in_json_names_threshold_and_value(run: Any, corpus: Path) -> None:
+    _, lines = run(corpus, "--sweep", "--method", "first", "--json")
+    found = [json.loads(line) for line in lines]
+    assert [(one["threshold"], one["value"], one["recall"]) for one in found] == [
+        ("least", 0.0, 1.0),
+        ("least", 1.0, 0.5714),
+    ]
+
+
+def test_verdicts_are_written_for_each_document(run: Any, corpus: Path, tmp_path: Path) -> None:
+    code, _ = run(corpus, "--method", "first", "--verdicts", tmp_path / "verdicts.jsonl")
+    assert code == 0
+    found = [json.loads(line) for line in (tmp_path / "verdicts.jsonl").read_text().splitlines()]
+    assert [one["id"] for one in found] == [f"d{number:02}" for number in range(30)]
+    assert found[20] == {"id": "d20", "original": None, "kind": "unique", "similarity": None}
+    assert found[21] == {"id": "d21", "original": "d00", "kind": "duplicate", "similarity": 1.0}
+    assert found[29] == {"id": "d29", "original": None, "kind": "unjudged", "similarity": None}
+
+
+def test_the_pairs_may_lie_elsewhere(run: Any, corpus: Path, tmp_path: Path) -> None:
+    pairs = tmp_path / "labels.jsonl"
+    pairs.write_text("\n".join((corpus / "pairs.jsonl").read_text().splitlines()[:2]))
+    _, lines = run(corpus, "--pairs", pairs, "--method", "first")
+    assert "2 duplicates, 26 different" in lines[0]
+
+
+@pytest.mark.parametrize("extra", [[], ["--sweep"]])
+def test_of_several_methods_one_that_fails_does_not_stop_the_others(run: Any, corpus: Path, extra: list[str]) -> None:
+    code, lines = run(corpus, "--method", "all", *extra)
+    assert code == 1
+    rows = {cells(line)[0]: cells(line)[1:] for line in lines if line.startswith("| ")}
+    assert list(rows) == ["method", "cascade", "first", "broken", "unmakeable", "unsaid"]
+    assert set(rows["broken"]) == set(rows["unmakeable"]) == {"–"}
+    assert len(rows["broken"]) == len(rows["method"])
+    assert "3/7" in rows["first"]
+    assert "broken: The lexicon is of another language; make one from this corpus." in lines
+    assert "unmakeable: A lexicon is missing; name one." in lines
+
+
+def test_a_failure_among_several_is_a_line_of_json(run: Any, corpus: Path) -> None:
+    code, lines = run(corpus, "--method", "broken:letters=5", "--method", "first", "--json")
+    assert (code, len(lines)) == (1, 2)
+    said = "The lexicon is of another language; make one from this corpus."
+    assert json.loads(lines[0]) == {"corpus": "town", "method": "broken", "parameters": {"letters": 5}, "error": said}
+
+
+@pytest.mark.parametrize("name", ["broken", "unmakeable"])
+def test_alone_a_method_that_fails_is_the_error(run: Any, corpus: Path, name: str) -> None:
+    with pytest.raises(NearDupError, match="lexicon"):
+        run(corpus, "--method", name)
+
+
+def test_an_unknown_method_is_an_error_that_lists_the_methods(tmp_path: Path, corpus: Path) -> None:
+    done = scrapy_neardup("evaluate", corpus, "--method", "cascad", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("scrapy neardup evaluate: There is no method 'cascad'; the methods are: cascade")
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--method", "first", "--method", "second"], "There is no method 'second'"),
+        (["--method", "first:least=2"], "least must be a number from 0 to 1, not 2"),
+        (["--method", "first:least"], "'least' is no parameter; write NAME=VALUE"),
+        (["--method", "first", "-p", "width=2"], "first has no parameter width"),
+        (["--method", "first", "--method", "cascade", "--verdicts", "v.jsonl"], "one method on one corpus"),
+        (["--method", "all", "--verdicts", "v.jsonl"], "one method on one corpus"),
+        (["--method", "first", "--sweep", "--verdicts", "v.jsonl"], "one method on one corpus"),
+        (["--method", "first", "--verdicts", "gone/v.jsonl"], "The verdicts cannot be written to gone/v.jsonl"),
+        (["--method", "unsaid", "--sweep"], "does not say which of its parameters is the threshold"),
+        (["--pairs", "gone.jsonl"], "there is no gone.jsonl"),
+    ],
+)
+def test_what_cannot_be_is_said(
+    run: Any, corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], said: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(NearDupError, match=said):
+        run(corpus, *arguments)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_every_corpus_is_looked_at_before_the_first_is_evaluated(run: Any, corpus: Path, tmp_path: Path) -> None:
+    with pytest.raises(NearDupError, match=r"There is no .*gone"):
+        run(corpus, tmp_path / "gone")
+    with pytest.raises(SettingsError, match="--pairs belongs to one corpus"):
+        run(corpus, corpus, "--pairs", corpus / "pairs.jsonl")
+    with pytest.raises(SettingsError, match="one method on one corpus"):
+        run(corpus, corpus, "--verdicts", tmp_path / "v.jsonl")
+
+
+@pytest.mark.parametrize(
+    ("text", "parameters"),
+    [
+        ("first", {}),
+        ("first:letters=5", {"letters": 5}),
+        ("first:letters=5,least=0.5", {"letters": 5, "least": 0.5}),
+        ("first:letters=5, least = 0.5", {"letters": 5, "least": 0.5}),
+    ],
+)
+def test_parameters_of_one_method(run: Any, corpus: Path, text: str, parameters: dict[str, Any]) -> None:
+    _, lines = run(corpus, "--method", text, "-p", "letters=7", "--json")
+    assert json.loads(lines[0])["parameters"] == {"letters": 7, **parameters}
+
+
+def test_values_of_parameters_may_hold_commas(run: Any, corpus: Path) -> None:
+    with pytest.raises(SettingsError, match=r"letters must be a whole number from 1 to 10000, not \[1, 2\]"):
+        run(corpus, "--method", "first:letters=[1, 2],least=0.5")

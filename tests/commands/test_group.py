@@ -1,0 +1,165 @@
+"""``scrapy neardup`` itself: what it lists, where it is found, and how commands end."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+from scrapy.utils.project import get_project_settings
+
+from scrapy_neardup.commands import COMMANDS, NearDupCommand
+from scrapy_neardup.errors import NearDupError
+from tests.commands.run import command, environment, project, scrapy_neardup
+
+
+def parsed(line: str) -> tuple[NearDupCommand, argparse.Namespace, list[str]]:
+    """The command, and what becomes of a line, as Scrapy goes about it."""
+    group = NearDupCommand()
+    group.settings = get_project_settings()
+    parser = argparse.ArgumentParser(conflict_handler="resolve")
+    group.add_options(parser)
+    options, rest = parser.parse_known_args(line.split())
+    group.process_options(rest, options)
+    return group, options, rest
+
+
+@pytest.fixture
+def running(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[argparse.Namespace], int]], int]:
+    """Runs ``evaluate`` with another body; returns the exit code."""
+
+    def run(body: Callable[[argparse.Namespace], int]) -> int:
+        monkeypatch.setattr("scrapy_neardup.commands.evaluate.run", body)
+        group, options, rest = parsed("evaluate news")
+        group.run(rest, options)
+        return group.exitcode
+
+    return run
+
+
+@pytest.mark.parametrize("inside", [False, True])
+def test_alone_it_lists_the_commands_inside_and_outside_of_a_project(tmp_path: Path, inside: bool) -> None:
+    done = scrapy_neardup(cwd=project(tmp_path) if inside else tmp_path)
+    assert (done.returncode, done.stderr) == (2, "")
+    for name in COMMANDS:
+        assert f"  {name} " in done.stdout
+        assert import_module(f"scrapy_neardup.commands.{name}").HELP in done.stdout
+
+
+def test_help_of_the_group_names_the_commands(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        parsed("--help")
+    assert stopped.value.code == 0
+    said = capsys.readouterr().out
+    assert all(f"    {name} " in said for name in COMMANDS)
+
+
+def test_help_of_a_command_is_its_own(tmp_path: Path) -> None:
+    one = scrapy_neardup("evaluate", "--help", cwd=tmp_path)
+    assert (one.returncode, one.stderr) == (0, "")
+    assert one.stdout.startswith("usage: scrapy neardup evaluate ")
+    assert "scrapy neardup evaluate corpora/news --sweep" in one.stdout
+
+
+def test_scrapy_lists_it_among_its_commands(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "scrapy"], cwd=tmp_path, env=environment(), capture_output=True, text=True, timeout=60
+    )
+    assert f"neardup       {NearDupCommand().short_desc()}" in done.stdout
+
+
+def test_an_unknown_command_or_option_is_an_error_of_usage(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    done = scrapy_neardup("compare", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "invalid choice: 'compare'" in done.stderr
+    group, options, rest = parsed("evaluate news --quick")
+    with pytest.raises(SystemExit, match="2"):
+        group.run(rest, options)
+    assert "scrapy neardup evaluate: error: unrecognized arguments: --quick" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("line", ["-s NEARDUP_WAIT=3 evaluate news", "evaluate news -s NEARDUP_WAIT=3"])
+def test_scrapys_own_options_are_taken_before_and_after_the_name(line: str) -> None:
+    group, options, rest = parsed(line)
+    assert (options.corpus, rest) == ([Path("news")], [])
+    assert group.settings is not None
+    assert group.settings["NEARDUP_WAIT"] == "3"
+
+
+def test_every_command_says_what_it_is() -> None:
+    for name in COMMANDS:
+        module = import_module(f"scrapy_neardup.commands.{name}")
+        assert name == module.NAME
+        assert module.HELP.endswith(".")
+        assert "\n" not in module.HELP
+        assert f"scrapy neardup {name} " in module.EXAMPLES
+
+
+@pytest.mark.parametrize("code", [0, 1])
+def test_the_exit_code_is_the_commands(running: Callable[..., int], code: int) -> None:
+    assert running(lambda _: code) == code
+
+
+def test_an_error_of_ours_is_a_sentence_on_standard_error(
+    running: Callable[..., int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    def body(_: argparse.Namespace) -> int:
+        raise NearDupError("The bridge is closed; take the ferry.")
+
+    assert running(body) == 2
+    assert capsys.readouterr() == ("", "scrapy neardup evaluate: The bridge is closed; take the ferry.\n")
+
+
+def test_another_error_is_not_hidden(running: Callable[..., int]) -> None:
+    def body(_: argparse.Namespace) -> int:
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        running(body)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="named pipes and signals")
+def test_an_interrupt_ends_it_quietly(tmp_path: Path) -> None:
+    pipe = tmp_path / "docs.jsonl"
+    os.mkfifo(pipe)
+    with (
+        subprocess.Popen(
+            command("evaluate", str(pipe)),
+            cwd=tmp_path,
+            env=environment(),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        ) as running,
+        pipe.open("wb"),
+    ):  # which waits until the other end is opened for reading
+        running.send_signal(signal.SIGINT)
+        assert running.communicate(timeout=60) == (b"", b"")
+    assert running.returncode == 130
+
+
+def test_a_reader_who_leaves_ends_it_quietly(tmp_path: Path) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    (tmp_path / "docs.jsonl").write_text('{"id": "a", "text": "A bridge of seven arches."}\n')
+    (tmp_path / "pairs.jsonl").touch()
+    done = subprocess.run(
+        command("evaluate", "."), cwd=tmp_path, env=environment(), stdout=writing, stderr=subprocess.PIPE, timeout=60
+    )
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (141, b"")
+
+
+def test_other_commands_of_scrapy_do_not_wait_for_ours_to_be_imported() -> None:
+    code = (
+        "import sys, scrapy_neardup.commands as ours;"
+        "print([name for name in sys.modules if name.startswith('scrapy_neardup')],"
+        "{'numpy', 'jieba', 'trafilatura', 'tabulate', 'tqdm'} & set(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout == "['scrapy_neardup', 'scrapy_neardup.errors', 'scrapy_neardup.commands'] set()\n"

@@ -1,0 +1,101 @@
+"""What the commands share."""
+
+from __future__ import annotations
+
+import io
+import sys
+import time
+from typing import Any
+
+import pytest
+
+from scrapy_neardup.commands.output import method_spec, parameter_overrides, progress, table, write
+from scrapy_neardup.errors import SettingsError
+
+
+def test_a_table_is_markdown_with_words_to_the_left_and_figures_to_the_right() -> None:
+    lines = table(["method", "F1"], [["cascade", "0.9"], ["a|b", "–"]]).split("\n")
+    assert len(lines) == 4
+    assert set(lines[1]) <= set("|-:")
+    assert [cell.strip() for cell in lines[2].split("|")] == ["", "cascade", "0.9", ""]
+    assert lines[2].startswith("| cascade ")
+    assert lines[2].endswith(" 0.9 |")
+    assert "a\\|b" in lines[3]
+
+
+@pytest.mark.parametrize("cell", ["1e5", "007", "0.50", "nan"])
+def test_a_cell_stays_as_it_is_written(cell: str) -> None:
+    assert f" {cell} " in table(["method", "value"], [[cell, cell]]).split("\n")[2]
+
+
+def test_a_table_may_have_no_rows_and_several_columns_of_words() -> None:
+    assert table(["method", "F1"], []).startswith("| method")
+    row = table(["corpus", "the method"], [["news", "nshash"]], words=2).split("\n")[2]
+    assert [len(cell) - len(cell.lstrip()) for cell in row.split("|")[1:3]] == [1, 1]
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ([], {}),
+        (["base=0.7", "bins=256", "on=true"], {"base": 0.7, "bins": 256, "on": True}),
+        (["lexicon=news=2024.txt", "order = first"], {"lexicon": "news=2024.txt", "order": "first"}),
+        (['words=["a", "b"]', 'quoted="5"', "nothing="], {"words": ["a", "b"], "quoted": "5", "nothing": ""}),
+        (["base=0.7", "base=0.8"], {"base": 0.8}),
+    ],
+)
+def test_parameters_from_the_line(given: list[str], expected: dict[str, Any]) -> None:
+    assert parameter_overrides(given) == expected
+
+
+@pytest.mark.parametrize("given", ["", "base", "=0.7", "a b=1"])
+def test_a_parameter_without_a_name_or_value_is_refused(given: str) -> None:
+    with pytest.raises(SettingsError, match="write NAME=VALUE"):
+        parameter_overrides([given])
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("cascade", ("cascade", {})),
+        ("cascade:", ("cascade", {})),
+        ("shop.methods.Mine: a = 1 , b=x", ("shop.methods.Mine", {"a": 1, "b": "x"})),
+        ("mine:fields=title,text,count=3", ("mine", {"fields": "title,text", "count": 3})),
+        ("mine:file=c:/words.txt,range=[1, 2]", ("mine", {"file": "c:/words.txt", "range": [1, 2]})),
+    ],
+)
+def test_a_method_with_its_parameters(text: str, expected: tuple[str, dict[str, Any]]) -> None:
+    assert method_spec(text) == expected
+
+
+def test_what_standard_output_cannot_take_is_escaped(monkeypatch: pytest.MonkeyPatch) -> None:
+    taken = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(taken, encoding="ascii"))
+    write("bridge 桥 –\n")
+    assert taken.getvalue().decode() == "bridge \\u6865 \\u2013\n".replace("\n", sys.stdout.newlines or "\n")
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def slow(pages: int, seconds: float) -> list[int]:
+    found = []
+    for page in progress(range(pages), total=pages):
+        time.sleep(seconds)
+        found.append(page)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("stream", "seconds", "shown"), [(Terminal, 0.4, True), (Terminal, 0.0, False), (io.StringIO, 0.4, False)]
+)
+def test_a_bar_is_for_those_who_wait_at_a_terminal(
+    monkeypatch: pytest.MonkeyPatch, stream: type[io.StringIO], seconds: float, shown: bool
+) -> None:
+    errors = stream()
+    monkeypatch.setattr(sys, "stderr", errors)
+    assert slow(4, seconds) == [0, 1, 2, 3]
+    assert ("pages" in errors.getvalue()) is shown
+    assert bool(errors.getvalue()) is shown

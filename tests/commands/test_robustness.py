@@ -1,0 +1,158 @@
+"""``scrapy neardup robustness`` as it is run by a user."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import sys
+from pathlib import Path
+from typing import ClassVar
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from scrapy_neardup.commands import robustness
+from scrapy_neardup.errors import NearDupError
+from scrapy_neardup.evaluation.edits import EDITS
+from scrapy_neardup.evaluation.robustness import AMOUNTS, CONTROL
+from scrapy_neardup.methods import METHODS
+from scrapy_neardup.methods.cascade import Cascade
+from scrapy_neardup.model import Fingerprint, Page
+from tests.commands.run import scrapy_neardup
+
+PLACES = ["渡口", "桃园", "老戏院", "镇图书馆", "磨坊", "邮局"]
+
+
+@pytest.fixture
+def articles(tmp_path: Path) -> Path:
+    """Six articles that have no sentence in common."""
+    lines = []
+    for number, place in enumerate(PLACES):
+        said = [
+            f"{place}在{number + line}月{3 * line + number}日来了第{line * 7 + number}批人，{PLACES[line % 6]}的人"
+            f"{'也来了' if (line + number) % 3 else '没有来'}。门票{line * number + 2}元，{'不' * (line % 2)}贵。"
+            for line in range(1, 13)
+        ]
+        lines.append(
+            json.dumps({"id": place, "title": f"{place}的新消息", "text": "\n".join(said)}, ensure_ascii=False)
+        )
+    file = tmp_path / "articles.jsonl"
+    file.write_text("\n".join(lines), encoding="utf-8")
+    return file
+
+
+def run(*given: str) -> int:
+    """The command in this process."""
+    parser = argparse.ArgumentParser()
+    robustness.add_arguments(parser)
+    return robustness.run(parser.parse_args(given))
+
+
+def cells(line: str) -> list[str]:
+    return [cell.strip() for cell in line.strip("|").split("|")]
+
+
+def test_the_tables_have_a_row_for_each_method_and_edit(articles: Path) -> None:
+    chosen = ("--method", "cascade", "--method", "cascade:base=0.7,short=50")
+    done = scrapy_neardup("robustness", articles, *chosen, "--edits", "add,wrap,width", cwd=articles.parent)
+    assert (done.returncode, done.stderr) == (0, "")
+    first, gradual, others = done.stdout.rstrip().split("\n\n")
+    assert first == "6 documents, seed 1; recognised in %"
+    rows = [cells(line) for line in gradual.splitlines()]
+    assert rows[0] == ["edit", "method", "1%", "2%", "5%", "10%", "15%", "20%"]
+    assert [row[:2] for row in rows[2:]] == [["add", "cascade"], ["add", "cascade:base=0.7,short=50"]]
+    assert rows[2][2] == "100.0"
+    rows = [cells(line) for line in others.splitlines()]
+    assert rows[0] == ["method", "wrap", "width", CONTROL]
+    assert rows[2] == ["cascade", "100.0", "100.0", "0.0"]
+
+
+def test_json_has_a_line_for_each_point_and_repeats(articles: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ("--json", "--pages", "3", "--seed", "5", "--method", "cascade")
+    done = scrapy_neardup("robustness", articles, *arguments, cwd=articles.parent)
+    assert done.returncode == 0
+    assert run(str(articles), *arguments) == 0
+    assert capsys.readouterr().out == done.stdout
+    points = [json.loads(line) for line in done.stdout.splitlines()]
+    assert len(points) == 3 * len(AMOUNTS) + len(EDITS) - 3 + 1
+    assert set(points[0]) == {"method", "edit", "amount", "recognised", "compared", "pages"}
+    assert {point["pages"] for point in points} == {3, 6}
+
+
+def test_all_methods_are_compared_by_default_and_drawn(articles: Path) -> None:
+    arguments = ("--pages", "2", "--edits", "delete", "--json", "-o", "curves.svg")
+    done = scrapy_neardup("robustness", articles, *arguments, cwd=articles.parent)
+    assert done.returncode == 0
+    told = {name for name in METHODS if f"left out: {name}" in done.stderr}
+    there = {json.loads(line)["method"] for line in done.stdout.splitlines()}
+    assert there | told == set(METHODS)
+    assert "cascade" in there
+    root = ET.parse(articles.parent / "curves.svg").getroot()
+    ids = {group.get("id") for group in root.iter("{http://www.w3.org/2000/svg}g")}
+    assert {f"delete {name}" for name in there} <= ids
+
+
+class Weak(Cascade):
+    """Wants a lexicon."""
+
+    name: ClassVar[str] = "weak"
+
+    def fingerprint(self, page: Page) -> Fingerprint:
+        raise NearDupError("no lexicon for this language")
+
+
+def test_by_default_a_method_that_needs_a_lexicon_is_left_out_with_a_sentence(
+    articles: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in set(METHODS) - {"cascade"}:
+        monkeypatch.delitem(METHODS, name)
+    monkeypatch.setitem(METHODS, "weak", Weak)
+    assert run(str(articles), "--edits", "wrap") == 0
+    out, err = capsys.readouterr()
+    assert err == "robustness: left out: weak: no lexicon for this language\n"
+    assert [cells(line)[0] for line in out.rstrip().splitlines()[4:]] == ["cascade"]
+    with pytest.raises(NearDupError, match=r"^weak: no lexicon for this language$"):
+        run(str(articles), "--edits", "wrap", "--method", "weak", "--method", "cascade")
+    monkeypatch.delitem(METHODS, "cascade")
+    with pytest.raises(NearDupError, match="No method can judge these documents"):
+        run(str(articles), "--edits", "wrap")
+
+
+def test_without_opencc_the_edit_of_scripts_is_left_out_with_a_sentence(
+    articles: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "opencc", None)
+    assert run(str(articles), "--edits", "script,width", "--method", "cascade") == 0
+    out, err = capsys.readouterr()
+    assert err.startswith('robustness: left out: The edit "script" needs the library opencc')
+    assert cells(out.splitlines()[2]) == ["method", "width", CONTROL]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["none.jsonl"], "There is no none.jsonl"),
+        (["one.txt"], "of different text there is 1; give two or more"),
+        (["articles.jsonl", "--pages", "1"], "--pages must be 2 or more, not 1"),
+        (["articles.jsonl", "--edits", "add,shuffle"], "There is no edit 'shuffle'; the edits are: add, delete"),
+        (["articles.jsonl", "--method", "nonesuch"], "There is no method 'nonesuch'"),
+        (["articles.jsonl", "--method", "cascade:bins=3"], "cascade: bins must be"),
+        (["articles.jsonl", "--method", "cascade:bins"], "'bins' is no parameter; write NAME=VALUE"),
+        (["articles.jsonl", "-o", "curves.jpg"], "let its name end in .svg, .png, .pdf"),
+        (["articles.jsonl", "-o", "none/curves.svg"], "There is no folder none"),
+    ],
+)
+def test_what_cannot_be_done_is_said_in_a_sentence(
+    articles: Path, arguments: list[str], message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(articles.parent)
+    Path("one.txt").write_text("只有一篇文章，没有别的句子可以借用。", encoding="utf-8")
+    with pytest.raises(NearDupError, match=re.escape(message)):
+        run(*arguments)
+
+
+def test_an_error_is_exit_code_2(articles: Path) -> None:
+    done = scrapy_neardup("robustness", articles, "--edits", "shuffle", cwd=articles.parent)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("scrapy neardup robustness: There is no edit 'shuffle'")

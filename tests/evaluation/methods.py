@@ -1,0 +1,70 @@
+"""Methods of which the answers are known beforehand."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Set
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from scrapy_neardup.errors import NearDupError
+from scrapy_neardup.hashing import fingerprint64
+from scrapy_neardup.methods import Method
+from scrapy_neardup.methods.parameters import Parameters, number, whole
+from scrapy_neardup.model import Comparison, Fingerprint, Page
+
+
+@dataclass(frozen=True, slots=True)
+class FirstParameters(Parameters):
+    """How much of a text is looked at, and how alike it must be: 0 drops everything with a key in common."""
+
+    method: ClassVar[str] = "first"
+
+    letters: int = whole(10_000, 1, 10_000)
+    least: float = number(1.0)
+
+
+class First(Method):
+    """Pages are filed under their first letter, and are copies if they begin alike."""
+
+    name = "first"
+    version = 1
+    parameters_type = FirstParameters
+    threshold = "least"
+    sweep = (0.0, 1.0)
+
+    def fingerprint(self, page: Page) -> Fingerprint:
+        begin = fingerprint64(page.text[: self.parameters.letters])
+        return Fingerprint((ord(page.text[0]),), struct.pack(">Q", begin))
+
+    def compare(self, new: Fingerprint, old: bytes, common: Set[int]) -> Comparison:
+        same = float(new.sketch == old)
+        return Comparison(same, same, same >= self.parameters.least, bool(same), bool(same))
+
+    def shared(self, page: Page, old: bytes, limit: int = 3) -> tuple[str, ...]:
+        return ()
+
+
+class Broken(First):
+    """A method that cannot be used on any corpus."""
+
+    name = "broken"
+
+    def fingerprint(self, page: Page) -> Fingerprint:
+        raise NearDupError("The lexicon is of another language; make one from this corpus.")
+
+
+class Unmakeable(First):
+    """A method that is not even there."""
+
+    name = "unmakeable"
+
+    def __init__(self, parameters: Any = None) -> None:
+        raise NearDupError("A lexicon is missing; name one.")
+
+
+class Unsaid(First):
+    """A method that does not say what its threshold is."""
+
+    name = "unsaid"
+    threshold = None  # type: ignore[assignment]

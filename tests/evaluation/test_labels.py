@@ -1,0 +1,171 @@
+"""The table of labels, and the files from which they come."""
+
+from __future__ import annotations
+
+import gzip
+import lzma
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scrapy_neardup.errors import NearDupError
+from scrapy_neardup.evaluation.labels import Corpus, Pair, label, read_corpus, read_labels
+from tests.evaluation.corpus import article, lines, mixed
+
+SAME, OTHER = True, False
+
+
+@pytest.mark.parametrize(
+    ("earlier", "accounts", "expected"),
+    [
+        ([], False, "neg"),
+        ([], True, "neg"),
+        ([Pair(0.8)], False, "pos"),
+        ([Pair(0.3), Pair(0.95)], False, "pos"),
+        ([Pair(0.8, SAME), Pair(0.7, OTHER)], True, "pos"),
+        ([Pair(0.6, OTHER)], True, "repost"),
+        ([Pair(0.79, SAME), Pair(0.6, OTHER)], True, "repost"),
+        ([Pair(0.59, OTHER)], True, "grey"),
+        ([Pair(0.6)], True, "grey"),
+        ([Pair(0.7)], False, "grey"),
+        ([Pair(0.5, SAME), Pair(0.74, SAME)], True, "template"),
+        ([Pair(0.2, SAME)], True, "template"),
+        ([Pair(0.75, SAME)], True, "grey"),
+        ([Pair(0.6, SAME), Pair(0.5, OTHER)], True, "grey"),
+        ([Pair(0.6, SAME), Pair(0.5)], True, "grey"),
+        ([Pair(0.95, left=29)], False, "skip"),
+        ([Pair(0.95), Pair(0.5, left=29)], False, "skip"),
+        ([Pair(0.95, left=30)], False, "pos"),
+    ],
+)
+def test_the_label_of_a_document_by_its_pairs(earlier: list[Pair], accounts: bool, expected: str) -> None:
+    assert label(earlier, short=False, accounts=accounts) == expected
+    assert label(earlier, short=True, accounts=accounts) == "skip"
+
+
+def corpus(folder: Path, pairs: list[dict[str, Any]], texts: list[str]) -> Corpus:
+    folder.mkdir(exist_ok=True)
+    (folder / "docs.jsonl").write_text(
+        lines([{"id": id, "text": text} for id, text in zip("abcdefgh", texts, strict=False)])
+    )
+    (folder / "pairs.jsonl").write_text(lines(pairs))
+    return read_corpus(folder)
+
+
+def pair(a: str, b: str, jaccard: float, containment: float = 0.9, **more: Any) -> dict[str, Any]:
+    return {"a": a, "b": b, "jaccard": jaccard, "containment": containment, **more}
+
+
+LONG = [article(seed, chinese=False) for seed in range(4)]
+CHINESE = [article(seed, chinese=True) for seed in range(3)]
+
+
+@pytest.mark.parametrize(
+    ("pairs", "expected"),
+    [
+        ([], ["neg"] * 4),
+        ([pair("a", "c", 0.9)], ["neg", "neg", "pos", "neg"]),
+        ([pair("c", "a", 0.9), pair("d", "c", 0.6)], ["neg", "neg", "pos", "grey"]),
+        ([pair("a", "b", 0.3, 0.8)], ["neg", "grey", "neg", "neg"]),
+        ([pair("a", "b", 0.49, 0.79), pair("a", "c", 0.5, 0.5)], ["neg", "neg", "grey", "neg"]),
+        ([pair("a", "b", 0.9, jaccard_clean=0.7)], ["neg", "grey", "neg", "neg"]),
+        ([pair("a", "b", 0.7, jaccard_clean=0.9, left=400)], ["neg", "pos", "neg", "neg"]),
+        ([pair("a", "b", 0.9, jaccard_clean=None, left=None)], ["neg", "pos", "neg", "neg"]),
+        ([pair("a", "b", 0.9, left=12)], ["neg", "skip", "neg", "neg"]),
+        (
+            [pair("a", "b", 0.6, account_same=True), pair("d", "a", 0.7, account_same=False)],
+            ["neg", "template", "neg", "repost"],
+        ),
+    ],
+)
+def test_labels_from_a_file_of_pairs(tmp_path: Path, pairs: list[dict[str, Any]], expected: list[str]) -> None:
+    read = corpus(tmp_path / "news", pairs, LONG)
+    assert (read.name, list(read.labels.values()), list(read.labels)) == ("news", expected, list("abcd"))
+    assert [document.text for document in read.documents()] == LONG
+
+
+@pytest.mark.parametrize(
+    ("others", "text", "expected"),
+    [
+        (LONG[:3], "word " * 60, "skip"),
+        (LONG[:3], " ".join(f"w{number}" for number in range(21)), "skip"),
+        (LONG[:3], " ".join(f"w{number}" for number in range(22)), "neg"),
+        (CHINESE, "word " * 60, "neg"),
+        ([*CHINESE[:2], LONG[0]], "word " * 60, "skip"),
+        ([*CHINESE[:2], LONG[0]], "桥！ " * 59, "skip"),
+        ([*CHINESE[:2], LONG[0]], "桥！ " * 60, "neg"),
+        ([CHINESE[0], *LONG[:2]], "词" * 70, "skip"),
+    ],
+)
+def test_what_is_too_short_depends_on_the_language_of_most_documents(
+    tmp_path: Path, others: list[str], text: str, expected: str
+) -> None:
+    assert corpus(tmp_path, [], [*others, text]).labels["d"] == expected
+
+
+@pytest.mark.parametrize(("chinese", "expected"), [(51, "neg"), (50, "skip")])
+def test_the_language_is_told_by_the_first_hundred_documents(tmp_path: Path, chinese: int, expected: str) -> None:
+    texts = [CHINESE[0]] * chinese + [LONG[0]] * 200
+    documents = [{"id": f"d{number}", "text": text} for number, text in enumerate(texts)]
+    (tmp_path / "pairs.jsonl").touch()
+    (tmp_path / "docs.jsonl").write_text(lines([*documents, {"id": "last", "text": "word " * 60}]), encoding="utf-8")
+    assert read_corpus(tmp_path).labels["last"] == expected
+
+
+def test_exact_pairs_of_a_made_corpus_give_the_labels_it_was_made_for(tmp_path: Path) -> None:
+    for chinese in (True, False):
+        labels = list(read_corpus(mixed(chinese=chinese).write(tmp_path / str(chinese))).labels.values())
+        assert labels == ["neg"] * 21 + ["pos"] * 7 + ["skip"] * 2
+
+
+@pytest.mark.parametrize(
+    ("name", "pack"), [("pairs.jsonl", bytes), ("pairs.jsonl.gz", gzip.compress), ("pairs.jsonl.xz", lzma.compress)]
+)
+def test_the_pairs_are_found_beside_a_file_of_documents_or_named(tmp_path: Path, name: str, pack: Any) -> None:
+    folder = mixed().write(tmp_path / "made")
+    content = (folder / "pairs.jsonl").read_bytes()
+    (folder / "pairs.jsonl").unlink()
+    (folder / name).write_bytes(pack(content))
+    beside = read_corpus(folder / "docs.jsonl")
+    assert list(beside.labels.values()).count("pos") == 7
+    assert beside.name == "docs.jsonl"
+    elsewhere = (folder / name).rename(tmp_path / f"other{name}")
+    assert read_corpus(folder, elsewhere).labels == beside.labels
+
+
+def test_missing_pairs_are_asked_for_with_what_they_must_hold(tmp_path: Path) -> None:
+    (tmp_path / "docs.jsonl").write_text(lines([{"id": "a", "text": LONG[0]}]))
+    with pytest.raises(NearDupError, match=r'there is no .*pairs\.jsonl\. Put .*"a": id, "b": id, "jaccard"'):
+        read_corpus(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"a": "a", "b": "z", "jaccard": 1, "containment": 1}, "no document has the id 'z'"),
+        ({"a": "a", "jaccard": 1, "containment": 1}, "no document has the id 'None'"),
+        (pair("a", "a", 0.9), "a and b are the same document"),
+        (pair("a", "b", 1.1), "jaccard must be a number from 0 to 1, not 1.1"),
+        (pair("a", "b", 0.1, float("nan")), "containment must be a number from 0 to 1, not nan"),
+        ({"a": "a", "b": "b", "jaccard": 0.3}, "containment must be a number from 0 to 1, not None"),
+        (pair("a", "b", 0.9, jaccard_clean="much"), "jaccard_clean must be a number from 0 to 1, not 'much'"),
+        (pair("a", "b", 0.9, left=-1), "left must be a number from 0, not -1"),
+        (pair("a", "b", 0.9, account_same="yes"), "account_same must be true or false, not 'yes'"),
+    ],
+)
+def test_a_malformed_pair_is_named(tmp_path: Path, wrong: dict[str, Any], said: str) -> None:
+    with pytest.raises(NearDupError, match=f"pairs.jsonl, line 2: {said}"):
+        corpus(tmp_path, [pair("a", "b", 0.9), wrong], LONG)
+
+
+def test_two_documents_of_one_id_have_no_labels(tmp_path: Path) -> None:
+    (tmp_path / "pairs.jsonl").touch()
+    documents = [*corpus(tmp_path, [], LONG).documents()]
+    with pytest.raises(NearDupError, match="Two documents have the id 'b'"):
+        read_labels([*documents, documents[1]], tmp_path / "pairs.jsonl")
+
+
+def test_a_corpus_without_documents_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(NearDupError, match="holds no documents"):
+        corpus(tmp_path, [], [])
