@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 
 from scrapy_neardup import stats
+from scrapy_neardup.commands import COMMANDS
 from scrapy_neardup.config import SETTINGS, Config
+from scrapy_neardup.methods import METHODS
 
 ROOT = Path(__file__).parents[1]
 READMES = ["README.md", "README.zh-CN.md"]
@@ -42,7 +44,9 @@ def test_ci_runs_the_second_command_as_it_is_printed() -> None:
     assert "python3 -m venv" in script
 
 
-@pytest.mark.parametrize("name", [*READMES, "docs/method.md", "benchmarks/README.md", "example_project/README.md"])
+@pytest.mark.parametrize(
+    "name", [*READMES, "docs/cascade.md", "docs/methods.md", "benchmarks/README.md", "example_project/README.md"]
+)
 def test_every_link_leads_somewhere(name: str) -> None:
     home = (ROOT / name).parent
     links = re.findall(r"\]\(((?!https?:|#)[^)\s]+)\)", read(name))
@@ -80,8 +84,38 @@ def test_every_reason_for_not_judging_stands_in_the_readme(name: str) -> None:
     assert {reason for reason in reasons if f"`{reason}`" not in read(name)} == set()
 
 
+@pytest.mark.parametrize("name", METHODS)
+def test_every_method_stands_in_their_page_with_its_parameters_and_their_values(name: str) -> None:
+    """In a section of its own, as rows ``| `parameter` | default |``; two that belong together may share a row."""
+    sections = dict(re.findall(r"^### `(\w+)`\n(.*?)(?=^##)", read("docs/methods.md"), re.MULTILINE | re.DOTALL))
+    assert next(iter(sections)) == "cascade"
+    assert set(sections) == set(METHODS)
+    if name == "cascade":  # has a page of its own, with a test of its own
+        return
+    rows = re.findall(r"^\| (`[^|]+`) \| ([^|]+) \|", sections[name], re.MULTILINE)
+    told = {}
+    for names, values in rows:
+        one, several = re.findall(r"`(\w+)`", names), values.split(", ")
+        told.update(zip(one, several if len(several) == len(one) else several * len(one), strict=True))
+    for field in fields(METHODS[name].parameters_type):
+        if field.name != "simplified":
+            default = field.default
+            assert told.pop(field.name).strip("`") == (f'"{default}"' if isinstance(default, str) else f"{default:g}")
+    assert not told
+
+
+@pytest.mark.parametrize("name", READMES)
+def test_every_method_stands_in_the_readme(name: str) -> None:
+    assert {method for method in METHODS if f"`{method}`" not in read(name)} == set()
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_stands_in_the_page_of_methods(command: str) -> None:
+    assert f"scrapy neardup {command} " in read("docs/methods.md")
+
+
 def test_the_parameters_of_the_method_stand_in_its_page_with_their_values() -> None:
-    text = read("docs/method.md")
+    text = read("docs/cascade.md")
     parameters = Config().make_method().parameters
     for field in fields(parameters):
         if field.name in ("core_words", "sentence_keys", "min_sentence", "shingle_keys", "key_shingle"):

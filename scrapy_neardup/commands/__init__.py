@@ -24,7 +24,7 @@ from scrapy.commands import ScrapyCommand
 from scrapy_neardup.errors import NearDupError
 
 #: Modules of the commands, in the order in which they are listed.
-COMMANDS = ("evaluate", "robustness", "collisions")
+COMMANDS = ("evaluate", "robustness", "collisions", "lexicon")
 
 
 class SubCommand(Protocol):

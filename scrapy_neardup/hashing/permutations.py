@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from scrapy_neardup.hashing import mix64
 
-#: Values that are computed at a time. Fewer than these cost more calls, more of them no longer fit the processor's cache.
+#: Values that are computed at a time: fewer cost more calls, more no longer fit the processor's cache.
 _BLOCK = 1 << 16
 _BASE = 0x9E3779B97F4A7C15
 

@@ -16,11 +16,10 @@ from __future__ import annotations
 import struct
 from collections.abc import Sequence, Set
 from dataclasses import dataclass
-from hashlib import md5
 from typing import ClassVar
 
 from scrapy_neardup.errors import SettingsError
-from scrapy_neardup.hashing import fingerprint64
+from scrapy_neardup.hashing.digests import DIGESTS, digest64
 from scrapy_neardup.methods.evidence import longest_sentences, shared_sentences
 from scrapy_neardup.methods.parameters import Parameters, choice, whole
 from scrapy_neardup.methods.published import Agreement, PublishedMethod, Text, signature_of
@@ -38,7 +37,7 @@ class NSHashParameters(Parameters):
     min_sentence: int = whole(10, 1, 4096)
     #: How many hashes must be the same.
     equal: int = whole(3, 1, 64)
-    hash: str = choice("farmhash", "farmhash", "md5")
+    hash: str = choice(DIGESTS[0], *DIGESTS)
 
     def _check(self) -> None:
         if self.equal > self.n:
@@ -80,9 +79,7 @@ class NSHash(PublishedMethod):
         return []
 
     def _hash(self, sentence: str) -> int:
-        if self.parameters.hash == "farmhash":
-            return fingerprint64(sentence)
-        return int.from_bytes(md5(sentence.encode("utf-8", "replace"), usedforsecurity=False).digest()[:8], "big")
+        return digest64(self.parameters.hash, sentence)
 
 
 def _unpack(packed: bytes) -> frozenset[int]:

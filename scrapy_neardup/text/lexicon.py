@@ -10,13 +10,16 @@ import json
 import math
 import os
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
 from functools import cache, lru_cache
 from importlib.util import find_spec
+from itertools import islice
 from pathlib import Path
+from typing import Any
 
 from scrapy_neardup.errors import NearDupError, SettingsError
-from scrapy_neardup.text.tokens import has_han, segmenter_name
+from scrapy_neardup.text.tokens import segmenter_name
 
 #: What the first line of a lexicon file says it is, and in which version of this form.
 FORMAT = "scrapy-neardup lexicon"
@@ -24,6 +27,8 @@ VERSION = 1
 
 #: A text of which one word in so many is Chinese is a Chinese one.
 _CHINESE_SHARE = 10
+#: What Chinese words begin with; those beyond the basic plane are too few to matter.
+_FIRST_HAN, _BEYOND_HAN = "\u3400", "\ua000"
 
 
 class LexiconNeeded(NearDupError):
@@ -49,8 +54,10 @@ class Lexicon:
 
         Numbers are of no language; and among the words of a Chinese page that quotes much code few are Chinese.
         """
-        told = [word for word in words if not word.isdecimal()]
-        if self._chinese_only and _CHINESE_SHARE * sum(map(has_han, told)) < len(told):
+        told = len(words) - sum(map(str.isdecimal, words))
+        enough = -(-told // _CHINESE_SHARE)
+        chinese = (word for word in words if _FIRST_HAN <= word < _BEYOND_HAN)
+        if self._chinese_only and len(list(islice(chinese, enough))) < enough:
             raise LexiconNeeded(
                 "The built-in table of word frequencies is Chinese and this text is not. Count a lexicon on pages of "
                 "its language (scrapy neardup lexicon PAGES.jsonl -o lexicon.tsv) and name it in the parameter "
@@ -79,20 +86,41 @@ def lexicon(path: str = "") -> Lexicon:
         return jieba_lexicon()
     try:
         with Path(path).open(encoding="utf-8") as lines:
-            head = json.loads(next(lines))
-            if head["format"] != FORMAT or head["version"] != VERSION:
-                raise ValueError(f"it says that it is {head['format']!r} in version {head['version']!r}")
-            if head["segmenter"] != segmenter_name():
-                raise ValueError(f"its words were cut by {head['segmenter']}, ours are by {segmenter_name()}")
-            documents = int(head["documents"])
-            rows = (line.rstrip("\n").rpartition("\t") for line in lines)
-            idf = {word: math.log(documents / int(count)) for word, _, count in rows}
-        return Lexicon(idf, math.log(documents))
-    except (OSError, ValueError, KeyError, TypeError, StopIteration, ZeroDivisionError) as error:
+            return _read(lines)
+    except (OSError, ValueError, RecursionError) as error:
         raise SettingsError(
-            f"{path} is no lexicon that can be used here: {str(error) or 'it is empty'}. Make one: "
+            f"{path} is no lexicon that can be used here: {error}. Make one: "
             "scrapy neardup lexicon PAGES.jsonl -o lexicon.tsv"
         ) from error
+
+
+def _read(lines: Iterator[str]) -> Lexicon:
+    """Raises ValueError that says what is wrong."""
+    head = _head(next(lines, ""))
+    documents = head["documents"]
+    idf: dict[str, float] = {}
+    for number, line in enumerate(lines, 2):
+        word, _, count = line.rstrip("\n").rpartition("\t")
+        if not (word and count.isdecimal() and 0 < int(count) <= documents):
+            raise ValueError(f"line {number} is no word with the number of its documents, {documents} at most")
+        idf[word] = math.log(documents / int(count))
+    if not idf or len(idf) != head.get("words", len(idf)):
+        raise ValueError(f"it holds {len(idf)} words of {head.get('words', 'some')}; it was cut short")
+    return Lexicon(idf, math.log(documents))
+
+
+def _head(line: str) -> dict[str, Any]:
+    try:
+        head = json.loads(line)
+    except ValueError:
+        head = None
+    if not isinstance(head, dict) or (head.get("format"), head.get("version")) != (FORMAT, VERSION):
+        raise ValueError(f"its first line does not say that it is a {FORMAT} in version {VERSION}")
+    if head.get("segmenter") != segmenter_name():
+        raise ValueError(f"its words were cut by {head.get('segmenter')}, ours are by {segmenter_name()}")
+    if type(head.get("documents")) is not int or head["documents"] < 1:
+        raise ValueError("its first line does not say how many documents were counted")
+    return head
 
 
 class LexiconBuilder:
@@ -110,7 +138,8 @@ class LexiconBuilder:
     def write(self, path: Path, *, at_least: int = 2) -> int:
         """Write the words of at least so many documents, the commonest first; returns how many those are.
 
-        The file is there whole or not at all. Raises NearDupError if no word stands in so many documents.
+        The file is there whole or not at all. Raises NearDupError if no word stands in so many documents, or if the
+        file cannot be written.
         """
         rows = sorted((-count, word) for word, count in self._counts.items() if count >= at_least)
         if not rows:
@@ -118,12 +147,24 @@ class LexiconBuilder:
                 f"No word stands in {at_least} of the {self.documents} documents. Give more documents, or keep "
                 "words of fewer of them (--at-least 1)."
             )
-        head = {"format": FORMAT, "version": VERSION, "segmenter": segmenter_name(), "documents": self.documents}
+        head = {
+            "format": FORMAT,
+            "version": VERSION,
+            "segmenter": segmenter_name(),
+            "documents": self.documents,
+            "words": len(rows),
+        }
         unfinished = path.with_name(f"{path.name}.{os.getpid()}.part")
-        with unfinished.open("w", encoding="utf-8", newline="\n") as out:
-            out.write(json.dumps(head, ensure_ascii=False) + "\n")
-            out.writelines(f"{word}\t{-count}\n" for count, word in rows)
-        unfinished.replace(path)
+        try:
+            with unfinished.open("w", encoding="utf-8", newline="\n") as out:
+                out.write(json.dumps(head, ensure_ascii=False) + "\n")
+                out.writelines(f"{word}\t{-count}\n" for count, word in rows)
+            unfinished.replace(path)
+        except OSError as error:
+            raise NearDupError(f"{path} cannot be written: {error}; name another file.") from error
+        finally:
+            with suppress(OSError):
+                unfinished.unlink()
         return len(rows)
 
 

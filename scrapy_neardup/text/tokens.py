@@ -56,11 +56,6 @@ def frequencies(found: Iterable[str], stop: Set[str] = frozenset()) -> dict[str,
     return {word: count for word, count in Counter(found).items() if word not in stop}
 
 
-def has_han(text: str) -> bool:
-    """Whether there is a Chinese character in the text."""
-    return _FIRST_HAN.search(text) is not None
-
-
 def numbers(normalized: str) -> list[str]:
     """Numbers in order, with their inner points: prices, dates, shares; English and longer Chinese words for them too.
 

@@ -13,6 +13,7 @@ from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.methods import METHODS, make_method
 from scrapy_neardup.methods.parameters import Parameters, choice, file, flag, names, number, option, whole
 
+LEXICON = Path(__file__).with_name("lexicon.tsv")
 FIELDS = [(name, field) for name, method in METHODS.items() for field in fields(method.parameters_type)]
 IDS = [f"{name} {field.name}" for name, field in FIELDS]
 each_parameter = pytest.mark.parametrize(("name", "field"), FIELDS, ids=IDS)
@@ -25,6 +26,8 @@ def others(field: Field[Any], directory: Path) -> list[Any]:
         kept = [type(field.default)(value) for value in candidates]
     elif "choices" in field.metadata:
         kept = list(field.metadata["choices"])
+    elif field.name == "lexicon":
+        kept = [str(LEXICON)]
     else:
         path = directory / "some.txt"
         path.write_text("船\n", encoding="utf-8")
@@ -34,13 +37,15 @@ def others(field: Field[Any], directory: Path) -> list[Any]:
 
 def recipes(name: str, field: Field[Any], values: list[Any]) -> list[dict[str, Any]]:
     """The recipes with those values that agree with the other parameters' defaults."""
-    found = []
-    for value in values:
-        try:
-            found.append(make_method(name, {field.name: value}).recipe())
-        except SettingsError as error:
-            assert str(error).startswith(f"{name}: ")  # noqa: PT017  # the others must do
-    return found
+    return [recipe for value in values if (recipe := recipe_with(name, {field.name: value}))]
+
+
+def recipe_with(name: str, parameters: dict[str, Any]) -> dict[str, Any] | None:
+    try:
+        return make_method(name, parameters).recipe()
+    except SettingsError as error:
+        assert str(error).startswith(f"{name}: ")  # noqa: PT017  # what does not go with the defaults is refused by name
+        return None
 
 
 @each_parameter

@@ -1,0 +1,88 @@
+"""``scrapy neardup lexicon``: how many of one's own pages hold each word, for the methods that weigh words."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from pathlib import Path
+
+from scrapy_neardup.commands.output import progress, write
+from scrapy_neardup.errors import NearDupError
+from scrapy_neardup.evaluation.documents import Document, read_documents
+from scrapy_neardup.text.lexicon import LexiconBuilder
+from scrapy_neardup.text.normalize import normalize
+from scrapy_neardup.text.script import converter_name
+from scrapy_neardup.text.tokens import words
+
+NAME = "lexicon"
+HELP = "Count in how many pages each word stands, for the methods that weigh words."
+EXAMPLES = """\
+The built-in table of word frequencies is Chinese. For pages in another language, or of a field with words of its own,
+count some thousand of them and name the file in the parameter 'lexicon' of imatch, idf_terms or simhash:
+
+  scrapy neardup lexicon crawl.jsonl.gz -o lexicon.tsv
+  scrapy neardup evaluate corpora/news --method imatch:lexicon=lexicon.tsv
+
+  NEARDUP_METHOD = "imatch"
+  NEARDUP_PARAMETERS = {"lexicon": "lexicon.tsv"}
+
+A state remembers what was in the lexicon: with another one it is refused. So count once, and keep the file.
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Options of the command."""
+    parser.add_argument("file", nargs="+", type=Path, metavar="FILE", help="documents: JSON lines, .txt, or a folder")
+    parser.add_argument("-o", "--output", type=Path, required=True, metavar="LEXICON", help="the file to write")
+    parser.add_argument(
+        "--at-least",
+        type=_positive,
+        default=2,
+        metavar="N",
+        help="leave out words of fewer documents, which are mostly misspelt (default: 2)",
+    )
+    parser.add_argument(
+        "--simplified",
+        action="store_true",
+        help="count traditional Chinese as simplified, for methods that are told to read it so",
+    )
+    parser.add_argument("--force", action="store_true", help="replace the file if it is there")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Write the lexicon, and say what is in it; 0."""
+    output: Path = arguments.output
+    _check_output(output, arguments.file, force=arguments.force)
+    if arguments.simplified:
+        converter_name()
+    builder = LexiconBuilder()
+    for document in progress(_documents(arguments.file)):
+        text = normalize(f"{document.title}\n{document.text}", simplified=arguments.simplified)
+        builder.add(words(text, singles=True))
+    kept = builder.write(output, at_least=arguments.at_least)
+    write(f"{output}: {kept:,} words that stand in {arguments.at_least} or more of {builder.documents:,} documents\n")
+    return 0
+
+
+def _check_output(output: Path, files: list[Path], *, force: bool) -> None:
+    """Whatever can be known to be wrong before counting. Raises NearDupError."""
+    if output.is_dir():
+        raise NearDupError(f"{output} is a folder; name a file in it with -o.")
+    if not output.parent.is_dir():
+        raise NearDupError(f"There is no folder {output.parent}; make it, or name another file with -o.")
+    if output.exists():
+        if any(file.exists() and file.samefile(output) for file in files):
+            raise NearDupError(f"{output} is to be read; name another file with -o.")
+        if not force:
+            raise NearDupError(f"{output} is there already; name another file with -o, or replace it with --force.")
+
+
+def _documents(files: list[Path]) -> Iterator[Document]:
+    for file in files:
+        yield from read_documents(file)
+
+
+def _positive(text: str) -> int:
+    if not (text.isdecimal() and int(text)):
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 1 on")
+    return int(text)
