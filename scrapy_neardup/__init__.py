@@ -10,11 +10,13 @@ A page goes in, a verdict with its evidence comes out. Each module imports only 
     charset, extract     bytes to HTML, HTML to a page
     methods/, stores/    how pages are compared; where they are kept; neither knows the other
     detector             where a method meets a store
+    groups, evaluation/  union-find; methods measured on labelled corpora and on edits
     config               every setting, checked once
     -- from here on Scrapy --
     stats, notes, waiting, feeds, sources, ledger, handoff, judge
     pipelines            NearDupPipeline
     spidermiddlewares, addon
+    commands/            scrapy neardup …
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ NAME = "lexicon"
 HELP = "Count in how many pages each word stands, for the methods that weigh words."
 EXAMPLES = """\
 The built-in table of word frequencies is Chinese. For pages in another language, or of a field with words of its own,
-count some thousand of them and name the file in the parameter 'lexicon' of imatch, idf_terms or simhash:
+count some thousand of them and name the file in the parameter 'lexicon' of cosine, idf_terms, imatch or simhash:
 
   scrapy neardup lexicon crawl.jsonl.gz -o lexicon.tsv
   scrapy neardup evaluate corpora/news --method imatch:lexicon=lexicon.tsv

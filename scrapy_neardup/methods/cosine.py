@@ -1,18 +1,19 @@
 """Cosine: word vectors weighted by TF-IDF, compared exactly. The yardstick for the faster methods.
 
 The vector space model (Salton, Wong and Yang 1975). The article 网页文本的排重算法 (part 7) and the Chinese paper on
-SimHash both name it as accurate and too slow. So that no pair is missed and yet not all are compared, pages are found by
-a prefix filter (Bayardo, Ma and Srikant 2007, "Scaling up all pairs similarity search"): words are put in one order for
-all pages, the rarest first, and a page is filed under its first ones, up to where the rest of its vector is shorter
+SimHash both name it as accurate and too slow. So that no pair is missed and yet not all are compared, pages are found
+by a prefix filter (Bayardo, Ma and Srikant 2007, "Scaling up all pairs similarity search"): words are put in one order
+for all pages, the rarest first, and a page is filed under its first ones, up to where the rest of its vector is shorter
 than ``similarity``. Take the first word that two pages share: were it in one's rest, so would be all that they share,
 and their cosine would be less than that rest's length.
 
-A page is filed under at most 255 words. One with a longer prefix, of some 10,000 characters, is sure to meet only those
-pages whose cosine with it is at least the length of what remains after its first 255 words.
+A page is filed under at most 255 words. One with a longer prefix, at the default limit of tens of thousands of
+characters, is sure to meet only those pages whose cosine with it is at least the length of what remains after them.
 
-State is in memory only: a page keeps 8 bytes for every different word, and words that many pages share are looked up all
-the same, so the time that a page takes grows with the number of pages. The order is that of the lexicon: the better it
-knows the language, the fewer pages are compared. English has no IDF without a lexicon of one's own.
+The vector tells what a page is about, not how it says it: pages of one topic or one form reach 0.9, so the default
+limit is as strict as 0.96. The prefix follows the lexicon: the better that knows the language, the fewer pages are
+compared. Words that many pages share are looked up all the same, so the time a page takes grows with the number of
+pages; and as a page keeps 8 bytes for every different word, the state is in memory only.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ class CosineParameters(Parameters):
     method: ClassVar[str] = "cosine"
 
     #: The smallest cosine of two duplicates.
-    similarity: float = number(0.8, 0.1)
+    similarity: float = number(0.96, 0.1)
     #: Files of one's own; empty for the small list of this package and for jieba's table.
     stop_words: str = file("a list of stop words")
     lexicon: str = file("a lexicon")
@@ -58,7 +59,7 @@ class Cosine(PublishedMethod):
     parameters_type: ClassVar[type[Parameters]] = CosineParameters
     parameters: CosineParameters
     threshold: ClassVar[str] = "similarity"
-    sweep: ClassVar[tuple[float, ...]] = (0.4, 0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 0.98)
+    sweep: ClassVar[tuple[float, ...]] = (0.6, 0.7, 0.8, 0.85, 0.9, 0.93, 0.95, 0.96, 0.97, 0.98)
     #: Nothing is left out.
     common: ClassVar[int] = 1_000_000
     candidates: ClassVar[int] = 1_000_000
