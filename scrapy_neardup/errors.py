@@ -30,9 +30,17 @@ class StoreDamaged(StoreError):
     """The state on disk is not what was left there; it has not been touched."""
 
 
-class ExtractionError(NearDupError):
-    """No page could be made of the HTML; ``reason`` is the name under which it is counted."""
+class PageError(NearDupError):
+    """A page that cannot be judged; ``reason`` is the name under which it is counted."""
 
     def __init__(self, reason: str, message: str) -> None:
         super().__init__(message)
         self.reason = reason
+
+
+class ExtractionError(PageError):
+    """No page could be made of the HTML."""
+
+
+class LexiconNeeded(PageError):
+    """The lexicon does not know the language of a text."""

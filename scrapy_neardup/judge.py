@@ -12,7 +12,7 @@ from scrapy.http import Response
 
 from scrapy_neardup import stats
 from scrapy_neardup.detector import Detector, Reservation, Ruling
-from scrapy_neardup.errors import ExtractionError, StoreError
+from scrapy_neardup.errors import PageError, StoreError
 from scrapy_neardup.ledger import Case
 from scrapy_neardup.model import Kind, Page, Verdict
 from scrapy_neardup.notes import Notes
@@ -74,9 +74,9 @@ class Judge:
         try:
             page = self._page(item, response, url)
             ruling = await self._ruling(page)
-        except ExtractionError as error:
+        except PageError as error:
             verdict = Verdict(Kind.UNJUDGED, url, reason=error.reason)
-            self._notes.warn_once(error.reason, "%s passes: %s.", verdict.sentence(), error)
+            self._notes.warn_once(error.reason, "%s passes: %s.", verdict.sentence(), str(error).rstrip("."))
             return verdict, None
         except StoreError as error:
             self._on_store_error(error)

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Iterator
 from dataclasses import asdict
+from itertools import chain
 from pathlib import Path
 
 from scrapy_neardup.commands.output import progress, table, write
 from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.evaluation.collisions import Collisions, collisions
 from scrapy_neardup.evaluation.documents import read_documents
-from scrapy_neardup.model import Page
 
 NAME = "collisions"
 HELP = "Count the collisions of the classic string hashes on texts and words."
@@ -39,7 +38,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print a line for each hash on texts and on words; 0."""
-    found = collisions(progress(_pages(arguments.file)), arguments.bits)
+    documents = chain.from_iterable(map(read_documents, arguments.file))
+    found = collisions((document.page() for document in progress(documents)), arguments.bits)
     if not any(one.strings for one in found):
         raise NearDupError("There is no text in these documents; name others.")
     if arguments.json:
@@ -48,12 +48,6 @@ def run(arguments: argparse.Namespace) -> int:
         headers = ("of", "hash", "strings", "values", "collisions", "expected", "ms")
         write(f"{arguments.bits} bits\n\n{table(headers, map(_row, found), words=2)}\n")
     return 0
-
-
-def _pages(files: list[Path]) -> Iterator[Page]:
-    for file in files:
-        for document in read_documents(file):
-            yield document.page()
 
 
 def _row(one: Collisions) -> tuple[str, ...]:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 
 from scrapy_neardup.commands.output import progress, write
 from scrapy_neardup.errors import NearDupError
-from scrapy_neardup.evaluation.documents import Document, read_documents
+from scrapy_neardup.evaluation.documents import read_documents
 from scrapy_neardup.text.lexicon import LexiconBuilder
 from scrapy_neardup.text.normalize import normalize
 from scrapy_neardup.text.script import converter_name
@@ -56,7 +56,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.simplified:
         converter_name()
     builder = LexiconBuilder()
-    for document in progress(_documents(arguments.file)):
+    for document in progress(chain.from_iterable(map(read_documents, arguments.file))):
         text = normalize(f"{document.title}\n{document.text}", simplified=arguments.simplified)
         builder.add(words(text, singles=True))
     kept = builder.write(output, at_least=arguments.at_least)
@@ -75,11 +75,6 @@ def _check_output(output: Path, files: list[Path], *, force: bool) -> None:
             raise NearDupError(f"{output} is to be read; name another file with -o.")
         if not force:
             raise NearDupError(f"{output} is there already; name another file with -o, or replace it with --force.")
-
-
-def _documents(files: list[Path]) -> Iterator[Document]:
-    for file in files:
-        yield from read_documents(file)
 
 
 def _positive(text: str) -> int:

@@ -13,7 +13,7 @@ from time import process_time
 from typing import Any
 
 from scrapy_neardup.detector import Detector
-from scrapy_neardup.errors import NearDupError, SettingsError
+from scrapy_neardup.errors import NearDupError, PageError, SettingsError
 from scrapy_neardup.evaluation.documents import Document, distinct
 from scrapy_neardup.evaluation.joined import Joined
 from scrapy_neardup.evaluation.labels import Corpus
@@ -48,10 +48,12 @@ def evaluate(
     ``grouping``: one of ``GROUPINGS``; by union-find pages are compared with copies too, and the state is memory's.
 
     What the method loads once, such as a word list, is loaded before the clock runs. ``on_verdict`` is told every
-    verdict. Raises NearDupError for an id without a label or with two documents, and passes on what the method raises.
+    verdict. A page that the method refuses, for want of a lexicon, counts as kept. Raises NearDupError if that is most
+    of them, or for an id without a label or with two documents.
     """
     counts: Counter[tuple[str, bool]] = Counter()
     seconds, warm = 0.0, False
+    refused = _Refused()
     with _judging(method, store_url, grouping) as (judge, size_of_state):
         for document in distinct(progress(documents) if progress else documents):
             if document.id not in labels:
@@ -59,11 +61,12 @@ def evaluate(
             page = document.page()
             warm = warm or _warm_up(method, page)
             begun = process_time()
-            verdict = judge(page)
+            verdict = refused.guard(judge, page)
             seconds += process_time() - begun
             counts[labels[document.id], verdict.is_copy] += 1
             if on_verdict is not None:
                 on_verdict(document, verdict)
+        refused.check()
         size = size_of_state()
     return score(counts, method=method.name, parameters=overrides(method), seconds=seconds, size=size)
 
@@ -109,6 +112,35 @@ def overrides(method: Method) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value != getattr(usual, name)}
 
 
+class _Refused:
+    """Pages that a method cannot judge, as in a crawl: they pass."""
+
+    #: Pages after which one knows that it is the wrong corpus for the method.
+    ENOUGH = 50
+
+    def __init__(self) -> None:
+        self._seen = 0
+        self._refused = 0
+        self._why: PageError | None = None
+
+    def guard(self, judge: Callable[[Page], Verdict], page: Page) -> Verdict:
+        """The verdict, or that there is none."""
+        self._seen += 1
+        try:
+            return judge(page)
+        except PageError as error:
+            self._refused += 1
+            self._why = error
+            if self._seen >= self.ENOUGH:
+                self.check()
+            return Verdict(Kind.UNJUDGED, page.url, reason=error.reason)
+
+    def check(self) -> None:
+        """Raise what the method raised if it refused more than half of the pages."""
+        if self._why is not None and 2 * self._refused > self._seen:
+            raise self._why
+
+
 @contextmanager
 def _judging(
     method: Method, store_url: str, grouping: str
@@ -141,6 +173,8 @@ def _warm_up(method: Method, page: Page) -> bool:
     try:
         verdict = _judge(Detector(method, store, min_letters=MIN_LETTERS, who="warm up"), page)
         return verdict.kind is not Kind.UNJUDGED
+    except PageError:
+        return False
     finally:
         close_store(store)
 

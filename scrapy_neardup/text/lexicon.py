@@ -18,7 +18,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from scrapy_neardup.errors import NearDupError, SettingsError
+from scrapy_neardup.errors import LexiconNeeded, NearDupError, SettingsError
 from scrapy_neardup.text.tokens import segmenter_name
 
 #: What the first line of a lexicon file says it is, and in which version of this form.
@@ -29,10 +29,6 @@ VERSION = 1
 _CHINESE_SHARE = 10
 #: What Chinese words begin with; those beyond the basic plane are too few to matter.
 _FIRST_HAN, _BEYOND_HAN = "\u3400", "\ua000"
-
-
-class LexiconNeeded(NearDupError):
-    """The built-in table does not know the language of a text."""
 
 
 class Lexicon:
@@ -59,9 +55,10 @@ class Lexicon:
         chinese = (word for word in words if _FIRST_HAN <= word < _BEYOND_HAN)
         if self._chinese_only and len(list(islice(chinese, enough))) < enough:
             raise LexiconNeeded(
+                "no_lexicon",
                 "The built-in table of word frequencies is Chinese and this text is not. Count a lexicon on pages of "
                 "its language (scrapy neardup lexicon PAGES.jsonl -o lexicon.tsv) and name it in the parameter "
-                "'lexicon'."
+                "'lexicon'.",
             )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Set
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from scrapy_neardup.errors import NearDupError
+from scrapy_neardup.errors import LexiconNeeded, NearDupError
 from scrapy_neardup.hashing import fingerprint64
 from scrapy_neardup.methods import Method
 from scrapy_neardup.methods.parameters import Parameters, number, whole
@@ -52,6 +52,17 @@ class Broken(First):
 
     def fingerprint(self, page: Page) -> Fingerprint:
         raise NearDupError("The lexicon is of another language; make one from this corpus.")
+
+
+class Picky(First):
+    """A method that cannot judge texts with a Latin letter in front."""
+
+    name = "picky"
+
+    def fingerprint(self, page: Page) -> Fingerprint:
+        if page.text[0].isascii():
+            raise LexiconNeeded("no_lexicon", "Count a lexicon first.")
+        return super().fingerprint(page)
 
 
 class Unmakeable(First):

@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 
 from scrapy_neardup.config import Config
-from scrapy_neardup.errors import NearDupError, SettingsError
+from scrapy_neardup.errors import LexiconNeeded, NearDupError, SettingsError
 from scrapy_neardup.evaluation.documents import Document
 from scrapy_neardup.evaluation.evaluate import MIN_LETTERS, STORES, evaluate, overrides, sweep
 from scrapy_neardup.evaluation.labels import Corpus, read_corpus
 from scrapy_neardup.methods import METHODS, make_method
 from scrapy_neardup.model import Kind, Page, Verdict
 from tests.evaluation.corpus import mixed
-from tests.evaluation.methods import Broken, First, FirstParameters, Unsaid
+from tests.evaluation.methods import Broken, First, FirstParameters, Picky, Unsaid
 
 REGISTERED = sorted(METHODS)
 
@@ -163,3 +163,21 @@ def test_overrides_are_what_differs_from_the_defaults() -> None:
 
 def test_as_many_letters_are_needed_as_in_a_crawl() -> None:
     assert Config().min_letters == MIN_LETTERS
+
+
+@pytest.mark.parametrize(("others", "refused"), [(1, False), (3, False), (4, True), (60, True)])
+def test_pages_that_a_method_refuses_are_kept_unless_they_are_most_of_them(others: int, refused: bool) -> None:
+    """As in a crawl, where they pass; but figures of a method that judged hardly a page would mislead."""
+    text = "渡口今天早上开航了，第一班船载着三十六位乘客和他们的行李，从对岸的柳林村慢慢驶来，卖豆浆的老周等了十一年。"
+    chinese = [Document(str(number), text=text) for number in range(3)]
+    english = [
+        Document(f"e{number}", text=f"The ferry sails again after eleven years {number:050}")
+        for number in range(others)
+    ]
+    labels = {document.id: "neg" for document in (*chinese, *english)}
+    if refused:
+        with pytest.raises(LexiconNeeded, match="Count a lexicon first"):
+            evaluate(Picky(FirstParameters()), [*chinese, *english], labels)
+    else:
+        score = evaluate(Picky(FirstParameters()), [*english, *chinese], labels)
+        assert (score.false_drops, score.neg) == (2, 3 + others)

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from scrapy_neardup.errors import SettingsError
+from scrapy_neardup.errors import LexiconNeeded, SettingsError
 from scrapy_neardup.hashing.classic import CLASSIC, classic_hash
 from scrapy_neardup.methods.idf_terms import IDFTerms, IDFTermsParameters, rarest
 from scrapy_neardup.model import Comparison, Page
-from scrapy_neardup.text.lexicon import Lexicon, LexiconBuilder, LexiconNeeded
+from scrapy_neardup.text.lexicon import Lexicon, LexiconBuilder
 
 #: Of ten documents so many hold the word.
 COUNTS = {"the": 10, "ferry": 6, "quay": 4, "渡口": 4, "buoy": 2, "lantern": 1}

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from scrapy_neardup.errors import SettingsError
+from scrapy_neardup.errors import LexiconNeeded, SettingsError
 from scrapy_neardup.hashing import fingerprint64
 from scrapy_neardup.methods.imatch import IMatch, IMatchParameters
 from scrapy_neardup.model import Comparison, Page
-from scrapy_neardup.text.lexicon import LexiconBuilder, LexiconNeeded
+from scrapy_neardup.text.lexicon import LexiconBuilder
 
 #: Of 100 documents so many hold the word. The lowest IDF is 0 and the highest log(100): from 0.2 to 0.8 are words of 3
 #: to 39 documents.

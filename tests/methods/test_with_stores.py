@@ -9,11 +9,10 @@ from pathlib import Path
 import pytest
 
 from scrapy_neardup.detector import Detector
-from scrapy_neardup.errors import SettingsError, StoreMismatch
+from scrapy_neardup.errors import LexiconNeeded, SettingsError, StoreMismatch
 from scrapy_neardup.methods import METHODS
 from scrapy_neardup.model import Kind, Page
 from scrapy_neardup.stores import STORES, Store, close_store, open_store
-from scrapy_neardup.text.lexicon import LexiconNeeded
 from tests.methods.test_contract import PAGES, made
 
 ON_DISK = [scheme for scheme in STORES if scheme != "memory" and (scheme != "leveldb" or find_spec("plyvel"))]

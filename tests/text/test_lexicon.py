@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from scrapy_neardup.errors import NearDupError, SettingsError
-from scrapy_neardup.text.lexicon import Lexicon, LexiconBuilder, LexiconNeeded, jieba_lexicon, lexicon
+from scrapy_neardup.errors import LexiconNeeded, NearDupError, SettingsError
+from scrapy_neardup.text.lexicon import Lexicon, LexiconBuilder, jieba_lexicon, lexicon
 from scrapy_neardup.text.tokens import segmenter_name
 
 DOCUMENTS = (["渡口", "渡口", "ferry"], ["渡口", "ferry", "buoy"], ["渡口"], ["keel"])
