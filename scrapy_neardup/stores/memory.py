@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar
 
+from scrapy_neardup.stores import layout
 from scrapy_neardup.stores.base import Changes, Store
 
 # The longest prefix that is ever scanned is a letter and 8 bytes; keys that share it live in one bucket, so
@@ -32,6 +33,10 @@ class MemoryStore(Store):
         else:
             found = {key: value for bucket in self._buckets.values() for key, value in bucket.items()}
         yield from sorted(((k, v) for k, v in found.items() if k.startswith(prefix)), reverse=reverse)
+
+    def postings(self, key: int, limit: int) -> list[int]:
+        bucket = self._buckets.get(layout.posting_prefix(key), {})
+        return [layout.last_id(posting) for posting in sorted(bucket, reverse=True)[:limit]]
 
     def _write(self, changes: Changes, *, sync: bool) -> None:
         for key in changes.deletes:

@@ -132,7 +132,7 @@ class TestSentences:
             ("A U.S.-built boat", ["A U.S.-built boat"]),
             ("Mr. Tern rowed.", ["Mr", "Tern rowed."]),
             ('He said "go." Then he left.', ['He said "go', '" Then he left.']),
-            ("(It rained.) We left.", ["(It rained", ") We left."]),
+            ("(It rained.) We left.", ["(It rained", "We left."]),
             ("Where?Here!There", ["Where", "Here", "There"]),
             ("船长 Tern 来了。He paid 3.5 yuan. 走了", ["船长 Tern 来了", "He paid 3.5 yuan", "走了"]),
             ("第一行\n第二行\r\n\r\n第三行\u2028第四行\u2029", ["第一行", "第二行", "第三行", "第四行"]),
