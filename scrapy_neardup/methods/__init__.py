@@ -62,7 +62,7 @@ def _imported(path: str) -> type[Method]:
     module, _, name = path.rpartition(".")
     if not module:
         raise SettingsError(
-            f"There is no method {path!r}; the methods are: {', '.join(sorted(METHODS))}, or the path of your own."
+            f"There is no method {path!r}; the methods are: {', '.join(METHODS)}; or give the import path of your own."
         )
     try:
         found = getattr(import_module(module), name)

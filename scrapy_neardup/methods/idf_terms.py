@@ -75,5 +75,6 @@ def rarest(found: Collection[str], table: Lexicon, share: float) -> list[str]:
     Raises LexiconNeeded for words in a language that the table does not know.
     """
     table.check_language(found)
-    ranked = sorted(sorted(found), key=table.weight, reverse=True)
-    return ranked[: max(1, int(round(len(ranked) * share, 6)))]
+    idf, unknown = table.idf, table.unknown
+    ranked = sorted((-idf.get(word, unknown), word) for word in found)
+    return [word for _, word in ranked[: max(1, int(round(len(ranked) * share, 6)))]]
