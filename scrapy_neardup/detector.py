@@ -28,6 +28,8 @@ class Reservation:
     verdict: Verdict
     fingerprint: Fingerprint
     record: Record
+    #: The id of the same URL's earlier record, 0 if there is none.
+    replaces: int = 0
     settled: bool = False
     _waiting: list[Callable[[], None]] = field(default_factory=list)
 
@@ -122,8 +124,11 @@ class Detector:
         begun = perf_counter()
         try:
             generation = 0 if sealed else self._generation
-            earlier = self.store.find(reservation.record.url)
-            self.store.add(reservation.record, generation=generation, replaces=earlier.id if earlier else 0)
+            replaces = reservation.replaces
+            if replaces and self.store.record(replaces) is None:  # taken back in the meantime, for the one before it
+                earlier = self.store.find(reservation.record.url)
+                replaces = earlier.id if earlier else 0
+            self.store.add(reservation.record, generation=generation, replaces=replaces)
         finally:
             self.spent["store"] += perf_counter() - begun
             self._settle(reservation)
@@ -173,7 +178,7 @@ class Detector:
         id = self.store.new_id()
         verdict = Verdict(Kind.UPDATED if before else Kind.UNIQUE, page.url, id, before)
         record = Record(id, page.url, id, 1.0, keys, fingerprint.sketch)
-        reservation = Reservation(verdict, fingerprint, record)
+        reservation = Reservation(verdict, fingerprint, record, known.id if known else 0)
         self._in_flight.add(reservation)
         return Ruling(verdict, reservation)
 
@@ -194,7 +199,9 @@ class Detector:
         if known is not None and known.similarity > 0:
             return Ruling(verdict)  # its text may only have failed to load; what is known of it stays
         id = self.store.new_id()
-        reservation = Reservation(verdict, Fingerprint((), html), Record(id, page.url, id, 0.0, (), html))
+        reservation = Reservation(
+            verdict, Fingerprint((), html), Record(id, page.url, id, 0.0, (), html), known.id if known else 0
+        )
         self._in_flight.add(reservation)
         return Ruling(verdict, reservation)
 
@@ -208,10 +215,10 @@ class Detector:
         limit = self._method.common
         for key in fingerprint.keys:
             ids = self.store.postings(key, limit)
-            if len(ids) < limit:
-                found.update(ids)
-            else:
+            if len(ids) >= limit:
                 common.add(key)
+            elif ids:
+                found.update(ids)
         ids = [id for id, _ in found.most_common(self._method.candidates)]
         if page.canonical and (named := self.store.find(page.canonical)) is not None and named.similarity > 0:
             ids.append(named.original)

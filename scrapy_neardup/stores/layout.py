@@ -21,6 +21,8 @@ from scrapy_neardup.hashing import fingerprint64
 FORMAT = 1
 
 _ID = struct.Struct(">Q")
+_PREFIX = struct.Struct(">cQ")
+_PAIR = struct.Struct(">cQQ")
 _SEEN = struct.Struct(">QI")
 _HEAD = struct.Struct(">QHBH")
 
@@ -82,32 +84,32 @@ def meta_key(name: str) -> bytes:
 
 def record_key(id: int) -> bytes:
     """r + id."""
-    return b"r" + _ID.pack(id)
+    return _PREFIX.pack(b"r", id)
 
 
 def url_key(url: str) -> bytes:
     """u + fingerprint64(url)."""
-    return b"u" + _ID.pack(fingerprint64(url))
+    return _PREFIX.pack(b"u", fingerprint64(url))
 
 
 def posting_prefix(key: int) -> bytes:
     """k + key: where the postings of a key begin."""
-    return b"k" + _ID.pack(key)
+    return _PREFIX.pack(b"k", key)
 
 
 def posting_key(key: int, id: int) -> bytes:
     """k + key + id."""
-    return b"k" + _ID.pack(key) + _ID.pack(id)
+    return _PAIR.pack(b"k", key, id)
 
 
 def generation_key(generation: int) -> bytes:
     """g + generation."""
-    return b"g" + _ID.pack(generation)
+    return _PREFIX.pack(b"g", generation)
 
 
 def journal_key(generation: int, id: int) -> bytes:
     """j + generation + id."""
-    return b"j" + _ID.pack(generation) + _ID.pack(id)
+    return _PAIR.pack(b"j", generation, id)
 
 
 def after(prefix: bytes) -> bytes | None:

@@ -7,7 +7,7 @@ import unicodedata
 
 from scrapy_neardup.text.script import simplify
 
-_LETTERS = re.compile(r"[^\W_]+")
+_NOT_A_WORD = re.compile(r"\W+")
 _LONG_RUN = re.compile(r"[^\w\s]{31,}")
 # Soft hyphens, zero-width spaces and joiners, marks of direction: they show nothing, and cut words in two.
 _INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]+")
@@ -48,7 +48,7 @@ def letters(normalized: str) -> str:
     >>> letters(normalize("你好，\\u200b世界！ 2 apples"))
     '你好世界2apples'
     """
-    return "".join(_LETTERS.findall(normalized))
+    return _NOT_A_WORD.sub("", normalized).replace("_", "")
 
 
 def _few_marks(run: re.Match[str]) -> str:

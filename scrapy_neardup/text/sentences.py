@@ -22,4 +22,4 @@ def sentences(text: str) -> list[str]:
     >>> sentences("第一句。“第二句！”他说；\\nIt cost 3.5 million. Nobody paid.")
     ['第一句', '“第二句', '他说', 'It cost 3.5 million', 'Nobody paid.']
     """
-    return [piece for piece in (part.strip() for part in _END.split(text)) if piece]
+    return [piece for piece in map(str.strip, _END.split(text)) if piece]
