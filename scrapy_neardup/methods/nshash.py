@@ -22,7 +22,7 @@ from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.hashing.digests import DIGESTS, digest64
 from scrapy_neardup.methods.evidence import longest_sentences, shared_sentences
 from scrapy_neardup.methods.parameters import Parameters, choice, whole
-from scrapy_neardup.methods.published import Agreement, PublishedMethod, Text, signature_of
+from scrapy_neardup.methods.published import Agreement, PublishedMethod, Text, equal_hashes, signature_of, unpack_hashes
 from scrapy_neardup.model import Fingerprint, Page
 
 
@@ -61,18 +61,15 @@ class NSHash(PublishedMethod):
         return hashes, struct.pack(f">{len(hashes)}Q", *hashes)
 
     def shared(self, page: Page, old: bytes, limit: int = 3) -> tuple[str, ...]:
-        known = _unpack(signature_of(old))
+        known = unpack_hashes(signature_of(old))
         p = self.parameters
         return shared_sentences(
             page.text, lambda sentence: self._hash(sentence) in known, p.min_sentence, limit, simplified=p.simplified
         )
 
     def agreement(self, new: Fingerprint, one: bytes, other: bytes, common: Set[int]) -> Agreement:
-        """The share of the hashes that both have, of the page that has more of them; common ones count for neither."""
-        a, b = _unpack(one) - common, _unpack(other) - common
-        both, most = len(a & b), max(len(a), len(b))
-        needed = min(self.parameters.equal, most)  # most: one of few sentences is no more telling than one of many
-        return Agreement(both / most if most else 0.0, 0 < needed <= both)
+        """The share of the hashes that both have."""
+        return equal_hashes(one, other, common, self.parameters.equal)
 
     def _evidence(self, text: Text) -> list[int]:
         """None: the signature serves."""
@@ -80,7 +77,3 @@ class NSHash(PublishedMethod):
 
     def _hash(self, sentence: str) -> int:
         return digest64(self.parameters.hash, sentence)
-
-
-def _unpack(packed: bytes) -> frozenset[int]:
-    return frozenset(struct.unpack(f">{len(packed) // 8}Q", packed))

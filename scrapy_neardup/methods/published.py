@@ -104,3 +104,19 @@ class PublishedMethod(Method):
 def signature_of(sketch: bytes) -> bytes:
     """The signature in a sketch, behind its head."""
     return sketch[_HEAD.size + 4 * _HEAD.unpack_from(sketch)[2] :]
+
+
+def equal_hashes(one: bytes, other: bytes, common: Set[int], needed: int) -> Agreement:
+    """Compare two signatures that are sets of 8-byte hashes; common ones count for neither.
+
+    The similarity is the share of the hashes that both have, of the page that has more of them. Duplicates have as many
+    as ``needed`` in common, or all if they have fewer: one of few is no more telling than one of many.
+    """
+    a, b = (frozenset(unpack_hashes(packed)) - common for packed in (one, other))
+    both, most = len(a & b), max(len(a), len(b))
+    return Agreement(both / most if most else 0.0, 0 < min(needed, most) <= both)
+
+
+def unpack_hashes(packed: bytes) -> tuple[int, ...]:
+    """The hashes of such a signature."""
+    return struct.unpack(f">{len(packed) // 8}Q", packed)

@@ -20,7 +20,7 @@ from typing import ClassVar
 from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.hashing import fingerprint64
 from scrapy_neardup.methods.parameters import Parameters, choice, whole
-from scrapy_neardup.methods.published import Agreement, PublishedMethod, Text
+from scrapy_neardup.methods.published import Agreement, PublishedMethod, Text, equal_hashes
 from scrapy_neardup.model import Fingerprint
 from scrapy_neardup.text.normalize import letters
 
@@ -65,11 +65,8 @@ class Segments(PublishedMethod):
         return hashes, struct.pack(f">{len(hashes)}Q", *hashes)
 
     def agreement(self, new: Fingerprint, one: bytes, other: bytes, common: Set[int]) -> Agreement:
-        """The share of the hashes that both have, of the page that has more of them; common ones count for neither."""
-        a, b = ({*struct.unpack(f">{len(packed) // 8}Q", packed)} - common for packed in (one, other))
-        both, most = len(a & b), max(len(a), len(b))
-        needed = min(self.parameters.equal, most)
-        return Agreement(both / most if most else 0.0, 0 < needed <= both)
+        """The share of the hashes that both have."""
+        return equal_hashes(one, other, common, self.parameters.equal)
 
 
 def equal_pieces(text: str, count: int, at_least: int) -> list[str]:
