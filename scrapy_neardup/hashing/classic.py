@@ -177,7 +177,8 @@ def _of_short(
     states[0] = start
     for place, state in enumerate(walk(states[0], padded.T[:width].astype(np.uint64), bits), 1):
         states[place] = state
-    return states[lengths, np.arange(len(batch))]
+    at_their_ends: npt.NDArray[np.uint64] = states[lengths, np.arange(len(batch))]
+    return at_their_ends
 
 
 def _last(start: int, walk: _Walk, data: bytes, bits: int) -> int:

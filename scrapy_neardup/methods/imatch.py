@@ -75,7 +75,7 @@ class IMatch(PublishedMethod):
         """
         p = self.parameters
         terms = self._terms(set(words(text.body, singles=True)))
-        kept = [np.ones(len(terms), np.bool_)]
+        kept: list[npt.NDArray[np.bool_]] = [np.ones(len(terms), np.bool_)]
         if p.lexicons > 1:
             kept += _thinned(hashed(terms), p.lexicons - 1, p.thin)
         signatures = [
