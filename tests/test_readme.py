@@ -12,7 +12,8 @@ import pytest
 from scrapy_neardup import stats
 from scrapy_neardup.commands import COMMANDS
 from scrapy_neardup.config import SETTINGS, Config
-from scrapy_neardup.methods import METHODS
+from scrapy_neardup.methods import METHODS, make_method
+from scrapy_neardup.model import Page
 
 ROOT = Path(__file__).parents[1]
 READMES = ["README.md", "README.zh-CN.md"]
@@ -102,6 +103,19 @@ def test_every_method_stands_in_their_page_with_its_parameters_and_their_values(
             default = field.default
             assert told.pop(field.name).strip("`") == (f'"{default}"' if isinstance(default, str) else f"{default:g}")
     assert not told
+
+
+def test_the_method_of_ones_own_works_as_it_is_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    [code] = re.findall(r"```python\n([^`]*class FirstParagraph.*?)```", read("docs/methods.md"), re.DOTALL)
+    (tmp_path / "printed.py").write_text(code, encoding="utf-8")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    method = make_method("printed.FirstParagraph", {})
+    one, copy, other = (
+        method.fingerprint(Page("http://a.example/", text=text)) for text in ("渡口\n开航", "渡口\n停航", "桥\n开航")
+    )
+    assert method.compare(one, copy.sketch, frozenset()).duplicate
+    assert set(one.keys) & set(copy.keys)
+    assert not method.compare(one, other.sketch, frozenset()).duplicate
 
 
 @pytest.mark.parametrize("name", READMES)

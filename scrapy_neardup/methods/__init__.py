@@ -70,6 +70,10 @@ def _imported(path: str) -> type[Method]:
         raise SettingsError(f"The method {path!r} cannot be imported: {error}.") from error
     if not (isinstance(found, type) and issubclass(found, Method)):
         raise SettingsError(f"{path!r} is not a method: it must be a class derived from scrapy_neardup.methods.Method.")
+    missing = [name for name in ("name", "version", "parameters_type") if not hasattr(found, name)]
+    missing += sorted(getattr(found, "__abstractmethods__", ()))
+    if missing:
+        raise SettingsError(f"The method {path!r} lacks {', '.join(missing)}; see scrapy_neardup.methods.Method.")
     return found
 
 

@@ -94,7 +94,7 @@ class Parameters:
     """What all methods may be told; a method's own parameters are added by a derived class."""
 
     #: The name of the method, for errors.
-    method: ClassVar[str]
+    method: ClassVar[str] = "method"
 
     #: Read traditional Chinese characters as simplified ones, so that a copy in the other script is found too.
     simplified: bool = flag(default=False)

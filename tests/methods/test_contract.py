@@ -313,3 +313,8 @@ def test_an_unknown_method_is_refused_with_the_ones_there_are() -> None:
     with pytest.raises(SettingsError, match="There is no method 'magic'; the methods are: ") as refused:
         make_method("magic", {})
     assert all(name in str(refused.value) for name in METHODS)
+
+
+def test_a_method_that_is_not_whole_is_refused_with_what_it_lacks() -> None:
+    with pytest.raises(SettingsError, match="lacks name, version, parameters_type, agreement, signature; see"):
+        make_method("scrapy_neardup.methods.published.PublishedMethod", {})
