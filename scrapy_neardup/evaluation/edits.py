@@ -19,12 +19,12 @@ from typing import Any
 
 from scrapy_neardup.errors import NearDupError, SettingsError
 from scrapy_neardup.model import Page
+from scrapy_neardup.text.tokens import HAN
 
 #: A sentence's end marks with the quotes that close behind them and the white space that follows; or a line break.
 _END = re.compile(r"(?:[。！？；!?;…]+|\.(?=[\s\"'”’)\]]))[\"'”’」』）)\]]*\s*|[\r\n\u2028\u2029]\s*")
-_HAN = r"\u3400-\u9fff\U00020000-\U0003ffff"
 #: What can be replaced by another of its kind: a Chinese character, or a word of another script.
-_UNIT = re.compile(rf"[{_HAN}]|[^\W_{_HAN}]+")
+_UNIT = re.compile(rf"[{HAN}]|[^\W_{HAN}]+")
 #: Full-width forms stand this far behind the ASCII characters ``!`` to ``~``.
 _FULL = 0xFEE0
 _WIDTHS = {code: code + _FULL for code in range(0x21, 0x7F)} | {code + _FULL: code for code in range(0x21, 0x7F)}

@@ -13,7 +13,6 @@ terms pages are alike that are not, which is the known weakness on short texts. 
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from functools import lru_cache
@@ -27,7 +26,7 @@ from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.hashing import fingerprint64, mix64
 from scrapy_neardup.methods.features import hashed
 from scrapy_neardup.methods.parameters import Parameters, file, number, whole
-from scrapy_neardup.methods.published import Agreement, PublishedMethod, Text
+from scrapy_neardup.methods.published import Agreement, PublishedMethod, Text, pack_hashes, unpack_hashes
 from scrapy_neardup.model import Fingerprint
 from scrapy_neardup.text.lexicon import lexicon
 from scrapy_neardup.text.tokens import words
@@ -82,12 +81,11 @@ class IMatch(PublishedMethod):
             fingerprint64(f"imatch {copy} {' '.join(compress(terms, mask))}") if mask.sum() >= p.min_terms else 0
             for copy, mask in enumerate(kept)
         ]
-        return [one for one in signatures if one], struct.pack(f">{p.lexicons}Q", *signatures)
+        return [one for one in signatures if one], pack_hashes(signatures)
 
     def agreement(self, new: Fingerprint, one: bytes, other: bytes, common: Set[int]) -> Agreement:
         """The share of the lexicons under which both have the same terms."""
-        a, b = (struct.unpack(f">{self.parameters.lexicons}Q", packed) for packed in (one, other))
-        equal = sum(x == y != 0 for x, y in zip(a, b, strict=True))
+        equal = sum(x == y != 0 for x, y in zip(unpack_hashes(one), unpack_hashes(other), strict=True))
         return Agreement(equal / self.parameters.lexicons, equal > 0)
 
     def _terms(self, found: Set[str]) -> list[str]:

@@ -13,7 +13,6 @@ a Latin full stop.
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from typing import ClassVar
@@ -22,7 +21,15 @@ from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.hashing.digests import DIGESTS, digest64
 from scrapy_neardup.methods.evidence import longest_sentences, shared_sentences
 from scrapy_neardup.methods.parameters import Parameters, choice, whole
-from scrapy_neardup.methods.published import Agreement, PublishedMethod, Text, equal_hashes, signature_of, unpack_hashes
+from scrapy_neardup.methods.published import (
+    Agreement,
+    PublishedMethod,
+    Text,
+    equal_hashes,
+    pack_hashes,
+    signature_of,
+    unpack_hashes,
+)
 from scrapy_neardup.model import Fingerprint, Page
 
 
@@ -58,7 +65,7 @@ class NSHash(PublishedMethod):
         """The hashes are the keys, and the signature holds them: 8 bytes each."""
         p = self.parameters
         hashes = sorted(set(map(self._hash, longest_sentences(text.body, p.min_sentence, p.n))))
-        return hashes, struct.pack(f">{len(hashes)}Q", *hashes)
+        return hashes, pack_hashes(hashes)
 
     def shared(self, page: Page, old: bytes, limit: int = 3) -> tuple[str, ...]:
         known = unpack_hashes(signature_of(old))

@@ -117,6 +117,11 @@ def equal_hashes(one: bytes, other: bytes, common: Set[int], needed: int) -> Agr
     return Agreement(both / most if most else 0.0, 0 < min(needed, most) <= both)
 
 
+def pack_hashes(hashes: Sequence[int]) -> bytes:
+    """A signature of 64-bit hashes in their order, 8 bytes each."""
+    return struct.pack(f">{len(hashes)}Q", *hashes)
+
+
 def unpack_hashes(packed: bytes) -> tuple[int, ...]:
-    """The hashes of such a signature."""
+    """What ``pack_hashes`` packed."""
     return struct.unpack(f">{len(packed) // 8}Q", packed)

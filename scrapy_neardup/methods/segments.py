@@ -11,7 +11,6 @@ many originals count no longer. The article gives neither N nor M; ours come fro
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
 from itertools import pairwise
@@ -20,7 +19,7 @@ from typing import ClassVar
 from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.hashing import fingerprint64
 from scrapy_neardup.methods.parameters import Parameters, choice, whole
-from scrapy_neardup.methods.published import Agreement, PublishedMethod, Text, equal_hashes
+from scrapy_neardup.methods.published import Agreement, PublishedMethod, Text, equal_hashes, pack_hashes
 from scrapy_neardup.model import Fingerprint
 from scrapy_neardup.text.normalize import letters
 
@@ -62,7 +61,7 @@ class Segments(PublishedMethod):
         else:
             pieces = longest_pieces(map(letters, text.body.splitlines()), p.segments, p.min_segment)
         hashes = sorted(set(map(fingerprint64, pieces)))
-        return hashes, struct.pack(f">{len(hashes)}Q", *hashes)
+        return hashes, pack_hashes(hashes)
 
     def agreement(self, new: Fingerprint, one: bytes, other: bytes, common: Set[int]) -> Agreement:
         """The share of the hashes that both have."""

@@ -14,7 +14,6 @@ the one at which so many equal super-shingles are to be expected, (equal / super
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from typing import ClassVar
@@ -22,7 +21,7 @@ from typing import ClassVar
 from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.hashing.permutations import groups, minima
 from scrapy_neardup.methods.parameters import Parameters, choice, whole
-from scrapy_neardup.methods.published import Agreement, PublishedMethod, Text
+from scrapy_neardup.methods.published import Agreement, PublishedMethod, Text, pack_hashes, unpack_hashes
 from scrapy_neardup.methods.shingle import text_shingles
 from scrapy_neardup.model import Fingerprint
 
@@ -66,12 +65,11 @@ class SuperShingle(PublishedMethod):
         if not len(found):
             return (), b""
         hashes: list[int] = groups(minima(found, p.supershingles * p.rows), p.supershingles).tolist()
-        return hashes, struct.pack(f">{len(hashes)}Q", *hashes)
+        return hashes, pack_hashes(hashes)
 
     def agreement(self, new: Fingerprint, one: bytes, other: bytes, common: Set[int]) -> Agreement:
         """The Jaccard similarity that so many equal ones speak for. A page without a shingle is like no other."""
         p = self.parameters
         # A super-shingle's hash depends on its place, so none is equal to one of another place.
-        a, b = (frozenset(struct.unpack(f">{len(packed) // 8}Q", packed)) for packed in (one, other))
-        both = len(a & b)
+        both = len(frozenset(unpack_hashes(one)).intersection(unpack_hashes(other)))
         return Agreement((both / p.supershingles) ** (1.0 / p.rows), both >= p.equal)

@@ -15,11 +15,12 @@ from collections.abc import Callable, Iterable, Set
 from functools import cache
 from importlib.metadata import version
 
-_HAN = r"\u3400-\u9fff\U00020000-\U0003ffff"
+#: Chinese characters, for a class of a pattern.
+HAN = r"\u3400-\u9fff\U00020000-\U0003ffff"
 #: Scripts that put no spaces between words and are cut by no dictionary here: each character counts as a word.
 _UNSPACED = r"\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u31f0-\u31ff"
-_WORD = re.compile(rf"[{_HAN}]+|[{_UNSPACED}]|[^\W_{_HAN}{_UNSPACED}]+")
-_FIRST_HAN = re.compile(rf"[{_HAN}]")
+_WORD = re.compile(rf"[{HAN}]+|[{_UNSPACED}]|[^\W_{HAN}{_UNSPACED}]+")
+_FIRST_HAN = re.compile(rf"[{HAN}]")
 _NUMBER = re.compile(
     r"\d+(?:[.,:/]\d+)*|[〇零一二三四五六七八九十百千万亿]{2,}"
     r"|[一二两三四五六七八九十](?=[艘人台辆月日号路件起名家只条座所次岁年天个位])"
