@@ -7,7 +7,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from importlib import import_module
 from pathlib import Path
 
@@ -124,7 +124,16 @@ def test_another_error_is_not_hidden(running: Callable[..., int]) -> None:
         running(body)
 
 
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """What runs in the background of a shell is not, and neither are the commands that it starts."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="named pipes and signals")
+@pytest.mark.usefixtures("interruptible")
 def test_an_interrupt_ends_it_quietly(tmp_path: Path) -> None:
     pipe = tmp_path / "docs.jsonl"
     os.mkfifo(pipe)
