@@ -8,6 +8,8 @@ minwise hashing, Li and König 2010): many bins of few bits estimate better than
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 import numpy.typing as npt
 
@@ -38,9 +40,16 @@ def jaccard(one: bytes, other: bytes, bits: int) -> float:
     entries is freed of that chance.
     """
     a, b = np.frombuffer(one, np.uint8), np.frombuffer(other, np.uint8)
-    equal = float(np.count_nonzero(_unpack(a, bits) == _unpack(b, bits))) / (len(a) * 8 // bits)
+    equal = int(_equal_entries(bits)[a ^ b].sum()) / (len(a) * 8 // bits)
     chance = 2.0**-bits
     return max(0.0, (equal - chance) / (1.0 - chance))
+
+
+@cache
+def _equal_entries(bits: int) -> npt.NDArray[np.intp]:
+    """Of each byte, the exclusive or of two packed ones, how many entries it says are equal."""
+    masks = [(2**bits - 1) << shift for shift in range(0, 8, bits)]
+    return np.array([sum(not byte & mask for mask in masks) for byte in range(256)], np.intp)
 
 
 def _densify(minima: npt.NDArray[np.uint64]) -> None:
@@ -62,8 +71,3 @@ def _pack(entries: npt.NDArray[np.uint64], bits: int) -> bytes:
     for column in range(per_byte):
         packed |= columns[:, column] << np.uint8(column * bits)
     return packed.tobytes()
-
-
-def _unpack(packed: npt.NDArray[np.uint8], bits: int) -> npt.NDArray[np.uint8]:
-    mask = np.uint8(2**bits - 1)
-    return np.stack([(packed >> np.uint8(shift)) & mask for shift in range(0, 8, bits)])

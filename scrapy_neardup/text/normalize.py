@@ -8,6 +8,7 @@ import unicodedata
 from scrapy_neardup.text.script import simplify
 
 _NOT_A_WORD = re.compile(r"\W+")
+_NOT_A_WORD_IN_LINE = re.compile(r"[^\w\n]+")
 _LONG_RUN = re.compile(r"[^\w\s]{31,}")
 # Soft hyphens, zero-width spaces and joiners, marks of direction: they show nothing, and cut words in two.
 _INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]+")
@@ -50,6 +51,15 @@ def letters(normalized: str) -> str:
     '你好世界2apples'
     """
     return _NOT_A_WORD.sub("", normalized).replace("_", "")
+
+
+def letters_each(pieces: list[str]) -> list[str]:
+    """``letters`` of each of these, none of which may hold a line break: in one pass, as calls cost more than text.
+
+    >>> letters_each(["你好，世界", "2 apples", "!"])
+    ['你好世界', '2apples', '']
+    """
+    return _NOT_A_WORD_IN_LINE.sub("", "\n".join(pieces)).replace("_", "").split("\n") if pieces else []
 
 
 def _few_marks(run: re.Match[str]) -> str:

@@ -21,6 +21,15 @@ def article_title(title: str, site_name: str = "") -> str:
     >>> article_title("Ferry back in service - The Daybook", "The Daybook")
     'Ferry back in service'
     """
-    parts = [part.strip() for part in _SEPARATOR.split(title) if part.strip()]
+    parts = title_parts(title)
     own = [part for part in parts if part.casefold() != site_name.strip().casefold()] or parts
     return max(own, key=len, default="")
+
+
+def title_parts(title: str) -> list[str]:
+    """What stands between the separators of a title: a headline, a section, the name of a site.
+
+    >>> title_parts("用人单位隐匿加班证据应担责_新闻中心_新浪网")
+    ['用人单位隐匿加班证据应担责', '新闻中心', '新浪网']
+    """
+    return [part.strip() for part in _SEPARATOR.split(title) if part.strip()]

@@ -15,11 +15,19 @@ from collections.abc import Callable, Iterable, Set
 from functools import cache
 from importlib.metadata import version
 
+import numpy as np
+import numpy.typing as npt
+
 #: Chinese characters, for a class of a pattern.
 HAN = r"\u3400-\u9fff\U00020000-\U0003ffff"
 #: Scripts that put no spaces between words and are cut by no dictionary here: each character counts as a word.
 _UNSPACED = r"\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u31f0-\u31ff"
+#: Where ranges of either begin and, every second, end, as code points.
+_EDGES = np.array(
+    (0x0E00, 0x10A0, 0x1780, 0x1800, 0x3040, 0x3100, 0x31F0, 0x3200, 0x3400, 0xA000, 0x20000, 0x40000), np.uint32
+)
 _WORD = re.compile(rf"[{HAN}]+|[{_UNSPACED}]|[^\W_{HAN}{_UNSPACED}]+")
+_SPACED = re.compile(rf"[^\W_{HAN}{_UNSPACED}]+")
 _FIRST_HAN = re.compile(rf"[{HAN}]")
 _NUMBER = re.compile(
     r"\d+(?:[.,:/]\d+)*|[〇零一二三四五六七八九十百千万亿]{2,}"
@@ -49,6 +57,40 @@ def words(normalized: str, *, singles: bool = False) -> list[str]:
             found += cut(run) if singles else [word for word in cut(run) if len(word) > 1]
         else:
             found.append(run)
+    return found
+
+
+def vocabulary(normalized: str) -> tuple[npt.NDArray[np.uint64], set[str]]:
+    """What a text is written with, without a dictionary: characters that stand for themselves, words between spaces.
+
+    The characters are given as their code points, in order.
+
+    >>> characters, spaced = vocabulary("大桥 opened in 2024")
+    >>> "".join(map(chr, characters)), sorted(spaced)
+    ('大桥', ['2024', 'in', 'opened'])
+    """
+    points = _code_points(normalized)
+    return np.unique(points[_are_unspaced(points)]).astype(np.uint64), set(_SPACED.findall(normalized))
+
+
+def has_unspaced(letters: str) -> bool:
+    """Whether a fiftieth of the letters and more are of scripts that put no spaces between words.
+
+    No more is asked for, as a Chinese page may be code and tables for the most part.
+
+    >>> has_unspaced("北京opened"), has_unspaced("opened2024")
+    (True, False)
+    """
+    return 50 * int(np.count_nonzero(_are_unspaced(_code_points(letters)))) >= len(letters) > 0
+
+
+def _code_points(text: str) -> npt.NDArray[np.uint32]:
+    return np.frombuffer(text.encode("utf-32-le", "surrogatepass"), "<u4")
+
+
+def _are_unspaced(points: npt.NDArray[np.uint32]) -> npt.NDArray[np.bool_]:
+    """Which of these characters are of scripts that put no spaces between words."""
+    found: npt.NDArray[np.bool_] = np.searchsorted(_EDGES, points, side="right") % 2 == 1
     return found
 
 
