@@ -6,36 +6,28 @@ import json
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import islice
 from typing import Any, ClassVar
 
-from scrapy_neardup.errors import StoreMismatch
+import numpy as np
+import numpy.typing as npt
+
+from scrapy_neardup.errors import StoreDamaged, StoreMismatch
 from scrapy_neardup.stores import layout
+from scrapy_neardup.stores.changes import Changes
 from scrapy_neardup.stores.layout import Record
+from scrapy_neardup.stores.recipe import check_recipe, pack_recipe
+from scrapy_neardup.stores.recurrence import Recurrence, Sentences
 
 #: Seconds after which a write is made to reach the disk, with all writes before it.
 SYNC_EVERY = 1.0
 #: Pages that are sealed or taken back in one batch.
 _BATCH = 1000
-
-
-@dataclass(slots=True)
-class Changes:
-    """What one batch puts and deletes; a backend writes all of it or nothing."""
-
-    puts: dict[bytes, bytes] = field(default_factory=dict)
-    deletes: set[bytes] = field(default_factory=set)
-
-    def put(self, key: bytes, value: bytes) -> None:
-        """Write a value, whatever was to happen to the key before."""
-        self.deletes.discard(key)
-        self.puts[key] = value
-
-    def delete(self, key: bytes) -> None:
-        """Remove a key, whatever was to happen to it before."""
-        self.puts.pop(key, None)
-        self.deletes.add(key)
+#: Pages after which the counts of sentences are written; a kill costs as many pages' counts at most.
+_COUNTS_EVERY = 5000
+#: Repeats (see ``Recurrence``) that make a sentence common: 16 pages of one site, or about 38 of as many sites.
+_COMMON = 15
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +61,8 @@ class Store(ABC):
             self._check_recipe(recipe)
             newest = next(self._scan(b"r", reverse=True), None)
             self._newest = layout.last_id(newest[0]) if newest else 0
+            self._recurrence = self._load_recurrence()
+            self._noted = 0
             self.taken_back = self._take_back()
             self.pages = self._count()
         except BaseException:
@@ -130,6 +124,22 @@ class Store(ABC):
         found = self._scan(layout.posting_prefix(key), reverse=True)
         return [layout.last_id(posting) for posting, _ in islice(found, limit)]
 
+    def common(self, sentences: Sentences) -> npt.NDArray[np.bool_]:
+        """Which of these sentences (32-bit fingerprints) stand on so many pages that they are no evidence."""
+        return self._recurrence.repeats(sentences) >= _COMMON
+
+    def note(self, sentences: Sentences, site: int) -> None:
+        """Count the sentences of a page that is no copy; ``site`` is any hash of its site.
+
+        The counts are bounded in size, are written at a close and every few thousand pages, and are not taken back
+        with a page: they are a statistic, and one page more makes few sentences common. If that write fails, the page
+        is counted all the same, and the counts are written with the next.
+        """
+        self._recurrence.note(sentences, site)
+        self._noted += 1
+        if self._noted % _COUNTS_EVERY == 0:
+            self._write_counts({}, sync=False)
+
     def begin(self, who: str) -> int:
         """A new generation for a crawl; ``who`` names it in the line that tells of its being taken back."""
         generation = self.new_id()
@@ -186,12 +196,12 @@ class Store(ABC):
         return unsealed
 
     def close(self) -> None:
-        """Write down the count and let go of the state; a second call does nothing."""
+        """Write down the counts and let go of the state; a second call does nothing."""
         if self._closed:
             return
         self._closed = True
         try:
-            self._write(Changes({layout.meta_key("pages"): str(self.pages).encode()}), sync=True)
+            self._write_counts({layout.meta_key("pages"): str(self.pages).encode()}, sync=True)
         finally:
             self._disconnect()
 
@@ -205,25 +215,35 @@ class Store(ABC):
             self._synced = time.monotonic()
 
     def _check_recipe(self, recipe: Mapping[str, Any]) -> None:
-        ours = {"format": layout.FORMAT, **recipe}
-        ours = json.loads(json.dumps(ours))  # tuples become lists, as they will when read
-        written = self._get(layout.meta_key("recipe"))
-        if written is None:
-            if next(self._scan(b""), None) is not None:
-                raise StoreMismatch(
-                    f"{self.location} holds data but no recipe of scrapy-neardup: it is no state of ours and was "
-                    "not touched. Set NEARDUP_STORE to another path."
-                )
-            packed = json.dumps(ours, ensure_ascii=False, sort_keys=True).encode()
-            self._write(Changes({layout.meta_key("recipe"): packed}), sync=True)
+        name = layout.meta_key("recipe")
+        written = self._get(name)
+        if written is not None:
+            check_recipe(written, recipe, self.location)
             return
-        theirs = json.loads(written)
-        if theirs != ours:
+        if next(self._scan(b""), None) is not None:
             raise StoreMismatch(
-                f"The state at {self.location} was written by another recipe: {_differences(theirs, ours)}. "
-                "Fingerprints of two recipes cannot be compared, so it was not touched. Go back to the settings and "
-                "versions that wrote it, or set NEARDUP_STORE to a new path to begin another state."
+                f"{self.location} holds data but no recipe of scrapy-neardup: it is no state of ours and was "
+                "not touched. Set NEARDUP_STORE to another path."
             )
+        self._write(Changes({name: pack_recipe(recipe)}), sync=True)
+
+    def _load_recurrence(self) -> Recurrence:
+        found = Recurrence()
+        try:
+            for key, packed in self._scan(b"b"):
+                found.load(layout.unpack_block(key), packed)
+        except ValueError as error:
+            raise StoreDamaged(
+                f"The state at {self.location} is damaged: {error}. It was not touched. Restore it from a backup, or "
+                "set NEARDUP_STORE to a new path to begin another state."
+            ) from None
+        return found
+
+    def _write_counts(self, puts: Mapping[bytes, bytes], *, sync: bool) -> None:
+        """Write the counts of sentences that have changed, in one batch with ``puts``; what fails is still to do."""
+        counts = {layout.block_key(block): packed for block, packed in self._recurrence.changed().items()}
+        self._write(Changes({**counts, **puts}), sync=sync)
+        self._recurrence.saved()
 
     def _count(self) -> int:
         """The count that a clean close left; after a crash every record is counted."""
@@ -286,15 +306,3 @@ class Store(ABC):
     def _points_to(self, url: bytes, id: int, changes: Changes) -> bool:
         seen = changes.puts.get(url) or self._get(url)
         return seen is not None and layout.unpack_seen(seen)[0] == id
-
-
-def _differences(theirs: Mapping[str, Any], ours: Mapping[str, Any], within: str = "") -> str:
-    """The fields that differ, as "name: theirs there, ours here"."""
-    found = []
-    for name in sorted({*theirs, *ours}):
-        there, here = theirs.get(name), ours.get(name)
-        if isinstance(there, dict) and isinstance(here, dict):
-            found.append(_differences(there, here, f"{within}{name}."))
-        elif there != here:
-            found.append(f"{within}{name} is {there!r} there and {here!r} here")
-    return "; ".join(one for one in found if one)

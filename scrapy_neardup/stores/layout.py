@@ -5,6 +5,7 @@
     u + fingerprint64(url)      id of the page's newest record (8 bytes), time it was last seen (4 bytes, seconds)
     k + key + id                a posting: this page is filed under this key; no value
     g + generation              a crawl that has unsealed pages (JSON: who, since when)
+    b + block                   counts of sentences, 64 buckets of them, compressed: see ``Recurrence``
     j + generation + id         an unsealed page; value: id of the record that it replaces, or nothing
 
 Ids are the nanoseconds since 1970 at which a page was first seen, each larger than the last: newest first
@@ -24,7 +25,8 @@ _ID = struct.Struct(">Q")
 _PREFIX = struct.Struct(">cQ")
 _PAIR = struct.Struct(">cQQ")
 _SEEN = struct.Struct(">QI")
-_HEAD = struct.Struct(">QHBH")
+_HEAD = struct.Struct(">?BH")
+_ORIGINAL = struct.Struct(">QH")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,26 +56,35 @@ class Record:
         return self.id / 1e9
 
     def pack(self) -> bytes:
-        """Q original · H similarity in 65535ths · B number of keys · H bytes of URL · Q per key · URL · sketch."""
+        """? whether others can be copies of it · B number of keys · H bytes of URL · Q per key · URL · if not,
+        Q original · H similarity in 65535ths · sketch.
+        """
         url = self.url.encode("utf-8", "surrogatepass")
         if len(url) > 65535:
             end = next(at for at in range(65535, 0, -1) if url[at] & 0xC0 != 0x80)  # where a character begins
             url = url[:end]
-        head = _HEAD.pack(self.original, round(self.similarity * 65535), len(self.keys), len(url))
-        return b"".join((head, struct.pack(f">{len(self.keys)}Q", *self.keys), url, self.sketch))
+        own = self.original == self.id and self.similarity == 1.0
+        head = _HEAD.pack(own, len(self.keys), len(url))
+        original = b"" if own else _ORIGINAL.pack(self.original, round(self.similarity * 65535))
+        return b"".join((head, struct.pack(f">{len(self.keys)}Q", *self.keys), url, original, self.sketch))
 
     @classmethod
     def unpack(cls, id: int, packed: bytes) -> Record:
         """The record that ``pack`` wrote."""
-        original, similarity, keys, url = _HEAD.unpack_from(packed)
+        own, keys, url = _HEAD.unpack_from(packed)
         at = _HEAD.size + 8 * keys
+        end = at + url
+        original, similarity, sketch = id, 65535, end
+        if not own:
+            original, similarity = _ORIGINAL.unpack_from(packed, end)
+            sketch += _ORIGINAL.size
         return cls(
             id,
-            packed[at : at + url].decode("utf-8", "surrogatepass"),
+            packed[at:end].decode("utf-8", "surrogatepass"),
             original,
             similarity / 65535,
             struct.unpack_from(f">{keys}Q", packed, _HEAD.size),
-            packed[at + url :],
+            packed[sketch:],
         )
 
 
@@ -110,6 +121,18 @@ def generation_key(generation: int) -> bytes:
 def journal_key(generation: int, id: int) -> bytes:
     """j + generation + id."""
     return _PAIR.pack(b"j", generation, id)
+
+
+def block_key(block: int) -> bytes:
+    """b + the block's number, 2 bytes."""
+    return b"b" + block.to_bytes(2, "big")
+
+
+def unpack_block(key: bytes) -> int:
+    """The number in a key that ``block_key`` made; raises ValueError for another key."""
+    if len(key) != len(block_key(0)):
+        raise ValueError(f"{key!r} is no key of counted sentences")
+    return int.from_bytes(key[1:], "big")
 
 
 def after(prefix: bytes) -> bytes | None:

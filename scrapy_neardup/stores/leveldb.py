@@ -21,7 +21,8 @@ from typing import Any, ClassVar
 
 from scrapy_neardup.errors import StoreDamaged, StoreError
 from scrapy_neardup.stores import layout
-from scrapy_neardup.stores.base import Changes, Store
+from scrapy_neardup.stores.base import Store
+from scrapy_neardup.stores.changes import Changes
 from scrapy_neardup.stores.lock import lock
 
 

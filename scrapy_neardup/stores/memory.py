@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from scrapy_neardup.stores import layout
-from scrapy_neardup.stores.base import Changes, Store
+from scrapy_neardup.stores.base import Store
+from scrapy_neardup.stores.changes import Changes
 
 # The longest prefix that is ever scanned is a letter and 8 bytes; keys that share it live in one bucket, so
 # neither a scan nor a write touches more than a handful of keys.

@@ -10,7 +10,8 @@ from typing import ClassVar
 
 from scrapy_neardup.errors import StoreDamaged, StoreError, StoreMismatch
 from scrapy_neardup.stores import layout
-from scrapy_neardup.stores.base import Changes, Store
+from scrapy_neardup.stores.base import Store
+from scrapy_neardup.stores.changes import Changes
 from scrapy_neardup.stores.lock import lock
 
 #: "ndup" in the header of the file, so that a database of somebody else's is never written to.

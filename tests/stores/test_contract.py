@@ -8,6 +8,7 @@ from __future__ import annotations
 import shutil
 import sys
 import threading
+import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -17,10 +18,15 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
+from scrapy_neardup.detector import Detector
 from scrapy_neardup.errors import SettingsError, StoreDamaged, StoreError, StoreLocked, StoreMismatch
+from scrapy_neardup.methods import make_method
+from scrapy_neardup.model import Page
 from scrapy_neardup.stores import STORES, Record, Store, base, close_store, default_url, layout, open_store, parse_url
+from scrapy_neardup.stores.recurrence import Recurrence, Sentences
 
 RECIPE: dict[str, Any] = {"method": "minhash", "parameters": {"bands": (16, 8), "seed": 7}, "jieba": "0.42.1"}
 OTHER: dict[str, Any] = {"method": "minhash", "parameters": {"bands": (20, 5), "seed": 7}, "jieba": "0.42.1"}
@@ -610,6 +616,216 @@ def test_the_size_grows_with_the_pages(store: Store) -> None:
     for n in range(100):
         store.add(make(store, f"{URL}?{n}", n, sketch=bytes(1024)))
     assert store.size() >= before + 50_000
+
+
+# Counts of sentences
+
+SITE = 5
+#: Sentences that lie in three different blocks.
+MENU: Sentences = np.array([7, 70, 16_000], np.uint32)
+
+
+def note(store: Store, pages: int, sentences: Sentences = MENU) -> None:
+    for _ in range(pages):
+        store.note(sentences, SITE)
+
+
+def repeats(store: Store, sentences: Sentences = MENU) -> list[int]:
+    return store._recurrence.repeats(sentences).tolist()
+
+
+def blocks(store: Store) -> dict[bytes, bytes]:
+    return dict(store._scan(b"b"))
+
+
+def written_keys(store: Store, monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
+    """Fills up with the keys that are put from here on."""
+    keys: list[bytes] = []
+    write = store._write
+
+    def spy(changes: base.Changes, *, sync: bool) -> None:
+        keys.extend(changes.puts)
+        write(changes, sync=sync)
+
+    monkeypatch.setattr(store, "_write", spy)
+    return keys
+
+
+def test_a_sentence_is_common_from_its_sixteenth_page_on_a_site_on(store: Store) -> None:
+    assert store.common(MENU).tolist() == [False] * 3
+    note(store, 15)
+    assert store.common(MENU).tolist() == [False] * 3
+    note(store, 1, MENU[1:])
+    assert store.common(MENU).tolist() == [False, True, True]
+    assert store.common(MENU[:0]).tolist() == []
+
+
+def test_sentences_that_are_counted_are_no_pages(place: Place) -> None:
+    store = place.open()
+    note(store, 20)
+    put(store)
+    note(store, 20)
+    assert store.pages == records(store) == 1
+    if place.kind.scheme != "memory":
+        store = place.reopen(store)
+        assert store.pages == records(store) == 1
+        store = place.as_left_by_a_kill().open()  # now the pages are counted
+        assert store.pages == records(store) == 1
+
+
+def test_counts_are_the_same_after_closing_and_opening_and_go_on(lasting: Place) -> None:
+    store = lasting.open()
+    note(store, 10)
+    note(store, 3, MENU[:1])
+    for closings in range(3):
+        store = lasting.reopen(store)
+        assert repeats(store) == [12 + closings, 9 + closings, 9 + closings]
+        assert len(blocks(store)) == 3
+        note(store, 1)
+
+
+def test_a_state_that_is_opened_and_closed_without_pages_writes_no_counts(
+    lasting: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = lasting.open()
+    assert blocks(lasting.reopen(store)) == {}
+    store = lasting.opened[-1]
+    note(store, 2)
+    store = lasting.reopen(store)
+    keys = written_keys(store, monkeypatch)
+    store.common(MENU)
+    store.close()
+    assert keys == [layout.meta_key("pages")]
+    assert repeats(lasting.open()) == [1, 1, 1]
+
+
+def test_a_close_writes_only_those_counts_that_have_changed(lasting: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = lasting.open()
+    note(store, 2)
+    store = lasting.reopen(store)
+    note(store, 1, MENU[:1])
+    keys = written_keys(store, monkeypatch)
+    store.close()
+    assert sorted(keys) == [layout.block_key(0), layout.meta_key("pages")]
+
+
+def test_after_a_kill_the_counts_of_the_last_five_thousand_pages_are_there(lasting: Place) -> None:
+    store = lasting.open()
+    note(store, base._COUNTS_EVERY - 1)
+    killed = lasting.as_left_by_a_kill()
+    after = killed.open()
+    assert repeats(after) == [0, 0, 0]
+    after.close()
+    shutil.rmtree(killed.directory)
+
+    store.note(np.array([7, 900], np.uint32), SITE)  # the page with which they are written
+    note(store, 100, np.array([900], np.uint32))
+    after = lasting.as_left_by_a_kill().open()
+    assert repeats(after, np.array([7, 70, 900], np.uint32)) == [255, 255, 0]
+    assert after.pages == records(after) == 0
+    assert repeats(store, np.array([7, 70, 900], np.uint32)) == [255, 255, 100]  # the one that was copied from goes on
+
+
+def test_taking_pages_back_and_withdrawing_them_leaves_the_counts(lasting: Place) -> None:
+    store = lasting.open()
+    generation = store.begin("killed crawl")
+    pages = [put(store, f"{URL}?{n}", generation=generation) for n in range(4)]
+    note(store, 4)
+    store.withdraw(generation, pages[0].id)
+    assert repeats(store) == [3, 3, 3]
+    store = lasting.reopen(store)
+    assert store.taken_back.pages == 3
+    assert store.pages == records(store) == 0
+    assert repeats(store) == [3, 3, 3]
+
+
+def test_a_state_without_counts_opens_and_counts_from_there(lasting: Place) -> None:
+    """As an earlier version left it."""
+    store = lasting.open()
+    page = put(store, URL, 1)
+    store = lasting.reopen(store)
+    assert blocks(store) == {}
+    assert store.find(URL) == page
+    assert store.common(MENU).tolist() == [False] * 3
+    note(store, 16)
+    assert lasting.reopen(store).common(MENU).tolist() == [True] * 3
+
+
+@pytest.mark.parametrize(
+    ("key", "packed", "told"),
+    [
+        (layout.block_key(3), b"garbage", "block 3 of the counted sentences cannot be unpacked"),
+        (layout.block_key(3), b"", "block 3 of the counted sentences cannot be unpacked"),
+        (layout.block_key(3), zlib.compress(b"too short"), "no block 3 with 9 bytes"),
+        (layout.block_key(3), zlib.compress(b"\xff" * 4672), "block 3 of the counted sentences holds what cannot"),
+        (layout.block_key(256), zlib.compress(bytes(4672)), "no block 256"),
+        (b"b", zlib.compress(bytes(4672)), "is no key of counted sentences"),
+        (layout.block_key(3) + b"x", zlib.compress(bytes(4672)), "is no key of counted sentences"),
+    ],
+)
+def test_counts_that_are_damaged_are_refused_in_a_sentence_and_the_state_stays_as_it_is(
+    lasting: Place, key: bytes, packed: bytes, told: str
+) -> None:
+    store = lasting.open()
+    page = put(store, URL, 1, generation=store.begin("killed crawl"))
+    note(store, 16)
+    store._write(base.Changes({key: packed}), sync=True)
+    store.close()
+    for _ in range(2):
+        with pytest.raises(StoreDamaged, match=r"is damaged: .*NEARDUP_STORE") as refused:
+            lasting.open()
+        assert told in str(refused.value)
+        assert str(lasting.directory / "state") in str(refused.value)
+
+    class Blind(lasting.kind):  # type: ignore[misc, name-defined]
+        def _load_recurrence(self) -> Recurrence:
+            """Look in without the counts, and take nothing back."""
+            self._take_back = lambda: base.TakenBack(0, ())
+            return Recurrence()
+
+    blind = Blind(parse_url(lasting.url)[1], RECIPE)
+    lasting.opened.append(blind)
+    assert blind.find(URL) == page
+    assert blocks(blind)[key] == packed
+    assert len(blocks(blind)) == 4
+    blind._write(base.Changes(deletes={key}), sync=True)
+    blind.close()
+    store = lasting.open()
+    assert store.common(MENU).tolist() == [True] * 3
+    assert store.taken_back == base.TakenBack(1, ("killed crawl",))
+
+
+def test_two_holders_of_one_state_share_its_counts(lasting: Place) -> None:
+    first = open_store(lasting.url, RECIPE)
+    try:
+        second = open_store(lasting.url, RECIPE)
+        for _ in range(8):
+            note(first, 1)
+            note(second, 1)
+        close_store(second)
+        assert first.common(MENU).tolist() == [True] * 3
+    finally:
+        close_store(first)
+
+
+def test_two_detectors_on_one_store_share_counts(store: Store) -> None:
+    method = make_method("cascade", {})
+    detectors = [Detector(method, store, min_letters=20, who=who) for who in ("one", "another")]
+    footer = "The keeper of the harbour log answers letters on Mondays"
+    chance = np.random.default_rng(3)
+    pages = []
+    for number in range(16):
+        words = ["".join(chance.choice(list("abdefgiklmnoprstu"), 6)) for _ in range(60)]
+        pages.append(
+            Page(f"https://log.example/{number}", "", text=" ".join(words) + f".\n{footer}.", site="log.example")
+        )
+    (counted,) = set.intersection(*(set(method.fingerprint(page).sentences) for page in pages))
+    for number, page in enumerate(pages):
+        assert not store.common(np.array([counted], np.uint32)).any()
+        ruling = detectors[number % 2].check(page)
+        assert ruling.reservation is not None
+        detectors[number % 2].commit(ruling.reservation, sealed=True)
+    assert store.common(np.array([counted], np.uint32)).all()
 
 
 # Recipes

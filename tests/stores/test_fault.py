@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import ClassVar
 
+import numpy as np
 import pytest
 
 from scrapy_neardup.errors import StoreError
 from scrapy_neardup.stores import MemoryStore, Record, base, layout
-from scrapy_neardup.stores.base import Changes
+from scrapy_neardup.stores.changes import Changes
 
 RECIPE = {"method": "minhash", "seed": 7}
 
@@ -171,6 +172,68 @@ def test_a_close_that_fails_costs_only_the_count_and_that_is_made_anew() -> None
     store.close()  # it is closed all the same
     store = open_disk()
     assert store.pages == records(store) == 2
+
+
+MENU = np.array([7, 70, 16_000], np.uint32)
+
+
+def note(store: FragileStore, pages: int) -> None:
+    for _ in range(pages):
+        store.note(MENU, site=5)
+
+
+def repeats(store: FragileStore) -> list[int]:
+    return store._recurrence.repeats(MENU).tolist()
+
+
+def test_counts_whose_periodic_write_fails_are_written_at_the_close(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(base, "_COUNTS_EVERY", 10)
+    store = open_disk()
+    note(store, 9)
+    fail_at(1)
+    with pytest.raises(StoreError, match="No space left"):
+        note(store, 1)
+    assert repeats(store) == [9, 9, 9]
+    assert not list(store._scan(b"b"))
+    store.close()
+    assert repeats(open_disk()) == [9, 9, 9]
+
+
+def test_counts_whose_periodic_write_fails_are_written_with_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(base, "_COUNTS_EVERY", 10)
+    store = open_disk()
+    note(store, 9)
+    fail_at(1)
+    with pytest.raises(StoreError):
+        note(store, 1)
+    for _ in range(10):  # sentences of another block
+        store.note(np.array([130], np.uint32), site=5)
+    assert FragileStore.writes == 2
+    # It is not closed, as after a kill.
+    assert repeats(open_disk()) == [9, 9, 9]
+
+
+def test_counts_that_were_written_are_not_written_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(base, "_COUNTS_EVERY", 10)
+    store = open_disk()
+    note(store, 10)
+    for key, _ in list(store._scan(b"b")):
+        store._write(Changes(deletes={key}), sync=False)
+    store.close()
+    assert not list(store._scan(b"b"))
+
+
+def test_a_close_that_fails_leaves_the_counts_that_were_written_before() -> None:
+    store = open_disk()
+    note(store, 4)
+    store.close()
+    store = open_disk()
+    note(store, 4)
+    fail_at(1)
+    with pytest.raises(StoreError):
+        store.close()
+    store.close()
+    assert repeats(open_disk()) == [3, 3, 3]
 
 
 def _left_unsealed() -> None:

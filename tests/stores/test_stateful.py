@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import shutil
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from itertools import count
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
@@ -20,6 +22,7 @@ from tests.stores.test_contract import copy_as_killed
 RECIPE = {"method": "minhash", "seed": 7}
 URLS = [f"https://news.example.cn/{name}" for name in ("a", "b", "c", "新闻")]
 KEYS = [0, 1, 2**64 - 1]
+SENTENCES = [0, 1, 64, 2**32 - 1]
 
 
 @dataclass
@@ -32,6 +35,9 @@ class Model:
     # version is sealed in its place, for what it replaced is then still to go.
     unsealed: dict[int, tuple[int, int]] = field(default_factory=dict)
     crawls: dict[int, str] = field(default_factory=dict)
+    # On how many pages of their one site sentences stood; and what of that is written, which no page takes back.
+    noted: Counter[int] = field(default_factory=Counter)
+    written: Counter[int] = field(default_factory=Counter)
 
     def find(self, url: str) -> Record | None:
         return self.pages.get(self.newest.get(url, 0))
@@ -145,6 +151,11 @@ class Steps(RuleBasedStateMachine):
             self.store.touch(known)
             assert self.store.last_seen(url) > 0
 
+    @rule(sentences=st.lists(st.sampled_from(SENTENCES)))
+    def note(self, sentences: list[int]) -> None:
+        self.store.note(np.array(sentences, np.uint32), site=5)
+        self.model.noted.update(set(sentences))
+
     @rule(crawl=st.integers(0, 1))
     def end_and_begin(self, crawl: int) -> None:
         generation = self.generations[crawl]
@@ -169,6 +180,8 @@ class Steps(RuleBasedStateMachine):
             assert store.postings(key, 2) == filed[:2]
         assert sum(1 for _ in store._scan(b"k")) == sum(len(page.keys) for page in model.pages.values())
         assert sum(1 for _ in store._scan(b"j")) == len(model.unsealed)
+        repeats = store._recurrence.repeats(np.array(SENTENCES, np.uint32)).tolist()
+        assert repeats == [max(0, model.noted[one] - 1) for one in SENTENCES]
 
     def teardown(self) -> None:
         self.store.close()
@@ -188,6 +201,7 @@ class LastingSteps(Steps):
     @rule()
     def reopen(self) -> None:
         self.store.close()
+        self.model.written = self.model.noted.copy()
         self.again()
 
     @rule()
@@ -198,6 +212,7 @@ class LastingSteps(Steps):
         self.store.close()
         shutil.rmtree(self.root)
         copy.rename(self.root)
+        self.model.noted = self.model.written.copy()
         self.again()
 
 

@@ -1,0 +1,23 @@
+"""What is written into a state at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass(slots=True)
+class Changes:
+    """What one batch puts and deletes; a backend writes all of it or nothing."""
+
+    puts: dict[bytes, bytes] = field(default_factory=dict)
+    deletes: set[bytes] = field(default_factory=set)
+
+    def put(self, key: bytes, value: bytes) -> None:
+        """Write a value, whatever was to happen to the key before."""
+        self.deletes.discard(key)
+        self.puts[key] = value
+
+    def delete(self, key: bytes) -> None:
+        """Remove a key, whatever was to happen to it before."""
+        self.puts.pop(key, None)
+        self.deletes.add(key)

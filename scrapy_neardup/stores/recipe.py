@@ -1,0 +1,38 @@
+"""By what recipe the pages of a state were fingerprinted: those of two recipes cannot be compared."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from scrapy_neardup.errors import StoreMismatch
+from scrapy_neardup.stores.layout import FORMAT
+
+
+def pack_recipe(recipe: Mapping[str, Any]) -> bytes:
+    """The recipe as it is written into a new state, with the format of the state."""
+    return json.dumps({"format": FORMAT, **recipe}, ensure_ascii=False, sort_keys=True).encode()
+
+
+def check_recipe(written: bytes, recipe: Mapping[str, Any], location: str) -> None:
+    """Raise StoreMismatch, with all that differs, unless ``written`` is what ``pack_recipe`` makes of ``recipe``."""
+    theirs, ours = json.loads(written), json.loads(pack_recipe(recipe))  # tuples have become lists in both
+    if theirs != ours:
+        raise StoreMismatch(
+            f"The state at {location} was written by another recipe: {_differences(theirs, ours)}. "
+            "Fingerprints of two recipes cannot be compared, so it was not touched. Go back to the settings and "
+            "versions that wrote it, or set NEARDUP_STORE to a new path to begin another state."
+        )
+
+
+def _differences(theirs: Mapping[str, Any], ours: Mapping[str, Any], within: str = "") -> str:
+    """The fields that differ, as "name: theirs there, ours here"."""
+    found = []
+    for name in sorted({*theirs, *ours}):
+        there, here = theirs.get(name), ours.get(name)
+        if isinstance(there, dict) and isinstance(here, dict):
+            found.append(_differences(there, here, f"{within}{name}."))
+        elif there != here:
+            found.append(f"{within}{name} is {there!r} there and {here!r} here")
+    return "; ".join(one for one in found if one)

@@ -1,0 +1,161 @@
+"""On how many different pages a sentence has stood: what makes a disclaimer, a menu, a form known for one.
+
+A table of fixed size that keeps the frequent sentences of an endless stream, after Misra and Gries (1982): a
+sentence that finds its bucket full takes the place of one without repeats, or else takes one off every count there.
+So what recurs stays, what has ceased to recur goes in time, and the many that stand on one page alone pass through.
+
+Bounded are the memory, what is written (1.2 megabytes at most) and the work for a page, whatever the number of pages.
+
+A count is exact while its bucket has room, whatever the order of the pages, and never too high. It is too low for a
+sentence that comes back too late (a full table forgets one without repeats after 50,000 to 130,000 new ones, which are
+one to three thousand pages), or whose bucket has eight or more that recur as often. Two sentences whose fingerprints
+are the same, which few are, are counted as one; and two sites may share a bit, so over several sites a count is an
+estimate.
+"""
+
+from __future__ import annotations
+
+import zlib
+
+import numpy as np
+import numpy.typing as npt
+
+_WAYS = 8
+_BUCKETS = 2**14
+#: Buckets that are written together.
+_BLOCK = 64
+#: How a block is written, before it is compressed; the same on every machine.
+_PACKED = np.dtype(
+    [
+        ("sentences", ">u4", _BLOCK * _WAYS),
+        ("sites", ">u4", _BLOCK * _WAYS),
+        ("repeats", "u1", _BLOCK * _WAYS),
+        ("newest", "u1", _BLOCK),
+    ]
+)
+#: In what turn the ways of a bucket are given up, by the way that was filled last: that one comes last.
+_TURNS = ((np.arange(_WAYS) - np.arange(_WAYS)[:, None] - 1) % _WAYS).astype(np.uint16)
+
+Sentences = npt.NDArray[np.uint32]
+_Indices = npt.NDArray[np.intp]
+
+
+class Recurrence:
+    """Counts of 131,072 sentences, by 32-bit fingerprint; 1.2 megabytes, whatever the number of pages.
+
+    Each has a set of 32 bits for the sites on which it stood, and a count of its *repeats*: pages on whose site
+    (or one that shares its bit) it had stood before, 255 at most. A sentence of one site has a repeat for each page
+    after the first; one that goes from site to site has as many after about twice as many pages.
+    """
+
+    def __init__(self) -> None:
+        # One plain array for each part of an entry, the ways of a bucket side by side: several times as fast as an
+        # array of records. A way that is empty (no sites) holds the fingerprint of another bucket: none finds it.
+        self._sentences = _buckets(slice(0, _BUCKETS)) ^ 1
+        self._sites = np.zeros(_BUCKETS * _WAYS, np.uint32)
+        self._repeats = np.zeros(_BUCKETS * _WAYS, np.uint8)
+        #: The way of each bucket that was filled last.
+        self._newest = np.full(_BUCKETS, _WAYS - 1, np.uint8)
+        self._dirty = np.zeros(_BUCKETS // _BLOCK, np.bool_)
+
+    def note(self, sentences: Sentences, site: int) -> None:
+        """Count the different sentences of one page; ``site`` is any hash of the page's site.
+
+        The known ones are counted first, then the others look for a place.
+        """
+        sentences = sentences.astype(np.uint32)
+        sentences.sort()  # their order in the page makes no difference; nor does it if one comes twice
+        buckets, slots, known = self._find(sentences)
+        bit = np.uint32(1 << (site & 31))
+        held = slots[known]
+        sites, repeats = self._sites[held], self._repeats[held]
+        self._sites[held] = sites | bit
+        self._repeats[held] = repeats + (((sites & bit) != 0) & (repeats < 255))
+        self._admit(sentences[~known], buckets[~known], bit)
+        self._dirty[buckets // _BLOCK] = True
+
+    def repeats(self, sentences: Sentences) -> npt.NDArray[np.uint8]:
+        """The count of each sentence; 0 for one that is not known."""
+        _, slots, known = self._find(sentences)
+        return self._repeats[slots] * known
+
+    def changed(self) -> dict[int, bytes]:
+        """Number and packed content of each block that was changed since it was last ``saved``."""
+        return {block: zlib.compress(self._pack(block), 1) for block in self._dirty.nonzero()[0].tolist()}
+
+    def saved(self) -> None:
+        """All that ``changed`` gave has been written; call it before another page is noted, and only then."""
+        self._dirty[:] = False
+
+    def load(self, block: int, packed: bytes) -> None:
+        """Take a block as it was written; raises ValueError if it is none, and then takes nothing."""
+        try:
+            plain = zlib.decompress(packed)
+        except zlib.error as error:
+            raise ValueError(f"block {block} of the counted sentences cannot be unpacked ({error})") from None
+        if not 0 <= block < _BUCKETS // _BLOCK or len(plain) != _PACKED.itemsize:
+            raise ValueError(f"there is no block {block} with {len(plain)} bytes of counted sentences")
+        found = np.frombuffer(plain, _PACKED)[0]
+        rows, ways = _place(block)
+        held, own = found["sites"] != 0, _buckets(rows)
+        if (held & (found["sentences"] % _BUCKETS != own)).any() or (found["newest"] >= _WAYS).any():
+            raise ValueError(f"block {block} of the counted sentences holds what cannot stand there")
+        self._sentences[ways] = np.where(held, found["sentences"], own ^ 1)
+        self._sites[ways] = found["sites"]
+        self._repeats[ways] = found["repeats"]
+        self._newest[rows] = found["newest"]
+
+    def _find(self, sentences: Sentences) -> tuple[_Indices, _Indices, npt.NDArray[np.bool_]]:
+        """Bucket and slot of each sentence, and whether it is known; the slot of one that is not means nothing."""
+        buckets = sentences.astype(np.intp)  # of a good hash, any bits will do
+        buckets &= _BUCKETS - 1
+        rows = self._sentences.reshape(_BUCKETS, _WAYS).take(buckets, axis=0)
+        slots = buckets * _WAYS
+        slots += (rows == sentences[:, None]).argmax(axis=1)
+        return buckets, slots, self._sentences[slots] == sentences
+
+    def _admit(self, sentences: Sentences, buckets: _Indices, bit: np.uint32) -> None:
+        """Give each new sentence the next way of its bucket without repeats, or take one off every count there.
+
+        Of several that want the same way the last one gets it, and the rest go on; a page takes off one at most. Were
+        it taken off the weakest alone, the others would have their ways for ever, and in time seven of eight ways would
+        hold what was once repeated.
+        """
+        rows = self._repeats.reshape(_BUCKETS, _WAYS)
+        while len(sentences):
+            counts = rows.take(buckets, axis=0)
+            rank = counts.astype(np.uint16)
+            rank *= _WAYS
+            rank += _TURNS.take(self._newest[buckets], axis=0)
+            ways = rank.argmin(axis=1)
+            slots = buckets * _WAYS + ways
+            weakest = self._repeats[slots]
+            if weakest.any():
+                free = weakest == 0
+                rows[buckets[~free]] = counts[~free] - 1
+                sentences, buckets, ways, slots = sentences[free], buckets[free], ways[free], slots[free]
+            self._sentences[slots] = sentences
+            self._sites[slots] = bit
+            self._newest[buckets] = ways
+            lost = self._sentences[slots] != sentences
+            sentences, buckets = sentences[lost], buckets[lost]
+
+    def _pack(self, block: int) -> bytes:
+        rows, ways = _place(block)
+        packed = np.zeros(1, _PACKED)
+        packed["sites"] = self._sites[ways]
+        packed["sentences"] = np.where(packed["sites"], self._sentences[ways], 0)
+        packed["repeats"] = self._repeats[ways]
+        packed["newest"] = self._newest[rows]
+        return packed.tobytes()
+
+
+def _place(block: int) -> tuple[slice, slice]:
+    """The buckets of a block, and their ways."""
+    first, end = block * _BLOCK, (block + 1) * _BLOCK
+    return slice(first, end), slice(first * _WAYS, end * _WAYS)
+
+
+def _buckets(rows: slice) -> Sentences:
+    """The bucket of each way of these buckets."""
+    return np.repeat(np.arange(rows.start, rows.stop, dtype=np.uint32), _WAYS)
