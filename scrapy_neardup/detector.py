@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Set
+from dataclasses import dataclass, field, replace
 from time import perf_counter
 from weakref import WeakKeyDictionary
 
+import numpy as np
+
 from scrapy_neardup.errors import SettingsError
+from scrapy_neardup.hashing import fingerprint64
 from scrapy_neardup.methods import Method
-from scrapy_neardup.model import Comparison, Fingerprint, Kind, Match, Page, Verdict
+from scrapy_neardup.model import Comparison, Fingerprint, Kind, Likeness, Match, Page, Verdict
 from scrapy_neardup.stores import MemoryStore, Record, Store
 from scrapy_neardup.text.prose import has_prose
 
@@ -28,6 +31,7 @@ class Reservation:
     verdict: Verdict
     fingerprint: Fingerprint
     record: Record
+    site: str = ""
     #: The id of the same URL's earlier record, 0 if there is none.
     replaces: int = 0
     settled: bool = False
@@ -55,6 +59,15 @@ class Ruling:
     verdict: Verdict | None = None
     reservation: Reservation | None = None
     blocker: Reservation | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """An earlier page that the new one is like; ``found`` is the original itself or a witness of it."""
+
+    comparison: Comparison
+    original: Record
+    found: Record
 
 
 class _InFlight:
@@ -89,8 +102,18 @@ class Detector:
     original and is never a witness itself. So a group cannot drift further than that one step.
     """
 
-    def __init__(self, method: Method, store: Store, *, min_letters: int, who: str) -> None:
+    def __init__(
+        self,
+        method: Method,
+        store: Store,
+        *,
+        min_letters: int,
+        who: str,
+        also_copies: Set[Likeness] = frozenset(),
+    ) -> None:
         """``min_letters``: what a text needs to be judged; ``who`` names the crawl.
+
+        ``also_copies``: what is to be a duplicate beside what the method says is one.
 
         Raises SettingsError for a method that only works in memory and a store on disk.
         """
@@ -103,15 +126,16 @@ class Detector:
         self.spent = {"method": 0.0, "store": 0.0}
         self._method = method
         self._min_letters = min_letters
+        self._also_copies = also_copies
         self._generation = store.begin(who)
         self._in_flight = _IN_FLIGHT.setdefault(store, _InFlight())
 
     def check(self, page: Page) -> Ruling:
         """Judge a page. Raises StoreError if the state fails; then nothing is reserved."""
         if not has_prose(page.text, self._min_letters):
-            return self._pass_unjudged(page)
+            return self._pass_unjudged(page, "too_short" if page.text.strip() else "no_text")
         begun = perf_counter()
-        fingerprint = self._method.fingerprint(page)
+        fingerprint = self._method.guarded(page, self.store.common)
         self.spent["method"] += perf_counter() - begun
         begun = perf_counter()
         try:
@@ -129,6 +153,8 @@ class Detector:
                 earlier = self.store.find(reservation.record.url)
                 replaces = earlier.id if earlier else 0
             self.store.add(reservation.record, generation=generation, replaces=replaces)
+            if not reservation.replaces:
+                self._note(reservation.site, reservation.fingerprint)
         finally:
             self.spent["store"] += perf_counter() - begun
             self._settle(reservation)
@@ -149,6 +175,11 @@ class Detector:
         """The crawl is over; returns the number of pages that are not sealed."""
         return self.store.end(self._generation)
 
+    def _note(self, site: str, fingerprint: Fingerprint) -> None:
+        """Count the sentences of a page that says something of its own."""
+        if fingerprint.sentences:
+            self.store.note(np.array(fingerprint.sentences, np.uint32), fingerprint64(site) if site else 0)
+
     def _settle(self, reservation: Reservation) -> None:
         self._in_flight.remove(reservation)
         reservation.settle()
@@ -165,26 +196,30 @@ class Detector:
             if comparison.identical:
                 self.store.touch(known)
                 return Ruling(Verdict(Kind.UNCHANGED, page.url, known.id, before))
+        if fingerprint.own is not None and fingerprint.own < self._min_letters:
+            return self._pass_unjudged(page, "boilerplate")
         common, candidates = self._candidates(page, fingerprint)
-        match, witness = self._best(page, fingerprint, common, candidates)
+        best = self._best(page, fingerprint, common, candidates)
         keys = tuple(key for key in fingerprint.keys if key not in common)
-        if match is not None:
-            # A copy that is like its original is found through that; one that differs speaks for itself.
-            filed = (keys, fingerprint.sketch) if witness else ((), b"")
-            return Ruling(self._copy(page, match, known, *filed))
+        if best is not None and self._is_copy(best.comparison):
+            return Ruling(self._copy(page, best, known, fingerprint, keys))
         for twin in self._flying(fingerprint):
-            if self._method.compare(fingerprint, twin.record.sketch, common).duplicate:
+            if self._is_copy(self._method.compare(fingerprint, twin.record.sketch, common)):
                 return Ruling(blocker=twin)
         id = self.store.new_id()
-        verdict = Verdict(Kind.UPDATED if before else Kind.UNIQUE, page.url, id, before)
+        kind, match, likeness = Kind.UNIQUE, None, None
+        if before is not None:
+            kind, match = Kind.UPDATED, before
+        elif best is not None:
+            match, likeness = self._match(page, best.original, best.found, best.comparison), best.comparison.likeness
+        verdict = Verdict(kind, page.url, id, match, likeness=likeness)
         record = Record(id, page.url, id, 1.0, keys, fingerprint.sketch)
-        reservation = Reservation(verdict, fingerprint, record, known.id if known else 0)
+        reservation = Reservation(verdict, fingerprint, record, page.site, known.id if known else 0)
         self._in_flight.add(reservation)
         return Ruling(verdict, reservation)
 
-    def _pass_unjudged(self, page: Page) -> Ruling:
+    def _pass_unjudged(self, page: Page, reason: str) -> Ruling:
         """A page with too little text is nobody's copy; but the same HTML at the same URL need not pass twice."""
-        reason = "too_short" if page.text.strip() else "no_text"
         verdict = Verdict(Kind.UNJUDGED, page.url, reason=reason)
         if not page.html:
             return Ruling(verdict)
@@ -199,9 +234,8 @@ class Detector:
         if known is not None and known.similarity > 0:
             return Ruling(verdict)  # its text may only have failed to load; what is known of it stays
         id = self.store.new_id()
-        reservation = Reservation(
-            verdict, Fingerprint((), html), Record(id, page.url, id, 0.0, (), html), known.id if known else 0
-        )
+        record = Record(id, page.url, id, 0.0, (), html)
+        reservation = Reservation(verdict, Fingerprint((), html), record, page.site, known.id if known else 0)
         self._in_flight.add(reservation)
         return Ruling(verdict, reservation)
 
@@ -227,38 +261,57 @@ class Detector:
 
     def _best(
         self, page: Page, fingerprint: Fingerprint, common: frozenset[int], candidates: list[Record]
-    ) -> tuple[Match | None, bool]:
-        """The most similar original of which the page is a copy; and whether the page may witness for it.
+    ) -> _Found | None:
+        """The original that the page is most like: one that it copies, or else one that it is like in another way.
 
         Against a witness only similarity alone decides, and it counts only while its original is there.
         """
-        best: tuple[Comparison, Record, Record] | None = None
+        best: _Found | None = None
         for candidate in candidates:
             comparison = self._method.compare(fingerprint, candidate.sketch, common)
-            if not (comparison.duplicate if candidate.is_original else comparison.certain):
+            if comparison.likeness is None and not comparison.duplicate:
                 continue
-            if best is None or comparison.similarity > best[0].similarity:
+            if not (candidate.is_original or comparison.certain):
+                continue
+            if best is None or self._rank(comparison) > self._rank(best.comparison):
                 original = candidate if candidate.is_original else self.store.record(candidate.original)
                 if original is not None and original.url != page.url:
-                    best = comparison, original, candidate
-        if best is None:
-            return None, False
-        comparison, original, candidate = best
-        witness = candidate.is_original and comparison.similarity < self._method.witness_below
-        return self._match(page, original, candidate, comparison), witness
+                    best = _Found(comparison, original, candidate)
+        return best
+
+    def _is_copy(self, comparison: Comparison) -> bool:
+        return comparison.duplicate or comparison.likeness in self._also_copies
+
+    def _rank(self, comparison: Comparison) -> tuple[bool, bool, bool, float, float]:
+        """What makes one candidate a better match than another: first that it is a copy at all."""
+        excerpt = comparison.likeness is Likeness.EXCERPT
+        copy = self._is_copy(comparison)
+        return comparison.duplicate, copy, excerpt, comparison.similarity, comparison.containment
 
     def _flying(self, fingerprint: Fingerprint) -> list[Reservation]:
         found = (reservation for key in fingerprint.keys for reservation in self._in_flight.by_key.get(key, ()))
         return list(dict.fromkeys(found))
 
-    def _copy(self, page: Page, match: Match, known: Record | None, keys: tuple[int, ...], sketch: bytes) -> Verdict:
-        """Note a copy's URL, once; an original that has become a copy keeps its place, others may stand on it."""
+    def _copy(
+        self, page: Page, best: _Found, known: Record | None, fingerprint: Fingerprint, keys: tuple[int, ...]
+    ) -> Verdict:
+        """Note a copy's URL, once; an original that has become a copy keeps its place, others may stand on it.
+
+        A copy that is like its original is found through that; one that differs speaks for itself, and is a witness.
+        """
+        match = self._match(page, best.original, best.found, best.comparison)
+        likeness = best.comparison.likeness
         if known is not None and (known.is_original or known.original == match.id):
             self.store.touch(known)
-            return Verdict(Kind.DUPLICATE, page.url, known.id, match)
-        copy = Record(self.store.new_id(), page.url, match.id, match.similarity, keys, sketch)
+            return Verdict(Kind.DUPLICATE, page.url, known.id, match, likeness=likeness)
+        copy = Record(self.store.new_id(), page.url, match.id, match.similarity)
+        differs = match.similarity < self._method.witness_below
+        if differs and best.found.is_original:
+            copy = replace(copy, keys=keys, sketch=fingerprint.sketch)
+        if differs and best.comparison.same_site and known is None:
+            self._note(page.site, fingerprint)
         self.store.add(copy, replaces=known.id if known else 0)
-        return Verdict(Kind.DUPLICATE, page.url, copy.id, match)
+        return Verdict(Kind.DUPLICATE, page.url, copy.id, match, likeness=likeness)
 
     def _match(self, page: Page, original: Record, compared: Record, comparison: Comparison) -> Match:
         return Match(

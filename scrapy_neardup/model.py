@@ -14,7 +14,8 @@ class Page:
 
     ``canonical`` is the address that the page itself names as the place of its original. It only
     proposes a candidate; whether two pages are copies is decided by their text. ``html`` is the fingerprint of the
-    whole HTML, 0 where there was none: by it a page too short to judge is known to be unchanged.
+    whole HTML, 0 where there was none: by it a page too short to judge is known to be unchanged. ``site`` names who
+    published it (see ``site_of``); empty where that is not known.
     """
 
     url: str
@@ -24,6 +25,7 @@ class Page:
     text: str = ""
     canonical: str = ""
     html: int = 0
+    site: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,10 +35,35 @@ class Fingerprint:
     ``keys``: unsigned 64-bit integers under which the page is filed and looked up.
     ``sketch``: bytes in the method's own versioned layout, compared with the sketches of candidates.
     Both are the same in every process, on every machine and in every release of a method's version.
+
+    The rest is of use while the page is judged, and is not kept. ``sentences``: 32-bit fingerprints of the sentences to
+    be counted. ``whole``: the sketch of the text with its boilerplate, where there is any. ``own``: letters and digits
+    that are not boilerplate; None for a method that does not ask.
     """
 
     keys: tuple[int, ...]
     sketch: bytes
+    sentences: tuple[int, ...] = ()
+    whole: bytes = b""
+    own: int | None = None
+
+
+class Likeness(str, Enum):
+    """How two pages are alike; the value is the name in stats, settings and tags.
+
+    The first three are duplicates, the others are told of but pass unless the policy says otherwise.
+    """
+
+    #: The same text, letter by letter, whatever its title.
+    IDENTICAL = "identical"
+    #: An edited copy.
+    NEAR = "near"
+    #: An edited copy under another title.
+    RETITLED = "retitled"
+    #: One of two texts holds most of the other, and much more.
+    EXCERPT = "excerpt"
+    #: The same title over another text.
+    SAME_TITLE = "same_title"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +72,8 @@ class Comparison:
 
     ``similarity`` and ``containment`` (of the shorter page in the longer one) lie in [0, 1];
     ``certain``: a duplicate by similarity alone, whatever else agrees or not; ``identical``: word by word
-    the same article under the same title.
+    the same article under the same title. ``likeness`` says in which way the pages are alike; None if they are not.
+    ``same_site``: both are known to be of one site.
     """
 
     similarity: float
@@ -53,6 +81,30 @@ class Comparison:
     duplicate: bool
     certain: bool
     identical: bool
+    likeness: Likeness | None = None
+    same_site: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Feature:
+    """One piece of evidence, and how much it weighs: the score is the sum of the values times their weights."""
+
+    name: str
+    value: float
+    weight: float
+    meaning: str
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """How a method came to its verdict on two pages."""
+
+    features: tuple[Feature, ...]
+    score: float
+    #: The score that makes a duplicate.
+    needed: float
+    #: The rule that decided, as a sentence.
+    decision: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +133,8 @@ class Kind(str, Enum):
 class Verdict:
     """The answer on one page.
 
-    ``id`` names the page in the state (0: it has none). ``reason`` says why a page is unjudged.
+    ``id`` names the page in the state (0: it has none). ``reason`` says why a page is unjudged. ``likeness`` says how a
+    duplicate is like the page that it matches, or a page that passes, of which it is an excerpt or shares the title.
     """
 
     kind: Kind
@@ -89,6 +142,7 @@ class Verdict:
     id: int = 0
     match: Match | None = None
     reason: str = ""
+    likeness: Likeness | None = None
 
     @property
     def is_copy(self) -> bool:
@@ -98,7 +152,7 @@ class Verdict:
     @property
     def similar_id(self) -> str:
         """The same 16 hexadecimal digits for all pages of one group; empty for a page outside the state."""
-        group = self.match.id if self.match and self.kind is not Kind.UPDATED else self.id
+        group = self.match.id if self.match and self.is_copy else self.id
         return f"{group:016x}" if group else ""
 
     def sentence(self) -> str:
@@ -107,12 +161,15 @@ class Verdict:
         >>> print(Verdict(Kind.UNJUDGED, "http://a.example/", reason="no_text").sentence())
         unjudged (no_text): http://a.example/
         """
-        said = f"{self.kind.value} ({self.reason})" if self.reason else self.kind.value
+        detail = self.reason or (self.likeness.value if self.likeness else "")
+        said = f"{self.kind.value} ({detail})" if detail else self.kind.value
         if self.match is None:
             return f"{said}: {self.url}"
         shared = f', both say "{_clip(self.match.shared[0])}"' if self.match.shared else ""
         if self.kind is Kind.DUPLICATE:
             return f"{said}: {self.url} is a copy of {self.match.url} (similarity {self.match.similarity:.2f}{shared})"
+        if self.kind is Kind.UNIQUE:
+            return f"{said}: {self.url} is like {self.match.url} (containment {self.match.containment:.2f}{shared})"
         return f"{said}: {self.url} (similarity {self.match.similarity:.2f} to its earlier text{shared})"
 
     def as_tag(self) -> dict[str, Any]:
@@ -120,6 +177,7 @@ class Verdict:
         match = self.match
         return {
             "verdict": self.kind.value,
+            "kind": self.likeness.value if self.likeness else None,
             "reason": self.reason or None,
             "similar_id": self.similar_id or None,
             "original": match.url if match else None,

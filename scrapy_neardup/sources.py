@@ -14,6 +14,7 @@ from scrapy_neardup.errors import ExtractionError
 from scrapy_neardup.extract import Extractor, decode_body, extract, head, split_keywords
 from scrapy_neardup.hashing import fingerprint64
 from scrapy_neardup.model import Page
+from scrapy_neardup.sites import site_of
 
 
 class PageSource:
@@ -63,6 +64,7 @@ class PageSource:
             title=_joined(self._value(item, "title")) or page.title,
             keywords=_words(self._value(item, "keywords")) or page.keywords,
             description=_joined(self._value(item, "description")) or page.description,
+            site=site_of(url),
         )
 
     def _html(self, html: Any, response: Response | None) -> str:

@@ -16,6 +16,7 @@ from typing import Any
 from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.extract import split_keywords
 from scrapy_neardup.model import Page
+from scrapy_neardup.sites import site_of
 
 _OPEN: dict[str, Callable[..., Any]] = {".xz": lzma.open, ".gz": gzip.open, ".bz2": bz2.open}
 _NEED = 'a line must be one JSON object: {"id": "…", "title": "…", "text": "…"}, of which text must be there'
@@ -34,7 +35,7 @@ class Document:
 
     def page(self) -> Page:
         """What a detector judges. The id stands for the URL, so that no page is another version of an earlier one."""
-        return Page(self.id, self.title, self.keywords, self.description, self.text)
+        return Page(self.id, self.title, self.keywords, self.description, self.text, site=site_of(self.url))
 
 
 def read_documents(path: Path) -> Iterator[Document]:

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Set
+from collections.abc import Callable, Set
 from typing import Any, ClassVar
 
+import numpy as np
+import numpy.typing as npt
+
 from scrapy_neardup.methods.parameters import Parameters
-from scrapy_neardup.model import Comparison, Fingerprint, Page
+from scrapy_neardup.model import Comparison, Explanation, Fingerprint, Page
 from scrapy_neardup.text.script import converter_name
+
+#: Tells of 32-bit fingerprints of sentences which stand on so many pages that they are no evidence.
+IsCommon = Callable[[npt.NDArray[np.uint32]], npt.NDArray[np.bool_]]
 
 
 class Method(ABC):
@@ -42,12 +48,23 @@ class Method(ABC):
     def fingerprint(self, page: Page) -> Fingerprint:
         """Keys to file the page under and a sketch to compare it by."""
 
+    def guarded(self, page: Page, is_common: IsCommon) -> Fingerprint:
+        """The same of what a page says itself, without sentences that stand on many pages, and those to be counted.
+
+        A method that does not override this has no guard against boilerplate.
+        """
+        return self.fingerprint(page)
+
     @abstractmethod
     def compare(self, new: Fingerprint, old: bytes, common: Set[int]) -> Comparison:
         """Compare a new page with an earlier one's sketch.
 
         ``common`` holds those keys of the new page that too many originals share to be evidence.
         """
+
+    def explain(self, new: Fingerprint, old: bytes, common: Set[int]) -> Explanation | None:
+        """How ``compare`` decides on these two; None for a method that looks at nothing but similarity."""
+        return None
 
     @abstractmethod
     def shared(self, page: Page, old: bytes, limit: int = 3) -> tuple[str, ...]:

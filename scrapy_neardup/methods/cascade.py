@@ -8,13 +8,13 @@ the body's parts decide among the few that are left. Where it departs from the a
   smallest hash, are keys as well, and the coarse filter misses nothing that the fine check would take.
 * The article compares its segments for equality, which one edited word breaks. Here the segments are
   character n-grams in a sketch that estimates their Jaccard similarity and containment.
-* At middling similarity an edited repost and a form filled in for another product look alike. There, how
-  much similarity is asked for depends on how far title, numbers and long sentences agree.
+* Sentences that stand on many pages are no part of what a page says: they are left out of keys and comparison.
+* At middling similarity an edited repost and a form filled in for another product look alike. There a score
+  decides, of which similarity is the first part: see ``CascadeParameters`` and docs/cascade.md.
 """
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Set
 from dataclasses import dataclass
 from typing import ClassVar
@@ -22,177 +22,217 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from scrapy_neardup.hashing import fingerprint64
-from scrapy_neardup.methods.base import Method
-from scrapy_neardup.methods.evidence import longest_sentences, shared_sentences, short_fingerprint
-from scrapy_neardup.methods.minwise import jaccard, sketch
-from scrapy_neardup.methods.parameters import Parameters, number, option, whole
-from scrapy_neardup.model import Comparison, Fingerprint, Page
+from scrapy_neardup.hashing import fingerprint64, mix64
+from scrapy_neardup.methods.base import IsCommon, Method
+from scrapy_neardup.methods.cascade_features import Features, compare
+from scrapy_neardup.methods.cascade_parameters import CascadeParameters
+from scrapy_neardup.methods.cascade_sketch import Sketch
+from scrapy_neardup.methods.evidence import shared_sentences, short_fingerprint
+from scrapy_neardup.methods.features import hashed
+from scrapy_neardup.methods.minwise import sketch
+from scrapy_neardup.methods.parameters import Parameters
+from scrapy_neardup.model import Comparison, Explanation, Feature, Fingerprint, Likeness, Page
 from scrapy_neardup.text.lexicon import core_words
-from scrapy_neardup.text.normalize import letters, normalize
-from scrapy_neardup.text.shingles import shingles
-from scrapy_neardup.text.titles import article_title
-from scrapy_neardup.text.tokens import numbers, words
+from scrapy_neardup.text.normalize import letters, letters_each, normalize
+from scrapy_neardup.text.sentences import sentences
+from scrapy_neardup.text.shingles import distinct, shingles
+from scrapy_neardup.text.titles import article_title, title_parts
+from scrapy_neardup.text.tokens import has_unspaced, numbers, vocabulary, words
+
+#: The similarity from which containment means anything: of texts less alike, one is more than six times as long as the
+#: other, and what the sketch errs by would be more than what is to be measured.
+_TELLING = 0.12
+#: The share of an earlier page's shingles that must be its own: what is left once the others are taken off is as
+#: uncertain as all of them, and with too little of it nothing can be told but that two texts are the same.
+_ENOUGH = 0.5
+#: Before the letters of a part of a title, so that it is counted apart from the same line in a text.
+_TITLE_PART = "title "
+#: Lines that are counted from either end of a page: boilerplate stands there, and a list of a hundred thousand lines
+#: must not push everything else out of the counts.
+_ENDS = 128
 
 
 @dataclass(frozen=True, slots=True)
-class CascadeParameters(Parameters):
-    """The parameters of ``cascade``; lengths are in letters and digits, shares and similarities in [0, 1].
+class _Reading:
+    """A page as the method sees it; all but ``whole`` and ``counted`` is without boilerplate."""
 
-    From ``certain`` on, similarity alone makes a duplicate. Below it must reach ``base``, less ``by_title``
-    times the share of title words in common, less ``by_sentences`` times the share of sentences in common,
-    plus ``by_numbers`` times the share of numbers that differ, plus ``by_title_numbers`` if both titles hold
-    numbers and not the same ones.
-    """
-
-    method: ClassVar[str] = "cascade"
-
-    #: Core words of the title that make a key; as many of keywords and description make another.
-    core_words: int = whole(4, 1, 4096)
-    #: Longest sentences of the body that are keys, and the length from which a piece is a sentence.
-    sentence_keys: int = whole(2, 1, 64)
-    min_sentence: int = whole(12, 1, 4096)
-    #: Shingles of the body that are keys, and their length: long, so that common phrases are none.
-    shingle_keys: int = whole(4, 1, 128)
-    key_shingle: int = whole(16, 1, 4096)
-    #: Shingles that are compared, and the sketch that holds them.
-    shingle: int = whole(5, 1, 4096)
-    bins: int = option(512, 64, 128, 256, 512, 1024, 2048, 4096)
-    bits: int = option(2, 1, 2, 4, 8)
-    #: Sentences, numbers and title words of which the sketch holds a hash.
-    max_sentences: int = whole(10, 1, 255)
-    max_numbers: int = whole(12, 1, 255)
-    max_title_words: int = whole(12, 1, 255)
-    #: What decides.
-    certain: float = number(0.77)
-    base: float = number(0.75)
-    by_title: float = number(0.12)
-    by_sentences: float = number(0.04)
-    by_numbers: float = number(0.03)
-    by_title_numbers: float = number(0.06)
-    #: Of texts with fewer different shingles than ``short`` one word makes another notice: they are copies from
-    #: ``short_certain`` on, or from ``certain`` on with the very same numbers.
-    short: int = whole(100, 1, 4096)
-    short_certain: float = number(0.90)
-
-
-@dataclass(frozen=True, slots=True)
-class _Sketch:
-    """The sketch's layout, version 1, big-endian.
-
-    Q fingerprint of the body's letters · I fingerprint of the title's letters · I number of different
-    shingles · B B B how many sentences, numbers, title words · the min-wise sketch · I per sentence,
-    then B per sentence (length in letters, at most 255) · H per number · H per title word, of which those
-    that are numbers have the lowest bit set, the others not.
-    """
-
-    body: int
-    title: int
-    shingles: int
-    minwise: bytes
-    sentences: dict[int, int]
-    numbers: frozenset[int]
-    words: frozenset[int]
-
-    _HEAD: ClassVar[struct.Struct] = struct.Struct(">QIIBBB")
-
-    def pack(self) -> bytes:
-        counts = len(self.sentences), len(self.numbers), len(self.words)
-        return b"".join(
-            (
-                self._HEAD.pack(self.body, self.title, self.shingles, *counts),
-                self.minwise,
-                struct.pack(f">{counts[0]}I{counts[0]}B", *self.sentences, *self.sentences.values()),
-                struct.pack(f">{counts[1]}H{counts[2]}H", *sorted(self.numbers), *sorted(self.words)),
-            )
-        )
-
-    @classmethod
-    def unpack(cls, packed: bytes, minwise: int) -> _Sketch:
-        """Read a sketch whose min-wise part takes ``minwise`` bytes."""
-        body, title, count, *lengths = cls._HEAD.unpack_from(packed)
-        at = cls._HEAD.size
-        sentences, numbers, words = lengths
-        rest = struct.unpack_from(f">{sentences}I{sentences}B{numbers}H{words}H", packed, at + minwise)
-        return cls(
-            body,
-            title,
-            count,
-            packed[at : at + minwise],
-            dict(zip(rest[:sentences], rest[sentences : 2 * sentences], strict=True)),
-            frozenset(rest[2 * sentences : 2 * sentences + numbers]),
-            frozenset(rest[2 * sentences + numbers :]),
-        )
+    #: Words of the title.
+    title: list[str]
+    #: The normalised text, a sentence a line.
+    text: str
+    #: Its letters and digits, and those of the text with boilerplate.
+    own: str
+    whole: str
+    #: Its sentences and lines, their letters, and the longest of them.
+    lines: list[str]
+    longest: list[str]
+    #: Fingerprints of what is to be counted.
+    counted: tuple[int, ...]
 
 
 class Cascade(Method):
-    """Core words, long sentences and rare shingles find; shingles, sentences, numbers and title decide."""
+    """Core words, long sentences and rare shingles find; shingles, title, vocabulary and numbers decide."""
 
     name: ClassVar[str] = "cascade"
     version: ClassVar[int] = 1
     parameters_type: ClassVar[type[Parameters]] = CascadeParameters
     parameters: CascadeParameters
     threshold: ClassVar[str] = "base"
-    sweep: ClassVar[tuple[float, ...]] = (0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9)
+    sweep: ClassVar[tuple[float, ...]] = (0.4, 0.45, 0.5, 0.55, 0.6, 0.65, 0.7, 0.75)
     witness_below: ClassVar[float] = 0.9
 
     def fingerprint(self, page: Page) -> Fingerprint:
+        return self.guarded(page, _none_is_common)
+
+    def guarded(self, page: Page, is_common: IsCommon) -> Fingerprint:
         p = self.parameters
-        title = self._normalize(article_title(page.title))
-        title_words = words(title)
-        about_words = words(self._normalize(" ".join((*page.keywords, page.description))))
-        text = self._normalize(page.text)
-        body = letters(text)
-        longest = longest_sentences(text, p.min_sentence, max(p.sentence_keys, p.max_sentences))
-        whole_sentences = [fingerprint64(sentence) for sentence in longest]
-        grams = np.unique(shingles(body, p.shingle))
-        keys = [
-            *_core_key("title", title_words, p.core_words),
-            *_core_key("about", about_words, p.core_words),
-            *whole_sentences[: p.sentence_keys],
-            *_smallest(shingles(body, p.key_shingle), p.shingle_keys),
-        ]
-        packed = _Sketch(
-            body=fingerprint64(body),
-            title=fingerprint64(letters(title)) & 0xFFFFFFFF,
+        read = self._read(page, is_common)
+        grams = distinct(shingles(read.whole, p.shingle))
+        whole, count = b"", len(grams)
+        if len(read.own) < len(read.whole):
+            whole = sketch(grams, p.bins, p.bits)
+            grams = distinct(shingles(read.own, p.shingle))
+        kept = read.lines[:255] if len(grams) < p.short else read.longest[: p.max_sentences]
+        characters, spaced = vocabulary(read.text)
+        used = np.concatenate((mix64(characters), hashed(spaced)))
+        packed = Sketch(
+            body=fingerprint64(read.whole),
+            title=short_fingerprint(letters(self._normalize(article_title(page.title)))),
+            site=fingerprint64(page.site) & 0xFFFF if page.site else 0,
+            whole=count,
             shingles=len(grams),
             minwise=sketch(grams, p.bins, p.bits),
-            sentences={
-                one & 0xFFFFFFFF: min(len(sentence), 255)
-                for one, sentence in list(zip(whole_sentences, longest, strict=True))[: p.max_sentences]
-            },
-            numbers=_short(numbers(text), p.max_numbers),
-            words=_short(title_words, p.max_title_words),
+            vocabulary=sketch(used, p.vocabulary_bins, p.vocabulary_bits),
+            # Of a short page all, as every word of it counts.
+            sentences=frozenset(map(short_fingerprint, kept)),
+            numbers=_short(numbers(read.text), p.max_numbers),
+            words=_short(read.title, p.max_title_words),
         ).pack()
-        return Fingerprint(tuple(dict.fromkeys(keys)), packed)
+        return Fingerprint(tuple(dict.fromkeys(self._keys(page, read))), packed, read.counted, whole, len(read.own))
 
-    def compare(self, new: Fingerprint, old: bytes, common: Set[int]) -> Comparison:
+    def _read(self, page: Page, is_common: IsCommon) -> _Reading:
+        """Leave out of a page what stands on many: lines of the text, the name of the site in the title."""
         p = self.parameters
-        a, b = self._unpack(new.sketch), self._unpack(old)
-        if a.body == b.body:
-            return Comparison(1.0, 1.0, duplicate=True, certain=True, identical=a.title == b.title)
-        similarity = jaccard(a.minwise, b.minwise, p.bits)
-        both = similarity / (1.0 + similarity) * (a.shingles + b.shingles)
-        containment = min(1.0, both / max(1, min(a.shingles, b.shingles)))
-        short = max(a.shingles, b.shingles) < p.short
-        certain = similarity >= (p.short_certain if short and a.numbers != b.numbers else p.certain)
-        duplicate = certain or (not short and similarity >= self._needed(a, b, common))
-        return Comparison(similarity, containment, duplicate, certain, identical=False)
-
-    def _needed(self, a: _Sketch, b: _Sketch, common: Set[int]) -> float:
-        """The similarity that makes a duplicate, by how far everything else agrees."""
-        p = self.parameters
-        boilerplate = {key & 0xFFFFFFFF for key in common}
-        return (
-            p.base
-            - p.by_title * _in_common(a.words, b.words)
-            - p.by_sentences * _sentence_share(a.sentences, b.sentences, boilerplate)
-            + p.by_numbers * (1.0 - _contained(a.numbers, b.numbers))
-            + p.by_title_numbers * _conflict(a.words, b.words)
+        cut = sentences(self._normalize(page.text))
+        pieces = list(zip(cut, letters_each(cut), strict=True))
+        lines = [line for _, line in pieces if len(line) >= p.min_counted]
+        if len(lines) > 2 * _ENDS:
+            lines = lines[:_ENDS] + lines[-_ENDS:]
+        parts = {_TITLE_PART + letters(self._normalize(part)): part for part in title_parts(page.title)}
+        counted = {short_fingerprint(line): line for line in (*parts, *lines)}
+        hashes = np.fromiter(counted, np.uint32, len(counted))
+        boilerplate = {counted[one] for one in hashes[is_common(hashes)].tolist()}
+        own = [(piece, line) for piece, line in pieces if line not in boilerplate]
+        found = {line for _, line in own if len(line) >= p.min_sentence}
+        own_parts = [part for line, part in parts.items() if line not in boilerplate]
+        return _Reading(
+            title=words(self._normalize(max(own_parts or parts.values(), key=len, default=""))),
+            text="\n".join(piece for piece, _ in own),
+            own="".join(line for _, line in own),
+            whole="".join(line for _, line in pieces),
+            lines=[line for _, line in own if line],
+            longest=sorted(found, key=lambda line: (-len(line), line))[: max(p.sentence_keys, p.max_sentences)],
+            counted=tuple(counted),
         )
 
+    def _keys(self, page: Page, read: _Reading) -> list[int]:
+        p = self.parameters
+        families = p.keys.split(",")
+        about = (*(page.keywords if "keywords" in families else ()), page.description * ("description" in families))
+        keys = _core_key("title", read.title, p.core_words) if "title" in families else []
+        keys += _core_key("about", words(self._normalize(" ".join(about))), p.core_words)
+        if "sentences" in families:
+            keys += map(fingerprint64, read.longest[: p.sentence_keys])
+        if "shingles" in families:
+            length = p.key_shingle if has_unspaced(read.own) else p.key_shingle_spaced
+            keys += _smallest(shingles(read.own, length), p.shingle_keys)
+        return keys
+
+    def compare(self, new: Fingerprint, old: bytes, common: Set[int]) -> Comparison:
+        one, other = self._unpack(new.sketch), self._unpack(old)
+        if one.body == other.body:
+            same_site = one.site == other.site > 0
+            return Comparison(1.0, 1.0, True, True, one.title == other.title, Likeness.IDENTICAL, same_site)
+        f = self._features(new, one, other, common)
+        duplicate, certain, _ = self._decide(f)
+        return Comparison(
+            f.similarity,
+            f.containment,
+            duplicate,
+            certain,
+            identical=False,
+            likeness=self._likeness(
+                f, duplicate, same_title=bool(one.words) and (one.title, one.words) == (other.title, other.words)
+            ),
+            same_site=f.site == 1.0,
+        )
+
+    def explain(self, new: Fingerprint, old: bytes, common: Set[int]) -> Explanation:
+        one, other = self._unpack(new.sketch), self._unpack(old)
+        f = self._features(new, one, other, common)
+        features = (
+            *(Feature(name, getattr(f, name), weight, meaning) for name, (weight, meaning) in self._weights().items()),
+            Feature("containment", f.containment, 0.0, "share of the smaller page that the other one holds"),
+            Feature("whole", f.whole, 0.0, "similarity with boilerplate, at least"),
+            Feature("sentences", f.sentences, 0.0, "share of sentences of one page that stand in the other"),
+            Feature("left", f.left, 0.0, "share of the earlier sketch that is no boilerplate"),
+            Feature("length", f.length, 0.0, "different shingles of the larger page"),
+        )
+        decision = "The texts are the same, letter by letter." if one.body == other.body else self._decide(f)[2]
+        return Explanation(features, self._score(f), self.parameters.base, decision)
+
+    def _weights(self) -> dict[str, tuple[float, str]]:
+        p = self.parameters
+        return {
+            "similarity": (1.0, f"Jaccard similarity of {p.shingle}-grams"),
+            "title": (p.by_title, "Jaccard similarity of the title words"),
+            "title_numbers": (-p.by_title_numbers, "both titles hold numbers, and not the same"),
+            "vocabulary": (-p.by_vocabulary, "Jaccard similarity of the vocabularies"),
+            "numbers": (-p.by_numbers, "share of numbers that differ, less in a long text"),
+            "site": (-p.by_site, "the same site (0.5: not known)"),
+        }
+
+    def _score(self, f: Features) -> float:
+        p = self.parameters
+        return (
+            f.similarity
+            + p.by_title * f.title
+            - p.by_title_numbers * f.title_numbers
+            - p.by_vocabulary * f.vocabulary
+            - p.by_numbers * f.numbers
+            - p.by_site * f.site
+        )
+
+    def _decide(self, f: Features) -> tuple[bool, bool, str]:
+        """Whether the pages are duplicates, whether by similarity alone, and the rule that says so."""
+        p = self.parameters
+        if f.left < _ENOUGH:
+            return (
+                False,
+                False,
+                "Most of what is known of the earlier page is boilerplate: too little is left to compare.",
+            )
+        if f.length < p.short:
+            copy = f.sentences == 1.0 and f.same_numbers and f.similarity >= p.short_least
+            told = "every sentence of one stands in the other, with the same numbers" if copy else "they differ"
+            return copy, copy, f"Of texts this short one word makes another notice: {told}."
+        if f.similarity >= p.certain:
+            return True, True, f"The similarity reaches {p.certain:g}, which is enough by itself."
+        if f.whole < p.least:
+            return False, False, f"The whole texts, boilerplate and all, are less than {p.least:g} alike."
+        duplicate = self._score(f) >= p.base
+        return duplicate, False, f"The score {'reaches' if duplicate else 'is below'} {p.base:g}."
+
+    def _likeness(self, f: Features, duplicate: bool, *, same_title: bool) -> Likeness | None:
+        p = self.parameters
+        if duplicate:
+            return Likeness.RETITLED if f.title < p.retitled else Likeness.NEAR
+        if f.containment >= p.excerpt and _TELLING <= f.similarity < p.least:
+            return Likeness.EXCERPT
+        return Likeness.SAME_TITLE if same_title else None
+
     def shared(self, page: Page, old: bytes, limit: int = 3) -> tuple[str, ...]:
-        known = self._unpack(old).sentences.keys()
+        known = self._unpack(old).sentences
         p = self.parameters
         return shared_sentences(
             page.text,
@@ -202,11 +242,19 @@ class Cascade(Method):
             simplified=p.simplified,
         )
 
+    def _features(self, new: Fingerprint, one: Sketch, other: Sketch, common: Set[int]) -> Features:
+        return compare(one, other, new.whole, common, self.parameters.bits, self.parameters.vocabulary_bits)
+
     def _normalize(self, text: str) -> str:
         return normalize(text, simplified=self.parameters.simplified)
 
-    def _unpack(self, packed: bytes) -> _Sketch:
-        return _Sketch.unpack(packed, self.parameters.bins * self.parameters.bits // 8)
+    def _unpack(self, packed: bytes) -> Sketch:
+        p = self.parameters
+        return Sketch.unpack(packed, p.bins * p.bits // 8, p.vocabulary_bins * p.vocabulary_bits // 8)
+
+
+def _none_is_common(sentences: npt.NDArray[np.uint32]) -> npt.NDArray[np.bool_]:
+    return np.zeros(len(sentences), np.bool_)
 
 
 def _core_key(family: str, found: list[str], count: int) -> list[int]:
@@ -227,26 +275,3 @@ def _short(found: list[str], count: int) -> frozenset[int]:
     """16-bit hashes of the different strings; of more than ``count`` those with the smallest fingerprints."""
     smallest = sorted((fingerprint64(one), one.isdigit()) for one in set(found))[:count]
     return frozenset(whole & 0xFFFE | digits for whole, digits in smallest)
-
-
-def _in_common(one: frozenset[int], other: frozenset[int]) -> float:
-    """The Jaccard similarity of two title word sets; one half where a title is missing."""
-    return len(one & other) / len(one | other) if one and other else 0.5
-
-
-def _contained(one: frozenset[int], other: frozenset[int]) -> float:
-    """The share of the smaller set that the other one holds; 1 where there is nothing to contradict."""
-    return len(one & other) / min(len(one), len(other)) if one and other else 1.0
-
-
-def _conflict(one: frozenset[int], other: frozenset[int]) -> bool:
-    """Whether both titles hold numbers and not the same ones."""
-    digits = [{word for word in words if word & 1} for words in (one, other)]
-    return bool(digits[0] and digits[1] and digits[0] != digits[1])
-
-
-def _sentence_share(one: dict[int, int], other: dict[int, int], ignored: set[int]) -> float:
-    """The smaller of the two length-weighted shares of sentences in common; 0 where nothing is left to compare."""
-    both = sum(size for whole, size in one.items() if whole in other and whole not in ignored)
-    sizes = [sum(size for whole, size in side.items() if whole not in ignored) for side in (one, other)]
-    return both / max(sizes) if max(sizes) else 0.0

@@ -53,15 +53,20 @@ def _equal_entries(bits: int) -> npt.NDArray[np.intp]:
 
 
 def _densify(minima: npt.NDArray[np.uint64]) -> None:
+    """Let each empty bin borrow from the first full one of a series drawn for it, looked up some at a time."""
     full = minima != _EMPTY
     empty = np.flatnonzero(~full)
-    drawn = np.uint64(1)
+    first, tries = 1, 1
     while len(empty):
-        source = (mix64(empty.astype(np.uint64) * _STEP + drawn) & np.uint64(len(minima) - 1)).astype(np.intp)
-        found = full[source]
-        minima[empty[found]] = minima[source[found]]
+        drawn = np.arange(first, first + tries, dtype=np.uint64)
+        source = (mix64((empty.astype(np.uint64) * _STEP)[:, None] + drawn) & np.uint64(len(minima) - 1)).astype(
+            np.intp
+        )
+        hit = full[source]
+        found = hit.any(axis=1)
+        minima[empty[found]] = minima[source[found, hit[found].argmax(axis=1)]]
         empty = empty[~found]
-        drawn += np.uint64(1)
+        first, tries = first + tries, min(64, tries * 2)
 
 
 def _pack(entries: npt.NDArray[np.uint64], bits: int) -> bytes:

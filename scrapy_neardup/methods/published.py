@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from scrapy_neardup.hashing import fingerprint64
 from scrapy_neardup.methods.base import Method
 from scrapy_neardup.methods.evidence import longest_sentences, shared_sentences, short_fingerprint
-from scrapy_neardup.model import Comparison, Fingerprint, Page
+from scrapy_neardup.model import Comparison, Fingerprint, Likeness, Page
 from scrapy_neardup.text.normalize import letters, normalize
 from scrapy_neardup.text.titles import article_title
 
@@ -85,10 +85,11 @@ class PublishedMethod(Method):
         body, title, _ = _HEAD.unpack_from(new.sketch)
         old_body, old_title, _ = _HEAD.unpack_from(old)
         if body == old_body:
-            return Comparison(1.0, 1.0, duplicate=True, certain=True, identical=title == old_title)
+            return Comparison(1.0, 1.0, True, True, title == old_title, Likeness.IDENTICAL)
         found = self.agreement(new, signature_of(new.sketch), signature_of(old), common)
         containment = found.similarity if found.containment is None else found.containment
-        return Comparison(found.similarity, containment, found.duplicate, certain=found.duplicate, identical=False)
+        likeness = (Likeness.NEAR if title == old_title else Likeness.RETITLED) if found.duplicate else None
+        return Comparison(found.similarity, containment, found.duplicate, found.duplicate, False, likeness)
 
     def shared(self, page: Page, old: bytes, limit: int = 3) -> tuple[str, ...]:
         known = struct.unpack_from(f">{_HEAD.unpack_from(old)[2]}I", old, _HEAD.size)

@@ -146,9 +146,9 @@ def test_documents_are_read_one_at_a_time(tmp_path: Path) -> None:
     assert next(read_documents(file)) == A
 
 
-def test_a_page_goes_by_the_id_of_its_document() -> None:
+def test_a_page_goes_by_the_id_of_its_document_and_keeps_its_site() -> None:
     document = Document("d1", "标题", "正文", ("词",), "摘要", "http://a.example/")
-    assert document.page() == Page("d1", "标题", ("词",), "摘要", "正文")
+    assert document.page() == Page("d1", "标题", ("词",), "摘要", "正文", site="a.example")
 
 
 def test_an_id_that_comes_twice_is_refused_when_it_comes() -> None:

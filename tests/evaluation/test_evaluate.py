@@ -158,7 +158,7 @@ def test_a_method_without_a_threshold_is_not_swept(corpus: Corpus) -> None:
 
 
 def test_overrides_are_what_differs_from_the_defaults() -> None:
-    assert overrides(make_method("cascade", {"base": 0.7, "short": 100})) == {"base": 0.7}
+    assert overrides(make_method("cascade", {"base": 0.7, "short": 120})) == {"base": 0.7}
 
 
 def test_as_many_letters_are_needed_as_in_a_crawl() -> None:

@@ -193,7 +193,7 @@ def test_progress_goes_through_the_pages() -> None:
 
 def test_a_label_tells_parameters_apart() -> None:
     assert label(make_method("cascade", {})) == "cascade"
-    assert label(make_method("cascade", {"base": 0.7, "short": 100})) == "cascade:base=0.7"
+    assert label(make_method("cascade", {"base": 0.7, "short": 120})) == "cascade:base=0.7"
     methods = [make_method("cascade", {"base": base}) for base in (0.7, 0.8)]
     points = robustness(methods, documents(2), edits=["width"])
     assert {point.method for point in points} == {"cascade:base=0.7", "cascade:base=0.8"}

@@ -12,6 +12,7 @@ from itertools import combinations, permutations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from scrapy_neardup.errors import SettingsError
@@ -281,6 +282,30 @@ def test_an_article_shares_passages_with_itself_and_none_with_another(method: Me
     for other in PAGES.values():
         if other is not page:
             assert method.shared(page, method.fingerprint(other).sketch) == ()
+
+
+@every_method
+@every_page
+def test_where_no_sentence_is_common_the_guard_leaves_nothing_out(method: Method, page: Page) -> None:
+    assert method.guarded(page, lambda sentences: np.zeros(len(sentences), np.bool_)) == method.fingerprint(page)
+
+
+@every_method
+@every_page
+def test_what_is_counted_are_different_fingerprints_of_32_bits(method: Method, page: Page) -> None:
+    counted = method.fingerprint(page).sentences
+    assert len(set(counted)) == len(counted)
+    assert all(type(one) is int and 0 <= one < 2**32 for one in counted)
+
+
+@every_method
+def test_an_explanation_is_none_or_adds_up_and_names_the_rule(method: Method) -> None:
+    prints = [method.fingerprint(page) for page in (*PAGES.values(), *EDGES.values())]
+    for one, other in combinations(prints, 2):
+        told = method.explain(one, other.sketch, NONE)
+        if told is not None:
+            assert told.score == pytest.approx(sum(feature.value * feature.weight for feature in told.features))
+            assert told.decision.endswith(".")
 
 
 @pytest.mark.parametrize("name", METHODS)

@@ -16,11 +16,11 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from scrapy_neardup.text.lexicon import core_words
-from scrapy_neardup.text.normalize import letters, normalize
+from scrapy_neardup.text.normalize import letters, letters_each, normalize
 from scrapy_neardup.text.sentences import sentences
-from scrapy_neardup.text.shingles import shingles
-from scrapy_neardup.text.titles import article_title
-from scrapy_neardup.text.tokens import numbers, segmenter_name, words
+from scrapy_neardup.text.shingles import distinct, shingles
+from scrapy_neardup.text.titles import article_title, title_parts
+from scrapy_neardup.text.tokens import has_unspaced, numbers, segmenter_name, vocabulary, words
 
 #: The dictionary is read on first use, which takes longer than a test of one text may.
 PATIENT = settings(deadline=None)
@@ -111,6 +111,34 @@ class TestLetters:
         assert letters(normalize(mark.join("渡口Ferry７"))) == letters(normalize("渡口ferry7"))
 
 
+class TestLettersEach:
+    @pytest.mark.parametrize(
+        ("pieces", "expected"),
+        [
+            ([], []),
+            ([""], [""]),
+            (["", ""], ["", ""]),
+            (["渡口，开航", "2 boats", "……", "snake_case"], ["渡口开航", "2boats", "", "snakecase"]),
+            (["船\u2028来\r了", "a\x0bb\x0cc\x85d"], ["船来了", "abcd"]),
+        ],
+    )
+    def test_there_is_one_answer_for_each_piece(self, pieces: list[str], expected: list[str]) -> None:
+        assert letters_each(pieces) == expected
+
+    @PATIENT
+    @given(st.lists(st.one_of(ANY_TEXT, MARKED_TEXT).map(lambda text: text.replace("\n", " ")), max_size=8))
+    def test_it_is_what_letters_answers_for_each(self, pieces: list[str]) -> None:
+        assert letters_each(pieces) == [letters(piece) for piece in pieces]
+
+    @PATIENT
+    @given(st.one_of(ANY_TEXT, MARKED_TEXT))
+    def test_of_the_sentences_of_a_text_no_letter_is_lost(self, text: str) -> None:
+        found = sentences(normalize(text))
+        each = letters_each(found)
+        assert len(each) == len(found)
+        assert "".join(each) == letters(normalize(text))
+
+
 class TestSentences:
     @pytest.mark.parametrize(
         ("text", "expected"),
@@ -194,6 +222,26 @@ class TestShingles:
 GOLDEN_SHINGLES = [0x936CB4BA5BE684D3, 0x7E759D1DAF84915C]
 
 
+class TestDistinct:
+    @pytest.mark.parametrize(
+        ("hashes", "expected"), [([], []), ([7], [7]), ([7, 7, 7], [7]), ([9, 0, 2**64 - 1, 9, 0], [0, 9, 2**64 - 1])]
+    )
+    def test_each_is_there_once_and_the_smallest_first(self, hashes: list[int], expected: list[int]) -> None:
+        found = distinct(np.array(hashes, np.uint64))
+        assert found.tolist() == expected
+        assert found.dtype == np.uint64
+
+    @PATIENT
+    @given(st.lists(st.one_of(st.integers(0, 2**64 - 1), st.integers(0, 9)), max_size=60))
+    def test_it_is_what_numpy_answers_and_leaves_its_argument_alone(self, hashes: list[int]) -> None:
+        given_ones = np.array(hashes, np.uint64)
+        assert distinct(given_ones).tolist() == np.unique(given_ones).tolist()
+        assert given_ones.tolist() == hashes
+
+    def test_a_text_that_repeats_itself_has_as_many_as_its_period(self) -> None:
+        assert len(distinct(shingles("渡口的船今天又开了" * 50, 5))) == 9
+
+
 class TestWords:
     @pytest.mark.parametrize(
         ("text", "expected"),
@@ -248,6 +296,92 @@ class TestWords:
         places = dict.fromkeys(("TMPDIR", "TEMP", "TMP"), str(tmp_path))
         subprocess.run([sys.executable, "-c", code], env={**os.environ, **places}, check=True, timeout=60)
         assert list(tmp_path.iterdir()) == []
+
+
+class TestVocabulary:
+    @pytest.mark.parametrize(
+        ("text", "characters", "spaced"),
+        [
+            ("", "", []),
+            ("。，！ _-", "", []),
+            ("渡口的船，渡船", "渡口的船", []),
+            ("a boat, the boat", "", ["a", "boat", "the"]),
+            ("snake_case isn't", "", ["case", "isn", "snake", "t"]),
+            ("北京2024年Tern大桥", "北京年大桥", ["2024", "Tern"]),
+            ("繁體中文𠀀", "繁體中文𠀀", []),
+            ("ひらがな カタカナ", "ひらがなカタナ", []),
+            ("паром école 한국어", "", ["école", "паром", "한국어"]),
+        ],
+    )
+    def test_characters_and_words_are_told_apart(self, text: str, characters: str, spaced: list[str]) -> None:
+        assert written_with(text) == (set(characters), set(spaced))
+
+    def test_of_thai_each_letter_is_a_character(self) -> None:
+        assert written_with("ตลาด 12") == (set("ตลาด"), {"12"})
+
+    def test_code_points_come_in_order_and_once_each(self) -> None:
+        found, _ = vocabulary("渡口的船\n渡船")
+        assert found.dtype == np.uint64
+        assert found.tolist() == sorted(map(ord, "渡口的船"))
+
+    @PATIENT
+    @given(st.one_of(ANY_TEXT, MARKED_TEXT), st.one_of(ANY_TEXT, MARKED_TEXT))
+    def test_that_of_two_lines_is_that_of_both_in_any_order(self, one: str, other: str) -> None:
+        both, turned = written_with(f"{one}\n{other}"), written_with(f"{other}\n{one}")
+        assert both == turned
+        assert both == tuple(a | b for a, b in zip(written_with(one), written_with(other), strict=True))
+
+    @PATIENT
+    @given(st.one_of(ANY_TEXT, MARKED_TEXT))
+    def test_all_of_it_stands_in_the_text_and_every_letter_is_in_it(self, text: str) -> None:
+        characters, spaced = written_with(text)
+        assert all(char in text for char in characters)
+        assert all(word and word in text for word in spaced)
+        assert set(letters(text)) <= characters | set("".join(spaced))
+
+    @PATIENT
+    @given(st.one_of(ANY_TEXT, MARKED_TEXT))
+    def test_the_characters_are_those_that_words_takes_apart(self, text: str) -> None:
+        characters, spaced = written_with(text)
+        assert {word for word in words(text, singles=True) if not set(word) & characters} == spaced
+
+
+def written_with(text: str) -> tuple[set[str], set[str]]:
+    characters, spaced = vocabulary(text)
+    return set(map(chr, characters.tolist())), spaced
+
+
+class TestHasUnspaced:
+    @pytest.mark.parametrize(
+        ("text", "expected"),
+        [
+            ("", False),
+            ("oneferryandtwoboats", False),
+            ("паромécole2024", False),
+            ("Chợnổimởcửatrởlạivàosángthứbảy", False),
+            ("한국어는띄어쓴다", False),
+            ("ქართულიენა", False),
+            ("អក្សរ", True),
+            ("မြန်မာ", True),
+            ("㐀", True),
+            ("ㇰ", True),
+            ("渡口", True),
+            ("渡口a", True),
+            ("ひらがな", True),
+            ("ตลาดน", True),
+            ("𠀀", True),
+            ("船" + "a" * 49, True),
+            ("船" + "a" * 50, False),
+            ("船" * 3 + "a" * 147, True),
+        ],
+    )
+    def test_a_fiftieth_is_enough(self, text: str, expected: bool) -> None:
+        assert has_unspaced(text) is expected
+
+    @PATIENT
+    @given(ANY_TEXT, st.integers(1, 4))
+    def test_a_text_written_down_more_than_once_is_told_alike(self, text: str, times: int) -> None:
+        assert has_unspaced(text * times) == has_unspaced(text)
 
 
 class TestNumbers:
@@ -352,6 +486,26 @@ class TestArticleTitle:
     ) -> None:
         assert article_title(title, site) == expected
 
+    @pytest.mark.parametrize(
+        ("title", "expected"),
+        [
+            ("", []),
+            ("_ | _", []),
+            ("新渡口——一条河的十一年", ["新渡口——一条河的十一年"]),
+            ("新渡口清晨开航_本地新闻_河湾网", ["新渡口清晨开航", "本地新闻", "河湾网"]),
+            ("Home » News » Ferry back - The Daybook", ["Home", "News", "Ferry back", "The Daybook"]),
+        ],
+    )
+    def test_the_parts_are_what_stands_between_separators(self, title: str, expected: list[str]) -> None:
+        assert title_parts(title) == expected
+
+    @PATIENT
+    @given(st.one_of(ANY_TEXT, MARKED_TEXT))
+    def test_it_is_the_longest_of_the_parts(self, title: str) -> None:
+        parts = title_parts(title)
+        assert all(part and part == part.strip() and part in title for part in parts)
+        assert article_title(title) == max(parts, key=len, default="")
+
     @PATIENT
     @given(st.one_of(ANY_TEXT, MARKED_TEXT), ANY_TEXT)
     def test_the_answer_is_a_part_of_the_title(self, title: str, site: str) -> None:
@@ -362,8 +516,8 @@ class TestArticleTitle:
 
 @pytest.mark.parametrize(
     "stage",
-    [normalize, letters, sentences, words, numbers, article_title, lambda text: core_words(words(text), 4)],
-    ids=["normalize", "letters", "sentences", "words", "numbers", "article_title", "core_words"],
+    [normalize, letters, sentences, words, vocabulary, numbers, article_title, lambda text: core_words(words(text), 4)],
+    ids=["normalize", "letters", "sentences", "words", "vocabulary", "numbers", "article_title", "core_words"],
 )
 def test_no_text_makes_a_stage_fail(stage: Callable[[str], object]) -> None:
     calls = 0
@@ -380,6 +534,10 @@ def test_no_text_makes_a_stage_fail(stage: Callable[[str], object]) -> None:
     assert calls >= 50
 
 
+def letters_each_of(text: str) -> list[str]:
+    return letters_each(sentences(text))
+
+
 @pytest.mark.parametrize(
     ("stage", "unit", "size"),
     [
@@ -392,6 +550,11 @@ def test_no_text_makes_a_stage_fail(stage: Callable[[str], object]) -> None:
         (words, "龘", 200_000),
         (words, "一龘", 200_000),
         (words, "a", 500_000),
+        (vocabulary, "船", 500_000),
+        (vocabulary, "a", 500_000),
+        (vocabulary, "a 船", 500_000),
+        (letters_each_of, "船。", 500_000),
+        (letters_each_of, "._", 500_000),
         (numbers, "1", 500_000),
         (numbers, "1.", 500_000),
         (numbers, "一", 500_000),

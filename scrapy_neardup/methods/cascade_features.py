@@ -1,0 +1,102 @@
+"""What two sketches of the default method have in common, as numbers that a rule can weigh."""
+
+from __future__ import annotations
+
+from collections.abc import Set
+from dataclasses import dataclass
+
+from scrapy_neardup.methods.cascade_sketch import Sketch
+from scrapy_neardup.methods.minwise import jaccard
+
+
+@dataclass(frozen=True, slots=True)
+class Features:
+    """What two pages have in common, without boilerplate; shares and similarities in [0, 1]."""
+
+    #: Jaccard similarity of the shingles.
+    similarity: float
+    #: The share of the smaller page's shingles that the other one holds.
+    containment: float
+    #: Jaccard similarity of the texts with their boilerplate; too low rather than too high.
+    whole: float
+    #: Jaccard similarity of the title words; one half where a title is missing.
+    title: float
+    #: 1 if both titles hold numbers and not the same ones, else 0.
+    title_numbers: float
+    #: Jaccard similarity of the characters and words that the texts are written with.
+    vocabulary: float
+    #: The share of the smaller set of numbers that is missing in the other, less in a long text: see ``compare``.
+    numbers: float
+    #: 1 on the same site, 0 on another, one half where a site is not known.
+    site: float
+    #: The share of the sentences of the page that has fewer that stand in the other page.
+    sentences: float
+    #: The share of what the earlier page was filed with that is no boilerplate by now.
+    left: float
+    #: Whether the texts hold the same set of numbers.
+    same_numbers: bool
+    #: Different shingles of the larger page.
+    length: int
+
+
+def compare(one: Sketch, other: Sketch, whole: bytes, common: Set[int], bits: int, vocabulary_bits: int) -> Features:
+    """The features of a new page ``one`` and an earlier one.
+
+    ``whole`` is the new page's min-wise sketch with its boilerplate, empty if it has none; ``common`` are keys that
+    are no evidence.
+
+    Of what the earlier page holds, that part is boilerplate too which it shares with the new page's boilerplate: so it
+    does not matter whether it was filed before or after its boilerplate was known for that.
+
+    Numbers that differ are worth as much as the text is short: the more there is to read, the less they are all of it.
+    From 200 shingles on their weight falls with the length.
+    """
+    in_both = _in_both(jaccard(one.minwise, other.minwise, bits), one.shingles, other.shingles)
+    theirs, whole_in_both = float(other.shingles), in_both
+    if whole:
+        whole_in_both = _in_both(jaccard(whole, other.minwise, bits), one.whole, other.shingles)
+        # No more than the new page has and the earlier one was not already without, or the error of the estimate
+        # would be taken off what it says itself.
+        most = one.whole - one.shingles - (other.whole - other.shingles)
+        theirs -= min(max(0.0, whole_in_both - in_both), max(0, most))
+    if one.site and one.site == other.site:
+        # Boilerplate that was left out of the earlier sketch: the same site's is likely to be the same.
+        left = max(0.0, one.whole - one.shingles - (whole_in_both - in_both))
+        whole_in_both += min(other.whole - other.shingles, left)
+    length = max(one.shingles, round(theirs))
+    return Features(
+        similarity=min(1.0, in_both / max(1.0, one.shingles + theirs - in_both)),
+        containment=min(1.0, in_both / max(1.0, min(one.shingles, theirs))),
+        whole=min(1.0, whole_in_both / max(1.0, one.whole + other.whole - whole_in_both)),
+        title=len(one.words & other.words) / len(one.words | other.words) if one.words and other.words else 0.5,
+        title_numbers=float(_conflict(one.words, other.words)),
+        vocabulary=jaccard(one.vocabulary, other.vocabulary, vocabulary_bits),
+        numbers=(1.0 - _contained(one.numbers, other.numbers)) * min(1.0, 200 / max(1, length)),
+        site=float(one.site == other.site) if one.site and other.site else 0.5,
+        sentences=_shared(one.sentences, other.sentences, {key & 0xFFFFFFFF for key in common}),
+        left=theirs / max(1, other.shingles),
+        same_numbers=one.numbers == other.numbers,
+        length=length,
+    )
+
+
+def _in_both(similarity: float, one: int, other: int) -> float:
+    """The size of the intersection of two sets with that Jaccard similarity."""
+    return similarity / (1.0 + similarity) * (one + other)
+
+
+def _contained(one: frozenset[int], other: frozenset[int]) -> float:
+    """The share of the smaller set that the other one holds; 1 where there is nothing to contradict."""
+    return len(one & other) / min(len(one), len(other)) if one and other else 1.0
+
+
+def _conflict(one: frozenset[int], other: frozenset[int]) -> bool:
+    """Whether both titles hold numbers and not the same ones."""
+    digits = [{word for word in words if word & 1} for words in (one, other)]
+    return bool(digits[0] and digits[1] and digits[0] != digits[1])
+
+
+def _shared(one: frozenset[int], other: frozenset[int], ignored: set[int]) -> float:
+    """The share of the smaller set that the other one holds, without what is ignored; 0 where nothing is left."""
+    few = min(len(one - ignored), len(other - ignored))
+    return len((one & other) - ignored) / few if few else 0.0

@@ -1,0 +1,66 @@
+"""What the default method can be told, and the weights by which it decides."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from scrapy_neardup.methods.parameters import Parameters, names, number, option, whole
+
+_FAMILIES = "title", "keywords", "description", "sentences", "shingles"
+
+
+@dataclass(frozen=True, slots=True)
+class CascadeParameters(Parameters):
+    """The parameters of ``cascade``; lengths are in letters and digits, shares and similarities in [0, 1].
+
+    From ``certain`` on, similarity alone makes a duplicate. Below it a score decides: similarity, plus ``by_title``
+    times the similarity of the titles, less ``by_title_numbers`` if both hold numbers and not the same, less
+    ``by_vocabulary`` times that of the vocabularies, less ``by_numbers`` times the share of numbers that differ, less
+    ``by_site`` on the same site. It must reach ``base``, and the texts with their boilerplate must be alike for
+    ``least``.
+    """
+
+    method: ClassVar[str] = "cascade"
+
+    #: What makes keys: some of title, keywords, description, sentences, shingles.
+    keys: str = names(",".join(_FAMILIES), *_FAMILIES)
+    #: Core words of the title that make a key; as many of keywords and description together make another.
+    core_words: int = whole(4, 1, 4096)
+    #: Longest sentences of the body that are keys, and the length from which a piece is a sentence.
+    sentence_keys: int = whole(2, 1, 64)
+    min_sentence: int = whole(12, 1, 4096)
+    #: Shingles of the body that are keys, and their length: so long that few phrases are common. Where words have
+    #: spaces between them they are longer, as ten letters are two words.
+    shingle_keys: int = whole(4, 1, 128)
+    key_shingle: int = whole(10, 1, 4096)
+    key_shingle_spaced: int = whole(24, 1, 4096)
+    #: The length from which a line is counted, and left out where it stands on many pages.
+    min_counted: int = whole(6, 1, 4096)
+    #: Shingles that are compared, and the sketch that holds them.
+    shingle: int = whole(5, 1, 4096)
+    bins: int = option(512, 64, 128, 256, 512, 1024, 2048, 4096)
+    bits: int = option(2, 1, 2, 4, 8)
+    #: The sketch that holds the vocabulary.
+    vocabulary_bins: int = option(256, 64, 128, 256, 512, 1024, 2048, 4096)
+    vocabulary_bits: int = option(1, 1, 2, 4, 8)
+    #: Sentences, numbers and title words of which the sketch holds a hash.
+    max_sentences: int = whole(4, 1, 255)
+    max_numbers: int = whole(12, 1, 255)
+    max_title_words: int = whole(10, 1, 255)
+    #: What decides; the weights are fitted by benchmarks/weights.py.
+    certain: float = number(0.76)
+    base: float = number(0.53)
+    by_title: float = number(0.1)
+    by_title_numbers: float = number(0.04)
+    by_vocabulary: float = number(0.19)
+    by_numbers: float = number(0.3)
+    by_site: float = number(0.04)
+    least: float = number(0.55)
+    #: Texts with fewer different shingles than ``short`` are copies if every sentence of one stands in the other, they
+    #: hold the same numbers and are alike for ``short_least``: of one sentence, one word makes another notice.
+    short: int = whole(120, 1, 4096)
+    short_least: float = number(0.6)
+    #: Containment that makes an excerpt of a page that is no copy, and title similarity below which a copy is retitled.
+    excerpt: float = number(0.8)
+    retitled: float = number(0.5)

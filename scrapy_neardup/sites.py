@@ -1,0 +1,24 @@
+"""Whose page a URL is: what pages of one publisher have in common is no evidence of copying."""
+
+from __future__ import annotations
+
+from urllib.parse import parse_qs, urlsplit
+
+#: Hosts on which many accounts publish, and the parameter of the query that tells them apart.
+_ACCOUNTS = {"mp.weixin.qq.com": "__biz"}
+
+
+def site_of(url: str) -> str:
+    """The host without ``www.``, and where one host carries many accounts the account; empty for no URL.
+
+    >>> site_of("https://www.daybook.example/ferry"), site_of("https://mp.weixin.qq.com/s?__biz=MzA5&mid=2")
+    ('daybook.example', 'mp.weixin.qq.com MzA5')
+    """
+    try:
+        parts = urlsplit(url)
+        host = (parts.hostname or "").removeprefix("www.").rstrip(".")
+    except ValueError:  # a bracket that is not closed
+        return ""
+    name = _ACCOUNTS.get(host)
+    account = parse_qs(parts.query).get(name, [""])[0] if name else ""
+    return f"{host} {account}" if account else host

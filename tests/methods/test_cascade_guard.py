@@ -1,0 +1,357 @@
+"""What the default method makes of pages of which some sentences are known to stand on many pages."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+from scrapy_neardup.methods.base import IsCommon
+from scrapy_neardup.methods.cascade import Cascade, CascadeParameters
+from scrapy_neardup.methods.evidence import short_fingerprint
+from scrapy_neardup.methods.minwise import sketch
+from scrapy_neardup.model import Comparison, Explanation, Fingerprint, Likeness, Page
+from scrapy_neardup.text.normalize import letters, normalize
+from scrapy_neardup.text.shingles import shingles
+from tests.methods.cascade_pages import (
+    BELL,
+    DEFAULTS,
+    EXACT,
+    FERRY,
+    LIGHTHOUSE,
+    MILL,
+    NONE,
+    SECOND_FERRY,
+    exact_jaccard,
+    marks,
+    page,
+    replaced,
+    respelled,
+    scattered,
+    unpacked,
+    values,
+)
+
+BOILERPLATE = [
+    "本站所有文章均由读者投稿，观点不代表本站立场，如有侵权请来信告知",
+    "转载本站内容须注明出处，未经书面许可不得用于商业用途，违者必究",
+    "举报电话全天有人接听，不良信息请拨打值班热线，我们会在两个工作日内答复",
+    "下载河湾客户端，第一时间了解本地新闻、天气、班车时刻和集市行情",
+    "扫描下方的二维码关注我们，每周抽取三位读者赠送电影票两张",
+    "河湾网络传媒有限责任公司版权所有，地址在河湾镇码头路邮电大楼四层",
+]
+OTHER_BOILERPLATE = [
+    "北岭在线是北岭县唯一的综合门户，欢迎企业投放广告，价目表备索",
+    "凡注明原创的稿件，其著作权归北岭在线编辑部，转发须保留作者姓名",
+    "老年人如果阅读困难，可以点击右上角的按钮把字号调大，或者收听朗读版",
+    "求职招聘、房屋租售、二手农机，请到分类信息版块免费发布",
+    "您的意见对我们十分宝贵，填写问卷的网友有机会得到一袋新米",
+]
+ENGLISH_BOILERPLATE = [
+    "All material on these pages is supplied by readers and does not reflect the opinion of the publisher",
+    "Reproduction in whole or in part needs the written consent of the Riverside Daybook and its owners",
+    "Subscribe to our weekly letter and be the first to hear of floods, fairs and ferry times",
+    "Complaints are answered within two working days by the desk on the second floor of the old mint",
+]
+ALL = marks(*BOILERPLATE, *OTHER_BOILERPLATE, *ENGLISH_BOILERPLATE)
+DISCLAIMER = "。\n".join([*BOILERPLATE, *OTHER_BOILERPLATE])
+
+
+def title_marks(*parts: str) -> IsCommon:
+    """A guard that knows these parts of titles for names of sites."""
+    known = [short_fingerprint(f"title {letters(normalize(part))}") for part in parts]
+    return lambda sentences: np.isin(sentences, np.array(known, np.uint32))
+
+
+def with_lines(text: str, lines: Sequence[str], *, above: int = 0) -> str:
+    """The text between lines of boilerplate, ``above`` of which stand above it."""
+    return "\n".join([*lines[:above], text, *lines[above:]])
+
+
+def compared(new: Page, old: Page, *, known_before: bool = True, **parameters: Any) -> Comparison:
+    """What is said of two pages; ``known_before``: boilerplate was known for that when the earlier one was filed."""
+    method, one, other = both(new, old, known_before=known_before, **parameters)
+    return method.compare(one, other.sketch, NONE)
+
+
+def explained(new: Page, old: Page, *, known_before: bool = True, **parameters: Any) -> Explanation:
+    method, one, other = both(new, old, known_before=known_before, **parameters)
+    return method.explain(one, other.sketch, NONE)
+
+
+def both(
+    new: Page, old: Page, *, known_before: bool = True, **parameters: Any
+) -> tuple[Cascade, Fingerprint, Fingerprint]:
+    method = Cascade(CascadeParameters(**parameters))
+    return method, method.guarded(new, ALL), method.guarded(old, ALL) if known_before else method.fingerprint(old)
+
+
+def unguarded(new: Page, old: Page) -> Comparison:
+    return Cascade().compare(Cascade().fingerprint(new), Cascade().fingerprint(old).sketch, NONE)
+
+
+# What is left out
+
+
+@pytest.mark.parametrize(("text", "lines"), [(FERRY, BOILERPLATE), (MILL, ENGLISH_BOILERPLATE)])
+@pytest.mark.parametrize("above", [0, 2])
+def test_keys_and_sketch_are_those_of_the_page_without_its_boilerplate(text: str, lines: list[str], above: int) -> None:
+    full = page(with_lines(text, lines, above=above))
+    found, own = Cascade().guarded(full, ALL), Cascade().fingerprint(page(text))
+    assert found.keys == own.keys
+    kept, expected = unpacked(found.sketch), unpacked(own.sketch)
+    for part in ("title", "site", "shingles", "minwise", "vocabulary", "sentences", "numbers", "words"):
+        assert getattr(kept, part) == getattr(expected, part), part
+    assert found.own == own.own == len(letters(normalize(text)))
+
+
+def test_what_is_whole_stays_known() -> None:
+    full = page(with_lines(FERRY, BOILERPLATE))
+    found, plain = Cascade().guarded(full, ALL), Cascade().fingerprint(full)
+    assert found.sentences == plain.sentences
+    assert {short_fingerprint(letters(normalize(line))) for line in BOILERPLATE} < set(found.sentences)
+    assert unpacked(found.sketch).body == unpacked(plain.sketch).body
+    assert unpacked(found.sketch).whole == unpacked(plain.sketch).shingles
+    assert found.whole == unpacked(plain.sketch).minwise
+    assert found.whole == sketch(shingles(letters(normalize(full.text)), 5), DEFAULTS.bins, DEFAULTS.bits)
+
+
+def test_a_page_without_boilerplate_is_the_same_with_the_guard() -> None:
+    assert Cascade().guarded(page(FERRY), ALL) == Cascade().fingerprint(page(FERRY))
+    assert Cascade().fingerprint(page(FERRY)).whole == b""
+
+
+def test_lines_shorter_than_the_parameter_are_neither_counted_nor_left_out() -> None:
+    full = page(f"{FERRY}\n河湾网出品\n责任编辑小周")
+    guard = marks("河湾网出品", "责任编辑小周")
+    found = Cascade().guarded(full, guard)
+    own = found.own
+    assert own == len(letters(normalize(FERRY))) + 5
+    assert Cascade(CascadeParameters(min_counted=5)).guarded(full, guard).own == own - 5
+    assert Cascade(CascadeParameters(min_counted=7)).guarded(full, guard).own == own + 6
+    told = [short_fingerprint(line) in found.sentences for line in ("河湾网出品", "责任编辑小周")]
+    assert told == [False, True]
+
+
+def test_a_sentence_that_stands_there_twice_is_counted_once_and_left_out_twice() -> None:
+    found = Cascade().guarded(page(with_lines(SECOND_FERRY, [BOILERPLATE[0], BOILERPLATE[0]], above=1)), ALL)
+    assert len(set(found.sentences)) == len(found.sentences)
+    assert found.own == len(letters(normalize(SECOND_FERRY)))
+
+
+def test_a_page_of_nothing_but_boilerplate_has_nothing_of_its_own() -> None:
+    found = Cascade().guarded(page(DISCLAIMER, ""), ALL)
+    assert (found.own, found.keys) == (0, ())
+    assert found.whole
+    assert len(found.sentences) == len(BOILERPLATE) + len(OTHER_BOILERPLATE)
+    for other in (FERRY, BOILERPLATE[0], ""):
+        assert not Cascade().compare(found, Cascade().guarded(page(other), ALL).sketch, NONE).duplicate
+
+
+def test_the_hashes_by_which_sentences_are_counted_are_written_down() -> None:
+    found = Cascade().fingerprint(page("渡口今天清晨开航！\nNobody paid.", "新渡口")).sentences
+    assert found == GOLDEN_SENTENCES
+
+
+GOLDEN_SENTENCES = (2409169170, 1682424919, 2032249784)
+
+
+@pytest.mark.parametrize(("lines", "counted"), [(255, 255), (256, 256), (257, 256), (3000, 256)])
+def test_of_a_long_list_the_lines_at_both_ends_are_counted(lines: int, counted: int) -> None:
+    text = [f"第{at:04}号渡船已经靠岸" for at in range(lines)]
+    found = set(Cascade().fingerprint(page("\n".join(text), "")).sentences)
+    assert len(found) == counted
+    ends = text[:128] + text[-128:]
+    assert found == {short_fingerprint(letters(line)) for line in ends}
+
+
+# The name of the site in the title
+
+HEADLINE, SITE = "新渡口清晨开航", "河湾人民之声综合信息服务平台"
+
+
+@pytest.mark.parametrize(
+    "title", [f"{HEADLINE}_{SITE}", f"{SITE} | {HEADLINE}", f"{HEADLINE} - {SITE}", f"{HEADLINE}_{SITE}_{SITE}"]
+)
+def test_a_part_of_the_title_that_stands_on_many_pages_is_left_out(title: str) -> None:
+    known = title_marks(SITE)
+    plain, found, expected = (
+        Cascade().fingerprint(page(FERRY, title)),
+        Cascade().guarded(page(FERRY, title), known),
+        Cascade().fingerprint(page(FERRY, HEADLINE)),
+    )
+    assert found.keys == expected.keys != plain.keys
+    assert unpacked(found.sketch).words == unpacked(expected.sketch).words != unpacked(plain.sketch).words
+    assert found.sentences == plain.sentences
+    assert unpacked(found.sketch).title == unpacked(plain.sketch).title
+
+
+def test_a_title_of_nothing_else_is_kept() -> None:
+    found = Cascade().guarded(page(FERRY, SITE), title_marks(SITE))
+    assert found == Cascade().fingerprint(page(FERRY, SITE))
+
+
+def test_a_line_of_the_text_is_not_left_out_for_a_part_of_a_title_nor_the_other_way_round() -> None:
+    full = page(f"{FERRY}\n{SITE}", f"{HEADLINE}_{SITE}")
+    assert Cascade().guarded(full, title_marks(SITE)).own == Cascade().fingerprint(full).own
+    assert Cascade().guarded(full, marks(SITE)).own == Cascade().fingerprint(page(FERRY)).own
+    by_line, plain = (
+        unpacked(made.sketch) for made in (Cascade().guarded(full, marks(SITE)), Cascade().fingerprint(full))
+    )
+    assert by_line.words == plain.words
+
+
+def test_articles_of_one_site_have_no_title_in_common_once_its_name_is_known() -> None:
+    new, old = page(FERRY, f"{HEADLINE}_{SITE}"), page(BELL, f"石坝小学的铜钟_{SITE}")
+    method, known = Cascade(), title_marks(SITE)
+    assert method.compare(method.fingerprint(new), method.fingerprint(old).sketch, NONE).likeness is Likeness.SAME_TITLE
+    found = method.compare(method.guarded(new, known), method.guarded(old, known).sketch, NONE)
+    assert (found.duplicate, found.likeness) == (False, None)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"), [("a", "a", True), ("a", "b", False), ("a", "", False), ("", "", False)]
+)
+def test_a_comparison_says_whether_both_are_of_one_site(one: str, other: str, same: bool) -> None:
+    assert compared(page(FERRY, site=one), page(BELL, site=other)).same_site is same
+
+
+# What is a copy
+
+
+@pytest.mark.parametrize("known_before", [True, False])
+@pytest.mark.parametrize("site", ["a.example", "b.example", ""])
+def test_pages_that_share_a_disclaimer_of_most_of_their_text_are_no_copies(site: str, known_before: bool) -> None:
+    for one, other in zip(SECOND_FERRY.split("\n"), BELL.split("\n"), strict=False):
+        new, old = page(f"{one}\n{DISCLAIMER}", site="a.example"), page(f"{other}\n{DISCLAIMER}", site=site)
+        assert len(DISCLAIMER) > 0.8 * len(new.text)
+        assert unguarded(new, old).duplicate
+        found = compared(new, old, known_before=known_before)
+        assert not found.duplicate
+        assert found.similarity < 0.3
+
+
+@pytest.mark.parametrize("known_before", [True, False])
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("text", [FERRY, BELL, SECOND_FERRY])
+def test_a_copy_among_the_boilerplate_of_another_site_is_a_copy(text: str, seed: int, known_before: bool) -> None:
+    dice = random.Random(seed)
+    new = with_lines(respelled(text, 0.01, seed), dice.sample(BOILERPLATE, 4), above=seed % 3)
+    old = with_lines(text, dice.sample(OTHER_BOILERPLATE, 4), above=seed % 2)
+    one, other = page(new, "渡口旧闻", site="a.example"), page(old, site="b.example")
+    if known_before:
+        assert compared(one, other).duplicate
+        assert set(Cascade().guarded(one, ALL).keys) & set(Cascade().guarded(other, ALL).keys)
+    else:  # the other site's boilerplate is part of the earlier page then
+        assert compared(one, other, known_before=False).similarity > unguarded(one, other).similarity
+
+
+@pytest.mark.parametrize("site", ["a.example", "b.example", ""])
+@pytest.mark.parametrize(
+    ("text", "other", "lines"),
+    [(FERRY, BELL, BOILERPLATE), (BELL, FERRY, OTHER_BOILERPLATE), (MILL, LIGHTHOUSE, ENGLISH_BOILERPLATE)],
+)
+def test_it_makes_no_difference_whether_boilerplate_was_known_when_the_earlier_page_was_filed(
+    text: str, other: str, lines: list[str], site: str
+) -> None:
+    for seed in range(3):
+        known = random.Random(seed).sample(lines, 1 + seed % 2)
+        old = page(with_lines(text, known), site=site)
+        for new in (respelled(text, 0.02, seed), scattered(text, 0.7, seed), replaced(text, other, 3, seed), other):
+            one = page(with_lines(new, known), site="a.example")
+            after, before = (compared(one, old, known_before=when) for when in (True, False))
+            assert before.similarity == pytest.approx(after.similarity, abs=0.06)
+            exact = [compared(one, old, known_before=when, **EXACT).similarity for when in (True, False)]
+            assert exact == pytest.approx([exact_jaccard(new, text)] * 2, abs=0.05)
+            assert exact[0] == pytest.approx(exact[1], abs=0.03)
+            if new == other:
+                assert not before.duplicate
+                assert not after.duplicate
+            elif exact_jaccard(new, text) > DEFAULTS.certain + 0.06:
+                assert before.duplicate
+                assert after.duplicate
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_texts_that_are_less_alike_with_their_boilerplate_are_no_copies_in_the_middle_band(seed: int) -> None:
+    half = replaced(FERRY, BELL, 2, seed)
+    assert 0.6 < exact_jaccard(half, FERRY) < DEFAULTS.certain - 0.02
+    alone = {"base": 0.5, **EXACT}
+    assert compared(page(half), page(FERRY), **alone).duplicate
+    one = page(with_lines(half, BOILERPLATE), site="a.example")
+    other = page(with_lines(FERRY, OTHER_BOILERPLATE), site="b.example")
+    told = explained(one, other, **alone)
+    assert told.score >= told.needed
+    assert values(told)["whole"] < DEFAULTS.least
+    assert "boilerplate" in told.decision
+    assert not compared(one, other, **alone).duplicate
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_the_same_site_is_taken_to_have_the_same_boilerplate(seed: int) -> None:
+    half = replaced(FERRY, BELL, 2, seed)
+    one, old = (with_lines(text, BOILERPLATE) for text in (half, FERRY))
+    expected = exact_jaccard(one, old)
+    whole = {
+        site: values(explained(page(one, site="a.example"), page(old, site=site), **EXACT))["whole"]
+        for site in ("a.example", "b.example", "")
+    }
+    assert whole["a.example"] == pytest.approx(expected, abs=0.04)
+    assert whole["b.example"] == whole[""] < expected
+
+
+def test_a_page_judged_again_with_its_boilerplate_known_is_identical() -> None:
+    full = page(with_lines(FERRY, BOILERPLATE), site="a.example")
+    for before in (True, False):
+        found = compared(full, full, known_before=before)
+        assert (found.duplicate, found.identical, found.similarity) == (True, True, 1.0)
+
+
+# Where boilerplate is much longer than what a page says itself
+
+NOTICES = [
+    ("今天码头上停着{}艘运粮船，港务处说下午装完货就开船离港，请车辆绕行北门。", "13", "17"),
+    ("There were {} coal barges waiting at the lock this morning, the harbour office said.", "three", "seven"),
+    ("Line {} will not stop at Mill Lane on Monday. Please use the stop at the church.", "12", "14"),
+    ("{}上午停水，请各家提前蓄水，老人和病人可以到候船室领开水，热线照常有人接听。", "柳林村", "沙洲村"),
+]
+
+
+@pytest.mark.parametrize("known_before", [True, False])
+def test_a_notice_is_as_short_as_what_it_says_itself(known_before: bool) -> None:
+    for notice, one, other in NOTICES:
+        new, old = (page(with_lines(notice.format(said), BOILERPLATE), site="a.example") for said in (one, other))
+        assert not compared(new, old, known_before=known_before).duplicate, notice
+
+
+def test_much_boilerplate_does_not_spoil_the_estimate_where_it_was_known_before() -> None:
+    for seed in range(40):
+        dice = random.Random(seed)
+        lines = ["".join(chr(dice.randrange(0x4E00, 0x9000)) for _ in range(20)) for _ in range(90)]
+        known = marks(*lines)
+        half = replaced(SECOND_FERRY, BELL, 1, seed)
+        plain = Cascade().compare(
+            Cascade().fingerprint(page(half)), Cascade().fingerprint(page(SECOND_FERRY)).sketch, NONE
+        )
+        new, old = (Cascade().guarded(page(with_lines(text, lines)), known) for text in (half, SECOND_FERRY))
+        assert Cascade().compare(new, old.sketch, NONE).similarity == pytest.approx(plain.similarity, abs=0.05), seed
+
+
+def test_of_an_earlier_page_that_turns_out_to_be_boilerplate_for_the_most_part_only_the_same_text_is_a_copy() -> None:
+    dice = random.Random(1)
+    lines = ["".join(chr(dice.randrange(0x4E00, 0x9000)) for _ in range(20)) for _ in range(60)]
+    known = marks(*lines)
+    old, copy = page(with_lines(MILL, lines)), page(with_lines(MILL, lines), "磨坊又转起来了")
+    longer = page(with_lines(f"{MILL}\n{SECOND_FERRY.splitlines()[0]}", lines))
+    method, filed = Cascade(), Cascade().fingerprint(old).sketch
+    assert method.compare(method.guarded(copy, known), filed, NONE).likeness is Likeness.IDENTICAL
+    found = method.compare(method.guarded(longer, known), filed, NONE)
+    assert found.similarity > DEFAULTS.certain
+    assert not found.duplicate
+    told = method.explain(method.guarded(longer, known), filed, NONE)
+    assert "too little is left" in told.decision
+    assert values(told)["left"] < 0.5
+    assert method.compare(method.guarded(longer, known), method.guarded(old, known).sketch, NONE).duplicate

@@ -1,0 +1,186 @@
+"""The default method in other scripts and languages than Chinese, and on texts that are hardly any."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from itertools import permutations
+
+import numpy as np
+import pytest
+
+from scrapy_neardup.methods.cascade import Cascade, CascadeParameters
+from scrapy_neardup.model import Likeness
+from scrapy_neardup.text.normalize import letters, normalize
+from tests.methods.cascade_pages import MILL, NONE, common_keys, exact_jaccard, judged, page, respelled, reworded
+
+#: Of each language an article, a title for its copies, and another article.
+ARTICLES = {
+    "English": (
+        MILL,
+        "Flour again on the brook",
+        """\
+A travelling cobbler has set up his bench under the arcade of the old corn exchange, and he means to stay all winter.
+He mends a boot while its owner waits on one foot, charges what the owner thinks fair, and never asks for a name.
+The guild of shoemakers wrote to the council that he holds no licence, whereupon the mayor brought him her riding boots.
+His last, he explains, is of pear wood and belonged to a great-aunt who followed the circus from Trieste to Riga.""",
+    ),
+    "Chinese and English": (
+        """River Radio 88.4 FM 昨天在河湾镇试播，第一个节目是 Tern Sisters 乐队的现场演奏，听众打来了许多电话。
+电台设在旧粮仓的二楼，发射机是从海港的修船厂买来的二手货，型号 Corvus Mark III，开机要等一刻钟才能听到声音。
+台长周小满曾在 Gannet Point 的灯塔守过三年夜，她说守灯塔和做电台是一回事：总有一个人在暗处听着。
+节目单写在一块小黑板上：清晨播 market prices 和水位，中午播评书，傍晚的 Letters Home 替外出打工的人念家信。
+第一封信来自南方一家 shoe factory，写信的父亲问女儿，院子里那棵 quince tree 今年有没有开花。
+因为经费紧张，所有的唱片都是镇上居民借出来的，片套上贴着纸条，写明 please return before harvest，归还时附上听后感。""",
+        "旧粮仓里的电台",
+        """镇图书室最近添了一台 microfilm reader，是省城大学更新设备时捐出来的，灯泡已经很难配到。
+管理员把县志、族谱和旧报纸一卷一卷装进去，第一个来看的是位研究 folk songs 的外国留学生，她一坐就是整个下午。
+她在清末的地契边上发现了三首没人记得的采茶调，谱子用的是 numbered notation，墨迹还很清楚。""",
+    ),
+    "Japanese": (
+        """港町の古い銭湯が、来月から子どもたちの図書室に生まれ変わる。湯船だった場所には畳が敷かれ、番台は貸し出しの机になる。
+この銭湯は昭和のはじめに漁師たちが金を出し合って建てたもので、煙突は沖から帰る船の目印にもなっていた。
+七年前に最後の主人が倒れてから、建物は物置として使われ、屋根瓦が落ちるたびに隣の豆腐屋が拾って積んでおいた。
+改修を思いついたのは、その豆腐屋の娘だった。東京の設計事務所を辞めて戻り、ひと夏かけて壁の富士山を洗ったという。
+本棚は廃校になった小学校の下駄箱を使う。高さがちょうどよく、ひとつひとつの扉に、昔の児童の名札がまだ残っている。
+開館は毎週火曜と土曜の午後で、飲み物の持ち込みは自由。ただし、猫を連れてくるときは事前に番台へ知らせてほしいそうだ。""",
+        "富士山の下で本を読む",
+        """山あいの集落で、四十年ぶりに狂言の舞台が組まれた。柱は村の杉、幕は廃業した染物屋の蔵から出てきた藍染めである。
+演じるのは中学生六人で、師匠役は郵便配達をしていた八十歳の男性。台詞をひとつ忘れるたびに、観客席の老人たちが声をそろえて教えた。
+雨で中断したあいだは、近所の人が芋の煮物をふるまい、終演は予定より二時間おそくなった。""",
+    ),
+    "Thai": (
+        """ตลาดน้ำบ้านคลองสนเปิดอีกครั้งเมื่อเช้าวันเสาร์ หลังจากปิดไปนานเพราะประตูระบายน้ำเก่าพังลงมาขวางทางเรือ
+แม่ค้าขนมครกพายเรือมาถึงเป็นลำแรกก่อนฟ้าสาง เธอเล่าว่าเตาดินเผาใบนี้เป็นของยาย และไม่เคยดับไฟนานขนาดนี้มาก่อน
+ชาวสวนนำส้มโอ มะพร้าว และกล้วยตากมาวางขายเต็มสองฝั่ง ราคายังเท่าเดิมเหมือนก่อนปิดตลาด แต่ห้ามใช้ถุงพลาสติกทุกชนิด
+ช่างไม้ประจำวัดใช้ไม้ตะเคียนจากศาลาหลังเก่ามาทำสะพานใหม่ เดินแล้วไม่โยก เด็กจึงวิ่งข้ามไปมาตลอดทั้งวันจนพระต้องออกมาเตือน
+ผู้ใหญ่บ้านบอกว่าต่อไปจะมีเรือรับส่งนักเรียนผ่านตลาดทุกเย็น และกำลังหาคนขับเรือที่ตื่นเช้าและร้องเพลงได้ด้วย""",
+        "เสียงพายกลับมาแล้ว",
+        """โรงหนังกลางแปลงของอำเภอกำลังจะฉายม้วนสุดท้าย เจ้าของเป็นชายชราที่ขับรถกระบะตระเวนไปตามงานวัดมาตั้งแต่หนุ่ม
+เครื่องฉายหนักเท่าควายหนึ่งตัว เขาว่า และกินน้ำมันมากกว่ารถเสียอีก ลูกชายอยากให้ขายเป็นเศษเหล็ก แต่หลานสาวขอเก็บไว้
+คืนวันศุกร์นี้ผู้ชมต้องนำเสื่อมาเอง ใครมีพากย์เสียงได้ให้มาลองไมโครโฟนก่อนพระอาทิตย์ตก""",
+    ),
+}
+each_language = pytest.mark.parametrize("language", ARTICLES)
+
+
+def title_of(text: str) -> str:
+    return text[:16]
+
+
+@each_language
+def test_an_edited_copy_under_another_title_is_a_duplicate_and_found(language: str) -> None:
+    text, title, _ = ARTICLES[language]
+    assert len(letters(normalize(text))) >= 300
+    edit = reworded if language == "English" else respelled
+    for seed in range(12):
+        copy, original = page(edit(text, 0.02, seed), title), page(text, title_of(text))
+        found = judged(copy, original)
+        assert found.duplicate, (seed, found)
+        assert found.likeness is Likeness.RETITLED
+        assert found == judged(original, copy)
+        assert common_keys(copy, original, keys="sentences,shingles"), seed
+
+
+@each_language
+def test_a_copy_without_its_first_paragraph_is_a_duplicate(language: str) -> None:
+    text, title, _ = ARTICLES[language]
+    assert judged(page(text.split("\n", 1)[1], title), page(text, title)).duplicate
+
+
+@each_language
+def test_another_article_of_the_language_is_no_copy(language: str) -> None:
+    text, title, other = ARTICLES[language]
+    for titles in ((title, title), (title, title_of(other)), ("", "")):
+        one, two = page(text, titles[0]), page(other, titles[1])
+        assert exact_jaccard(text, other) < 0.05
+        assert not judged(one, two).duplicate
+        assert not judged(two, one).duplicate
+        assert not common_keys(one, two, keys="sentences,shingles")
+
+
+@each_language
+def test_a_sentence_that_both_hold_is_shown(language: str) -> None:
+    text, _, other = ARTICLES[language]
+    first = text.split("\n")[0]
+    shown = Cascade().shared(page(f"{other}\n{first}"), Cascade().fingerprint(page(first)).sketch)
+    assert shown
+    assert all(passage in first for passage in shown)
+
+
+TRADITIONAL = (
+    "鎮上的老鐵匠鋪在臘月重新開爐，掌錘的是老鐵匠的孫女，她在城裡學過機械，卻說最喜歡聽風箱的聲音。\n"
+    "爐膛還是祖父砌的，裂縫用黃泥補過三次；鐵砧從河灘挖回來的時候，半邊已經陷進蘆葦叢裡，鏽得像塊爛木頭。\n"
+    "她打的第一件東西是一把鐮刀，送給隔壁種蓮藕的劉嬸，第二件是學校旗桿頂上的鐵葫蘆，颳風的時候會輕輕轉動。\n"
+    "鄉親們起初不信姑娘能掄大錘，圍在門口看了整整兩個鐘頭，後來紛紛回家取來缺口的鋤頭、斷齒的釘耙和捲刃的菜刀。\n"
+    "她定了規矩：修舊的不收錢，打新的要排隊，農忙之前先做鐮刀和犁頭，觀賞的燭臺、門環一律等到秋收以後。\n"
+    "縣裡的博物館想收藏那隻風箱，她搖頭說還要用；不過答應每個星期讓館裡的講解員帶學生來看一次，看完每人拉十下風箱。"
+)
+SIMPLIFIED = (
+    "镇上的老铁匠铺在腊月重新开炉，掌锤的是老铁匠的孙女，她在城里学过机械，却说最喜欢听风箱的声音。\n"
+    "炉膛还是祖父砌的，裂缝用黄泥补过三次；铁砧从河滩挖回来的时候，半边已经陷进芦苇丛里，锈得像块烂木头。\n"
+    "她打的第一件东西是一把镰刀，送给隔壁种莲藕的刘婶，第二件是学校旗杆顶上的铁葫芦，刮风的时候会轻轻转动。\n"
+    "乡亲们起初不信姑娘能抡大锤，围在门口看了整整两个钟头，后来纷纷回家取来缺口的锄头、断齿的钉耙和卷刃的菜刀。\n"
+    "她定了规矩：修旧的不收钱，打新的要排队，农忙之前先做镰刀和犁头，观赏的烛台、门环一律等到秋收以后。\n"
+    "县里的博物馆想收藏那只风箱，她摇头说还要用；不过答应每个星期让馆里的讲解员带学生来看一次，看完每人拉十下风箱。"
+)
+needs_opencc = pytest.mark.skipif(find_spec("opencc") is None, reason="OpenCC is an extra")
+
+
+@needs_opencc
+@pytest.mark.parametrize("seed", range(6))
+def test_a_copy_in_the_other_script_is_a_duplicate_and_found_if_that_is_wanted(seed: int) -> None:
+    text = respelled(TRADITIONAL, 0.02, seed) if seed else TRADITIONAL
+    one, other = page(text, "老鐵匠鋪重新開爐"), page(SIMPLIFIED, "老铁匠铺重新开炉")
+    method = Cascade(CascadeParameters(simplified=True))
+    for new, old in ((one, other), (other, one)):
+        found = judged(new, old, simplified=True)
+        assert (found.duplicate, found.identical) == (True, seed == 0)
+        assert common_keys(new, old, simplified=True, keys="sentences,shingles")
+        assert common_keys(new, old, simplified=True, keys="title")
+        assert all(passage in new.text for passage in method.shared(new, method.fingerprint(old).sketch))
+    assert method.shared(page(TRADITIONAL), method.fingerprint(other).sketch)
+
+
+def test_the_other_script_is_another_text_if_nothing_is_said() -> None:
+    assert not judged(page(TRADITIONAL), page(SIMPLIFIED)).duplicate
+
+
+# Texts that are hardly any
+
+HARDLY_ANY = {
+    "empty": "",
+    "white space": " \n\u3000\t",
+    "punctuation": "……。！？——，；“”",
+    "emoji": "🚢🌊🚢 🎉\n👩‍👩‍👧",
+    "one letter": "船",
+    "one letter repeated": "船" * 3000,
+    "one letter on many lines": "a\n" * 800,
+    "one sentence repeated": "今天风大，渡船停航一天。" * 60,
+    "a number": "13",
+    "combining marks": "ั" * 500,
+}
+
+
+@pytest.mark.parametrize("text", HARDLY_ANY.values(), ids=HARDLY_ANY)
+@pytest.mark.parametrize("title", ["🚢", "渡口开航"])
+def test_a_text_that_is_hardly_any_is_judged_without_an_error(text: str, title: str) -> None:
+    method = Cascade()
+    one = page(text, title, keywords=(text,), description=text)
+    fingerprint = method.guarded(one, lambda sentences: np.ones(len(sentences), np.bool_))
+    plain = method.fingerprint(one)
+    assert method.compare(plain, plain.sketch, NONE).identical
+    assert method.compare(fingerprint, plain.sketch, NONE).identical
+    assert all(passage in text for passage in method.shared(one, plain.sketch))
+    for article in (MILL, "今天风大，渡船停航半天。"):
+        whole = method.fingerprint(page(article, title))
+        for new, old in ((plain, whole), (whole, plain), (fingerprint, whole)):
+            assert not method.compare(new, old.sketch, NONE).duplicate
+            assert not method.explain(new, old.sketch, NONE).decision.startswith("The texts are the same")
+
+
+def test_no_two_texts_that_are_hardly_any_are_copies_unless_they_are_the_same_letters() -> None:
+    body = {name: letters(normalize(text)) for name, text in HARDLY_ANY.items()}
+    prints = {name: Cascade().fingerprint(page(text, "渡口开航")) for name, text in HARDLY_ANY.items()}
+    for one, other in permutations(HARDLY_ANY, 2):
+        found = Cascade().compare(prints[one], prints[other].sketch, NONE)
+        assert found.duplicate == (body[one] == body[other]), (one, other)

@@ -1,0 +1,305 @@
+"""Where one word or one number makes another page: notices of a sentence or two, forms with figures."""
+
+from __future__ import annotations
+
+import random
+import re
+
+import pytest
+
+from scrapy_neardup.methods.cascade import Cascade
+from scrapy_neardup.model import Likeness
+from tests.methods.cascade_pages import (
+    COMMON_CHARACTERS,
+    DEFAULTS,
+    EXACT,
+    NONE,
+    common_keys,
+    exact_jaccard,
+    judged,
+    page,
+)
+
+# Notices that differ in their numbers alone
+
+NUMBERED = [
+    ("There were {} coal barges waiting at the lock", "three", "seven"),
+    ("There were {} coal barges waiting at the lock this morning, the harbour office said", "3", "7"),
+    ("There were {} coal barges waiting at the lock this morning, the harbour office said", "three", "seven"),
+    ("Two timber rafts were tied up below the weir and {} more lay upstream of the bridge at dusk", "four", "nine"),
+    ("{} tugs were under repair and five at work in the basin, the dockmaster reported on Friday", "Eight", "Two"),
+    ("The eel traders sold {} tons and carried over twelve, slightly more than in the week before", "forty", "ninety"),
+    ("Line {} will not stop at Mill Lane on Monday. Please use the stop at the church.", "12", "14"),
+    ("The pool on Reed Street is closed on {} May for cleaning, the season tickets stay valid.", "4", "5"),
+    ("Crates of early pears went at {} at the morning sale, after 31.40 the day before.", "30.85", "32.10"),
+    ("The gauge at the chapel bridge stood at {} metres at noon. The meadow path stays open.", "1.8", "2.3"),
+    ("今天码头上停着{}艘运粮船，港务处说下午装完货就开船离港，请车辆绕行北门。", "13", "17"),
+    ("今天码头上停着{}艘运粮船，港务处说下午装完货就开船离港，请车辆绕行北门。", "十三", "十七"),
+    ("今天码头上停着{}艘运粮船，港务处说下午装完货就开船离港，请车辆绕行北门。", "３", "７"),
+    ("因检修水管，{}日上午停水，请各家提前蓄水，老人和病人可以到候船室领开水。", "5", "6"),
+    ("河湾镇水文站今天早上八点的水位是{}米，比昨天同一时刻略有上涨，渡船照常开行。", "12.40", "12.65"),
+    (
+        "今天早上码头上停着{}艘运粮船，港务处说下午装完货就开船离港，请前往集市的车辆提前绕行北门，夜间的渡船照常开行。",
+        "三",
+        "七",
+    ),
+]
+
+
+@pytest.mark.parametrize(("notice", "one", "other"), NUMBERED)
+@pytest.mark.parametrize("title", ["通知", ""])
+def test_a_short_notice_with_another_number_is_no_copy(notice: str, one: str, other: str, title: str) -> None:
+    found = judged(page(notice.format(one), title), page(notice.format(other), title))
+    assert not found.duplicate
+    assert found.likeness not in (Likeness.IDENTICAL, Likeness.NEAR, Likeness.RETITLED)
+
+
+def test_a_short_notice_with_the_same_numbers_and_one_word_more_is_a_copy() -> None:
+    notice = "今天码头上停着13艘运粮船，港务处说下午装完货就开船离港，请来往的车辆绕行北门，夜间渡船照常开行。"
+    assert judged(page(notice + "特此通知"), page(notice)).duplicate
+
+
+DIVIDEND = (
+    "青石果品公司董事会昨日审议通过了上年度的利润分配方案，独立董事没有异议。公司拟以现有总股本{}万股为基数，"
+    "向全体股东每十股派发现金红利{}元，合计派发{}万元，剩余的未分配利润结转以后年度，不送红股，也不以公积金转增股本。"
+    "上年度公司主营业务收入为{}万元，净利润为{}万元，每股收益为{}元。"
+)
+WATER = (
+    "河湾镇水文站发布今日水情。截至今天上午，老渡口断面水位{}米，比昨天同一时刻略有上涨；柳林断面流量每秒{}立方米，涨势趋缓。"
+    "预计今晚到明天上游仍有小到中雨，沿河各村要安排专人看守堤坝，低洼地带的牲畜应尽快转移。"
+    "昨日全镇平均降雨{}毫米，雨量最大的是石坝村，水库蓄水{}万立方米。如遇险情，请立即拨打值班电话{}，并通知附近住户。"
+)
+AUCTION = (
+    "The fruit market held its auction in the old tram shed on Monday. Early pears fetched {} a crate, late pears {}, "
+    "and quinces {}. One lot found no buyer and was withdrawn at {}. Turnover of the day came to {} against {} a week "
+    "before, most of it paid in cash, the rest is owed by the cannery."
+)
+HARVEST = (
+    "Growers of the upper valley picked {} tons of plums this season, the cooperative reports, after {} the year "
+    "before. Of these {} went to the cannery, {} were dried and {} were sold by the road. The average price rose to "
+    "{} a basket from {}. Rain in August spoiled {} crates, and wasps took another {}."
+)
+FIGURES = pytest.mark.parametrize("form", [DIVIDEND, WATER, AUCTION, HARVEST])
+
+
+def filled_in(form: str, seed: int, digits: int = 0) -> str:
+    """The form with figures drawn by chance, of so many digits, or (0) of all kinds."""
+    dice = random.Random(seed)
+
+    def figure(_: re.Match[str]) -> str:
+        if digits:
+            return f"{dice.randrange(10 ** (digits - 1), 10**digits)}"
+        return dice.choice([f"{dice.randrange(100, 9999)}", f"{dice.randrange(10, 999)}.{dice.randrange(10, 99)}"])
+
+    return re.sub(r"\{\}", figure, form)
+
+
+@FIGURES
+@pytest.mark.parametrize("digits", [0, 3, 4])
+def test_a_report_whose_figures_all_differ_is_no_copy(form: str, digits: int) -> None:
+    for seed in range(15):
+        one, other = filled_in(form, seed, digits), filled_in(form, seed + 1000, digits)
+        assert 150 <= len(one) <= 350
+        assert 0.5 < exact_jaccard(one, other) < 0.72
+        assert not judged(page(one, "Report 通报"), page(other, "Report 通报")).duplicate, seed
+
+
+@FIGURES
+def test_short_figures_make_no_copy_either_once_no_chance_is_in_the_estimate(form: str) -> None:
+    for seed in range(10):
+        one, other = filled_in(form, seed, 2), filled_in(form, seed + 1000, 2)
+        assert 0.56 < exact_jaccard(one, other) < DEFAULTS.certain
+        assert not judged(page(one, "Report 通报"), page(other, "Report 通报"), **EXACT).duplicate, seed
+
+
+@FIGURES
+def test_the_same_report_with_the_same_figures_is_a_copy(form: str) -> None:
+    for seed in range(10):
+        text = filled_in(form, seed)
+        assert judged(page(f"{text}（来源：县广播站）", "转载"), page(text, "通报")).duplicate
+
+
+# Notices of one sentence
+
+NOTICES = [
+    "因检修水管，明天上午城北片区将会停水，请各家提前蓄水备用。",
+    "今天下午的班车因为大雾停开，请旅客改乘明天早上的头班车。",
+    "石坝小学定于星期五晚上召开家长会，请各位家长准时参加。",
+    "河湾镇卫生院从下个月起开设儿科门诊，挂号处设在门厅左侧。",
+    "受强冷空气影响，今天夜里我县北部山区有雨夹雪，请注意保暖。",
+    "柳林村的果农合作社招收季节工，有意的请到村委会报名登记。",
+    "经抽样检验，老街酱园生产的豆瓣酱符合标准，可以放心食用。",
+    "青石桥的修缮工程已经验收合格，从今天起恢复通行农用车辆。",
+    "镇图书室新到了一批连环画，欢迎小读者凭借书证前来借阅。",
+    "昨晚有群众在码头捡到一串钥匙，请失主到候船室认领取回。",
+    "县剧团将在晒谷场演出三折传统小戏，遇雨顺延到第二天晚上。",
+    "农技站提醒种植户，近期蚜虫增多，应当及时查看叶片的背面。",
+    "The swimming pool on Reed Street stays closed until the new boiler has been fitted and tested.",
+    "Council leaders met in the old mint on Friday to talk about the future of the cattle market.",
+    "Police are looking for the owner of a brown suitcase that was left on the ferry last night.",
+    "The parish choir needs tenors and asks anyone who can hold a tune to come on Wednesday evening.",
+    "Heavy snow has blocked the road over Gannet Hill, and drivers should go round by the coast.",
+    "A fire in the rope works on the quay was put out by volunteers before anybody was hurt.",
+    "The bakery behind the chapel has been sold to a couple from Arrow Brook and will open in spring.",
+    "Fishermen report large shoals of herring off the northern sandbank for the second week running.",
+    "The museum of clocks will lend its oldest piece to the harbour office during the festival.",
+    "Farmers may collect seed potatoes from the railway shed once the stationmaster has weighed them.",
+    "The minister opened the new bridge at Sallow Ford and praised the patience of the ferrymen.",
+    "Residents of Tern Lane are asked to boil their water while the main pipe is being relined.",
+]
+NOTICE = pytest.mark.parametrize("notice", NOTICES)
+#: No word of the notices, so that each makes another one.
+OTHER_WORDS = "Brendel", "walnuts", "quietly", "seldom", "vicar", "Oxbridge", "umbrella", "never", "reopened", "seventh"
+
+
+def no_copies(one: str, other: str) -> None:
+    found = judged(page(one, "通知"), page(other, "通知"))
+    assert not found.duplicate, other
+    assert found.likeness is Likeness.SAME_TITLE, other
+
+
+@NOTICE
+def test_a_notice_with_one_word_or_character_changed_is_another(notice: str) -> None:
+    places = [match.span() for match in re.finditer("[\u4e00-\u9fff]|[A-Za-z]+", notice)]
+    for seed in range(5):
+        dice = random.Random(seed)
+        start, end = dice.choice(places) if seed else places[-1]
+        was = notice[start:end]
+        word = dice.choice(OTHER_WORDS if was.isascii() else COMMON_CHARACTERS.replace(was, ""))
+        no_copies(notice[:start] + word + notice[end:], notice)
+
+
+@pytest.mark.parametrize(
+    ("notice", "places"),
+    [
+        (
+            "因检修线路，明天上午{}将会停电，请各家提前做好准备，不便之处请谅解。",
+            ("柳林村", "沙洲村", "石坝", "老街", "河湾镇码头"),
+        ),
+        ("{}的新校舍昨天封顶，下个学期三百多名学生就可以搬进新的教室上课。", ("石坝小学", "柳林小学", "镇中学")),
+        ("县医院的专家下周到{}义诊，请需要看病的村民带好证件和病历前往。", ("柳林", "沙洲", "青石桥", "北岭")),
+        (
+            "A temporary lane closure will be in place on {} until the gas pipes have been mended",
+            ("Tern Lane", "Reed St"),
+        ),
+        (
+            "The county show moves to {} this year because the old meadow is still under water",
+            ("Sallow Ford", "Mill End"),
+        ),
+        (
+            "Council leaders in {} ask the government for more money to mend the river walls",
+            ("Arrow", "Gannet", "Oxmoor"),
+        ),
+    ],
+)
+def test_a_notice_for_another_place_is_another(notice: str, places: tuple[str, ...]) -> None:
+    texts = [notice.format(place) for place in places]
+    for one in texts:
+        for other in texts:
+            if one != other:
+                no_copies(one, other)
+
+
+def test_no_notice_is_a_copy_of_any_other() -> None:
+    method = Cascade()
+    prints = [method.fingerprint(page(notice, "通知")) for notice in NOTICES]
+    for one in prints:
+        for other in prints:
+            assert method.compare(one, other.sketch, NONE).duplicate == (one is other)
+
+
+@NOTICE
+@pytest.mark.parametrize("source", ["来源：河湾网", "（记者 罗田）", "Photo: Tern", "\n编辑：小周"])
+def test_a_notice_with_a_short_line_of_its_source_is_a_copy(notice: str, source: str) -> None:
+    method, plain = Cascade(), Cascade().fingerprint(page(notice, "通知"))
+    for text in (f"{notice}\n{source}", f"{source}\n{notice}"):
+        assert exact_jaccard(text, notice) > 0.65
+        sourced = method.fingerprint(page(text, "快讯"))
+        assert method.compare(sourced, plain.sketch, NONE).duplicate
+        assert method.compare(plain, sourced.sketch, NONE).duplicate
+        assert set(sourced.keys) & set(plain.keys)
+
+
+WIDE = {code: chr(code + 0xFEE0) for code in range(0x30, 0x3A)}
+
+
+@NOTICE
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda text: text.replace("，", ",").replace("。", "！").replace(".", ""),
+        lambda text: re.sub("[，。,.]", "", text),
+        lambda text: text.replace("，", "，\n").replace(" ", "\n"),
+        lambda text: text[:13] + "\n" + text[13:],
+        lambda text: f"　　{text}\n\n",
+        lambda text: text.upper(),
+    ],
+    ids=["other marks", "no marks", "lines", "cut in two", "space", "capitals"],
+)
+def test_a_notice_set_in_another_way_is_the_same(notice: str, change: object) -> None:
+    assert callable(change)
+    found = judged(page(change(notice), "快讯"), page(notice, "通知"))
+    assert (found.duplicate, found.similarity, found.likeness) == (True, 1.0, Likeness.IDENTICAL)
+
+
+@pytest.mark.parametrize(("notice", "one"), [(notice, one) for notice, one, _ in NUMBERED if one.isascii()])
+def test_full_width_digits_make_no_difference(notice: str, one: str) -> None:
+    text = notice.format(one)
+    found = judged(page(text.translate(WIDE)), page(text))
+    assert (found.duplicate, found.similarity, found.likeness) == (True, 1.0, Likeness.IDENTICAL)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_sentences_in_another_order_are_the_same_notice(seed: int) -> None:
+    dice = random.Random(seed)
+    few = dice.sample(NOTICES[:12], 3) if seed % 2 else dice.sample(NOTICES[12:], 2)
+    turned = few[1:] + few[:1]
+    one, other = page(" ".join(turned), "快讯"), page(" ".join(few), "通知")
+    found = judged(one, other)
+    assert (found.duplicate, found.identical) == (True, False)
+    assert common_keys(one, other)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_of_two_sentences_one_other_makes_another_notice(seed: int) -> None:
+    dice = random.Random(seed)
+    kept, one, other = dice.sample(NOTICES[:12] if seed % 2 else NOTICES[12:], 3)
+    no_copies(f"{kept}\n{one}", f"{kept}\n{other}")
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_of_several_sentences_one_character_makes_another_notice(seed: int) -> None:
+    dice = random.Random(seed)
+    text = "\n".join(dice.sample(NOTICES[:12], 3))
+    places = [match.start() for match in re.finditer("[\u4e00-\u9fff]", text)]
+    at = dice.choice(places)
+    other = text[:at] + dice.choice(COMMON_CHARACTERS.replace(text[at], "")) + text[at + 1 :]
+    assert judged(page(text), page(other)).similarity > DEFAULTS.short_least
+    no_copies(text, other)
+
+
+@pytest.mark.parametrize(("one", "other"), [("票价3元", "票价5元"), ("共12人", ""), ("Fare: 3.50", "Fare: 4.50")])
+def test_a_number_in_a_line_too_short_for_a_sentence_counts(one: str, other: str) -> None:
+    for notice in NOTICES:
+        new, old = f"{notice}\n{one}", f"{notice}\n{other}"
+        assert not judged(page(new, "快讯"), page(old, "通知")).duplicate
+        assert judged(page(new, "快讯"), page(f"{one}\n{notice}", "通知")).duplicate
+
+
+@pytest.mark.parametrize(
+    ("notice", "one", "other"),
+    [
+        ("今天下午的班车因为大雾停开，请旅客改乘明天早上的班车。地点：{}。", "东站", "西站"),
+        ("因检修水管，明天上午将会停水半日，请各家提前蓄水备用。\n{}", "王家村", "李家村"),
+        ("The village library will lend its books for two weeks. {}", "No fines.", "Be quick!"),
+        ("镇图书室新到了一批连环画，欢迎小读者凭借书证前来借阅。{}！", "周六开门", "周日关门"),
+    ],
+)
+def test_a_notice_with_another_short_line_is_another(notice: str, one: str, other: str) -> None:
+    no_copies(notice.format(one), notice.format(other))
+
+
+def test_a_sentence_under_a_common_key_is_no_evidence() -> None:
+    one, other = page(f"{NOTICES[0]}\n来源：河湾网", "快讯"), page(NOTICES[0], "通知")
+    assert judged(one, other).duplicate
+    assert not judged(one, other, common_keys(one, other)).duplicate

@@ -1,0 +1,187 @@
+"""The sketch of the default method: the min-wise estimate, the layout of its bytes, what it keeps of a page."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from scrapy_neardup.hashing import fingerprint64
+from scrapy_neardup.methods.cascade import Cascade, CascadeParameters
+from scrapy_neardup.methods.cascade_sketch import Sketch
+from scrapy_neardup.methods.evidence import short_fingerprint
+from scrapy_neardup.methods.minwise import jaccard, sketch
+from scrapy_neardup.text.normalize import letters, normalize
+from tests.methods.cascade_pages import DEFAULTS, FERRY, MILL, page, unpacked
+
+# The min-wise estimate
+
+
+def pair(dice: np.random.Generator, size: int, similarity: float) -> tuple[npt.NDArray[np.uint64], ...]:
+    """Two sets of about that size and of exactly the similarity that their sizes allow."""
+    both = round(2 * size * similarity / (1 + similarity))
+    hashes = dice.integers(0, 2**64, 2 * size - both, np.uint64)
+    return hashes[:size], hashes[size - both :]
+
+
+@pytest.mark.parametrize("similarity", [0.0, 0.2, 0.5, 0.65, 0.8, 0.95, 1.0])
+@pytest.mark.parametrize("size", [50, 100, 300, 1000, 3000])
+def test_the_estimate_is_near_the_similarity_of_the_sets(size: int, similarity: float) -> None:
+    dice = np.random.default_rng(size)
+    for _ in range(10):
+        one, other = pair(dice, size, similarity)
+        exact = len(np.intersect1d(one, other)) / len(np.union1d(one, other))
+        assert exact == pytest.approx(similarity, abs=0.02)
+        assert jaccard(sketch(one, 512, 2), sketch(other, 512, 2), 2) == pytest.approx(exact, abs=0.1)
+
+
+@pytest.mark.parametrize("bits", [1, 2, 4, 8])
+def test_the_estimate_is_right_on_average(bits: int) -> None:
+    dice = np.random.default_rng(17)
+    errors = []
+    for _ in range(200):
+        one, other = pair(dice, int(dice.integers(50, 3000)), float(dice.uniform(0.3, 1)))
+        exact = len(np.intersect1d(one, other)) / len(np.union1d(one, other))
+        errors.append(jaccard(sketch(one, 512, bits), sketch(other, 512, bits), bits) - exact)
+    assert len(errors) == 200
+    assert abs(float(np.mean(errors))) < 0.02
+
+
+@pytest.mark.parametrize(("bins", "bits"), [(64, 1), (64, 8), (512, 2), (512, 4), (4096, 1), (4096, 8)])
+def test_its_size_is_that_of_its_parameters(bins: int, bits: int) -> None:
+    for count in (0, 1, 7, 5000):
+        hashes = np.random.default_rng(count).integers(0, 2**64, count, np.uint64)
+        packed = sketch(hashes, bins, bits)
+        assert len(packed) == bins * bits // 8
+        assert jaccard(packed, packed, bits) == 1.0
+
+
+def test_neither_order_nor_repetition_makes_a_difference() -> None:
+    hashes = np.random.default_rng(3).integers(0, 2**64, 400, np.uint64)
+    again = np.concatenate((hashes[::-1], hashes[:100]))
+    assert sketch(again, 512, 2) == sketch(hashes, 512, 2)
+
+
+def test_its_argument_is_left_alone() -> None:
+    hashes = np.arange(1, 90, dtype=np.uint64)
+    sketch(hashes, 512, 2)
+    assert hashes.tolist() == list(range(1, 90))
+
+
+def test_an_empty_set_has_a_sketch_of_zeros() -> None:
+    assert sketch(np.array([], np.uint64), 512, 2) == bytes(128)
+
+
+@given(st.binary(min_size=128, max_size=128), st.binary(min_size=128, max_size=128), st.sampled_from([1, 2, 4, 8]))
+def test_any_two_sketches_have_a_similarity_between_0_and_1(one: bytes, other: bytes, bits: int) -> None:
+    found = jaccard(one, other, bits)
+    assert 0.0 <= found <= 1.0
+    assert found == jaccard(other, one, bits)
+
+
+@pytest.mark.parametrize("bits", [1, 2, 4, 8])
+@given(st.binary(min_size=16, max_size=16), st.binary(min_size=16, max_size=16))
+def test_the_estimate_counts_the_equal_entries(bits: int, one: bytes, other: bytes) -> None:
+    def entries(packed: bytes) -> list[int]:
+        return [byte >> shift & 2**bits - 1 for byte in packed for shift in range(0, 8, bits)]
+
+    pairs = list(zip(entries(one), entries(other), strict=True))
+    share = sum(a == b for a, b in pairs) / len(pairs)
+    assert jaccard(one, other, bits) == pytest.approx(max(0.0, (share - 2.0**-bits) / (1 - 2.0**-bits)))
+
+
+# The layout
+
+HALF_WORD = st.integers(0, 2**16 - 1)
+WORD = st.integers(0, 2**32 - 1)
+#: Bytes before the first of the two min-wise parts.
+HEAD = 8 + 4 + 2 + 4 + 4 + 3
+
+
+@settings(deadline=None)
+@given(
+    st.builds(
+        Sketch,
+        body=st.integers(0, 2**64 - 1),
+        title=WORD,
+        site=HALF_WORD,
+        whole=WORD,
+        shingles=WORD,
+        minwise=st.binary(max_size=64),
+        vocabulary=st.binary(max_size=32),
+        sentences=st.frozensets(WORD, max_size=255),
+        numbers=st.frozensets(HALF_WORD, max_size=255),
+        words=st.frozensets(HALF_WORD, max_size=255),
+    )
+)
+def test_what_is_packed_is_unpacked(whole: Sketch) -> None:
+    packed = whole.pack()
+    parts = len(whole.minwise) + len(whole.vocabulary)
+    lists = 4 * len(whole.sentences) + 2 * len(whole.numbers) + 2 * len(whole.words)
+    assert len(packed) == HEAD + parts + lists
+    assert Sketch.unpack(packed, len(whole.minwise), len(whole.vocabulary)) == whole
+
+
+def test_the_bytes_are_those_that_are_written_down() -> None:
+    lists = frozenset((5, 4)), frozenset((8, 6)), frozenset((9,))
+    whole = Sketch(1, 2, 0x304, 5, 6, b"\xaa\xbb", b"\xcc", *lists)
+    assert whole.pack().hex(" ", 1) == (
+        "00 00 00 00 00 00 00 01 00 00 00 02 03 04 00 00 00 05 00 00 00 06 02 02 01 aa bb cc "
+        "00 00 00 04 00 00 00 05 00 06 00 08 00 09"
+    )
+
+
+# What it keeps
+
+
+def test_a_page_keeps_no_more_than_its_parameters_allow() -> None:
+    text = "".join(f"第{n}号渡船在河湾镇的码头上等了整整{n * 7}个小时。" for n in range(100, 400))
+    title = " ".join(f"word{n}" for n in range(40))
+    few = CascadeParameters(max_sentences=1, max_numbers=2, max_title_words=3)
+    for p in (DEFAULTS, few):
+        whole = unpacked(Cascade(p).fingerprint(page(text, title)).sketch)
+        kept = len(whole.sentences), len(whole.numbers), len(whole.words)
+        assert kept == (p.max_sentences, p.max_numbers, p.max_title_words)
+
+
+def test_a_sentence_of_hundreds_of_letters_is_kept() -> None:
+    long = "船" * 300
+    assert short_fingerprint(long) in unpacked(Cascade().fingerprint(page(f"{long}。{FERRY}")).sketch).sentences
+    assert Cascade().shared(page(long), Cascade().fingerprint(page(long)).sketch) == (long,)
+
+
+def test_it_holds_the_longest_sentences_and_how_many_shingles_there_are() -> None:
+    whole = unpacked(Cascade().fingerprint(page(FERRY, site="a.example")).sketch)
+    longest = sorted((letters(normalize(one)) for one in FERRY.replace("\n", "").split("。")), key=len, reverse=True)
+    assert len(longest[DEFAULTS.max_sentences]) < len(longest[DEFAULTS.max_sentences - 1])
+    assert whole.sentences == set(map(short_fingerprint, longest[: DEFAULTS.max_sentences]))
+    body = letters(normalize(FERRY))
+    assert whole.shingles == whole.whole == len({body[at : at + 5] for at in range(len(body) - 4)})
+    assert whole.body == fingerprint64(body)
+
+
+@pytest.mark.parametrize(
+    ("site", "other", "same"), [("a.example", "a.example", True), ("a.example", "b.example", False)]
+)
+def test_it_knows_a_site_from_another(site: str, other: str, same: bool) -> None:
+    one, two = (unpacked(Cascade().fingerprint(page(MILL, site=name)).sketch).site for name in (site, other))
+    assert (one == two) is same
+    assert one > 0
+    assert two > 0
+
+
+def test_a_page_whose_site_is_not_known_has_none() -> None:
+    assert unpacked(Cascade().fingerprint(page(MILL)).sketch).site == 0
+
+
+def test_title_words_that_are_numbers_have_the_lowest_bit_set() -> None:
+    words = unpacked(Cascade().fingerprint(page(FERRY, "boats 7 of 1900")).sketch).words
+    assert sorted(word & 1 for word in words) == [0, 0, 1, 1]
+
+
+def test_larger_parts_make_a_larger_sketch() -> None:
+    sizes = {"bins": 1024, "bits": 4, "vocabulary_bins": 512, "vocabulary_bits": 2}
+    usual, large = (len(Cascade(CascadeParameters(**some)).fingerprint(page(FERRY)).sketch) for some in ({}, sizes))
+    assert large - usual == (1024 * 4 - 512 * 2 + 512 * 2 - 256 * 1) // 8
