@@ -7,13 +7,14 @@ A page goes in, a verdict with its evidence comes out. Each module imports only 
 
     errors, model        what goes wrong; the frozen things that travel
     hashing/, text/      hashes; text in small stages
-    charset, extract     bytes to HTML, HTML to a page
+    charset, sites,      bytes to HTML, whose page a URL is,
+    extract              HTML to a page
     methods/, stores/    how pages are compared; where they are kept; neither knows the other
     detector             where a method meets a store
     groups, evaluation/  union-find; methods measured on labelled corpora and on edits
     config               every setting, checked once
     -- from here on Scrapy --
-    stats, notes, waiting, feeds, sources, ledger, handoff, judge
+    stats, state, notes, waiting, feeds, sources, ledger, handoff, judge
     pipelines            NearDupPipeline
     spidermiddlewares, addon
     commands/            scrapy neardup …

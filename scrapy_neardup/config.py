@@ -11,6 +11,7 @@ from typing import Any
 
 from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.methods import Method, make_method
+from scrapy_neardup.model import Likeness, Verdict
 from scrapy_neardup.stores import parse_url
 
 #: What part of an item holds what; a value is the name of the item's field.
@@ -24,11 +25,23 @@ DEFAULT_FIELDS = {
 }
 
 
+#: What can become of a page, and what becomes of each likeness if nothing else is said.
+ACTIONS = DROP, TAG, PASS = "drop", "tag", "pass"
+DEFAULT_POLICY = {
+    Likeness.IDENTICAL: DROP,
+    Likeness.NEAR: DROP,
+    Likeness.RETITLED: DROP,
+    Likeness.EXCERPT: TAG,
+    Likeness.SAME_TITLE: TAG,
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Config:
     """The settings of one crawl. The name in capitals behind each field is that of its setting."""
 
     drop: bool = True  # DROP_DUPLICATES
+    policy: Mapping[Likeness, str] = field(default_factory=lambda: dict(DEFAULT_POLICY))  # NEARDUP_POLICY
     store: str = ""  # NEARDUP_STORE; empty: the default under the project's data directory
     method: str = "cascade"  # NEARDUP_METHOD
     parameters: Mapping[str, Any] = field(default_factory=dict)  # NEARDUP_PARAMETERS
@@ -64,6 +77,21 @@ class Config:
         if config.extractor:
             load_extractor(config.extractor)
         return config
+
+    @property
+    def also_copies(self) -> frozenset[Likeness]:
+        """What is dropped though no method calls it a duplicate."""
+        return frozenset(
+            likeness for likeness in (Likeness.EXCERPT, Likeness.SAME_TITLE) if self.policy[likeness] == DROP
+        )
+
+    def action(self, verdict: Verdict) -> str:
+        """What becomes of the item of a page with this verdict: one of ``ACTIONS``."""
+        if not self.drop:
+            return TAG
+        if verdict.likeness is not None:
+            return self.policy[verdict.likeness]
+        return DROP if verdict.is_copy else PASS
 
     def make_method(self) -> Method:
         """The method with its parameters; raises SettingsError that names the settings."""
@@ -169,8 +197,21 @@ def _fields(name: str, value: Any) -> dict[str, str]:
     return {**DEFAULT_FIELDS, **given}
 
 
+def _policy(name: str, value: Any) -> dict[Likeness, str]:
+    given = _mapping(name, value)
+    kinds = {likeness.value: likeness for likeness in Likeness}
+    for kind, action in given.items():
+        if kind not in kinds or action not in ACTIONS:
+            raise SettingsError(
+                f"{name}: {kind!r}: {action!r} cannot be; it maps some of {', '.join(kinds)} to one of "
+                f"{', '.join(ACTIONS)}."
+            )
+    return {**DEFAULT_POLICY, **{kinds[kind]: action for kind, action in given.items()}}
+
+
 _READERS: dict[str, tuple[str, Callable[[str, Any], Any]]] = {
     "NEARDUP_ENABLED": ("enabled", _boolean),
+    "NEARDUP_POLICY": ("policy", _policy),
     "NEARDUP_STORE": ("store", _text),
     "NEARDUP_METHOD": ("method", _path),
     "NEARDUP_PARAMETERS": ("parameters", _mapping),

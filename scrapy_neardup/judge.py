@@ -65,7 +65,9 @@ class Judge:
         case.close(verdict, reservation)
         self._notes.count(stats.PAGES)
         self._notes.count(stats.verdict(verdict.kind.value, verdict.reason))
-        if verdict.is_copy:
+        if verdict.likeness is not None:
+            self._notes.count(stats.likeness(verdict.likeness.value))
+        if verdict.is_copy or verdict.likeness is not None:
             logger.debug("%s", verdict.sentence())
         return case
 

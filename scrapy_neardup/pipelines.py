@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from pathlib import Path
 from typing import Any
 
 from itemadapter import ItemAdapter
@@ -11,23 +10,20 @@ from scrapy import signals
 from scrapy.crawler import Crawler
 from scrapy.exceptions import DropItem, NotConfigured
 from scrapy.utils.defer import deferred_from_coro
-from scrapy.utils.project import data_path
 
 from scrapy_neardup import stats
-from scrapy_neardup.config import Config, is_enabled, load_extractor
+from scrapy_neardup.config import DROP, TAG, Config, is_enabled
 from scrapy_neardup.detector import Detector
 from scrapy_neardup.errors import StoreError
-from scrapy_neardup.extract import extractor_name, trafilatura_text
 from scrapy_neardup.feeds import FeedWatch
 from scrapy_neardup.handoff import current, punch
-from scrapy_neardup.hashing import HASH_NAME
 from scrapy_neardup.judge import Judge
 from scrapy_neardup.ledger import Case, Ledger
 from scrapy_neardup.model import Kind, Verdict
 from scrapy_neardup.notes import Notes
 from scrapy_neardup.sources import PageSource
-from scrapy_neardup.stores import Store, close_store, default_url, open_store
-from scrapy_neardup.text.tokens import segmenter_name
+from scrapy_neardup.state import page_extractor, state_recipe, state_url
+from scrapy_neardup.stores import Store, close_store, open_store
 
 logger = logging.getLogger(__name__)
 
@@ -67,23 +63,17 @@ class NearDupPipeline:
         if not is_enabled(crawler.settings):
             raise NotConfigured("NEARDUP_ENABLED is False: no page is judged.")
         config = Config.from_settings(crawler.settings)
-        return cls(crawler, config, config.store or default_url(Path(data_path("neardup"))))
+        return cls(crawler, config, state_url(config))
 
     def open_spider(self) -> None:
         """Open the state; raises StoreError, which keeps the crawl from starting."""
         config = self._config
         method = config.make_method()
-        extractor = load_extractor(config.extractor) if config.extractor else trafilatura_text
-        recipe = {
-            **method.recipe(),
-            "hash": HASH_NAME,
-            "segmenter": segmenter_name(),
-            "extractor": extractor_name(extractor),
-        }
-        store = open_store(self._store_url, recipe)
+        extractor = page_extractor(config)
+        store = open_store(self._store_url, state_recipe(method, extractor))
         who = self._crawler.spider.name if self._crawler.spider else "unknown"
         try:
-            detector = Detector(method, store, min_letters=config.min_letters, who=who)
+            detector = Detector(method, store, min_letters=config.min_letters, who=who, also_copies=config.also_copies)
         except StoreError:
             close_store(store)
             raise
@@ -113,12 +103,13 @@ class NearDupPipeline:
         case = await self._judge.case(item, response)
         verdict = case.verdict
         assert verdict is not None
-        if verdict.is_copy and self._config.drop:
+        action = self._config.action(verdict)
+        if action == DROP:
             raise (DuplicatePage if verdict.kind is Kind.DUPLICATE else UnchangedPage)(verdict)
         if case.reservation is not None:
             self._ledger.enter(case)
             ticket.case = case
-        if not self._config.drop:
+        if action == TAG:
             self._tag(item, verdict)
         return item
 
@@ -183,16 +174,21 @@ class NearDupPipeline:
         except Exception as error:  # each kind of item has its own way to refuse a field
             if not self._notes.is_new("tag"):
                 return
-            logger.error(
+            level, consequence = logging.ERROR, "The crawl is closed; items that are on their way pass untagged."
+            if self._config.drop:
+                level, consequence = logging.WARNING, "Items that NEARDUP_POLICY tags pass untagged."
+            logger.log(
+                level,
                 "Items of class %s cannot be tagged: they have no field %r (%s). Give the class that field (a "
-                "scrapy.Item: %s = scrapy.Field()), or name one that it has in NEARDUP_TAG_FIELD. The crawl is "
-                "closed; items that are on their way pass untagged.",
+                "scrapy.Item: %s = scrapy.Field()), or name one that it has in NEARDUP_TAG_FIELD. %s",
                 type(item).__name__,
                 name,
                 error,
                 name,
+                consequence,
             )
-            self._close_crawl("neardup_no_tag_field")
+            if not self._config.drop:
+                self._close_crawl("neardup_no_tag_field")
 
     # What goes wrong, and what is told.
 

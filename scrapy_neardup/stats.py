@@ -37,6 +37,15 @@ def verdict(kind: str, reason: str = "") -> str:
     return f"neardup/{kind}/{reason}" if reason else f"neardup/{kind}"
 
 
+def likeness(name: str) -> str:
+    """The stat of the way in which a page is like an earlier one.
+
+    >>> likeness("retitled")
+    'neardup/kind/retitled'
+    """
+    return f"neardup/kind/{name}"
+
+
 def closing_line(numbers: Mapping[str, Any]) -> str:
     """What a crawl found, in one line.
 

@@ -10,10 +10,23 @@ from typing import Any
 import pytest
 from scrapy.settings import Settings
 
-from scrapy_neardup.config import DEFAULT_FIELDS, SETTINGS, Config, is_enabled, load_extractor
+from scrapy_neardup.config import (
+    ACTIONS,
+    DEFAULT_FIELDS,
+    DEFAULT_POLICY,
+    DROP,
+    PASS,
+    SETTINGS,
+    TAG,
+    Config,
+    is_enabled,
+    load_extractor,
+)
 from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.methods import METHODS
 from scrapy_neardup.methods.nshash import NSHash
+from scrapy_neardup.model import Kind as Verdicts
+from scrapy_neardup.model import Likeness, Verdict
 
 Kind = Callable[[dict[str, Any]], Mapping[str, Any]]
 
@@ -38,6 +51,17 @@ READ = [
     ("DROP_DUPLICATES", "1", "drop", True),
     ("DROP_DUPLICATES", 0, "drop", False),
     ("DROP_DUPLICATES", None, "drop", True),
+    ("NEARDUP_POLICY", {}, "policy", DEFAULT_POLICY),
+    ("NEARDUP_POLICY", "{}", "policy", DEFAULT_POLICY),
+    ("NEARDUP_POLICY", {"retitled": "tag"}, "policy", {**DEFAULT_POLICY, Likeness.RETITLED: "tag"}),
+    ("NEARDUP_POLICY", '{"retitled": "tag"}', "policy", {**DEFAULT_POLICY, Likeness.RETITLED: "tag"}),
+    (
+        "NEARDUP_POLICY",
+        '{"excerpt": "drop", "near": "pass"}',
+        "policy",
+        {**DEFAULT_POLICY, Likeness.EXCERPT: "drop", Likeness.NEAR: "pass"},
+    ),
+    ("NEARDUP_POLICY", dict.fromkeys(Likeness, "tag"), "policy", dict.fromkeys(Likeness, "tag")),
     ("NEARDUP_STORE", "memory:", "store", "memory:"),
     ("NEARDUP_STORE", "sqlite:///srv/state.sqlite", "store", "sqlite:///srv/state.sqlite"),
     ("NEARDUP_STORE", "", "store", ""),
@@ -75,6 +99,17 @@ REFUSED = [
     ("DROP_DUPLICATES", 2, "must be True or False"),
     ("NEARDUP_ENABLED", "perhaps", "must be True or False"),
     ("NEARDUP_ENABLED", [], "must be True or False"),
+    ("NEARDUP_POLICY", None, "must be a dict"),
+    ("NEARDUP_POLICY", "tag", "as JSON"),
+    ("NEARDUP_POLICY", '["retitled"]', "must be a dict"),
+    ("NEARDUP_POLICY", {1: "tag"}, "keys must be strings"),
+    ("NEARDUP_POLICY", {"similar": "tag"}, "'similar': 'tag' cannot be; it maps some of identical, near, retitled"),
+    ("NEARDUP_POLICY", {"NEAR": "tag"}, "'NEAR': 'tag' cannot be"),
+    ("NEARDUP_POLICY", {"duplicate": "drop"}, "'duplicate': 'drop' cannot be"),
+    ("NEARDUP_POLICY", {"retitled": "keep"}, "'retitled': 'keep' cannot be; it maps some of"),
+    ("NEARDUP_POLICY", {"near": "drop", "retitled": "Tag"}, "'retitled': 'Tag' cannot be"),
+    ("NEARDUP_POLICY", '{"retitled": true}', "to one of drop, tag, pass"),
+    ("NEARDUP_POLICY", {"retitled": ["tag"]}, "to one of drop, tag, pass"),
     ("NEARDUP_STORE", None, "must be a string"),
     ("NEARDUP_STORE", 5, "must be a string"),
     ("NEARDUP_STORE", "redis://a.example/", "names no store"),
@@ -141,6 +176,13 @@ def test_without_settings_the_defaults_hold(kind: Kind) -> None:
     assert config == Config()
     assert config == Config(
         drop=True,
+        policy={
+            Likeness.IDENTICAL: "drop",
+            Likeness.NEAR: "drop",
+            Likeness.RETITLED: "drop",
+            Likeness.EXCERPT: "tag",
+            Likeness.SAME_TITLE: "tag",
+        },
         store="",
         method="cascade",
         parameters={},
@@ -244,6 +286,9 @@ def test_a_configuration_cannot_be_changed() -> None:
 def test_two_configurations_share_no_defaults() -> None:
     assert Config().fields is not Config().fields
     assert Config().parameters is not Config().parameters
+    assert Config().policy is not Config().policy
+    Config.from_settings({"NEARDUP_POLICY": {"near": "pass"}})
+    assert DEFAULT_POLICY[Likeness.NEAR] == "drop"
 
 
 @both_kinds
@@ -275,3 +320,61 @@ def test_an_extractor_is_loaded_from_its_path() -> None:
 
 def test_settings_of_others_are_none_of_our_business() -> None:
     assert Config.from_settings({"NEAR_DUP": 1, "neardup_store": 2, "MY_NEARDUP_STORE": 3}) == Config()
+
+
+# Of each verdict what becomes of its item: by default, and under a policy that drops, tags, passes whatever is alike.
+OUTCOMES = [
+    (Verdicts.UNIQUE, None, PASS, PASS, PASS, PASS),
+    (Verdicts.UNIQUE, Likeness.EXCERPT, TAG, DROP, TAG, PASS),
+    (Verdicts.UNIQUE, Likeness.SAME_TITLE, TAG, DROP, TAG, PASS),
+    (Verdicts.DUPLICATE, Likeness.IDENTICAL, DROP, DROP, TAG, PASS),
+    (Verdicts.DUPLICATE, Likeness.NEAR, DROP, DROP, TAG, PASS),
+    (Verdicts.DUPLICATE, Likeness.RETITLED, DROP, DROP, TAG, PASS),
+    (Verdicts.DUPLICATE, Likeness.EXCERPT, TAG, DROP, TAG, PASS),
+    (Verdicts.DUPLICATE, Likeness.SAME_TITLE, TAG, DROP, TAG, PASS),
+    # A method of one's own need not say in which way a copy is one.
+    (Verdicts.DUPLICATE, None, DROP, DROP, DROP, DROP),
+    (Verdicts.UNCHANGED, None, DROP, DROP, DROP, DROP),
+    (Verdicts.UPDATED, None, PASS, PASS, PASS, PASS),
+    (Verdicts.UNJUDGED, None, PASS, PASS, PASS, PASS),
+]
+
+
+@pytest.mark.parametrize(("verdict", "likeness", "default", "drop", "tag", "pass_"), OUTCOMES)
+def test_what_becomes_of_each_verdict_under_each_policy(
+    verdict: Verdicts, likeness: Likeness | None, default: str, drop: str, tag: str, pass_: str
+) -> None:
+    judged = Verdict(verdict, "http://a.example/", likeness=likeness)
+    policies = [{}, *({one.value: action for one in Likeness} for action in ACTIONS)]
+    configs = [Config.from_settings({"NEARDUP_POLICY": policy}) for policy in policies]
+    assert ACTIONS == (DROP, TAG, PASS)
+    assert [config.action(judged) for config in configs] == [default, drop, tag, pass_]
+    keeps = [Config.from_settings({"NEARDUP_POLICY": policy, "DROP_DUPLICATES": False}) for policy in policies]
+    assert [config.action(judged) for config in keeps] == [TAG] * 4
+
+
+def test_the_policy_of_one_kind_is_none_of_another() -> None:
+    config = Config.from_settings({"NEARDUP_POLICY": '{"retitled": "tag", "same_title": "pass"}'})
+    kinds = {one: Verdict(Verdicts.DUPLICATE, "http://a.example/", likeness=one) for one in Likeness}
+    assert {one.value: config.action(verdict) for one, verdict in kinds.items()} == {
+        "identical": "drop",
+        "near": "drop",
+        "retitled": "tag",
+        "excerpt": "tag",
+        "same_title": "pass",
+    }
+
+
+@pytest.mark.parametrize(
+    ("policy", "expected"),
+    [
+        ({}, set()),
+        ({"retitled": "tag", "identical": "pass"}, set()),
+        ({"near": "drop"}, set()),
+        ({"excerpt": "drop"}, {Likeness.EXCERPT}),
+        ({"same_title": "drop", "excerpt": "pass"}, {Likeness.SAME_TITLE}),
+        ({"same_title": "drop", "excerpt": "drop"}, {Likeness.EXCERPT, Likeness.SAME_TITLE}),
+    ],
+)
+def test_what_is_dropped_though_no_method_calls_it_a_copy(policy: dict[str, str], expected: set[Likeness]) -> None:
+    assert Config.from_settings({"NEARDUP_POLICY": policy}).also_copies == expected

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import random
@@ -9,10 +10,15 @@ import shutil
 import socket
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from scrapy_neardup.extract import extract
+from scrapy_neardup.methods import make_method
+from scrapy_neardup.model import Likeness
 
 ROOT = Path(__file__).parents[1]
 
@@ -61,32 +67,71 @@ def pages() -> list[dict[str, Any]]:
 
 
 def test_the_site_has_families_of_every_kind() -> None:
-    kinds = {page["kind"] for page in pages()}
-    assert len(pages()) >= 60
-    assert {page["template"] for page in pages()} == {"morning", "portal", "daybook"}
-    assert kinds == {
+    assert 100 <= len(pages()) <= 120
+    assert {page["template"] for page in pages()} == {"morning", "portal", "daybook", "county"}
+    assert {page["made"] for page in pages()} == {
         *("original", "mirror", "template", "retitled", "edited3", "edited5", "edited10", "reordered"),
-        *("excerpt", "same_title", "notice", "disclaimer", "near_empty"),
+        *("edited_retitled", "excerpt", "same_title", "notice", "short_notice", "disclaimer", "near_empty"),
+        *("bulletin", "frame"),
     }
+    assert {page["kind"] for page in pages()} == {None, *(likeness.value for likeness in Likeness)}
+
+
+def test_what_pages_json_expects_is_consistent() -> None:
+    listed = pages()
+    places = {page["path"]: place for place, page in enumerate(listed)}
+    assert len(places) == len(listed)
+    for place, page in enumerate(listed):
+        assert page["path"].startswith(f"/{page['template']}/")
+        assert (page["kind"] is None) == (page["original"] is None)
+        assert page["original"] is None or places[page["original"]] < place
+        assert (page["verdict"] == "duplicate") == (page["kind"] in ("identical", "near", "retitled"))
 
 
 def test_every_page_of_the_example_gets_the_verdict_that_it_should(project: Path, port: int) -> None:
-    tagged, _ = crawl(project, port, "tagged.jsonl", "DROP_DUPLICATES=False", "NEARDUP_STORE=memory:")
+    tagged, log = crawl(project, port, "tagged.jsonl", "DROP_DUPLICATES=False", "NEARDUP_STORE=memory:")
     wrong = []
     for page in pages():
         tag = tagged[page["path"]]["neardup"]
         original = tag["original"] and "/" + tag["original"].split("/", 3)[3]
-        expected = page["original"] if page["verdict"] == "duplicate" else None
-        if (tag["verdict"], original) != (page["verdict"], expected):
-            wrong.append((page["path"], page["kind"], page["verdict"], expected, "got", tag["verdict"], original))
+        expected = page["verdict"], page["kind"], page["original"]
+        if (tag["verdict"], tag["kind"], original) != expected:
+            wrong.append((page["path"], page["made"], expected, "got", tag["verdict"], tag["kind"], original))
     assert not wrong
+    [frame] = [page["path"] for page in pages() if page["made"] == "frame"]
+    assert tagged[frame]["neardup"]["reason"] == "boilerplate"
+    for kind in Likeness:
+        count = sum(page["kind"] == kind.value for page in pages())
+        assert f"'neardup/kind/{kind.value}': {count}," in log
+
+
+def test_the_notice_board_needs_the_guard_against_boilerplate(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The long bulletins differ enough as they are, and make the frame known; each of the short ones would be lost."""
+    monkeypatch.syspath_prepend(str(ROOT / "example_project"))
+    site = importlib.import_module("newsmirror.site")
+    method = make_method("cascade", {})
+    board = []
+    for page in pages():
+        if page["made"] == "bulletin":
+            found = extract(site.render(page)[0].decode("utf-8"), page["path"], max_html=100_000)
+            headline = site.load_article(page["article"]).title
+            board.append(method.fingerprint(replace(found, title=headline, site="127.0.0.1")))
+    copies = [
+        any(method.compare(one, earlier.sketch, frozenset()).duplicate for earlier in board[:place])
+        for place, one in enumerate(board)
+    ]
+    assert copies == [False] * 16 + [True] * 5
 
 
 def test_a_second_crawl_of_the_example_drops_every_page(project: Path, port: int) -> None:
-    expected = {page["path"]: page["verdict"] for page in pages()}
+    expected = {page["path"]: page for page in pages()}
+    copies = sum(page["verdict"] == "duplicate" for page in expected.values())
     first, log = crawl(project, port, "first.jsonl")
-    assert set(first) == {path for path, verdict in expected.items() if verdict != "duplicate"}
+    assert set(first) == {path for path, page in expected.items() if page["verdict"] != "duplicate"}
+    tagged = {path: item["neardup"]["kind"] for path, item in first.items() if "neardup" in item}
+    assert tagged == {path: page["kind"] for path, page in expected.items() if page["kind"] and path in first}
     assert f"{len(expected)} pages: " in log
     second, log = crawl(project, port, "second.jsonl")
     assert second == {}
-    assert "77 pages: 0 unique, 23 duplicate, 54 unchanged, 0 updated, 0 unjudged." in log
+    unchanged = len(expected) - copies
+    assert f"{len(expected)} pages: 0 unique, {copies} duplicate, {unchanged} unchanged, 0 updated, 0 unjudged." in log

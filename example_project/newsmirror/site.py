@@ -18,11 +18,12 @@ from scrapy.crawler import Crawler
 
 SITE = Path(__file__).resolve().parent.parent / "site"
 
-# The three looks of the site also differ in how a client learns the encoding: from a meta
-# tag alone (morning), from an old gb2312 declaration alone (portal), from the HTTP header
-# alone (daybook).
+# The looks of the site also differ in how a client learns the encoding: from a meta tag alone
+# (morning, county), from an old gb2312 declaration alone (portal), from the HTTP header alone
+# (daybook).
 TEMPLATES = {
     "morning": ("utf-8", "text/html"),
+    "county": ("utf-8", "text/html"),
     "portal": ("gbk", "text/html"),
     "daybook": ("utf-8", "text/html; charset=utf-8"),
 }
@@ -55,8 +56,9 @@ class Page(TypedDict):
     template: str
     article: str
     family: str
-    kind: str
+    made: str
     verdict: str
+    kind: str | None
     original: str | None
     note: str
 

@@ -14,7 +14,7 @@ def test_the_log_says_of_what_a_page_is_a_copy_and_does_not_print_the_page(site:
     site.content |= {"/a": html("bridge-zh"), "/b": html("bridge-zh", "Copied.")}
     result = crawl(["/a", "/b"])
     [line] = [line for line in result.log.splitlines() if "is a copy of" in line]
-    assert f"duplicate: {site.base}/b is a copy of {site.base}/a (similarity 0.9" in line
+    assert f"duplicate (near): {site.base}/b is a copy of {site.base}/a (similarity 0.9" in line
     assert 'both say "' in line
     assert " DEBUG: " in line
     assert "Dropped:" not in result.log

@@ -22,5 +22,5 @@ class MirrorSpider(Spider):
             yield response.follow(link, callback=self.parse_page, priority=-position)
 
     def parse_page(self, response: Response) -> Iterator[dict[str, Any]]:
-        """Yield the address and the title of one page."""
-        yield {"url": response.url, "title": response.css("title::text").get(default="")}
+        """Yield the address and the headline of one page."""
+        yield {"url": response.url, "title": response.css("h1::text").get(default="")}
