@@ -5,7 +5,8 @@ A module of a command holds
     NAME, HELP          what is typed, and what it does in a line
     EXAMPLES            shown below the help, as it stands
     add_arguments       adds its options to a parser
-    run                 does it; returns the exit code: 0, or 1 if the answer is not the wanted one
+    run                 does it; returns the exit code: 0, or 1 if the answer is not the wanted one; what it is
+                        called with holds its options, and as ``settings`` those of Scrapy: the project's, if any
 
 Scrapy imports this module for whatever command it is asked for, so the others are imported only when they are needed.
 """
@@ -24,7 +25,7 @@ from scrapy.commands import ScrapyCommand
 from scrapy_neardup.errors import NearDupError
 
 #: Modules of the commands, in the order in which they are listed.
-COMMANDS = ("evaluate", "robustness", "collisions", "lexicon")
+COMMANDS = ("evaluate", "robustness", "collisions", "lexicon", "compare")
 
 
 class SubCommand(Protocol):
@@ -90,6 +91,7 @@ class NearDupCommand(ScrapyCommand):
         module, parser = self._commands[opts.neardup]
         if args:
             parser.error(f"unrecognized arguments: {' '.join(args)}")
+        opts.settings = self.settings
         self.exitcode = _guarded(module.NAME, module.run, opts)
 
 

@@ -211,7 +211,8 @@ def _verdicts(path: Path | None) -> Iterator[Callable[[Document, Verdict], None]
                 answer = {
                     "id": document.id,
                     "original": match.url if match else None,
-                    "kind": verdict.kind.value,
+                    "verdict": verdict.kind.value,
+                    "kind": verdict.likeness.value if verdict.likeness else None,
                     "similarity": round(match.similarity, 3) if match else None,
                 }
                 file.write(json.dumps(answer) + "\n")

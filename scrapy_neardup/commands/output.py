@@ -1,8 +1,9 @@
-"""What the commands share: text to standard output, tables, a bar for those who wait, parameters from the line."""
+"""What the commands share: text to standard output, colours, tables, a bar for those who wait, parameters."""
 
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
 from collections.abc import Iterable, Sequence
@@ -29,14 +30,21 @@ def write(text: str) -> None:
     sys.stdout.flush()
 
 
-def table(headers: Sequence[str], rows: Iterable[Sequence[object]], *, words: int = 1) -> str:
-    """A table in Markdown; the first ``words`` columns are set to the left, figures to the right.
+def is_coloured() -> bool:
+    """Whether standard output is a terminal that shows colours, and nobody minds (NO_COLOR)."""
+    plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb" or sys.platform == "win32"
+    return sys.stdout.isatty() and not plain
+
+
+def table(headers: Sequence[str], rows: Iterable[Sequence[object]], *, words: int = 1, remarks: int = 0) -> str:
+    """A table in Markdown; the first ``words`` and the last ``remarks`` columns to the left, figures to the right.
 
     >>> print(table(["method", "F1"], [["cascade", "0.9912"]]).splitlines()[2])
     | cascade  | 0.9912 |
     """
     cells = [[str(cell).replace("|", "\\|") for cell in row] for row in rows]
-    aligned = ["left" if column < words else "right" for column in range(len(headers))]
+    right = range(words, len(headers) - remarks)
+    aligned = ["right" if column in right else "left" for column in range(len(headers))]
     return tabulate(cells, headers, tablefmt="github", colalign=aligned if cells else None, disable_numparse=True)
 
 

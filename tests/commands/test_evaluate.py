@@ -124,9 +124,16 @@ def test_verdicts_are_written_for_each_document(run: Any, corpus: Path, tmp_path
     assert code == 0
     found = [json.loads(line) for line in (tmp_path / "verdicts.jsonl").read_text().splitlines()]
     assert [one["id"] for one in found] == [f"d{number:02}" for number in range(30)]
-    assert found[20] == {"id": "d20", "original": None, "kind": "unique", "similarity": None}
-    assert found[21] == {"id": "d21", "original": "d00", "kind": "duplicate", "similarity": 1.0}
-    assert found[29] == {"id": "d29", "original": None, "kind": "unjudged", "similarity": None}
+    assert found[20] == {"id": "d20", "original": None, "verdict": "unique", "kind": None, "similarity": None}
+    assert found[21] == {"id": "d21", "original": "d00", "verdict": "duplicate", "kind": None, "similarity": 1.0}
+    assert found[29] == {"id": "d29", "original": None, "verdict": "unjudged", "kind": None, "similarity": None}
+
+
+def test_verdicts_say_in_which_way_a_copy_is_one_if_the_method_says_so(run: Any, corpus: Path, tmp_path: Path) -> None:
+    run(corpus, "--verdicts", tmp_path / "verdicts.jsonl")
+    found = [json.loads(line) for line in (tmp_path / "verdicts.jsonl").read_text().splitlines()]
+    assert [one["kind"] for one in found] == [*[None] * 21, *["identical"] * 4, *["near"] * 3, None, None]
+    assert [one["verdict"] for one in found] == [*["unique"] * 21, *["duplicate"] * 7, "unjudged", "unjudged"]
 
 
 def test_the_pairs_may_lie_elsewhere(run: Any, corpus: Path, tmp_path: Path) -> None:

@@ -75,9 +75,9 @@ def test_scrapy_lists_it_among_its_commands(tmp_path: Path) -> None:
 
 
 def test_an_unknown_command_or_option_is_an_error_of_usage(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    done = scrapy_neardup("compare", cwd=tmp_path)
+    done = scrapy_neardup("compose", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
-    assert "invalid choice: 'compare'" in done.stderr
+    assert "invalid choice: 'compose'" in done.stderr
     group, options, rest = parsed("evaluate news --quick")
     with pytest.raises(SystemExit, match="2"):
         group.run(rest, options)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from scrapy_neardup.commands.output import method_spec, parameter_overrides, progress, table, write
+from scrapy_neardup.commands.output import is_coloured, method_spec, parameter_overrides, progress, table, write
 from scrapy_neardup.errors import SettingsError
 
 
@@ -32,6 +32,8 @@ def test_a_table_may_have_no_rows_and_several_columns_of_words() -> None:
     assert table(["method", "F1"], []).startswith("| method")
     row = table(["corpus", "the method"], [["news", "nshash"]], words=2).split("\n")[2]
     assert [len(cell) - len(cell.lstrip()) for cell in row.split("|")[1:3]] == [1, 1]
+    row = table(["feature", "value", "meaning"], [["site", "1", "same"]], remarks=1).split("\n")[2]
+    assert [len(cell) - len(cell.lstrip()) for cell in row.split("|")[1:4]] == [1, 7, 1]
 
 
 @pytest.mark.parametrize(
@@ -86,6 +88,25 @@ def slow(pages: int, seconds: float) -> list[int]:
         time.sleep(seconds)
         found.append(page)
     return found
+
+
+@pytest.mark.parametrize(
+    ("stream", "variables", "expected"),
+    [
+        (Terminal, {"TERM": "xterm"}, sys.platform != "win32"),
+        (Terminal, {"TERM": "dumb"}, False),
+        (Terminal, {"TERM": "xterm", "NO_COLOR": "1"}, False),
+        (io.StringIO, {"TERM": "xterm"}, False),
+    ],
+)
+def test_colours_are_for_terminals_of_those_who_want_them(
+    monkeypatch: pytest.MonkeyPatch, stream: type[io.StringIO], variables: dict[str, str], expected: bool
+) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(sys, "stdout", stream())
+    assert is_coloured() is expected
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,101 @@
+"""``scrapy neardup compare``: why two pages are taken for copies, or are not."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from scrapy_neardup.commands.explained import as_data, as_lines
+from scrapy_neardup.commands.output import is_coloured, method_spec, write
+from scrapy_neardup.commands.pair import judge
+from scrapy_neardup.commands.sides import Side, open_state, read_page, read_record
+from scrapy_neardup.config import Config
+from scrapy_neardup.errors import SettingsError
+from scrapy_neardup.methods import METHODS, Method, make_method
+from scrapy_neardup.stores import Store, close_store
+
+NAME = "compare"
+HELP = "Explain the verdict on two pages: every feature with its weight, the rule that decided, what both say."
+EXAMPLES = """\
+pages:
+  page.html             decoded and extracted as in a crawl; also .htm
+  page.txt              text without a title
+  crawl.jsonl#42        the document with the id 42 of a file of JSON lines, or of a folder with docs.jsonl:
+                        {"id": "42", "title": "…", "text": "…"} a line; also .gz, .xz, .bz2
+  https://a.example/    a page of the state: features can be compared, but the state keeps no texts
+
+  A is the page that was there first; B is judged against it. Both are judged by the method, the extractor and the
+  other settings of the project, if the command runs in one.
+
+the state:
+  It is opened for a URL, and where --store is given: then sentences that it knows from many pages are left out as
+  boilerplate, as in a crawl. It cannot be opened while a crawl uses it, and none is made where there is none.
+
+examples:
+  scrapy neardup compare first.html second.html
+  scrapy neardup compare corpora/news#a17 corpora/news#a93 --method simhash:distance=6
+  scrapy neardup compare https://a.example/ferry second.html
+  scrapy neardup compare crawl.jsonl.gz#1 crawl.jsonl.gz#2 --store sqlite:///var/crawls/state.sqlite --json
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Options of the command."""
+    kinds = "a file of HTML or text, FILE#ID, or a URL in the state"
+    parser.add_argument("a", metavar="A", help=f"the page that was there first: {kinds}")
+    parser.add_argument("b", metavar="B", help="the page that is judged")
+    parser.add_argument(
+        "--method",
+        metavar="NAME[:PARAMETER=VALUE,…]",
+        help=f"one of {', '.join(METHODS)} (default: the project's, else cascade)",
+    )
+    parser.add_argument("--store", metavar="URL", help="the state (default, for a URL: the project's)")
+    parser.add_argument(
+        "--limit", type=int, default=3000, metavar="N", help="characters shown of each text (default: 3000; 0: all)"
+    )
+    parser.add_argument("--json", action="store_true", help="print one JSON object instead")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print the verdict with all that led to it; 0, whatever it is."""
+    if arguments.limit < 0:
+        raise SettingsError(f"--limit must be 0 or more, not {arguments.limit}; 0 shows all.")
+    config = Config.from_settings(arguments.settings)
+    method = make_method(*method_spec(arguments.method)) if arguments.method else config.make_method()
+    names = arguments.a, arguments.b
+    pages = [read_page(name, config, or_url=bool(arguments.store)) for name in names]
+    with _state(arguments.store, method, config, needed=None in pages) as store:
+        a, b = (
+            Side(name, page, read_record(name, store) if page is None and store else None)
+            for name, page in zip(names, pages, strict=True)
+        )
+        outcome = judge(method, config, a, b, store)
+    if arguments.json:
+        found = as_data(method, a, b, outcome, arguments.limit)
+        write(json.dumps({**found, "store": store.location if store else None}, ensure_ascii=False, indent=2) + "\n")
+    else:
+        write("\n".join(as_lines(method, a, b, outcome, arguments.limit, coloured=is_coloured())) + "\n")
+    return 0
+
+
+@contextmanager
+def _state(asked: str | None, method: Method, config: Config, *, needed: bool) -> Iterator[Store | None]:
+    """The state where one is asked for or needed; a line on standard error tells what its opening took back."""
+    if not needed and not asked:
+        yield None
+        return
+    store = open_state(asked, method, config)
+    try:
+        if back := store.taken_back.pages:
+            many, them = (f"{back:,} pages were", "them") if back > 1 else ("1 page was", "it")
+            crawls = ", ".join(store.taken_back.crawls) or "unknown"
+            sys.stderr.write(
+                f"{NAME}: {many} taken back from the state: the crawl that added {them} ({crawls}) was killed, or its "
+                "feed was not stored.\n"
+            )
+        yield store
+    finally:
+        close_store(store)

@@ -1,0 +1,152 @@
+"""Two pages before a method, as a crawl would have them: the verdict on the newer one, and all that led to it."""
+
+from __future__ import annotations
+
+from collections.abc import Set
+from dataclasses import dataclass
+
+import numpy as np
+
+from scrapy_neardup.commands.marking import Mark, Part, marked, own_letters, sentence_letters
+from scrapy_neardup.commands.sides import Side
+from scrapy_neardup.config import Config
+from scrapy_neardup.methods import Method
+from scrapy_neardup.methods.evidence import short_fingerprint
+from scrapy_neardup.model import Comparison, Explanation, Fingerprint, Kind, Likeness, Match, Verdict
+from scrapy_neardup.stores import Store
+from scrapy_neardup.text.prose import has_prose
+
+#: More sentences than a sketch holds.
+_ALL = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Keys:
+    """By what a crawl finds an earlier page: how many are ``shared``, of how many, and how many are too ``common``."""
+
+    shared: int
+    of: int
+    common: int
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """What came of two pages that can be judged.
+
+    ``explanation`` is None for a method that looks at nothing but similarity. ``found``: whether a crawl would have
+    compared the two, or never have come upon A.
+    """
+
+    comparison: Comparison
+    explanation: Explanation | None
+    keys: Keys
+    found: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The verdict on B, judged against A.
+
+    ``unjudged`` says of each page that cannot be judged why; then ``compared`` is None. ``action``: what becomes of B
+    in a crawl. ``texts``: those of A and B in parts, None for a page of the state.
+    """
+
+    verdict: Verdict
+    unjudged: tuple[str, ...]
+    compared: Compared | None
+    action: str
+    texts: tuple[list[Part] | None, list[Part] | None]
+
+
+def judge(method: Method, config: Config, a: Side, b: Side, store: Store | None) -> Outcome:
+    """Judge ``b`` as a crawl does that has seen ``a``; ``store`` knows what is boilerplate, and which keys are common.
+
+    Raises LexiconNeeded if the method cannot read one of the pages.
+    """
+    old, why_not_old = _fingerprint(method, a, config.min_letters, store)
+    new, why_not_new = _fingerprint(method, b, config.min_letters, store)
+    texts = _text(method, a, old, b, new, store), _text(method, b, new, a, old, store)
+    if old is None or new is None or why_not_old or why_not_new:
+        verdict = Verdict(Kind.UNJUDGED, "B", reason=why_not_new or why_not_old)
+        why_not = tuple(
+            f"{name} {_WHY_NOT[reason].format(config.min_letters)}"
+            for name, reason in (("A", why_not_old), ("B", why_not_new))
+            if reason
+        )
+        return Outcome(verdict, why_not, None, config.action(Verdict(Kind.UNIQUE, "B")), texts)
+    compared = _compare(method, a, old, b, new, store)
+    verdict = _verdict(compared.comparison, config.also_copies)
+    action = config.action(verdict if compared.found else Verdict(Kind.UNIQUE, "B"))
+    return Outcome(verdict, (), compared, action, texts)
+
+
+_WHY_NOT = {
+    "no_text": "has no text",
+    "too_short": "has fewer than {} letters in lines that are long enough for prose",
+    "boilerplate": "has fewer than {} letters that are not boilerplate",
+    "unjudged": "could not be judged when it was crawled, for want of text",
+}
+
+
+def _fingerprint(method: Method, side: Side, min_letters: int, store: Store | None) -> tuple[Fingerprint | None, str]:
+    """The fingerprint where there is one, and the reason for which the page cannot be judged, or nothing."""
+    record, page = side.record, side.page
+    if record is not None:
+        judged = record.similarity > 0
+        return (Fingerprint(record.keys, record.sketch), "") if judged else (None, "unjudged")
+    assert page is not None
+    if not has_prose(page.text, min_letters):
+        return None, "too_short" if page.text.strip() else "no_text"
+    fingerprint = method.guarded(page, store.common) if store else method.fingerprint(page)
+    own = fingerprint.own
+    return fingerprint, "boilerplate" if own is not None and own < min_letters else ""
+
+
+def _compare(method: Method, a: Side, old: Fingerprint, b: Side, new: Fingerprint, store: Store | None) -> Compared:
+    limit = method.common
+    common = frozenset(key for key in new.keys if len(store.postings(key, limit)) >= limit) if store else frozenset()
+    comparison = method.compare(new, old.sketch, common)
+    keys = Keys(len((set(new.keys) & set(old.keys)) - common), len(new.keys), len(common))
+    record, page = a.record, b.page
+    found = keys.shared > 0 or (record is not None and page is not None and page.canonical == record.url)
+    if record is not None and not record.is_original:  # against a witness similarity alone decides
+        found = found and comparison.certain
+    return Compared(comparison, method.explain(new, old.sketch, common), keys, found)
+
+
+def _verdict(comparison: Comparison, also_copies: Set[Likeness]) -> Verdict:
+    match = Match(0, "A", 0.0, comparison.similarity, comparison.containment)
+    copy = comparison.duplicate or comparison.likeness in also_copies
+    return Verdict(Kind.DUPLICATE if copy else Kind.UNIQUE, "B", match=match, likeness=comparison.likeness)
+
+
+def _text(
+    method: Method, side: Side, own: Fingerprint | None, other: Side, others: Fingerprint | None, store: Store | None
+) -> list[Part] | None:
+    """The text of one side, with what is boilerplate in it and what the other side is known to hold."""
+    page, simplified = side.page, method.parameters.simplified
+    if page is None:
+        return None
+    if other.page is not None:
+        shared = sentence_letters(other.page.text, simplified=simplified)
+    elif others is not None:
+        found = method.shared(page, others.sketch, _ALL)
+        shared = frozenset(own_letters(one, simplified=simplified) for one in found)
+    else:
+        shared = frozenset()
+    boilerplate = _boilerplate(own, store)
+
+    def mark(sentence: str) -> Mark:
+        if boilerplate and short_fingerprint(sentence) in boilerplate:
+            return Mark.BOILERPLATE
+        return Mark.SHARED if sentence in shared else Mark.NONE
+
+    return marked(page.text, mark, simplified=simplified)
+
+
+def _boilerplate(fingerprint: Fingerprint | None, store: Store | None) -> Set[int]:
+    """Fingerprints of those sentences of a page that the state knows from many pages."""
+    if store is None or fingerprint is None or not fingerprint.sentences:
+        return frozenset()
+    counted = np.array(fingerprint.sentences, np.uint32)
+    return frozenset(counted[store.common(counted)].tolist())

@@ -1,0 +1,127 @@
+"""What two pages can be compared from: an HTML file, a text, a document of a corpus, a page of the state."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from scrapy_neardup.config import Config
+from scrapy_neardup.errors import NearDupError, PageError, SettingsError, StoreError
+from scrapy_neardup.evaluation.documents import read_documents
+from scrapy_neardup.extract import decode_body, extract
+from scrapy_neardup.methods import Method
+from scrapy_neardup.model import Page
+from scrapy_neardup.state import page_extractor, state_recipe, state_url
+from scrapy_neardup.stores import MemoryStore, Record, Store, open_store, parse_url
+
+_URL = re.compile(r"[a-z][a-z0-9+.-]*://|text:[0-9a-f]{16}$", re.IGNORECASE)
+_HTML = (".html", ".htm", ".xhtml", ".shtml")
+_TEXT = re.compile(r"\.txt(\.gz|\.xz|\.bz2)?$")
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One of two pages, with the name that it was asked for by: a ``page``, or a ``record`` of the state."""
+
+    name: str
+    page: Page | None = None
+    record: Record | None = None
+
+
+def read_page(name: str, config: Config, *, or_url: bool = False) -> Page | None:
+    """The page of a file, or of a document that is written FILE#ID; None for what looks like a URL.
+
+    ``or_url``: whatever is no file is taken for a URL, as that of an item may be any string. Raises NearDupError if
+    there is no such file or document, or no page can be made of it.
+    """
+    if _URL.match(name):
+        return None
+    if _exists(name):
+        return _from_file(Path(name), config)
+    for at, char in enumerate(name):
+        if char == "#" and at and _exists(name[:at]):
+            return _from_many(Path(name[:at]), name[at + 1 :])
+    if or_url:
+        return None
+    raise NearDupError(
+        f"There is no {name}; name a file of HTML (.html, .htm) or text (.txt), one document of a file of JSON lines "
+        "(FILE#ID), or the URL of a page in the state."
+    )
+
+
+def read_record(url: str, store: Store) -> Record:
+    """What the state holds of a URL, to compare by; raises NearDupError if that is nothing."""
+    record = store.find(url)
+    if record is None:
+        raise NearDupError(
+            f"The state at {store.location} has no page {url}; write the URL as it was crawled, or name a file."
+        )
+    if not record.sketch:
+        original = store.record(record.original)
+        raise NearDupError(
+            f"Of {url} the state keeps no sketch, but only that it is a copy"
+            + (f" of {original.url}; compare with that one, or with a file." if original else "; name a file.")
+        )
+    return record
+
+
+def open_state(asked: str | None, method: Method, config: Config) -> Store:
+    """The state at the URL that was asked for, or where a crawl here keeps it; for ``close_store`` when done.
+
+    Raises StoreError if there is none: opening one would make it. What a crawl would take back when it opens the state
+    is taken back now, so ``Store.taken_back`` is to be told.
+    """
+    url = asked or state_url(config)
+    try:
+        kind, location = parse_url(url)
+    except SettingsError as error:
+        raise SettingsError(str(error).replace("NEARDUP_STORE", "--store")) from None
+    if kind is MemoryStore:
+        raise StoreError(f"{url} is a state in memory, which ends with its crawl; name one that lasts with --store.")
+    path = Path(location)
+    if not (path.is_file() and path.stat().st_size if kind.scheme == "sqlite" else (path / "db").is_dir()):
+        raise StoreError(
+            f"There is no state at {location}; name the one that a crawl has written with --store leveldb:///path or "
+            "sqlite:///path, or name files."
+        )
+    return open_store(url, state_recipe(method, page_extractor(config)))
+
+
+def _from_file(path: Path, config: Config) -> Page:
+    if path.name.lower().endswith(_HTML):
+        return _from_html(path, config)
+    if path.is_file() and _TEXT.search(path.name):
+        return next(document.page() for document in read_documents(path))
+    raise NearDupError(
+        f"{path} is neither HTML (.html, .htm) nor text (.txt); if it holds JSON lines, name a document: {path}#ID."
+    )
+
+
+def _from_html(path: Path, config: Config) -> Page:
+    """The page as a crawl would extract it; which site's it is, is not known."""
+    try:
+        html = decode_body(path.read_bytes())
+        url = path.absolute().as_uri()
+        return extract(html, url, max_html=config.max_html, extractor=page_extractor(config))
+    except OSError as error:
+        raise NearDupError(f"{path} cannot be read: {error}; see that it is a readable file.") from None
+    except PageError as error:
+        raise NearDupError(f"No page can be made of {path}: {error} ({error.reason}); name another file.") from None
+
+
+def _from_many(path: Path, id: str) -> Page:
+    first = ""
+    for document in read_documents(path):
+        if document.id == id:
+            return document.page()
+        first = first or document.id
+    example = f", as in {path}#{first}" if first else ""
+    raise NearDupError(f"{path} has no document with the id {id!r}; write one that is there behind the #{example}.")
+
+
+def _exists(name: str) -> bool:
+    try:
+        return Path(name).exists()
+    except (OSError, ValueError):  # too long for a name, or with a character that no name can have
+        return False
