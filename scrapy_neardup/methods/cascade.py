@@ -265,9 +265,9 @@ def _core_key(family: str, found: list[str], count: int) -> list[int]:
 
 def _smallest(hashes: npt.NDArray[np.uint64], count: int) -> list[int]:
     """The smallest different hashes: two similar sets are likely to have some of them in common."""
-    few = np.unique(np.partition(hashes, 4 * count)[: 4 * count] if len(hashes) > 4 * count else hashes)
+    few = distinct(np.partition(hashes, 4 * count)[: 4 * count] if len(hashes) > 4 * count else hashes)
     if len(few) < count:  # a text that repeats itself
-        few = np.unique(hashes)
+        few = distinct(hashes)
     return [int(value) for value in few[:count]]
 
 

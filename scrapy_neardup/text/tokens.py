@@ -18,6 +18,8 @@ from importlib.metadata import version
 import numpy as np
 import numpy.typing as npt
 
+from scrapy_neardup.text.shingles import distinct
+
 #: Chinese characters, for a class of a pattern.
 HAN = r"\u3400-\u9fff\U00020000-\U0003ffff"
 #: Scripts that put no spaces between words and are cut by no dictionary here: each character counts as a word.
@@ -69,8 +71,8 @@ def vocabulary(normalized: str) -> tuple[npt.NDArray[np.uint64], set[str]]:
     >>> "".join(map(chr, characters)), sorted(spaced)
     ('大桥', ['2024', 'in', 'opened'])
     """
-    points = _code_points(normalized)
-    return np.unique(points[_are_unspaced(points)]).astype(np.uint64), set(_SPACED.findall(normalized))
+    points = distinct(_code_points(normalized).astype(np.uint64))
+    return points[_are_unspaced(points)], set(_SPACED.findall(normalized))
 
 
 def has_unspaced(letters: str) -> bool:
@@ -88,7 +90,7 @@ def _code_points(text: str) -> npt.NDArray[np.uint32]:
     return np.frombuffer(text.encode("utf-32-le", "surrogatepass"), "<u4")
 
 
-def _are_unspaced(points: npt.NDArray[np.uint32]) -> npt.NDArray[np.bool_]:
+def _are_unspaced(points: npt.NDArray[np.unsignedinteger]) -> npt.NDArray[np.bool_]:
     """Which of these characters are of scripts that put no spaces between words."""
     found: npt.NDArray[np.bool_] = np.searchsorted(_EDGES, points, side="right") % 2 == 1
     return found
