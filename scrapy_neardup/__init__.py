@@ -10,6 +10,7 @@ A page goes in, a verdict with its evidence comes out. Each module imports only 
     charset, sites,      bytes to HTML, whose page a URL is,
     extract              HTML to a page
     methods/, stores/    how pages are compared; where they are kept; neither knows the other
+    reservations         pages whose items are still on their way
     detector             where a method meets a store
     groups, evaluation/  union-find; methods measured on labelled corpora and on edits
     config               every setting, checked once

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Set
-from dataclasses import dataclass, field, replace
+from collections.abc import Set
+from dataclasses import dataclass, replace
 from time import perf_counter
 from weakref import WeakKeyDictionary
 
@@ -15,50 +15,11 @@ from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.hashing import fingerprint64
 from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Comparison, Fingerprint, Kind, Likeness, Match, Page, Verdict
+from scrapy_neardup.reservations import InFlight, Reservation, Ruling
 from scrapy_neardup.stores import MemoryStore, Record, Store
 from scrapy_neardup.text.prose import has_prose
 
 logger = logging.getLogger(__name__)
-
-
-@dataclass(slots=True, eq=False)
-class Reservation:
-    """A page that passed and whose item is still on its way through the pipelines.
-
-    Whoever got it settles it once, with ``Detector.commit`` or ``Detector.release``.
-    """
-
-    verdict: Verdict
-    fingerprint: Fingerprint
-    record: Record
-    site: str = ""
-    #: The id of the same URL's earlier record, 0 if there is none.
-    replaces: int = 0
-    settled: bool = False
-    _waiting: list[Callable[[], None]] = field(default_factory=list)
-
-    def when_settled(self, call: Callable[[], None]) -> None:
-        """Have ``call`` called once it is known what became of the page."""
-        self._waiting.append(call)
-
-    def settle(self) -> None:
-        """The outcome is known: tell those who wait for it."""
-        self.settled = True
-        for call in self._waiting:
-            call()
-
-
-@dataclass(frozen=True, slots=True)
-class Ruling:
-    """The answer to ``Detector.check``: one of the two.
-
-    Either a ``verdict``, with a ``reservation`` if the page passes and is new to the state, or ``blocker``:
-    the reservation of a near-duplicate on whose outcome the verdict depends. Then ask again once it is settled.
-    """
-
-    verdict: Verdict | None = None
-    reservation: Reservation | None = None
-    blocker: Reservation | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,28 +31,7 @@ class _Found:
     found: Record
 
 
-class _InFlight:
-    """The reservations that are not settled, by URL and by key; all crawls on one store share them."""
-
-    def __init__(self) -> None:
-        self.by_url: dict[str, Reservation] = {}
-        self.by_key: dict[int, list[Reservation]] = {}
-
-    def add(self, reservation: Reservation) -> None:
-        self.by_url[reservation.record.url] = reservation
-        for key in reservation.fingerprint.keys:
-            self.by_key.setdefault(key, []).append(reservation)
-
-    def remove(self, reservation: Reservation) -> None:
-        if self.by_url.get(reservation.record.url) is reservation:
-            del self.by_url[reservation.record.url]
-        for key in reservation.fingerprint.keys:
-            self.by_key[key].remove(reservation)
-            if not self.by_key[key]:
-                del self.by_key[key]
-
-
-_IN_FLIGHT: WeakKeyDictionary[Store, _InFlight] = WeakKeyDictionary()
+_IN_FLIGHT: WeakKeyDictionary[Store, InFlight] = WeakKeyDictionary()
 
 
 class Detector:
@@ -128,7 +68,7 @@ class Detector:
         self._min_letters = min_letters
         self._also_copies = also_copies
         self._generation = store.begin(who)
-        self._in_flight = _IN_FLIGHT.setdefault(store, _InFlight())
+        self._in_flight = _IN_FLIGHT.setdefault(store, InFlight())
 
     def check(self, page: Page) -> Ruling:
         """Judge a page. Raises StoreError if the state fails; then nothing is reserved."""

@@ -11,11 +11,12 @@ from weakref import WeakKeyDictionary
 from scrapy.http import Response
 
 from scrapy_neardup import stats
-from scrapy_neardup.detector import Detector, Reservation, Ruling
+from scrapy_neardup.detector import Detector
 from scrapy_neardup.errors import PageError, StoreError
 from scrapy_neardup.ledger import Case
 from scrapy_neardup.model import Kind, Page, Verdict
 from scrapy_neardup.notes import Notes
+from scrapy_neardup.reservations import Reservation, Ruling
 from scrapy_neardup.sources import PageSource
 from scrapy_neardup.waiting import Event
 

@@ -6,10 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from scrapy_neardup.detector import Detector, Reservation
+from scrapy_neardup.detector import Detector
 from scrapy_neardup.errors import StoreError
 from scrapy_neardup.feeds import FeedWatch
 from scrapy_neardup.model import Verdict
+from scrapy_neardup.reservations import Reservation
 from scrapy_neardup.waiting import Event
 
 

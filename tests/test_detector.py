@@ -12,9 +12,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from scrapy_neardup.detector import Detector, Ruling
+from scrapy_neardup.detector import Detector
 from scrapy_neardup.methods import METHODS, make_method
 from scrapy_neardup.model import Kind, Likeness, Page, Verdict
+from scrapy_neardup.reservations import Ruling
 from scrapy_neardup.stores import STORES, Store, close_store, open_store
 
 WORDS = re.findall(

@@ -25,6 +25,7 @@ ORDER = [
     "extract",
     "methods",
     "stores",
+    "reservations",
     "detector",
     "groups",
     "evaluation",

@@ -74,7 +74,7 @@ def compare(one: Sketch, other: Sketch, whole: bytes, common: Set[int], bits: in
         numbers=(1.0 - _contained(one.numbers, other.numbers)) * min(1.0, 200 / max(1, length)),
         site=float(one.site == other.site) if one.site and other.site else 0.5,
         sentences=_shared(one.sentences, other.sentences, {key & 0xFFFFFFFF for key in common}),
-        left=theirs / max(1, other.shingles),
+        left=theirs / other.shingles if other.shingles else 1.0,
         same_numbers=one.numbers == other.numbers,
         length=length,
     )

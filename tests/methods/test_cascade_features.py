@@ -270,7 +270,7 @@ DECISIONS: dict[str, Callable[[Explanation, Comparison], bool]] = {
     "with the same numbers": lambda e, c: c.duplicate and c.certain and values(e)["length"] < DEFAULTS.short,
     "they differ": lambda e, c: not c.duplicate and values(e)["length"] < DEFAULTS.short,
     "enough by itself": lambda e, c: c.duplicate and c.certain and c.similarity >= DEFAULTS.certain,
-    "boilerplate": lambda e, c: not c.duplicate and values(e)["whole"] < DEFAULTS.least,
+    "boilerplate and all": lambda e, c: not c.duplicate and values(e)["whole"] < DEFAULTS.least,
     "The score reaches": lambda e, c: c.duplicate and not c.certain and e.score >= e.needed,
     "The score is below": lambda e, c: not c.duplicate and e.score < e.needed,
 }
@@ -345,6 +345,12 @@ def test_an_explanation_says_what_each_feature_means() -> None:
     assert {feature.name for feature in told.features} == {*WEIGHTS, *SHOWN}
     assert all(feature.meaning for feature in told.features)
     assert len({feature.meaning for feature in told.features}) == len(told.features)
+
+
+def test_an_empty_page_is_not_told_to_be_boilerplate() -> None:
+    told = explained(page("00C10"), page(""))
+    assert values(told)["left"] == 1.0
+    assert "boilerplate" not in told.decision
 
 
 @pytest.mark.parametrize("text", [FERRY, MILL, "渡口停航。", ""])

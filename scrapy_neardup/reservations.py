@@ -1,0 +1,72 @@
+"""Pages that passed and whose items are still on their way: nobody knows yet whether they count."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from scrapy_neardup.model import Fingerprint, Verdict
+from scrapy_neardup.stores import Record
+
+
+@dataclass(slots=True, eq=False)
+class Reservation:
+    """A page that passed and whose item is still on its way through the pipelines.
+
+    Whoever got it settles it once, with ``Detector.commit`` or ``Detector.release``.
+    """
+
+    verdict: Verdict
+    fingerprint: Fingerprint
+    record: Record
+    site: str = ""
+    #: The id of the same URL's earlier record, 0 if there is none.
+    replaces: int = 0
+    settled: bool = False
+    _waiting: list[Callable[[], None]] = field(default_factory=list)
+
+    def when_settled(self, call: Callable[[], None]) -> None:
+        """Have ``call`` called once it is known what became of the page."""
+        self._waiting.append(call)
+
+    def settle(self) -> None:
+        """The outcome is known: tell those who wait for it."""
+        self.settled = True
+        for call in self._waiting:
+            call()
+
+
+@dataclass(frozen=True, slots=True)
+class Ruling:
+    """The answer to ``Detector.check``: one of the two.
+
+    Either a ``verdict``, with a ``reservation`` if the page passes and is new to the state, or ``blocker``:
+    the reservation of a near-duplicate on whose outcome the verdict depends. Then ask again once it is settled.
+    """
+
+    verdict: Verdict | None = None
+    reservation: Reservation | None = None
+    blocker: Reservation | None = None
+
+
+class InFlight:
+    """The reservations that are not settled, by URL and by key; all crawls on one store share them."""
+
+    def __init__(self) -> None:
+        self.by_url: dict[str, Reservation] = {}
+        self.by_key: dict[int, list[Reservation]] = {}
+
+    def add(self, reservation: Reservation) -> None:
+        """A page is on its way from now on."""
+        self.by_url[reservation.record.url] = reservation
+        for key in reservation.fingerprint.keys:
+            self.by_key.setdefault(key, []).append(reservation)
+
+    def remove(self, reservation: Reservation) -> None:
+        """It has arrived, or was lost."""
+        if self.by_url.get(reservation.record.url) is reservation:
+            del self.by_url[reservation.record.url]
+        for key in reservation.fingerprint.keys:
+            self.by_key[key].remove(reservation)
+            if not self.by_key[key]:
+                del self.by_key[key]
