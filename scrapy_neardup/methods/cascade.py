@@ -115,7 +115,7 @@ class Cascade(Method):
         p = self.parameters
         cut = sentences(self._normalize(page.text))
         pieces = list(zip(cut, letters_each(cut), strict=True))
-        lines = [line for _, line in pieces if len(line) >= p.min_counted]
+        lines = _countable([line for _, line in pieces if line], p.min_counted)
         if len(lines) > 2 * _ENDS:
             lines = lines[:_ENDS] + lines[-_ENDS:]
         parts = {_TITLE_PART + letters(self._normalize(part)): part for part in title_parts(page.title)}
@@ -174,6 +174,7 @@ class Cascade(Method):
             *(Feature(name, getattr(f, name), weight, meaning) for name, (weight, meaning) in self._weights().items()),
             Feature("containment", f.containment, 0.0, "share of the smaller page that the other one holds"),
             Feature("whole", f.whole, 0.0, "similarity with boilerplate, at least"),
+            Feature("whole_containment", f.whole_containment, 0.0, "containment with boilerplate, at least"),
             Feature("sentences", f.sentences, 0.0, "share of sentences of one page that stand in the other"),
             Feature("left", f.left, 0.0, "share of the earlier sketch that is no boilerplate"),
             Feature("length", f.length, 0.0, "different shingles of the larger page"),
@@ -216,7 +217,7 @@ class Cascade(Method):
             copy = f.sentences == 1.0 and f.same_numbers and f.similarity >= p.short_least
             told = "every sentence of one stands in the other, with the same numbers" if copy else "they differ"
             return copy, copy, f"Of texts this short one word makes another notice: {told}."
-        if f.similarity >= p.certain:
+        if f.similarity >= p.certain and (f.whole >= p.certain_least or f.whole_containment >= p.excerpt):
             return True, True, f"The similarity reaches {p.certain:g}, which is enough by itself."
         if f.whole < p.least:
             return False, False, f"The whole texts, boilerplate and all, are less than {p.least:g} alike."
@@ -255,6 +256,22 @@ class Cascade(Method):
 
 def _none_is_common(sentences: npt.NDArray[np.uint32]) -> npt.NDArray[np.bool_]:
     return np.zeros(len(sentences), np.bool_)
+
+
+def _countable(lines: list[str], least: int) -> list[str]:
+    """Lines of ``least`` letters and more, and shorter ones that stand beside another such: the entries of a menu.
+
+    A short line by itself is a heading or a caption, which forms share too, and which says what the text is about.
+
+    >>> _countable(["首页", "新闻", "渡口今天早上开航", "背景", "第一班船是空的"], 6)
+    ['首页', '新闻', '渡口今天早上开航', '第一班船是空的']
+    """
+    short = [False, *(len(line) < least for line in lines), False]
+    return [
+        line
+        for line, before, own, after in zip(lines, short, short[1:], short[2:], strict=False)
+        if not own or before or after
+    ]
 
 
 def _core_key(family: str, found: list[str], count: int) -> list[int]:

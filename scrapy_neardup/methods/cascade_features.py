@@ -19,6 +19,8 @@ class Features:
     containment: float
     #: Jaccard similarity of the texts with their boilerplate; too low rather than too high.
     whole: float
+    #: The share of the smaller text with its boilerplate that the other one holds; too low rather than too high.
+    whole_containment: float
     #: Jaccard similarity of the title words; one half where a title is missing.
     title: float
     #: 1 if both titles hold numbers and not the same ones, else 0.
@@ -68,6 +70,7 @@ def compare(one: Sketch, other: Sketch, whole: bytes, common: Set[int], bits: in
         similarity=min(1.0, in_both / max(1.0, one.shingles + theirs - in_both)),
         containment=min(1.0, in_both / max(1.0, min(one.shingles, theirs))),
         whole=min(1.0, whole_in_both / max(1.0, one.whole + other.whole - whole_in_both)),
+        whole_containment=min(1.0, whole_in_both / max(1, min(one.whole, other.whole))),
         title=len(one.words & other.words) / len(one.words | other.words) if one.words and other.words else 0.5,
         title_numbers=float(_conflict(one.words, other.words)),
         vocabulary=jaccard(one.vocabulary, other.vocabulary, vocabulary_bits),

@@ -18,7 +18,8 @@ class CascadeParameters(Parameters):
     times the similarity of the titles, less ``by_title_numbers`` if both hold numbers and not the same, less
     ``by_vocabulary`` times that of the vocabularies, less ``by_numbers`` times the share of numbers that differ, less
     ``by_site`` on the same site. It must reach ``base``, and the texts with their boilerplate must be alike for
-    ``least``.
+    ``least``. Even where similarity alone makes a duplicate they must be for ``certain_least``, or the one hold most of
+    the other (``excerpt``).
     """
 
     method: ClassVar[str] = "cascade"
@@ -57,6 +58,7 @@ class CascadeParameters(Parameters):
     by_numbers: float = number(0.3)
     by_site: float = number(0.04)
     least: float = number(0.55)
+    certain_least: float = number(0.35)
     #: Texts with fewer different shingles than ``short`` are copies if every sentence of one stands in the other, they
     #: hold the same numbers and are alike for ``short_least``: of one sentence, one word makes another notice.
     short: int = whole(120, 1, 4096)

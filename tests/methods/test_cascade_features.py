@@ -48,7 +48,7 @@ WEIGHTS = {
     "site": -DEFAULTS.by_site,
 }
 #: What is shown beside the score.
-SHOWN = {"containment", "whole", "sentences", "left", "length"}
+SHOWN = {"containment", "whole", "whole_containment", "sentences", "left", "length"}
 
 # One feature at a time, by sketches that differ in one part
 

@@ -125,7 +125,7 @@ def test_a_page_without_boilerplate_is_the_same_with_the_guard() -> None:
 
 
 def test_lines_shorter_than_the_parameter_are_neither_counted_nor_left_out() -> None:
-    full = page(f"{FERRY}\n河湾网出品\n责任编辑小周")
+    full = page(f"河湾网出品\n{FERRY}\n责任编辑小周")
     guard = marks("河湾网出品", "责任编辑小周")
     found = Cascade().guarded(full, guard)
     own = found.own
@@ -344,8 +344,8 @@ def test_of_an_earlier_page_that_turns_out_to_be_boilerplate_for_the_most_part_o
     dice = random.Random(1)
     lines = ["".join(chr(dice.randrange(0x4E00, 0x9000)) for _ in range(20)) for _ in range(60)]
     known = marks(*lines)
-    old, copy = page(with_lines(MILL, lines)), page(with_lines(MILL, lines), "磨坊又转起来了")
-    longer = page(with_lines(f"{MILL}\n{SECOND_FERRY.splitlines()[0]}", lines))
+    old, copy = page(with_lines(MILL, lines), site="a.example"), page(with_lines(MILL, lines), "磨坊又转起来了")
+    longer = page(with_lines(f"{MILL}\n{SECOND_FERRY.splitlines()[0]}", lines), site="a.example")
     method, filed = Cascade(), Cascade().fingerprint(old).sketch
     assert method.compare(method.guarded(copy, known), filed, NONE).likeness is Likeness.IDENTICAL
     found = method.compare(method.guarded(longer, known), filed, NONE)
@@ -355,3 +355,45 @@ def test_of_an_earlier_page_that_turns_out_to_be_boilerplate_for_the_most_part_o
     assert "too little is left" in told.decision
     assert values(told)["left"] < 0.5
     assert method.compare(method.guarded(longer, known), method.guarded(old, known).sketch, NONE).duplicate
+
+
+MENU = ["首页", "镇务", "新闻", "公告", "渡口", "集市", "学校", "信箱", "地图", "关于"]
+
+
+def test_the_entries_of_a_menu_are_left_out_though_they_are_short() -> None:
+    known = marks(*MENU)
+    with_menu = Cascade().guarded(page("\n".join([*MENU, FERRY])), known)
+    without = Cascade().guarded(page(FERRY), known)
+    assert (with_menu.own, with_menu.keys) == (without.own, without.keys)
+    assert set(map(short_fingerprint, MENU)) <= set(with_menu.sentences)
+
+
+def test_a_short_line_by_itself_is_a_heading_and_stays() -> None:
+    with_heading = Cascade().guarded(page(FERRY.replace("\n", "\n背景\n", 1)), marks("背景"))
+    assert short_fingerprint("背景") not in with_heading.sentences
+    assert with_heading.own == len(letters(normalize(FERRY))) + 2
+
+
+def test_a_bare_copy_of_a_short_report_on_a_site_with_a_long_menu_is_found() -> None:
+    menu = [f"{one}{other}" for one in MENU for other in MENU]
+    known = marks(*menu, *BOILERPLATE)
+    report = "。\n".join(FERRY.split("。")[:6])
+    old, new = page("\n".join([*menu, report, *BOILERPLATE])), page(f"{report}\n编辑：老周", "等了十一年，船来了")
+    filed, bare = Cascade().guarded(old, known), Cascade().guarded(new, known)
+    found = Cascade().compare(bare, filed.sketch, NONE)
+    told = values(Cascade().explain(bare, filed.sketch, NONE))
+    assert told["whole"] < DEFAULTS.least
+    assert told["whole_containment"] > DEFAULTS.excerpt
+    assert found.duplicate
+    assert set(bare.keys) & set(filed.keys)
+
+
+def test_pages_whose_boilerplate_is_most_of_either_and_differs_are_no_copies_by_the_little_they_share() -> None:
+    lines = ["".join(chr(random.Random(seed).randrange(0x4E00, 0x9000) + n) for n in range(40)) for seed in range(80)]
+    known = marks(*lines)
+    one, other = (
+        page("\n".join([*some, BELL[:400]]), title) for some, title in ((lines[:40], "甲"), (lines[40:], "乙"))
+    )
+    found = Cascade().compare(Cascade().guarded(one, known), Cascade().guarded(other, known).sketch, NONE)
+    assert found.similarity > DEFAULTS.certain
+    assert not found.duplicate
