@@ -233,11 +233,14 @@ class Store(ABC):
             for key, packed in self._scan(b"b"):
                 found.load(layout.unpack_block(key), packed)
         except ValueError as error:
-            raise StoreDamaged(
-                f"The state at {self.location} is damaged: {error}. It was not touched. Restore it from a backup, or "
-                "set NEARDUP_STORE to a new path to begin another state."
-            ) from None
+            raise self._damaged(str(error)) from None
         return found
+
+    def _damaged(self, what: str) -> StoreDamaged:
+        return StoreDamaged(
+            f"The state at {self.location} is damaged: {what}. It was not touched. Restore it from a backup, or set "
+            "NEARDUP_STORE to a new path to begin another state."
+        )
 
     def _write_counts(self, puts: Mapping[bytes, bytes], *, sync: bool) -> None:
         """Write the counts of sentences that have changed, in one batch with ``puts``; what fails is still to do."""

@@ -19,7 +19,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, ClassVar
 
-from scrapy_neardup.errors import StoreDamaged, StoreError
+from scrapy_neardup.errors import StoreError
 from scrapy_neardup.stores import layout
 from scrapy_neardup.stores.base import Store
 from scrapy_neardup.stores.changes import Changes
@@ -163,12 +163,6 @@ class LevelDBStore(Store):
         changed = sorted(name for name in {*sealed, *found} if sealed.get(name) != found.get(name))
         if changed:
             raise self._damaged(f"since it was closed, these files have changed or gone: {', '.join(changed)}")
-
-    def _damaged(self, what: str) -> StoreDamaged:
-        return StoreDamaged(
-            f"The state at {self.location} is damaged: {what}. It was not touched. Restore it from a backup, or set "
-            "NEARDUP_STORE to a new path to begin another state."
-        )
 
 
 class _Guard:

@@ -8,7 +8,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import ClassVar
 
-from scrapy_neardup.errors import StoreDamaged, StoreError, StoreMismatch
+from scrapy_neardup.errors import StoreError, StoreMismatch
 from scrapy_neardup.stores import layout
 from scrapy_neardup.stores.base import Store
 from scrapy_neardup.stores.changes import Changes
@@ -123,7 +123,4 @@ class SQLiteStore(Store):
         except sqlite3.DatabaseError as error:
             if isinstance(error, sqlite3.OperationalError):
                 raise StoreError(f"The state at {self.location} cannot be read or written: {error}.") from error
-            raise StoreDamaged(
-                f"The state at {self.location} is damaged: {error}. It was not touched. Restore it from a backup, "
-                "or set NEARDUP_STORE to a new path to begin another state."
-            ) from error
+            raise self._damaged(str(error)) from error
