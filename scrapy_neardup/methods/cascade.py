@@ -194,15 +194,8 @@ class Cascade(Method):
         }
 
     def _score(self, f: Features) -> float:
-        p = self.parameters
-        return (
-            f.similarity
-            + p.by_title * f.title
-            - p.by_title_numbers * f.title_numbers
-            - p.by_vocabulary * f.vocabulary
-            - p.by_numbers * f.numbers
-            - p.by_site * f.site
-        )
+        score: float = sum(weight * getattr(f, name) for name, (weight, _) in self._weights().items())
+        return score
 
     def _decide(self, f: Features) -> tuple[bool, bool, str]:
         """Whether the pages are duplicates, whether by similarity alone, and the rule that says so."""
