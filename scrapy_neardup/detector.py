@@ -17,7 +17,7 @@ from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Comparison, Fingerprint, Kind, Likeness, Match, Page, Verdict
 from scrapy_neardup.reservations import InFlight, Reservation, Ruling
 from scrapy_neardup.stores import MemoryStore, Record, Store
-from scrapy_neardup.text.prose import has_prose
+from scrapy_neardup.text.prose import why_unjudged
 
 logger = logging.getLogger(__name__)
 
@@ -72,8 +72,8 @@ class Detector:
 
     def check(self, page: Page) -> Ruling:
         """Judge a page. Raises StoreError if the state fails; then nothing is reserved."""
-        if not has_prose(page.text, self._min_letters):
-            return self._pass_unjudged(page, "too_short" if page.text.strip() else "no_text")
+        if reason := why_unjudged(page.text, self._min_letters):
+            return self._pass_unjudged(page, reason)
         begun = perf_counter()
         fingerprint = self._method.guarded(page, self.store.common)
         self.spent["method"] += perf_counter() - begun
@@ -141,10 +141,10 @@ class Detector:
         common, candidates = self._candidates(page, fingerprint)
         best = self._best(page, fingerprint, common, candidates)
         keys = tuple(key for key in fingerprint.keys if key not in common)
-        if best is not None and self._is_copy(best.comparison):
+        if best is not None and best.comparison.is_copy(self._also_copies):
             return Ruling(self._copy(page, best, known, fingerprint, keys))
         for twin in self._flying(fingerprint):
-            if self._is_copy(self._method.compare(fingerprint, twin.record.sketch, common)):
+            if self._method.compare(fingerprint, twin.record.sketch, common).is_copy(self._also_copies):
                 return Ruling(blocker=twin)
         id = self.store.new_id()
         kind, match, likeness = Kind.UNIQUE, None, None
@@ -219,13 +219,10 @@ class Detector:
                     best = _Found(comparison, original, candidate)
         return best
 
-    def _is_copy(self, comparison: Comparison) -> bool:
-        return comparison.duplicate or comparison.likeness in self._also_copies
-
     def _rank(self, comparison: Comparison) -> tuple[bool, bool, bool, float, float]:
         """What makes one candidate a better match than another: first that it is a copy at all."""
         excerpt = comparison.likeness is Likeness.EXCERPT
-        copy = self._is_copy(comparison)
+        copy = comparison.is_copy(self._also_copies)
         return comparison.duplicate, copy, excerpt, comparison.similarity, comparison.containment
 
     def _flying(self, fingerprint: Fingerprint) -> list[Reservation]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from enum import Enum
@@ -84,6 +85,10 @@ class Comparison:
     likeness: Likeness | None = None
     same_site: bool = False
 
+    def is_copy(self, also_copies: Set[Likeness]) -> bool:
+        """Whether the new page is a copy, by the method or because its likeness is to count as one."""
+        return self.duplicate or self.likeness in also_copies
+
 
 @dataclass(frozen=True, slots=True)
 class Feature:
@@ -155,14 +160,28 @@ class Verdict:
         group = self.match.id if self.match and self.is_copy else self.id
         return f"{group:016x}" if group else ""
 
+    @property
+    def kind_of_likeness(self) -> str | None:
+        """The name of the likeness, if there is one."""
+        return self.likeness.value if self.likeness else None
+
+    @property
+    def headline(self) -> str:
+        """The kind, with the reason or the likeness.
+
+        >>> Verdict(Kind.UNJUDGED, "http://a.example/", reason="no_text").headline
+        'unjudged (no_text)'
+        """
+        detail = self.reason or self.kind_of_likeness
+        return f"{self.kind.value} ({detail})" if detail else self.kind.value
+
     def sentence(self) -> str:
         """The verdict in one line, for logs and for the message of a dropped item.
 
         >>> print(Verdict(Kind.UNJUDGED, "http://a.example/", reason="no_text").sentence())
         unjudged (no_text): http://a.example/
         """
-        detail = self.reason or (self.likeness.value if self.likeness else "")
-        said = f"{self.kind.value} ({detail})" if detail else self.kind.value
+        said = self.headline
         if self.match is None:
             return f"{said}: {self.url}"
         shared = f', both say "{_clip(self.match.shared[0])}"' if self.match.shared else ""
@@ -177,7 +196,7 @@ class Verdict:
         match = self.match
         return {
             "verdict": self.kind.value,
-            "kind": self.likeness.value if self.likeness else None,
+            "kind": self.kind_of_likeness,
             "reason": self.reason or None,
             "similar_id": self.similar_id or None,
             "original": match.url if match else None,

@@ -212,7 +212,7 @@ def _verdicts(path: Path | None) -> Iterator[Callable[[Document, Verdict], None]
                     "id": document.id,
                     "original": match.url if match else None,
                     "verdict": verdict.kind.value,
-                    "kind": verdict.likeness.value if verdict.likeness else None,
+                    "kind": verdict.kind_of_likeness,
                     "similarity": round(match.similarity, 3) if match else None,
                 }
                 file.write(json.dumps(answer) + "\n")

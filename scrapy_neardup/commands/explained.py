@@ -42,7 +42,7 @@ def as_data(method: Method, a: Side, b: Side, outcome: Outcome, limit: int) -> d
     compared, verdict = outcome.compared, outcome.verdict
     return {
         "verdict": verdict.kind.value,
-        "kind": verdict.likeness.value if verdict.likeness else None,
+        "kind": verdict.kind_of_likeness,
         "reason": verdict.reason or None,
         "sentence": sentence(outcome),
         "action": outcome.action,
@@ -57,8 +57,7 @@ def as_data(method: Method, a: Side, b: Side, outcome: Outcome, limit: int) -> d
 def sentence(outcome: Outcome) -> str:
     """The verdict, as it is said first."""
     verdict, match = outcome.verdict, outcome.verdict.match
-    detail = verdict.reason or (verdict.likeness.value if verdict.likeness else "")
-    said = f"{verdict.kind.value} ({detail})" if detail else verdict.kind.value
+    said = verdict.headline
     if match is None:
         return f"{said}: {', and '.join(outcome.unjudged)}; such a page is nobody's copy, and nothing is a copy of it."
     what = "B is a copy of A"

@@ -14,7 +14,7 @@ from scrapy_neardup.methods import Method
 from scrapy_neardup.methods.evidence import short_fingerprint
 from scrapy_neardup.model import Comparison, Explanation, Fingerprint, Kind, Likeness, Match, Verdict
 from scrapy_neardup.stores import Store
-from scrapy_neardup.text.prose import has_prose
+from scrapy_neardup.text.prose import why_unjudged
 
 #: More sentences than a sketch holds.
 _ALL = 1_000_000
@@ -95,8 +95,8 @@ def _fingerprint(method: Method, side: Side, min_letters: int, store: Store | No
         judged = record.similarity > 0
         return (Fingerprint(record.keys, record.sketch), "") if judged else (None, "unjudged")
     assert page is not None
-    if not has_prose(page.text, min_letters):
-        return None, "too_short" if page.text.strip() else "no_text"
+    if reason := why_unjudged(page.text, min_letters):
+        return None, reason
     fingerprint = method.guarded(page, store.common) if store else method.fingerprint(page)
     own = fingerprint.own
     return fingerprint, "boilerplate" if own is not None and own < min_letters else ""
@@ -116,7 +116,7 @@ def _compare(method: Method, a: Side, old: Fingerprint, b: Side, new: Fingerprin
 
 def _verdict(comparison: Comparison, also_copies: Set[Likeness]) -> Verdict:
     match = Match(0, "A", 0.0, comparison.similarity, comparison.containment)
-    copy = comparison.duplicate or comparison.likeness in also_copies
+    copy = comparison.is_copy(also_copies)
     return Verdict(Kind.DUPLICATE if copy else Kind.UNIQUE, "B", match=match, likeness=comparison.likeness)
 
 

@@ -8,6 +8,17 @@ from scrapy_neardup.text.normalize import letters
 _PROSE_LINE = 10
 
 
+def why_unjudged(text: str, needed: int) -> str:
+    """The reason for which a text cannot be judged; empty if it can.
+
+    >>> why_unjudged(" ", 15), why_unjudged("首页", 15), why_unjudged("渡口今天早上开航，第一班船是空的。", 15)
+    ('no_text', 'too_short', '')
+    """
+    if has_prose(text, needed):
+        return ""
+    return "too_short" if text.strip() else "no_text"
+
+
 def has_prose(text: str, needed: int) -> bool:
     """Whether ``needed`` letters and digits stand in lines that are long enough to be more than a menu.
 
