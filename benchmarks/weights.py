@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -101,7 +101,8 @@ def scores(rows: list[Row], method: Cascade, names: tuple[str, ...], groups: lis
     table = np.array([[getattr(row.features, name) for name in names] for row in rows])
     fixed = np.array([p.by_numbers * row.features.numbers + p.by_site * row.features.site for row in rows])
     wanted = np.array([row.positive for row in rows])
-    share = np.array([1 / sum(other.document == row.document for other in rows) for row in rows])
+    many = Counter(row.document for row in rows)
+    share = np.array([1 / many[row.document] for row in rows])
     share[wanted] *= share[~wanted].sum() / share[wanted].sum()
     everything = np.arange(len(rows))
     folds = GroupKFold(FOLDS).split(table, wanted, groups) if groups else [(everything, everything)]
