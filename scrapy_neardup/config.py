@@ -12,7 +12,7 @@ from typing import Any
 from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.methods import Method, make_method
 from scrapy_neardup.model import Likeness, Verdict
-from scrapy_neardup.stores import parse_url
+from scrapy_neardup.stores import Keep, parse_url
 
 #: What part of an item holds what; a value is the name of the item's field.
 DEFAULT_FIELDS = {
@@ -50,6 +50,7 @@ class Config:
     tag_field: str = "neardup"  # NEARDUP_TAG_FIELD
     min_letters: int = 40  # NEARDUP_MIN_LETTERS
     max_html: int = 5_000_000  # NEARDUP_MAX_HTML, in characters
+    keep: Keep = Keep.EVIDENCE  # NEARDUP_KEEP
     commit: str = "feed"  # NEARDUP_COMMIT
     wait: float = 10.0  # NEARDUP_WAIT, in seconds
     on_store_error: str = "close"  # NEARDUP_ON_STORE_ERROR
@@ -152,6 +153,10 @@ def _choice(*choices: str) -> Callable[[str, Any], str]:
     return read
 
 
+def _keep(name: str, value: Any) -> Keep:
+    return Keep(_choice(*(keep.value for keep in Keep))(name, getattr(value, "value", value)))
+
+
 def _number(low: float, high: float) -> Callable[[str, Any], float]:
     def read(name: str, value: Any) -> float:
         try:
@@ -220,6 +225,7 @@ _READERS: dict[str, tuple[str, Callable[[str, Any], Any]]] = {
     "NEARDUP_TAG_FIELD": ("tag_field", _text),
     "NEARDUP_MIN_LETTERS": ("min_letters", _whole(1, 1_000_000)),
     "NEARDUP_MAX_HTML": ("max_html", _whole(1, 2**31)),
+    "NEARDUP_KEEP": ("keep", _keep),
     "NEARDUP_COMMIT": ("commit", _choice("feed", "item")),
     "NEARDUP_WAIT": ("wait", _number(0, 3600)),
     "NEARDUP_ON_STORE_ERROR": ("on_store_error", _choice("close", "pass")),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Set
+from collections.abc import Iterable, Set
 from dataclasses import dataclass, replace
 from time import perf_counter
 from weakref import WeakKeyDictionary
@@ -16,7 +16,7 @@ from scrapy_neardup.hashing import fingerprint64
 from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Comparison, Fingerprint, Kind, Likeness, Match, Page, Verdict
 from scrapy_neardup.reservations import InFlight, Reservation, Ruling
-from scrapy_neardup.stores import MemoryStore, Record, Store
+from scrapy_neardup.stores import Keep, MemoryStore, Record, Store, evidence
 from scrapy_neardup.text.prose import why_unjudged
 
 logger = logging.getLogger(__name__)
@@ -50,10 +50,12 @@ class Detector:
         min_letters: int,
         who: str,
         also_copies: Set[Likeness] = frozenset(),
+        keep: Keep = Keep.NOTHING,
     ) -> None:
         """``min_letters``: what a text needs to be judged; ``who`` names the crawl.
 
-        ``also_copies``: what is to be a duplicate beside what the method says is one.
+        ``also_copies``: what is to be a duplicate beside what the method says is one. ``keep``: what the state is to
+        tell of pages later.
 
         Raises SettingsError for a method that only works in memory and a store on disk.
         """
@@ -67,6 +69,7 @@ class Detector:
         self._method = method
         self._min_letters = min_letters
         self._also_copies = also_copies
+        self._keep = keep
         self._generation = store.begin(who)
         self._in_flight = _IN_FLIGHT.setdefault(store, InFlight())
 
@@ -92,7 +95,7 @@ class Detector:
             if replaces and self.store.record(replaces) is None:  # taken back in the meantime, for the one before it
                 earlier = self.store.find(reservation.record.url)
                 replaces = earlier.id if earlier else 0
-            self.store.add(reservation.record, generation=generation, replaces=replaces)
+            self.store.add(reservation.record, reservation.evidence, generation=generation, replaces=replaces)
             if not reservation.replaces:
                 self._note(reservation.site, reservation.fingerprint)
         finally:
@@ -107,9 +110,9 @@ class Detector:
         """Take back a page that was committed."""
         self.store.withdraw(self._generation, id)
 
-    def seal(self, ids: list[int]) -> None:
-        """The feeds that hold these pages are stored: keep them for good."""
-        self.store.seal(self._generation, ids)
+    def seal(self, ids: Iterable[int] | None = None) -> None:
+        """The feeds that hold these pages are stored: keep them for good; without ids, all that are not sealed yet."""
+        self.store.seal(self._generation, self.store.unsealed(self._generation) if ids is None else ids)
 
     def end(self) -> int:
         """The crawl is over; returns the number of pages that are not sealed."""
@@ -154,7 +157,8 @@ class Detector:
             match, likeness = self._match(page, best.original, best.found, best.comparison), best.comparison.likeness
         verdict = Verdict(kind, page.url, id, match, likeness=likeness)
         record = Record(id, page.url, id, 1.0, keys, fingerprint.sketch)
-        reservation = Reservation(verdict, fingerprint, record, page.site, known.id if known else 0)
+        told = evidence(page, likeness, match, copy=False, keep=self._keep)
+        reservation = Reservation(verdict, fingerprint, record, told, page.site, known.id if known else 0)
         self._in_flight.add(reservation)
         return Ruling(verdict, reservation)
 
@@ -175,7 +179,8 @@ class Detector:
             return Ruling(verdict)  # its text may only have failed to load; what is known of it stays
         id = self.store.new_id()
         record = Record(id, page.url, id, 0.0, (), html)
-        reservation = Reservation(verdict, Fingerprint((), html), record, page.site, known.id if known else 0)
+        told = evidence(page, None, None, copy=False, keep=self._keep)
+        reservation = Reservation(verdict, Fingerprint((), html), record, told, page.site, known.id if known else 0)
         self._in_flight.add(reservation)
         return Ruling(verdict, reservation)
 
@@ -247,7 +252,8 @@ class Detector:
             copy = replace(copy, keys=keys, sketch=fingerprint.sketch)
         if differs and best.comparison.same_site and known is None:
             self._note(page.site, fingerprint)
-        self.store.add(copy, replaces=known.id if known else 0)
+        told = evidence(page, likeness, match, copy=True, keep=self._keep)
+        self.store.add(copy, told, replaces=known.id if known else 0)
         return Verdict(Kind.DUPLICATE, page.url, copy.id, match, likeness=likeness)
 
     def _match(self, page: Page, original: Record, compared: Record, comparison: Comparison) -> Match:

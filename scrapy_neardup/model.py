@@ -192,14 +192,18 @@ class Verdict:
         return f"{said}: {self.url} (similarity {self.match.similarity:.2f} to its earlier text{shared})"
 
     def as_tag(self) -> dict[str, Any]:
-        """The verdict as plain data, for the field of a tagged item."""
+        """The verdict as plain data, for the field of a tagged item.
+
+        ``original`` is there for copies alone; ``like`` is the earlier page that any other page was compared with.
+        """
         match = self.match
         return {
             "verdict": self.kind.value,
             "kind": self.kind_of_likeness,
             "reason": self.reason or None,
             "similar_id": self.similar_id or None,
-            "original": match.url if match else None,
+            "original": match.url if match and self.is_copy else None,
+            "like": match.url if match and not self.is_copy else None,
             "first_seen": _iso(match.first_seen) if match else None,
             "similarity": round(match.similarity, 4) if match else None,
             "containment": round(match.containment, 4) if match else None,

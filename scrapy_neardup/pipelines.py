@@ -73,7 +73,14 @@ class NearDupPipeline:
         store = open_store(self._store_url, state_recipe(method, extractor))
         who = self._crawler.spider.name if self._crawler.spider else "unknown"
         try:
-            detector = Detector(method, store, min_letters=config.min_letters, who=who, also_copies=config.also_copies)
+            detector = Detector(
+                method,
+                store,
+                min_letters=config.min_letters,
+                who=who,
+                also_copies=config.also_copies,
+                keep=config.keep,
+            )
         except StoreError:
             close_store(store)
             raise

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from scrapy_neardup.model import Fingerprint, Verdict
-from scrapy_neardup.stores import Record
+from scrapy_neardup.stores import Evidence, Record
 
 
 @dataclass(slots=True, eq=False)
@@ -19,6 +19,7 @@ class Reservation:
     verdict: Verdict
     fingerprint: Fingerprint
     record: Record
+    evidence: Evidence | None = None
     site: str = ""
     #: The id of the same URL's earlier record, 0 if there is none.
     replaces: int = 0

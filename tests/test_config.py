@@ -27,6 +27,7 @@ from scrapy_neardup.methods import METHODS
 from scrapy_neardup.methods.nshash import NSHash
 from scrapy_neardup.model import Kind as Verdicts
 from scrapy_neardup.model import Likeness, Verdict
+from scrapy_neardup.stores import Keep
 
 Kind = Callable[[dict[str, Any]], Mapping[str, Any]]
 
@@ -84,6 +85,8 @@ READ = [
     ("NEARDUP_MIN_LETTERS", 1, "min_letters", 1),
     ("NEARDUP_MAX_HTML", 10_000, "max_html", 10_000),
     ("NEARDUP_MAX_HTML", "10000", "max_html", 10_000),
+    ("NEARDUP_KEEP", "texts", "keep", Keep.TEXTS),
+    ("NEARDUP_KEEP", "nothing", "keep", Keep.NOTHING),
     ("NEARDUP_COMMIT", "item", "commit", "item"),
     ("NEARDUP_COMMIT", "feed", "commit", "feed"),
     ("NEARDUP_WAIT", 0, "wait", 0.0),
@@ -159,6 +162,8 @@ REFUSED = [
     ("NEARDUP_MAX_HTML", 0, "from 1 to"),
     ("NEARDUP_MAX_HTML", 2**31 + 1, "from 1 to"),
     ("NEARDUP_MAX_HTML", "5 MB", "from 1 to"),
+    ("NEARDUP_KEEP", "all", "one of: nothing, evidence, texts"),
+    ("NEARDUP_KEEP", True, "one of: nothing, evidence, texts"),
     ("NEARDUP_COMMIT", "page", "one of: feed, item"),
     ("NEARDUP_COMMIT", ["feed"], "one of: feed, item"),
     ("NEARDUP_WAIT", -0.1, "from 0 to 3600"),
@@ -191,6 +196,7 @@ def test_without_settings_the_defaults_hold(kind: Kind) -> None:
         tag_field="neardup",
         min_letters=40,
         max_html=5_000_000,
+        keep=Keep.EVIDENCE,
         commit="feed",
         wait=10.0,
         on_store_error="close",

@@ -93,7 +93,8 @@ def test_every_page_of_the_example_gets_the_verdict_that_it_should(project: Path
     wrong = []
     for page in pages():
         tag = tagged[page["path"]]["neardup"]
-        original = tag["original"] and "/" + tag["original"].split("/", 3)[3]
+        other = tag["original"] or tag["like"]
+        original = other and "/" + other.split("/", 3)[3]
         expected = page["verdict"], page["kind"], page["original"]
         if (tag["verdict"], tag["kind"], original) != expected:
             wrong.append((page["path"], page["made"], expected, "got", tag["verdict"], tag["kind"], original))

@@ -12,16 +12,18 @@ from urllib.request import url2pathname
 
 from scrapy_neardup.errors import SettingsError, StoreMismatch
 from scrapy_neardup.stores.base import Store, TakenBack
+from scrapy_neardup.stores.evidence import Evidence, Keep, evidence
 from scrapy_neardup.stores.layout import Record
 from scrapy_neardup.stores.leveldb import LevelDBStore
 from scrapy_neardup.stores.memory import MemoryStore
+from scrapy_neardup.stores.recipe import is_recipe
 from scrapy_neardup.stores.sqlite import SQLiteStore
 
 STORES: dict[str, type[Store]] = {store.scheme: store for store in (LevelDBStore, SQLiteStore, MemoryStore)}
 
-# Location -> the store that is open there, its recipe, and how many hold it. One handle for each path in a
-# process: a second one would drop the first one's lock.
-_open: dict[str, tuple[Store, Mapping[str, Any], int]] = {}
+# Location -> the store that is open there, and how many hold it. One handle for each path in a process: a second one
+# would drop the first one's lock.
+_open: dict[str, tuple[Store, int]] = {}
 
 
 def default_url(directory: Path) -> str:
@@ -56,45 +58,50 @@ def parse_url(url: str) -> tuple[type[Store], str]:
     return STORES[parts.scheme], os.path.realpath(url2pathname(parts.path))
 
 
-def open_store(url: str, recipe: Mapping[str, Any]) -> Store:
-    """The store at a URL, opened once for each location of this process; give it back with ``close_store``."""
+def open_store(url: str, recipe: Mapping[str, Any] | None) -> Store:
+    """The store at a URL, opened once for each location of this process; give it back with ``close_store``.
+
+    Without a recipe there must be a state, written by any.
+    """
     kind, location = parse_url(url)
     if kind is MemoryStore:
         return MemoryStore(location, recipe)
     if location not in _open:
-        _open[location] = kind(location, recipe), recipe, 1
+        _open[location] = kind(location, recipe), 1
         return _open[location][0]
-    store, theirs, holders = _open[location]
-    if theirs != recipe or not isinstance(store, kind):
+    store, holders = _open[location]
+    if not isinstance(store, kind) or (recipe is not None and not is_recipe(store.recipe, recipe)):
         raise StoreMismatch(
             f"Another crawl of this process has opened {location} with other parameters. Give the two crawls "
             "the same NEARDUP settings, or each a state of its own with NEARDUP_STORE."
         )
-    _open[location] = store, theirs, holders + 1
+    _open[location] = store, holders + 1
     return store
 
 
 def close_store(store: Store) -> None:
     """Give a store back; the last one to do so closes it."""
-    held = _open.get(store.location)
-    if held is None or held[0] is not store:
+    held, holders = _open.get(store.location, (None, 0))
+    if held is not store:
         store.close()
-        return
-    if held[2] > 1:
-        _open[store.location] = store, held[1], held[2] - 1
-        return
-    del _open[store.location]
-    store.close()
+    elif holders > 1:
+        _open[store.location] = store, holders - 1
+    else:
+        del _open[store.location]
+        store.close()
 
 
 __all__ = [
     "STORES",
+    "Evidence",
+    "Keep",
     "MemoryStore",
     "Record",
     "Store",
     "TakenBack",
     "close_store",
     "default_url",
+    "evidence",
     "open_store",
     "parse_url",
 ]

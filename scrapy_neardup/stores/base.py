@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import json
 import time
-from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from scrapy_neardup.errors import StoreDamaged, StoreMismatch
+from scrapy_neardup.errors import StoreDamaged, StoreError, StoreMismatch
 from scrapy_neardup.stores import layout
 from scrapy_neardup.stores.changes import Changes
+from scrapy_neardup.stores.evidence import Evidence
 from scrapy_neardup.stores.layout import Record
 from scrapy_neardup.stores.recipe import check_recipe, pack_recipe
 from scrapy_neardup.stores.recurrence import Recurrence, Sentences
+from scrapy_neardup.stores.removal import Removal
 
 #: Seconds after which a write is made to reach the disk, with all writes before it.
 SYNC_EVERY = 1.0
@@ -38,7 +39,7 @@ class TakenBack:
     crawls: tuple[str, ...]
 
 
-class Store(ABC):
+class Store(Removal):
     """Pages by id, by URL and by key, in generations.
 
     A page that is added under a generation counts at once, but for good only when it was sealed: the next
@@ -48,17 +49,18 @@ class Store(ABC):
     Every method may raise StoreError. Nothing here deletes state to get going again.
     """
 
-    #: The scheme of the URLs that open it.
-    scheme: ClassVar[str]
+    def __init__(self, location: str, recipe: Mapping[str, Any] | None) -> None:
+        """Open or create the state at ``location``; raises StoreMismatch if another recipe wrote it.
 
-    def __init__(self, location: str, recipe: Mapping[str, Any]) -> None:
-        """Open or create the state at ``location``; raises StoreMismatch if another recipe wrote it."""
-        self.location = location
+        Without a recipe any is taken, to look at what is there or tidy it up: nothing can be judged by such a store.
+        """
+        super().__init__(location)
         self._synced = time.monotonic()
         self._closed = False
         self._connect()
         try:
-            self._check_recipe(recipe)
+            #: By what the pages were fingerprinted, as plain data.
+            self.recipe = self._check_recipe(recipe)
             newest = next(self._scan(b"r", reverse=True), None)
             self._newest = layout.last_id(newest[0]) if newest else 0
             self._recurrence = self._load_recurrence()
@@ -69,42 +71,12 @@ class Store(ABC):
             self._disconnect()
             raise
 
-    # What a backend gives.
-
-    @abstractmethod
-    def _connect(self) -> None:
-        """Open what is at ``self.location``, alone."""
-
-    @abstractmethod
-    def _disconnect(self) -> None:
-        """Let go of it; must not fail a second time."""
-
-    @abstractmethod
-    def _get(self, key: bytes) -> bytes | None: ...
-
-    @abstractmethod
-    def _scan(self, prefix: bytes, *, reverse: bool = False) -> Iterator[tuple[bytes, bytes]]:
-        """All keys that begin with ``prefix``, in byte order, with their values."""
-
-    @abstractmethod
-    def _write(self, changes: Changes, *, sync: bool) -> None:
-        """Apply all changes or none; with ``sync`` they, and all before them, survive a power cut."""
-
-    @abstractmethod
-    def size(self) -> int:
-        """How much room the state takes."""
-
     # What the detector calls.
 
     def new_id(self) -> int:
         """An id larger than every other: the time in nanoseconds, or one more than the last."""
         self._newest = max(self._newest + 1, time.time_ns())
         return self._newest
-
-    def record(self, id: int) -> Record | None:
-        """The record with this id; None if there is none, or no longer."""
-        packed = self._get(layout.record_key(id))
-        return None if packed is None else Record.unpack(id, packed)
 
     def find(self, url: str) -> Record | None:
         """The newest record of a URL."""
@@ -118,6 +90,19 @@ class Store(ABC):
         """When a URL was last judged, in seconds since 1970; 0 if never."""
         seen = self._get(layout.url_key(url))
         return layout.unpack_seen(seen)[1] if seen else 0
+
+    def records(self) -> Iterator[Record]:
+        """All records, in the order in which their pages were first seen."""
+        for key, packed in self._scan(b"r"):
+            yield Record.unpack(layout.last_id(key), packed)
+
+    def evidence(self, id: int) -> Evidence | None:
+        """What can be told of a page, if anything was kept."""
+        packed = self._get(layout.evidence_key(id))
+        try:
+            return None if packed is None else Evidence.unpack(packed)
+        except ValueError as error:
+            raise self._damaged(str(error)) from None
 
     def postings(self, key: int, limit: int) -> list[int]:
         """Ids of up to ``limit`` pages that are filed under ``key``, the newest first."""
@@ -147,27 +132,47 @@ class Store(ABC):
         self._write(Changes({layout.generation_key(generation): about}), sync=False)
         return generation
 
-    def add(self, record: Record, *, generation: int = 0, replaces: int = 0) -> None:
+    def counted(self) -> dict[int, bytes]:
+        """The counts of sentences, by number of block, as ``Recurrence.load`` takes them."""
+        return self._recurrence.blocks()
+
+    def add_counts(self, counts: Recurrence, in_both: int = 0) -> None:
+        """Add those of another state, and write them; ``in_both``: how many pages at most both states have noted."""
+        self._recurrence.merge(counts, in_both)
+        self._write_counts({}, sync=True)
+
+    def add(
+        self,
+        record: Record,
+        evidence: Evidence | None = None,
+        *,
+        generation: int = 0,
+        replaces: int = 0,
+        seen: float | None = None,
+    ) -> None:
         """File a page in one atomic batch: unsealed under ``generation``, or for good if that is 0.
 
-        ``replaces`` is the id of the same URL's earlier record; it goes when the new one is sealed.
+        ``replaces`` is the id of the same URL's earlier record, which may be the page's own without a generation; it
+        goes when the new one is sealed. ``seen``: when the page was last seen, in seconds since 1970; now if not given.
         """
         changes = Changes()
+        gone = self._erase(replaces, changes) if replaces and not generation else 0
         for key in record.keys:
             changes.put(layout.posting_key(key, record.id), b"")
         changes.put(layout.record_key(record.id), record.pack())
-        gone = 0
+        if evidence is not None:
+            changes.put(layout.evidence_key(record.id), evidence.pack())
         if generation:
             changes.put(layout.journal_key(generation, record.id), layout.pack_id(replaces))
-        elif replaces:
-            gone = self._erase(replaces, changes)
-        changes.put(layout.url_key(record.url), layout.pack_seen(record.id, time.time()))
+        changes.put(layout.url_key(record.url), layout.pack_seen(record.id, time.time() if seen is None else seen))
         self._commit(changes)
+        self._newest = max(self._newest, record.id)
         self.pages += 1 - gone
 
-    def touch(self, record: Record) -> None:
-        """Note that a URL was seen again now."""
-        self._commit(Changes({layout.url_key(record.url): layout.pack_seen(record.id, time.time())}))
+    def touch(self, record: Record, seen: float | None = None) -> None:
+        """Note that a URL was seen again: now, or at ``seen``."""
+        seen = time.time() if seen is None else seen
+        self._commit(Changes({layout.url_key(record.url): layout.pack_seen(record.id, seen)}))
 
     def seal(self, generation: int, ids: Iterable[int]) -> None:
         """Keep these pages of a generation for good; they are on disk when this returns."""
@@ -188,9 +193,23 @@ class Store(ABC):
         self._commit(changes)
         self.pages -= gone
 
+    def forget(self, ids: Iterable[int]) -> int:
+        """Remove pages for good, with all that is known of them; returns how many were there."""
+        ids, before = iter(ids), self.pages
+        while batch := list(islice(ids, _BATCH)):
+            changes = Changes()
+            gone = sum(self._erase(id, changes) for id in batch)
+            self._write(changes, sync=True)
+            self.pages -= gone
+        return before - self.pages
+
+    def unsealed(self, generation: int) -> Iterator[int]:
+        """The ids of a crawl's pages that are not sealed, in their order."""
+        return (layout.last_id(journal) for journal, _ in self._scan(layout.journal_prefix(generation)))
+
     def end(self, generation: int) -> int:
         """End a crawl's generation; returns how many of its pages stay unsealed, to be taken back later."""
-        unsealed = sum(1 for _ in self._scan(b"j" + layout.generation_key(generation)[1:]))
+        unsealed = sum(1 for _ in self.unsealed(generation))
         if not unsealed:
             self._write(Changes(deletes={layout.generation_key(generation)}), sync=True)
         return unsealed
@@ -214,18 +233,21 @@ class Store(ABC):
         if sync:
             self._synced = time.monotonic()
 
-    def _check_recipe(self, recipe: Mapping[str, Any]) -> None:
+    def _check_recipe(self, recipe: Mapping[str, Any] | None) -> dict[str, Any]:
         name = layout.meta_key("recipe")
         written = self._get(name)
         if written is not None:
-            check_recipe(written, recipe, self.location)
-            return
-        if next(self._scan(b""), None) is not None:
+            return check_recipe(written, recipe, self.location)
+        empty = next(self._scan(b""), None) is None
+        if not empty:
             raise StoreMismatch(
                 f"{self.location} holds data but no recipe of scrapy-neardup: it is no state of ours and was "
                 "not touched. Set NEARDUP_STORE to another path."
             )
+        if recipe is None:
+            raise StoreError(f"{self.location} holds no state; name one that a crawl has written.")
         self._write(Changes({name: pack_recipe(recipe)}), sync=True)
+        return check_recipe(pack_recipe(recipe), None, self.location)
 
     def _load_recurrence(self) -> Recurrence:
         found = Recurrence()
@@ -271,41 +293,3 @@ class Store(ABC):
         if ended.deletes:
             self._write(ended, sync=True)
         return TakenBack(len(unsealed), tuple(crawls))
-
-    def _withdraw(self, journal: bytes, changes: Changes) -> int:
-        id, replaced = layout.last_id(journal), self._get(journal) or b""
-        record = self._kept(id, changes)
-        changes.delete(journal)
-        if record is None:  # a later version was sealed in its place, and so in that of the one before it
-            return self._erase(layout.unpack_id(replaced), changes)
-        url = layout.url_key(record.url)
-        newest = self._points_to(url, id, changes)
-        gone = self._erase(id, changes)
-        if newest and replaced:
-            changes.put(url, layout.pack_seen(layout.unpack_id(replaced), time.time()))
-        elif not newest:  # a later version may name it; that one now replaces what this one would have
-            for later, names in self._scan(b"j"):
-                if names == layout.pack_id(id) and later not in changes.deletes:
-                    changes.put(later, replaced)
-        return gone
-
-    def _erase(self, id: int, changes: Changes) -> int:
-        """Add the removal of a record with all that points to it; returns how many records that is, 0 or 1."""
-        record = self._kept(id, changes)
-        if record is None:
-            return 0
-        changes.delete(layout.record_key(id))
-        for key in record.keys:
-            changes.delete(layout.posting_key(key, id))
-        url = layout.url_key(record.url)
-        if self._points_to(url, id, changes):
-            changes.delete(url)
-        return 1
-
-    def _kept(self, id: int, changes: Changes) -> Record | None:
-        """The record, unless these changes remove it."""
-        return self.record(id) if id and layout.record_key(id) not in changes.deletes else None
-
-    def _points_to(self, url: bytes, id: int, changes: Changes) -> bool:
-        seen = changes.puts.get(url) or self._get(url)
-        return seen is not None and layout.unpack_seen(seen)[0] == id

@@ -2,6 +2,7 @@
 
     m + name                    what the state is: its recipe (JSON), its count of pages when it was closed
     r + id                      a page: see ``Record``
+    e + id                      what can be told of it: see ``Evidence``
     u + fingerprint64(url)      id of the page's newest record (8 bytes), time it was last seen (4 bytes, seconds)
     k + key + id                a posting: this page is filed under this key; no value
     g + generation              a crawl that has unsealed pages (JSON: who, since when)
@@ -98,6 +99,11 @@ def record_key(id: int) -> bytes:
     return _PREFIX.pack(b"r", id)
 
 
+def evidence_key(id: int) -> bytes:
+    """e + id."""
+    return _PREFIX.pack(b"e", id)
+
+
 def url_key(url: str) -> bytes:
     """u + fingerprint64(url)."""
     return _PREFIX.pack(b"u", fingerprint64(url))
@@ -116,6 +122,11 @@ def posting_key(key: int, id: int) -> bytes:
 def generation_key(generation: int) -> bytes:
     """g + generation."""
     return _PREFIX.pack(b"g", generation)
+
+
+def journal_prefix(generation: int) -> bytes:
+    """j + generation: where the unsealed pages of a crawl begin."""
+    return _PREFIX.pack(b"j", generation)
 
 
 def journal_key(generation: int, id: int) -> bytes:

@@ -15,15 +15,31 @@ def pack_recipe(recipe: Mapping[str, Any]) -> bytes:
     return json.dumps({"format": FORMAT, **recipe}, ensure_ascii=False, sort_keys=True).encode()
 
 
-def check_recipe(written: bytes, recipe: Mapping[str, Any], location: str) -> None:
-    """Raise StoreMismatch, with all that differs, unless ``written`` is what ``pack_recipe`` makes of ``recipe``."""
-    theirs, ours = json.loads(written), json.loads(pack_recipe(recipe))  # tuples have become lists in both
+def check_recipe(written: bytes, recipe: Mapping[str, Any] | None, location: str) -> dict[str, Any]:
+    """The recipe in ``written``; raises StoreMismatch, with all that differs, unless it is ``recipe``.
+
+    Without one to compare with, only the format must be ours.
+    """
+    theirs: dict[str, Any] = json.loads(written)
+    ours = {**theirs, "format": FORMAT} if recipe is None else _plain(recipe)
     if theirs != ours:
         raise StoreMismatch(
             f"The state at {location} was written by another recipe: {_differences(theirs, ours)}. "
             "Fingerprints of two recipes cannot be compared, so it was not touched. Go back to the settings and "
             "versions that wrote it, or set NEARDUP_STORE to a new path to begin another state."
         )
+    return theirs
+
+
+def is_recipe(written: Mapping[str, Any], recipe: Mapping[str, Any]) -> bool:
+    """Whether a recipe that was read is the one that ``pack_recipe`` would write."""
+    return written == _plain(recipe)
+
+
+def _plain(recipe: Mapping[str, Any]) -> dict[str, Any]:
+    """As it comes back from where it is written: tuples have become lists."""
+    plain: dict[str, Any] = json.loads(pack_recipe(recipe))
+    return plain
 
 
 def _differences(theirs: Mapping[str, Any], ours: Mapping[str, Any], within: str = "") -> str:

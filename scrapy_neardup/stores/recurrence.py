@@ -81,7 +81,11 @@ class Recurrence:
 
     def changed(self) -> dict[int, bytes]:
         """Number and packed content of each block that was changed since it was last ``saved``."""
-        return {block: zlib.compress(self._pack(block), 1) for block in self._dirty.nonzero()[0].tolist()}
+        return self._packed(np.flatnonzero(self._dirty))
+
+    def blocks(self) -> dict[int, bytes]:
+        """The same of each block that holds a sentence."""
+        return self._packed(np.unique(np.flatnonzero(self._filled()) // _BLOCK))
 
     def saved(self) -> None:
         """All that ``changed`` gave has been written; call it before another page is noted, and only then."""
@@ -104,6 +108,40 @@ class Recurrence:
         self._sites[ways] = found["sites"]
         self._repeats[ways] = found["repeats"]
         self._newest[rows] = found["newest"]
+
+    def merge(self, other: Recurrence, in_both: int = 0) -> None:
+        """Add the counts of another table, after Agarwal et al. (2012), "Mergeable summaries".
+
+        Equal sentences add their repeats and unite their sites. Where a bucket then holds more than eight, those with
+        the most repeats stay, less the repeats of the ninth. ``in_both`` pages at most were noted in both tables; each
+        was a repeat in both at most, so as many are taken off a sum, down to the larger part. So no count is too high.
+        """
+        ours, theirs = self._filled(), other._filled()
+        new = np.flatnonzero(np.repeat(theirs & ~ours, _WAYS))
+        self._sentences[new] = other._sentences[new]
+        self._sites[new] = other._sites[new]
+        self._repeats[new] = other._repeats[new]
+        self._newest = np.where(ours, self._newest, other._newest)
+        mixed = np.flatnonzero(theirs & ours)
+        ways = (mixed[:, None] * _WAYS + np.arange(_WAYS)).ravel()
+        united = _united(np.concatenate((self._in_turn(mixed), other._in_turn(mixed)), axis=2), in_both)
+        sentences, sites, repeats = united.reshape(3, -1)
+        self._sentences[ways] = np.where(sites, sentences, np.repeat(mixed, _WAYS) ^ 1)
+        self._sites[ways] = sites
+        self._repeats[ways] = repeats
+        self._newest[mixed] = np.count_nonzero(united[1], axis=1) - 1
+        self._dirty[np.flatnonzero(theirs) // _BLOCK] = True
+
+    def _filled(self) -> npt.NDArray[np.bool_]:
+        """The buckets that hold a sentence."""
+        filled: npt.NDArray[np.bool_] = np.bitwise_or.reduce(self._sites.reshape(_BUCKETS, _WAYS), axis=1) != 0
+        return filled
+
+    def _in_turn(self, buckets: _Indices) -> npt.NDArray[np.int64]:
+        """Sentences, sites and repeats of these buckets, (3, buckets, 8): first the way that would be given up next."""
+        turns = (self._newest[buckets, None].astype(np.intp) + np.arange(1, _WAYS + 1)) % _WAYS
+        ways = buckets[:, None] * _WAYS + turns
+        return np.stack([part[ways].astype(np.int64) for part in (self._sentences, self._sites, self._repeats)])
 
     def _find(self, sentences: Sentences) -> tuple[_Indices, _Indices, npt.NDArray[np.bool_]]:
         """Bucket and slot of each sentence, and whether it is known; the slot of one that is not means nothing."""
@@ -140,6 +178,9 @@ class Recurrence:
             lost = self._sentences[slots] != sentences
             sentences, buckets = sentences[lost], buckets[lost]
 
+    def _packed(self, blocks: _Indices) -> dict[int, bytes]:
+        return {block: zlib.compress(self._pack(block), 1) for block in blocks.tolist()}
+
     def _pack(self, block: int) -> bytes:
         rows, ways = _place(block)
         packed = np.zeros(1, _PACKED)
@@ -159,3 +200,25 @@ def _place(block: int) -> tuple[slice, slice]:
 def _buckets(rows: slice) -> Sentences:
     """The bucket of each way of these buckets."""
     return np.repeat(np.arange(rows.start, rows.stop, dtype=np.uint32), _WAYS)
+
+
+def _united(both: npt.NDArray[np.int64], in_both: int) -> npt.NDArray[np.int64]:
+    """Of two tables' ways of the same buckets, (3, buckets, 16), those that stay: see ``Recurrence.merge``.
+
+    Of sentences with as many repeats the first stay; none changes places with another, and empty ways come last.
+    """
+    sentences, sites, repeats = both
+    held = sites != 0
+    equal = sentences[:, :_WAYS, None] == sentences[:, None, _WAYS:]
+    equal &= held[:, :_WAYS, None] & held[:, None, _WAYS:]
+    one, other = repeats[:, :_WAYS], (equal * repeats[:, None, _WAYS:]).sum(axis=2)
+    repeats[:, :_WAYS] = np.minimum(255, one + other - np.minimum(in_both, np.minimum(one, other)))
+    sites[:, :_WAYS] |= (equal * sites[:, None, _WAYS:]).sum(axis=2)
+    held[:, _WAYS:] &= ~equal.any(axis=1)
+    order = np.where(held, -repeats, 1).argsort(axis=1, kind="stable")
+    most, ninth = order[:, :_WAYS], order[:, _WAYS : _WAYS + 1]
+    repeats -= np.take_along_axis(repeats * held, ninth, axis=1)
+    both *= held
+    places = most + 2 * _WAYS * ~np.take_along_axis(held, most, axis=1)
+    places.sort(axis=1)
+    return np.take_along_axis(both, places[None] % (2 * _WAYS), axis=2)

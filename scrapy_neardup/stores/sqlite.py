@@ -114,6 +114,11 @@ class SQLiteStore(Store):
         files = (path, path.with_name(path.name + "-wal"))
         return sum(file.stat().st_size for file in files if file.exists())
 
+    def compact(self) -> None:
+        with self._guard():
+            self._db.execute("VACUUM")
+            self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
     @contextmanager
     def _guard(self) -> Iterator[None]:
         try:

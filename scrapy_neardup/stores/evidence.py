@@ -1,0 +1,78 @@
+"""What a state can tell of a page beside what it needs to judge others: for people, never for a verdict."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from dataclasses import astuple, dataclass
+from enum import Enum
+
+from scrapy_neardup.model import Likeness, Match, Page
+
+_LONGEST_TITLE = 200
+_LONGEST_SENTENCE = 300
+
+
+class Keep(str, Enum):
+    """How much of it is kept; the value is that of NEARDUP_KEEP."""
+
+    NOTHING = "nothing"
+    #: Of pages that are like an earlier one.
+    EVIDENCE = "evidence"
+    #: That, and title and text of every page.
+    TEXTS = "texts"
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """Why a page is a copy, or what it is like; kept apart from its record, so that judging never reads it.
+
+    ``likeness``: the name of the kind, empty for a page that is like none. ``like``: id of the page of which an
+    original is an excerpt, or shares the title; 0 for a copy, whose record names its original. ``letters``: characters
+    of the page's text. ``shared``: sentences of this page that the other one holds too. ``text``: only with
+    ``Keep.TEXTS``.
+    """
+
+    likeness: str = ""
+    like: int = 0
+    similarity: float = 0.0
+    containment: float = 0.0
+    letters: int = 0
+    title: str = ""
+    shared: tuple[str, ...] = ()
+    text: str = ""
+
+    def pack(self) -> bytes:
+        """The fields in their order as a JSON array, compressed by zlib; no lone surrogate stops it."""
+        plain = json.dumps(astuple(self), ensure_ascii=False, separators=(",", ":"))
+        return zlib.compress(plain.encode("utf-8", "surrogatepass"))
+
+    @classmethod
+    def unpack(cls, packed: bytes) -> Evidence:
+        """What ``pack`` wrote; raises ValueError for anything else."""
+        try:
+            *fields, shared, text = json.loads(zlib.decompress(packed).decode("utf-8", "surrogatepass"))
+            likeness, like, similarity, containment, letters, title = fields
+            return cls(likeness, like, similarity, containment, letters, title, tuple(shared), text)
+        except (zlib.error, TypeError) as error:
+            raise ValueError(f"{len(packed)} bytes are no evidence: {error}") from None
+
+
+def evidence(page: Page, likeness: Likeness | None, match: Match | None, *, copy: bool, keep: Keep) -> Evidence | None:
+    """What is to be kept of a page that is a copy of ``match``, or else like it in a way; None for nothing."""
+    if keep is Keep.NOTHING or (keep is Keep.EVIDENCE and likeness is None):
+        return None
+    text = page.text if keep is Keep.TEXTS else ""
+    title = page.title[:_LONGEST_TITLE]
+    if match is None or likeness is None:
+        return Evidence(letters=len(page.text), title=title, text=text)
+    return Evidence(
+        likeness.value,
+        0 if copy else match.id,
+        round(match.similarity, 4),
+        round(match.containment, 4),
+        len(page.text),
+        title,
+        tuple(sentence[:_LONGEST_SENTENCE] for sentence in match.shared),
+        text,
+    )

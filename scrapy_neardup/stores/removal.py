@@ -1,0 +1,58 @@
+"""A page goes with all that points to it, and an unsealed one gives its place to the one before it."""
+
+from __future__ import annotations
+
+import time
+
+from scrapy_neardup.stores import layout
+from scrapy_neardup.stores.changes import Changes
+from scrapy_neardup.stores.layout import Record
+from scrapy_neardup.stores.ordered import OrderedBytes
+
+
+class Removal(OrderedBytes):
+    """What a removal has to write, added to the changes of a batch."""
+
+    def record(self, id: int) -> Record | None:
+        """The record with this id; None if there is none, or no longer."""
+        packed = self._get(layout.record_key(id))
+        return None if packed is None else Record.unpack(id, packed)
+
+    def _withdraw(self, journal: bytes, changes: Changes) -> int:
+        id, replaced = layout.last_id(journal), self._get(journal) or b""
+        record = self._kept(id, changes)
+        changes.delete(journal)
+        if record is None:  # a later version was sealed in its place, and so in that of the one before it
+            return self._erase(layout.unpack_id(replaced), changes)
+        url = layout.url_key(record.url)
+        newest = self._points_to(url, id, changes)
+        gone = self._erase(id, changes)
+        if newest and replaced:
+            changes.put(url, layout.pack_seen(layout.unpack_id(replaced), time.time()))
+        elif not newest:  # a later version may name it; that one now replaces what this one would have
+            for later, names in self._scan(b"j"):
+                if names == layout.pack_id(id) and later not in changes.deletes:
+                    changes.put(later, replaced)
+        return gone
+
+    def _erase(self, id: int, changes: Changes) -> int:
+        """Add the removal of a record with all that points to it; returns how many records that is, 0 or 1."""
+        record = self._kept(id, changes)
+        if record is None:
+            return 0
+        changes.delete(layout.record_key(id))
+        changes.delete(layout.evidence_key(id))
+        for key in record.keys:
+            changes.delete(layout.posting_key(key, id))
+        url = layout.url_key(record.url)
+        if self._points_to(url, id, changes):
+            changes.delete(url)
+        return 1
+
+    def _kept(self, id: int, changes: Changes) -> Record | None:
+        """The record, unless these changes remove it."""
+        return self.record(id) if id and layout.record_key(id) not in changes.deletes else None
+
+    def _points_to(self, url: bytes, id: int, changes: Changes) -> bool:
+        seen = changes.puts.get(url) or self._get(url)
+        return seen is not None and layout.unpack_seen(seen)[0] == id
