@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import bz2
-import gzip
 import json
-import lzma
-import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,10 +11,11 @@ from typing import Any
 
 from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.extract import split_keywords
+from scrapy_neardup.inputs.guard import FAILURES
+from scrapy_neardup.inputs.packed import PACKINGS, open_packed, unpacked_name
 from scrapy_neardup.model import Page
 from scrapy_neardup.sites import site_of
 
-_OPEN: dict[str, Callable[..., Any]] = {".xz": lzma.open, ".gz": gzip.open, ".bz2": bz2.open}
 _NEED = 'a line must be one JSON object: {"id": "…", "title": "…", "text": "…"}, of which text must be there'
 
 
@@ -41,8 +38,8 @@ class Document:
 def read_documents(path: Path) -> Iterator[Document]:
     """The documents of a file or folder in their order, one at a time.
 
-    A file holds JSON lines, or one document if its name ends in .txt; .gz, .xz and .bz2 are unpacked. In a folder
-    that is docs.jsonl, or else every .txt by name. Raises NearDupError that names file and line.
+    A file holds JSON lines, or one document if its name ends in .txt; .gz, .xz, .bz2 and .zst are unpacked. In a
+    folder that is docs.jsonl, or else every .txt by name. Raises NearDupError that names file and line.
     """
     if not path.is_dir():
         yield from _read_file(path)
@@ -68,7 +65,7 @@ def distinct(documents: Iterable[Document]) -> Iterator[Document]:
 
 def find_file(folder: Path, name: str) -> Path | None:
     """The file of that name in a folder, plain or packed."""
-    names = (folder / f"{name}{suffix}" for suffix in ("", *_OPEN))
+    names = (folder / f"{name}{suffix}" for suffix in ("", *PACKINGS))
     return next((file for file in names if file.is_file()), None)
 
 
@@ -77,7 +74,7 @@ def json_lines(path: Path, need: str) -> Iterator[tuple[str, dict[str, Any]]]:
 
     ``need`` says in the NearDupError for any other line what must stand there.
     """
-    with _reading(path), _OPEN.get(path.suffix, open)(path, "rb") as lines:
+    with _reading(path), open_packed(path) as lines:
         for number, line in enumerate(lines, 1):
             place = f"{path}, line {number}"
             try:
@@ -92,8 +89,7 @@ def json_lines(path: Path, need: str) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _read_file(path: Path) -> Iterator[Document]:
-    name = path.stem if path.suffix in _OPEN else path.name
-    if name.endswith(".txt"):
+    if unpacked_name(path.name).endswith(".txt"):
         yield Document(id=path.name, text=_whole(path))
         return
     for place, found in json_lines(path, _NEED):
@@ -101,9 +97,8 @@ def _read_file(path: Path) -> Iterator[Document]:
 
 
 def _whole(path: Path) -> str:
-    with _reading(path), _OPEN.get(path.suffix, open)(path, "rb") as file:
-        packed: bytes = file.read()
-        return packed.decode("utf-8-sig")
+    with _reading(path), open_packed(path) as file:
+        return file.read().decode("utf-8-sig")
 
 
 def _document(place: str, found: dict[str, Any]) -> Document:
@@ -152,5 +147,5 @@ def _reading(path: Path) -> Iterator[None]:
         raise NearDupError(f"There is no {path}; name a file or a folder of documents.") from None
     except UnicodeDecodeError as error:
         raise NearDupError(f"{path} is not UTF-8 ({error}); convert it to that.") from None
-    except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
+    except FAILURES as error:
         raise NearDupError(f"{path} cannot be read to its end: {error}; see that it is whole and readable.") from None

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import zstandard
 
 from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.evaluation.documents import Document, distinct, find_file, read_documents
@@ -20,6 +21,7 @@ PACKERS: dict[str, Callable[[bytes], bytes]] = {
     ".gz": gzip.compress,
     ".xz": lzma.compress,
     ".bz2": bz2.compress,
+    ".zst": zstandard.compress,
 }
 TWO = '{"id": "a", "title": "渡口", "text": "船来了。"}\n{"id": "b", "text": "The boat is here."}\n'.encode()
 A, B = Document("a", "渡口", "船来了。"), Document("b", "", "The boat is here.")
@@ -120,9 +122,11 @@ def test_a_malformed_line_is_named_after_those_before_it(tmp_path: Path, line: b
         ("cut.jsonl.gz", gzip.compress(TWO, mtime=0)[:-9], "cannot be read to its end"),
         ("cut.jsonl.xz", lzma.compress(TWO)[:-9], "cannot be read to its end"),
         ("cut.jsonl.bz2", bz2.compress(TWO)[:-9], "cannot be read to its end"),
+        ("cut.jsonl.zst", zstandard.compress(TWO)[:-9], "cannot be read to its end"),
         ("plain.jsonl.gz", TWO, "cannot be read to its end"),
         ("plain.jsonl.xz", TWO, "cannot be read to its end"),
         ("plain.txt.bz2", TWO, "cannot be read to its end"),
+        ("plain.txt.zst", TWO, "cannot be read to its end"),
         ("latin.txt", "Straße".encode("latin-1"), "is not UTF-8"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",

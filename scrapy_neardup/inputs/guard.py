@@ -1,0 +1,59 @@
+"""Errors of files and of the libraries that read them, as sentences that name the place."""
+
+from __future__ import annotations
+
+import lzma
+import zlib
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import TypeVar
+
+from scrapy_neardup.errors import NearDupError
+
+T = TypeVar("T")
+#: What reading raises where a file, or the packing of a file, is not whole.
+FAILURES = (OSError, EOFError, lzma.LZMAError, zlib.error)
+
+
+@contextmanager
+def reading(name: str) -> Iterator[None]:
+    """Whatever can be wrong with a file, at its opening or in its middle, as a NearDupError that names it."""
+    try:
+        yield
+    except FileNotFoundError:
+        raise NearDupError(f"There is no {name}; name a file or a folder that is there.") from None
+    except IsADirectoryError:
+        raise NearDupError(f"{name} is a folder where a file is needed; name the files in it.") from None
+    except PermissionError:
+        raise NearDupError(f"{name} may not be read by this user; change its permissions.") from None
+    except FAILURES as error:
+        raise NearDupError(f"{name} cannot be read to its end: {error}; see that it is whole and readable.") from None
+
+
+def guarded(items: Iterable[T], source: str, unit: str, first: int = 1) -> Iterator[T]:
+    """What a library reads; where it breaks down, a NearDupError tells after which unit.
+
+    For libraries only, as any exception counts: broken files make them raise nearly all there are. ``first`` is the
+    number of the first unit.
+    """
+    iterator, number = iter(items), first - 1
+    while True:
+        try:
+            item = next(iterator)
+        except StopIteration:
+            return
+        except Exception as error:
+            raise broken(source, unit, number, error) from error
+        number += 1
+        yield item
+
+
+def broken(source: str, unit: str, last: int, why: object) -> NearDupError:
+    """The error for a file of which nothing can be read after the unit of number ``last``.
+
+    >>> str(broken("feed.xml", "item", 17, "no end tag"))
+    'feed.xml cannot be read on after item 17: no end tag; repair it there, or cut it off.'
+    """
+    said = " ".join(str(why).split()) or type(why).__name__
+    where = f"after {unit} {last}" if last else "from its start"
+    return NearDupError(f"{source} cannot be read on {where}: {said.rstrip('.;')}; repair it there, or cut it off.")

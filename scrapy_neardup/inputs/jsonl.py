@@ -1,0 +1,48 @@
+"""JSON lines: one object a line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Protocol
+
+from scrapy_neardup.inputs import entry
+from scrapy_neardup.inputs.entry import Entry, Malformed, Record
+from scrapy_neardup.inputs.objects import parse_object
+
+#: The byte order mark of UTF-8.
+BOM = b"\xef\xbb\xbf"
+
+
+class Lines(Protocol):
+    """What lines are read from."""
+
+    def readline(self, size: int, /) -> bytes:
+        """A line with its end, or its first ``size`` bytes."""
+
+
+def read_jsonl(file: Lines, source: str) -> Iterator[Record]:
+    """Every line, the malformed ones too; blank lines are passed over, but numbered with the others."""
+    number = 0
+    while line := file.readline(entry.LARGEST):
+        number += 1
+        whole = line.endswith(b"\n") or len(line) < entry.LARGEST
+        if number == 1:
+            line = line.removeprefix(BOM)
+        if not whole:
+            yield Malformed(source, number, "line", _too_long(file, len(line)), line)
+        elif text := line.strip():
+            line = line.rstrip(b"\r\n")
+            try:
+                yield Entry(source, number, "line", parse_object(text), line)
+            except ValueError as error:
+                yield Malformed(source, number, "line", str(error), line)
+
+
+def _too_long(file: Lines, kept: int) -> str:
+    """What is said of a line that is too long, once it has been read to its end."""
+    size = kept
+    while rest := file.readline(1 << 16):
+        size += len(rest)
+        if rest.endswith(b"\n"):
+            break
+    return f"too long: {size:,} bytes with the end of the line, of which the first {kept:,} are kept"

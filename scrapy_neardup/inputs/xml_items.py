@@ -1,0 +1,79 @@
+"""XML as Scrapy exports it: every child of the root is a record, and its children are the fields."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, BinaryIO
+
+from lxml import etree
+
+from scrapy_neardup.inputs.entry import Entry, Malformed, Record
+from scrapy_neardup.inputs.guard import guarded
+
+#: What an export names the elements of a list.
+_VALUE = "value"
+
+
+def read_xml(file: BinaryIO, source: str) -> Iterator[Record]:
+    """Every child of the root; raises NearDupError where the markup is broken, after which nothing can be read.
+
+    A field of elements named ``value`` is a list, a field of other elements a mapping, one with text among its elements
+    all its text; names that come twice make a list. Attributes of a record are fields too, of a field they are ignored,
+    and so are namespaces. Entities other than those of XML itself are not resolved, nothing is fetched, and a text is
+    at most 10 MB, so that no file can eat the memory.
+    """
+    for number, element in enumerate(guarded(_children(file), source, "item"), 1):
+        if why := _what_is_wrong(element):
+            yield Malformed(source, number, "item", why, etree.tostring(element, encoding="utf-8", with_tail=False))
+        else:
+            attributes = {str(name): str(value) for name, value in element.items()}
+            yield Entry(source, number, "item", attributes | _fields(element))
+
+
+def _children(file: BinaryIO) -> Iterator[etree._Element]:
+    """The children of the root, each until the next is asked for: then it is taken out of the tree."""
+    parsed = etree.iterparse(
+        file, events=("end",), resolve_entities=False, no_network=True, remove_comments=True, remove_pis=True
+    )
+    for _, element in parsed:
+        root = element.getparent()
+        if root is None or root.getparent() is not None:
+            continue
+        yield element
+        element.clear()
+        while root[0] is not element:
+            del root[0]
+
+
+def _what_is_wrong(element: etree._Element) -> str:
+    """Why an element is no record; empty if nothing is wrong with it."""
+    for entity in element.iter(etree.Entity):
+        return f"the entity {entity.text} is not resolved"
+    if any((text or "").strip() for text in (element.text, *(child.tail for child in element))):
+        return "text that is in no field"
+    return ""
+
+
+def _fields(element: etree._Element) -> dict[str, Any]:
+    fields: dict[str, Any] = {}
+    several = set()
+    for child in element:
+        name, value = etree.QName(child).localname, _value(child)
+        if name not in fields:
+            fields[name] = value
+        elif name in several:
+            fields[name].append(value)
+        else:
+            fields[name] = [fields[name], value]
+            several.add(name)
+    return fields
+
+
+def _value(element: etree._Element) -> Any:
+    if len(element) == 0:
+        return element.text or ""
+    if any((text or "").strip() for text in (element.text, *(child.tail for child in element))):
+        return "".join(element.itertext())
+    if all(etree.QName(child).localname == _VALUE for child in element):
+        return [_value(child) for child in element]
+    return _fields(element)

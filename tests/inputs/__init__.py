@@ -1,0 +1,1 @@
+"""Reading of feeds, tables, folders and archives."""
