@@ -11,7 +11,7 @@ import threading
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from itertools import pairwise
 from pathlib import Path
@@ -25,7 +25,19 @@ from scrapy_neardup.detector import Detector
 from scrapy_neardup.errors import SettingsError, StoreDamaged, StoreError, StoreLocked, StoreMismatch
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Page
-from scrapy_neardup.stores import STORES, Record, Store, base, close_store, default_url, layout, open_store, parse_url
+from scrapy_neardup.stores import (
+    STORES,
+    Evidence,
+    MemoryStore,
+    Record,
+    Store,
+    base,
+    close_store,
+    default_url,
+    layout,
+    open_store,
+    parse_url,
+)
 from scrapy_neardup.stores.recurrence import Recurrence, Sentences
 
 RECIPE: dict[str, Any] = {"method": "minhash", "parameters": {"bands": (16, 8), "seed": 7}, "jieba": "0.42.1"}
@@ -282,6 +294,18 @@ def test_a_sealed_update_takes_the_place_of_the_earlier_version_at_once(store: S
     assert store.record(old.id) is None
     assert store.find(URL) == new
     assert (store.postings(1, 9), store.postings(2, 9), store.postings(3, 9)) == ([], [new.id], [new.id])
+    assert store.pages == records(store) == 1
+
+
+def test_a_page_may_be_filed_anew_under_its_own_id(store: Store) -> None:
+    old = put(store, URL, 1, 2)
+    store.add(old, Evidence("near"), replaces=old.id)
+    new = replace(old, keys=(2, 3), sketch=b"another")
+    store.add(new, replaces=old.id, seen=7)
+    assert store.find(URL) == store.record(old.id) == new
+    assert (store.postings(1, 9), store.postings(2, 9), store.postings(3, 9)) == ([], [old.id], [old.id])
+    assert store.evidence(old.id) is None
+    assert store.last_seen(URL) == 7
     assert store.pages == records(store) == 1
 
 
@@ -569,6 +593,20 @@ def test_touching_a_page_moves_the_time_at_which_its_url_was_seen(
     assert store.pages == records(store) == 1
 
 
+def test_a_page_of_another_state_brings_its_times_with_it(store: Store) -> None:
+    page = Record(5, URL, 5)
+    store.add(page, seen=1_700_000_000.9)
+    assert store.last_seen(URL) == 1_700_000_000
+    store.touch(page, 1_700_000_009)
+    assert store.last_seen(URL) == 1_700_000_009
+
+
+def test_no_id_is_given_that_a_page_of_another_state_has_brought(store: Store) -> None:
+    later = store.new_id() + 10**18
+    store.add(Record(later, URL, later))
+    assert store.new_id() == later + 1
+
+
 def test_a_clock_beyond_the_year_2106_does_not_stop_a_crawl(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(base, "time", SimpleNamespace(time=lambda: 2.0**33, time_ns=lambda: 2**62, monotonic=int))
     page = put(store)
@@ -826,6 +864,21 @@ def test_two_detectors_on_one_store_share_counts(store: Store) -> None:
         assert ruling.reservation is not None
         detectors[number % 2].commit(ruling.reservation, sealed=True)
     assert store.common(np.array([counted], np.uint32)).all()
+
+
+def test_counts_of_another_state_are_added_and_written_at_once(lasting: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    store, other = lasting.open(), MemoryStore("memory:", RECIPE)
+    assert other.counted() == {}
+    note(store, 3)
+    note(other, 4)
+    assert list(other.counted()) == [0, 1, 250]
+    table = Recurrence()
+    for block, packed in other.counted().items():
+        table.load(block, packed)
+    store.add_counts(table, in_both=1)
+    assert repeats(store) == [2 + 3 - 1] * 3
+    assert blocks(store) == {layout.block_key(block): packed for block, packed in store.counted().items()}
+    assert repeats(lasting.reopen(store)) == [4] * 3
 
 
 # Recipes

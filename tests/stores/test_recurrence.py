@@ -489,3 +489,119 @@ def test_what_is_no_block_is_refused_and_nothing_of_it_is_taken(block: int, pack
     assert all((vars(table)[name] == part).all() for name, part in before.items())
     table.load(0, block_with(NEWEST_AT, 7))  # as it should be
     assert counts(table, of(3, 1)) == [0]
+
+
+# Two tables as one
+
+Pages = list[tuple[list[int], int]]
+
+
+def merged(one: Recurrence, other: Recurrence, in_both: int = 0) -> Recurrence:
+    table = reloaded(one)
+    table.merge(other, in_both)
+    return table
+
+
+def entries(table: Recurrence, bucket: int) -> list[tuple[int, int, int]]:
+    """Sentence, sites and repeats of the ways of a bucket, in the order in which they would be given up."""
+    turns = [bucket * _WAYS + (int(table._newest[bucket]) + 1 + step) % _WAYS for step in range(_WAYS)]
+    held = [way for way in turns if table._sites[way]]
+    return [(int(table._sentences[way]), int(table._sites[way]), int(table._repeats[way])) for way in held]
+
+
+def united(one: Recurrence, other: Recurrence, bucket: int, in_both: int) -> dict[int, tuple[int, int]]:
+    """What a merge should leave in a bucket, said as plainly as can be."""
+    found = {sentence: (sites, repeats) for sentence, sites, repeats in entries(one, bucket)}
+    for sentence, sites, repeats in entries(other, bucket):
+        had_sites, had = found.get(sentence, (0, 0))
+        found[sentence] = had_sites | sites, min(255, had + repeats - min(in_both, had, repeats))
+    ranked = sorted(found.items(), key=lambda entry: -entry[1][1])
+    ninth = ranked[_WAYS][1][1] if len(ranked) > _WAYS else 0
+    return {sentence: (sites, repeats - ninth) for sentence, (sites, repeats) in ranked[:_WAYS]}
+
+
+def true_count(pages: Pages, sentence: int) -> int:
+    """Pages on whose site, or one that shares its bit, the sentence had stood before."""
+    sites = [site % 32 for sentences, site in pages if sentence in sentences]
+    return len(sites) - len(set(sites))
+
+
+def test_a_table_that_goes_into_an_empty_one_is_the_same_there_and_an_empty_one_changes_nothing() -> None:
+    chance = np.random.default_rng(16)
+    table = noted([(one_off(chance).tolist() + list(range(number % 20)), number % 3) for number in range(300)])
+    assert plain(merged(Recurrence(), table)) == plain(table)
+    assert {block: zlib.decompress(packed) for block, packed in table.blocks().items()} == plain(table)
+    assert merged(table, Recurrence()).changed() == {}
+
+
+def test_blocks_are_those_that_hold_something_whether_written_or_not() -> None:
+    table = noted([([of(0, 1), of(_BUCKETS - 1, 1)], SITE)])
+    assert table.blocks() == table.changed()
+    written = table.blocks()
+    table.saved()
+    assert table.blocks() == written
+    assert list(written) == [0, 255]
+    assert Recurrence().blocks() == {}
+
+
+def test_only_the_blocks_that_the_other_table_holds_are_to_be_written() -> None:
+    table = merged(noted([([of(0, 1), of(64, 1)], SITE)]), noted([([of(64, 1), of(128, 1)], SITE)]))
+    assert list(table.changed()) == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "in_both", "expected"),
+    [(3, 4, 0, 7), (3, 4, 2, 5), (3, 4, 3, 4), (3, 4, 99, 4), (200, 200, 0, 255), (255, 255, 255, 255), (0, 0, 5, 0)],
+)
+def test_equal_sentences_add_their_repeats_less_the_pages_that_were_noted_in_both(
+    ours: int, theirs: int, in_both: int, expected: int
+) -> None:
+    one, other = noted([([7], SITE)] * (ours + 1)), noted([([7], OTHER_SITE)] * (theirs + 1))
+    table = merged(one, other, in_both)
+    assert entries(table, 7) == [(7, 1 << SITE | 1 << OTHER_SITE, expected)]
+
+
+def test_of_too_many_the_largest_stay_less_the_ninth_and_of_as_large_ones_ours() -> None:
+    one = noted([([of(3, number)], SITE) for number in range(6) for _ in range(number + 1)])
+    other = noted([([of(3, number)], SITE) for number in range(6, 12) for _ in range(number - 5)])
+    kept = entries(merged(one, other), 3)
+    # Repeats of 0 to 5 on either side: the ninth of 5 5 4 4 3 3 2 2 1 1 0 0 is 1.
+    assert [(sentence // _BUCKETS, repeats) for sentence, _, repeats in kept] == [
+        (2, 1), (3, 2), (4, 3), (5, 4), (8, 1), (9, 2), (10, 3), (11, 4),
+    ]  # fmt: skip
+    all_new = merged(noted([([of(3, number) for number in range(8)], SITE)]), noted([([of(3, 9)], SITE)]))
+    assert {sentence // _BUCKETS for sentence, _, _ in entries(all_new, 3)} == set(range(8))
+
+
+@settings(max_examples=80, deadline=None)
+@given(pages_of(MANY, 12), pages_of(MANY, 12), pages_of(MANY, 12))
+def test_a_merge_leaves_what_it_should_and_no_count_is_too_high(ours: Pages, theirs: Pages, both: Pages) -> None:
+    one, other = noted(ours + both), noted(both + theirs)
+    table = merged(one, other, len(both))
+    for bucket in (FIRST, 3):
+        found = {sentence: (sites, repeats) for sentence, sites, repeats in entries(table, bucket)}
+        assert found == united(one, other, bucket, len(both))
+    for sentence in MANY:
+        assert counts(table, sentence)[0] <= true_count(ours + both + theirs, sentence)
+    copy = Recurrence()
+    for block, packed in table.blocks().items():
+        copy.load(block, packed)
+    assert copy.blocks() == table.blocks()
+
+
+@settings(max_examples=40, deadline=None)
+@given(pages_of(FEW, 6), pages_of(FEW, 6))
+def test_of_different_pages_with_room_for_all_only_the_first_of_a_site_may_be_missing(
+    ours: Pages, theirs: Pages
+) -> None:
+    table = merged(noted(ours), noted(theirs))
+    for sentence in FEW:
+        assert counts(table, sentence) == [true_count(ours, sentence) + true_count(theirs, sentence)]
+
+
+def test_a_merged_table_goes_on_counting() -> None:
+    one = noted([([of(3, number) for number in range(8)], SITE)] * 2)
+    table = merged(one, noted([([of(3, 20), of(3, 21)], SITE)] * 4))
+    table.note(array(of(3, 20), of(3, 0), of(3, 30)), SITE)
+    assert counts(table, of(3, 20), of(3, 21), of(3, 30)) == [3, 2, 0]
+    assert len(entries(table, 3)) == _WAYS
