@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from scrapy_neardup.errors import StoreDamaged, StoreError, StoreMismatch
+from scrapy_neardup.errors import StoreError, StoreMismatch
 from scrapy_neardup.stores import layout
 from scrapy_neardup.stores.changes import Changes
 from scrapy_neardup.stores.evidence import Evidence
@@ -84,7 +84,9 @@ class Store(Removal):
         if seen is None:
             return None
         record = self.record(layout.unpack_seen(seen)[0])
-        return record if record is not None and record.url == url else None  # another URL with the same hash
+        return (
+            record if record is not None and record.url == layout.kept_url(url) else None
+        )  # another URL with the same hash
 
     def last_seen(self, url: str) -> int:
         """When a URL was last judged, in seconds since 1970; 0 if never."""
@@ -94,7 +96,7 @@ class Store(Removal):
     def records(self) -> Iterator[Record]:
         """All records, in the order in which their pages were first seen."""
         for key, packed in self._scan(b"r"):
-            yield Record.unpack(layout.last_id(key), packed)
+            yield self._unpacked(layout.last_id(key), packed)
 
     def evidence(self, id: int) -> Evidence | None:
         """What can be told of a page, if anything was kept."""
@@ -237,7 +239,10 @@ class Store(Removal):
         name = layout.meta_key("recipe")
         written = self._get(name)
         if written is not None:
-            return check_recipe(written, recipe, self.location)
+            try:
+                return check_recipe(written, recipe, self.location)
+            except ValueError as error:
+                raise self._damaged(f"its recipe cannot be read ({error})") from None
         empty = next(self._scan(b""), None) is None
         if not empty:
             raise StoreMismatch(
@@ -258,12 +263,6 @@ class Store(Removal):
             raise self._damaged(str(error)) from None
         return found
 
-    def _damaged(self, what: str) -> StoreDamaged:
-        return StoreDamaged(
-            f"The state at {self.location} is damaged: {what}. It was not touched. Restore it from a backup, or set "
-            "NEARDUP_STORE to a new path to begin another state."
-        )
-
     def _write_counts(self, puts: Mapping[bytes, bytes], *, sync: bool) -> None:
         """Write the counts of sentences that have changed, in one batch with ``puts``; what fails is still to do."""
         counts = {layout.block_key(block): packed for block, packed in self._recurrence.changed().items()}
@@ -276,11 +275,16 @@ class Store(Removal):
         written = self._get(name)
         if written is None:
             return sum(1 for _ in self._scan(b"r"))
+        if not written.isdigit():
+            raise self._damaged(f"its number of pages is {written!r:.60}")
         self._write(Changes(deletes={name}), sync=False)
         return int(written)
 
     def _take_back(self) -> TakenBack:
-        crawls = [json.loads(about)["who"] for _, about in self._scan(b"g")]
+        try:
+            crawls = [str(json.loads(about)["who"]) for _, about in self._scan(b"g")]
+        except (ValueError, TypeError, KeyError):
+            raise self._damaged("a crawl in it cannot be read") from None
         # The newest first: of two unsealed versions of a URL the later one names the earlier one.
         unsealed = sorted((key for key, _ in self._scan(b"j")), key=layout.last_id, reverse=True)
         for start in range(0, len(unsealed), _BATCH):

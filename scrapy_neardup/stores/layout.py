@@ -28,6 +28,7 @@ _PAIR = struct.Struct(">cQQ")
 _SEEN = struct.Struct(">QI")
 _HEAD = struct.Struct(">?BH")
 _ORIGINAL = struct.Struct(">QH")
+_LONGEST_URL = 65535
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,10 +61,7 @@ class Record:
         """? whether others can be copies of it · B number of keys · H bytes of URL · Q per key · URL · if not,
         Q original · H similarity in 65535ths · sketch.
         """
-        url = self.url.encode("utf-8", "surrogatepass")
-        if len(url) > 65535:
-            end = next(at for at in range(65535, 0, -1) if url[at] & 0xC0 != 0x80)  # where a character begins
-            url = url[:end]
+        url = kept_url(self.url).encode("utf-8", "surrogatepass")
         own = self.original == self.id and self.similarity == 1.0
         head = _HEAD.pack(own, len(self.keys), len(url))
         original = b"" if own else _ORIGINAL.pack(self.original, round(self.similarity * 65535))
@@ -71,22 +69,36 @@ class Record:
 
     @classmethod
     def unpack(cls, id: int, packed: bytes) -> Record:
-        """The record that ``pack`` wrote."""
-        own, keys, url = _HEAD.unpack_from(packed)
-        at = _HEAD.size + 8 * keys
-        end = at + url
-        original, similarity, sketch = id, 65535, end
-        if not own:
-            original, similarity = _ORIGINAL.unpack_from(packed, end)
-            sketch += _ORIGINAL.size
-        return cls(
-            id,
-            packed[at:end].decode("utf-8", "surrogatepass"),
-            original,
-            similarity / 65535,
-            struct.unpack_from(f">{keys}Q", packed, _HEAD.size),
-            packed[sketch:],
-        )
+        """The record that ``pack`` wrote; raises ValueError for what is none."""
+        try:
+            own, keys, url = _HEAD.unpack_from(packed)
+            at = _HEAD.size + 8 * keys
+            end = at + url
+            original, similarity, sketch = id, 65535, end
+            if not own:
+                original, similarity = _ORIGINAL.unpack_from(packed, end)
+                sketch += _ORIGINAL.size
+            return cls(
+                id,
+                packed[at:end].decode("utf-8", "surrogatepass"),
+                original,
+                similarity / 65535,
+                struct.unpack_from(f">{keys}Q", packed, _HEAD.size),
+                packed[sketch:],
+            )
+        except struct.error as error:
+            raise ValueError(str(error)) from None
+
+
+def kept_url(url: str) -> str:
+    """As much of a URL as a record has room for, which is nearly always all: 65,535 bytes."""
+    if len(url) <= _LONGEST_URL // 4:  # no character has more than four
+        return url
+    packed = url.encode("utf-8", "surrogatepass")
+    if len(packed) <= _LONGEST_URL:
+        return url
+    end = next(at for at in range(_LONGEST_URL, 0, -1) if packed[at] & 0xC0 != 0x80)  # where a character begins
+    return packed[:end].decode("utf-8", "surrogatepass")
 
 
 def meta_key(name: str) -> bytes:
@@ -105,8 +117,8 @@ def evidence_key(id: int) -> bytes:
 
 
 def url_key(url: str) -> bytes:
-    """u + fingerprint64(url)."""
-    return _PREFIX.pack(b"u", fingerprint64(url))
+    """u + fingerprint64(url), as far as the URL is kept."""
+    return _PREFIX.pack(b"u", fingerprint64(kept_url(url)))
 
 
 def posting_prefix(key: int) -> bytes:

@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from typing import ClassVar
 
+from scrapy_neardup.errors import StoreDamaged
 from scrapy_neardup.stores.changes import Changes
 
 
@@ -47,3 +48,10 @@ class OrderedBytes(ABC):
     @abstractmethod
     def _write(self, changes: Changes, *, sync: bool) -> None:
         """Apply all changes or none; with ``sync`` they, and all before them, survive a power cut."""
+
+    def _damaged(self, what: str) -> StoreDamaged:
+        return StoreDamaged(
+            f"The state at {self.location} is damaged: {what}. It was not touched. Restore it from a backup, save what "
+            "can be read with: scrapy neardup check --repair TO, or set NEARDUP_STORE to a new path to begin another "
+            "state."
+        )

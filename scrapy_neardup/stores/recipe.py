@@ -18,9 +18,11 @@ def pack_recipe(recipe: Mapping[str, Any]) -> bytes:
 def check_recipe(written: bytes, recipe: Mapping[str, Any] | None, location: str) -> dict[str, Any]:
     """The recipe in ``written``; raises StoreMismatch, with all that differs, unless it is ``recipe``.
 
-    Without one to compare with, only the format must be ours.
+    Without one to compare with, only the format must be ours. Raises ValueError for what is no recipe.
     """
-    theirs: dict[str, Any] = json.loads(written)
+    theirs = json.loads(written)
+    if not isinstance(theirs, dict):
+        raise ValueError("it is no JSON object")
     ours = {**theirs, "format": FORMAT} if recipe is None else _plain(recipe)
     if theirs != ours:
         raise StoreMismatch(

@@ -16,7 +16,13 @@ class Removal(OrderedBytes):
     def record(self, id: int) -> Record | None:
         """The record with this id; None if there is none, or no longer."""
         packed = self._get(layout.record_key(id))
-        return None if packed is None else Record.unpack(id, packed)
+        return None if packed is None else self._unpacked(id, packed)
+
+    def _unpacked(self, id: int, packed: bytes) -> Record:
+        try:
+            return Record.unpack(id, packed)
+        except ValueError as error:
+            raise self._damaged(f"the record {id:016x} cannot be read ({error})") from None
 
     def _withdraw(self, journal: bytes, changes: Changes) -> int:
         id, replaced = layout.last_id(journal), self._get(journal) or b""

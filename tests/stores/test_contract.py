@@ -246,6 +246,8 @@ def test_a_url_too_long_to_be_kept_whole_can_be_added_and_read(store: Store) -> 
         assert back is not None
         assert record.url.startswith(back.url)
         assert len(back.url) > 20_000
+        assert store.find(record.url) == store.find(back.url) == back
+        assert store.last_seen(record.url) > 0
         store.withdraw(0, record.id)
         assert store.postings(4, 10) == []
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import random
+import sqlite3
 import zlib
 from collections.abc import Iterator
+from contextlib import closing
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -210,3 +212,38 @@ def test_a_detector_keeps_what_it_is_told_to(keep: Keep, store: Store) -> None:
     assert of_copy.text == (copy.text if keep is Keep.TEXTS else "")
     assert verdicts[0] is not None
     assert (of_longer.likeness, of_longer.like) == ("excerpt", verdicts[0].id)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "words"),
+    [
+        (layout.meta_key("recipe"), b"\xff", "its recipe cannot be read"),
+        (layout.meta_key("recipe"), b"[]", "its recipe cannot be read"),
+        (layout.meta_key("pages"), b"many", "its number of pages is"),
+        (layout.generation_key(5), b"noise", "a crawl in it cannot be read"),
+        (layout.generation_key(5), b"{}", "a crawl in it cannot be read"),
+    ],
+)
+def test_what_is_damaged_at_the_opening_is_told_in_a_sentence_and_not_touched(
+    key: bytes, value: bytes, words: str, tmp_path: Path
+) -> None:
+    place = url("sqlite", tmp_path)
+    close_store(open_store(place, RECIPE))
+    with closing(sqlite3.connect(tmp_path / "state")) as db:
+        db.execute("INSERT OR REPLACE INTO kv VALUES (?, ?)", (key, value))
+        db.commit()
+        before = db.execute("SELECT * FROM kv").fetchall()
+        for recipe in (RECIPE, None):
+            with pytest.raises(StoreDamaged, match=words) as refused:
+                open_store(place, recipe)
+            assert "check --repair" in str(refused.value)
+        assert db.execute("SELECT * FROM kv").fetchall() == before
+
+
+@pytest.mark.parametrize("packed", [b"", b"\x01\x05\x00", b"\x01\x00\x00\x02\xff\xfe"])
+def test_a_damaged_record_is_told_in_a_sentence(packed: bytes, store: Store) -> None:
+    record = put(store, "a")
+    store._write(Changes({layout.record_key(record.id): packed}), sync=False)
+    for read in (lambda: store.record(record.id), lambda: store.find(record.url), lambda: list(store.records())):
+        with pytest.raises(StoreDamaged, match=f"the record {record.id:016x} cannot be read"):
+            read()
