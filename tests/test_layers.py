@@ -17,17 +17,22 @@ NAME = scrapy_neardup.__name__
 #: From the top, where nothing is imported, to the bottom; a package stands for all its modules.
 ORDER = [
     "errors",
+    "atomic",
     "model",
     "hashing",
     "text",
     "charset",
     "sites",
+    "inputs",
     "extract",
     "methods",
     "stores",
     "reservations",
     "detector",
     "groups",
+    "exchange",
+    "upkeep",
+    "report",
     "evaluation",
     "config",
     "stats",
@@ -42,6 +47,8 @@ ORDER = [
     "pipelines",
     "spidermiddlewares",
     "addon",
+    "outputs",
+    "batch",
     "commands",
 ]
 #: Pairs that know nothing of each other, whatever the order says.

@@ -18,14 +18,37 @@ import os
 import sys
 from collections.abc import Callable
 from importlib import import_module
+from keyword import iskeyword
 from typing import Any, ClassVar, Protocol, cast
 
 from scrapy.commands import ScrapyCommand
 
 from scrapy_neardup.errors import NearDupError
 
-#: Modules of the commands, in the order in which they are listed.
-COMMANDS = ("evaluate", "robustness", "collisions", "lexicon", "compare")
+#: In the order in which they are listed.
+COMMANDS = (
+    "dedup",
+    # "report",
+    "explain",
+    "stats",
+    "groups",
+    "compare",
+    "forget",
+    "compact",
+    "check",
+    "export",
+    "import",
+    "merge",
+    "evaluate",
+    "robustness",
+    "collisions",
+    "lexicon",
+)
+
+
+def load(name: str) -> SubCommand:
+    """The module of a command; one whose name is a word of Python has an underscore behind it."""
+    return cast(SubCommand, import_module(f"{__name__}.{name}_" if iskeyword(name) else f"{__name__}.{name}"))
 
 
 class SubCommand(Protocol):
@@ -59,14 +82,14 @@ class NearDupCommand(ScrapyCommand):
 
     def short_desc(self) -> str:
         """The line in Scrapy's list of commands."""
-        return "Measure and compare methods that recognise near-duplicate pages"
+        return "Remove near-duplicates from files; look into the state of a crawl; measure methods"
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         """A parser for each command; Scrapy's own options are taken before and after a command's name."""
         super().add_options(parser)
         commands = parser.add_subparsers(title="Commands", prog="scrapy neardup", dest="neardup", metavar="<command>")
         for name in COMMANDS:
-            module = cast(SubCommand, import_module(f"{__name__}.{name}"))
+            module = load(name)
             own = commands.add_parser(
                 module.NAME,
                 help=module.HELP,

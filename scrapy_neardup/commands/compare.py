@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from scrapy_neardup.commands.explained import as_data, as_lines
+from scrapy_neardup.commands.opening import opened
 from scrapy_neardup.commands.output import is_coloured, method_spec, write
 from scrapy_neardup.commands.pair import judge
-from scrapy_neardup.commands.sides import Side, open_state, read_page, read_record
+from scrapy_neardup.commands.sides import Side, read_page, read_record
 from scrapy_neardup.config import Config
 from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.methods import METHODS, Method, make_method
-from scrapy_neardup.stores import Store, close_store
+from scrapy_neardup.state import page_extractor, state_recipe
+from scrapy_neardup.stores import Store
 
 NAME = "compare"
 HELP = "Explain the verdict on two pages: every feature with its weight, the rule that decided, what both say."
@@ -24,7 +25,7 @@ pages:
   page.html             decoded and extracted as in a crawl; also .htm
   page.txt              text without a title
   crawl.jsonl#42        the document with the id 42 of a file of JSON lines, or of a folder with docs.jsonl:
-                        {"id": "42", "title": "…", "text": "…"} a line; also .gz, .xz, .bz2
+                        {"id": "42", "title": "…", "text": "…"} a line; also .gz, .bz2, .xz, .zst
   https://a.example/    a page of the state: features can be compared, but the state keeps no texts
 
   A is the page that was there first; B is judged against it. Both are judged by the method, the extractor and the
@@ -83,19 +84,9 @@ def run(arguments: argparse.Namespace) -> int:
 
 @contextmanager
 def _state(asked: str | None, method: Method, config: Config, *, needed: bool) -> Iterator[Store | None]:
-    """The state where one is asked for or needed; a line on standard error tells what its opening took back."""
+    """The state where one is asked for or needed."""
     if not needed and not asked:
         yield None
         return
-    store = open_state(asked, method, config)
-    try:
-        if back := store.taken_back.pages:
-            many, them = (f"{back:,} pages were", "them") if back > 1 else ("1 page was", "it")
-            crawls = ", ".join(store.taken_back.crawls) or "unknown"
-            sys.stderr.write(
-                f"{NAME}: {many} taken back from the state: the crawl that added {them} ({crawls}) was killed, or its "
-                "feed was not stored.\n"
-            )
+    with opened(asked, config, state_recipe(method, page_extractor(config))) as store:
         yield store
-    finally:
-        close_store(store)

@@ -7,17 +7,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from scrapy_neardup.config import Config
-from scrapy_neardup.errors import NearDupError, PageError, SettingsError, StoreError
+from scrapy_neardup.errors import NearDupError, PageError
 from scrapy_neardup.evaluation.documents import read_documents
 from scrapy_neardup.extract import decode_body, extract
-from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Page
-from scrapy_neardup.state import page_extractor, state_recipe, state_url
-from scrapy_neardup.stores import MemoryStore, Record, Store, open_store, parse_url
+from scrapy_neardup.state import page_extractor
+from scrapy_neardup.stores import Record, Store
 
 _URL = re.compile(r"[a-z][a-z0-9+.-]*://|text:[0-9a-f]{16}$", re.IGNORECASE)
 _HTML = (".html", ".htm", ".xhtml", ".shtml")
-_TEXT = re.compile(r"\.txt(\.gz|\.xz|\.bz2)?$")
+_TEXT = re.compile(r"\.txt(\.gz|\.bz2|\.xz|\.zst)?$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,28 +63,6 @@ def read_record(url: str, store: Store) -> Record:
             + (f" of {original.url}; compare with that one, or with a file." if original else "; name a file.")
         )
     return record
-
-
-def open_state(asked: str | None, method: Method, config: Config) -> Store:
-    """The state at the URL that was asked for, or where a crawl here keeps it; for ``close_store`` when done.
-
-    Raises StoreError if there is none: opening one would make it. What a crawl would take back when it opens the state
-    is taken back now, so ``Store.taken_back`` is to be told.
-    """
-    url = asked or state_url(config)
-    try:
-        kind, location = parse_url(url)
-    except SettingsError as error:
-        raise SettingsError(str(error).replace("NEARDUP_STORE", "--store")) from None
-    if kind is MemoryStore:
-        raise StoreError(f"{url} is a state in memory, which ends with its crawl; name one that lasts with --store.")
-    path = Path(location)
-    if not (path.is_file() and path.stat().st_size if kind.scheme == "sqlite" else (path / "db").is_dir()):
-        raise StoreError(
-            f"There is no state at {location}; name the one that a crawl has written with --store leveldb:///path or "
-            "sqlite:///path, or name files."
-        )
-    return open_store(url, state_recipe(method, page_extractor(config)))
 
 
 def _from_file(path: Path, config: Config) -> Page:

@@ -467,7 +467,7 @@ def test_what_the_opening_takes_back_is_told(run: Callable[..., list[str]], erro
     run(A, "d.jsonl#copy")
     run(A, "d.jsonl#copy")
     first, second = errors
-    assert first.startswith("compare: 1 page was taken back from the state: the crawl that added it (morning) was ")
+    assert first.startswith("1 page was taken back from the state: the crawl that added it (morning) was ")
     assert second == ""
 
 

@@ -8,13 +8,12 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from importlib import import_module
 from pathlib import Path
 
 import pytest
 from scrapy.utils.project import get_project_settings
 
-from scrapy_neardup.commands import COMMANDS, NearDupCommand
+from scrapy_neardup.commands import COMMANDS, NearDupCommand, load
 from scrapy_neardup.errors import NearDupError
 from tests.commands.run import command, environment, project, scrapy_neardup
 
@@ -49,7 +48,7 @@ def test_alone_it_lists_the_commands_inside_and_outside_of_a_project(tmp_path: P
     assert (done.returncode, done.stderr) == (2, "")
     for name in COMMANDS:
         assert f"  {name} " in done.stdout
-        assert import_module(f"scrapy_neardup.commands.{name}").HELP in done.stdout
+        assert load(name).HELP in done.stdout
 
 
 def test_help_of_the_group_names_the_commands(capsys: pytest.CaptureFixture[str]) -> None:
@@ -94,7 +93,7 @@ def test_scrapys_own_options_are_taken_before_and_after_the_name(line: str) -> N
 
 def test_every_command_says_what_it_is() -> None:
     for name in COMMANDS:
-        module = import_module(f"scrapy_neardup.commands.{name}")
+        module = load(name)
         assert name == module.NAME
         assert module.HELP.endswith(".")
         assert "\n" not in module.HELP

@@ -1,0 +1,31 @@
+"""A file that is there whole or not at all."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from scrapy_neardup.errors import NearDupError
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """A name to write to; what is written there takes the place of ``path`` at the end, and is on disk then.
+
+    After an error it is gone, and ``path`` is as it was. Raises NearDupError where nothing can be written.
+    """
+    draft = path.with_name(f".part.{path.name}")  # hidden, and packed as the name says
+    try:
+        try:
+            yield draft
+            with draft.open("rb+") as file:
+                os.fsync(file.fileno())
+            draft.replace(path)
+        finally:
+            draft.unlink(missing_ok=True)
+    except BrokenPipeError:  # not of this file
+        raise
+    except OSError as error:
+        raise NearDupError(f"{path} cannot be written: {error}; name another place, or make room.") from None

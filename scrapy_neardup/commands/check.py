@@ -1,0 +1,199 @@
+"""``scrapy neardup check``: whether a state is whole, and a mended copy of one that is not."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import struct
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from scrapy_neardup.commands.opening import add_store, existing, location_of, tell_taken_back
+from scrapy_neardup.commands.output import progress, table, write
+from scrapy_neardup.commands.wording import as_json, counted, line
+from scrapy_neardup.config import Config
+from scrapy_neardup.errors import StoreError, StoreLocked, StoreMismatch
+from scrapy_neardup.state import page_extractor, state_recipe
+from scrapy_neardup.stores import Store, close_store, open_store
+from scrapy_neardup.upkeep.check import check
+from scrapy_neardup.upkeep.findings import Findings
+from scrapy_neardup.upkeep.repair import Repaired, repair
+
+NAME = "check"
+HELP = "Check that a state is whole: every row is read, and compared with the others. Or make a mended copy of it."
+EXAMPLES = """\
+what is checked:
+  Every page, key, URL, piece of evidence and count can be read and says what it must; for SQLite also the file. A copy
+  whose original is gone is no problem: an original that was updated leaves its place. Problems make the exit code 1.
+
+a mended copy:
+  --repair TO files all that can be read of a state in a new one at TO, where nothing may be yet, and checks that. The
+  damaged state is copied and then left alone, whatever comes of it. TO is the URL of a state, or a path for one of the
+  same kind; beside it two copies need room for a while.
+
+  By its recipe (method, parameters, versions) a state says with what its pages can be compared. If that cannot be read,
+  --assume-recipe takes the one of the settings here, which must be those of the crawl that wrote the state.
+
+examples:
+  scrapy neardup check
+  scrapy neardup check --store leveldb:///var/crawls/state.leveldb --json
+  scrapy neardup check --store leveldb:///var/crawls/state.leveldb --repair /var/crawls/mended.leveldb
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Options of the command."""
+    add_store(parser)
+    parser.add_argument("--repair", metavar="TO", help="make a mended copy at this path or URL")
+    parser.add_argument(
+        "--assume-recipe", action="store_true", help="with --repair: use the settings here if the recipe is unreadable"
+    )
+    parser.add_argument("--json", action="store_true", help="print one JSON object instead")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Check or mend; 1 if the state, or the mended copy, has problems."""
+    config = Config.from_settings(arguments.settings)
+    url = existing(arguments.store, config)
+    source = location_of(url)
+    if arguments.repair is None:
+        found = _checked(url)
+        if arguments.json:
+            write(as_json({"store": source[1], **_as_data(found)}) + "\n")
+        else:
+            write("\n".join((*_as_lines(found, source[1]), *_advice(found))) + "\n")
+        return 0 if found.sound else 1
+    recipe = state_recipe(config.make_method(), page_extractor(config)) if arguments.assume_recipe else None
+    target = _target(arguments.repair, source)
+    mended = repair(source, target, recipe, progress)
+    if arguments.json:
+        write(as_json({"source": source[1], **_as_repaired(mended)}) + "\n")
+    else:
+        url = Path(mended.location).as_uri().replace("file", target[0].scheme, 1)
+        write("\n".join(_told(mended, source[1], url)) + "\n")
+    return 0 if mended.findings.sound else 1
+
+
+def _checked(url: str) -> Findings:
+    """What is wrong with the state at a URL; that it cannot be opened is wrong too."""
+    try:
+        store = open_store(url, None)
+    except (StoreLocked, StoreMismatch):
+        raise
+    except StoreError as error:
+        if isinstance(error.__cause__, (ImportError, PermissionError)):  # which says nothing of the state
+            raise
+        found = Findings()
+        found.add("damaged", str(error))
+        return found
+    except (KeyError, TypeError, ValueError, struct.error) as error:  # a row that is read first is not what it was
+        found = Findings()
+        found.add("damaged", f"The state cannot be opened, since it holds what cannot be there: {error!r}.")
+        return found
+    tell_taken_back(store)
+    found = Findings()
+    try:
+        found = check(store, progress)
+    finally:
+        _close(store, found)
+    return found
+
+
+def _close(store: Store, found: Findings) -> None:
+    try:
+        close_store(store)
+    except StoreError as error:
+        found.add("unwritable", str(error))
+
+
+def _target(asked: str, source: tuple[type[Store], str]) -> tuple[type[Store], str]:
+    """Kind and place of the mended copy; raises StoreError for one inside the state that is mended."""
+    kind, location = location_of(asked) if ":/" in asked[1:] else (source[0], os.path.realpath(asked))
+    if Path(location).is_relative_to(source[1]):
+        raise StoreError(f"{location} is a part of the state that is to be mended; name a place outside of it.")
+    return kind, location
+
+
+def _as_data(found: Findings) -> dict[str, Any]:
+    return {
+        "sound": found.sound,
+        "pages": found.pages,
+        "keys": found.keys,
+        "urls": found.urls,
+        "evidence": found.evidence,
+        "blocks": found.blocks,
+        "copies_without_original": found.lost,
+        "urls_of_one_hash": found.shared,
+        "problems": [asdict(problem) for problem in found.problems],
+        "counts": dict(found.counts.most_common()),
+    }
+
+
+def _as_repaired(mended: Repaired) -> dict[str, Any]:
+    filed = mended.filed
+    return {
+        "store": mended.location,
+        "pages": filed.pages,
+        "pages_before": mended.before,
+        "known_lost": mended.lost,
+        "broken": filed.broken,
+        "unsealed": filed.unsealed,
+        "replaced": filed.replaced,
+        "evidence": filed.evidence,
+        "blocks": filed.blocks,
+        "unreadable_ranges": filed.gaps,
+        "recipe_assumed": mended.assumed,
+        "check": _as_data(mended.findings),
+    }
+
+
+def _as_lines(found: Findings, location: str) -> Iterator[str]:
+    looked = ", ".join(
+        (
+            counted(found.pages, "page"),
+            counted(found.keys, "key"),
+            counted(found.urls, "URL"),
+            f"evidence of {counted(found.evidence, 'page')}",
+            counted(found.blocks, "block of counts", "blocks of counts"),
+        )
+    )
+    if found.sound:
+        yield f"The state at {location} is sound: {looked}."
+    else:
+        yield f"The state at {location} is not sound: {counted(sum(found.counts.values()), 'problem')} ({looked})."
+        yield from (f"  {problem.kind}: {line(problem.what)}" for problem in found.problems)
+        if (rest := sum(found.counts.values()) - len(found.problems)) > 0:
+            yield f"  (and {rest:,} more)"
+            yield ""
+            yield table(["problem", "times"], [(kind, f"{many:,}") for kind, many in found.counts.most_common()])
+    if found.lost:
+        copies = counted(found.lost, "copy", "copies")
+        yield f"No problem: {copies} whose original is gone (updated since, or forgotten)."
+    if found.shared:
+        yield f"No problem: {counted(found.shared, 'page')} whose URL has the hash of a later one's."
+
+
+def _advice(found: Findings) -> Iterator[str]:
+    if not found.sound:
+        yield "What can be read of it is filed anew, and the state left as it is, by --repair TO (see --help)."
+
+
+def _told(mended: Repaired, source: str, url: str) -> Iterator[str]:
+    filed = mended.filed
+    counts = counted(filed.blocks, "block of counts", "blocks of counts")
+    yield f"Of the state at {source}, which is as it was, a mended copy is at {mended.location}."
+    yield f"  saved: {counted(filed.pages, 'page')}, evidence of {counted(filed.evidence, 'page')}, {counts}"
+    before = f"; when it was last closed it held {mended.before:,}" if mended.before is not None else ""
+    yield f"  lost: {'at least ' + counted(mended.lost, 'page') if mended.lost else 'no page that is known of'}{before}"
+    if filed.unsealed:
+        yield f"  left out: {counted(filed.unsealed, 'page')} of a crawl that was killed, or whose feed was not stored"
+    if filed.replaced:
+        yield f"  left out: {counted(filed.replaced, 'earlier version')} of a URL"
+    if filed.gaps:
+        yield f"  not readable: {counted(filed.gaps, 'range')} of rows"
+    if mended.assumed:
+        yield "  recipe: that of the settings here, as that of the state cannot be read"
+    yield from _as_lines(mended.findings, mended.location)
+    yield f"To go on with it set NEARDUP_STORE = {url!r}, or move it to where the damaged one is now."

@@ -1,0 +1,245 @@
+"""``scrapy neardup dedup``: the verdicts of a crawl on what is already on disk."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from scrapy_neardup.batch import Batch
+from scrapy_neardup.commands.making import opened_or_made
+from scrapy_neardup.commands.opening import location_of
+from scrapy_neardup.commands.output import method_spec, progress, write
+from scrapy_neardup.commands.rejects import Rejects, opened_rejects
+from scrapy_neardup.config import DEFAULT_FIELDS, DROP, Config
+from scrapy_neardup.detector import Detector
+from scrapy_neardup.errors import NearDupError
+from scrapy_neardup.inputs import FORMATS, Entry, Malformed, Skipped, read_input
+from scrapy_neardup.methods import METHODS, Method, make_method
+from scrapy_neardup.model import Kind
+from scrapy_neardup.outputs import WRITERS, Writer, opened_output, output_format
+from scrapy_neardup.state import page_extractor, state_recipe
+from scrapy_neardup.stores import Keep, Store, close_store, default_url, open_store
+
+NAME = "dedup"
+HELP = "Drop or tag near-duplicates in files: feeds, sheets, Parquet, folders of HTML, web archives."
+EXAMPLES = """\
+inputs:
+  feed.jsonl, .jl       JSON lines; also .json (an array), .csv, .tsv, .xml (Scrapy's feeds)
+  sheet.xlsx            each sheet with a row of names on top            (extra: files)
+  table.parquet                                                          (extra: parquet)
+  pages/                a folder of HTML files, with all folders in it
+  crawl.warc.gz, .wacz  HTML responses with status 200                   (extra: files)
+  -                     standard input: JSON lines, or what --format says
+  .gz, .bz2, .xz and .zst are unpacked (.zst: extra files).
+
+  Records are judged one after the other, in the order of the inputs, each against all before it: the first one of a
+  group stays. A record is known by its id if it has one, else by its URL, else by its place. Two records of one name
+  are two versions of a page, and never copies of each other: give ids that are unique in all inputs, or none (--id "").
+
+output:
+  OUT gets the records that are no copies; with --tag all of them, each with its verdict in the field "neardup":
+    {"verdict": "duplicate", "kind": "near", "original": "a17", "similarity": 0.93, "shared": ["…"], …}
+  Its name says the format: .jsonl, .json, .csv, .tsv, .xml, .xlsx, .parquet, also packed. JSON lines stay as they
+  stand, and the tag is put in. HTML and archives give url or path, title, keywords, description and text.
+  It takes its place, and the state counts the pages, once all has been read; after an error neither has changed.
+
+  Malformed records go to --rejects, each with its place and what is wrong; the exit code is 1 then.
+
+the state:
+  Without --store it is kept in a temporary folder. With it, records are judged against all pages that it holds, and a
+  crawl that uses it will know them. A crawl knows pages by their URL: use --id "" where records have both.
+
+examples:
+  scrapy neardup dedup feed.jsonl -o clean.jsonl
+  scrapy neardup dedup monday.csv tuesday.csv -o tagged.jsonl.gz --tag
+  zcat feed.gz | scrapy neardup dedup - --text body --id article_id > clean.jsonl
+  scrapy neardup dedup archive.warc.gz pages/ -o articles.parquet
+  scrapy neardup dedup old.jsonl -o kept.jsonl --id "" --store leveldb:///var/crawls/state
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Options of the command."""
+    parser.add_argument("input", nargs="+", metavar="INPUT", help="a file or folder, or - for standard input")
+    parser.add_argument("-o", dest="output", default="-", metavar="OUT", help="(default: standard output)")
+    parser.add_argument("--tag", action="store_true", help="write every record, with its verdict")
+    parser.add_argument("--store", metavar="URL", help="a state that lasts: leveldb:///path or sqlite:///path")
+    parser.add_argument(
+        "--method",
+        metavar="NAME[:PARAMETER=VALUE,…]",
+        help=f"one of {', '.join(METHODS)} (default: the project's, else cascade)",
+    )
+    parser.add_argument("--rejects", metavar="FILE", help="where malformed records go (default: OUT.rejects.jsonl)")
+    parser.add_argument("--format", choices=FORMATS, default="", help="that of the inputs (default: by their names)")
+    parser.add_argument("--output-format", choices=WRITERS, default="", help="(default: by the name of OUT)")
+    parser.add_argument("--json", action="store_true", help="tell the numbers as a JSON object")
+    names = parser.add_argument_group("fields", "What holds what, where the names differ from these.")
+    names.add_argument("--id", default="id", metavar="FIELD", help='(default: id; "": records are known by their URL)')
+    for part in DEFAULT_FIELDS:
+        names.add_argument(f"--{part}", metavar="FIELD", help=f"(default: {part}, or as in NEARDUP_FIELDS)")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Judge all records and write those that are wanted; 1 if any was malformed, else 0."""
+    config = Config.from_settings(arguments.settings)
+    method = make_method(*method_spec(arguments.method)) if arguments.method else config.make_method()
+    format = output_format(arguments.output, arguments.output_format)
+    _check_places(arguments.input, arguments.output)
+    fields = {part: getattr(arguments, part) or name for part, name in config.fields.items()}
+    tally = Tally()
+    with _state(arguments.store, method, config) as store:
+        detector = Detector(
+            method,
+            store,
+            min_letters=config.min_letters,
+            who=f"{NAME} {' '.join(arguments.input)}",
+            also_copies=config.also_copies,
+            keep=config.keep if arguments.store else Keep.NOTHING,
+        )
+        batch = Batch(
+            detector,
+            fields=fields,
+            id_field=arguments.id,
+            max_html=config.max_html,
+            extractor=page_extractor(config),
+        )
+        with (
+            opened_rejects(arguments.rejects, arguments.output) as rejects,
+            opened_output(arguments.output, format, config.tag_field) as out,
+        ):
+            entries = _entries(arguments.input, arguments.format)
+            _judge_all(entries, batch, config, out, rejects, tally, tag=arguments.tag)
+        detector.seal()  # only now: the records that are not sealed are those of an output that was not written
+        detector.end()
+    tally.warn(fields)
+    _tell(tally, rejects, arguments)
+    return 1 if rejects.count else 0
+
+
+@dataclass(slots=True)
+class Tally:
+    """What was read, and what became of it."""
+
+    verdicts: Counter[str] = field(default_factory=Counter)
+    kinds: Counter[str] = field(default_factory=Counter)
+    reasons: Counter[str] = field(default_factory=Counter)
+    skipped: Counter[str] = field(default_factory=Counter)
+    written: int = 0
+    #: The fields of the first record.
+    first: tuple[str, ...] = ()
+
+    @property
+    def records(self) -> int:
+        """How many were judged, or tried to be."""
+        return self.verdicts.total()
+
+    def warn(self, fields: dict[str, str]) -> None:
+        """Say on standard error that no record had content, if that is so: a field has another name, then."""
+        if self.records and self.reasons["no_content"] == self.records:
+            sys.stderr.write(
+                f"{NAME}: no record has a field {fields['text']!r} or {fields['html']!r}, so none was judged. "
+                f"The first one has: {', '.join(self.first) or 'nothing'}. Say with --text or --html which it is.\n"
+            )
+
+
+def _judge_all(
+    entries: Iterator[Entry | Malformed | Skipped],
+    batch: Batch,
+    config: Config,
+    out: Writer,
+    rejects: Rejects,
+    tally: Tally,
+    *,
+    tag: bool,
+) -> None:
+    for entry in progress(entries, what="records"):
+        if isinstance(entry, Malformed):
+            rejects.take(entry)
+            continue
+        if isinstance(entry, Skipped):
+            tally.skipped[entry.why] += 1
+            continue
+        judged = batch.judge(entry)
+        verdict = judged.verdict
+        tally.first = tally.first or tuple(entry.fields)
+        tally.verdicts[verdict.kind.value] += 1
+        if verdict.likeness is not None:
+            tally.kinds[verdict.likeness.value] += 1
+        if verdict.reason:
+            tally.reasons[verdict.reason] += 1
+        if tag or config.action(verdict) != DROP:
+            try:
+                out.write(judged.fields, verdict.as_tag() if tag else None, entry.line)
+            except NearDupError as error:
+                raise NearDupError(f"{entry.place}: {error}") from None
+            tally.written += 1
+
+
+def _entries(names: list[str], format: str) -> Iterator[Entry | Malformed | Skipped]:
+    for name in names:
+        yield from read_input(name, format)
+
+
+def _check_places(inputs: list[str], output: str) -> None:
+    """Raise NearDupError if the output would take the place of an input, of which it is but a part."""
+    for name in inputs:
+        there = "-" not in (name, output) and Path(output).exists() and Path(name).exists()
+        if there and Path(name).samefile(output):
+            raise NearDupError(f"{output} is an input too, and would be replaced; name another file with -o.")
+
+
+@contextmanager
+def _state(asked: str | None, method: Method, config: Config) -> Iterator[Store]:
+    """The state that was asked for, made if it is not there; else one that goes with the command."""
+    recipe = state_recipe(method, page_extractor(config))
+    if asked:
+        location_of(asked)
+        with opened_or_made(asked, recipe) as store:
+            yield store
+        return
+    with tempfile.TemporaryDirectory(prefix="neardup-") as folder:
+        store = open_store("memory:" if method.memory_only else default_url(Path(folder)), recipe)
+        try:
+            yield store
+        finally:
+            close_store(store)
+
+
+def _tell(tally: Tally, rejects: Rejects, arguments: argparse.Namespace) -> None:
+    """The numbers; on standard error if standard output has the records."""
+    say = sys.stderr.write if arguments.output == "-" else write
+    if arguments.json:
+        say(json.dumps(_as_data(tally, rejects), ensure_ascii=False) + "\n")
+        return
+    say("\n".join(_as_lines(tally, rejects, arguments.output)) + "\n")
+
+
+def _as_data(tally: Tally, rejects: Rejects) -> dict[str, Any]:
+    return {
+        "records": tally.records,
+        "verdicts": {kind.value: tally.verdicts[kind.value] for kind in Kind},
+        "kinds": dict(tally.kinds),
+        "unjudged": dict(tally.reasons),
+        "skipped": dict(tally.skipped),
+        "written": tally.written,
+        "malformed": rejects.count,
+        "rejects": str(rejects.path) if rejects.count else None,
+    }
+
+
+def _as_lines(tally: Tally, rejects: Rejects, output: str) -> Iterator[str]:
+    counted = ", ".join(f"{tally.verdicts[kind.value]:,} {kind.value}" for kind in Kind)
+    place = "standard output" if output == "-" else output
+    yield f"{tally.records:,} records: {counted}. {tally.written:,} written to {place}."
+    for what, counts in (("kinds", tally.kinds), ("unjudged", tally.reasons), ("skipped", tally.skipped)):
+        if counts:
+            yield f"  {what}: {', '.join(f'{count:,} {name}' for name, count in counts.most_common())}"
+    yield from rejects.as_lines()

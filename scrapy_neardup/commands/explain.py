@@ -1,0 +1,151 @@
+"""``scrapy neardup explain``: what the state knows of a page."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from scrapy_neardup.commands.opening import add_store, opened
+from scrapy_neardup.commands.output import progress, write
+from scrapy_neardup.commands.wording import as_json, counted, facts, iso, line, missing, verdict
+from scrapy_neardup.config import Config
+from scrapy_neardup.errors import SettingsError
+from scrapy_neardup.model import Kind
+from scrapy_neardup.stores import Evidence, Record
+from scrapy_neardup.upkeep.known import Known, known
+from scrapy_neardup.upkeep.near import near_urls
+
+NAME = "explain"
+HELP = "Tell what the state knows of a page: why it was dropped, what it is a copy of, which pages are in its group."
+EXAMPLES = """\
+what is told:
+  The verdict and its evidence, as they were noted when the page was judged. The state knows of an updated page only its
+  last version. With NEARDUP_KEEP = "nothing" kinds, titles and shared sentences were not kept, and are not told.
+
+  For a URL that is not in the state, those are named that differ from it only in how they are written (http or https,
+  www., a slash at the end, a fragment, percent-encoding); then the exit code is 1.
+
+examples:
+  scrapy neardup explain https://a.example/ferry
+  scrapy neardup explain https://a.example/1 https://a.example/2 --store sqlite:///var/crawls/state.sqlite --json
+"""
+
+_LIKE = {"excerpt": "an excerpt of", "same_title": "under the same title as"}
+_NOT_KEPT = 'not kept (NEARDUP_KEEP was "nothing", or the page was judged before evidence was kept)'
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Options of the command."""
+    parser.add_argument("urls", metavar="URL", nargs="+", help="a page, by its URL as it was crawled")
+    add_store(parser)
+    parser.add_argument(
+        "--limit", type=int, default=20, metavar="N", help="pages that are listed of a group, the newest (default: 20)"
+    )
+    parser.add_argument("--json", action="store_true", help="print one JSON object instead")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Tell of each URL; 1 if one of them is not in the state."""
+    if arguments.limit < 0:
+        raise SettingsError(f"--limit must be 0 or more, not {arguments.limit}.")
+    with opened(arguments.store, Config.from_settings(arguments.settings)) as store:
+        records = {url: store.find(url) for url in arguments.urls}
+        found = [record for record in records.values() if record is not None]
+        told = {one.record.url: one for one in known(store, found, arguments.limit, progress)}
+        near = {url: near_urls(store, url) for url, record in records.items() if record is None}
+        location = store.location
+    if arguments.json:
+        pages = [as_data(told[url]) if url in told else _as_missing(url, near[url]) for url in records]
+        write(as_json({"store": location, "pages": pages}) + "\n")
+    else:
+        texts = (_as_text(told[url]) if url in told else missing(url, near[url], location) for url in records)
+        write("\n".join(texts))
+    return 1 if near else 0
+
+
+def as_data(known: Known) -> dict[str, Any]:
+    """What is known of a page, for JSON."""
+    record, evidence = known.record, known.evidence
+    judged = known.verdict is not Kind.UNJUDGED
+    return {
+        "url": record.url,
+        "found": True,
+        "verdict": known.verdict.value,
+        "kind": (evidence.likeness or None) if evidence else None,
+        "first_seen": iso(record.first_seen),
+        "last_seen": iso(known.last_seen),
+        "original": _page(known.original) if known.original else None,
+        "original_is_gone": known.is_copy and known.original is None,
+        "like": _page(known.like) if known.like else None,
+        "similarity": known.similarity or None,
+        "containment": (evidence.containment or None) if evidence else None,
+        "title": (evidence.title or None) if evidence else None,
+        "characters": evidence.letters if evidence else None,
+        "shared": list(evidence.shared) if evidence else [],
+        "evidence": evidence is not None,
+        "witness": known.is_witness,
+        "similar_id": f"{record.original:016x}" if judged else None,
+        "group": {
+            "size": known.size,
+            "pages": [{**_page(one), "kind": _kind(told)} for one, told in known.newest],
+        },
+    }
+
+
+def _page(record: Record) -> dict[str, Any]:
+    return {"url": record.url, "first_seen": iso(record.first_seen)}
+
+
+def _kind(evidence: Evidence | None) -> str | None:
+    return (evidence.likeness or None) if evidence else None
+
+
+def _as_missing(url: str, near: list[str]) -> dict[str, Any]:
+    return {"url": url, "found": False, "near": near}
+
+
+def _as_text(known: Known) -> str:
+    record, evidence = known.record, known.evidence
+    told: list[tuple[str, object]] = [("verdict", verdict(known)), *_other(known)]
+    if known.is_copy or known.similarity:
+        told.append(("similarity", f"{known.similarity:.4f}"))
+    if evidence and evidence.containment:
+        told.append(("containment", f"{evidence.containment:.4f}"))
+    if evidence:
+        told.append(("title", line(evidence.title) or "(none)"))
+        told.append(("length", counted(evidence.letters, "character")))
+    elif known.is_copy:
+        told.append(("evidence", _NOT_KEPT))
+    told.append(("first seen", iso(record.first_seen)))
+    told.append(("last seen", iso(known.last_seen)))
+    if known.is_witness:
+        told.append(("witness", "yes: it differs from its original, so later pages are compared with it too"))
+    if evidence and evidence.shared:
+        told.append(("both say", "\n".join(map(line, evidence.shared))))
+    if known.verdict is not Kind.UNJUDGED:
+        told.append(("group", _group(known)))
+    return f"{line(record.url)}\n{facts(told)}"
+
+
+def _other(known: Known) -> list[tuple[str, object]]:
+    """The page that decided, if there was one."""
+    if known.is_copy and known.original is None:
+        return [("original", f"gone: {known.record.original:016x} was updated since, or forgotten")]
+    if known.original is not None:
+        return [("original", f"{line(known.original.url)}\nfirst seen {iso(known.original.first_seen)}")]
+    if known.evidence and known.evidence.likeness:
+        how = _LIKE.get(known.evidence.likeness, "like")
+        return [("like", f"{how} {line(known.like.url) if known.like else 'a page that is gone since'}")]
+    return []
+
+
+def _group(known: Known) -> str:
+    name = f"{known.record.original:016x}"
+    if known.size == 1:
+        return f"{name}, no other page"
+    more = "" if known.size <= len(known.newest) else f", the newest {len(known.newest)} of them"
+    lines = [f"{name}, {counted(known.size, 'page')}{more}:"]
+    for record, evidence in known.newest:
+        kind = "original" if record.original == record.id else line(_kind(evidence) or "copy")
+        lines.append(f"{iso(record.first_seen)}  {kind:<10}  {line(record.url)}")
+    return "\n".join(lines)

@@ -1,0 +1,157 @@
+"""``scrapy neardup forget``: pages are removed from a state, and judged as if they had never been seen."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from collections.abc import Callable
+from datetime import datetime, timedelta, timezone
+
+from scrapy_neardup.commands.opening import add_store, opened
+from scrapy_neardup.commands.output import progress, write
+from scrapy_neardup.commands.wording import as_json, counted, line, missing
+from scrapy_neardup.config import Config
+from scrapy_neardup.errors import SettingsError
+from scrapy_neardup.stores import Store
+from scrapy_neardup.upkeep.forgetting import Forgetting, of_host, those, unseen_since
+from scrapy_neardup.upkeep.near import near_urls
+
+NAME = "forget"
+HELP = "Remove pages from a state, so that they are judged as if they had never been seen."
+EXAMPLES = """\
+what goes:
+  The pages that are named, in one of the three ways. With an original go its copies, of whatever site and age: they
+  were dropped for it, and the next of them is to be judged anew.
+
+  --host HOST     all pages of this host and of those below it (a.example: www.a.example and news.a.example too); one
+                  account of mp.weixin.qq.com is written "mp.weixin.qq.com BIZ"
+  --before TIME   pages that were last seen before a time, in UTC unless it says otherwise (2025-03-01,
+                  2025-03-01T08:00+08:00), or longer ago than that (12h, 90d, 4w); an original stays while one of its
+                  copies was seen since
+
+  The counts of sentences, by which boilerplate is known, stay. The room that the pages took is free for others; the
+  files themselves become smaller by: scrapy neardup compact
+
+examples:
+  scrapy neardup forget https://a.example/ferry
+  scrapy neardup forget --host a.example --dry-run
+  scrapy neardup forget --before 90d --store leveldb:///var/crawls/state.leveldb
+"""
+
+#: URLs that a dry run names.
+_NAMED = 20
+_AGE = re.compile(r"(\d{1,6})\s*([hdw])")
+_HOURS = {"h": 1, "d": 24, "w": 168}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Options of the command."""
+    parser.add_argument("urls", metavar="URL", nargs="*", help="a page, by its URL as it was crawled")
+    parser.add_argument("--host", metavar="HOST", help="all pages of this host and of those below it")
+    parser.add_argument("--before", metavar="TIME", help="pages last seen before a date or time, or an age such as 90d")
+    parser.add_argument("--dry-run", action="store_true", help="tell what would go, and change nothing")
+    add_store(parser)
+    parser.add_argument("--json", action="store_true", help="print one JSON object instead")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Forget the pages; 1 if one that is named is not in the state, or none is of the host."""
+    if sum((bool(arguments.urls), arguments.host is not None, arguments.before is not None)) != 1:
+        raise SettingsError("Say what to forget in one way: by URLs, by --host HOST, or by --before TIME.")
+    choose = _choice(arguments)
+    with opened(arguments.store, Config.from_settings(arguments.settings)) as store:
+        near = {url: near_urls(store, url) for url in arguments.urls if store.find(url) is None}
+        for url, others in near.items():
+            sys.stderr.write(missing(url, others, store.location))
+        found = choose(store)
+        urls = [record.url for id in sorted(found.ids)[:_NAMED] if (record := store.record(id)) is not None]
+        if not arguments.dry_run:
+            store.forget(progress(found.ids, len(found.ids)))
+    if arguments.json:
+        write(as_json(_as_data(found, urls, list(near), dry=arguments.dry_run)) + "\n")
+    else:
+        write(_as_text(found, urls, dry=arguments.dry_run))
+    return 1 if near or (arguments.host is not None and not found.ids) else 0
+
+
+def _choice(arguments: argparse.Namespace) -> Callable[[Store], Forgetting]:
+    """What finds the pages; raises SettingsError before a state is opened."""
+    if arguments.before is not None:
+        seconds = before(arguments.before, datetime.now(timezone.utc))
+        return lambda store: unseen_since(store, seconds, progress)
+    if arguments.host is not None:
+        if not re.fullmatch(r"\s*[^\s/:?#@\[\]]+(?: \S+)?\s*", arguments.host):
+            raise SettingsError(f"--host is {arguments.host!r}; write the name of the host alone, as in a.example.")
+        is_wanted = of_host(arguments.host)
+        return lambda store: those(store, is_wanted, progress)
+
+    def named(store: Store) -> Forgetting:
+        ids = {record.id for url in arguments.urls if (record := store.find(url)) is not None}
+        return those(store, lambda record: record.id in ids, progress) if ids else Forgetting((), 0, 0, 0, 0)
+
+    return named
+
+
+def before(text: str, now: datetime) -> float:
+    """A time, or an age, in seconds since 1970; raises SettingsError for anything else, and for the future.
+
+    >>> before("1w", datetime(1970, 1, 9, tzinfo=timezone.utc)), before("1970-01-02", datetime.now(timezone.utc))
+    (86400.0, 86400.0)
+    """
+    if age := _AGE.fullmatch(text.strip()):
+        return (now - timedelta(hours=int(age[1]) * _HOURS[age[2]])).timestamp()
+    try:
+        found = datetime.fromisoformat(re.sub("[zZ]$", "+00:00", text.strip()))
+    except ValueError:
+        raise SettingsError(
+            f"--before is {text!r}; write a date (2025-03-01), a time (2025-03-01T08:00+08:00), or an age (12h, 90d)."
+        ) from None
+    found = found if found.tzinfo else found.replace(tzinfo=timezone.utc)
+    if found > now:
+        raise SettingsError(f"--before is {text!r}, which is yet to come; all pages were last seen before.")
+    return found.timestamp()
+
+
+def _as_data(found: Forgetting, urls: list[str], missing: list[str], *, dry: bool) -> dict[str, object]:
+    return {
+        "dry_run": dry,
+        "pages": len(found.ids),
+        "originals": found.originals,
+        "copies_of_them": found.with_originals,
+        "other_copies": found.copies,
+        "unjudged": found.unjudged,
+        "urls": urls,
+        "missing": missing,
+    }
+
+
+def _as_text(found: Forgetting, urls: list[str], *, dry: bool) -> str:
+    if not found.ids:
+        return "There is nothing to forget.\n"
+    said = f"{'would forget' if dry else 'forgot'} {counted(len(found.ids), 'page')}: {_sorts(found)}\n"
+    if not dry:
+        return said
+    rest = len(found.ids) - len(urls)
+    return said + "".join(f"  {line(url)}\n" for url in urls) + (f"  (and {rest:,} more)\n" if rest else "")
+
+
+def _sorts(found: Forgetting) -> str:
+    """How many pages of each sort: "1 original and its 2 copies".
+
+    >>> _sorts(Forgetting((), 2, 3, 1, 1))
+    '2 originals, their 3 copies, 1 other copy and 1 that could not be judged'
+    """
+    sorts = []
+    if found.originals:
+        sorts.append(counted(found.originals, "original"))
+    if found.with_originals:
+        whose = "its" if found.originals == 1 else "their"
+        sorts.append(f"{whose} {counted(found.with_originals, 'copy', 'copies')}")
+    if found.copies:
+        other = "other " if found.with_originals else ""
+        sorts.append(counted(found.copies, f"{other}copy", f"{other}copies"))
+    if found.unjudged:
+        sorts.append(f"{found.unjudged:,} that could not be judged")
+    *first, last = sorts
+    return f"{', '.join(first)} and {last}" if first else last

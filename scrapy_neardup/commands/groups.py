@@ -1,0 +1,121 @@
+"""``scrapy neardup groups``: which pages of a state are copies of which."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from scrapy_neardup.atomic import replacing
+from scrapy_neardup.commands.opening import add_store, opened
+from scrapy_neardup.commands.output import progress, write
+from scrapy_neardup.commands.wording import as_json, counted, iso, line
+from scrapy_neardup.config import Config
+from scrapy_neardup.errors import SettingsError
+from scrapy_neardup.stores import Store
+from scrapy_neardup.upkeep.members import members
+
+NAME = "groups"
+HELP = "List the groups of a state, the largest first: an original, and the pages that were dropped for it."
+EXAMPLES = """\
+what a group is:
+  An original and its copies. Pages are compared with originals, so no group is a chain of which the ends have nothing
+  in common. Copies whose original is gone (it was updated since, or forgotten) are a group still, with the original
+  null.
+
+a line of JSON:
+  {"similar_id": "17b9…", "size": 3, "original": "https://…", "first_seen": "2025-…", "pages": [{"url": "https://…",
+  "first_seen": "2025-…", "similarity": 0.93, "kind": "near", "title": "…"}, …]}
+  The pages are in the order in which they were first seen, the original (kind null, similarity 1) among them.
+  similar_id is the one that tagged items have.
+
+examples:
+  scrapy neardup groups
+  scrapy neardup groups -o groups.jsonl --min 3
+  scrapy neardup groups --limit 100 --json | less
+"""
+
+#: Groups that a terminal is shown unless more are asked for, and pages of each.
+_SHOWN, _PAGES = 20, 10
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Options of the command."""
+    add_store(parser)
+    parser.add_argument("-o", "--output", metavar="FILE", help="write JSON lines to this file, all or nothing")
+    parser.add_argument("--min", type=int, default=2, metavar="N", help="smallest group that is listed (default: 2)")
+    parser.add_argument(
+        "--limit", type=int, metavar="N", help="groups that are listed (default: all, on a terminal 20; 0: all)"
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON lines to a terminal too")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print the groups, or write them to a file."""
+    if arguments.min < 1:
+        raise SettingsError(f"--min must be 1 or more, not {arguments.min}.")
+    if arguments.limit is not None and arguments.limit < 0:
+        raise SettingsError(f"--limit must be 0 or more, not {arguments.limit}; 0 lists all.")
+    readable = not arguments.output and not arguments.json and sys.stdout.isatty()
+    limit = arguments.limit if arguments.limit is not None else _SHOWN if readable else 0
+    with opened(arguments.store, Config.from_settings(arguments.settings)) as store:
+        found = list(members(progress(store.records(), store.pages)).groups(arguments.min))
+        few = found[: limit or None]
+        if readable:
+            _show(store, few, len(found))
+        elif arguments.output:
+            with replacing(Path(arguments.output)) as draft, draft.open("w", encoding="utf-8") as file:
+                file.writelines(_lines(store, few, wide=True))
+        else:
+            for text in _lines(store, few):
+                write(text)
+    return 0
+
+
+def _lines(store: Store, groups: list[tuple[int, list[int]]], *, wide: bool | None = None) -> Iterator[str]:
+    for original, ids in progress(groups, len(groups), "groups"):
+        record = store.record(original)
+        group = {
+            "similar_id": f"{original:016x}",
+            "size": len(ids),
+            "original": record.url if record else None,
+            "first_seen": iso(record.first_seen) if record else None,
+            "pages": list(_pages(store, ids)),
+        }
+        yield as_json(group, indent=None, wide=wide) + "\n"
+
+
+def _pages(store: Store, ids: Iterable[int]) -> Iterator[dict[str, Any]]:
+    for id in ids:
+        record, evidence = store.record(id), store.evidence(id)
+        if record is None:
+            continue
+        copy = record.original != record.id
+        similarity = evidence.similarity if copy and evidence else record.similarity
+        yield {
+            "url": record.url,
+            "first_seen": iso(record.first_seen),
+            "similarity": round(similarity or record.similarity, 4),
+            "kind": (evidence.likeness or None) if copy and evidence else None,
+            "title": (evidence.title or None) if evidence else None,
+        }
+
+
+def _show(store: Store, groups: list[tuple[int, list[int]]], all: int) -> None:
+    """The groups as people read them."""
+    for original, ids in groups:
+        write(f"{original:016x}  {counted(len(ids), 'page')}\n")
+        if ids[0] != original:
+            write("  (the original is gone: updated since, or forgotten)\n")
+        for id, page in zip(ids, _pages(store, islice(ids, _PAGES)), strict=False):
+            kind = "original" if id == original else f"{page['similarity']:.2f} {line(page['kind'] or 'copy')}"
+            title = f'  "{line(page["title"])}"' if page["title"] else ""
+            write(f"  {page['first_seen']}  {kind:<14}  {line(page['url'])}{title}\n")
+        if len(ids) > _PAGES:
+            write(f"  (and {len(ids) - _PAGES:,} more)\n")
+        write("\n")
+    rest = all - len(groups)
+    write(f"{counted(all, 'group')}{f', {rest:,} of them not shown; --limit 0 shows all' if rest else ''}.\n")

@@ -1,0 +1,48 @@
+"""``scrapy neardup import``: a new state from an exported file."""
+
+from __future__ import annotations
+
+import argparse
+from functools import partial
+from pathlib import Path
+
+from scrapy_neardup.commands.making import opened_or_made
+from scrapy_neardup.commands.opening import add_store, location_of
+from scrapy_neardup.commands.output import progress, write
+from scrapy_neardup.commands.wording import as_json
+from scrapy_neardup.config import Config
+from scrapy_neardup.exchange import ExportFile, import_state
+from scrapy_neardup.state import state_url
+
+NAME = "import"
+HELP = "Make a new state from a file that 'export' wrote."
+EXAMPLES = """\
+The file is verified as a whole before the state is made. Where there is a state with pages, nothing is done: 'merge'
+adds to it. What is imported counts when all of it is there.
+
+examples:
+  scrapy neardup import pages.jsonl.gz
+  scrapy neardup import pages.jsonl.gz --store sqlite:///var/crawls/state.sqlite
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Options of the command."""
+    parser.add_argument("file", type=Path, metavar="FILE", help="what 'export' wrote")
+    add_store(parser)
+    parser.add_argument("--json", action="store_true", help="print one JSON object instead")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Make the state, and say how many pages it holds; 0."""
+    url = arguments.store or state_url(Config.from_settings(arguments.settings))
+    location_of(url)
+    source = ExportFile(arguments.file, progress)
+    with opened_or_made(url, source.recipe) as store:
+        pages = import_state(source, store, partial(progress, total=source.size))
+        location = store.location
+    if arguments.json:
+        write(as_json({"store": location, "pages": pages}) + "\n")
+    else:
+        write(f"{location}: {pages:,} page{'s' * (pages != 1)} imported from {source.name}\n")
+    return 0

@@ -1,0 +1,119 @@
+"""``scrapy neardup merge``: the pages of several states in one."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from scrapy_neardup.commands.making import opened_or_made, speaking_of_store
+from scrapy_neardup.commands.opening import add_store, existing, location_of
+from scrapy_neardup.commands.output import progress, write
+from scrapy_neardup.commands.wording import as_json
+from scrapy_neardup.config import Config
+from scrapy_neardup.errors import StoreError
+from scrapy_neardup.exchange import ExportFile, Merged, OpenState, Source, check_recipes, merge, method_of
+from scrapy_neardup.methods import Method
+from scrapy_neardup.state import state_url
+
+NAME = "merge"
+HELP = "Add the pages of other states, or of exported files, to a state."
+EXAMPLES = """\
+All must have been written with the same method, parameters and versions; nothing is written if one is not, or if a file
+is damaged. Where --store names no state yet, it is made.
+
+Pages are united by URL. Of a page that both sides know, the version that was last seen later stays. An original of the
+one that the method calls a copy of an original of the other becomes its copy, as if both had been crawled into one
+state. Merging the same once more changes nothing.
+
+examples:
+  scrapy neardup merge east.jsonl.gz west.jsonl.gz --store sqlite:///var/crawls/all.sqlite
+  scrapy neardup merge leveldb:///var/crawls/east/state.leveldb
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Options of the command."""
+    parser.add_argument(
+        "sources",
+        nargs="+",
+        metavar="FROM",
+        help="what 'export' wrote, or the URL of a state: leveldb:///path or sqlite:///path",
+    )
+    add_store(parser)
+    parser.add_argument(
+        "--keep-originals", action="store_true", help="only unite; look for no copies across the states"
+    )
+    parser.add_argument("--json", action="store_true", help="print one JSON object instead")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Merge, and say what became of the pages of each source; 0."""
+    config = Config.from_settings(arguments.settings)
+    url = arguments.store or state_url(config)
+    with ExitStack() as stack:
+        sources = [_source(name, config, stack) for name in arguments.sources]
+        recipe: Mapping[str, Any] | None = None
+        if not _is_there(url, config):
+            recipe = sources[0].recipe
+            _check(sources, recipe)
+        store = stack.enter_context(opened_or_made(url, recipe))
+        _check(sources, store.recipe)
+        method = None if arguments.keep_originals else _method(store.recipe, config)
+        merged = [(source.name, merge(source, store, method, progress)) for source in sources]
+        told = _as_data if arguments.json else _as_text
+        write(told(merged, store.location, store.pages))
+    return 0
+
+
+def _source(name: str, config: Config, stack: ExitStack) -> Source:
+    if "://" not in name:
+        return ExportFile(Path(name), progress)
+    return OpenState(stack.enter_context(opened_or_made(existing(name, config), None)))
+
+
+def _is_there(url: str, config: Config) -> bool:
+    location_of(url)  # raises what is wrong with it
+    try:
+        existing(url, config)
+    except StoreError:
+        return False
+    return True
+
+
+def _check(sources: list[Source], recipe: Mapping[str, Any]) -> None:
+    with speaking_of_store():
+        check_recipes(sources, recipe)
+
+
+def _method(recipe: Mapping[str, Any], config: Config) -> Method | None:
+    method = method_of(recipe, config.make_method())
+    if method is None:
+        sys.stderr.write(
+            f"The method {recipe.get('method')!r} cannot be made from the state alone, so copies across the states are "
+            "not looked for. Run the command in the project that has the method to find them.\n"
+        )
+    return method
+
+
+def _as_text(merged: list[tuple[str, Merged]], location: str, pages: int) -> str:
+    lines = []
+    for name, found in merged:
+        copies = f"; copies across the states: {found.copies:,}" if found.copies else ""
+        lines.append(
+            f"{name}: {_pages(found.added)} added, {found.known:,} known already, {found.newer:,} newer{copies}"
+        )
+    return "\n".join([*lines, f"{location}: {_pages(pages)}\n"])
+
+
+def _pages(number: int) -> str:
+    return f"{number:,} page{'s' * (number != 1)}"
+
+
+def _as_data(merged: list[tuple[str, Merged]], location: str, pages: int) -> str:
+    found = [{"from": name, **asdict(one)} for name, one in merged]
+    return as_json({"store": location, "pages": pages, "merged": found}) + "\n"

@@ -1,0 +1,77 @@
+"""Records to files. A new format is a file beside this one and a line in ``WRITERS``."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+from scrapy_neardup.atomic import replacing
+from scrapy_neardup.errors import NearDupError
+from scrapy_neardup.inputs.packed import open_packed_for_writing, unpacked_name
+from scrapy_neardup.outputs.excel import ExcelWriter
+from scrapy_neardup.outputs.feeds import CsvWriter, JsonWriter, TsvWriter, XmlWriter
+from scrapy_neardup.outputs.jsonlines import JsonLinesWriter
+from scrapy_neardup.outputs.parquet import ParquetWriter
+from scrapy_neardup.outputs.writer import Writer, as_json
+
+WRITERS: dict[str, type[Writer]] = {
+    "jsonl": JsonLinesWriter,
+    "json": JsonWriter,
+    "csv": CsvWriter,
+    "tsv": TsvWriter,
+    "xml": XmlWriter,
+    "excel": ExcelWriter,
+    "parquet": ParquetWriter,
+}
+_SUFFIXES = {
+    **{f".{name}": name for name in WRITERS if name != "excel"},
+    ".xlsx": "excel",
+    ".jl": "jsonl",
+    ".ndjson": "jsonl",
+    ".jsonlines": "jsonl",
+}
+
+
+def output_format(name: str, given: str = "") -> str:
+    """The format that a file is to have: what was ``given``, or what its name says; JSON lines for standard output.
+
+    Raises NearDupError for a name that says nothing.
+    """
+    plain = unpacked_name(name)
+    found = given or ("jsonl" if name == "-" else _SUFFIXES.get(Path(plain).suffix.lower(), ""))
+    if found not in WRITERS:
+        raise NearDupError(
+            f"{given or name} names no format to write; name the file .{', .'.join(WRITERS).replace('excel', 'xlsx')}, "
+            "or say which with --output-format."
+        )
+    return found
+
+
+@contextmanager
+def opened_output(name: str, format: str, tag_field: str) -> Iterator[Writer]:
+    """A writer to a file, packed if its name says so; it takes its place once all is written, and after an error not.
+
+    ``-`` is standard output, which gets each record as it comes.
+    """
+    if name == "-":
+        yield from _writing(sys.stdout.buffer, format, tag_field)
+        sys.stdout.buffer.flush()
+        return
+    with replacing(Path(name)) as draft, open_packed_for_writing(draft) as file:
+        yield from _writing(file, format, tag_field)
+
+
+def _writing(file: IO[bytes], format: str, tag_field: str) -> Iterator[Writer]:
+    writer = WRITERS[format](file, tag_field)
+    try:
+        yield writer
+        writer.close()
+    except BaseException:
+        writer.discard()
+        raise
+
+
+__all__ = ["WRITERS", "Writer", "as_json", "opened_output", "output_format"]

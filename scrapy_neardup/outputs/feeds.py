@@ -1,0 +1,101 @@
+"""JSON, CSV and XML, such as Scrapy's feeds are."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from io import BytesIO
+from typing import IO, Any, cast
+
+from scrapy.exporters import CsvItemExporter, XmlItemExporter
+
+from scrapy_neardup.errors import NearDupError
+from scrapy_neardup.outputs.writer import Tag, Writer, as_cells, as_json, with_tag
+
+#: What no XML may hold; a reader would stop there.
+_ILLEGAL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+_XML_NAME = re.compile(r"[^\W\d][\w.-]*")
+
+
+class JsonWriter(Writer):
+    """One array, a record a line."""
+
+    def __init__(self, file: IO[bytes], tag_field: str) -> None:
+        super().__init__(file, tag_field)
+        self._before = b"[\n"
+
+    def write(self, fields: Mapping[str, Any], tag: Tag | None, line: bytes = b"") -> None:
+        """See ``Writer``."""
+        self._file.write(self._before + as_json(with_tag(fields, tag, self._tag_field)))
+        self._before = b",\n"
+
+    def close(self) -> None:
+        """End the array; one without records is an array, too."""
+        self._file.write(self._before.strip(b",\n") + b"\n]\n")
+
+
+class XmlWriter(Writer):
+    """An element a field, as in Scrapy's feeds. What XML cannot hold is replaced by U+FFFD."""
+
+    def __init__(self, file: IO[bytes], tag_field: str) -> None:
+        super().__init__(file, tag_field)
+        self._exporter = XmlItemExporter(cast(BytesIO, file), indent=0)
+        self._exporter.start_exporting()
+
+    def write(self, fields: Mapping[str, Any], tag: Tag | None, line: bytes = b"") -> None:
+        """See ``Writer``; raises NearDupError for a field whose name no element can have."""
+        for name in fields:
+            if not _XML_NAME.fullmatch(name):
+                raise NearDupError(f"XML can have no field named {name!r}; write JSON lines instead.")
+        self._exporter.export_item(_legal(json.loads(as_json(with_tag(fields, tag, self._tag_field)))))
+
+    def close(self) -> None:
+        """End the document."""
+        self._exporter.finish_exporting()
+
+
+class CsvWriter(Writer):
+    """A row a record; the first record gives the columns."""
+
+    def __init__(self, file: IO[bytes], tag_field: str, **options: Any) -> None:
+        super().__init__(file, tag_field)
+        self._exporter = CsvItemExporter(cast(BytesIO, file), errors="backslashreplace", **options)
+        self._columns: set[str] | None = None
+
+    def write(self, fields: Mapping[str, Any], tag: Tag | None, line: bytes = b"") -> None:
+        """See ``Writer``; a column for each part of the verdict."""
+        cells = as_cells(fields, tag, self._tag_field)
+        self._columns = same_columns(self._columns, cells)
+        self._exporter.export_item(cells)
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._exporter.finish_exporting()
+
+
+class TsvWriter(CsvWriter):
+    """The same, with tabs."""
+
+    def __init__(self, file: IO[bytes], tag_field: str) -> None:
+        super().__init__(file, tag_field, delimiter="\t")
+
+
+def same_columns(columns: set[str] | None, cells: Mapping[str, Any]) -> set[str]:
+    """The columns of a table, the first row's; raises NearDupError for a row that would lose something there."""
+    if columns is None:
+        return set(cells)
+    if more := sorted(set(cells) - columns):
+        raise NearDupError(
+            f"A record has the fields {', '.join(more)}, which the first one lacks, and a table would lose them; "
+            "write JSON lines instead."
+        )
+    return columns
+
+
+def _legal(value: Any) -> Any:
+    if isinstance(value, str):
+        return _ILLEGAL.sub("\ufffd", value)
+    if isinstance(value, dict):
+        return {name: _legal(one) for name, one in value.items()}
+    return [_legal(one) for one in value] if isinstance(value, list) else value

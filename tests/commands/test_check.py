@@ -1,0 +1,312 @@
+"""``scrapy neardup check``: what is said of states that are whole, damaged, unreadable, and of mended copies."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from scrapy_neardup.commands import check
+from scrapy_neardup.errors import NearDupError, SettingsError, StoreError, StoreLocked, StoreMismatch
+from scrapy_neardup.stores import Store
+from scrapy_neardup.stores.changes import Changes
+from scrapy_neardup.stores.layout import meta_key, pack_seen, posting_key, url_key
+from scrapy_neardup.stores.sqlite import SQLiteStore
+from tests.commands.run import scrapy_neardup
+from tests.upkeep.states import (
+    BREAD,
+    HOSTILE,
+    KINDS,
+    PEAR,
+    contents,
+    is_harmless,
+    judged,
+    made,
+    opened,
+    outcome,
+    parsed,
+    plain,
+    records,
+    run,
+)
+
+ADVICE = "What can be read of it is filed anew, and the state left as it is, by --repair TO (see --help).\n"
+SOUND = r"The state at STATE is sound: 8 pages, \d+ keys, 8 URLs, evidence of 4 pages, \d+ blocks of counts\.\n"
+
+
+@pytest.fixture(params=KINDS)
+def state(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    return made(request.param, tmp_path)
+
+
+@pytest.fixture
+def sqlite(tmp_path: Path) -> str:
+    return made("sqlite", tmp_path)
+
+
+def break_off(state: str, many: int = 1) -> None:
+    """A key that names no page, or several."""
+    with opened(state) as store:
+        store._write(Changes({posting_key(n, 7): b"" for n in range(many)}), sync=True)
+
+
+def test_a_sound_state(state: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    done = outcome(check, state=state, capsys=capsys)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert re.fullmatch(SOUND, plain(done.stdout, state))
+
+
+def test_json(state: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(check, "--store", state, "--json") == 0
+    found = parsed(capsys.readouterr().out)
+    assert (found.pop("keys") > 0, found.pop("blocks") > 0) == (True, True)
+    assert found == {
+        "store": str(Path(state.partition("://")[2])),
+        "sound": True,
+        "pages": 8,
+        "urls": 8,
+        "evidence": 4,
+        "copies_without_original": 0,
+        "urls_of_one_hash": 0,
+        "problems": [],
+        "counts": {},
+    }
+    break_off(state)
+    assert run(check, "--store", state, "--json") == 1
+    found = parsed(capsys.readouterr().out)
+    assert (found["sound"], found["counts"]) == (False, {"key without page": 1})
+    assert found["problems"] == [
+        {"kind": "key without page", "what": "a key names the page 0000000000000007, which is not there"}
+    ]
+
+
+def test_problems_are_named_and_make_the_exit_code(
+    state: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    break_off(state)
+    done = outcome(check, state=state, capsys=capsys)
+    assert (done.returncode, done.stderr) == (1, "")
+    first, second, third = plain(done.stdout, state).splitlines(keepends=True)
+    assert first.startswith("The state at STATE is not sound: 1 problem (8 pages, ")
+    assert second == "  key without page: a key names the page ID, which is not there\n"
+    assert third == ADVICE
+
+
+def test_many_problems_are_counted(sqlite: str, capsys: pytest.CaptureFixture[str]) -> None:
+    break_off(sqlite, 1030)
+    assert run(check, "--store", sqlite) == 1
+    said = capsys.readouterr().out
+    assert said.count("which is not there\n") == 20
+    assert "  (and 1,010 more)\n\n| problem          |   times |\n" in said
+    assert "| key without page |   1,030 |\n" in said
+
+
+def test_copies_without_original_are_remarked_on(sqlite: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with opened(sqlite) as store:
+        store.forget([records(sqlite)[PEAR].id])
+    assert run(check, "--store", sqlite) == 0
+    assert "\nNo problem: 2 copies whose original is gone (updated since, or forgotten).\n" in capsys.readouterr().out
+
+
+def test_what_opening_refuses_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    state = made("leveldb", tmp_path)
+    (tmp_path / "state.leveldb" / "db" / "CURRENT").unlink()
+    before = contents(tmp_path, tmp_path / "state.leveldb")
+    done = outcome(check, state=state, capsys=capsys)
+    assert (done.returncode, done.stderr) == (1, "")
+    said = plain(done.stdout, state)
+    assert (
+        "  damaged: The state at STATE is damaged: since it was closed, these files have changed or gone: CUR" in said
+    )
+    assert said.endswith(ADVICE)
+    assert contents(tmp_path, tmp_path / "state.leveldb") == before
+
+
+@pytest.mark.parametrize(("name", "value"), [("recipe", b"{"), ("recipe", b"7"), ("pages", b"many")])
+def test_what_is_read_first_may_be_noise(
+    sqlite: str, capsys: pytest.CaptureFixture[str], name: str, value: bytes
+) -> None:
+    store = SQLiteStore(sqlite.partition("://")[2], None)
+    store.close()
+    store._connect()
+    store._write(Changes({meta_key(name): value}), sync=True)
+    store._disconnect()
+    assert run(check, "--store", sqlite) == 1
+    said = capsys.readouterr().out
+    assert "  damaged: " in said
+    assert said.endswith(ADVICE)
+
+
+def test_a_file_that_is_no_database_is_damaged(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    state = made("sqlite", tmp_path)
+    (tmp_path / "state.sqlite").write_bytes(b"no database " * 999)
+    assert run(check, "--store", state) == 1
+    assert "file is not a database" in capsys.readouterr().out
+
+
+def test_a_state_that_cannot_be_closed_is_found(
+    sqlite: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    close = Store.close
+
+    def fail(self: Store) -> None:
+        close(self)
+        raise StoreError("There is no room.")
+
+    monkeypatch.setattr(Store, "close", fail)
+    assert run(check, "--store", sqlite) == 1
+    assert "  unwritable: There is no room.\n" in capsys.readouterr().out
+
+
+def test_states_that_cannot_be_judged_are_errors(sqlite: str, tmp_path: Path) -> None:
+    with opened(sqlite):
+        done = scrapy_neardup("check", "--store", sqlite, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "scrapy neardup check: Another process is using the state at" in done.stderr
+    with opened(sqlite) as store:
+        store._write(Changes({meta_key("recipe"): b'{"format": 99}'}), sync=True)
+    with pytest.raises(StoreMismatch):
+        run(check, "--store", sqlite)
+    with pytest.raises(NearDupError, match="There is no state at"):
+        run(check, "--store", f"{sqlite}x")
+    with pytest.raises(StoreError, match="in memory"):
+        run(check, "--store", "memory:")
+
+
+def test_hostile_strings_are_shown_as_text(sqlite: str, capsys: pytest.CaptureFixture[str]) -> None:
+    url = f"https://evil.example/{HOSTILE}"
+    with opened(sqlite) as store:
+        judged(store, [(url, "", "A text that is long enough to be judged by itself, and says nothing at all.")])
+        store._write(Changes(deletes={url_key(url)}), sync=True)
+    for arguments in ([], ["--json"]):
+        assert run(check, "--store", sqlite, *arguments) == 1
+        said = capsys.readouterr().out
+        assert is_harmless(said)
+        assert "梨" in said
+    with opened(sqlite) as store:
+        store._write(Changes({url_key(BREAD): pack_seen(7, 7)}), sync=True)
+
+
+# Mended copies
+
+TOLD = """\
+Of the state at STATE, which is as it was, a mended copy is at MENDED.
+  saved: 8 pages, evidence of 4 pages, N blocks of counts
+  lost: no page that is known of; when it was last closed it held 8
+The state at MENDED is sound: 8 pages, N keys, 8 URLs, evidence of 4 pages, N blocks of counts.
+To go on with it set NEARDUP_STORE = 'KIND://MENDED', or move it to where the damaged one is now.
+"""
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_mended_copy(
+    kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    state = made(kind, tmp_path)
+    pages = records(state)
+    if kind == "leveldb":
+        (tmp_path / "state.leveldb" / "db" / "CURRENT").unlink()
+    before = contents(tmp_path, tmp_path / f"state.{kind}")
+    done = outcome(check, "--repair", f"mended.{kind}", state=state, capsys=capsys)
+    assert (done.returncode, done.stderr) == (0, "")
+    said = plain(done.stdout, state).replace(str((tmp_path / f"mended.{kind}").resolve()), "MENDED")
+    assert re.sub(r"\d+ (keys|blocks)", r"N \1", said) == TOLD.replace("KIND", kind)
+    assert contents(tmp_path, tmp_path / f"state.{kind}") == before
+    assert records((tmp_path / f"mended.{kind}").as_uri().replace("file", kind, 1)) == pages
+
+
+def test_json_of_a_mended_copy(sqlite: str, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    target = (tmp_path / "new" / "mended.sqlite").as_uri().replace("file", "sqlite", 1)
+    with opened(sqlite) as store:
+        record = records(sqlite)[BREAD]
+        store._write(Changes({url_key("https://lost.example/"): pack_seen(7, 7)}), sync=True)
+    assert run(check, "--store", sqlite, "--repair", target, "--json") == 0
+    found = parsed(capsys.readouterr().out)
+    told = found.pop("check")
+    assert (told["sound"], told["pages"], found.pop("blocks") > 0) == (True, 8, True)
+    assert found == {
+        "source": str(tmp_path / "state.sqlite"),
+        "store": str(tmp_path / "new" / "mended.sqlite"),
+        "pages": 8,
+        "pages_before": 8,
+        "known_lost": 1,
+        "broken": 0,
+        "unsealed": 0,
+        "replaced": 0,
+        "evidence": 4,
+        "unreadable_ranges": 0,
+        "recipe_assumed": False,
+    }
+    assert records(target)[BREAD] == record
+
+
+def drop_recipe(state: str) -> None:
+    with opened(state) as store:
+        store._write(Changes(deletes={meta_key("recipe")}), sync=True)
+
+
+def test_what_is_lost_or_left_out_is_told(sqlite: str, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    with opened(sqlite) as store:
+        store._write(Changes({url_key("https://lost.example/"): pack_seen(7, 7)}), sync=True)
+        judged(
+            store,
+            [("https://evening.example/", "", "A text of the evening, long enough to be judged by itself.")],
+            sealed=False,
+        )
+    drop_recipe_of_closed(sqlite)
+    assert run(check, "--store", sqlite, "--repair", tmp_path / "new", "--assume-recipe") == 0
+    said = capsys.readouterr().out
+    assert "  lost: at least 1 page; when it was last closed it held 9\n" in said
+    assert "  left out: 1 page of a crawl that was killed, or whose feed was not stored\n" in said
+    assert "  recipe: that of the settings here, as that of the state cannot be read\n" in said
+
+
+def drop_recipe_of_closed(state: str) -> None:
+    """Without opening it, which would take pages back."""
+    store = SQLiteStore.__new__(SQLiteStore)
+    store.location = state.partition("://")[2]
+    store._connect()
+    store._write(Changes(deletes={meta_key("recipe")}), sync=True)
+    store._disconnect()
+
+
+def test_an_assumed_recipe_is_that_of_the_settings(sqlite: str, tmp_path: Path) -> None:
+    drop_recipe(sqlite)
+    with pytest.raises(StoreError, match="--assume-recipe"):
+        run(check, "--store", sqlite, "--repair", tmp_path / "new")
+    settings = {"NEARDUP_METHOD": "shingle", "NEARDUP_PARAMETERS": {"n": 4}}
+    assert run(check, "--store", sqlite, "--repair", tmp_path / "new", "--assume-recipe", **settings) == 0
+    store = SQLiteStore(str(tmp_path / "new"), None)
+    store.close()
+    assert (store.recipe["method"], store.recipe["parameters"]["n"]) == ("shingle", 4)
+
+
+@pytest.mark.parametrize(
+    ("target", "error", "said"),
+    [
+        (lambda folder: folder / "there", StoreError, "something at .*there already"),
+        (lambda folder: folder / "state.leveldb" / "db" / "new", StoreError, "a part of the state"),
+        (lambda folder: folder / "state.leveldb", StoreError, "a part of the state"),
+        (lambda folder: "memory:/", StoreError, "in memory"),
+        (lambda folder: "redis:///x", SettingsError, "--store is"),
+        (lambda folder: folder / "there" / "new", StoreError, "cannot be made"),
+    ],
+)
+def test_where_the_copy_cannot_be(
+    tmp_path: Path, target: Callable[[Path], Path | str], error: type[Exception], said: str
+) -> None:
+    state = made("leveldb", tmp_path)
+    (tmp_path / "there").write_text("mine")
+    before = contents(tmp_path, tmp_path / "state.leveldb")
+    with pytest.raises(error, match=said):
+        run(check, "--store", state, "--repair", target(tmp_path))
+    assert contents(tmp_path, tmp_path / "state.leveldb") == before
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["state.leveldb", "there"]
+
+
+def test_a_state_in_use_is_not_copied(sqlite: str, tmp_path: Path) -> None:
+    with opened(sqlite), pytest.raises(StoreLocked):
+        run(check, "--store", sqlite, "--repair", tmp_path / "new")

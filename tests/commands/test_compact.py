@@ -1,0 +1,105 @@
+"""``scrapy neardup compact``: less room for the same pages."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from scrapy_neardup.commands import compact
+from scrapy_neardup.errors import NearDupError, StoreDamaged, StoreError
+from scrapy_neardup.stores import Record, Store
+from scrapy_neardup.stores.sqlite import SQLiteStore
+from tests.upkeep.states import KINDS, made, opened, outcome, parsed, plain, records, run
+
+
+@pytest.fixture(params=KINDS)
+def state(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """A state of which most was forgotten."""
+    url = made(request.param, tmp_path)
+    with opened(url) as store:
+        ids = [store.new_id() for _ in range(300)]
+        for id in ids:
+            store.add(Record(id, f"https://many.example/{id}", id, keys=(id, id + 1), sketch=str(id).encode() * 40))
+    with opened(url) as store:
+        assert store.forget(ids) == 300
+    return url
+
+
+def test_the_room_of_what_was_forgotten_is_given_back(
+    state: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = records(state)
+    done = outcome(compact, state=state, capsys=capsys)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert re.fullmatch(r"STATE: SIZE → SIZE\n", plain(done.stdout, state))
+    sizes = [float(number) for number in re.findall(r"([\d.]+) kB", done.stdout)]
+    assert sizes[1] < sizes[0] / 2
+    assert records(state) == before
+
+
+def test_json(state: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(compact, "--store", state, "--json") == 0
+    found = parsed(capsys.readouterr().out)
+    assert set(found) == {"store", "bytes_before", "bytes_after"}
+    assert 0 < found["bytes_after"] < found["bytes_before"]
+    assert run(compact, "--store", state, "--json") == 0
+    assert parsed(capsys.readouterr().out)["bytes_after"] == pytest.approx(found["bytes_after"], rel=0.2)
+
+
+def failing(error: Exception) -> object:
+    def fail(self: Store) -> None:
+        raise error
+
+    return fail
+
+
+def test_without_room_the_error_says_how_much_is_needed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    state = made("sqlite", tmp_path)
+    before = records(state)
+    with monkeypatch.context() as patched:
+        patched.setattr(SQLiteStore, "compact", failing(StoreError("The disk is full.")))
+        with pytest.raises(
+            StoreError, match=r"The disk is full\. The state was not compacted, and no page .* kB of free"
+        ):
+            run(compact, "--store", state)
+        patched.setattr(SQLiteStore, "compact", failing(StoreDamaged("It is damaged.")))
+        with pytest.raises(StoreDamaged, match=r"^It is damaged\.$"):
+            run(compact, "--store", state)
+    assert records(state) == before
+
+
+def test_a_file_that_may_not_grow_is_such_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    state = made("sqlite", tmp_path)
+    with opened(state) as store:
+        for _ in range(50):
+            id = store.new_id()
+            store.add(Record(id, f"https://many.example/{id}", id, sketch=bytes(4000)))
+    connect = sqlite3.connect
+
+    def tight(*arguments: object, **options: object) -> sqlite3.Connection:
+        db = connect(*arguments, **options)  # type: ignore[call-overload]
+        db.execute("PRAGMA temp_store = MEMORY")
+        db.execute("PRAGMA max_page_count = 20")
+        return db  # type: ignore[no-any-return]
+
+    with monkeypatch.context() as patched:
+        patched.setattr(sqlite3, "connect", tight)
+        patched.setattr(SQLiteStore, "compact", _grow)
+        with pytest.raises(StoreError, match=r"database or disk is full.* make room and try again"):
+            run(compact, "--store", state)
+    assert len(records(state)) == 58
+
+
+def _grow(store: SQLiteStore) -> None:
+    with store._guard():
+        store._db.execute("CREATE TABLE other AS SELECT * FROM kv")
+
+
+def test_a_state_that_cannot_be_opened_is_not_said_to_need_room(tmp_path: Path) -> None:
+    with pytest.raises(NearDupError) as refused:
+        run(compact, "--store", (tmp_path / "none").as_uri().replace("file", "sqlite", 1))
+    assert "There is no state" in str(refused.value)
+    assert "room" not in str(refused.value)

@@ -1,0 +1,470 @@
+"""``scrapy neardup dedup``: records of files dropped or tagged as in a crawl, and nothing lost on the way."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import gzip
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from scrapy.settings import Settings
+
+from scrapy_neardup.commands import dedup
+from scrapy_neardup.detector import Detector
+from scrapy_neardup.errors import NearDupError
+from scrapy_neardup.extract import trafilatura_text
+from scrapy_neardup.inputs import Entry, read_input
+from scrapy_neardup.methods import make_method
+from scrapy_neardup.model import Kind, Page
+from scrapy_neardup.state import state_recipe
+from scrapy_neardup.stores import close_store, open_store
+from tests.commands.run import command, environment, scrapy_neardup
+from tests.commands.test_compare import FERRY, LIBRARY, text
+from tests.inputs.samples import Archive
+
+FIRST: dict[str, Any] = {"id": "ferry", "title": "渡口恢复通航", "text": text(*FERRY)}
+COPY: dict[str, Any] = {"id": "copy", "title": "七个月后，船又开了", "text": text(*FERRY[:7], "转载请联系本站")}
+OTHER: dict[str, Any] = {"id": "other", "title": "The library stays", "text": text(*LIBRARY)}
+EXCERPT: dict[str, Any] = {"id": "excerpt", "title": "二十三名乘客", "text": text(*FERRY[:3])}
+SHORT: dict[str, Any] = {"id": "short", "title": "短", "text": "太短。"}
+RECORDS = [FIRST, COPY, OTHER, EXCERPT, SHORT]
+SAID = "5 records: 3 unique, 1 duplicate, 0 unchanged, 0 updated, 1 unjudged."
+
+
+def lines(*records: dict[str, Any]) -> bytes:
+    return b"".join(json.dumps(one, ensure_ascii=False).encode() + b"\n" for one in records)
+
+
+def read(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where the commands run: a feed is all that is there."""
+    (tmp_path / "feed.jsonl").write_bytes(lines(*RECORDS))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Run:
+    """Runs the command in this process, with settings; returns its code and what it said on both streams."""
+
+    def run(*arguments: str | Path, **settings: Any) -> tuple[int, str, str]:
+        parser = argparse.ArgumentParser()
+        dedup.add_arguments(parser)
+        asked = parser.parse_args([str(one) for one in arguments])
+        asked.settings = Settings(settings)
+        code = dedup.run(asked)
+        said = capsys.readouterr()
+        return code, said.out, said.err
+
+    return run
+
+
+def test_what_is_no_copy_is_written_as_it_stands(folder: Path) -> None:
+    kept = b'{"text": "' + text(*LIBRARY).encode() + b'", "n": 1.50, "id" :"other",  "title": "\\u0041"}'
+    dropped = b'{"text": "' + text(*LIBRARY).encode() + b'", "id":"again"}'
+    (folder / "odd.jl").write_bytes(b"\xef\xbb\xbf" + kept + b"\r\n\n" + dropped + b"\n" + lines(SHORT).rstrip())
+    done = scrapy_neardup("dedup", "odd.jl", "-o", "out.jsonl", cwd=folder)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == (
+        "3 records: 1 unique, 1 duplicate, 0 unchanged, 0 updated, 1 unjudged. 2 written to out.jsonl.\n"
+        "  kinds: 1 identical\n"
+        "  unjudged: 1 too_short\n"
+    )
+    assert (folder / "out.jsonl").read_bytes() == kept + b"\n" + lines(SHORT)
+    assert sorted(path.name for path in folder.iterdir()) == ["feed.jsonl", "odd.jl", "out.jsonl"]
+
+
+def test_with_tag_every_line_is_there_with_its_verdict_behind_the_last_field(folder: Path) -> None:
+    done = scrapy_neardup("dedup", "feed.jsonl", "--tag", "-o", "out.jsonl", cwd=folder)
+    assert done.stdout.startswith(f"{SAID} 5 written to out.jsonl.\n  kinds: 1 retitled, 1 excerpt\n")
+    written = (folder / "out.jsonl").read_bytes().splitlines()
+    for line, record in zip(written, RECORDS, strict=True):
+        assert line.startswith(lines(record).rstrip(b"}\n") + b', "neardup": {"verdict": ')
+    first, copy, other, excerpt, short = (record["neardup"] for record in read(folder / "out.jsonl"))
+    assert copy["similar_id"] == first["similar_id"]
+    assert len({first["similar_id"], other["similar_id"], excerpt["similar_id"]}) == 3
+    assert copy["first_seen"].startswith("20")
+    assert {name: copy[name] for name in ("verdict", "kind", "reason", "original", "like")} == {
+        "verdict": "duplicate",
+        "kind": "retitled",
+        "reason": None,
+        "original": "ferry",
+        "like": None,
+    }
+    assert 0.7 < copy["similarity"] < 1
+    assert copy["shared"]
+    assert set(copy["shared"]) < set(FERRY)
+    nothing = {"original": None, "similarity": None, "kind": None, "shared": []}
+    assert {name: first[name] for name in nothing} == {name: other[name] for name in nothing} == nothing
+    assert (excerpt["verdict"], excerpt["kind"], excerpt["original"], excerpt["like"]) == (
+        "unique",
+        "excerpt",
+        None,
+        "ferry",
+    )
+    assert (short["verdict"], short["reason"], short["similar_id"]) == ("unjudged", "too_short", None)
+
+
+def test_a_feed_that_was_tagged_is_tagged_anew(run: Run, folder: Path) -> None:
+    run("feed.jsonl", "--tag", "-o", "once.jsonl")
+    run("once.jsonl", "--tag", "-o", "twice.jsonl")
+    once, twice = read(folder / "once.jsonl"), read(folder / "twice.jsonl")
+    assert [record["neardup"]["verdict"] for record in twice] == [record["neardup"]["verdict"] for record in once]
+    assert [list(record) for record in twice] == [list(record) for record in once]
+    assert all(line.count('"neardup"') == 1 for line in (folder / "twice.jsonl").read_text().splitlines())
+
+
+def test_standard_input_to_standard_output(folder: Path) -> None:
+    done = subprocess.run(
+        command("dedup", "-"), cwd=folder, env=environment(), input=lines(*RECORDS), capture_output=True, timeout=60
+    )
+    assert done.stdout == lines(FIRST, OTHER, EXCERPT, SHORT)
+    assert done.stderr.decode().splitlines()[0] == f"{SAID} 4 written to standard output."
+    assert done.returncode == 0
+
+
+def test_a_reader_that_goes_away_ends_the_command_without_a_word(folder: Path) -> None:
+    many = lines(*({"id": number, "text": f"{number}"} for number in range(20_000)))
+    (folder / "many.jsonl").write_bytes(many)
+    done = subprocess.run(
+        f"{' '.join(command('dedup', 'many.jsonl'))} | head -n 1; echo ${{PIPESTATUS[0]}}",
+        shell=True,
+        executable="/bin/bash",
+        cwd=folder,
+        env=environment(),
+        capture_output=True,
+        timeout=60,
+    )
+    assert done.stdout.splitlines() == [b'{"id": 0, "text": "0"}', b"141"]
+    assert done.stderr == b""
+
+
+def named(folder: Path) -> dict[str, list[dict[str, Any]]]:
+    """The same records in every format, as they are read there."""
+    return {
+        path.name: [dict(entry.fields) for entry in read_input(path.name) if isinstance(entry, Entry)]
+        for path in folder.iterdir()
+        if path.name != "feed.jsonl"
+    }
+
+
+FILES = ["a.json", "a.csv", "a.tsv", "a.xml", "a.xlsx", "a.parquet", "a.jl.gz", "a.jsonl.zst", "a.csv.xz", "a.json.bz2"]
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_every_format_is_written_and_read_with_the_same_verdicts(name: str, run: Run, folder: Path) -> None:
+    tagged = name.replace("a.", "t.")
+    assert run("feed.jsonl", "--tag", "-o", tagged)[0] == 0
+    assert run("feed.jsonl", "-o", name)[0] == 0
+    kept, all_of_them = named(folder)[name], named(folder)[tagged]
+    assert [{part: one[part] for part in FIRST} for one in kept] == [FIRST, OTHER, EXCERPT, SHORT]
+    assert [{part: one[part] for part in FIRST} for one in all_of_them] == RECORDS
+    verdicts = [
+        one["neardup.verdict"] if "neardup.verdict" in one else one["neardup"]["verdict"]
+        for one in all_of_them
+        if "xml" not in name
+    ]
+    assert verdicts in ([], ["unique", "duplicate", "unique", "unique", "unjudged"])
+    code, said, _ = run(tagged, "-o", "again.jsonl")
+    assert (code, said.splitlines()[0]) == (0, f"{SAID} 4 written to again.jsonl.")
+
+
+def test_a_cell_that_looks_like_a_formula_stays_a_text(run: Run, folder: Path) -> None:
+    from openpyxl import load_workbook
+
+    (folder / "evil.jsonl").write_bytes(lines({"id": "=1+1", "text": "=SUM(A1)", "n": 7, "bell": "\x07", "list": [1]}))
+    run("evil.jsonl", "-o", "out.xlsx")
+    _, row = load_workbook(folder / "out.xlsx")["articles"].iter_rows()
+    assert [(cell.value, cell.data_type) for cell in row] == [
+        ("=1+1", "s"),
+        ("=SUM(A1)", "s"),
+        (7, "n"),
+        ("\ufffd", "s"),
+        ("[1]", "s"),
+    ]
+
+
+@pytest.mark.parametrize("name", ["out.csv", "out.xlsx", "out.parquet"])
+def test_a_table_that_would_lose_a_field_is_not_written(name: str, run: Run, folder: Path) -> None:
+    many = [{"id": f"{number}", "text": "短"} for number in range(1000)]
+    (folder / "mixed.jsonl").write_bytes(lines(*many, {"id": "last", "text": "短", "author": "林"}))
+    with pytest.raises(NearDupError, match="author, which the first one lacks"):
+        run("mixed.jsonl", "-o", name)
+    assert not (folder / name).exists()
+
+
+def test_names_of_fields_can_be_given(run: Run, folder: Path) -> None:
+    with (folder / "feed.csv").open("w", newline="", encoding="utf-8") as file:
+        table = csv.writer(file)
+        table.writerow(["key", "headline", "body"])
+        table.writerows([one["id"], one["title"], one["text"]] for one in RECORDS)
+    names = ("--id", "key", "--title", "headline", "--text", "body")
+    assert run("feed.csv", "-o", "out.jsonl", "--tag", *names)[1].startswith(SAID)
+    copy = read(folder / "out.jsonl")[1]
+    assert (copy["key"], copy["neardup"]["original"], copy["neardup"]["kind"]) == ("copy", "ferry", "retitled")
+    assert run("feed.csv", "-o", "out.jsonl", NEARDUP_FIELDS={"text": "body"})[0] == 0
+    assert len(read(folder / "out.jsonl")) == 4
+
+
+def test_if_no_record_has_content_the_fields_that_are_there_are_named(run: Run, folder: Path) -> None:
+    code, said, warned = run("feed.jsonl", "-o", "out.jsonl", "--text", "body")
+    assert (code, said.splitlines()[1]) == (0, "  unjudged: 5 no_content")
+    assert warned == (
+        "dedup: no record has a field 'body' or 'html', so none was judged. The first one has: id, title, text. "
+        "Say with --text or --html which it is.\n"
+    )
+    assert (folder / "out.jsonl").read_bytes() == lines(*RECORDS)
+
+
+def test_records_are_known_by_id_by_url_or_by_place(run: Run, folder: Path) -> None:
+    body = FIRST["text"]
+    (folder / "ids.jsonl").write_bytes(
+        lines(
+            {"id": 7, "url": "http://a.example/", "text": body},
+            {"id": 8, "url": "http://a.example/", "text": body},
+            {"id": None, "url": "http://b.example/", "text": body},
+            {"text": body},
+            {"id": 7, "url": "http://a.example/", "text": body},
+            {"id": 7, "text": text(*LIBRARY)},
+        )
+    )
+    run("ids.jsonl", "-o", "out.jsonl", "--tag")
+    tags = [record["neardup"] for record in read(folder / "out.jsonl")]
+    assert [(tag["verdict"], tag["original"]) for tag in tags] == [
+        ("unique", None),
+        *[("duplicate", "7")] * 3,
+        ("unchanged", "7"),
+        ("updated", None),
+    ]
+    run("ids.jsonl", "-o", "out.jsonl", "--tag", "--id", "")
+    tags = [record["neardup"] for record in read(folder / "out.jsonl")]
+    assert [(tag["verdict"], tag["original"]) for tag in tags] == [
+        ("unique", None),
+        ("unchanged", "http://a.example/"),
+        *[("duplicate", "http://a.example/")] * 2,
+        ("unchanged", "http://a.example/"),
+        ("unique", None),
+    ]
+
+
+def test_a_record_without_a_name_is_named_by_its_place(run: Run, folder: Path) -> None:
+    (folder / "nameless.jsonl").write_bytes(lines({"text": FIRST["text"]}, {"text": FIRST["text"] + "转载。"}))
+    run("nameless.jsonl", "-o", "out.jsonl", "--tag")
+    assert read(folder / "out.jsonl")[1]["neardup"]["original"] == "nameless.jsonl#1"
+
+
+def test_malformed_records_are_counted_named_and_kept(folder: Path) -> None:
+    bad = [b'{"id": "half', b"[1, 2]", b'{"id": "\xff"}']
+    (folder / "bad.jsonl").write_bytes(lines(FIRST) + b"\n".join(bad) + b"\n" + lines(COPY))
+    done = scrapy_neardup("dedup", "bad.jsonl", "-o", "out.jsonl", cwd=folder)
+    assert done.returncode == 1
+    said = done.stdout.splitlines()
+    assert said[0] == "2 records: 1 unique, 1 duplicate, 0 unchanged, 0 updated, 0 unjudged. 1 written to out.jsonl."
+    assert said[2] == "3 malformed records went to out.jsonl.rejects.jsonl:"
+    assert [line.split(":")[0] for line in said[3:]] == [f"  bad.jsonl, line {number}" for number in (2, 3, 4)]
+    rejects = read(folder / "out.jsonl.rejects.jsonl")
+    assert [one["place"] for one in rejects] == [f"bad.jsonl, line {number}" for number in (2, 3, 4)]
+    assert [one["record"] for one in rejects] == ['{"id": "half', "[1, 2]", '{"id": "\\xff"}']
+    assert all(one["why"] for one in rejects)
+    assert read(folder / "out.jsonl") == [FIRST]
+
+
+def test_of_many_malformed_records_ten_are_named(run: Run, folder: Path) -> None:
+    (folder / "bad.jsonl").write_bytes(b"{\n" * 25)
+    code, said, _ = run("bad.jsonl", "-o", "out.jsonl", "--rejects", "r.jsonl")
+    assert code == 1
+    assert said.splitlines()[1] == "25 malformed records went to r.jsonl:"
+    assert said.splitlines()[-1] == "  and 15 more"
+    assert len(read(folder / "r.jsonl")) == 25
+
+
+def test_without_a_place_for_malformed_records_the_first_one_is_an_error(folder: Path) -> None:
+    (folder / "bad.jsonl").write_bytes(lines(FIRST) + b"{\n")
+    done = scrapy_neardup("dedup", "bad.jsonl", cwd=folder)
+    assert done.returncode == 2
+    assert done.stderr.startswith("scrapy neardup dedup: bad.jsonl, line 2: ")
+    assert done.stderr.endswith("Name a file for such records with --rejects, and the others are judged.\n")
+
+
+def truncated(folder: Path) -> str:
+    (folder / "half.jsonl.gz").write_bytes(gzip.compress(lines(*RECORDS))[:-20])
+    return "half.jsonl.gz"
+
+
+@pytest.mark.parametrize("make", [truncated, lambda _: "nowhere.jsonl", lambda _: "feed.doc"])
+def test_an_input_that_cannot_be_read_to_its_end_changes_nothing(
+    make: Callable[[Path], str], run: Run, folder: Path
+) -> None:
+    (folder / "out.jsonl").write_text("before")
+    state = (folder / "state.sqlite").as_uri().replace("file", "sqlite")
+    with pytest.raises(NearDupError):
+        run("feed.jsonl", make(folder), "-o", "out.jsonl", "--store", state)
+    assert (folder / "out.jsonl").read_text() == "before"
+    assert not list(folder.glob("*.part*")) + list(folder.glob(".part*"))
+    code, said, warned = run("feed.jsonl", "-o", "out.jsonl", "--store", state)
+    assert (code, said.splitlines()[0]) == (0, f"{SAID} 4 written to out.jsonl.")
+    assert "3 pages were taken back" in warned
+
+
+def test_an_output_that_is_an_input_is_refused(run: Run, folder: Path) -> None:
+    (folder / "link.jsonl").symlink_to("feed.jsonl")
+    with pytest.raises(NearDupError, match="is an input too"):
+        run("feed.jsonl", "-o", "link.jsonl")
+    assert (folder / "feed.jsonl").read_bytes() == lines(*RECORDS)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["feed.jsonl", "-o", "out.doc"], "out.doc names no format to write"),
+        (["feed.jsonl", "-o", "missing/out.jsonl"], "cannot be written"),
+        (["feed.jsonl", "-o", "out.jsonl", "--store", "file:///x"], "--store is 'file:///x'"),
+        (["feed.jsonl", "-o", "out.jsonl", "--method", "simhsah"], "simhsah"),
+        (["feed.jsonl", "-o", "out.xml", "--text", "body"], "no field named 'a b'"),
+    ],
+)
+def test_wrong_arguments_are_refused_in_a_sentence(arguments: list[str], words: str, run: Run, folder: Path) -> None:
+    (folder / "feed.jsonl").write_bytes(lines({"id": "1", "a b": 1}))
+    with pytest.raises(NearDupError, match=words):
+        run(*arguments)
+
+
+@pytest.mark.parametrize("scheme", ["sqlite", "leveldb"])
+def test_a_state_that_lasts_is_made_used_again_and_known_to_a_crawl(scheme: str, run: Run, folder: Path) -> None:
+    if scheme == "leveldb":
+        pytest.importorskip("plyvel")
+    state = (folder / "state").as_uri().replace("file", scheme)
+    urls = [{**one, "url": f"http://{one['id']}.example/"} for one in RECORDS]
+    (folder / "urls.jsonl").write_bytes(lines(*urls))
+    arguments = ("urls.jsonl", "-o", "out.jsonl", "--id", "", "--store", state)
+    assert run(*arguments)[1].startswith(f"{SAID} 4 written")
+    assert run(*arguments)[1].startswith("5 records: 0 unique, 1 duplicate, 3 unchanged, 0 updated, 1 unjudged. 1 wri")
+    method = make_method("cascade", {})
+    store = open_store(state, state_recipe(method, trafilatura_text))
+    assert (store.pages, store.taken_back.pages) == (4, 0)
+    told = store.evidence(next(one.id for one in store.records() if not one.is_original))
+    assert told is not None
+    assert (told.likeness, told.title) == ("retitled", COPY["title"])
+    detector = Detector(method, store, min_letters=40, who="crawl")
+    verdict = detector.check(Page("http://mirror.example/", text=COPY["text"])).verdict
+    close_store(store)
+    assert verdict is not None
+    assert verdict.match is not None
+    assert (verdict.kind, verdict.match.url) == (Kind.DUPLICATE, "http://ferry.example/")
+
+
+HTML = "<html><head><title>{}</title><meta name=keywords content='渡口,船'></head>"
+HTML += "<body><article>{}</article></body></html>"
+
+
+def test_of_documents_the_text_is_written(run: Run, folder: Path) -> None:
+    (folder / "site" / "a").mkdir(parents=True)
+    body = "".join(f"<p>{one}。</p>" for one in FERRY)
+    (folder / "site" / "a" / "one.html").write_bytes(HTML.format("渡口", body).encode("gbk"))
+    (folder / "site" / "b.htm").write_text(HTML.format("又是渡口", body), encoding="utf-8")
+    (folder / "site" / "c.html").write_bytes(b"%PDF-1.4")
+    code, said, _ = run("site", "-o", "out.jsonl", "--tag")
+    assert (code, said.splitlines()[0]) == (
+        0,
+        "3 records: 1 unique, 1 duplicate, 0 unchanged, 0 updated, 1 unjudged. 3 written to out.jsonl.",
+    )
+    first, copy, broken = read(folder / "out.jsonl")
+    assert (first["path"], first["title"], first["keywords"]) == ("a/one.html", "渡口", ["渡口", "船"])
+    assert first["text"] == "\n".join(f"{one}。" for one in FERRY)
+    assert (copy["neardup"]["kind"], copy["neardup"]["verdict"]) == ("identical", "duplicate")
+    assert (broken["path"], broken["neardup"]["reason"]) == ("c.html", "not_html")
+
+
+def test_a_web_archive_gives_its_pages_and_counts_the_rest(run: Run, folder: Path) -> None:
+    body = HTML.format("渡口", "".join(f"<p>{one}。</p>" for one in FERRY)).encode("gbk")
+    html = [("Content-Type", "text/html; charset=gbk")]
+    archive = Archive(gzipped=True)
+    archive.add(body, url="http://a.example/1", headers=html).add(body, url="http://b.example/2", headers=html)
+    archive.add(b"gone", status="404 Not Found").add(b"\x89PNG", headers=[("Content-Type", "image/png")])
+    (folder / "crawl.warc.gz").write_bytes(archive.bytes())
+    code, said, _ = run("crawl.warc.gz", "-o", "out.jsonl", "--tag", "--json")
+    found = json.loads(said)
+    assert (code, found["records"], found["written"], sum(found["skipped"].values())) == (0, 2, 2, 2)
+    first, copy = read(folder / "out.jsonl")
+    assert (first["url"], first["title"], copy["neardup"]["original"]) == (
+        "http://a.example/1",
+        "渡口",
+        "http://a.example/1",
+    )
+    assert FERRY[0] in first["text"]
+
+
+def test_the_numbers_can_be_had_as_json(run: Run) -> None:
+    _, said, _ = run("feed.jsonl", "-o", "out.jsonl", "--json")
+    assert json.loads(said) == {
+        "records": 5,
+        "verdicts": {"unique": 3, "duplicate": 1, "unchanged": 0, "updated": 0, "unjudged": 1},
+        "kinds": {"retitled": 1, "excerpt": 1},
+        "unjudged": {"too_short": 1},
+        "skipped": {},
+        "written": 4,
+        "malformed": 0,
+        "rejects": None,
+    }
+
+
+def test_the_policy_of_the_project_says_what_is_dropped(run: Run, folder: Path) -> None:
+    run("feed.jsonl", "-o", "out.jsonl", NEARDUP_POLICY={"retitled": "tag", "excerpt": "drop"})
+    assert [one["id"] for one in read(folder / "out.jsonl")] == ["ferry", "copy", "other", "short"]
+
+
+@pytest.mark.parametrize("method", ["simhash", "cosine:similarity=0.7", "nshash:n=1,equal=1"])
+def test_another_method_can_be_asked_for(method: str, run: Run, folder: Path) -> None:
+    code, said, _ = run("feed.jsonl", "-o", "out.jsonl", "--method", method)
+    assert code == 0
+    assert FIRST in read(folder / "out.jsonl")
+    assert OTHER in read(folder / "out.jsonl")
+    assert "1 duplicate" in said or method == "simhash"
+
+
+def test_half_a_surrogate_pair_is_written_as_an_escape(run: Run, folder: Path) -> None:
+    line = b'{"id": "x", "title": "\\ud83d", "text": "' + FIRST["text"].encode() + b'\\ud83d"}'
+    (folder / "half.jsonl").write_bytes(line + b"\n" + line.replace(b'"x"', b'"y"') + b"\n")
+    code, _, _ = run("half.jsonl", "-o", "out.jsonl", "--tag")
+    assert code == 0
+    assert read(folder / "out.jsonl")[1]["neardup"]["original"] == "x"
+    run("half.jsonl", "-o", "out.json")
+    run("half.jsonl", "-o", "out.csv")
+    assert json.loads((folder / "out.json").read_text())[0]["title"] == "\ud83d"
+
+
+def test_memory_does_not_grow_with_the_input(folder: Path) -> None:
+    """Many short records before one that is judged: what is held is told by the peak of the process."""
+    peaks = []
+    code = (
+        "import resource, sys; from scrapy.cmdline import execute; sys.argv[0] = 'scrapy'\n"
+        "try: execute()\n"
+        "finally: sys.stderr.write(str(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss))"
+    )
+    for count in (1000, 60_000):
+        with (folder / "many.jsonl").open("wb") as file:
+            for number in range(count):
+                file.write(lines({"id": number, "text": f"{number} " + "x\n" * 150}))
+        done = subprocess.run(
+            [command()[0], "-c", code, "neardup", "dedup", "many.jsonl", "-o", "out.jsonl"],
+            cwd=folder,
+            env=environment(),
+            capture_output=True,
+            text=True,
+            timeout=100,
+        )
+        assert done.stdout.startswith(f"{count:,} records"), done.stderr
+        peaks.append(int(done.stderr))
+    assert peaks[1] - peaks[0] < 12_000  # of 20,000 kilobytes that were read, and as many written

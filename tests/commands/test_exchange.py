@@ -1,0 +1,292 @@
+"""``scrapy neardup export``, ``import`` and ``merge`` as they are run by a user."""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import subprocess
+from collections.abc import Mapping
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+from scrapy.settings import Settings
+
+from scrapy_neardup.detector import Detector
+from scrapy_neardup.errors import NearDupError, StoreError, StoreMismatch
+from scrapy_neardup.methods import Method, make_method
+from scrapy_neardup.stores import Record
+from scrapy_neardup.stores.sqlite import SQLiteStore
+from tests import methods
+from tests.commands.run import command, environment, project, scrapy_neardup
+from tests.exchange.states import packed, rows
+from tests.test_detector import page, story
+
+CASCADE = make_method("cascade", {})
+OWN = {"method": "somebody.Elses", "parameters": {}}
+
+
+def url(path: Path) -> str:
+    return path.absolute().as_uri().replace("file", "sqlite", 1)
+
+
+def crawled(path: Path, pages: Mapping[str, int], method: Method = CASCADE) -> Path:
+    """A state with pages of these names, each with the story of a number."""
+    store = SQLiteStore(str(path), method.recipe())
+    detector = Detector(method, store, min_letters=40, who="test")
+    for name, seed in pages.items():
+        ruling = detector.check(page(name, story(seed)))
+        if ruling.reservation is not None:
+            detector.commit(ruling.reservation, sealed=True)
+    detector.end()
+    store.close()
+    return path
+
+
+def content(path: Path) -> dict[bytes, bytes]:
+    store = SQLiteStore(str(path), None)
+    found = rows(store)
+    store.close()
+    return found
+
+
+@pytest.fixture
+def east(tmp_path: Path) -> Path:
+    return crawled(tmp_path / "east.sqlite", {"a": 1, "b": 2, "a-copy": 1})
+
+
+@pytest.fixture
+def west(tmp_path: Path) -> Path:
+    return crawled(tmp_path / "west.sqlite", {"c": 3, "d": 2})
+
+
+def run(name: str, *given: object, settings: Mapping[str, Any] | None = None) -> int:
+    """A command in this process."""
+    module = import_module(f"scrapy_neardup.commands.{name}")
+    parser = argparse.ArgumentParser()
+    module.add_arguments(parser)
+    arguments = parser.parse_args([*map(str, given)])
+    arguments.settings = Settings({**(settings or {})})
+    code = module.run(arguments)
+    assert isinstance(code, int)
+    return code
+
+
+def test_a_state_goes_through_a_file_and_is_merged_with_another(tmp_path: Path, east: Path, west: Path) -> None:
+    done = scrapy_neardup("export", "-o", "east.gz", "--store", url(east), cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == f"east.gz: 3 pages in {(tmp_path / 'east.gz').stat().st_size:,} bytes\n"
+    copy = tmp_path / "copy.sqlite"
+    done = scrapy_neardup("import", "east.gz", "--store", url(copy), cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == f"{copy}: 3 pages imported from east.gz\n"
+    assert content(copy) == content(east)
+    done = scrapy_neardup("merge", "east.gz", url(west), "--store", url(copy), cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == (
+        "east.gz: 0 pages added, 3 known already, 0 newer\n"
+        f"{west}: 2 pages added, 0 known already, 0 newer; copies across the states: 1\n"
+        f"{copy}: 5 pages\n"
+    )
+
+
+def test_inside_of_a_project_the_state_is_the_projects(tmp_path: Path, east: Path, west: Path) -> None:
+    inside = tmp_path / "inside"
+    inside.mkdir()
+    project(inside)
+    scrapy_neardup("export", "-o", "inside/east.gz", "--store", url(east), cwd=tmp_path)
+    done = scrapy_neardup("import", "east.gz", "--json", cwd=inside)
+    assert (done.returncode, done.stderr) == (0, "")
+    told = json.loads(done.stdout)
+    (place,) = (inside / ".scrapy" / "neardup").iterdir()
+    assert told == {"store": str(place), "pages": 3}
+    done = scrapy_neardup("merge", url(west), "--json", cwd=inside)
+    assert (done.returncode, done.stderr) == (0, "")
+    merged = {"from": str(west), "added": 2, "known": 0, "newer": 0, "copies": 1}
+    assert json.loads(done.stdout) == {"store": str(place), "pages": 5, "merged": [merged]}
+    again = scrapy_neardup("import", "east.gz", cwd=inside)
+    assert (again.returncode, again.stdout) == (2, "")
+    assert again.stderr == (
+        f"scrapy neardup import: {place} holds a state with 5 pages already, and nothing was imported. Name a new "
+        "place with --store, or add the pages to it with: scrapy neardup merge.\n"
+    )
+
+
+def test_the_file_goes_to_standard_output_if_asked_for(tmp_path: Path, east: Path) -> None:
+    done = subprocess.run(
+        command("export", "-o", "-", "--store", url(east)), cwd=tmp_path, env=environment(), capture_output=True
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+    store = SQLiteStore(str(east), None)
+    assert done.stdout == packed(store)
+    store.close()
+
+
+def test_packed_bytes_are_not_sent_to_a_terminal(east: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    with pytest.raises(NearDupError, match="The export is packed, no text; name a file with -o"):
+        run("export", "-o", "-", "--store", url(east))
+
+
+def test_a_file_that_is_there_is_replaced_only_if_forced(tmp_path: Path, east: Path) -> None:
+    output = tmp_path / "east.gz"
+    output.write_text("precious")
+    with pytest.raises(NearDupError, match=r"east\.gz is there already; name another file with -o, or replace it with"):
+        run("export", "-o", output, "--store", url(east))
+    assert output.read_text() == "precious"
+    assert run("export", "-o", output, "--store", url(east), "--force") == 0
+    assert gzip.decompress(output.read_bytes()).startswith(b'{"scrapy-neardup":"state","version":1,')
+    with pytest.raises(NearDupError, match="is a folder; name a file in it with -o"):
+        run("export", "-o", tmp_path, "--store", url(east))
+    with pytest.raises(NearDupError, match="cannot be written"):
+        run("export", "-o", tmp_path / "nowhere" / "east.gz", "--store", url(east))
+
+
+def test_an_export_that_fails_leaves_the_file_that_was_there(
+    tmp_path: Path, east: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    output = tmp_path / "east.gz"
+    output.write_text("precious")
+
+    def fails(*_: object) -> None:
+        raise StoreError("The disk is gone.")
+
+    monkeypatch.setattr(SQLiteStore, "evidence", fails)
+    with pytest.raises(StoreError, match="The disk is gone"):
+        run("export", "-o", output, "--store", url(east), "--force")
+    assert output.read_text() == "precious"
+    assert {file.name for file in tmp_path.iterdir()} == {"east.gz", "east.sqlite", "east.sqlite.lock"}
+
+
+def test_where_there_is_no_state_nothing_is_exported_and_none_is_made(tmp_path: Path) -> None:
+    for name, given in (("export", ["-o", tmp_path / "x.gz"]), ("merge", [url(tmp_path / "other")])):
+        with pytest.raises(StoreError, match="There is no state at"):
+            run(name, *given, "--store", url(tmp_path / "none"))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_state_in_memory_is_no_place_to_keep_anything(tmp_path: Path, east: Path) -> None:
+    run("export", "-o", tmp_path / "east.gz", "--store", url(east))
+    for name in ("import", "merge"):
+        with pytest.raises(StoreError, match=r"memory: is a state in memory"):
+            run(f"{name}_" if name == "import" else name, tmp_path / "east.gz", "--store", "memory:")
+
+
+def test_merging_makes_the_state_if_there_is_none(
+    tmp_path: Path, east: Path, west: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = tmp_path / "all.sqlite"
+    assert run("merge", url(east), url(west), url(east), "--store", url(made), "--keep-originals") == 0
+    said = capsys.readouterr()
+    assert said.err == ""
+    assert said.out == (
+        f"{east}: 3 pages added, 0 known already, 0 newer\n"
+        f"{west}: 2 pages added, 0 known already, 0 newer\n"
+        f"{east}: 0 pages added, 3 known already, 0 newer\n"
+        f"{made}: 5 pages\n"
+    )
+    store = SQLiteStore(str(made), CASCADE.recipe())
+    assert store.pages == 5
+    store.close()
+
+
+@pytest.mark.parametrize("made", [False, True])
+def test_states_of_two_recipes_are_not_merged_and_nothing_is_written(
+    tmp_path: Path, east: Path, west: Path, made: bool
+) -> None:
+    other = crawled(tmp_path / "other.sqlite", {"e": 5}, make_method("cascade", {"base": 0.7}))
+    before = content(east), content(other)
+    given = ("--store", url(tmp_path / "new.sqlite")) if made else ("--store", url(east))
+    with pytest.raises(StoreMismatch) as raised:
+        run("merge", url(west), url(other), *given)
+    assert str(raised.value) == (
+        f"The state at {other} was written by another recipe: parameters.base is 0.7 there and 0.6 here. "
+        "Fingerprints of two recipes cannot be compared, so it was not touched. Go back to the settings and "
+        "versions that wrote it, or set --store to a new path to begin another state."
+    ).replace("0.6", str(CASCADE.recipe()["parameters"]["base"]))
+    assert (content(east), content(other)) == before
+    assert not (tmp_path / "new.sqlite").exists()
+
+
+@pytest.mark.parametrize("name", ["import_", "merge"])
+def test_of_a_damaged_file_nothing_is_taken(tmp_path: Path, east: Path, west: Path, name: str) -> None:
+    file, new = tmp_path / "east.gz", tmp_path / "new.sqlite"
+    run("export", "-o", file, "--store", url(east))
+    file.write_bytes(file.read_bytes()[:-20])
+    before = content(west)
+    with pytest.raises(NearDupError, match=r"east\.gz is damaged: line \d+: the file ends here"):
+        run(name, file, "--store", url(new))
+    assert not new.exists()
+    with pytest.raises(NearDupError, match=r"east\.gz is damaged"):
+        run("merge", url(east), file, "--store", url(west))
+    assert content(west) == before
+
+
+def test_a_state_is_no_file_and_is_named_by_its_url(tmp_path: Path, east: Path) -> None:
+    done = scrapy_neardup("merge", "east.sqlite", "--store", url(tmp_path / "new.sqlite"), cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == (
+        "scrapy neardup merge: east.sqlite is no export of a state, or its beginning is damaged. Make one with: scrapy "
+        "neardup export -o FILE; a state itself is named by its URL, such as sqlite:///path.\n"
+    )
+
+
+def test_a_file_of_another_recipe_is_not_imported_into_an_empty_state(tmp_path: Path, east: Path) -> None:
+    file, empty = tmp_path / "east.gz", tmp_path / "empty.sqlite"
+    run("export", "-o", file, "--store", url(east))
+    SQLiteStore(str(empty), OWN).close()
+    with pytest.raises(StoreMismatch, match=r"method is 'somebody\.Elses' there and 'cascade' here.*set --store to a"):
+        run("import_", file, "--store", url(empty))
+
+
+def test_where_the_method_cannot_be_made_pages_are_only_united(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    states = []
+    for number in (1, 2):
+        store = SQLiteStore(str(tmp_path / f"{number}.sqlite"), OWN)
+        store.add(Record(number, f"https://{number}.example/", number, 1.0, (7,), b"same"))
+        store.close()
+        states.append(url(tmp_path / f"{number}.sqlite"))
+    assert run("merge", states[0], "--store", states[1]) == 0
+    said = capsys.readouterr()
+    assert said.out.startswith(f"{tmp_path / '1.sqlite'}: 1 page added, 0 known already, 0 newer\n")
+    assert said.err == (
+        "The method 'somebody.Elses' cannot be made from the state alone, so copies across the states are not looked "
+        "for. Run the command in the project that has the method to find them.\n"
+    )
+    assert run("merge", states[0], "--store", states[1], "--keep-originals") == 0
+    assert capsys.readouterr().err == ""
+
+
+def test_the_projects_method_is_taken_if_it_is_that_of_the_states(tmp_path: Path) -> None:
+    parameters = {"lexicon": str(Path(methods.__file__).parent / "lexicon.tsv")}
+    method = make_method("simhash", parameters)
+    ours = crawled(tmp_path / "ours.sqlite", {"a": 1}, method)
+    theirs = crawled(tmp_path / "theirs.sqlite", {"b": 1}, method)
+    settings = {"NEARDUP_METHOD": "simhash", "NEARDUP_PARAMETERS": parameters}
+    assert run("merge", url(theirs), "--store", url(ours), settings=settings) == 0
+    store = SQLiteStore(str(ours), None)
+    assert [record.url for record in store.records() if record.is_original] == ["http://a.example/"]
+    store.close()
+
+
+def test_what_was_taken_back_from_any_of_the_states_is_told(
+    tmp_path: Path, east: Path, west: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for path in (east, west):
+        store = SQLiteStore(str(path), None)
+        store.add(Record(5, "https://e.example/", 5), generation=store.begin(f"crawl of {path.stem}"))
+        store.close()
+    run("merge", url(west), "--store", url(east))
+    said = capsys.readouterr().err.splitlines()
+    assert [line.partition("(")[2].partition(")")[0] for line in said] == ["crawl of west", "crawl of east"]
+
+
+def test_a_state_merged_into_itself_is_what_it_was(east: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = content(east)
+    assert run("merge", url(east), "--store", url(east)) == 0
+    assert "0 pages added, 3 known already, 0 newer" in capsys.readouterr().out
+    assert content(east) == before

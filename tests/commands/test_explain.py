@@ -1,0 +1,235 @@
+"""``scrapy neardup explain``: what is told of pages of every sort, and of those that are not there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from scrapy_neardup.commands import explain
+from scrapy_neardup.errors import NearDupError
+from scrapy_neardup.stores import Evidence, Keep, Record
+from tests.upkeep.states import (
+    BREAD,
+    EDITED,
+    EXCERPT,
+    HOSTILE,
+    KINDS,
+    PEAR,
+    PEARS,
+    POWER,
+    POWER_AGAIN,
+    SAME,
+    SHORT,
+    is_harmless,
+    judged,
+    made,
+    opened,
+    outcome,
+    parsed,
+    plain,
+    records,
+    run,
+)
+
+GROUP = """\
+  group         ID, 3 pages:
+                TIME  identical   https://mirror.example/p/8
+                TIME  retitled    https://www.mirror.example/p/7
+                TIME  original    https://orchard.example/pears
+"""
+TOLD = {
+    PEAR: f"""\
+https://orchard.example/pears
+  verdict       unique
+  first seen    TIME
+  last seen     TIME
+{GROUP}""",
+    EDITED: f"""\
+https://www.mirror.example/p/7
+  verdict       duplicate (retitled)
+  original      https://orchard.example/pears
+                first seen TIME
+  similarity    0.NNNN
+  containment   0.NNNN
+  title         两个星期的惊喜
+  length        190 characters
+  first seen    TIME
+  last seen     TIME
+  witness       yes: it differs from its original, so later pages are compared with it too
+  both say      {PEARS[0]}
+                {PEARS[2]}
+                {PEARS[4]}
+{GROUP}""",
+    POWER_AGAIN: """\
+https://town.example/notice/7
+  verdict       unique (same_title)
+  like          under the same title as https://town.example/notice/5
+  similarity    0.NNNN
+  containment   0.NNNN
+  title         通知
+  length        56 characters
+  first seen    TIME
+  last seen     TIME
+  group         ID, no other page
+""",
+    SHORT: """\
+https://town.example/short
+  verdict       unjudged
+  first seen    TIME
+  last seen     TIME
+""",
+}
+
+
+@pytest.fixture(params=KINDS)
+def state(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    return made(request.param, tmp_path)
+
+
+@pytest.fixture
+def sqlite(tmp_path: Path) -> str:
+    return made("sqlite", tmp_path)
+
+
+def test_pages_of_every_sort_are_told_of(state: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    done = outcome(explain, *TOLD, state=state, capsys=capsys)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert plain(done.stdout, state) == "\n".join(TOLD.values())
+
+
+def test_json_holds_all_of_it(sqlite: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(explain, EDITED, EXCERPT, PEAR, "--store", sqlite, "--json") == 0
+    copy, excerpt, original = parsed(capsys.readouterr().out)["pages"]
+    there = records(sqlite)
+    id = f"{there[PEAR].id:016x}"
+    assert set(copy) == set(excerpt) == set(original)
+    assert [copy[name] for name in ("url", "found", "verdict", "kind", "title", "characters")] == [
+        *(EDITED, True, "duplicate", "retitled", "两个星期的惊喜", 190)
+    ]
+    assert copy["original"]["url"] == PEAR
+    assert copy["original"]["first_seen"] == original["first_seen"]
+    assert (copy["original_is_gone"], copy["witness"], copy["evidence"], copy["like"]) == (False, True, True, None)
+    assert copy["similarity"] == pytest.approx(there[EDITED].similarity, abs=0.0001)
+    assert copy["shared"] == [PEARS[0], PEARS[2], PEARS[4]]
+    assert copy["similar_id"] == original["similar_id"] == id
+    assert copy["group"] == original["group"]
+    assert [(one["url"], one["kind"]) for one in copy["group"]["pages"]] == [
+        *((SAME, "identical"), (EDITED, "retitled"), (PEAR, None))
+    ]
+    assert copy["group"]["size"] == 3
+    assert (excerpt["verdict"], excerpt["kind"], excerpt["original"]) == ("unique", "excerpt", None)
+    assert excerpt["like"]["url"] == PEAR
+    assert (excerpt["group"]["size"], excerpt["witness"]) == (1, False)
+    assert (original["kind"], original["evidence"], original["shared"], original["similarity"]) == (
+        None,
+        False,
+        [],
+        None,
+    )
+
+
+def test_a_page_that_could_not_be_judged_has_no_group(sqlite: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(explain, SHORT, "--store", sqlite, "--json") == 0
+    [page] = parsed(capsys.readouterr().out)["pages"]
+    assert (page["verdict"], page["similar_id"], page["group"]) == ("unjudged", None, {"size": 1, "pages": []})
+
+
+@pytest.mark.parametrize(
+    ("typed", "there"),
+    [
+        ("https://orchard.example/pears/", PEAR),
+        ("http://orchard.example/pears", PEAR),
+        ("orchard.example/pears", PEAR),
+        ("https://www.orchard.example:443/pears#top", PEAR),
+        ("HTTPS://ORCHARD.example/pears", PEAR),
+        ("http://mirror.example/p/7", EDITED),
+    ],
+)
+def test_urls_that_are_written_nearly_alike_are_named(
+    sqlite: str, capsys: pytest.CaptureFixture[str], typed: str, there: str
+) -> None:
+    assert run(explain, typed, "--store", sqlite) == 1
+    assert (
+        plain(capsys.readouterr().out, sqlite) == f"{typed}\n  is not in the state at STATE. These are:\n    {there}\n"
+    )
+    assert run(explain, typed, PEAR, "--store", sqlite, "--json") == 1
+    first, second = parsed(capsys.readouterr().out)["pages"]
+    assert first == {"url": typed, "found": False, "near": [there]}
+    assert second["found"]
+
+
+@pytest.mark.parametrize(
+    "typed", ["https://[half/", "https://a.example:port/", "", "://", "https://nowhere.example/\udcff"]
+)
+def test_a_url_that_is_like_none_is_just_not_there(sqlite: str, capsys: pytest.CaptureFixture[str], typed: str) -> None:
+    assert run(explain, typed, "--store", sqlite) == 1
+    assert "is not in the state at STATE. Write the URL as it was crawled." in plain(capsys.readouterr().out, sqlite)
+
+
+def test_only_the_newest_pages_of_a_group_are_listed(sqlite: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(explain, PEAR, "--store", sqlite, "--limit", "1") == 0
+    said = plain(capsys.readouterr().out, sqlite)
+    assert said.endswith(f"ID, 3 pages, the newest 1 of them:\n                TIME  identical   {SAME}\n")
+
+
+def test_a_copy_whose_original_is_gone(sqlite: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with opened(sqlite) as store:
+        assert judged(store, [(PEAR, "A new page", "".join(f"{one}. " for one in reversed(BAKERY_LIKE)))]) == [
+            "updated"
+        ]
+    assert run(explain, EDITED, "--store", sqlite) == 0
+    said = plain(capsys.readouterr().out, sqlite)
+    assert "  original      gone: ID was updated since, or forgotten\n" in said
+    assert "  group         ID, 2 pages:\n" in said
+    assert run(explain, EDITED, "--store", sqlite, "--json") == 0
+    [page] = parsed(capsys.readouterr().out)["pages"]
+    assert (page["original"], page["original_is_gone"]) == (None, True)
+    assert run(explain, EXCERPT, "--store", sqlite) == 0
+    assert "  like          an excerpt of a page that is gone since\n" in capsys.readouterr().out
+
+
+BAKERY_LIKE = [
+    "The orchard is closed for the winter and its shop has moved into the old mill",
+    "Two hundred young trees were planted along the brook on the last weekend of October",
+    "Whoever adopts one of them gets a crate of its first pears in three years",
+]
+
+
+def test_a_state_without_evidence_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    state = made("sqlite", tmp_path, keep=Keep.NOTHING)
+    assert run(explain, EDITED, EXCERPT, "--store", state) == 0
+    copy, excerpt = plain(capsys.readouterr().out, state).split("\n\n")
+    assert '  evidence      not kept (NEARDUP_KEEP was "nothing", or' in copy
+    assert "  verdict       duplicate\n" in copy
+    assert "  similarity    0.NNNN\n" in copy
+    assert "TIME  copy        https://mirror.example/p/8\n" in copy
+    assert "title" not in copy
+    seen = "  first seen    TIME\n  last seen     TIME\n"
+    assert excerpt == f"{EXCERPT}\n  verdict       unique\n{seen}  group         ID, no other page\n"
+
+
+def test_what_pages_say_does_not_steer_the_terminal(sqlite: str, capsys: pytest.CaptureFixture[str]) -> None:
+    url = f"https://evil.example/{HOSTILE}"
+    with opened(sqlite) as store:
+        original = store.find(PEAR)
+        assert original is not None
+        told = Evidence(HOSTILE, 0, 0.7, 0.8, 20, HOSTILE, (HOSTILE,))
+        store.add(Record(store.new_id(), url, original.id, 0.7), told)
+    for arguments in ([url], [url, "--json"], [f"{url}\x9b\u202e"], [f"{url}\x9b\u202e", "--json"]):
+        run(explain, *arguments, "--store", sqlite)
+        said = capsys.readouterr().out
+        assert is_harmless(said)
+        assert "梨" in said
+    run(explain, url, "--store", sqlite, "--json")
+    [page] = parsed(capsys.readouterr().out)["pages"]
+    assert (page["url"], page["title"], page["shared"]) == (url, HOSTILE, [HOSTILE])
+
+
+def test_what_is_asked_wrongly_is_refused(sqlite: str) -> None:
+    with pytest.raises(NearDupError, match="--limit must be 0 or more"):
+        run(explain, PEAR, "--store", sqlite, "--limit", "-1")
+    with pytest.raises(NearDupError, match="There is no state at"):
+        run(explain, PEAR, "--store", sqlite + "x")
+    assert BREAD in records(sqlite)
+    assert POWER in records(sqlite)

@@ -1,0 +1,285 @@
+"""``scrapy neardup forget``: what goes and what stays, and that what went is judged anew."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scrapy_neardup.commands import forget
+from scrapy_neardup.errors import NearDupError, SettingsError
+from scrapy_neardup.stores import Record, Store
+from scrapy_neardup.upkeep.check import check
+from tests.upkeep.states import (
+    BREAD,
+    EDITED,
+    EXCERPT,
+    HOSTILE,
+    KINDS,
+    PAGES,
+    PEAR,
+    POWER,
+    POWER_AGAIN,
+    SAME,
+    SHORT,
+    aged,
+    contents,
+    is_harmless,
+    judged,
+    made,
+    opened,
+    outcome,
+    parsed,
+    plain,
+    records,
+    run,
+)
+
+ALL = {url for url, *_ in PAGES}
+DAY = 86400
+NOW = datetime.now(timezone.utc).timestamp()
+WEIXIN = [f"https://mp.weixin.qq.com/s?__biz={biz}&mid={n}" for biz, n in (("MzA5==", 1), ("MzA5==", 2), ("Mzb7", 3))]
+
+
+@pytest.fixture(params=KINDS)
+def state(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    return made(request.param, tmp_path)
+
+
+@pytest.fixture
+def sqlite(tmp_path: Path) -> str:
+    return made("sqlite", tmp_path)
+
+
+@pytest.fixture
+def said(capsys: pytest.CaptureFixture[str]) -> Callable[..., dict[str, Any]]:
+    """What the command says as JSON, and its exit code as ``code``."""
+
+    def said(*arguments: str, state: str) -> dict[str, Any]:
+        code = run(forget, *arguments, "--store", state, "--json")
+        return {**parsed(capsys.readouterr().out), "code": code}
+
+    return said
+
+
+def left(state: str) -> set[str]:
+    """The URLs that are still there, in a state that holds together."""
+    with opened(state) as store:
+        assert check(store).sound
+    return set(records(state))
+
+
+def test_an_original_goes_with_its_copies(state: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    done = outcome(forget, PEAR, state=state, capsys=capsys)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "forgot 3 pages: 1 original and its 2 copies\n", "")
+    assert left(state) == ALL - {PEAR, EDITED, SAME}
+
+
+def test_what_was_forgotten_is_judged_as_if_it_had_never_been_seen(state: str) -> None:
+    pages = {url: (url, *rest) for url, *rest in PAGES}
+    with opened(state) as store:
+        assert judged(store, [pages[PEAR], pages[SAME]]) == ["unchanged", "duplicate (identical)"]
+    assert run(forget, PEAR, EXCERPT, "--store", state) == 0
+    with opened(state) as store:
+        assert judged(store, [pages[SAME], pages[PEAR], pages[EDITED], pages[BREAD]]) == [
+            *("unique", "duplicate (identical)", "duplicate (retitled)", "unchanged")
+        ]
+    assert left(state) == ALL - {EXCERPT}
+    assert records(state)[PEAR].original == records(state)[SAME].id
+
+
+def test_a_copy_goes_alone(sqlite: str, said: Callable[..., dict[str, Any]]) -> None:
+    assert said(EDITED, state=sqlite) == {
+        "dry_run": False,
+        "pages": 1,
+        "originals": 0,
+        "copies_of_them": 0,
+        "other_copies": 1,
+        "unjudged": 0,
+        "urls": [EDITED],
+        "missing": [],
+        "code": 0,
+    }
+    assert left(sqlite) == ALL - {EDITED}
+
+
+@pytest.mark.parametrize(
+    ("urls", "told"),
+    [
+        ([PEAR, BREAD], "forgot 4 pages: 2 originals and their 2 copies\n"),
+        ([PEAR, EDITED], "forgot 3 pages: 1 original and its 2 copies\n"),
+        ([EDITED, SAME], "forgot 2 pages: 2 copies\n"),
+        ([SHORT], "forgot 1 page: 1 that could not be judged\n"),
+        ([BREAD, SAME, SHORT], "forgot 3 pages: 1 original, 1 copy and 1 that could not be judged\n"),
+    ],
+)
+def test_what_went_is_counted(sqlite: str, capsys: pytest.CaptureFixture[str], urls: list[str], told: str) -> None:
+    assert run(forget, *urls, "--store", sqlite) == 0
+    assert capsys.readouterr().out == told
+
+
+def test_a_url_that_is_not_there_is_told_and_the_others_go(sqlite: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(forget, f"{BREAD}/", SHORT, "--store", sqlite) == 1
+    out, err = capsys.readouterr()
+    assert out == "forgot 1 page: 1 that could not be judged\n"
+    assert plain(err, sqlite) == f"{BREAD}/\n  is not in the state at STATE. These are:\n    {BREAD}\n"
+    assert left(sqlite) == ALL - {SHORT}
+    assert run(forget, "nothing", "--store", sqlite) == 1
+    out, err = capsys.readouterr()
+    assert out == "There is nothing to forget.\n"
+    assert "is not in the state" in err
+
+
+def test_a_dry_run_changes_nothing(state: str, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert run(forget, PEAR, SHORT, "--dry-run", "--store", state) == 0
+    assert capsys.readouterr().out == (
+        "would forget 4 pages: 1 original, its 2 copies and 1 that could not be judged\n"
+        f"  {PEAR}\n  {EDITED}\n  {SAME}\n  {SHORT}\n"
+    )
+    assert left(state) == ALL
+
+
+def test_a_dry_run_names_the_first_pages(sqlite: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with opened(sqlite) as store:
+        for n in range(30):
+            id = store.new_id()
+            store.add(Record(id, f"https://many.example/{n}", id))
+    assert run(forget, "--host", "many.example", "--dry-run", "--store", sqlite) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert (len(lines), lines[1], lines[-2], lines[-1]) == (
+        *(22, "  https://many.example/0", "  https://many.example/19"),
+        "  (and 10 more)",
+    )
+
+
+@pytest.mark.parametrize(
+    ("host", "gone"),
+    [
+        ("orchard.example", {PEAR, EDITED, SAME, EXCERPT}),
+        ("WWW.Orchard.example.", {PEAR, EDITED, SAME, EXCERPT}),
+        ("news.orchard.example", {EXCERPT}),
+        ("mirror.example", {EDITED, SAME}),
+        ("town.example", {POWER, POWER_AGAIN, SHORT}),
+        ("mp.weixin.qq.com", set(WEIXIN)),
+        ("mp.weixin.qq.com MzA5==", set(WEIXIN[:2])),
+        ("mp.weixin.qq.com MzA5", set()),
+        ("梨.example", {"https://xn--30v.example/1"}),
+        ("xn--30v.example", {"https://xn--30v.example/1"}),
+        ("chard.example", set()),
+        ("rchard.example MzA5", set()),
+    ],
+)
+def test_all_pages_of_a_host(sqlite: str, said: Callable[..., dict[str, Any]], host: str, gone: set[str]) -> None:
+    assert "梨".encode("idna") == b"xn--30v"
+    more = {*WEIXIN, "https://xn--30v.example/1"}
+    with opened(sqlite) as store:
+        for url in sorted(more):
+            id = store.new_id()
+            store.add(Record(id, url, id, keys=(id,), sketch=b"sketch"))
+    found = said("--host", host, state=sqlite)
+    assert (found["pages"], set(found["urls"]), found["code"]) == (len(gone), gone, 0 if gone else 1)
+    assert left(sqlite) == (ALL | more) - gone
+
+
+@pytest.mark.parametrize(
+    ("seen", "time", "gone"),
+    [
+        ({}, "1d", set()),
+        ({PEAR: 10, EDITED: 10, SAME: 10}, "4d", {PEAR, EDITED, SAME}),
+        ({PEAR: 10, EDITED: 10}, "4d", {EDITED}),  # the other copy was seen since
+        ({EDITED: 10, SHORT: 10, BREAD: 2}, "72h", {EDITED, SHORT}),
+        ({BREAD: 6, POWER: 8}, "1w", {POWER}),
+        ({BREAD: 20 * 365}, "2015-01-01", {BREAD}),
+    ],
+)
+def test_pages_that_were_last_seen_before_a_time(
+    state: str, said: Callable[..., dict[str, Any]], seen: dict[str, int], time: str, gone: set[str]
+) -> None:
+    with opened(state) as store:
+        aged(store, {url: NOW - days * DAY for url, days in seen.items()})
+    found = said("--before", time, state=state)
+    assert (set(found["urls"]), found["code"]) == (gone, 0)
+    assert left(state) == ALL - gone
+
+
+@pytest.mark.parametrize(
+    ("time", "expected"),
+    [
+        ("2025-03-01", "2025-03-01T00:00:00+00:00"),
+        ("2025-03-01T08:30", "2025-03-01T08:30:00+00:00"),
+        ("2025-03-01T08:30Z", "2025-03-01T08:30:00+00:00"),
+        ("2025-03-01T08:30+08:00", "2025-03-01T00:30:00+00:00"),
+        (" 2025-03-01 08:30:05 ", "2025-03-01T08:30:05+00:00"),
+        ("12h", "2025-12-30T12:00:00+00:00"),
+        ("0d", "2025-12-31T00:00:00+00:00"),
+        ("2 w", "2025-12-17T00:00:00+00:00"),
+    ],
+)
+def test_times_and_ages(time: str, expected: str) -> None:
+    now = datetime(2025, 12, 31, tzinfo=timezone.utc)
+    assert forget.before(time, now) == datetime.fromisoformat(expected).timestamp()
+
+
+@pytest.mark.parametrize("time", ["", "90", "90m", "yesterday", "-3d", "2025-13-01", "2026-01-01", "9999999d", "1.5d"])
+def test_what_is_no_time_is_refused(time: str) -> None:
+    with pytest.raises(SettingsError, match="--before is "):
+        forget.before(time, datetime(2025, 12, 31, tzinfo=timezone.utc))
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [[], [PEAR, "--host", "a.example"], ["--host", "a.example", "--before", "1d"], [PEAR, "--before", "1d"]],
+)
+def test_pages_are_named_in_exactly_one_way(sqlite: str, arguments: list[str], tmp_path: Path) -> None:
+    before = contents(tmp_path, tmp_path / "state.sqlite")
+    with pytest.raises(SettingsError, match="in one way"):
+        run(forget, *arguments, "--store", sqlite)
+    assert contents(tmp_path, tmp_path / "state.sqlite") == before
+
+
+@pytest.mark.parametrize("host", ["", " ", "https://a.example/", "a.example/x", "a.example:80", "a b c", "u@a.example"])
+def test_what_is_no_host_is_refused(sqlite: str, host: str) -> None:
+    with pytest.raises(SettingsError, match="--host is"):
+        run(forget, "--host", host, "--store", sqlite)
+    assert left(sqlite) == ALL
+
+
+def test_an_interrupted_run_is_ended_by_asking_again(sqlite: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Copies go first: were the original gone, nothing would name them any more."""
+    forgotten: list[int] = []
+
+    def interrupted(self: Store, ids: Any) -> int:
+        [first, *_] = ids
+        forgotten.append(first)
+        original_forget(self, [first])
+        raise KeyboardInterrupt
+
+    original_forget = Store.forget
+    with monkeypatch.context() as patched:
+        patched.setattr(Store, "forget", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            run(forget, PEAR, "--store", sqlite)
+    assert len(left(sqlite)) == len(ALL) - 1
+    assert run(forget, PEAR, "--store", sqlite) == 0
+    assert left(sqlite) == ALL - {PEAR, EDITED, SAME}
+
+
+def test_what_pages_say_does_not_steer_the_terminal(sqlite: str, capsys: pytest.CaptureFixture[str]) -> None:
+    url = f"https://evil.example/{HOSTILE}"
+    with opened(sqlite) as store:
+        id = store.new_id()
+        store.add(Record(id, url, id))
+    for arguments in ([url], [url, "--json"], [f"{url}\x9b"], ["--host", "evil.example"]):
+        run(forget, *arguments, "--dry-run", "--store", sqlite)
+        out, err = capsys.readouterr()
+        assert is_harmless(out + err)
+        assert "梨" in out + err
+
+
+def test_there_must_be_a_state(tmp_path: Path) -> None:
+    with pytest.raises(NearDupError, match="There is no state at"):
+        run(forget, "--before", "1d", "--store", (tmp_path / "none").as_uri().replace("file", "sqlite", 1))
+    assert list(tmp_path.iterdir()) == []

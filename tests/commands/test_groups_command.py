@@ -1,0 +1,202 @@
+"""``scrapy neardup groups``: JSON lines, and what a terminal is shown."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scrapy_neardup.commands import groups
+from scrapy_neardup.errors import NearDupError
+from scrapy_neardup.stores import Evidence, Keep, Record
+from tests.upkeep.states import (
+    BREAD,
+    EDITED,
+    HOSTILE,
+    KINDS,
+    PAGES,
+    PEAR,
+    SAME,
+    is_harmless,
+    judged,
+    made,
+    opened,
+    outcome,
+    parsed,
+    plain,
+    records,
+    run,
+)
+
+#: A second copy of the bakery and its original are a group of two.
+BREAD_AGAIN = "https://mirror.example/bread"
+
+
+@pytest.fixture(params=KINDS)
+def state(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    url = made(request.param, tmp_path)
+    with opened(url) as store:
+        assert judged(store, [(BREAD_AGAIN, *PAGES[1][1:])]) == ["duplicate (identical)"]
+    return url
+
+
+def found(output: str) -> list[dict[str, Any]]:
+    return [parsed(line) for line in output.splitlines()]
+
+
+def test_lines_of_json_the_largest_group_first(state: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    done = outcome(groups, state=state, capsys=capsys)
+    assert (done.returncode, done.stderr) == (0, "")
+    pears, bread = found(done.stdout)
+    there = records(state)
+    assert {name: pears[name] for name in ("similar_id", "size", "original")} == {
+        "similar_id": f"{there[PEAR].id:016x}",
+        "size": 3,
+        "original": PEAR,
+    }
+    assert set(pears) == {"similar_id", "size", "original", "first_seen", "pages"}
+    assert pears["first_seen"] == pears["pages"][0]["first_seen"]
+    assert [(one["url"], one["kind"], one["title"]) for one in pears["pages"]] == [
+        (PEAR, None, None),
+        (EDITED, "retitled", "两个星期的惊喜"),
+        (SAME, "identical", "秋月梨早熟"),
+    ]
+    assert [one["similarity"] for one in pears["pages"]] == [
+        1.0,
+        pytest.approx(there[EDITED].similarity, abs=1e-4),
+        1.0,
+    ]
+    assert (bread["original"], bread["size"]) == (BREAD, 2)
+    assert [one["url"] for one in bread["pages"]] == [BREAD, BREAD_AGAIN]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sizes"),
+    [
+        ([], [3, 2]),
+        (["--min", "3"], [3]),
+        (["--min", "4"], []),
+        (["--min", "1"], [3, 2, 1, 1, 1]),
+        (["--limit", "1"], [3]),
+        (["--limit", "0", "--json"], [3, 2]),
+    ],
+)
+def test_sizes_and_limits(
+    state: str, capsys: pytest.CaptureFixture[str], arguments: list[str], sizes: list[int]
+) -> None:
+    assert run(groups, "--store", state, *arguments) == 0
+    lines = found(capsys.readouterr().out)
+    assert [line["size"] for line in lines] == sizes == [len(line["pages"]) for line in lines]
+
+
+def test_a_file_is_written_all_or_nothing(
+    state: str, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(data: object, **options: object) -> str:
+        raise OSError("No space left on device")
+
+    target = tmp_path / "groups.jsonl"
+    target.write_text("before")
+    run(groups, "--store", state)
+    printed = capsys.readouterr().out
+    assert run(groups, "--store", state, "-o", target) == 0
+    assert capsys.readouterr().out == ""
+    assert target.read_text(encoding="utf-8") == printed
+    with pytest.raises(NearDupError, match="cannot be written"):
+        run(groups, "--store", state, "-o", tmp_path / "none" / "groups.jsonl")
+    target.write_text("before")
+    monkeypatch.setattr(groups, "as_json", full)
+    with pytest.raises(NearDupError, match="No space left"):
+        run(groups, "--store", state, "-o", target)
+    assert target.read_text() == "before"
+    assert sorted(file.name for file in tmp_path.iterdir() if "groups" in file.name) == ["groups.jsonl"]
+
+
+def test_copies_whose_original_is_gone_are_a_group(state: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with opened(state) as store:
+        store.forget([records(state)[PEAR].id, records(state)[BREAD].id])
+    assert run(groups, "--store", state) == 0
+    [group] = found(capsys.readouterr().out)
+    assert (group["original"], group["first_seen"], group["size"]) == (None, None, 2)
+    assert [one["url"] for one in group["pages"]] == [EDITED, SAME]
+
+
+TOLD = """\
+ID  3 pages
+  TIME  original        https://orchard.example/pears
+  TIME  0.81 retitled   https://www.mirror.example/p/7  "两个星期的惊喜"
+  TIME  1.00 identical  https://mirror.example/p/8  "秋月梨早熟"
+
+1 group, 1 of them not shown; --limit 0 shows all.
+"""
+
+
+def test_a_terminal_is_shown_a_listing(
+    state: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    assert run(groups, "--store", state, "--limit", "1") == 0
+    said = plain(capsys.readouterr().out, state)
+    edited = records(state)[EDITED].similarity
+    assert said == TOLD.replace("0.81", f"{edited:.2f}").replace("1 group", "2 groups")
+    assert run(groups, "--store", state, "--json") == 0
+    assert len(found(capsys.readouterr().out)) == 2
+    with opened(state) as store:
+        store.forget([records(state)[PEAR].id])
+    assert run(groups, "--store", state) == 0
+    said = capsys.readouterr().out
+    assert "  (the original is gone: updated since, or forgotten)\n" in said
+    assert said.endswith("\n2 groups.\n")
+
+
+def test_large_groups_are_cut_on_a_terminal_alone(
+    state: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with opened(state) as store:
+        original = records(state)[PEAR].id
+        for n in range(20):
+            store.add(Record(store.new_id(), f"https://many.example/{n}", original, 0.9))
+    assert run(groups, "--store", state, "--limit", "1") == 0
+    assert len(found(capsys.readouterr().out)[0]["pages"]) == 23
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    assert run(groups, "--store", state, "--limit", "1") == 0
+    said = capsys.readouterr().out
+    assert "  (and 13 more)\n" in said
+    assert "0.90 copy       https://many.example/6\n" in said
+    assert "many.example/7" not in said
+
+
+def test_without_evidence_kinds_and_titles_are_null(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    state = made("sqlite", tmp_path, keep=Keep.NOTHING)
+    assert run(groups, "--store", state) == 0
+    [group] = found(capsys.readouterr().out)
+    assert [(one["kind"], one["title"]) for one in group["pages"]] == [(None, None)] * 3
+    assert 0.5 < group["pages"][1]["similarity"] < 1
+
+
+def test_what_pages_say_does_not_steer_the_terminal(
+    state: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    url = f"https://evil.example/{HOSTILE}"
+    with opened(state) as store:
+        original = records(state)[PEAR].id
+        store.add(Record(store.new_id(), url, original, 0.7), Evidence(HOSTILE, 0, 0.7, 0.8, 20, HOSTILE))
+    assert run(groups, "--store", state, "-o", tmp_path / "groups.jsonl") == 0
+    written = (tmp_path / "groups.jsonl").read_text(encoding="utf-8")
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    for arguments in ([], ["--json"]):
+        assert run(groups, "--store", state, *arguments) == 0
+        said = capsys.readouterr().out
+        assert is_harmless(said)
+        assert said.count("梨") > 3
+    assert is_harmless(written)
+    page = found(written)[0]["pages"][-1]
+    assert (page["url"], page["kind"], page["title"]) == (url, HOSTILE, HOSTILE)
+
+
+@pytest.mark.parametrize("arguments", [["--min", "0"], ["--limit", "-1"]])
+def test_what_is_asked_wrongly_is_refused(arguments: list[str]) -> None:
+    with pytest.raises(NearDupError, match=f"{arguments[0]} must be"):
+        run(groups, *arguments)

@@ -1,0 +1,151 @@
+"""``scrapy neardup stats``: the numbers of a state."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from scrapy_neardup.commands import stats
+from scrapy_neardup.errors import NearDupError
+from scrapy_neardup.extract import trafilatura_text
+from scrapy_neardup.methods import make_method
+from scrapy_neardup.state import state_recipe
+from scrapy_neardup.stores import Evidence, Keep, Record
+from tests.upkeep.states import (
+    HOSTILE,
+    KINDS,
+    PEAR,
+    aged,
+    is_harmless,
+    made,
+    opened,
+    outcome,
+    parsed,
+    plain,
+    records,
+    run,
+    url_of,
+)
+
+TOLD = """\
+state         KIND: STATE
+room          SIZE, SIZE a page
+first seen    TIME
+last seen     TIME
+
+| what                               |   pages |   of all |
+|------------------------------------|---------|----------|
+| pages                              |       8 |   100.0% |
+| originals                          |       5 |    62.5% |
+| - like an earlier page: excerpt    |       1 |    12.5% |
+| - like an earlier page: same_title |       1 |    12.5% |
+| copies                             |       2 |    25.0% |
+| - retitled                         |       1 |    12.5% |
+| - identical                        |       1 |    12.5% |
+| - of all copies, witnesses         |       1 |    12.5% |
+| unjudged                           |       1 |    12.5% |
+
+groups        1 of two pages or more; the largest has 3
+
+| site (2 of 5)   |   pages |   copies |   of them |
+|-----------------|---------|----------|-----------|
+| town.example    |       3 |        0 |      0.0% |
+| mirror.example  |       2 |        2 |    100.0% |
+
+method          cascade
+"""
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_numbers_of_a_state(tmp_path: Path, kind: str, capsys: pytest.CaptureFixture[str]) -> None:
+    state = made(kind, tmp_path)
+    done = outcome(stats, "--limit", "2", state=state, capsys=capsys)
+    assert (done.returncode, done.stderr) == (0, "")
+    said = plain(done.stdout.replace(",", ""), state)
+    assert said.startswith(TOLD.replace("KIND", kind).replace(",", ""))
+    assert "\nsegmenter       jieba" in said
+    assert "by_numbers=0.3" in said
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_json_holds_all_of_it(tmp_path: Path, capsys: pytest.CaptureFixture[str], kind: str) -> None:
+    state = made(kind, tmp_path)
+    with opened(state) as store:
+        aged(store, {PEAR: 4_000_000_000})
+        size, location = store.size(), store.location
+    assert run(stats, "--store", state, "--json", "--limit", "1") == 0
+    found = parsed(capsys.readouterr().out)
+    first_seen, room, each = found.pop("first_seen"), found.pop("bytes"), found.pop("bytes_per_page")
+    assert len(first_seen) == 25
+    assert room == pytest.approx(size, rel=0.5)
+    assert each == pytest.approx(room / 8, abs=0.1)
+    assert found == {
+        "store": location,
+        "backend": kind,
+        "pages": 8,
+        "originals": 5,
+        "copies": 2,
+        "unjudged": 1,
+        "kinds": {"retitled": 1, "identical": 1},
+        "originals_like_others": {"excerpt": 1, "same_title": 1},
+        "witnesses": 1,
+        "copies_without_original": 0,
+        "groups": 1,
+        "largest_group": 3,
+        "sites": 5,
+        "top_sites": [{"name": "town.example", "pages": 3, "copies": 0}],
+        "last_seen": "2096-10-02T07:06:40+00:00",
+        "recipe": {**state_recipe(make_method("cascade", {}), trafilatura_text), "format": 1},
+    }
+
+
+def test_without_evidence_the_kinds_are_unknown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    state = made("sqlite", tmp_path, keep=Keep.NOTHING)
+    assert run(stats, "--store", state, "--json") == 0
+    found = parsed(capsys.readouterr().out)
+    assert (found["kinds"], found["originals_like_others"]) == ({"unknown": 2}, {})
+
+
+def test_copies_whose_original_is_gone_are_counted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    state = made("sqlite", tmp_path)
+    with opened(state) as store:
+        store.forget([records(state)[PEAR].id])
+    assert run(stats, "--store", state) == 0
+    said = capsys.readouterr().out
+    assert "| - of all copies, those whose original is gone |       2 |" in said
+    assert "1 of two pages or more; the largest has 2\n" in said
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_empty_state(tmp_path: Path, capsys: pytest.CaptureFixture[str], kind: str) -> None:
+    state = url_of(kind, tmp_path / "state")
+    with opened(state):
+        pass
+    assert run(stats, "--store", state) == 0
+    said = capsys.readouterr().out
+    assert "first seen    (nothing)" in said
+    assert "| pages                      |       0 |     0.0% |" in said
+    assert run(stats, "--store", state, "--json") == 0
+    found = parsed(capsys.readouterr().out)
+    assert [found[name] for name in ("pages", "groups", "largest_group", "sites", "top_sites")] == [0, 0, 0, 0, []]
+    assert (found["first_seen"], found["last_seen"], found["bytes_per_page"]) == (None, None, None)
+
+
+def test_what_pages_say_does_not_steer_the_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    state = made("sqlite", tmp_path)
+    with opened(state) as store:
+        told = Evidence(HOSTILE, 0, 0.7, 0.8, 20, HOSTILE)
+        store.add(Record(store.new_id(), f"https://{HOSTILE}.example/", 1, 0.7), told)
+    for arguments in ([], ["--json"]):
+        assert run(stats, "--store", state, *arguments) == 0
+        said = capsys.readouterr().out
+        assert is_harmless(said)
+        assert "梨" in said
+
+
+def test_what_is_asked_wrongly_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(NearDupError, match="--limit must be 0 or more"):
+        run(stats, "--limit", "-1")
+    with pytest.raises(NearDupError, match="There is no state at"):
+        run(stats, "--store", url_of("sqlite", tmp_path / "none"))
