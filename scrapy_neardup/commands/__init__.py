@@ -28,7 +28,7 @@ from scrapy_neardup.errors import NearDupError
 #: In the order in which they are listed.
 COMMANDS = (
     "dedup",
-    # "report",
+    "report",
     "explain",
     "stats",
     "groups",

@@ -6,13 +6,14 @@ from collections.abc import Iterator
 from itertools import chain
 from typing import Any
 
-from scrapy_neardup.commands.marking import BRACKETS, Mark, Part, cut, printable, shown
+from scrapy_neardup.commands.marking import BRACKETS, printable, shown
 from scrapy_neardup.commands.output import table
 from scrapy_neardup.commands.pair import Compared, Outcome
 from scrapy_neardup.commands.sides import Side
 from scrapy_neardup.config import DROP, TAG
 from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Feature, Kind, Likeness
+from scrapy_neardup.text.marking import Mark, Part, cut
 
 _ACTIONS = {DROP: "drops B", TAG: "lets B pass with a tag"}
 _NO_COPY = {

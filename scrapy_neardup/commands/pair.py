@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from scrapy_neardup.commands.marking import Mark, Part, marked, own_letters, sentence_letters
 from scrapy_neardup.commands.sides import Side
 from scrapy_neardup.config import Config
 from scrapy_neardup.methods import Method
 from scrapy_neardup.methods.evidence import short_fingerprint
 from scrapy_neardup.model import Comparison, Explanation, Fingerprint, Kind, Likeness, Match, Verdict
 from scrapy_neardup.stores import Store
+from scrapy_neardup.text.marking import Mark, Part, marked, own_letters, sentence_letters
 from scrapy_neardup.text.prose import why_unjudged
 
 #: More sentences than a sketch holds.

@@ -1,0 +1,102 @@
+"""``scrapy neardup report``: what a state holds, as one HTML file."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Collection, Iterable
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+
+from scrapy_neardup.atomic import replacing
+from scrapy_neardup.commands.opening import add_store, opened
+from scrapy_neardup.commands.output import progress, write
+from scrapy_neardup.commands.wording import counted, room
+from scrapy_neardup.config import Config
+from scrapy_neardup.errors import SettingsError
+from scrapy_neardup.inputs import Entry, read_input
+from scrapy_neardup.report.data import Report
+from scrapy_neardup.report.gather import gather
+from scrapy_neardup.report.page import check, page
+
+NAME = "report"
+HELP = "Write what a state holds as one HTML file: totals, kinds, who copies from whom, groups, texts side by side."
+EXAMPLES = """\
+the file:
+  It needs no network and no other file, and runs no script of a page: send it to whom you like. What is shown is
+  bounded, so it stays small with any number of pages; it says what was left out.
+
+texts:
+  They stand side by side if the crawl kept them (NEARDUP_KEEP = "texts"), or if --texts names the feeds that hold them:
+  whatever `scrapy neardup dedup` reads; items are found by their field url or id. Otherwise the sentences that both
+  pages share are shown, as far as the state knows them.
+
+examples:
+  scrapy neardup report
+  scrapy neardup report -o monday.html --store leveldb:///var/crawls/state
+  scrapy neardup report --texts articles.jsonl --texts tagged.jsonl.gz
+  scrapy neardup report --json | jq .totals
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Options of the command."""
+    parser.add_argument(
+        "-o", dest="output", default="report.html", metavar="FILE", help="(default: report.html; - prints)"
+    )
+    add_store(parser)
+    parser.add_argument(
+        "--texts", action="append", default=[], metavar="INPUT", help="a feed with the texts of pages; may be repeated"
+    )
+    parser.add_argument(
+        "--pages", type=int, default=2000, metavar="N", help="copies in the table, the newest (default: 2000)"
+    )
+    parser.add_argument("--json", action="store_true", help="print what the report says as one JSON object instead")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Read the state, twice, and write the report; 0."""
+    if arguments.pages < 1:
+        raise SettingsError(f"--pages must be 1 or more, not {arguments.pages}: it is a number of copies.")
+    if not arguments.json:
+        check()
+    config = Config.from_settings(arguments.settings)
+    with opened(arguments.store, config) as store:
+        report = gather(
+            store,
+            rows=arguments.pages,
+            texts=partial(look_up, arguments.texts, config) if arguments.texts else None,
+            watch=partial(progress, total=store.pages),
+        )
+    if arguments.json:
+        write(json.dumps(asdict(report), ensure_ascii=False, indent=2) + "\n")
+    elif arguments.output == "-":
+        write(page(report))
+    else:
+        _save(page(report), Path(arguments.output), report)
+    return 0
+
+
+def look_up(inputs: Iterable[str], config: Config, urls: Collection[str]) -> dict[str, tuple[str, str]]:
+    """Title and text of those pages that are in the inputs, by the URL or id under which the state knows them."""
+    found: dict[str, tuple[str, str]] = {}
+    names = {part: config.fields[part] for part in ("url", "title", "text")}
+    for name in inputs:
+        for entry in progress(read_input(name), what="records"):
+            if not isinstance(entry, Entry):
+                continue
+            fields = entry.fields
+            for key in (fields.get(names["url"]), fields.get("id")):
+                if str(key) in urls:
+                    title, text = (str(fields.get(names[part]) or "") for part in ("title", "text"))
+                    found.setdefault(str(key), (title, text))
+    return found
+
+
+def _save(html: str, path: Path, report: Report) -> None:
+    with replacing(path) as draft:
+        draft.write_text(html, encoding="utf-8")
+    totals = report.totals
+    copies, groups = counted(totals.copies, "copy", "copies"), counted(totals.groups, "group")
+    write(f"{path}: {counted(totals.pages, 'page')}, {copies} in {groups} ({room(path.stat().st_size)}).\n")

@@ -1,0 +1,104 @@
+"""Numbers, times and sizes as they are written in a report."""
+
+from __future__ import annotations
+
+from datetime import datetime, timezone
+
+#: How the time of a bar is written below it, by the word in its unit.
+_TICKS = {
+    "second": "%H:%M:%S",
+    "minute": "%H:%M",
+    "hour": "%d %b %H:%M",
+    "day": "%d %b",
+    "week": "%d %b",
+    "month": "%b %Y",
+    "year": "%Y",
+}
+#: The same in full, for tables.
+_FULL = {"second": "%Y-%m-%d %H:%M:%S", "day": "%Y-%m-%d", "week": "%Y-%m-%d", "month": "%Y-%m", "year": "%Y"}
+_MINUTE = "%Y-%m-%d %H:%M"
+
+
+def number(value: int) -> str:
+    """With commas between thousands.
+
+    >>> number(1234567)
+    '1,234,567'
+    """
+    return f"{value:,}"
+
+
+def short(value: int) -> str:
+    """A large number in few characters.
+
+    >>> short(950), short(28_344), short(2_340_000), short(3_000_000_000)
+    ('950', '28.3 k', '2.34 M', '3.00 G')
+    """
+    if value < 10_000:
+        return number(value)
+    for factor, unit in ((10**9, "G"), (10**6, "M")):
+        if value >= factor:
+            return f"{value / factor:.3g} {unit}" if value >= 100 * factor else f"{value / factor:.2f} {unit}"
+    return f"{value / 1000:.1f} k"
+
+
+def percent(share: float) -> str:
+    """A share in [0, 1], with one digit behind the point; never 0 or 100 for what is not.
+
+    >>> percent(0.2503), percent(0.00001), percent(0.99999), percent(1)
+    ('25.0 %', '< 0.1 %', '> 99.9 %', '100 %')
+    """
+    if share in (0, 1):
+        return f"{share:.0%}".replace("%", " %")
+    if share < 0.0005:
+        return "< 0.1 %"
+    return "> 99.9 %" if share > 0.9995 else f"{share * 100:.1f} %"
+
+
+def size(bytes: int) -> str:
+    """Bytes, in powers of ten.
+
+    >>> size(820), size(53_200), size(1_240_000)
+    ('820 B', '53.2 kB', '1.2 MB')
+    """
+    value, unit = float(bytes), "B"
+    for unit in ("B", "kB", "MB", "GB", "TB"):  # the last one stays
+        if value < 1000 or unit == "TB":
+            break
+        value /= 1000
+    return f"{value:.0f} {unit}" if unit == "B" else f"{value:.1f} {unit}"
+
+
+def moment(seconds: int) -> str:
+    """A time to the minute, in UTC; who shows it says so.
+
+    >>> moment(1_763_718_041)
+    '2025-11-21 09:40'
+    """
+    return _utc(seconds).strftime(_MINUTE)
+
+
+def tick(unit: str, seconds: int) -> str:
+    """The beginning of a bar in a chart, of a unit as in ``Times``.
+
+    >>> tick("15 seconds", 1_763_718_041), tick("week", 1_763_718_041)
+    ('09:40:41', '21 Nov')
+    """
+    return _utc(seconds).strftime(_TICKS[_word(unit)])
+
+
+def full(unit: str, seconds: int) -> str:
+    """The same in a table.
+
+    >>> full("5 minutes", 1_763_718_041), full("month", 1_763_718_041)
+    ('2025-11-21 09:40', '2025-11')
+    """
+    return _utc(seconds).strftime(_FULL.get(_word(unit), _MINUTE))
+
+
+def _word(unit: str) -> str:
+    return unit.split()[-1].removesuffix("s")
+
+
+def _utc(seconds: int) -> datetime:
+    return datetime.fromtimestamp(seconds, tz=timezone.utc)

@@ -1,0 +1,153 @@
+"""A state to a ``Report``: two passes over all records, the first to count, the second for the largest groups."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection, Iterable, Mapping
+from heapq import nsmallest
+from typing import Any
+
+from scrapy_neardup.errors import SettingsError
+from scrapy_neardup.report.clean import SENTENCE, TITLE, clean_line
+from scrapy_neardup.report.data import CopyLine, Group, PageLine, Report, Similarities, Threshold
+from scrapy_neardup.report.lines import Known, Lines, Lookup
+from scrapy_neardup.report.pairs import chosen
+from scrapy_neardup.report.tally import Tally
+from scrapy_neardup.stores import Record, Store
+from scrapy_neardup.text.script import converter_name
+
+#: Groups that are shown, the copies of each, and pairs in all.
+GROUPS, PAGES_OF_GROUP, PAIRS = 100, 20, 24
+#: Kinds of copies that have the title of their original.
+_SAME_TITLE = ("identical", "near", "same_title")
+#: Parameters of methods that are similarities, and what they decide.
+_THRESHOLDS = {
+    "certain": "from here on similarity alone makes a copy",
+    "base": "the score that makes a copy: similarity, less or more by what else differs or agrees",
+    "least": "below this no score makes a copy",
+    "similarity": "from here on a page is a copy",
+    "threshold": "from here on a page is a copy",
+}
+
+Watch = Callable[[Iterable[Record]], Iterable[Record]]
+
+
+def gather(
+    store: Store,
+    *,
+    rows: int = 2000,
+    texts: Lookup | None = None,
+    watch: Watch = iter,
+) -> Report:
+    """Read all that is to be told of a state; changes nothing in it.
+
+    ``rows``: how many copies are listed, the newest. ``texts`` is called at most once, with the URLs of pages of which
+    the state keeps no title or no text. ``watch`` sees the records go by, in two passes. Raises StoreError.
+    """
+    tally = Tally(store, rows)
+    for record in watch(store.records()):
+        tally.add(record)
+    largest = dict(nsmallest(GROUPS, tally.sizes.items(), key=lambda item: (-item[1], item[0])))
+    members = _members(watch(store.records()), largest)
+    candidates = tally.candidates.best(2 * PAIRS)
+    simplified = _is_simplified(store.recipe)
+
+    def told(known: Known) -> tuple[Lines, Report]:
+        lines = Lines(store, known)
+        report = Report(
+            store.location,
+            str(store.recipe.get("method", "")),
+            _parameters(store.recipe),
+            tally.totals(),
+            tally.by_kind(),
+            tally.by_passed(),
+            tally.flow(),
+            tally.times.times(),
+            Similarities(tuple(tally.similar_copies), tuple(tally.similar_passed), _thresholds(store.recipe)),
+            tuple(_group(lines, id, largest[id], members[id]) for id in largest),
+            chosen(candidates, lines, PAIRS, simplified=simplified),
+            tuple(_copies(lines, reversed(tally.newest))),
+        )
+        return lines, report
+
+    lines, report = told({})
+    if texts is not None and lines.wanted:
+        _, report = told(texts(lines.wanted))
+    return report
+
+
+def _members(records: Iterable[Record], largest: Collection[int]) -> dict[int, list[int]]:
+    """The ids of the first copies of each of these originals."""
+    members: dict[int, list[int]] = {id: [] for id in largest}
+    for record in records:
+        found = members.get(record.original)
+        if found is not None and record.original != record.id and len(found) < PAGES_OF_GROUP:
+            found.append(record.id)
+    return members
+
+
+def _group(lines: Lines, id: int, copies: int, members: Iterable[int]) -> Group:
+    record = lines.store.record(id)
+    evidence = lines.store.evidence(id)
+    pages = tuple(_lines(lines, members))
+    title = evidence.title if evidence else ""
+    title = title or next((page.title for page in pages if page.title and page.kind in _SAME_TITLE), "")
+    original = lines.page(record, evidence, wanted=not title) if record else None
+    title = title or (original.title if original else "")
+    named = original or (pages[0] if pages else None)
+    title = title or (named.title or named.url if named else "")
+    return Group(f"{id:016x}", clean_line(title, TITLE), original, copies, pages)
+
+
+def _lines(lines: Lines, ids: Iterable[int]) -> Iterable[PageLine]:
+    for id in ids:
+        record = lines.store.record(id)
+        if record is not None:
+            yield lines.page(record, lines.store.evidence(id), wanted=True)
+
+
+def _copies(lines: Lines, ids: Iterable[int]) -> Iterable[CopyLine]:
+    store = lines.store
+    for id in ids:
+        record = store.record(id)
+        if record is None:
+            continue
+        original = store.record(record.original)
+        yield CopyLine(
+            lines.page(record, store.evidence(id)),
+            lines.page(original, store.evidence(original.id)) if original else None,
+        )
+
+
+def _parameters(recipe: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+    """The recipe's parameters, and what else belongs to it."""
+    own = recipe.get("parameters")
+    given = {**recipe, **(own if isinstance(own, dict) else {})}
+    return tuple(
+        (clean_line(str(name), SENTENCE), clean_line(value if isinstance(value, str) else json.dumps(value), SENTENCE))
+        for name, value in given.items()
+        if name not in ("method", "parameters")
+    )
+
+
+def _thresholds(recipe: Mapping[str, Any]) -> tuple[Threshold, ...]:
+    """Those parameters that are known to be similarities; a distance is none."""
+    own = recipe.get("parameters")
+    given = own if isinstance(own, dict) else {}
+    return tuple(
+        Threshold(name, float(given[name]), meaning)
+        for name, meaning in _THRESHOLDS.items()
+        if isinstance(given.get(name), (int, float)) and 0 < given[name] < 1
+    )
+
+
+def _is_simplified(recipe: Mapping[str, Any]) -> bool:
+    """Whether sentences in traditional and simplified characters are one; no if there is no converter here."""
+    own = recipe.get("parameters")
+    if not (isinstance(own, dict) and own.get("simplified")):
+        return False
+    try:
+        converter_name()
+    except SettingsError:
+        return False
+    return True

@@ -1,0 +1,99 @@
+"""Two pages side by side, the sentences marked that both hold."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence, Set
+
+from scrapy_neardup.report.candidates import quotas
+from scrapy_neardup.report.clean import SENTENCE, clean_line, clean_text
+from scrapy_neardup.report.data import Pair, Text
+from scrapy_neardup.report.lines import Lines
+from scrapy_neardup.report.tally import kind_of
+from scrapy_neardup.stores import Evidence, Record
+from scrapy_neardup.text.marking import Mark, cut, marked, own_letters, sentence_letters
+
+#: Characters of a text that are shown, and those that are read to find what both hold.
+SHOWN, _READ = 4_000, 100_000
+_ORDER = {
+    kind: place for place, kind in enumerate(("retitled", "near", "excerpt", "same_title", "unknown", "identical"))
+}
+#: Shared sentences that are shown of a pair without texts.
+_SENTENCES = 12
+
+
+def chosen(candidates: Mapping[str, Sequence[int]], lines: Lines, count: int, *, simplified: bool) -> tuple[Pair, ...]:
+    """``count`` of the candidates, the same number of each kind if there are so many; before others those with texts.
+
+    Those of a kind stand together, the least similar first; and first those kinds that are most in need of a look.
+    """
+    ordered = sorted(candidates, key=lambda kind: (_ORDER.get(kind.split()[0], len(_ORDER)), kind))
+    found = {kind: [pair for id in candidates[kind] if (pair := _Draft.read(id, lines))] for kind in ordered}
+    pairs: list[Pair] = []
+    for kind, many in quotas({kind: len(drafts) for kind, drafts in found.items()}, count).items():
+        drafts = sorted(found[kind], key=_Draft.lacking)[:many]  # stable: otherwise in the order of the candidates
+        pairs += [draft.pair(lines, simplified=simplified) for draft in sorted(drafts, key=_Draft.similarity)]
+    return tuple(pairs)
+
+
+class _Draft:
+    """A pair with its whole texts."""
+
+    def __init__(self, page: Record, told: Evidence | None, original: Record, lines: Lines) -> None:
+        self.page, self.told, self.original = page, told, original
+        self.told_of_original = lines.store.evidence(original.id)
+        self.texts = lines.text(original, self.told_of_original)[:_READ], lines.text(page, told)[:_READ]
+
+    @classmethod
+    def read(cls, id: int, lines: Lines) -> _Draft | None:
+        """The pair of the page with this id; None if either page is no longer there."""
+        page, told = lines.store.record(id), lines.store.evidence(id)
+        if page is None:
+            return None
+        original = lines.store.record(page.original if page.original != id else told.like if told else 0)
+        return None if original is None else cls(page, told, original, lines)
+
+    def lacking(self) -> int:
+        """How many of the two texts are not there."""
+        return self.texts.count("")
+
+    def similarity(self) -> tuple[float, int]:
+        """By what pairs of a kind are ordered."""
+        return self._similarity, self.page.id
+
+    @property
+    def _similarity(self) -> float:
+        copy = self.page.original != self.page.id
+        return self.page.similarity if copy else self.told.similarity if self.told else 0.0
+
+    def pair(self, lines: Lines, *, simplified: bool) -> Pair:
+        """The pair as it is shown."""
+        old, new = map(clean_text, self.texts)
+        told = self.told
+        shared = tuple(clean_line(one, SENTENCE) for one in (told.shared if told else ())[:_SENTENCES])
+        known = (
+            frozenset(own_letters(clean_text(one), simplified=simplified) for one in told.shared)
+            if told
+            else frozenset()
+        )
+        in_old, in_new = (sentence_letters(text, simplified=simplified) if text else known for text in (old, new))
+        copy = self.page.original != self.page.id
+        return Pair(
+            kind_of(told) if copy or told is None else told.likeness,
+            copy,
+            lines.page(self.page, told, wanted=True),
+            lines.page(self.original, self.told_of_original, wanted=True),
+            round(self._similarity, 4),
+            told.containment if told else 0.0,
+            shared,
+            (_marked(old, in_new, simplified=simplified), _marked(new, in_old, simplified=simplified)),
+        )
+
+
+def _marked(text: str, shared: Set[str], *, simplified: bool) -> Text | None:
+    """The beginning of a text, with those of its sentences marked that are ``shared``; None for no text."""
+    if not text:
+        return None
+    parts = marked(text, lambda own: Mark.SHARED if own in shared else Mark.NONE, simplified=simplified)
+    few = cut(parts, SHOWN)
+    hidden = sum(part.mark is Mark.SHARED for part in parts[len(few) :])
+    return Text(tuple(few), len(text), hidden)

@@ -1,0 +1,161 @@
+"""One pass over all records: counts, and what to look at again. Small, however many pages there are.
+
+What grows with the state is a number for each original that has copies, each site, and each pair of sites.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, OrderedDict, deque
+
+from scrapy_neardup.report.candidates import Candidates
+from scrapy_neardup.report.clean import SITE, clean_line
+from scrapy_neardup.report.data import COPIES, PASSED, Count, SiteFlow, Totals
+from scrapy_neardup.report.times import TimeTally
+from scrapy_neardup.sites import site_of
+from scrapy_neardup.stores import Evidence, Record, Store
+
+#: Bins of similarity.
+BINS = 50
+#: Sites of the matrix that have a row or a column of their own.
+_SITES = 15
+#: Originals of which the site is remembered.
+_REMEMBERED = 50_000
+NO_SITE, GONE, OTHERS = "(no site)", "(no longer in the state)", "other sites"
+
+
+class Tally:
+    """What is counted; ``add`` every record once."""
+
+    def __init__(self, store: Store, rows: int) -> None:
+        """``rows``: the newest copies that are remembered by id."""
+        self._store = store
+        self.pages = self.originals = self.copies = self.saved = self.measured = self.first = self.last = 0
+        self.kinds: Counter[str] = Counter()
+        self.passed: Counter[str] = Counter()
+        #: Id of an original -> how many copies it has.
+        self.sizes: Counter[int] = Counter()
+        self.newest: deque[int] = deque(maxlen=rows)
+        self.similar_copies, self.similar_passed = [0] * BINS, [0] * BINS
+        self.times = TimeTally()
+        self.candidates = Candidates()
+        self._sites: dict[str, int] = {}
+        self._flow: Counter[tuple[int, int]] = Counter()
+        self._site_of: OrderedDict[int, int] = OrderedDict()
+
+    def add(self, record: Record) -> None:
+        """Count a page."""
+        site, evidence = self._site(record.url), self._store.evidence(record.id)
+        copy = record.original != record.id
+        if copy:
+            self._add_copy(record, site, evidence)
+        elif record.is_original:
+            self.originals += 1
+            self._add_passed(record, site, evidence)
+        self.pages += 1
+        seen = int(record.first_seen)
+        self.first = min(self.first or seen, seen)
+        self.last = max(self.last, seen, self._store.last_seen(record.url))
+        self.times.add(seen, 1 if copy else 0 if record.is_original else 2)
+
+    def totals(self) -> Totals:
+        """The state in numbers."""
+        return Totals(
+            self.pages,
+            self.originals,
+            self.copies,
+            self.pages - self.originals - self.copies,
+            self.passed.total(),
+            len(self.sizes),
+            len(self._sites.keys() - {NO_SITE, GONE}),
+            self.saved,
+            self.measured,
+            self.first,
+            self.last,
+            self._store.size(),
+        )
+
+    def by_kind(self) -> tuple[Count, ...]:
+        """Copies by kind, those kinds that are there."""
+        return tuple(Count(kind, self.kinds[kind]) for kind in COPIES if self.kinds[kind])
+
+    def by_passed(self) -> tuple[Count, ...]:
+        """Originals that are like an earlier page, by kind."""
+        return tuple(Count(kind, self.passed[kind]) for kind in PASSED if self.passed[kind])
+
+    def flow(self) -> SiteFlow:
+        """Who copies from whom."""
+        copying: Counter[int] = Counter()
+        copied: Counter[int] = Counter()
+        for (row, column), count in self._flow.items():
+            copying[row] += count
+            copied[column] += count
+        names = list(self._sites)
+        rows, columns = (_largest(counts, names) for counts in (copying, copied))
+        cells = [[0] * (len(columns) + 1) for _ in range(len(rows) + 1)]
+        for (row, column), count in self._flow.items():
+            cells[rows.get(row, len(rows))][columns.get(column, len(columns))] += count
+        more_rows, more_columns = len(copying) > len(rows), len(copied) > len(columns)
+        return SiteFlow(
+            tuple(clean_line(names[site], SITE) for site in rows) + (OTHERS,) * more_rows,
+            tuple(clean_line(names[site], SITE) for site in columns) + (OTHERS,) * more_columns,
+            tuple(tuple(row[: len(columns) + more_columns]) for row in cells[: len(rows) + more_rows]),
+            _SITES,
+            len(copying),
+            len(copied),
+        )
+
+    def _add_copy(self, record: Record, site: int, evidence: Evidence | None) -> None:
+        self.copies += 1
+        kind = kind_of(evidence)
+        self.kinds[kind] += 1
+        self.sizes[record.original] += 1
+        self.newest.append(record.id)
+        self.similar_copies[_bin(record.similarity)] += 1
+        if evidence is not None:
+            self.saved += evidence.letters
+            self.measured += 1
+        sites = site, self._site_of_original(record.original)
+        self._flow[sites] += 1
+        self.candidates.add(kind, record.similarity, record.id, sites)
+
+    def _add_passed(self, record: Record, site: int, evidence: Evidence | None) -> None:
+        if evidence is None or not evidence.like or evidence.likeness not in PASSED:
+            return
+        self.passed[evidence.likeness] += 1
+        self.similar_passed[_bin(evidence.similarity)] += 1
+        sites = site, self._site_of_original(evidence.like)
+        self.candidates.add(f"{evidence.likeness} passed", evidence.similarity, record.id, sites)
+
+    def _site(self, url: str) -> int:
+        """The number of the site of a URL."""
+        return self._sites.setdefault(site_of(url) or NO_SITE, len(self._sites))
+
+    def _site_of_original(self, id: int) -> int:
+        known = self._site_of.pop(id, None)
+        if known is None:
+            record = self._store.record(id)
+            known = self._sites.setdefault(GONE, len(self._sites)) if record is None else self._site(record.url)
+        self._site_of[id] = known
+        if len(self._site_of) > _REMEMBERED:
+            self._site_of.popitem(last=False)
+        return known
+
+
+def kind_of(evidence: Evidence | None) -> str:
+    """The kind of a copy, "unknown" where nothing was kept of it.
+
+    >>> kind_of(Evidence("near")), kind_of(None)
+    ('near', 'unknown')
+    """
+    return evidence.likeness if evidence is not None and evidence.likeness in COPIES else "unknown"
+
+
+def _bin(similarity: float) -> int:
+    # A record holds similarities in 65535ths: what was 0.76 is not in the bin below.
+    return max(0, min(BINS - 1, int(similarity * BINS + 0.001)))
+
+
+def _largest(counts: Counter[int], names: list[str]) -> dict[int, int]:
+    """Site -> its place among those with the largest counts."""
+    ordered = sorted(counts, key=lambda site: (-counts[site], names[site]))
+    return {site: place for place, site in enumerate(ordered[:_SITES])}
