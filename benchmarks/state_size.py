@@ -1,6 +1,6 @@
-"""Bytes of state per page on disk, for pages of which none is a copy.
+"""Bytes of state per page on disk: of pages of which none is a copy, and of as many copies on top.
 
-python benchmarks/state_size.py [PAGES]
+python benchmarks/state_size.py [PAGES [leveldb|sqlite]]
 """
 
 from __future__ import annotations
@@ -8,41 +8,58 @@ from __future__ import annotations
 import resource
 import sys
 import tempfile
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from synthetic import pages
 
 from scrapy_neardup.detector import Detector
 from scrapy_neardup.methods import make_method
-from scrapy_neardup.stores import LevelDBStore, SQLiteStore, Store
+from scrapy_neardup.model import Page
+from scrapy_neardup.stores import STORES, Keep, Store
 
 
 def main() -> None:
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 100_000
-    with tempfile.TemporaryDirectory() as directory:
-        for kind, name in ((LevelDBStore, "leveldb"), (SQLiteStore, "sqlite"))[
-            : int(sys.argv[2]) if len(sys.argv) > 2 else 2
-        ]:
-            store: Store = kind(f"{directory}/{name}", {})
-            detector = Detector(make_method("cascade", {}), store, min_letters=40, who="benchmark")
-            copies, unsealed = 0, []
-            for page in pages(count):
-                ruling = detector.check(page)
-                if ruling.reservation is None:
-                    copies += 1
-                    continue
-                detector.commit(ruling.reservation, sealed=False)
-                unsealed.append(ruling.reservation.record.id)
-            detector.seal(unsealed)
-            detector.end()
-            if isinstance(store, LevelDBStore):
-                store.compact()
-            size = store.size()
-            print(
-                f"{name}: {size / store.pages:.0f} bytes a page ({store.pages} pages, {copies} taken for copies)",
-                flush=True,
-            )
+    for name in [sys.argv[2]] if len(sys.argv) > 2 else ["leveldb", "sqlite"]:
+        with tempfile.TemporaryDirectory() as directory:
+            store: Store = STORES[name](f"{directory}/state", {})
+            found = fill(store, pages(count), Keep.NOTHING)
+            size = packed(store)
+            print(f"{name}: {size / store.pages:.0f} bytes a page ({store.pages} pages, {found} taken for copies)")
+            for keep in (Keep.NOTHING, Keep.EVIDENCE, Keep.TEXTS):
+                found, before = fill(store, copies(count // 10, keep.value), keep), size
+                size = packed(store)
+                print(f"{name}: {(size - before) / found:.0f} bytes a copy, NEARDUP_KEEP = {keep.value!r}", flush=True)
             store.close()
     print(f"peak memory: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MiB")
+
+
+def fill(store: Store, found: Iterable[Page], keep: Keep) -> int:
+    """Judge the pages and keep them; returns how many are copies."""
+    detector = Detector(make_method("cascade", {}), store, min_letters=40, who="benchmark", keep=keep)
+    copies = 0
+    for page in found:
+        reservation = detector.check(page).reservation
+        if reservation is None:
+            copies += 1
+        else:
+            detector.commit(reservation, sealed=False)
+    detector.seal()
+    detector.end()
+    return copies
+
+
+def copies(count: int, where: str) -> Iterator[Page]:
+    """The first pages again, on another site, with another footer."""
+    for page in pages(count):
+        url = page.url.replace("https://", f"https://{where}.")
+        yield replace(page, url=url, text=f"{page.text}转载请注明出处，联系本站编辑部。")
+
+
+def packed(store: Store) -> int:
+    store.compact()
+    return store.size()
 
 
 if __name__ == "__main__":

@@ -46,7 +46,15 @@ def test_ci_runs_the_second_command_as_it_is_printed() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", [*READMES, "docs/cascade.md", "docs/methods.md", "benchmarks/README.md", "example_project/README.md"]
+    "name",
+    [
+        *READMES,
+        "docs/cascade.md",
+        "docs/commands.md",
+        "docs/methods.md",
+        "benchmarks/README.md",
+        "example_project/README.md",
+    ],
 )
 def test_every_link_leads_somewhere(name: str) -> None:
     home = (ROOT / name).parent
@@ -124,8 +132,8 @@ def test_every_method_stands_in_the_readme(name: str) -> None:
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_every_command_stands_in_the_page_of_methods(command: str) -> None:
-    assert f"scrapy neardup {command} " in read("docs/methods.md")
+def test_every_command_stands_in_the_page_of_commands(command: str) -> None:
+    assert f"scrapy neardup {command}" in read("docs/commands.md")
 
 
 def test_the_parameters_of_the_method_stand_in_its_page_with_their_values() -> None:

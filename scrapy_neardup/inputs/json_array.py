@@ -1,9 +1,10 @@
 """A JSON file: a list of objects, or objects one after the other.
 
 The file is cut into its elements by brackets and quotation marks alone, and each element parsed by itself. A parser of
-streams (ijson 3.6) ends at the first element that is malformed or holds an integer beyond 64 bits, loses half a surrogate
-pair, and takes memory without end for lists in lists. Here one that is malformed is named and the next is read, numbers
-and characters are what they are in JSON lines, and depth costs nothing. A crawl that was run twice into the same file leaves two lists in it: both are read.
+streams (ijson 3.6) ends at the first element that is malformed or holds an integer beyond 64 bits, loses half a
+surrogate pair, and takes memory without end for lists in lists. Here one that is malformed is named and the next is
+read, numbers and characters are what they are in JSON lines, and depth costs nothing. A crawl that was run twice into
+the same file leaves two lists in it: both are read.
 """
 
 from __future__ import annotations
