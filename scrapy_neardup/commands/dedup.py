@@ -6,24 +6,21 @@ import argparse
 import json
 import sys
 import tempfile
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from scrapy_neardup.batch import Batch
 from scrapy_neardup.commands.making import opened_or_made
 from scrapy_neardup.commands.opening import location_of
 from scrapy_neardup.commands.output import method_spec, progress, write
 from scrapy_neardup.commands.rejects import Rejects, opened_rejects
+from scrapy_neardup.commands.tally import Tally
 from scrapy_neardup.config import DEFAULT_FIELDS, DROP, Config
 from scrapy_neardup.detector import Detector
 from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.inputs import FORMATS, Entry, Malformed, Skipped, read_input
 from scrapy_neardup.methods import METHODS, Method, make_method
-from scrapy_neardup.model import Kind
 from scrapy_neardup.outputs import WRITERS, Writer, opened_output, output_format
 from scrapy_neardup.state import page_extractor, state_recipe
 from scrapy_neardup.stores import Keep, Store, close_store, default_url, open_store
@@ -119,35 +116,13 @@ def run(arguments: argparse.Namespace) -> int:
             _judge_all(entries, batch, config, out, rejects, tally, tag=arguments.tag)
         detector.seal()  # only now: the records that are not sealed are those of an output that was not written
         detector.end()
-    tally.warn(fields)
+    if tally.without_content:
+        sys.stderr.write(
+            f"{NAME}: no record has a field {fields['text']!r} or {fields['html']!r}, so none was judged. The first "
+            f"one has: {', '.join(tally.first) or 'nothing'}. Say with --text or --html which it is.\n"
+        )
     _tell(tally, rejects, arguments)
     return 1 if rejects.count else 0
-
-
-@dataclass(slots=True)
-class Tally:
-    """What was read, and what became of it."""
-
-    verdicts: Counter[str] = field(default_factory=Counter)
-    kinds: Counter[str] = field(default_factory=Counter)
-    reasons: Counter[str] = field(default_factory=Counter)
-    skipped: Counter[str] = field(default_factory=Counter)
-    written: int = 0
-    #: The fields of the first record.
-    first: tuple[str, ...] = ()
-
-    @property
-    def records(self) -> int:
-        """How many were judged, or tried to be."""
-        return self.verdicts.total()
-
-    def warn(self, fields: dict[str, str]) -> None:
-        """Say on standard error that no record had content, if that is so: a field has another name, then."""
-        if self.records and self.reasons["no_content"] == self.records:
-            sys.stderr.write(
-                f"{NAME}: no record has a field {fields['text']!r} or {fields['html']!r}, so none was judged. "
-                f"The first one has: {', '.join(self.first) or 'nothing'}. Say with --text or --html which it is.\n"
-            )
 
 
 def _judge_all(
@@ -169,12 +144,7 @@ def _judge_all(
             continue
         judged = batch.judge(entry)
         verdict = judged.verdict
-        tally.first = tally.first or tuple(entry.fields)
-        tally.verdicts[verdict.kind.value] += 1
-        if verdict.likeness is not None:
-            tally.kinds[verdict.likeness.value] += 1
-        if verdict.reason:
-            tally.reasons[verdict.reason] += 1
+        tally.add(verdict, entry.fields)
         if tag or config.action(verdict) != DROP:
             try:
                 out.write(judged.fields, verdict.as_tag() if tag else None, entry.line)
@@ -217,29 +187,7 @@ def _tell(tally: Tally, rejects: Rejects, arguments: argparse.Namespace) -> None
     """The numbers; on standard error if standard output has the records."""
     say = sys.stderr.write if arguments.output == "-" else write
     if arguments.json:
-        say(json.dumps(_as_data(tally, rejects), ensure_ascii=False) + "\n")
+        say(json.dumps({**tally.as_data(), **rejects.as_data()}, ensure_ascii=False) + "\n")
         return
-    say("\n".join(_as_lines(tally, rejects, arguments.output)) + "\n")
-
-
-def _as_data(tally: Tally, rejects: Rejects) -> dict[str, Any]:
-    return {
-        "records": tally.records,
-        "verdicts": {kind.value: tally.verdicts[kind.value] for kind in Kind},
-        "kinds": dict(tally.kinds),
-        "unjudged": dict(tally.reasons),
-        "skipped": dict(tally.skipped),
-        "written": tally.written,
-        "malformed": rejects.count,
-        "rejects": str(rejects.path) if rejects.count else None,
-    }
-
-
-def _as_lines(tally: Tally, rejects: Rejects, output: str) -> Iterator[str]:
-    counted = ", ".join(f"{tally.verdicts[kind.value]:,} {kind.value}" for kind in Kind)
-    place = "standard output" if output == "-" else output
-    yield f"{tally.records:,} records: {counted}. {tally.written:,} written to {place}."
-    for what, counts in (("kinds", tally.kinds), ("unjudged", tally.reasons), ("skipped", tally.skipped)):
-        if counts:
-            yield f"  {what}: {', '.join(f'{count:,} {name}' for name, count in counts.most_common())}"
-    yield from rejects.as_lines()
+    place = "standard output" if arguments.output == "-" else arguments.output
+    say("\n".join([*tally.as_lines(place), *rejects.as_lines()]) + "\n")

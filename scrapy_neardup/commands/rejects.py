@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from scrapy_neardup.atomic import replacing
 from scrapy_neardup.errors import NearDupError
@@ -43,6 +43,10 @@ class Rejects:
         self.count += 1
         if self.count <= _NAMED:
             self._named.append(f"{malformed.place}: {malformed.why}")
+
+    def as_data(self) -> dict[str, Any]:
+        """How many there are, and where, for a program."""
+        return {"malformed": self.count, "rejects": str(self.path) if self.count else None}
 
     def as_lines(self) -> Iterator[str]:
         """How many there are, and the first of them; nothing if there are none."""
