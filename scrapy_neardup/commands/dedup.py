@@ -109,8 +109,8 @@ def run(arguments: argparse.Namespace) -> int:
             extractor=page_extractor(config),
         )
         with (
-            opened_rejects(arguments.rejects, arguments.output) as rejects,
             opened_output(arguments.output, format, config.tag_field) as out,
+            opened_rejects(arguments.rejects, arguments.output) as rejects,  # in its place before the output is
         ):
             entries = _entries(arguments.input, arguments.format)
             _judge_all(entries, batch, config, out, rejects, tally, tag=arguments.tag)

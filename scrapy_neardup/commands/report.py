@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-import json
+import sys
 from collections.abc import Collection, Iterable
 from dataclasses import asdict
 from functools import partial
@@ -12,7 +12,7 @@ from pathlib import Path
 from scrapy_neardup.atomic import replacing
 from scrapy_neardup.commands.opening import add_store, opened
 from scrapy_neardup.commands.output import progress, write
-from scrapy_neardup.commands.wording import counted, room
+from scrapy_neardup.commands.wording import as_json, counted, room
 from scrapy_neardup.config import Config
 from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.inputs import Entry, read_input
@@ -28,9 +28,9 @@ the file:
   bounded, so it stays small with any number of pages; it says what was left out.
 
 texts:
-  They stand side by side if the crawl kept them (NEARDUP_KEEP = "texts"), or if --texts names the feeds that hold them:
-  whatever `scrapy neardup dedup` reads; items are found by their field url or id. Otherwise the sentences that both
-  pages share are shown, as far as the state knows them.
+  They stand side by side if the crawl kept them (NEARDUP_KEEP = "texts"), or if --texts names feeds whose items hold
+  them: JSON lines or any other that `scrapy neardup dedup` reads, with the fields url or id, title and text. Otherwise
+  the sentences that both pages share are shown, as far as the state knows them.
 
 examples:
   scrapy neardup report
@@ -70,9 +70,9 @@ def run(arguments: argparse.Namespace) -> int:
             watch=partial(progress, total=store.pages),
         )
     if arguments.json:
-        write(json.dumps(asdict(report), ensure_ascii=False, indent=2) + "\n")
+        write(as_json(asdict(report)) + "\n")
     elif arguments.output == "-":
-        write(page(report))
+        sys.stdout.buffer.write(page(report).encode())  # UTF-8, as it says itself, whatever standard output is set to
     else:
         _save(page(report), Path(arguments.output), report)
     return 0
@@ -82,15 +82,16 @@ def look_up(inputs: Iterable[str], config: Config, urls: Collection[str]) -> dic
     """Title and text of those pages that are in the inputs, by the URL or id under which the state knows them."""
     found: dict[str, tuple[str, str]] = {}
     names = {part: config.fields[part] for part in ("url", "title", "text")}
-    for name in inputs:
-        for entry in progress(read_input(name), what="records"):
+    for source in inputs:
+        for entry in progress(read_input(source), what="records"):
             if not isinstance(entry, Entry):
                 continue
             fields = entry.fields
             for key in (fields.get(names["url"]), fields.get("id")):
-                if str(key) in urls:
+                name = "" if key is None else str(key).strip()
+                if name and name in urls:
                     title, text = (str(fields.get(names[part]) or "") for part in ("title", "text"))
-                    found.setdefault(str(key), (title, text))
+                    found.setdefault(name, (title, text))
     return found
 
 

@@ -30,7 +30,7 @@ def clean_line(text: str, limit: int) -> str:
     'The boat…'
     """
     line = _SPACE.sub(" ", clean_text(text[: 4 * limit])).strip()
-    return line if len(line) <= limit else line[:limit].rstrip() + "…"
+    return line if len(line) <= limit and len(text) <= 4 * limit else line[:limit].rstrip() + "…"
 
 
 def link(url: str) -> str:
@@ -39,5 +39,5 @@ def link(url: str) -> str:
     >>> link("https://a.example/ferry"), link("javascript:alert(1)")
     ('https://a.example/ferry', '')
     """
-    whole = len(url) <= URL and "\N{REPLACEMENT CHARACTER}" not in url and not _SPACE.search(url)
+    whole = not url.endswith("…") and "\N{REPLACEMENT CHARACTER}" not in url and not _SPACE.search(url)
     return url if whole and url.lower().startswith(("http://", "https://")) else ""

@@ -148,7 +148,7 @@ class Group:
 class Text:
     """The beginning of a text, its shared sentences marked.
 
-    ``letters`` of the whole text; ``hidden``: the shared sentences that are behind the cut.
+    ``letters`` of the whole text; ``hidden``: the shared sentences that are behind the cut, in as much as was read.
     """
 
     parts: tuple[Part, ...]

@@ -38,7 +38,7 @@ def short(value: int) -> str:
         return number(value)
     for factor, unit in ((10**9, "G"), (10**6, "M")):
         if value >= factor:
-            return f"{value / factor:.3g} {unit}" if value >= 100 * factor else f"{value / factor:.2f} {unit}"
+            return f"{value / factor:,.0f} {unit}" if value >= 100 * factor else f"{value / factor:.2f} {unit}"
     return f"{value / 1000:.1f} k"
 
 

@@ -8,7 +8,7 @@ from heapq import nsmallest
 from typing import Any
 
 from scrapy_neardup.errors import SettingsError
-from scrapy_neardup.report.clean import SENTENCE, TITLE, clean_line
+from scrapy_neardup.report.clean import SENTENCE, TITLE, clean_line, clean_text
 from scrapy_neardup.report.data import CopyLine, Group, PageLine, Report, Similarities, Threshold
 from scrapy_neardup.report.lines import Known, Lines, Lookup
 from scrapy_neardup.report.pairs import chosen
@@ -55,8 +55,8 @@ def gather(
     def told(known: Known) -> tuple[Lines, Report]:
         lines = Lines(store, known)
         report = Report(
-            store.location,
-            str(store.recipe.get("method", "")),
+            clean_text(store.location),
+            clean_line(str(store.recipe.get("method", "")), SENTENCE),
             _parameters(store.recipe),
             tally.totals(),
             tally.by_kind(),

@@ -85,9 +85,9 @@ def _rows(copies: Iterable[CopyLine]) -> list[list[Any]]:
     ]
 
 
-def _named(page: PageLine | None) -> tuple[str, str, str, str]:
-    """Title, URL, where a link leads, site; of a page that is gone nothing."""
-    return (page.title, page.url, link(page.url), page.site) if page else ("", "", "", "")
+def _named(page: PageLine | None) -> tuple[str, str, bool, str]:
+    """Title, URL, whether that may be a link, site; of a page that is gone nothing."""
+    return (page.title, page.url, bool(link(page.url)), page.site) if page else ("", "", False, "")
 
 
 def _bins(found: Similarities) -> list[tuple[float, int, int]]:

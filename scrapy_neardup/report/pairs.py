@@ -41,7 +41,9 @@ class _Draft:
     def __init__(self, page: Record, told: Evidence | None, original: Record, lines: Lines) -> None:
         self.page, self.told, self.original = page, told, original
         self.told_of_original = lines.store.evidence(original.id)
-        self.texts = lines.text(original, self.told_of_original)[:_READ], lines.text(page, told)[:_READ]
+        texts = lines.text(original, self.told_of_original), lines.text(page, told)
+        self.texts = texts[0][:_READ], texts[1][:_READ]
+        self._unread = len(texts[0][_READ:]), len(texts[1][_READ:])
 
     @classmethod
     def read(cls, id: int, lines: Lines) -> _Draft | None:
@@ -85,15 +87,21 @@ class _Draft:
             round(self._similarity, 4),
             told.containment if told else 0.0,
             shared,
-            (_marked(old, in_new, simplified=simplified), _marked(new, in_old, simplified=simplified)),
+            (
+                _marked(old, in_new, self._unread[0], simplified=simplified),
+                _marked(new, in_old, self._unread[1], simplified=simplified),
+            ),
         )
 
 
-def _marked(text: str, shared: Set[str], *, simplified: bool) -> Text | None:
-    """The beginning of a text, with those of its sentences marked that are ``shared``; None for no text."""
+def _marked(text: str, shared: Set[str], unread: int, *, simplified: bool) -> Text | None:
+    """The beginning of a text, with those of its sentences marked that are ``shared``; None for no text.
+
+    ``unread``: characters that follow it, and were not looked at.
+    """
     if not text:
         return None
     parts = marked(text, lambda own: Mark.SHARED if own in shared else Mark.NONE, simplified=simplified)
     few = cut(parts, SHOWN)
     hidden = sum(part.mark is Mark.SHARED for part in parts[len(few) :])
-    return Text(tuple(few), len(text), hidden)
+    return Text(tuple(few), len(text) + unread, hidden)

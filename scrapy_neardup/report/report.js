@@ -50,7 +50,7 @@
   const data = element("rows");
   if (!data) return;
   const LENGTH = 50;
-  const [SEEN, KIND, SIMILARITY, COPY, ORIGINAL] = [0, 1, 2, 3, 7]; // title, URL, link and site follow COPY and ORIGINAL
+  const [SEEN, KIND, SIMILARITY, COPY, ORIGINAL] = [0, 1, 2, 3, 7]; // there and behind: title, URL, whether it is a link, site
   const rows = JSON.parse(data.textContent);
   const table = element("table");
   const folded = rows.map((row) => row.filter((cell) => typeof cell === "string").join("\n").toLowerCase());
@@ -64,15 +64,15 @@
   };
   const page = (row, first) => {
     const cell = document.createElement("td");
-    const [title, url, link] = row.slice(first, first + 3);
-    if (!url) {
+    const [title, url, link, site] = row.slice(first, first + 4);
+    if (!site) {
       cell.append(make("span", "no longer in the state", "note"));
       return cell;
     }
     const name = make(link ? "a" : "span", "");
     name.append(make("bdi", title || url));
     if (link) {
-      name.href = link;
+      name.href = url;
       name.rel = "noreferrer noopener";
     }
     cell.append(name);

@@ -36,8 +36,10 @@ _STYLE: Any = {
     "xtick.major.pad": 7.0,
     "ytick.major.pad": 7.0,
 }
-_TRIFLES = re.compile(r"<metadata>.*?</metadata>|<!--.*?-->|\n *", re.DOTALL)
+_TRIFLES = re.compile(r"<metadata>.*?</metadata>|<style.*?</style>|<!--.*?-->|\n *", re.DOTALL)
+# Written as one or as two, by the version of matplotlib.
 _FONT = re.compile(r"font: ([\d.]+)px [^;\"]*")
+_FAMILY = re.compile(r"font-family: [^;\"]*(; )?")
 _IDS = re.compile(r' id="([^"]*)"')
 _LINKS = re.compile(r'((?:xlink:)?href="#|url\(#)([^")]+)')
 _OPENING = re.compile(r"<svg[^>]*>")
@@ -92,7 +94,7 @@ def _embedded(drawn: str, name: str, label: str, frame: Frame) -> str:
     used = {found[1] for found in _LINKS.findall(text)}
     text = _IDS.sub(lambda found: f' id="{name}-{found[1]}"' if found[1] in used else "", text)
     text = _LINKS.sub(lambda found: f"{found[1]}{name}-{found[2]}", text)
-    text = _FONT.sub(r"font-size: \1px", text)
+    text = _FAMILY.sub("", _FONT.sub(r"font-size: \1px", text))
     for colour, variable in _VARIABLES.items():
         text = text.replace(colour, f"var({variable})")
     opening = f'<svg viewBox="0 0 {frame.width} {frame.height}" role="img" aria-label="{escape(label)}">'

@@ -51,9 +51,9 @@ class Tally:
         elif record.is_original:
             self.originals += 1
             self._add_passed(record, site, evidence)
-        self.pages += 1
         seen = int(record.first_seen)
-        self.first = min(self.first or seen, seen)
+        self.first = min(self.first, seen) if self.pages else seen  # it may be 0: a clock that was not set
+        self.pages += 1
         self.last = max(self.last, seen, self._store.last_seen(record.url))
         self.times.add(seen, 1 if copy else 0 if record.is_original else 2)
 

@@ -1,0 +1,337 @@
+"""``scrapy neardup report``: the file, the JSON, the feeds that hold texts, and what is refused."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import sys
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scrapy_neardup.commands import COMMANDS
+from scrapy_neardup.commands import report as command
+from scrapy_neardup.errors import NearDupError, SettingsError, StoreError
+from scrapy_neardup.report.gather import gather
+from scrapy_neardup.report.page import page
+from scrapy_neardup.stores import Evidence, Keep, Record
+from tests.commands.run import scrapy_neardup
+from tests.upkeep.states import HOSTILE, KINDS, PAGES, is_harmless, made, opened, parsed, run, url_of
+
+Captured = pytest.CaptureFixture[str]
+
+
+def html_of(url: str) -> str:
+    """The page that a report on this state is."""
+    with opened(url) as store:
+        return page(gather(store))
+
+
+@pytest.fixture(autouse=True)
+def _in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a name the file is written where the command is run."""
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> str:
+    return made("sqlite", tmp_path)
+
+
+def title_of(html: str) -> str:
+    return html.partition("<title>")[2].partition("</title>")[0]
+
+
+# The file.
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_file_is_written_here_and_a_line_says_what_is_in_it(tmp_path: Path, kind: str, capsys: Captured) -> None:
+    url = made(kind, tmp_path)
+    assert run(command, "--store", url) == 0
+    said, complained = capsys.readouterr()
+    file = tmp_path / "report.html"
+    assert said == f"report.html: 8 pages, 2 copies in 1 group ({file.stat().st_size / 1000:.1f} kB).\n"
+    assert complained == ""
+    assert title_of(file.read_text(encoding="utf-8")) == "Near-duplicates: 2 copies among 8 pages"
+
+
+def test_the_command_as_a_user_runs_it(tmp_path: Path, state: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for seed in ("1", "2"):
+        monkeypatch.setenv("PYTHONHASHSEED", seed)
+        done = scrapy_neardup("report", "-o", f"{seed}.html", "--store", state, cwd=tmp_path)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert done.stdout.startswith(f"{seed}.html: 8 pages, 2 copies in 1 group (")
+    assert Path("1.html").read_bytes() == Path("2.html").read_bytes()
+    assert Path("1.html").read_text(encoding="utf-8") == html_of(state)
+
+
+def test_it_is_listed_among_the_commands_and_says_how_it_is_used(tmp_path: Path) -> None:
+    assert "report" in COMMANDS
+    done = scrapy_neardup("report", "--help", cwd=tmp_path)
+    assert done.returncode == 0
+    for option in ("-o FILE", "--store URL", "--texts INPUT", "--pages N", "--json"):
+        assert option in done.stdout
+    assert "scrapy neardup report -o monday.html" in done.stdout
+
+
+def test_a_file_that_is_there_is_replaced_whole(tmp_path: Path, state: str) -> None:
+    Path("monday.html").write_text("x" * 10_000_000)
+    assert run(command, "-o", "monday.html", "--store", state) == 0
+    assert Path("monday.html").read_text(encoding="utf-8") == html_of(state)
+    assert [one.name for one in tmp_path.glob("*.html")] == ["monday.html"]
+    assert not list(tmp_path.glob(".part*"))
+
+
+def test_standard_output_gets_the_page_and_nothing_else(tmp_path: Path, state: str, capsys: Captured) -> None:
+    assert run(command, "-o", "-", "--store", state) == 0
+    assert capsys.readouterr() == (html_of(state), "")
+    assert not list(tmp_path.glob("*.html"))
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "cp1252", "gb18030"])
+def test_standard_output_gets_utf_8_as_the_page_says_whatever_it_is_set_to(
+    state: str, encoding: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(written, encoding=encoding))
+    assert run(command, "-o", "-", "--store", state) == 0
+    sys.stdout.flush()
+    html = written.getvalue().decode("utf-8")
+    assert '<meta charset="utf-8">' in html
+    monkeypatch.undo()
+    assert html == html_of(state)
+
+
+def test_the_state_is_left_as_it_was(state: str) -> None:
+    with opened(state) as store:
+        before = dict(store._scan(b""))
+    assert run(command, "--store", state) == 0
+    with opened(state) as store:
+        assert dict(store._scan(b"")) == before
+
+
+def test_an_empty_state_has_a_report(tmp_path: Path, capsys: Captured) -> None:
+    url = url_of("sqlite", tmp_path / "empty.sqlite")
+    with opened(url):
+        pass
+    assert run(command, "--store", url) == 0
+    assert capsys.readouterr().out.startswith("report.html: 0 pages, 0 copies in 0 groups (")
+    assert "The state holds no pages yet." in Path("report.html").read_text(encoding="utf-8")
+    assert run(command, "--store", url, "--json") == 0
+    assert parsed(capsys.readouterr().out)["totals"]["pages"] == 0
+
+
+def test_a_state_without_evidence_has_a_report(tmp_path: Path, capsys: Captured) -> None:
+    url = made("sqlite", tmp_path, keep=Keep.NOTHING)
+    assert run(command, "--store", url) == 0
+    assert capsys.readouterr().out.startswith("report.html: 8 pages, 2 copies in 1 group (")
+    assert "nothing was kept of them" in Path("report.html").read_text(encoding="utf-8")
+
+
+# JSON.
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_json_is_all_that_the_report_says(tmp_path: Path, kind: str, capsys: Captured) -> None:
+    url = made(kind, tmp_path)
+    with opened(url) as store:
+        expected = json.loads(json.dumps(asdict(gather(store))))
+    assert run(command, "--store", url, "--json") == 0
+    found = parsed(capsys.readouterr().out)
+    expected["totals"].pop("size"), found["totals"].pop("size")  # of LevelDB that changes with its log
+    assert found == expected
+    assert found["kinds"] == [{"name": "identical", "pages": 1}, {"name": "retitled", "pages": 1}]
+    assert not list(tmp_path.glob("*.html"))
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "cp1252", "utf-8"])
+def test_json_is_json_whatever_standard_output_takes_and_steers_no_terminal(
+    state: str, encoding: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with opened(state) as store:
+        told = Evidence("near", 0, 0.7, 0.8, 20, f"é 🚢 {HOSTILE}")
+        store.add(Record(store.new_id(), f"https://{HOSTILE}.example/é", 1, 0.7), told)
+    written = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(written, encoding=encoding))
+    assert run(command, "--store", state, "--json") == 0
+    sys.stdout.flush()
+    said = written.getvalue().decode(encoding)
+    assert is_harmless(said)
+    assert parsed(said)["copies"][0]["page"]["title"].startswith("é 🚢 梨")
+
+
+# Texts.
+
+TEXTS = {url: (title, text) for url, title, text in PAGES}
+
+
+def feed(name: str, items: list[dict[str, Any]]) -> Path:
+    """A feed of these items, packed as its name says."""
+    packed = "".join(json.dumps(item, ensure_ascii=False) + "\n" for item in items).encode()
+    path = Path(name)
+    path.write_bytes(gzip.compress(packed) if name.endswith(".gz") else packed)
+    return path
+
+
+def shown(capsys: Captured) -> list[dict[str, Any]]:
+    """The pairs with their texts whole, of a report that was printed as JSON."""
+    pairs: list[dict[str, Any]] = parsed(capsys.readouterr().out)["pairs"]
+    for pair in pairs:
+        pair["texts"] = [text and "".join(part["text"] for part in text["parts"]) for text in pair["texts"]]
+    return pairs
+
+
+def test_texts_are_taken_from_feeds_by_their_urls(state: str, capsys: Captured) -> None:
+    items = [{"url": url, "title": title, "text": text} for url, title, text in PAGES]
+    first, second = feed("articles.jsonl", items[:1]), feed("tagged.jsonl.gz", items[1:])
+    assert run(command, "--store", state, "--json", "--texts", first, "--texts", second) == 0
+    pairs = shown(capsys)
+    assert [pair["kind"] for pair in pairs] == ["retitled", "excerpt", "same_title", "identical"]
+    for pair in pairs:
+        urls = pair["original"]["url"], pair["page"]["url"]
+        assert [pair[side]["title"] for side in ("original", "page")] == [TEXTS[url][0] for url in urls]
+        assert pair["texts"] == [TEXTS[url][1] for url in urls]
+    assert run(command, "--store", state, "--json", "--texts", first) == 0
+    assert {None in pair["texts"] for pair in shown(capsys)} == {True}
+
+
+def test_texts_stand_side_by_side_in_the_page(tmp_path: Path, state: str) -> None:
+    feed("articles.jsonl", [{"url": url, "title": title, "text": text} for url, title, text in PAGES])
+    done = scrapy_neardup("report", "--texts", "articles.jsonl", "--store", state, cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    html = Path("report.html").read_text(encoding="utf-8")
+    assert "<mark>果农老周说，四月里那场冻害让半个山头的花都落了</mark>" in html
+    assert "转载请注明出处和作者" in html
+    assert "not both texts are known" not in html
+
+
+def test_items_that_are_known_by_an_id_or_another_field_are_found(tmp_path: Path, capsys: Captured) -> None:
+    url = url_of("sqlite", tmp_path / "ids.sqlite")
+    with opened(url) as store:
+        first = Record(store.new_id(), "17", 0)
+        first = Record(first.id, "17", first.id)
+        store.add(first)
+        store.add(Record(store.new_id(), "https://b.example/", first.id, 0.8), Evidence("near"))
+        store.add(Record(store.new_id(), "None", first.id, 0.9))
+    items = [
+        {"id": 17, "url": "https://a.example/", "headline": "Seventeen", "body": "All swam."},
+        {"id": "18", "url": "https://other.example/", "body": "Nobody asked."},
+        {"id": None, "url": None, "body": "Nameless."},
+        {"headline": "Nameless too"},
+        {"id": "x", "url": " https://b.example/ ", "headline": "B", "body": "All swam. None sank."},
+        {"id": 17, "body": "A later version."},
+    ]
+    file = feed("items.jsonl", items)
+    file.write_bytes(file.read_bytes() + b"no JSON at all\n")
+    fields = {"title": "headline", "text": "body"}
+    assert run(command, "--store", url, "--json", "--texts", file, NEARDUP_FIELDS=fields) == 0
+    near, unknown = shown(capsys)
+    assert near["texts"] == ["All swam.", "All swam. None sank."]
+    assert (near["original"]["title"], near["page"]["title"]) == ("Seventeen", "B")
+    assert unknown["texts"] == ["All swam.", None]
+
+
+def test_texts_that_the_crawl_kept_need_no_feed(tmp_path: Path, capsys: Captured) -> None:
+    url = made("sqlite", tmp_path, keep=Keep.TEXTS)
+    assert run(command, "--store", url, "--json") == 0
+    for pair in shown(capsys):
+        assert pair["texts"] == [TEXTS[pair[side]["url"]][1] for side in ("original", "page")]
+
+
+def test_a_feed_is_read_only_if_something_is_to_be_looked_up(tmp_path: Path, capsys: Captured) -> None:
+    url = made("sqlite", tmp_path, keep=Keep.TEXTS)
+    assert run(command, "--store", url, "--texts", "not-there.jsonl") == 0
+
+
+# How many.
+
+
+def test_so_many_copies_are_listed_as_are_asked_for(state: str, capsys: Captured) -> None:
+    for asked, listed in ((1, 1), (2, 2), (500, 2)):
+        assert run(command, "--store", state, "--json", "--pages", str(asked)) == 0
+        assert len(parsed(capsys.readouterr().out)["copies"]) == listed
+
+
+# What is refused.
+
+
+@pytest.mark.parametrize("pages", ["0", "-3"])
+def test_no_copies_are_no_number_of_copies(state: str, pages: str) -> None:
+    with pytest.raises(SettingsError, match=f"--pages must be 1 or more, not {pages}"):
+        run(command, "--store", state, "--pages", pages)
+
+
+def test_without_a_state_there_is_no_report(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="There is no state at"):
+        run(command, "--store", url_of("sqlite", tmp_path / "none"))
+    with pytest.raises(StoreError, match="in memory"):
+        run(command, "--store", "memory:")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_folder_that_is_not_there_is_told_and_not_made(tmp_path: Path, state: str) -> None:
+    with pytest.raises(NearDupError, match=r"monday\.html cannot be written: .* name another place"):
+        run(command, "-o", tmp_path / "none" / "monday.html", "--store", state)
+    assert not (tmp_path / "none").exists()
+
+
+def test_what_goes_wrong_leaves_the_file_of_before(tmp_path: Path, state: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    Path("report.html").write_text("the one of before")
+    with pytest.raises(NearDupError, match=r"not-there\.jsonl"):
+        run(command, "--store", state, "--texts", "not-there.jsonl")
+    monkeypatch.setattr(Path, "replace", _full)
+    with pytest.raises(NearDupError, match="make room"):
+        run(command, "--store", state)
+    assert Path("report.html").read_text() == "the one of before"
+    assert not list(tmp_path.glob(".part*"))
+
+
+def _full(*_: object) -> None:
+    raise OSError(28, "No space left on device")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--pages", "0"], "--pages must be 1 or more"),
+        (["-o", "none/report.html"], "cannot be written"),
+        (["--html"], "unrecognized arguments: --html"),
+    ],
+)
+def test_refusals_are_a_sentence_and_exit_code_2(tmp_path: Path, state: str, arguments: list[str], words: str) -> None:
+    done = scrapy_neardup("report", "--store", state, *arguments, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert words in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not Path("report.html").exists()
+
+
+def _gone(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    monkeypatch.setitem(sys.modules, name, None)
+
+
+def _not_found(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    place = "page" if name == "jinja2" else "charts"
+    monkeypatch.setattr(f"scrapy_neardup.report.{place}.find_spec", lambda asked: None if asked == name else asked)
+
+
+@pytest.mark.parametrize("take", [_gone, _not_found])
+@pytest.mark.parametrize("name", ["jinja2", "matplotlib"])
+def test_what_is_missing_to_draw_is_told_before_the_state_is_read(
+    tmp_path: Path, name: str, take: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    take(monkeypatch, name)
+    with pytest.raises(NearDupError, match=r"Run: pip install 'scrapy-neardup\[report\]'"):
+        run(command, "--store", url_of("sqlite", tmp_path / "none"))
+
+
+def test_json_needs_nothing_to_draw_with(state: str, monkeypatch: pytest.MonkeyPatch, capsys: Captured) -> None:
+    for name in ("jinja2", "markupsafe", "matplotlib"):
+        _gone(monkeypatch, name)
+    assert run(command, "--store", state, "--json") == 0
+    assert parsed(capsys.readouterr().out)["totals"]["copies"] == 2

@@ -1,0 +1,172 @@
+"""States made by hand, and a plain recount of what a report says of them."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from dataclasses import dataclass, replace
+from typing import Any
+
+from hypothesis import strategies as st
+
+from scrapy_neardup.report.data import COPIES, PASSED
+from scrapy_neardup.sites import site_of
+from scrapy_neardup.stores import Evidence, MemoryStore, Record
+
+SECOND = 10**9
+#: When the first page of most states is first seen, in seconds since 1970.
+BEGIN = 1_750_000_000
+RECIPE: dict[str, Any] = {"method": "cascade", "version": 1, "parameters": {}}
+NO_SITE, GONE = "(no site)", "(no longer in the state)"
+LIKENESSES = ["identical", "near", "retitled", "excerpt", "same_title", "", "unheard-of"]
+
+
+@dataclass(frozen=True)
+class Filed:
+    """A page, what is told of it, and when it was last seen."""
+
+    record: Record
+    told: Evidence | None = None
+    seen: int = 0
+
+
+class State:
+    """Pages that are made one after the other, a minute apart."""
+
+    def __init__(self, recipe: dict[str, Any] | None = None, step: int = 60) -> None:
+        self.store = MemoryStore("memory:", RECIPE if recipe is None else recipe)
+        self._step = step
+        self._next = BEGIN * SECOND
+
+    def add(
+        self, url: str, of: int = 0, similarity: float = 1.0, told: Evidence | None = None, *, seen: int = 0
+    ) -> int:
+        """Put in an original, or a copy ``of`` another page; returns its id."""
+        id, self._next = self._next, self._next + self._step * SECOND
+        self.store.add(Record(id, url, of or id, similarity), told, seen=seen or id // SECOND)
+        return id
+
+    def copy(self, url: str, of: int, likeness: str = "near", similarity: float = 0.8, **told: Any) -> int:
+        """Put in a copy with evidence."""
+        return self.add(url, of, similarity, Evidence(likeness, 0, similarity, **told))
+
+
+def filled(pages: list[Filed], recipe: dict[str, Any] | None = None) -> MemoryStore:
+    store = MemoryStore("memory:", RECIPE if recipe is None else recipe)
+    for one in pages:
+        store.add(one.record, one.told, seen=one.seen)
+    return store
+
+
+_shares = st.integers(0, 10_000).map(lambda share: share / 10_000)
+_told = st.builds(
+    Evidence,
+    st.sampled_from(LIKENESSES),
+    st.just(0),
+    _shares,
+    _shares,
+    st.integers(0, 10**6),
+    st.text(max_size=5),
+    st.lists(st.text(max_size=5), max_size=2).map(tuple),
+    st.sampled_from(["", "开航了。第一班船是空的。", "All swam. None sank."]),
+)
+
+
+@st.composite
+def small_states(draw: st.DrawFn) -> list[Filed]:
+    """A few pages: originals, copies of them and of pages that are gone, pages that could not be judged."""
+    ids = sorted(draw(st.lists(st.integers(1, 2**64 - 1), unique=True, max_size=8)))
+    kinds = [draw(st.sampled_from(["original", "copy", "unjudged"])) for _ in ids]
+    originals = [id for id, kind in zip(ids, kinds, strict=True) if kind == "original"]
+    gone = [id for id in (7, 2**63) if id not in ids]
+    hosts = ["https://a.example/{}", "http://www.b.example/{}", "{}", "http://[{}", "https://c.example/{}"]
+    found = []
+    for id, kind in zip(ids, kinds, strict=True):
+        record = Record(id, draw(st.sampled_from(hosts)).format(id), id, float(kind == "original"))
+        if kind == "copy":
+            record = replace(record, original=draw(st.sampled_from(originals + gone)), similarity=draw(_shares))
+        told = draw(st.none() | _told)
+        if told is not None and draw(st.booleans()):
+            told = replace(told, like=draw(st.sampled_from([*ids, *gone])))
+        found.append(Filed(record, told, draw(st.sampled_from([0, BEGIN, 2**32 - 1]))))
+    return found
+
+
+def large_state(pages: int, sites: int, seed: int = 1) -> list[Filed]:
+    """Pages of many sites, a third of them copies; of some originals there are many, and some are gone."""
+    dice = random.Random(seed)
+    originals: list[int] = [999]
+    found = []
+    for number in range(pages):
+        id = (BEGIN + 600 * number) * SECOND
+        url = f"https://site{min(dice.randrange(sites), dice.randrange(sites))}.example/{number}"
+        told = Evidence(dice.choice(LIKENESSES), 0, round(dice.random(), 4), 0.9, dice.randrange(5000), f"T {number}")
+        if dice.random() < 0.33:
+            original = originals[int(len(originals) * dice.random() ** 3)]
+            record = Record(id, url, original, round(dice.random(), 4))
+        else:
+            record = Record(id, url, id, float(dice.random() < 0.95))
+            told = replace(told, like=dice.choice(originals) if dice.random() < 0.5 else 0)
+            originals += [id] if record.similarity else []
+        found.append(Filed(record, told if dice.random() < 0.8 else None, BEGIN + dice.randrange(10**8)))
+    return found
+
+
+def site(url: str) -> str:
+    return site_of(url) or NO_SITE
+
+
+def kind(told: Evidence | None) -> str:
+    return told.likeness if told and told.likeness in COPIES else "unknown"
+
+
+def copies(pages: list[Filed]) -> list[Filed]:
+    return [one for one in pages if one.record.original != one.record.id]
+
+
+def passed(pages: list[Filed]) -> list[tuple[Record, Evidence]]:
+    return [
+        (one.record, one.told)
+        for one in pages
+        if one.record.original == one.record.id and one.record.similarity > 0
+        if one.told is not None and one.told.likeness in PASSED and one.told.like
+    ]
+
+
+def totals(pages: list[Filed]) -> dict[str, int]:
+    own = [one.record for one in pages if one.record.original == one.record.id]
+    lengths = [one.told.letters for one in copies(pages) if one.told]
+    seconds = [int(one.record.id / 1e9) for one in pages]
+    return {
+        "pages": len(pages),
+        "originals": sum(one.similarity > 0 for one in own),
+        "copies": len(copies(pages)),
+        "unjudged": sum(one.similarity == 0 for one in own),
+        "passed": len(passed(pages)),
+        "groups": len({one.record.original for one in copies(pages)}),
+        "sites": len({site(one.record.url) for one in pages} - {NO_SITE}),
+        "saved": sum(lengths),
+        "measured": len(lengths),
+        "first": min(seconds, default=0),
+        "last": max([*seconds, *(one.seen for one in pages)], default=0),
+    }
+
+
+def flow(pages: list[Filed]) -> Counter[tuple[str, str]]:
+    """Copies by their site and that of their original."""
+    sites = {one.record.id: site(one.record.url) for one in pages}
+    return Counter((site(one.record.url), sites.get(one.record.original, GONE)) for one in copies(pages))
+
+
+def bins(similarities: list[float]) -> tuple[int, ...]:
+    """How many are in each fiftieth; those are no border cases that have four digits."""
+    places = Counter(min(49, round(similarity * 10_000) // 200) for similarity in similarities)
+    return tuple(places[place] for place in range(50))
+
+
+def groups(pages: list[Filed]) -> list[tuple[int, list[int]]]:
+    """Ids of originals and of their copies, the largest group first."""
+    of: dict[int, list[int]] = {}
+    for one in copies(pages):
+        of.setdefault(one.record.original, []).append(one.record.id)
+    return sorted(of.items(), key=lambda item: (-len(item[1]), item[0]))

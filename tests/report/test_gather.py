@@ -1,0 +1,446 @@
+"""Every number of a report against a plain recount of the state."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import asdict
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+
+from scrapy_neardup.errors import StoreDamaged
+from scrapy_neardup.methods import METHODS, make_method
+from scrapy_neardup.report.clean import SITE, TITLE, URL, clean_line
+from scrapy_neardup.report.data import CopyLine, Count, PageLine, Report, SiteFlow, Totals
+from scrapy_neardup.report.gather import GROUPS, PAGES_OF_GROUP, gather
+from scrapy_neardup.report.tally import BINS, OTHERS
+from scrapy_neardup.stores import Evidence, Record, layout
+from scrapy_neardup.stores.changes import Changes
+from tests.report import recount
+from tests.report.recount import BEGIN, GONE, NO_SITE, SECOND, Filed, State, filled, large_state, small_states
+
+
+def check(report: Report, pages: list[Filed], size: int) -> None:
+    """All of its numbers, and what its lists hold."""
+    assert asdict(report.totals) == {**recount.totals(pages), "size": size}
+    assert {one.name: one.pages for one in report.kinds} == Counter(map(_kind, recount.copies(pages)))
+    assert {one.name: one.pages for one in report.passed} == Counter(t.likeness for _, t in recount.passed(pages))
+    assert report.similarities.copies == recount.bins([one.record.similarity for one in recount.copies(pages)])
+    assert report.similarities.passed == recount.bins([told.similarity for _, told in recount.passed(pages)])
+    check_times(report)
+    check_flow(report.flow, recount.flow(pages))
+    check_groups(report, pages)
+    check_copies(report, pages, 2000)
+
+
+def _kind(one: Filed) -> str:
+    return recount.kind(one.told)
+
+
+def check_times(report: Report) -> None:
+    """How they are divided is told by the tests of times."""
+    buckets = report.times.buckets
+    assert sum(one.copies for one in buckets) == report.totals.copies
+    assert sum(one.originals for one in buckets) == report.totals.originals
+    assert sum(one.unjudged for one in buckets) == report.totals.unjudged
+    assert len(buckets) <= 60
+
+
+def check_flow(found: SiteFlow, flow: Counter[tuple[str, str]]) -> None:
+    """The sites with most copies, and those with most originals of copies, have a line each; the rest one together."""
+    rows, columns = Counter[str](), Counter[str]()
+    for (row, column), many in flow.items():
+        rows[row] += many
+        columns[column] += many
+    assert (found.shown, found.copying, found.copied) == (15, len(rows), len(columns))
+    for names, counts in ((found.rows, rows), (found.columns, columns)):
+        largest = sorted(counts, key=lambda name: (-counts[name], name))
+        assert names == (*largest[:15], *[OTHERS] * (len(largest) > 15))
+    cells = Counter[tuple[str, str]]()
+    for (row, column), many in flow.items():
+        cells[row if row in found.rows else OTHERS, column if column in found.columns else OTHERS] += many
+    assert found.cells == tuple(tuple(cells[row, column] for column in found.columns) for row in found.rows)
+
+
+def check_groups(report: Report, pages: list[Filed]) -> None:
+    records = {one.record.id: one.record for one in pages}
+    expected = recount.groups(pages)[:GROUPS]
+    assert [one.similar_id for one in report.groups] == [f"{id:016x}" for id, _ in expected]
+    for group, (id, copies) in zip(report.groups, expected, strict=True):
+        assert group.copies == len(copies)
+        assert (group.original.url if group.original else None) == (records[id].url if id in records else None)
+        assert [one.url for one in group.pages] == [records[one].url for one in copies[:PAGES_OF_GROUP]]
+
+
+def check_copies(report: Report, pages: list[Filed], rows: int) -> None:
+    lines = {one.record.id: line(one) for one in pages}
+    newest = sorted(recount.copies(pages), key=lambda one: -one.record.id)[:rows]
+    assert report.copies == tuple(CopyLine(lines[one.record.id], lines.get(one.record.original)) for one in newest)
+
+
+def line(one: Filed) -> PageLine:
+    """What is told of a page in a list."""
+    record, told = one.record, one.told or Evidence()
+    return PageLine(
+        record.url,
+        recount.site(record.url),
+        int(record.id / 1e9),
+        recount.kind(one.told) if record.original != record.id else "original",
+        round(round(record.similarity * 65535) / 65535, 4),
+        told.letters,
+        clean_line(told.title, TITLE),
+    )
+
+
+@given(small_states())
+def test_what_is_told_of_any_state_is_so(pages: list[Filed]) -> None:
+    store = filled(pages)
+    before = dict(store._scan(b""))
+    check(gather(store), pages, store.size())
+    assert dict(store._scan(b"")) == before
+
+
+@pytest.mark.parametrize(("many", "sites"), [(300, 3), (700, 15), (1500, 40)])
+def test_what_is_told_of_a_larger_state_is_so(many: int, sites: int) -> None:
+    pages = large_state(many, sites)
+    store = filled(pages)
+    check(gather(store), pages, store.size())
+
+
+def test_the_largest_state_has_more_than_is_shown_one_by_one() -> None:
+    report = gather(filled(large_state(1500, 40)))
+    assert (len(report.groups), report.flow.rows[-1], report.flow.columns[-1]) == (GROUPS, OTHERS, OTHERS)
+    assert report.totals.groups > GROUPS
+    assert any(len(one.pages) == PAGES_OF_GROUP < one.copies for one in report.groups)
+    assert GONE in report.flow.columns
+
+
+def test_an_empty_state_is_told_as_such() -> None:
+    store = State().store
+    report = gather(store)
+    assert report == Report(
+        "memory:",
+        "cascade",
+        (("format", "1"), ("version", "1")),
+        Totals(size=store.size()),
+        flow=SiteFlow(shown=15),
+        similarities=report.similarities,
+    )
+    assert report.totals.share == 0.0
+    assert (set(report.similarities.copies), report.similarities.thresholds) == ({0}, ())
+
+
+def test_without_evidence_what_is_known_is_told() -> None:
+    state = State()
+    first = state.add("https://a.example/1")
+    state.add("https://b.example/1", first, 0.9)
+    report = gather(state.store)
+    assert report.kinds == (Count("unknown", 1),)
+    assert (report.totals.copies, report.totals.measured, report.totals.saved, report.passed) == (1, 0, 0, ())
+    assert report.groups[0].title == "https://a.example/1"
+    assert [pair.kind for pair in report.pairs] == ["unknown"]
+
+
+def test_kinds_come_in_one_order_and_only_if_there() -> None:
+    state = State()
+    first = state.add("https://a.example/")
+    for likeness in ("same_title", "near", "identical", "near", "excerpt"):
+        state.copy("https://b.example/", first, likeness)
+    for likeness in ("same_title", "excerpt"):
+        state.add("https://c.example/", told=Evidence(likeness, first))
+    report = gather(state.store)
+    assert [(one.name, one.pages) for one in report.kinds] == [
+        *(("identical", 1), ("near", 2), ("excerpt", 1), ("same_title", 1))
+    ]
+    assert [one.name for one in report.passed] == ["excerpt", "same_title"]
+
+
+def test_an_original_that_was_like_nothing_did_not_pass_in_spite_of_it() -> None:
+    state = State()
+    first = state.add("https://a.example/", told=Evidence(letters=9, title="渡口", text="开航了。"))
+    state.add("https://b.example/", told=Evidence("near", first, 0.9))
+    state.add("https://c.example/", told=Evidence("excerpt", 0, 0.9))
+    state.add("https://d.example/", 0, 0.0, Evidence("excerpt", first, 0.9))
+    assert (gather(state.store).passed, gather(state.store).totals.passed) == ((), 0)
+
+
+# Who copies from whom.
+
+
+def test_sites_beyond_fifteen_are_one_row_and_one_column() -> None:
+    state = State()
+    for number in range(17):
+        first = state.add(f"https://old{number:02}.example/")
+        for again in range(40 - number):
+            state.copy(f"https://www.new{number:02}.example/{again}", first)
+    flow = gather(state.store).flow
+    assert flow.rows == (*(f"new{number:02}.example" for number in range(15)), OTHERS)
+    assert flow.columns == (*(f"old{number:02}.example" for number in range(15)), OTHERS)
+    assert flow.cells[15] == (*[0] * 15, 25 + 24)
+    assert flow.cells[3] == (*[0] * 3, 37, *[0] * 12)
+    assert (flow.shown, flow.copying, flow.copied) == (15, 17, 17)
+
+
+def test_sixteen_copiers_of_one_site_are_sixteen_rows_and_a_column() -> None:
+    state = State()
+    first = state.add("https://old.example/")
+    for number in range(16):
+        state.copy(f"https://new{number:02}.example/", first)
+    flow = gather(state.store).flow
+    assert (flow.rows[-1], flow.columns) == (OTHERS, ("old.example",))
+    assert flow.cells == ((1,),) * 16
+
+
+def test_copies_of_what_is_gone_and_pages_without_a_site_have_names_for_it() -> None:
+    state = State()
+    gone = state.add("https://gone.example/")
+    state.copy("https://b.example/", gone)
+    state.copy("article 7", gone)
+    state.store.forget([gone])
+    report = gather(state.store)
+    assert (report.flow.rows, report.flow.columns, report.flow.cells) == ((NO_SITE, "b.example"), (GONE,), ((1,), (1,)))
+    assert (report.totals.sites, report.totals.groups) == (1, 1)
+
+
+def test_no_copies_no_matrix() -> None:
+    state = State()
+    state.add("https://a.example/")
+    assert gather(state.store).flow == SiteFlow(shown=15)
+
+
+# Similarities.
+
+
+@pytest.mark.parametrize(
+    ("similarity", "place"),
+    [(0.0, 0), (0.0199, 0), (0.02, 1), (0.5, 25), (0.5799, 28), (0.58, 29), (0.76, 38), (0.98, 49), (1.0, 49)],
+)
+def test_a_similarity_is_in_its_bin_and_one_in_the_last(similarity: float, place: int) -> None:
+    state = State()
+    first = state.add("https://a.example/")
+    state.copy("https://b.example/", first, "near", similarity)
+    state.add("https://c.example/", told=Evidence("excerpt", first, similarity))
+    found = gather(state.store).similarities
+    assert len(found.copies) == len(found.passed) == BINS
+    assert (found.copies.index(1), found.passed.index(1)) == (place, place)
+
+
+def test_what_a_record_keeps_of_a_similarity_does_not_change_its_bin() -> None:
+    state = State()
+    steps = range(0, 10_001, 50)
+    for step in steps:
+        state.add(f"https://a.example/{step}", 1, step / 10_000)
+    assert gather(state.store).similarities.copies == (*[4] * (BINS - 1), 5)
+
+
+@pytest.mark.parametrize(
+    ("recipe", "expected"),
+    [
+        ({"parameters": {"certain": 0.76, "base": 0.54, "least": 0.2, "short": 0.9}}, "certain base least"),
+        ({"parameters": {"similarity": 0.95, "n": 3}}, "similarity"),
+        ({"parameters": {"threshold": 3.0}}, ""),
+        ({"parameters": {"distance": 3}}, ""),
+        ({"parameters": {"certain": "0.5", "base": None, "least": [0.1], "similarity": True, "threshold": 1}}, ""),
+        ({"parameters": {"certain": float("nan"), "base": -0.5, "least": 0}}, ""),
+        ({"parameters": ["certain", 0.5]}, ""),
+        ({"parameters": 7}, ""),
+        ({"similarity": 0.5}, ""),
+        ({}, ""),
+    ],
+)
+def test_thresholds_are_those_parameters_that_are_similarities(recipe: dict[str, Any], expected: str) -> None:
+    found = gather(State({"method": "any", **recipe}).store).similarities.thresholds
+    assert " ".join(one.name for one in found) == expected
+    assert all((one.value, bool(one.meaning)) == (recipe["parameters"][one.name], True) for one in found)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_each_method_that_judges_by_a_similarity_has_its_thresholds(name: str) -> None:
+    recipe = make_method(name, {}).recipe()
+    found = {one.name: one.value for one in gather(State(recipe).store).similarities.thresholds}
+    given = recipe["parameters"]
+    names = {"certain", "base", "least"} if name == "cascade" else {"similarity"} & set(given)
+    if name != "cascade" and 0 < given.get("threshold", 0) < 1:
+        names.add("threshold")
+    assert found == {one: given[one] for one in names}
+
+
+def test_the_recipe_is_told_whatever_it_is() -> None:
+    recipe = {
+        "method": "a" * 1000,
+        "x": None,
+        "hash": "farm\x1bhash",
+        "parameters": {"n": [5, 3], "s": "a \n b", "d": {"k": 1}},
+    }
+    report = gather(State(recipe).store)
+    assert report.method == "a" * 300 + "…"
+    assert dict(report.parameters) == {
+        "x": "null",
+        "hash": "farm�hash",
+        "n": "[5, 3]",
+        "s": "a b",
+        "d": '{"k": 1}',
+        "format": "1",
+    }
+
+
+def test_a_state_without_a_method_and_parameters_can_be_told() -> None:
+    report = gather(State({}).store)
+    assert (report.method, report.parameters) == ("", (("format", "1"),))
+
+
+# Groups.
+
+
+def test_a_group_is_named_by_the_title_of_its_original_else_by_copies_that_have_it_too() -> None:
+    state = State()
+    named = state.add("https://a.example/1", told=Evidence(title="渡口开航"))
+    state.copy("https://b.example/1", named, title="别的题目")
+    by_copy = state.add("https://a.example/2")
+    state.copy("https://b.example/2", by_copy, "retitled", title="This is another title")
+    state.copy("https://b.example/3", by_copy, "excerpt", title="So is this")
+    state.copy("https://b.example/4", by_copy, "near", title="The title")
+    by_url = state.add("https://a.example/3")
+    state.copy("https://b.example/5", by_url, "retitled", title="Another")
+    gone = state.add("https://a.example/4", told=Evidence(title="Gone"))
+    state.copy("https://b.example/6", gone, "retitled", title="What is left")
+    state.store.forget([gone])
+    gone_too = state.add("https://a.example/5")
+    state.add("https://b.example/7", gone_too, 0.5)
+    state.store.forget([gone_too])
+    groups = gather(state.store).groups
+    assert {group.similar_id: (group.title, group.original is None) for group in groups} == {
+        f"{by_copy:016x}": ("The title", False),
+        f"{named:016x}": ("渡口开航", False),
+        f"{by_url:016x}": ("https://a.example/3", False),
+        f"{gone:016x}": ("What is left", True),
+        f"{gone_too:016x}": ("https://b.example/7", True),
+    }
+
+
+def test_titles_that_the_state_does_not_know_are_looked_up_at_once() -> None:
+    state = State()
+    first = state.add("https://a.example/1")
+    state.add("https://b.example/1", first, 0.5)
+    told = state.add("https://a.example/2", told=Evidence(title="Known", text="All swam."))
+    state.copy("https://b.example/2", told, title="Known too", text="All swam.")
+    asked: list[set[str]] = []
+
+    def look_up(urls: Collection[str]) -> dict[str, tuple[str, str]]:
+        asked.append(set(urls))
+        return {url: (f"Title of {url[-1]}", "Nobody swam.") for url in urls}
+
+    report = gather(state.store, texts=look_up)
+    assert asked == [{"https://a.example/1", "https://b.example/1"}]
+    assert [(one.title, one.pages[0].title) for one in report.groups] == [
+        ("Title of 1", "Title of 1"),
+        ("Known", "Known too"),
+    ]
+    nothing = gather(state.store, texts=lambda urls: {})
+    assert nothing == gather(state.store)
+
+
+def test_nothing_is_looked_up_if_all_is_known() -> None:
+    state = State()
+    first = state.add("https://a.example/1", told=Evidence(title="A", text="All swam."))
+    state.copy("https://b.example/1", first, title="B", text="All swam.")
+
+    def never(urls: Collection[str]) -> dict[str, tuple[str, str]]:
+        raise AssertionError(urls)
+
+    assert gather(state.store, texts=never).pairs[0].has_texts
+
+
+def test_records_go_by_twice() -> None:
+    state = State()
+    first = state.add("https://a.example/1")
+    state.copy("https://b.example/1", first)
+    seen: list[str] = []
+
+    def watch(records: Iterable[Record]) -> Iterator[Record]:
+        for record in records:
+            seen.append(record.url)
+            yield record
+
+    assert gather(state.store, watch=watch) == gather(state.store)
+    assert seen == ["https://a.example/1", "https://b.example/1"] * 2
+
+
+# The table of copies.
+
+
+@pytest.mark.parametrize("rows", [1, 7, 1000])
+def test_the_newest_copies_are_listed_so_many_as_were_asked_for(rows: int) -> None:
+    pages = large_state(200, 5)
+    report = gather(filled(pages), rows=rows)
+    assert len(report.copies) == min(rows, report.totals.copies)
+    check_copies(report, pages, rows)
+
+
+# Clocks.
+
+
+def test_a_clock_before_1970_and_one_far_ahead_are_told_as_they_are() -> None:
+    pages = [
+        Filed(Record(1, "https://a.example/", 1), None, 0),
+        Filed(Record(2, "https://b.example/", 1, 0.5), None, 0),
+        Filed(Record(BEGIN * SECOND, "https://c.example/", 1, 0.5), None, 5_000_000_000),
+        Filed(Record(2**64 - 1, "https://d.example/", 2**64 - 1), None, 0),
+    ]
+    report = gather(filled(pages))
+    assert (report.totals.first, report.totals.last, report.times.unit) == (0, 18_446_744_073, "10 years")
+    assert [one.originals + one.copies for one in report.times.buckets if one.originals + one.copies] == [2, 1, 1]
+
+
+def test_when_a_page_was_last_seen_can_be_later_than_any_page_came() -> None:
+    state = State()
+    state.add("https://a.example/", seen=5_000_000_000)
+    assert gather(state.store).totals.last == 2**32 - 1  # the largest that a state holds
+
+
+# What cannot be shown as it is.
+
+
+@settings(max_examples=25)
+@given(small_states())
+def test_all_of_a_report_can_be_written_in_any_file(pages: list[Filed]) -> None:
+    assert json.dumps(asdict(gather(filled(pages))), ensure_ascii=False).encode()
+
+
+def test_strings_of_pages_are_clean_and_bounded_wherever_they_are_shown() -> None:
+    state = State()
+    state.store.recipe = {"method": "m\ud800\x1b", "\ud800": "\udc80", "parameters": {"a": "\x00" * 5000}}
+    nasty = "\ud83d\x1b\u202e\x00" * 5000
+    told = Evidence("near", 0, 0.5, 0.5, 9, nasty, (nasty,) * 50, nasty)
+    first = state.add(f"http://{nasty[:40]}.example/{nasty}", told=told)
+    state.add(f"http://{nasty[:400]}.example/{nasty}", first, 0.5, told)
+    report = gather(state.store)
+    strings = list(_strings(asdict(report)))
+    assert not [one for one in strings if set(one) & set(nasty)]
+    assert max(map(len, strings)) <= 4000
+    assert len(report.copies[0].page.site) <= SITE + 1
+    assert len(report.copies[0].page.title) <= TITLE + 1
+    assert len(report.copies[0].page.url) <= URL + 1
+
+
+def _strings(data: Any) -> Iterator[str]:
+    if isinstance(data, str):
+        yield data
+    elif isinstance(data, dict):
+        for value in data.values():
+            yield from _strings(value)
+    elif isinstance(data, (list, tuple)):
+        for value in data:
+            yield from _strings(value)
+
+
+@pytest.mark.parametrize("key", [layout.record_key, layout.evidence_key])
+def test_a_damaged_state_is_told_in_a_sentence(key: Any) -> None:
+    state = State()
+    first = state.add("https://a.example/", told=Evidence(title="A"))
+    state.store._write(Changes({key(first): b"scribble"}), sync=False)
+    with pytest.raises(StoreDamaged, match="check"):
+        gather(state.store)

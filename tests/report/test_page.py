@@ -1,0 +1,470 @@
+"""The page as HTML: whole, loading nothing, and with nothing of a page in it but text."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from base64 import b64encode
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from hashlib import sha256
+from html.parser import HTMLParser
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from lxml import html as parser
+
+from scrapy_neardup.errors import NearDupError
+from scrapy_neardup.report.clean import link
+from scrapy_neardup.report.data import PageLine, Report
+from scrapy_neardup.report.gather import gather
+from scrapy_neardup.report.page import as_data, check, page
+from scrapy_neardup.stores import Evidence
+from tests.report.recount import State, filled, large_state
+from tests.report.states import SENTENCES, TITLES, hostile
+
+#: Elements without an end.
+VOID = {"br", "col", "hr", "img", "input", "link", "meta", "wbr"}
+#: All that the page is made of.
+ELEMENTS = """
+    html head meta title style body header main nav section article div p span h1 h2 h3 h4 a bdi mark time code strong
+    ul li dl dt dd table thead tbody tr th td details summary button label input select option noscript script
+    svg g defs path use text clippath rect
+"""
+
+
+def passing() -> Report:
+    """Pages that passed, and no copies."""
+    state = State()
+    first = state.add("https://a.example/")
+    state.add("https://b.example/", told=Evidence("excerpt", first, 0.3, 0.9, 10, "An excerpt", ("All swam",)))
+    return gather(state.store)
+
+
+def single() -> Report:
+    """A single page."""
+    state = State()
+    state.add("https://a.example/")
+    return gather(state.store)
+
+
+def lost() -> Report:
+    """A copy whose original is gone, and neither has a site."""
+    state = State()
+    gone = state.add("number 1")
+    state.copy("number 2", gone, title="What is left")
+    state.store.forget([gone])
+    return gather(state.store)
+
+
+REPORTS = {
+    "hostile": lambda: gather(hostile(120)),
+    "large": lambda: gather(filled(large_state(900, 40))),
+    "passing": passing,
+    "single": single,
+    "lost": lost,
+    "empty": lambda: gather(State().store),
+    "nothing": lambda: Report("", ""),
+}
+_MADE: dict[str, tuple[Report, str]] = {}
+
+
+@pytest.fixture(params=REPORTS)
+def made(request: pytest.FixtureRequest) -> tuple[Report, str]:
+    """A report and its page; made once."""
+    return of(request.param)
+
+
+def of(name: str) -> tuple[Report, str]:
+    if name not in _MADE:
+        report = REPORTS[name]()
+        _MADE[name] = report, page(report)
+    return _MADE[name]
+
+
+def tree(html: str) -> parser.HtmlElement:
+    return parser.document_fromstring(html)
+
+
+def elements(html: str) -> Iterator[parser.HtmlElement]:
+    return (one for one in tree(html).iter() if isinstance(one.tag, str))
+
+
+def said(one: parser.HtmlElement) -> str:
+    return " ".join(one.text_content().split())
+
+
+def rows(html: str) -> list[list[Any]]:
+    """The data of the table, as the script reads it."""
+    (data,) = tree(html).xpath("//script[@id='rows']")
+    found: list[list[Any]] = json.loads(data.text)
+    return found
+
+
+# Whole.
+
+
+def test_the_same_report_gives_the_same_bytes(made: tuple[Report, str]) -> None:
+    report, html = made
+    assert page(replace(report)) == html
+
+
+def test_the_same_state_gives_the_same_bytes() -> None:
+    assert page(gather(hostile(120))) == of("hostile")[1]
+
+
+class _Nesting(HTMLParser):
+    """Whether every element is closed where it must be."""
+
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=False)
+        self.open: list[str] = []
+        self.wrong: list[str] = []
+        self.seen: set[str] = set()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.seen.add(tag)
+        names = [name for name, _ in attrs]
+        self.wrong += [f"{tag} {name} twice" for name, many in Counter(names).items() if many > 1]
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.seen.add(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        if not self.open or self.open.pop() != tag:
+            self.wrong.append(f"</{tag}> at {self.getpos()}")
+
+    def handle_entityref(self, name: str) -> None:
+        if name not in ("amp", "lt", "gt", "quot"):
+            self.wrong.append(f"&{name};")
+
+    def handle_comment(self, data: str) -> None:
+        self.wrong.append(f"<!--{data}-->")
+
+
+def test_every_element_is_one_of_ours_and_closed_where_it_must_be(made: tuple[Report, str]) -> None:
+    nesting = _Nesting()
+    nesting.feed(made[1])
+    nesting.close()
+    assert (nesting.open, nesting.wrong) == ([], [])
+    assert nesting.seen <= set(ELEMENTS.split())
+
+
+def test_it_begins_and_ends_as_a_page_does(made: tuple[Report, str]) -> None:
+    html = made[1]
+    assert html.startswith('<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n')
+    assert html.endswith("</body>\n</html>")
+    assert "\r" not in html
+    html.encode()
+
+
+def test_ids_are_unique_and_what_names_one_finds_it(made: tuple[Report, str]) -> None:
+    ids = [one.get("id") for one in elements(made[1]) if one.get("id") is not None]
+    assert len(ids) == len(set(ids))
+    named = [one.get(name) for one in elements(made[1]) for name in ("aria-labelledby", "for") if one.get(name)]
+    named += [one.get("href")[1:] for one in elements(made[1]) if (one.get("href") or "").startswith("#")]
+    assert set(named) <= set(ids)
+
+
+def test_there_is_one_first_heading_and_none_is_left_out_below_it(made: tuple[Report, str]) -> None:
+    levels = [int(one.tag[1]) for one in elements(made[1]) if re.fullmatch("h[1-6]", one.tag)]
+    assert (levels[0], levels.count(1)) == (1, 1)
+    assert all(after - before <= 1 for before, after in pairwise(levels))
+    assert all(said(one) for one in elements(made[1]) if re.fullmatch("h[1-6]", one.tag))
+
+
+def test_every_label_has_its_control_and_every_control_a_name(made: tuple[Report, str]) -> None:
+    root, controls = tree(made[1]), []
+    for label in root.iter("label"):
+        inside = [one for one in label.iter() if one.tag in ("input", "select", "textarea")]
+        assert len(inside) == 1
+        assert said(label)
+        controls += inside
+    assert list(root.iter("input", "select", "textarea")) == controls
+    assert all(said(one) for one in root.iter("button"))
+    for section in root.iter("section"):
+        assert section.get("aria-labelledby") or section.xpath("h4")
+
+
+def test_cells_of_tables_stand_below_their_heads(made: tuple[Report, str]) -> None:
+    for table in tree(made[1]).iter("table"):
+        (head,) = table.xpath("thead/tr")
+        assert all(one.get("scope") == "col" for one in head)
+        for row in table.xpath("tbody/tr"):
+            assert len(row) == len(head)
+            assert row[0].get("scope") == "row"
+
+
+def test_all_that_the_script_asks_for_is_there() -> None:
+    report, html = of("large")
+    asked = set(re.findall(r'element\("([\w-]+)"\)', html))
+    assert asked <= {one.get("id") for one in elements(html)}
+    assert len(asked) > 10
+    columns = [int(one.get("data-column")) for one in tree(html).xpath("//table[@id='table']//button")]
+    assert columns == [0, 1, 2, 3, 6, 7, 10]
+    assert len(rows(html)) == len(report.copies)
+
+
+# Loading nothing, running nothing.
+
+
+def test_the_policy_lets_this_one_script_run_and_nothing_be_loaded(made: tuple[Report, str]) -> None:
+    html = made[1]
+    scripts = re.findall("<script>(.*?)</script>", html, re.DOTALL)
+    assert len(scripts) == 1
+    own = b64encode(sha256(scripts[0].encode()).digest()).decode()
+    (policy,) = tree(html).xpath("//meta[@http-equiv='Content-Security-Policy']/@content")
+    assert dict(part.split(" ", 1) for part in policy.split("; ")) == {
+        "default-src": "'none'",
+        "script-src": f"'sha256-{own}'",
+        "style-src": "'unsafe-inline'",
+        "base-uri": "'none'",
+        "form-action": "'none'",
+    }
+    before = html[: html.index("Content-Security-Policy")]
+    assert not re.search("<(script|style|link|base|body)", before)
+
+
+def test_scripts_are_the_one_and_the_data(made: tuple[Report, str]) -> None:
+    report, html = made
+    assert [one.get("type") for one in tree(html).iter("script")] == ["application/json"] * bool(report.copies) + [None]
+    for one in elements(html):
+        assert not [name for name in one.attrib if name.lower().startswith("on")]
+        assert not [value for value in one.attrib.values() if re.match(r"\s*(javascript|data|vbscript):", value, re.I)]
+
+
+def test_nothing_outside_is_named_but_by_links(made: tuple[Report, str]) -> None:
+    html = made[1]
+    naming = ("src", "srcset", "action", "formaction", "data", "poster", "background", "ping", "manifest", "cite")
+    for one in elements(html):
+        assert not [name for name in one.attrib if name in naming]
+        address = one.get("href")
+        if one.tag == "a" and not address.startswith("#"):
+            assert re.match("https?://", address, re.I)
+            assert one.get("rel") == "noreferrer noopener"
+        elif address is not None:
+            assert address.startswith("#")
+        assert "url(" not in re.sub(r"url\(#[\w-]+\)", "", one.get("style", "") + one.get("clip-path", ""))
+    for style in tree(html).iter("style"):
+        assert not re.search(r"url\(|@import|https?:", style.text)
+    (script,) = re.findall("<script>(.*?)</script>", html, re.DOTALL)
+    assert not re.search(r"innerHTML|outerHTML|insertAdjacent|document\.write|eval\(|fetch|XMLHttp|https?:", script)
+
+
+def test_the_referrer_is_told_to_nobody(made: tuple[Report, str]) -> None:
+    assert tree(made[1]).xpath("//meta[@name='referrer']/@content") == ["no-referrer"]
+
+
+# What pages say.
+
+
+def test_hostile_strings_are_text_as_they_stand() -> None:
+    html = of("hostile")[1]
+    assert not re.search(r"<(img|script>alert|b>|i>)|&(?!(amp|lt|gt|quot|#34|#39);)", html.partition("<script>")[0])
+    assert [one.tag for one in elements(html) if one.tag in ("img", "b", "i", "iframe")] == []
+    shown = tree(html).text_content()
+    for title in TITLES[:4]:
+        assert f"{title} " in shown
+    for title in [one for one in TITLES if "<" in one or '"' in one]:
+        assert title not in html
+    assert SENTENCES[0] in shown
+
+
+def test_nothing_is_left_that_could_disturb() -> None:
+    html = of("hostile")[1]
+    assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]", html)
+    assert "right \ufffdto left" in html
+
+
+def test_what_is_no_address_of_the_web_is_no_link() -> None:
+    report, html = of("hostile")
+    addresses = {one.get("href") for one in elements(html) if one.tag == "a" and not one.get("href").startswith("#")}
+    shown = {one.url for one in lines(report)}
+    assert addresses == {url for url in shown if link(url)}
+    assert len(addresses) < len(shown)
+
+
+def lines(report: Report) -> Iterator[PageLine]:
+    """Pages that stand in the HTML itself."""
+    for group in report.groups:
+        yield from group.pages
+        if group.original:
+            yield group.original
+    for pair in report.pairs:
+        yield from (pair.page, pair.original)
+
+
+def test_the_data_of_the_table_is_what_it_was(made: tuple[Report, str]) -> None:
+    report, html = made
+    if not report.copies:
+        assert 'id="rows"' not in html
+        return
+
+    def named(line: PageLine | None) -> list[object]:
+        return [line.title, line.url, link(line.url) == line.url, line.site] if line else ["", "", False, ""]
+
+    assert rows(html) == [
+        [one.page.seen, one.page.kind, one.page.similarity, *named(one.page), *named(one.original)]
+        for one in report.copies
+    ]
+    (data,) = re.findall('<script type="application/json" id="rows">(.*?)</script>', html, re.DOTALL)
+    assert not set("<>&\n\u2028\u2029") & set(data)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["</script>", "<!--<script>", "]]>", "&lt;&amp;", "\u2028\u2029", "\\u003c", '"\\', "渡口🚢", "{{ 1 }}", "\x00"],
+)
+def test_data_comes_back_as_it_was(text: str) -> None:
+    packed = as_data([text, {text: text}])
+    assert json.loads(packed) == [text, {text: text}]
+    assert not set("<>&\u2028\u2029") & set(packed)
+
+
+# What the report says.
+
+
+def test_the_numbers_stand_at_the_top() -> None:
+    report, html = of("large")
+    totals = report.totals
+    numbers = {said(one[0]): said(one[1]) for one in tree(html).xpath("//dl[@class='numbers']/div")}
+    assert numbers["pages"] == "900"
+    assert numbers["originals"] == str(totals.originals)
+    assert numbers["copies"] == str(totals.copies)
+    assert numbers["of all pages are copies"] == f"{totals.copies / 9:.1f} %"
+    assert f"characters of text saved, of {totals.measured} copies" in numbers
+    assert said(tree(html).xpath("//title")[0]) == f"Near-duplicates: {totals.copies} copies among 900 pages"
+
+
+def test_the_figures_below_the_charts_are_those_of_the_report() -> None:
+    report, html = of("large")
+
+    def table(section: str) -> list[list[str]]:
+        return [[said(cell) for cell in row] for row in tree(html).xpath(f"{section}//table/tbody/tr")]
+
+    kinds = [[one.name.replace("_", " "), str(one.pages)] for one in report.kinds]
+    kinds += [[f"{one.name.replace('_', ' ')}, passed", str(one.pages)] for one in report.passed]
+    assert [[row[0], row[2]] for row in table("//section[@id='kinds']")] == kinds
+    assert all(row[1] for row in table("//section[@id='kinds']"))
+    pairs = enumerate(zip(report.similarities.copies, report.similarities.passed, strict=True))
+    bins = [[f"{at / 50:.2f}", str(copies), str(passed)] for at, (copies, passed) in pairs if copies or passed]
+    assert table("//section[@aria-labelledby='similarities-title']") == bins
+    counts = [[int(cell) for cell in row[1:]] for row in table("//section[@id='times']")]
+    assert counts == [[one.copies, one.originals, one.unjudged] for one in report.times.buckets]
+    matrix = table("//section[@id='sites']")
+    assert [row[0] for row in matrix] == list(report.flow.rows)
+    assert [tuple(int(cell or 0) for cell in row[1:-1]) for row in matrix] == list(report.flow.cells)
+    assert [int(row[-1]) for row in matrix] == [sum(row) for row in report.flow.cells]
+
+
+def test_only_the_cells_of_one_site_are_marked_as_its_own() -> None:
+    report, html = of("large")
+    own = [
+        (row, column)
+        for row, line in enumerate(tree(html).xpath("//table[@class='matrix']/tbody/tr"))
+        for column, cell in enumerate(line[1:-1])
+        if "own" in (cell.get("class") or "").split()
+    ]
+    flow = report.flow
+    assert flow.rows[-1] == flow.columns[-1] == "other sites"
+    assert own == [
+        (row, flow.columns.index(site))
+        for row, site in enumerate(flow.rows[:15])
+        if site in flow.columns[:15] and flow.cells[row][flow.columns.index(site)]
+    ]
+    assert own
+
+
+def test_groups_say_what_is_left_out() -> None:
+    report, html = of("large")
+    found = tree(html).xpath("//div[@id='group-list']/details")
+    assert f"The 100 largest of {report.totals.groups} groups" in said(tree(html).xpath("//section[@id='groups']/p")[0])
+    for group, details in zip(report.groups, found, strict=True):
+        assert said(details[0]) == f"{group.copies + 1} {group.title}"
+        more = group.copies - len(group.pages)
+        assert (f"and {more} more" in said(details)) is (more > 0)
+        assert said(details.xpath("p/code")[0]) == group.similar_id
+
+
+def test_pairs_show_what_both_hold() -> None:
+    report, html = of("hostile")
+    found = tree(html).xpath("//div[@id='pair-list']/article")
+    options = tree(html).xpath("//select[@id='pair']/option")
+    assert len(found) == len(options) == len(report.pairs) == 24
+    for pair, article in zip(report.pairs, found, strict=True):
+        assert [said(one) for one in article.xpath("h3/span[@class='figure']")] == [
+            f"{pair.similarity:.2f}",
+            f"{pair.containment:.2f}",
+        ]
+        for text, side in zip(pair.texts, article.xpath("div/section"), strict=True):
+            shown = side.xpath("div[@class='text']")
+            assert bool(shown) == (text is not None)
+            if text is not None:
+                assert shown[0].text_content() == "".join(part.text for part in text.parts)
+                marked = [part.text for part in text.parts if part.mark]
+                assert [one.text_content() for one in shown[0].iter("mark")] == marked
+    assert {pair.has_texts for pair in report.pairs} == {True, False}
+
+
+def test_a_cut_text_says_how_long_it_is() -> None:
+    state = State()
+    both = " ".join(f"Sentence number {number} stands in both." for number in range(200))
+    first = state.add("https://a.example/", told=Evidence(text=both))
+    state.copy("https://b.example/", first, text=both)
+    report = gather(state.store)
+    (text, _) = report.pairs[0].texts
+    assert text is not None
+    notes = [said(one) for one in tree(page(report)).xpath("//article//p[@class='note']")]
+    assert notes == [f"Cut; the whole text has {len(both):,} characters, and {text.hidden} more shared sentences."] * 2
+    assert text.hidden > 50
+
+
+def test_an_empty_state_says_what_to_do() -> None:
+    html = of("empty")[1]
+    assert "The state holds no pages yet." in tree(html).text_content()
+    assert [said(one) for one in elements(html) if one.tag == "h2"] == ["The state"]
+    assert not list(tree(html).iter("svg"))
+
+
+def test_of_pages_that_passed_alone_there_are_kinds_and_pairs_but_no_copies() -> None:
+    html = of("passing")[1]
+    assert [said(one) for one in elements(html) if one.tag == "h2"] == [
+        *("Kinds", "Similarities", "When pages were first seen", "Side by side", "The state")
+    ]
+    assert "All swam" in tree(html).text_content()
+
+
+def test_what_is_gone_is_said_to_be() -> None:
+    html = of("lost")[1]
+    assert "The original is no longer in the state." in tree(html).text_content()
+    assert rows(html)[0][3:] == ["What is left", "number 2", False, "(no site)", "", "", False, ""]
+
+
+def test_with_many_pages_and_long_titles_it_stays_small() -> None:
+    state = State()
+    originals = []
+    text = "头一班船载着二十三名乘客离岸，船票仍是两块钱。" * 500
+    for number in range(3000):
+        title = f"渡口恢复通航的第{number}天" * 30
+        url = f"https://site{number % 70}.example/2025/06/17/article-about-the-ferry-{number}.html"
+        if number % 4:
+            originals.append(state.add(url, told=Evidence(title=title, text=text)))
+        else:
+            of = originals[number // 8] if originals else 1
+            state.copy(url, of, title=title, shared=("头一班船载着乘客离岸" * 30,) * 20, text=text)
+    report = gather(state.store)
+    assert (len(report.copies), len(report.groups), len(report.pairs)) == (750, 100, 24)
+    assert len(page(report).encode()) < 2_000_000
+
+
+@pytest.mark.parametrize(("module", "name"), [("jinja2", "Jinja2"), ("matplotlib", "matplotlib")])
+def test_what_is_missing_to_make_a_page_is_told(module: str, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    check()
+    monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(NearDupError, match=rf"{name}\. Run: pip install 'scrapy-neardup\[report\]'"):
+        check()

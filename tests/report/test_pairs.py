@@ -1,0 +1,295 @@
+"""Two pages side by side: which pairs, in which order, with which texts, and what is marked in them."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Collection
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scrapy_neardup.report.clean import clean_text
+from scrapy_neardup.report.data import Pair, Text
+from scrapy_neardup.report.gather import PAIRS, gather
+from scrapy_neardup.report.pairs import SHOWN
+from scrapy_neardup.stores import Evidence
+from scrapy_neardup.text.marking import Mark, own_letters, sentence_letters
+from tests.report.recount import State
+
+FERRY = "渡口今天清晨恢复通航。头一班船载着二十三名乘客离岸。船票仍是两块钱。"
+FERRY_AGAIN = "本报讯。渡口，今天清晨恢复通航！船票仍是两块钱。候船室装了新的长椅。"
+
+
+def pair(old: str, new: str, **kept: Any) -> Pair:
+    """The pair of an original and its copy, with the texts that were kept of them."""
+    state = State()
+    first = state.add("https://a.example/", told=Evidence(title="A", text=old))
+    state.copy("https://b.example/", first, **{"title": "B", "text": new, **kept})
+    (found,) = gather(state.store).pairs
+    return found
+
+
+def marks(text: Text | None) -> list[str]:
+    assert text is not None
+    return [part.text for part in text.parts if part.mark is Mark.SHARED]
+
+
+def whole(text: Text | None) -> str:
+    assert text is not None
+    return "".join(part.text for part in text.parts)
+
+
+# Which.
+
+
+def state_of(kinds: dict[str, int]) -> State:
+    """A state with so many pairs of each kind; of those in capitals the page passed."""
+    state = State()
+    first = state.add("https://old.example/")
+    for likeness, many in kinds.items():
+        for number in range(many):
+            url, similarity = f"https://site{number}.example/{likeness}", 0.9 - number / 100
+            if likeness.isupper():
+                state.add(url, told=Evidence(likeness.lower(), first, similarity))
+            elif likeness == "unknown":
+                state.add(url, first, similarity)
+            else:
+                state.copy(url, first, likeness, similarity)
+    return state
+
+
+def kinds_of(pairs: Collection[Pair]) -> dict[str, int]:
+    """How many there are of each kind, in the order in which they stand; together, or it is another kind."""
+    found: dict[str, int] = {}
+    last = ""
+    for one in pairs:
+        name = one.kind if one.copy else one.kind.upper()
+        assert name == last or name not in found
+        found[name], last = found.get(name, 0) + 1, name
+    return found
+
+
+ALL = ["retitled", "near", "excerpt", "EXCERPT", "same_title", "SAME_TITLE", "unknown", "identical"]
+
+
+@pytest.mark.parametrize(
+    ("there", "shown"),
+    [
+        (dict.fromkeys(reversed(ALL), 30), dict.fromkeys(ALL, 3)),
+        ({"identical": 30, "retitled": 30}, {"retitled": 12, "identical": 12}),
+        ({"identical": 30, "near": 3}, {"near": 3, "identical": 21}),
+        ({"near": 30, "retitled": 30, "SAME_TITLE": 30, "excerpt": 2, "unknown": 1}, None),
+        ({"near": 5}, {"near": 5}),
+        ({}, {}),
+    ],
+)
+def test_each_kind_has_its_share_and_what_is_most_in_need_of_a_look_comes_first(
+    there: dict[str, int], shown: dict[str, int] | None
+) -> None:
+    found = kinds_of(gather(state_of(there).store).pairs)
+    if shown is None:
+        shown = {"retitled": 7, "near": 7, "excerpt": 2, "SAME_TITLE": 7, "unknown": 1}
+    assert list(found.items()) == list(shown.items())
+    assert sum(found.values()) == min(PAIRS, sum(there.values()))
+
+
+def test_of_a_kind_the_least_similar_come_first() -> None:
+    pairs = gather(state_of({"near": 40, "SAME_TITLE": 40}).store).pairs
+    for copy in (True, False):
+        similarities = [one.similarity for one in pairs if one.copy is copy]
+        assert len(similarities) == 12
+        assert similarities == sorted(similarities)
+        assert similarities[0] == 0.51
+
+
+def test_those_with_both_texts_go_before_others_of_their_kind() -> None:
+    state = State()
+    first = state.add("https://a.example/0", told=Evidence(text=FERRY))
+    bare = state.add("https://a.example/1")
+    for number in range(40):
+        state.copy(f"https://b.example/{number}", bare, "near", 0.3)
+        if number < 20:
+            state.copy(f"https://b.example/{number}", first, "near", 0.2, text=FERRY)
+    found = gather(state.store).pairs
+    assert sum(one.has_texts for one in found) == 20
+    assert [one.similarity for one in found] == [0.2] * 20 + [0.3] * 4
+
+
+def test_pairs_of_which_one_is_gone_are_left_out() -> None:
+    state = State()
+    kept, gone = state.add("https://a.example/1"), state.add("https://a.example/2")
+    state.copy("https://b.example/1", kept)
+    state.copy("https://b.example/2", gone, similarity=0.1)
+    state.add("https://b.example/3", told=Evidence("excerpt", gone, 0.1))
+    state.store.forget([gone])
+    assert [one.page.url for one in gather(state.store).pairs] == ["https://b.example/1"]
+
+
+def test_a_pair_says_what_is_known_of_both() -> None:
+    state = State()
+    first = state.add("https://a.example/", told=Evidence(letters=30, title="Old"))
+    told = Evidence("retitled", 0, 0.7, 0.91, 31, "New", ("One.", "Two\x07 \n."))
+    state.add("https://b.example/", first, 0.7, told)
+    (found,) = gather(state.store).pairs
+    assert (found.kind, found.copy, found.similarity, found.containment) == ("retitled", True, 0.7, 0.91)
+    assert (found.original.title, found.page.title, found.original.letters, found.page.letters) == (
+        "Old",
+        "New",
+        30,
+        31,
+    )
+    assert (found.original.kind, found.page.kind) == ("original", "retitled")
+    assert (found.shared, found.texts, found.has_texts) == (("One.", "Two� ."), (None, None), False)
+
+
+def test_a_page_that_passed_is_beside_the_one_that_it_is_like() -> None:
+    state = State()
+    first = state.add("https://a.example/", told=Evidence(text=FERRY))
+    state.add("https://b.example/", told=Evidence("excerpt", first, 0.31, 0.99, text="船票仍是两块钱。"))
+    (found,) = gather(state.store).pairs
+    assert (found.kind, found.copy, found.page.kind, found.original.url) == (
+        *("excerpt", False),
+        *("original", "https://a.example/"),
+    )
+    assert (found.similarity, found.containment) == (0.31, 0.99)
+    assert marks(found.texts[0]) == ["船票仍是两块钱"]
+
+
+def test_few_of_the_shared_sentences_are_told() -> None:
+    found = pair("", "", shared=tuple(f"Sentence {number}" + "x" * 400 for number in range(50)))
+    assert [(one[:12].strip("x"), len(one)) for one in found.shared] == [
+        (f"Sentence {number}", 301) for number in range(12)
+    ]
+
+
+# Texts.
+
+
+def known(**texts: str) -> Callable[[Collection[str]], dict[str, tuple[str, str]]]:
+    """What looks up the text of https://NAME.example/."""
+    return lambda urls: {f"https://{name}.example/": (name.upper(), text) for name, text in texts.items()}
+
+
+@pytest.mark.parametrize(
+    ("kept", "given", "expected"),
+    [
+        ({"a": FERRY, "b": FERRY_AGAIN}, {}, (FERRY, FERRY_AGAIN)),
+        ({"a": FERRY, "b": FERRY_AGAIN}, {"a": "no", "b": "no"}, (FERRY, FERRY_AGAIN)),
+        ({"b": FERRY_AGAIN}, {"a": FERRY}, (FERRY, FERRY_AGAIN)),
+        ({}, {"a": FERRY, "b": FERRY_AGAIN}, (FERRY, FERRY_AGAIN)),
+        ({}, {"b": FERRY_AGAIN}, (None, FERRY_AGAIN)),
+        ({"a": FERRY}, {"a": "no", "b": ""}, (FERRY, None)),
+        ({}, {}, (None, None)),
+    ],
+)
+def test_texts_are_those_that_were_kept_else_those_that_are_given(
+    kept: dict[str, str], given: dict[str, str], expected: tuple[str | None, str | None]
+) -> None:
+    state = State()
+    first = state.add("https://a.example/", told=Evidence(text=kept.get("a", "")))
+    state.copy("https://b.example/", first, text=kept.get("b", ""))
+    (found,) = gather(state.store, texts=known(**given)).pairs
+    assert tuple(whole(text) if text else None for text in found.texts) == expected
+    assert found.has_texts == (None not in expected)
+    assert found.page.title == ("B" if "b" in given else "")
+
+
+def test_sentences_of_both_are_marked_in_both() -> None:
+    found = pair(FERRY, FERRY_AGAIN)
+    assert marks(found.texts[0]) == ["渡口今天清晨恢复通航", "船票仍是两块钱"]
+    assert marks(found.texts[1]) == ["渡口，今天清晨恢复通航", "船票仍是两块钱"]
+    assert (whole(found.texts[0]), whole(found.texts[1])) == (FERRY, FERRY_AGAIN)
+
+
+SENTENCES = [
+    "渡口恢复通航",
+    "The ferry sails, at last",
+    "Ｔhe FERRY sails at last",
+    "船票两块钱",
+    "3.5",
+    "…",
+    " ",
+    "\u202e",
+]
+_texts = st.lists(
+    st.tuples(st.sampled_from(SENTENCES), st.sampled_from(["。", ". ", "!\n", "\r\n", "\u2028", "”\x07 "])), max_size=8
+).map(lambda pieces: "".join(map("".join, pieces)))
+
+
+@given(_texts, _texts)
+def test_what_is_marked_is_what_both_hold_and_nothing_is_lost(old: str, new: str) -> None:
+    found = pair(old, new).texts
+    both = sentence_letters(old) & sentence_letters(new)
+    for text, written in zip(found, (old, new), strict=True):
+        assert (text is None) == (written == "")
+        if text is not None:
+            assert whole(text) == clean_text(written)
+            assert (text.letters, text.is_cut, text.hidden) == (len(clean_text(written)), False, 0)
+            if old and new:
+                assert {own_letters(one) for one in marks(text)} == both
+
+
+def test_of_one_text_alone_what_the_state_knows_of_both_is_marked() -> None:
+    found = pair("", FERRY, shared=("船票仍是两块钱", "候船室装了新的长椅"))
+    assert found.texts[0] is None
+    assert marks(found.texts[1]) == ["船票仍是两块钱"]
+    found = pair(FERRY, "", shared=("船票仍是两块钱", "头一班船载着\x07二十三名乘客离岸"))
+    assert marks(found.texts[0]) == ["头一班船载着二十三名乘客离岸", "船票仍是两块钱"]
+
+
+def test_with_both_texts_what_stands_in_them_counts_and_not_what_was_kept() -> None:
+    found = pair(FERRY, "候船室装了新的长椅。", shared=("船票仍是两块钱",))
+    assert (marks(found.texts[0]), marks(found.texts[1])) == ([], [])
+
+
+@pytest.mark.parametrize("simplified", [True, False])
+def test_traditional_and_simplified_characters_are_one_if_the_recipe_says_so(simplified: bool) -> None:
+    pytest.importorskip("opencc")
+    state = State({"method": "cascade", "parameters": {"simplified": simplified}})
+    first = state.add("https://a.example/", told=Evidence(text="渡口今天恢复通航。船票两块钱。"))
+    state.copy("https://b.example/", first, text="渡口今天恢復通航。船票兩塊錢。渡口今天恢复通航。")
+    (found,) = gather(state.store).pairs
+    assert marks(found.texts[0]) == ["渡口今天恢复通航", *["船票两块钱"] * simplified]
+    assert marks(found.texts[1]) == [*["渡口今天恢復通航", "船票兩塊錢"] * simplified, "渡口今天恢复通航"]
+
+
+def test_without_a_converter_characters_are_compared_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    from scrapy_neardup.text import script
+
+    monkeypatch.setitem(sys.modules, "opencc", None)
+    script._converter.cache_clear()
+    state = State({"method": "cascade", "parameters": {"simplified": True}})
+    first = state.add("https://a.example/", told=Evidence(text="船票两块钱。开船。"))
+    state.copy("https://b.example/", first, text="船票兩塊錢。开船。")
+    (found,) = gather(state.store).pairs
+    script._converter.cache_clear()
+    assert (marks(found.texts[0]), marks(found.texts[1])) == (["开船"], ["开船"])
+
+
+# How much of them.
+
+
+@pytest.mark.parametrize("length", [SHOWN - 1, SHOWN, SHOWN + 1, 99_999, 100_000, 100_001, 250_000])
+def test_a_text_is_cut_and_says_how_long_it_is(length: int) -> None:
+    old = pair("渡" * length, FERRY).texts[0]
+    assert old is not None
+    assert (len(whole(old)), old.letters, old.is_cut) == (min(length, SHOWN), length, length > SHOWN)
+
+
+def test_shared_sentences_behind_the_cut_are_counted() -> None:
+    shared = [f"Sentence number {number} stands in both of the texts" for number in range(200)]
+    old, new = "; ".join(shared), "x" * SHOWN + "; " + "; ".join(shared[::-1])
+    found = pair(old, new).texts
+    assert found[0] is not None
+    assert found[1] is not None
+    assert (len(marks(found[0])) + found[0].hidden, found[1].hidden, marks(found[1])) == (200, 200, [])
+    assert old.startswith(whole(found[0]))
+    assert len(whole(found[0])) == SHOWN
+    assert shared[len(marks(found[0])) - 1].startswith(marks(found[0])[-1])  # the last one is cut with the text
+
+
+def test_a_text_of_nothing_but_one_line_takes_no_time() -> None:
+    found = pair("渡口" * 500_000, "渡口" * 500_000)
+    assert marks(found.texts[0]) == ["渡口" * (SHOWN // 2)]

@@ -1,0 +1,151 @@
+"""Pages by the time at which they were first seen: few buckets, and none of them lost."""
+
+from __future__ import annotations
+
+from datetime import datetime, timezone
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scrapy_neardup.report.data import Times
+from scrapy_neardup.report.formats import full, tick
+from scrapy_neardup.report.times import SHOWN, TimeTally
+
+MINUTE, HOUR, DAY = 60, 3600, 86400
+#: A Friday, 09:40:41 in UTC.
+FRIDAY = 1_763_718_041
+#: The last second that an id can tell, in 2554.
+LAST = (2**64 - 1) // 10**9
+COLUMNS = ("originals", "copies", "unjudged")
+
+
+def tallied(pages: list[tuple[int, int]]) -> Times:
+    tally = TimeTally()
+    for seconds, column in pages:
+        tally.add(seconds, column)
+    return tally.times()
+
+
+def utc(seconds: int) -> datetime:
+    return datetime.fromtimestamp(seconds, tz=timezone.utc)
+
+
+def check(found: Times, pages: list[tuple[int, int]]) -> None:
+    """Each bucket holds the pages from its start on, and the buckets hold them all."""
+    starts = [one.start for one in found.buckets]
+    assert starts == sorted(set(starts))
+    assert len(starts) <= SHOWN
+    assert starts[0] <= min(seconds for seconds, _ in pages)
+    for one, end in zip(found.buckets, [*starts[1:], LAST + 1], strict=True):
+        there = [column for seconds, column in pages if one.start <= seconds < end]
+        assert [getattr(one, name) for name in COLUMNS] == [there.count(column) for column in range(3)]
+    assert any(getattr(found.buckets[-1], name) for name in COLUMNS)  # and not one more than is needed
+    assert any(getattr(found.buckets[0], name) for name in COLUMNS)
+
+
+_spans = st.sampled_from([1, MINUTE, HOUR, DAY, 30 * DAY, 366 * DAY, 20_000 * DAY, LAST])
+
+
+@st.composite
+def pages(draw: st.DrawFn) -> list[tuple[int, int]]:
+    begin, span = draw(st.integers(0, LAST)), draw(_spans)
+    seconds = st.integers(begin, min(LAST, begin + span))
+    return draw(st.lists(st.tuples(seconds, st.integers(0, 2)), min_size=1, max_size=60))
+
+
+@given(pages())
+def test_each_page_is_in_the_bucket_of_its_time_whatever_the_order(seen: list[tuple[int, int]]) -> None:
+    found = tallied(seen)
+    check(found, seen)
+    assert tallied(sorted(seen)) == found
+    for one in found.buckets:
+        assert tick(found.unit, one.start)
+        assert full(found.unit, one.start)
+
+
+UNITS = [
+    (0, "second", 1),
+    (59, "second", 60),
+    (70, "5 seconds", None),
+    (10 * MINUTE, "15 seconds", None),
+    (50 * MINUTE, "minute", 51),
+    (4 * HOUR, "5 minutes", 49),
+    (14 * HOUR, "15 minutes", 57),
+    (2 * DAY, "hour", 49),
+    (13 * DAY, "6 hours", 53),
+    (50 * DAY, "day", 51),
+    (200 * DAY, "week", 30),
+    (4 * 365 * DAY, "month", 49),
+    (50 * 365 * DAY, "year", None),
+    (400 * 365 * DAY, "10 years", 41),
+]
+
+
+@pytest.mark.parametrize(("span", "unit", "many"), UNITS)
+def test_the_unit_grows_with_the_span(span: int, unit: str, many: int | None) -> None:
+    found = tallied([(FRIDAY, 0), (FRIDAY + span, 1)])
+    assert found.unit == unit
+    assert many is None or len(found.buckets) == many
+    check(found, [(FRIDAY, 0), (FRIDAY + span, 1)])
+
+
+@pytest.mark.parametrize(
+    ("span", "unit", "begins"),
+    [
+        (10 * MINUTE, "15 seconds", "%S in 00 15 30 45"),
+        (4 * HOUR, "5 minutes", "%M%S in 0000 0500 1000 1500 2000 2500 3000 3500 4000 4500 5000 5500"),
+        (14 * HOUR, "15 minutes", "%M%S in 0000 1500 3000 4500"),
+        (13 * DAY, "6 hours", "%H%M%S in 000000 060000 120000 180000"),
+        (50 * DAY, "day", "%H%M%S in 000000"),
+        (200 * DAY, "week", "%a%H%M%S in Mon000000"),
+        (4 * 365 * DAY, "month", "%d%H%M%S in 01000000"),
+        (50 * 365 * DAY, "year", "%j%H%M%S in 001000000"),
+        (400 * 365 * DAY, "10 years", "%j%H%M%S in 001000000"),
+    ],
+)
+def test_buckets_begin_where_a_clock_or_a_calendar_has_a_line(span: int, unit: str, begins: str) -> None:
+    found = tallied([(FRIDAY, 0), (FRIDAY + span, 1)])
+    form, _, valid = begins.partition(" in ")
+    assert found.unit == unit
+    assert {utc(one.start).strftime(form) for one in found.buckets} <= set(valid.split())
+
+
+def test_decades_begin_with_a_round_year() -> None:
+    assert [utc(one.start).year for one in tallied([(0, 0), (LAST, 0)]).buckets] == list(range(1970, 2551, 10))
+
+
+@pytest.mark.parametrize("clock", [0, 1, 2**32, LAST])
+def test_clocks_that_are_wrong_are_shown_as_they_are(clock: int) -> None:
+    found = tallied([(clock, 0), (clock, 2)])
+    assert (found.unit, [(one.start, one.originals, one.unjudged) for one in found.buckets]) == (
+        "second",
+        [(clock, 1, 1)],
+    )
+
+
+def test_a_week_in_which_time_began_begins_with_it() -> None:
+    found = tallied([(0, 0), (100 * DAY, 0)])
+    assert (found.unit, found.buckets[0].start, utc(found.buckets[1].start).strftime("%a")) == ("week", 0, "Mon")
+
+
+def test_no_pages_have_no_times() -> None:
+    assert TimeTally().times() == Times()
+
+
+def test_however_many_pages_few_numbers_are_kept() -> None:
+    tally = TimeTally()
+    for number in range(20_000):
+        tally.add(FRIDAY + number * 7919 % (30 * 365 * DAY), number % 3)
+        assert len(tally._counts) <= 3 * 1000
+    assert sum(one.originals + one.copies + one.unjudged for one in tally.times().buckets) == 20_000
+
+
+def test_it_can_be_asked_again_and_counts_on() -> None:
+    tally = TimeTally()
+    tally.add(FRIDAY, 0)
+    tally.add(FRIDAY + 400 * DAY, 1)
+    assert tally.times() == tally.times()
+    tally.add(FRIDAY - 400 * DAY, 2)
+    assert tally.times().unit == "month"
+    assert sum(one.unjudged for one in tally.times().buckets) == 1
