@@ -11,7 +11,7 @@ from scrapy_neardup.commands.explained import as_data, as_lines
 from scrapy_neardup.commands.opening import opened
 from scrapy_neardup.commands.output import is_coloured, method_spec, write
 from scrapy_neardup.commands.pair import judge
-from scrapy_neardup.commands.sides import Side, read_page, read_record
+from scrapy_neardup.commands.sides import Side, read_page, read_side
 from scrapy_neardup.config import Config
 from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.methods import METHODS, Method, make_method
@@ -26,7 +26,8 @@ pages:
   page.txt              text without a title
   crawl.jsonl#42        the document with the id 42 of a file of JSON lines, or of a folder with docs.jsonl:
                         {"id": "42", "title": "…", "text": "…"} a line; also .gz, .bz2, .xz, .zst
-  https://a.example/    a page of the state: features can be compared, but the state keeps no texts
+  https://a.example/    a page of the state: features can be compared; texts are there if the crawl kept them
+                        (NEARDUP_KEEP = "texts")
 
   A is the page that was there first; B is judged against it. Both are judged by the method, the extractor and the
   other settings of the project, if the command runs in one.
@@ -70,7 +71,7 @@ def run(arguments: argparse.Namespace) -> int:
     pages = [read_page(name, config, or_url=bool(arguments.store)) for name in names]
     with _state(arguments.store, method, config, needed=None in pages) as store:
         a, b = (
-            Side(name, page, read_record(name, store) if page is None and store else None)
+            read_side(name, store) if page is None and store else Side(name, page)
             for name, page in zip(names, pages, strict=True)
         )
         outcome = judge(method, config, a, b, store)

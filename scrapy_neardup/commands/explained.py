@@ -128,10 +128,10 @@ def _notes(a: Side, b: Side, outcome: Outcome, *, coloured: bool) -> Iterator[st
     """What the marks mean, and what there is no text of."""
     of_state = [name for name, side in (("A", a), ("B", b)) if side.page is None]
     if len(of_state) == 2:
-        yield "The state keeps no texts: of two of its pages nothing more can be shown."
+        yield "The state holds the text of neither: nothing more can be shown."
         return
     for name in of_state:
-        yield f"The state keeps no texts: of {name} it knows some of the longest sentences again, and no others."
+        yield f"The state holds no text of {name}: it knows some of its longest sentences again, and no others."
     shared, boilerplate = ("between {} and {}".format(*BRACKETS[mark]) for mark in (Mark.SHARED, Mark.BOILERPLATE))
     if coloured:
         shared, boilerplate = "green", "grey"

@@ -11,6 +11,7 @@ from scrapy_neardup.errors import NearDupError, PageError
 from scrapy_neardup.evaluation.documents import read_documents
 from scrapy_neardup.extract import decode_body, extract
 from scrapy_neardup.model import Page
+from scrapy_neardup.sites import site_of
 from scrapy_neardup.state import page_extractor
 from scrapy_neardup.stores import Record, Store
 
@@ -21,7 +22,10 @@ _TEXT = re.compile(r"\.txt(\.gz|\.bz2|\.xz|\.zst)?$")
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One of two pages, with the name that it was asked for by: a ``page``, or a ``record`` of the state."""
+    """One of two pages, with the name that it was asked for by: a ``page``, or a ``record`` of the state, or both.
+
+    A record is what is compared by, if there is one; the page beside it is what the state tells of it.
+    """
 
     name: str
     page: Page | None = None
@@ -49,20 +53,22 @@ def read_page(name: str, config: Config, *, or_url: bool = False) -> Page | None
     )
 
 
-def read_record(url: str, store: Store) -> Record:
-    """What the state holds of a URL, to compare by; raises NearDupError if that is nothing."""
+def read_side(url: str, store: Store) -> Side:
+    """What the state holds of a URL, with its text if that was kept; raises NearDupError if nothing can be compared."""
     record = store.find(url)
     if record is None:
         raise NearDupError(
             f"The state at {store.location} has no page {url}; write the URL as it was crawled, or name a file."
         )
-    if not record.sketch:
-        original = store.record(record.original)
-        raise NearDupError(
-            f"Of {url} the state keeps no sketch, but only that it is a copy"
-            + (f" of {original.url}; compare with that one, or with a file." if original else "; name a file.")
-        )
-    return record
+    told = store.evidence(record.id)
+    page = Page(record.url, told.title, text=told.text, site=site_of(record.url)) if told and told.text else None
+    if record.sketch or page:
+        return Side(url, page, record if record.sketch else None)
+    original = store.record(record.original)
+    raise NearDupError(
+        f"Of {url} the state keeps no sketch, but only that it is a copy"
+        + (f" of {original.url}; compare with that one, or with a file." if original else "; name a file.")
+    )
 
 
 def _from_file(path: Path, config: Config) -> Page:

@@ -23,7 +23,7 @@ from scrapy_neardup.extract import trafilatura_text
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Page
 from scrapy_neardup.state import state_recipe
-from scrapy_neardup.stores import Record, Store, close_store, open_store
+from scrapy_neardup.stores import Keep, Record, Store, close_store, open_store
 from tests.commands.run import environment, project, scrapy_neardup
 
 FERRY = [
@@ -144,8 +144,8 @@ def page(id: str, url: str) -> Page:
     return Page(url, document["title"], text=document["text"])
 
 
-def judged(store: Store, *pages: Page, sealed: bool = True) -> None:
-    detector = Detector(make_method("cascade", {}), store, min_letters=40, who="morning")
+def judged(store: Store, *pages: Page, sealed: bool = True, keep: Keep = Keep.NOTHING) -> None:
+    detector = Detector(make_method("cascade", {}), store, min_letters=40, who="morning", keep=keep)
     for one in pages:
         ruling = detector.check(one)
         if ruling.reservation is not None:
@@ -364,7 +364,7 @@ def test_a_page_that_a_crawl_has_put_into_the_state_of_the_project(folder: Path)
     lines = done.stdout.splitlines()
     assert lines[0].startswith("duplicate (retitled): B is a copy of A, similarity 0.")
     assert lines[1] == f"A is {A}"
-    assert "The state keeps no texts: of A it knows some of the longest sentences again, and no others." in lines
+    assert "The state holds no text of A: it knows some of its longest sentences again, and no others." in lines
     assert lines[-3:-1] == ["B:", ""]
     assert lines[-1].count("[[") == 4  # as many as a sketch holds
     assert "A:" not in lines
@@ -384,7 +384,24 @@ def test_a_url_is_found_in_the_default_state_and_compared_by_its_sketch(found: C
 def test_of_two_urls_there_are_no_texts(run: Callable[..., list[str]], state: str) -> None:
     lines = run(A, B)
     assert lines[0].startswith("duplicate (retitled): ")
-    assert lines[-1] == "The state keeps no texts: of two of its pages nothing more can be shown."
+    assert lines[-1] == "The state holds the text of neither: nothing more can be shown."
+
+
+def test_texts_that_the_state_was_to_keep_are_shown(found: Callable[..., Any], folder: Path) -> None:
+    url = (folder / "texts.sqlite").as_uri().replace("file", "sqlite")
+    with opened(url) as store:
+        # The third is so like its original that nothing else is kept of it to compare by.
+        judged(store, page("ferry", A), page("copy", B), page("same", "https://same.example/"), keep=Keep.TEXTS)
+    for a, b in ((A, B), (A, "https://same.example/"), ("https://same.example/", B)):
+        answer = found(a, b, "--store", url)
+        assert answer["verdict"] == "duplicate"
+        assert answer["similarity"] == found(*(_document(one) for one in (a, b)))["similarity"]
+        assert marks(answer["a"]) == marks(answer["b"])
+        assert marks(answer["a"])[:7] == FERRY[:7]
+
+
+def _document(url: str) -> str:
+    return "d.jsonl#" + {A: "ferry", B: "copy"}.get(url, "same")
 
 
 def test_with_a_store_a_url_may_be_any_string(found: Callable[..., Any], state: str) -> None:
