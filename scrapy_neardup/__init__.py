@@ -5,19 +5,25 @@
 
 A page goes in, a verdict with its evidence comes out. Each module imports only those above it:
 
-    errors, model        what goes wrong; the frozen things that travel
+    errors, atomic       what goes wrong; files that are there whole or not at all
+    model                the frozen things that travel
     hashing/, text/      hashes; text in small stages
-    charset, sites,      bytes to HTML, whose page a URL is,
+    charset, sites       bytes to HTML; whose page a URL is
+    inputs/              records and pages from files
     extract              HTML to a page
     methods/, stores/    how pages are compared; where they are kept; neither knows the other
     reservations         pages whose items are still on their way
     detector             where a method meets a store
-    groups, evaluation/  union-find; methods measured on labelled corpora and on edits
+    groups               union-find
+    exchange/, upkeep/   states exported, merged; looked into, tidied up, mended
+    report/              a state as one HTML file
+    evaluation/          methods measured on labelled corpora and on edits
     config               every setting, checked once
     -- from here on Scrapy --
     stats, state, notes, waiting, feeds, sources, ledger, handoff, judge
     pipelines            NearDupPipeline
     spidermiddlewares, addon
+    outputs/, batch      records to files; records judged without a crawl
     commands/            scrapy neardup …
 """
 
