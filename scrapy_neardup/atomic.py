@@ -14,15 +14,20 @@ from scrapy_neardup.errors import NearDupError
 def replacing(path: Path) -> Iterator[Path]:
     """A name to write to; what is written there takes the place of ``path`` at the end, and is on disk then.
 
-    After an error it is gone, and ``path`` is as it was. Raises NearDupError where nothing can be written.
+    After an error it is gone, and ``path`` is as it was; a link stays one. What is no file, such as a device or a pipe,
+    is written to as it is. Raises NearDupError where nothing can be written.
     """
-    draft = path.with_name(f".part.{path.name}")  # hidden, and packed as the name says
+    target = Path(os.path.realpath(path))
+    draft = target.with_name(f".part.{target.name}")  # hidden, and packed as the name says
     try:
+        if target.exists() and not target.is_file():
+            yield path
+            return
         try:
             yield draft
             with draft.open("rb+") as file:
                 os.fsync(file.fileno())
-            draft.replace(path)
+            draft.replace(target)
         finally:
             draft.unlink(missing_ok=True)
     except BrokenPipeError:  # not of this file

@@ -8,16 +8,15 @@ from __future__ import annotations
 
 import json
 import math
-import os
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from contextlib import suppress
 from functools import cache, lru_cache
 from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from scrapy_neardup.atomic import replacing
 from scrapy_neardup.errors import LexiconNeeded, NearDupError, SettingsError
 from scrapy_neardup.text.tokens import segmenter_name
 
@@ -151,17 +150,9 @@ class LexiconBuilder:
             "documents": self.documents,
             "words": len(rows),
         }
-        unfinished = path.with_name(f"{path.name}.{os.getpid()}.part")
-        try:
-            with unfinished.open("w", encoding="utf-8", newline="\n") as out:
-                out.write(json.dumps(head, ensure_ascii=False) + "\n")
-                out.writelines(f"{word}\t{-count}\n" for count, word in rows)
-            unfinished.replace(path)
-        except OSError as error:
-            raise NearDupError(f"{path} cannot be written: {error}; name another file.") from error
-        finally:
-            with suppress(OSError):
-                unfinished.unlink()
+        with replacing(path) as draft, draft.open("w", encoding="utf-8", newline="\n") as out:
+            out.write(json.dumps(head, ensure_ascii=False) + "\n")
+            out.writelines(f"{word}\t{-count}\n" for count, word in rows)
         return len(rows)
 
 

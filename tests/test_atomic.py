@@ -1,0 +1,72 @@
+"""A file takes its place whole, or not at all."""
+
+from __future__ import annotations
+
+import os
+import threading
+from pathlib import Path
+
+import pytest
+
+from scrapy_neardup.atomic import replacing
+from scrapy_neardup.errors import NearDupError
+
+
+def test_what_is_written_takes_its_place_at_the_end(tmp_path: Path) -> None:
+    path = tmp_path / "out.jsonl.gz"
+    path.write_text("before")
+    with replacing(path) as draft:
+        assert (draft.parent, draft.suffix) == (tmp_path, ".gz")
+        draft.write_text("after")
+        assert path.read_text() == "before"
+    assert path.read_text() == "after"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt, BrokenPipeError])
+def test_after_an_error_all_is_as_it_was(error: type[BaseException], tmp_path: Path) -> None:
+    path = tmp_path / "out"
+    path.write_text("before")
+
+    def fail() -> None:
+        with replacing(path) as draft:
+            draft.write_text("half")
+            raise error
+
+    with pytest.raises(error):
+        fail()
+    assert path.read_text() == "before"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_link_stays_one(tmp_path: Path) -> None:
+    target, link = tmp_path / "target", tmp_path / "link"
+    target.write_text("before")
+    link.symlink_to(target)
+    with replacing(link) as draft:
+        draft.write_text("after")
+    assert link.is_symlink()
+    assert target.read_text() == "after"
+
+
+def test_what_is_no_file_is_not_replaced(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    read: list[str] = []
+    reader = threading.Thread(target=lambda: read.append(pipe.read_text()))
+    reader.start()
+    with replacing(pipe) as draft:
+        draft.write_text("through")
+    reader.join(10)
+    assert read == ["through"]
+    assert pipe.is_fifo()
+
+
+def test_where_nothing_can_be_written_is_said(tmp_path: Path) -> None:
+    def write(path: Path) -> None:
+        with replacing(path) as draft:
+            draft.write_text("x")
+
+    for path in (tmp_path / "missing" / "out", tmp_path):
+        with pytest.raises(NearDupError, match="cannot be written"):
+            write(path)
