@@ -33,4 +33,6 @@ def replacing(path: Path) -> Iterator[Path]:
     except BrokenPipeError:  # not of this file
         raise
     except OSError as error:
-        raise NearDupError(f"{path} cannot be written: {error.strerror or error}; name another place, or make room.") from None
+        raise NearDupError(
+            f"{path} cannot be written: {error.strerror or error}; name another place, or make room."
+        ) from None

@@ -213,8 +213,13 @@ def test_another_recipe_is_refused_with_all_that_differs() -> None:
 
 def test_a_disk_that_is_full_leaves_no_half_of_a_file_unnoticed() -> None:
     class Full:
-        def write(self, _: bytes) -> int:
-            raise OSError(28, "No space left on device")
+        failed = False
+
+        def write(self, data: bytes) -> int:
+            if not self.failed:  # later than that, when it is tidied up, nobody could be told
+                self.failed = True
+                raise OSError(28, "No space left on device")
+            return len(data)
 
         def flush(self) -> None: ...
 

@@ -50,7 +50,7 @@ def hostile(pages: int = 80) -> Store:
         url = URLS[number % len(URLS)].format(f"site{number % 7}") + f"/{number}"
         title = TITLES[number % len(TITLES)]
         if number % 2 == 0:
-            store.add(Record(id, url, id), Evidence(letters=100, title=title, text=text(number)))
+            store.add(Record(id, url, id), Evidence(letters=100, title=title, text=text(number)), seen=id // SECOND)
             continue
         similarity = 0.5 + number / (2 * pages)
         told = Evidence(
@@ -62,5 +62,5 @@ def hostile(pages: int = 80) -> Store:
             shared=tuple(SENTENCES),
             text=text(number) if number % 4 == 1 else "",
         )
-        store.add(Record(id, url, id - 600 * SECOND, similarity), told)
+        store.add(Record(id, url, id - 600 * SECOND, similarity), told, seen=id // SECOND)
     return store
