@@ -13,6 +13,7 @@ A page goes in, a verdict with its evidence comes out. Each module imports only 
     extract              HTML to a page
     methods/, stores/    how pages are compared; where they are kept; neither knows the other
     reservations         pages whose items are still on their way
+    candidates           earlier pages that a page may be like
     detector             where a method meets a store
     groups               union-find
     exchange/, upkeep/   states exported, merged; looked into, tidied up, mended

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections import Counter
 from collections.abc import Iterable, Set
 from dataclasses import dataclass, replace
 from time import perf_counter
@@ -11,6 +10,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from scrapy_neardup.candidates import candidates
 from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.hashing import fingerprint64
 from scrapy_neardup.methods import Method
@@ -141,8 +141,8 @@ class Detector:
                 return Ruling(Verdict(Kind.UNCHANGED, page.url, known.id, before))
         if fingerprint.own is not None and fingerprint.own < self._min_letters:
             return self._pass_unjudged(page, "boilerplate")
-        common, candidates = self._candidates(page, fingerprint)
-        best = self._best(page, fingerprint, common, candidates)
+        common, earlier = self._candidates(page, fingerprint)
+        best = self._best(page, fingerprint, common, earlier)
         keys = tuple(key for key in fingerprint.keys if key not in common)
         if best is not None and best.comparison.is_copy(self._also_copies):
             return Ruling(self._copy(page, best, known, fingerprint, keys))
@@ -185,34 +185,22 @@ class Detector:
         return Ruling(verdict, reservation)
 
     def _candidates(self, page: Page, fingerprint: Fingerprint) -> tuple[frozenset[int], list[Record]]:
-        """The keys that are no evidence, and the earlier pages that share others: originals and witnesses.
-
-        A key that is common is not filed once more, so none has many more postings than that.
-        """
-        found: Counter[int] = Counter()
-        common = set()
-        limit = self._method.common
-        for key in fingerprint.keys:
-            ids = self.store.postings(key, limit)
-            if len(ids) >= limit:
-                common.add(key)
-            elif ids:
-                found.update(ids)
-        ids = [id for id, _ in found.most_common(self._method.candidates)]
+        """The keys that are no evidence, and the earlier pages that share others: originals and witnesses."""
+        common, ids = candidates(self._method, self.store, fingerprint.keys)
         if page.canonical and (named := self.store.find(page.canonical)) is not None and named.similarity > 0:
             ids.append(named.original)
         records = [record for id in dict.fromkeys(ids) if (record := self.store.record(id)) is not None]
-        return frozenset(common), [record for record in records if record.sketch and record.url != page.url]
+        return common, [record for record in records if record.sketch and record.url != page.url]
 
     def _best(
-        self, page: Page, fingerprint: Fingerprint, common: frozenset[int], candidates: list[Record]
+        self, page: Page, fingerprint: Fingerprint, common: frozenset[int], earlier: list[Record]
     ) -> _Found | None:
         """The original that the page is most like: one that it copies, or else one that it is like in another way.
 
         Against a witness only similarity alone decides, and it counts only while its original is there.
         """
         best: _Found | None = None
-        for candidate in candidates:
+        for candidate in earlier:
             comparison = self._method.compare(fingerprint, candidate.sketch, common)
             if comparison.likeness is None and not comparison.duplicate:
                 continue

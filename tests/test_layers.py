@@ -28,6 +28,7 @@ ORDER = [
     "methods",
     "stores",
     "reservations",
+    "candidates",
     "detector",
     "groups",
     "exchange",

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from scrapy_neardup.candidates import candidates
 from scrapy_neardup.commands.sides import Side
 from scrapy_neardup.config import Config
 from scrapy_neardup.methods import Method
@@ -103,8 +104,7 @@ def _fingerprint(method: Method, side: Side, min_letters: int, store: Store | No
 
 
 def _compare(method: Method, a: Side, old: Fingerprint, b: Side, new: Fingerprint, store: Store | None) -> Compared:
-    limit = method.common
-    common = frozenset(key for key in new.keys if len(store.postings(key, limit)) >= limit) if store else frozenset()
+    common = candidates(method, store, new.keys)[0] if store else frozenset()
     comparison = method.compare(new, old.sketch, common)
     keys = Keys(len((set(new.keys) & set(old.keys)) - common), len(new.keys), len(common))
     record, page = a.record, b.page

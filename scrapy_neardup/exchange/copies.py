@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+from scrapy_neardup.candidates import candidates
 from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.methods import METHODS, Method, make_method
 from scrapy_neardup.model import Comparison, Fingerprint
@@ -49,9 +49,11 @@ def find_copy(method: Method, store: Store, page: Record) -> Copy | None:
     if not page.sketch:
         return None
     fingerprint = Fingerprint(page.keys, page.sketch)
-    common, candidates = _candidates(method, store, page)
+    common, ids = candidates(method, store, page.keys)
     best: tuple[Comparison, Record, Record] | None = None
-    for candidate in candidates:
+    for candidate in filter(None, map(store.record, ids)):
+        if not candidate.sketch or candidate.url == page.url:
+            continue
         comparison = method.compare(fingerprint, candidate.sketch, common)
         if not comparison.duplicate or not (candidate.is_original or comparison.certain):
             continue
@@ -64,20 +66,6 @@ def find_copy(method: Method, store: Store, page: Record) -> Copy | None:
     comparison, found, original = best
     differs = comparison.similarity < method.witness_below
     return Copy(original.id, comparison, differs and found.is_original)
-
-
-def _candidates(method: Method, store: Store, page: Record) -> tuple[frozenset[int], list[Record]]:
-    """Keys that too many pages share, and the pages that share others: see ``Detector``."""
-    found: Counter[int] = Counter()
-    common = set()
-    for key in page.keys:
-        ids = store.postings(key, method.common)
-        if len(ids) >= method.common:
-            common.add(key)
-        else:
-            found.update(ids)
-    records = (store.record(id) for id, _ in found.most_common(method.candidates))
-    return frozenset(common), [one for one in records if one is not None and one.sketch and one.url != page.url]
 
 
 def _rank(comparison: Comparison) -> tuple[float, float]:
