@@ -16,7 +16,7 @@ from collections.abc import Callable
 from datasketch import MinHash, MinHashLSH
 from synthetic import pages
 
-from scrapy_neardup.detector import Detector
+from scrapy_neardup.judging.detector import Detector
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Page
 from scrapy_neardup.stores import close_store, open_store

@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from synthetic import pages
 
-from scrapy_neardup.detector import Detector
+from scrapy_neardup.judging.detector import Detector
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Page
 from scrapy_neardup.stores import STORES, Keep, Store

@@ -23,9 +23,9 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GroupKFold
 
-from scrapy_neardup.detector import Detector
 from scrapy_neardup.evaluation.documents import find_file, json_lines
 from scrapy_neardup.evaluation.labels import read_corpus
+from scrapy_neardup.judging.detector import Detector
 from scrapy_neardup.methods.cascade import Cascade
 from scrapy_neardup.methods.cascade_features import Features
 from scrapy_neardup.model import Fingerprint

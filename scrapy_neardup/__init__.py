@@ -1,31 +1,25 @@
 """Near-duplicate pages recognised while they are crawled, and dropped or tagged.
 
     response + item -> Page -> Fingerprint -> candidates -> Verdict -> drop | tag | stats
-      sources, extract   methods/         stores/       detector    pipelines
+                page/   methods/      stores/       judging/   crawl/
 
-A page goes in, a verdict with its evidence comes out. Each module imports only those above it:
+A page goes in, a verdict with its evidence comes out. Each room imports only those above it:
 
-    errors, atomic       what goes wrong; files that are there whole or not at all
-    model                the frozen things that travel
-    hashing/, text/      hashes; text in small stages
-    charset, sites       bytes to HTML; whose page a URL is
-    inputs/              records and pages from files
-    extract              HTML to a page
-    methods/, stores/    how pages are compared; where they are kept; neither knows the other
-    reservations         pages whose items are still on their way
-    candidates           earlier pages that a page may be like
-    detector             where a method meets a store
-    groups               union-find
-    exchange/, upkeep/   states exported, merged; looked into, tidied up, mended
-    report/              a state as one HTML file
-    evaluation/          methods measured on labelled corpora and on edits
-    config               every setting, checked once
-    -- from here on Scrapy --
-    stats, state, notes, waiting, feeds, sources, ledger, handoff, judge
-    pipelines            NearDupPipeline
-    spidermiddlewares, addon
-    outputs/, batch      records to files; records judged without a crawl
-    commands/            scrapy neardup …
+    errors, atomic      what goes wrong; files that are there whole or not at all
+    model               the frozen things that travel
+    hashing/, text/     hashes; text in small stages
+    page/               bytes of a response to a page
+    inputs/             records and pages from files
+    methods/, stores/   how pages are compared; where they are kept; neither knows the other
+    judging/            where a method meets a store
+    states/             looking after a state: statistics, forgetting, check and repair, export, import, merge
+    report/             a state as one HTML file
+    evaluation/         methods measured on labelled corpora and on edits
+    config              every setting, checked once
+    -- only the rooms below know Scrapy --
+    outputs/            records to files, some by Scrapy's exporters
+    crawl/              the add-on, the pipeline, and what keeps the state in step with the items
+    commands/           scrapy neardup …
 """
 
 from __future__ import annotations
@@ -35,18 +29,18 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from scrapy_neardup.addon import Addon
+    from scrapy_neardup.crawl.addon import Addon
+    from scrapy_neardup.crawl.pipeline import DuplicatePage, NearDupPipeline, UnchangedPage
     from scrapy_neardup.model import Page, Verdict
-    from scrapy_neardup.pipelines import DuplicatePage, NearDupPipeline, UnchangedPage
 
 __all__ = ["Addon", "DuplicatePage", "NearDupPipeline", "Page", "UnchangedPage", "Verdict"]
 
 _HOMES = {
-    "Addon": "addon",
-    "DuplicatePage": "pipelines",
-    "NearDupPipeline": "pipelines",
+    "Addon": "crawl.addon",
+    "DuplicatePage": "crawl.pipeline",
+    "NearDupPipeline": "crawl.pipeline",
     "Page": "model",
-    "UnchangedPage": "pipelines",
+    "UnchangedPage": "crawl.pipeline",
     "Verdict": "model",
 }
 

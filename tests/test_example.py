@@ -16,9 +16,9 @@ from typing import Any
 
 import pytest
 
-from scrapy_neardup.extract import extract
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Likeness
+from scrapy_neardup.page.extraction import extract
 
 ROOT = Path(__file__).parents[1]
 

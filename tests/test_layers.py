@@ -21,41 +21,23 @@ ORDER = [
     "model",
     "hashing",
     "text",
-    "charset",
-    "sites",
+    "page",
     "inputs",
-    "extract",
     "methods",
     "stores",
-    "reservations",
-    "candidates",
-    "detector",
-    "groups",
-    "exchange",
-    "upkeep",
+    "judging",
+    "states",
     "report",
     "evaluation",
     "config",
-    "stats",
-    "state",
-    "notes",
-    "waiting",
-    "feeds",
-    "sources",
-    "ledger",
-    "handoff",
-    "judge",
-    "pipelines",
-    "spidermiddlewares",
-    "addon",
     "outputs",
-    "batch",
+    "crawl",
     "commands",
 ]
 #: Pairs that know nothing of each other, whatever the order says.
 STRANGERS = [{"methods", "stores"}]
 #: From here on Scrapy and Twisted may be imported.
-SCRAPY_FROM = "stats"
+SCRAPY_FROM = "outputs"
 CRAWLING = {"scrapy", "twisted"}
 FILES = sorted(ROOT.rglob("*.py"))
 MODULES = [file for file in FILES if file != ROOT / "__init__.py"]
@@ -94,7 +76,7 @@ def own_layer(name: str) -> str | None:
 
 def test_the_files_are_found() -> None:
     assert len(FILES) > len(ORDER)
-    assert {"detector", "config"} <= {own_layer(name) for _, name in imported(ROOT / "pipelines.py")}
+    assert {"judging", "config"} <= {own_layer(name) for _, name in imported(ROOT / "crawl/pipeline.py")}
     assert own_layer("scrapy_neardup.text.words") == "text"
     assert own_layer("scrapy.text") is None
 
@@ -148,7 +130,7 @@ def test_modules_above_scrapy_are_used_without_it(module: str) -> None:
 
 
 def test_importing_the_pipeline_does_import_scrapy() -> None:
-    code = f"import sys, {NAME}.pipelines; print('scrapy' in sys.modules)"
+    code = f"import sys, {NAME}.crawl.pipeline; print('scrapy' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
     assert done.stdout.split() == ["True"]
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_neardup import stats
 from scrapy_neardup.commands import COMMANDS
 from scrapy_neardup.config import SETTINGS, Config
+from scrapy_neardup.crawl import stats
 from scrapy_neardup.methods import METHODS, make_method
 from scrapy_neardup.model import Page
 

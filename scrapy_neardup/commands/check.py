@@ -14,12 +14,12 @@ from scrapy_neardup.commands.opening import add_store, existing, location_of, te
 from scrapy_neardup.commands.output import progress, table, write
 from scrapy_neardup.commands.wording import as_json, counted, line
 from scrapy_neardup.config import Config
+from scrapy_neardup.crawl.state import page_extractor, state_recipe
 from scrapy_neardup.errors import StoreError, StoreLocked, StoreMismatch
-from scrapy_neardup.state import page_extractor, state_recipe
+from scrapy_neardup.states.check.check import check
+from scrapy_neardup.states.check.findings import Findings
+from scrapy_neardup.states.check.repair import Repaired, repair
 from scrapy_neardup.stores import Store, close_store, open_store
-from scrapy_neardup.upkeep.check import check
-from scrapy_neardup.upkeep.findings import Findings
-from scrapy_neardup.upkeep.repair import Repaired, repair
 
 NAME = "check"
 HELP = "Check that a state is whole: every row is read, and compared with the others. Or make a mended copy of it."

@@ -13,9 +13,9 @@ from scrapy_neardup.commands.output import is_coloured, method_spec, write
 from scrapy_neardup.commands.pair import judge
 from scrapy_neardup.commands.sides import Side, read_page, read_side
 from scrapy_neardup.config import Config
+from scrapy_neardup.crawl.state import page_extractor, state_recipe
 from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.methods import METHODS, Method, make_method
-from scrapy_neardup.state import page_extractor, state_recipe
 from scrapy_neardup.stores import Store
 
 NAME = "compare"

@@ -11,9 +11,9 @@ from scrapy_neardup.commands.wording import as_json, counted, facts, iso, line, 
 from scrapy_neardup.config import Config
 from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.model import Kind
+from scrapy_neardup.states.known import Known, known
+from scrapy_neardup.states.near import near_urls
 from scrapy_neardup.stores import Evidence, Record
-from scrapy_neardup.upkeep.known import Known, known
-from scrapy_neardup.upkeep.near import near_urls
 
 NAME = "explain"
 HELP = "Tell what the state knows of a page: why it was dropped, what it is a copy of, which pages are in its group."

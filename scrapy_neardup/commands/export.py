@@ -12,7 +12,7 @@ from scrapy_neardup.commands.opening import add_store, opened
 from scrapy_neardup.commands.output import progress, write
 from scrapy_neardup.config import Config
 from scrapy_neardup.errors import NearDupError
-from scrapy_neardup.exchange import write_export
+from scrapy_neardup.states.exchange import write_export
 
 NAME = "export"
 HELP = "Write the state into one file: a backup, or the way to another machine or store."

@@ -13,9 +13,9 @@ from scrapy_neardup.commands.output import progress, write
 from scrapy_neardup.commands.wording import as_json, counted, line, missing
 from scrapy_neardup.config import Config
 from scrapy_neardup.errors import SettingsError
+from scrapy_neardup.states.forgetting import Forgetting, of_host, those, unseen_since
+from scrapy_neardup.states.near import near_urls
 from scrapy_neardup.stores import Store
-from scrapy_neardup.upkeep.forgetting import Forgetting, of_host, those, unseen_since
-from scrapy_neardup.upkeep.near import near_urls
 
 NAME = "forget"
 HELP = "Remove pages from a state, so that they are judged as if they had never been seen."

@@ -15,8 +15,8 @@ from scrapy_neardup.commands.output import progress, write
 from scrapy_neardup.commands.wording import as_json, counted, iso, line
 from scrapy_neardup.config import Config
 from scrapy_neardup.errors import SettingsError
+from scrapy_neardup.states.members import members
 from scrapy_neardup.stores import Store
-from scrapy_neardup.upkeep.members import members
 
 NAME = "groups"
 HELP = "List the groups of a state, the largest first: an original, and the pages that were dropped for it."

@@ -11,8 +11,8 @@ from scrapy_neardup.commands.opening import add_store, location_of
 from scrapy_neardup.commands.output import progress, write
 from scrapy_neardup.commands.wording import as_json
 from scrapy_neardup.config import Config
-from scrapy_neardup.exchange import ExportFile, import_state
-from scrapy_neardup.state import state_url
+from scrapy_neardup.crawl.state import state_url
+from scrapy_neardup.states.exchange import ExportFile, import_state
 
 NAME = "import"
 HELP = "Make a new state from a file that 'export' wrote."

@@ -15,10 +15,10 @@ from scrapy_neardup.commands.opening import add_store, existing, location_of
 from scrapy_neardup.commands.output import progress, write
 from scrapy_neardup.commands.wording import as_json
 from scrapy_neardup.config import Config
+from scrapy_neardup.crawl.state import state_url
 from scrapy_neardup.errors import StoreError
-from scrapy_neardup.exchange import ExportFile, Merged, OpenState, Source, check_recipes, merge, method_of
 from scrapy_neardup.methods import Method
-from scrapy_neardup.state import state_url
+from scrapy_neardup.states.exchange import ExportFile, Merged, OpenState, Source, check_recipes, merge, method_of
 
 NAME = "merge"
 HELP = "Add the pages of other states, or of exported files, to a state."

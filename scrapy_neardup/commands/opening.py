@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from scrapy_neardup.config import Config
+from scrapy_neardup.crawl.state import state_url
 from scrapy_neardup.errors import SettingsError, StoreError
-from scrapy_neardup.state import state_url
 from scrapy_neardup.stores import MemoryStore, Store, close_store, open_store, parse_url
 
 

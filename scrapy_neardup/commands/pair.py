@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from scrapy_neardup.candidates import candidates
 from scrapy_neardup.commands.sides import Side
 from scrapy_neardup.config import Config
+from scrapy_neardup.judging.matching import candidates
 from scrapy_neardup.methods import Method
 from scrapy_neardup.methods.evidence import short_fingerprint
 from scrapy_neardup.model import Comparison, Explanation, Fingerprint, Kind, Likeness, Match, Verdict

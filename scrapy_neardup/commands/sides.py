@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from scrapy_neardup.config import Config
+from scrapy_neardup.crawl.state import page_extractor
 from scrapy_neardup.errors import NearDupError, PageError
 from scrapy_neardup.evaluation.documents import read_documents
-from scrapy_neardup.extract import decode_body, extract
 from scrapy_neardup.model import Page
-from scrapy_neardup.sites import site_of
-from scrapy_neardup.state import page_extractor
+from scrapy_neardup.page.extraction import decode_body, extract
+from scrapy_neardup.page.sites import site_of
 from scrapy_neardup.stores import Record, Store
 
 _URL = re.compile(r"[a-z][a-z0-9+.-]*://|text:[0-9a-f]{16}$", re.IGNORECASE)

@@ -14,7 +14,7 @@ from scrapy_neardup.commands.output import progress, table, write
 from scrapy_neardup.commands.wording import as_json, facts, iso, line, room
 from scrapy_neardup.config import Config
 from scrapy_neardup.errors import SettingsError
-from scrapy_neardup.upkeep.statistics import Statistics, statistics
+from scrapy_neardup.states.statistics import Statistics, statistics
 
 NAME = "stats"
 HELP = "Count what is in a state: pages, originals, copies by kind, groups, sites, room, and by what method."

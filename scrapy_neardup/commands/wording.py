@@ -11,7 +11,7 @@ from datetime import datetime, timezone
 from typing import Any
 
 from scrapy_neardup.commands.marking import printable
-from scrapy_neardup.upkeep.known import Known
+from scrapy_neardup.states.known import Known
 
 #: Characters that steer a terminal or show nothing, beside those that JSON escapes anyway.
 _HIDDEN = re.compile(

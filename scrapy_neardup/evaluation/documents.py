@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from scrapy_neardup.errors import NearDupError
-from scrapy_neardup.extract import split_keywords
 from scrapy_neardup.inputs.guard import FAILURES
 from scrapy_neardup.inputs.packed import PACKINGS, open_packed, unpacked_name
 from scrapy_neardup.model import Page
-from scrapy_neardup.sites import site_of
+from scrapy_neardup.page.extraction import split_keywords
+from scrapy_neardup.page.sites import site_of
 
 _NEED = 'a line must be one JSON object: {"id": "…", "title": "…", "text": "…"}, of which text must be there'
 

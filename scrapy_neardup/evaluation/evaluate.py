@@ -12,12 +12,12 @@ from tempfile import TemporaryDirectory
 from time import process_time
 from typing import Any
 
-from scrapy_neardup.detector import Detector
 from scrapy_neardup.errors import NearDupError, PageError, SettingsError
 from scrapy_neardup.evaluation.documents import Document, distinct
 from scrapy_neardup.evaluation.joined import Joined
 from scrapy_neardup.evaluation.labels import Corpus
 from scrapy_neardup.evaluation.scores import Score, score
+from scrapy_neardup.judging.detector import Detector
 from scrapy_neardup.methods import Method, make_method
 from scrapy_neardup.model import Kind, Page, Verdict
 from scrapy_neardup.stores import Store, close_store, open_store

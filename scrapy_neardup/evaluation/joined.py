@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from scrapy_neardup.groups import UnionFind
+from scrapy_neardup.evaluation.groups import UnionFind
 from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Comparison, Fingerprint, Kind, Match, Page, Verdict
 from scrapy_neardup.text.prose import has_prose

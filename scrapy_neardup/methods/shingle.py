@@ -11,7 +11,7 @@ min-wise sample: two pages of similarity J share none in at most (1 - J)**keys o
 
 Where it departs: a shingle is 5 characters, as Chinese puts no spaces between words (``features="words"`` is Broder's).
 The article joins all pages that resemble each other by union-find; a crawl judges each page against originals when it
-comes, and ``scrapy_neardup.groups`` joins them afterwards.
+comes, and ``scrapy_neardup.evaluation.groups`` joins them afterwards.
 """
 
 from __future__ import annotations

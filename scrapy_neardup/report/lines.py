@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 
+from scrapy_neardup.page.sites import site_of
 from scrapy_neardup.report.clean import SITE, TITLE, URL, clean_line
 from scrapy_neardup.report.data import ORIGINAL, PageLine
 from scrapy_neardup.report.tally import NO_SITE, kind_of
-from scrapy_neardup.sites import site_of
 from scrapy_neardup.stores import Evidence, Record, Store
 
 #: Title and text of a page, by its URL as it stands in the state.

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections import Counter, OrderedDict, deque
 
+from scrapy_neardup.page.sites import site_of
 from scrapy_neardup.report.candidates import Candidates
 from scrapy_neardup.report.clean import SITE, clean_line
 from scrapy_neardup.report.data import COPIES, PASSED, Count, SiteFlow, Totals
 from scrapy_neardup.report.times import TimeTally
-from scrapy_neardup.sites import site_of
 from scrapy_neardup.stores import Evidence, Record, Store
 
 #: Bins of similarity.

@@ -15,7 +15,7 @@ from scrapy_neardup.stores.changes import Changes
 from scrapy_neardup.stores.layout import meta_key, pack_seen, posting_key, url_key
 from scrapy_neardup.stores.sqlite import SQLiteStore
 from tests.commands.run import scrapy_neardup
-from tests.upkeep.states import (
+from tests.states.states import (
     BREAD,
     HOSTILE,
     KINDS,

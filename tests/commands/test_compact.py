@@ -12,7 +12,7 @@ from scrapy_neardup.commands import compact
 from scrapy_neardup.errors import NearDupError, StoreDamaged, StoreError
 from scrapy_neardup.stores import Record, Store
 from scrapy_neardup.stores.sqlite import SQLiteStore
-from tests.upkeep.states import KINDS, made, opened, outcome, parsed, plain, records, run
+from tests.states.states import KINDS, made, opened, outcome, parsed, plain, records, run
 
 
 @pytest.fixture(params=KINDS)

@@ -16,13 +16,13 @@ import pytest
 from scrapy.settings import Settings
 
 from scrapy_neardup.commands import dedup
-from scrapy_neardup.detector import Detector
+from scrapy_neardup.crawl.state import state_recipe
 from scrapy_neardup.errors import NearDupError
-from scrapy_neardup.extract import trafilatura_text
 from scrapy_neardup.inputs import Entry, read_input
+from scrapy_neardup.judging.detector import Detector
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Kind, Page
-from scrapy_neardup.state import state_recipe
+from scrapy_neardup.page.extraction import trafilatura_text
 from scrapy_neardup.stores import close_store, open_store
 from tests.commands.run import command, environment, scrapy_neardup
 from tests.commands.test_compare import FERRY, LIBRARY, text

@@ -14,15 +14,15 @@ from typing import Any
 import pytest
 from scrapy.settings import Settings
 
-from scrapy_neardup.detector import Detector
 from scrapy_neardup.errors import NearDupError, StoreError, StoreMismatch
+from scrapy_neardup.judging.detector import Detector
 from scrapy_neardup.methods import Method, make_method
 from scrapy_neardup.stores import Record
 from scrapy_neardup.stores.sqlite import SQLiteStore
 from tests import methods
 from tests.commands.run import command, environment, project, scrapy_neardup
-from tests.exchange.states import packed, rows
-from tests.test_detector import page, story
+from tests.judging.test_detector import page, story
+from tests.states.exchange.states import packed, rows
 
 CASCADE = make_method("cascade", {})
 OWN = {"method": "somebody.Elses", "parameters": {}}

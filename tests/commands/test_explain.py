@@ -9,7 +9,7 @@ import pytest
 from scrapy_neardup.commands import explain
 from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.stores import Evidence, Keep, Record
-from tests.upkeep.states import (
+from tests.states.states import (
     BREAD,
     EDITED,
     EXCERPT,

@@ -11,9 +11,9 @@ import pytest
 
 from scrapy_neardup.commands import forget
 from scrapy_neardup.errors import NearDupError, SettingsError
+from scrapy_neardup.states.check.check import check
 from scrapy_neardup.stores import Record, Store
-from scrapy_neardup.upkeep.check import check
-from tests.upkeep.states import (
+from tests.states.states import (
     BREAD,
     EDITED,
     EXCERPT,

@@ -11,7 +11,7 @@ import pytest
 from scrapy_neardup.commands import groups
 from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.stores import Evidence, Keep, Record
-from tests.upkeep.states import (
+from tests.states.states import (
     BREAD,
     EDITED,
     HOSTILE,

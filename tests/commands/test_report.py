@@ -20,7 +20,7 @@ from scrapy_neardup.report.gather import gather
 from scrapy_neardup.report.page import page
 from scrapy_neardup.stores import Evidence, Keep, Record
 from tests.commands.run import scrapy_neardup
-from tests.upkeep.states import HOSTILE, KINDS, PAGES, is_harmless, made, opened, parsed, run, url_of
+from tests.states.states import HOSTILE, KINDS, PAGES, is_harmless, made, opened, parsed, run, url_of
 
 Captured = pytest.CaptureFixture[str]
 

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from scrapy_neardup.commands import stats
+from scrapy_neardup.crawl.state import state_recipe
 from scrapy_neardup.errors import NearDupError
-from scrapy_neardup.extract import trafilatura_text
 from scrapy_neardup.methods import make_method
-from scrapy_neardup.state import state_recipe
+from scrapy_neardup.page.extraction import trafilatura_text
 from scrapy_neardup.stores import Evidence, Keep, Record
-from tests.upkeep.states import (
+from tests.states.states import (
     HOSTILE,
     KINDS,
     PEAR,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from scrapy_neardup.detector import Detector
 from scrapy_neardup.errors import SettingsError
+from scrapy_neardup.judging.detector import Detector
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.methods.nshash import NSHash, NSHashParameters
 from scrapy_neardup.model import Kind, Page

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_neardup.detector import Detector
 from scrapy_neardup.errors import LexiconNeeded, SettingsError, StoreMismatch
+from scrapy_neardup.judging.detector import Detector
 from scrapy_neardup.methods import METHODS
 from scrapy_neardup.model import Kind, Page
 from scrapy_neardup.stores import STORES, Store, close_store, open_store

@@ -9,8 +9,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from scrapy_neardup.page.sites import site_of
 from scrapy_neardup.report.data import COPIES, PASSED
-from scrapy_neardup.sites import site_of
 from scrapy_neardup.stores import Evidence, MemoryStore, Record
 
 SECOND = 10**9

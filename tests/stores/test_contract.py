@@ -21,8 +21,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from scrapy_neardup.detector import Detector
 from scrapy_neardup.errors import SettingsError, StoreDamaged, StoreError, StoreLocked, StoreMismatch
+from scrapy_neardup.judging.detector import Detector
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Page
 from scrapy_neardup.stores import (

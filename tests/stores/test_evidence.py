@@ -14,13 +14,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_neardup.detector import Detector
 from scrapy_neardup.errors import StoreDamaged, StoreError, StoreMismatch
+from scrapy_neardup.judging.detector import Detector
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Likeness, Match, Page
 from scrapy_neardup.stores import STORES, Evidence, Keep, Record, Store, close_store, evidence, layout, open_store
 from scrapy_neardup.stores.changes import Changes
-from tests.test_detector import judged, page, story
+from tests.judging.test_detector import judged, page, story
 
 RECIPE = {"method": "any", "version": 1}
 SCHEMES = [scheme for scheme in STORES if scheme != "leveldb" or find_spec("plyvel")]

@@ -1,0 +1,91 @@
+"""Records of files before a detector: the same verdicts as in a crawl, without one."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from scrapy_neardup.crawl.sources import PageSource
+from scrapy_neardup.errors import PageError, StoreError
+from scrapy_neardup.inputs import Entry
+from scrapy_neardup.judging.detector import Detector
+from scrapy_neardup.model import Kind, Page, Verdict
+from scrapy_neardup.page.extraction import Extractor, decode_body
+from scrapy_neardup.page.sites import site_of
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A record with its verdict; ``fields`` are what is written of it."""
+
+    verdict: Verdict
+    fields: Mapping[str, Any]
+
+
+class Batch:
+    """Judges records one after the other; each counts as soon as it is judged, and for good once it is sealed.
+
+    A record is known by its id, if it has one; else by its URL, as in a crawl; else by its place. Under the same name
+    it is another version of the same page, and no copy.
+    """
+
+    def __init__(
+        self,
+        detector: Detector,
+        *,
+        fields: Mapping[str, str],
+        id_field: str,
+        max_html: int,
+        extractor: Extractor,
+    ) -> None:
+        """``fields``: which field of a record holds what; ``id_field``: which one its id, empty if none does."""
+        self._detector = detector
+        self._fields = fields
+        self._id_field = id_field
+        self._source = PageSource(fields, max_html, extractor)
+
+    def judge(self, entry: Entry) -> Judged:
+        """The verdict on a record; whatever is wrong with its content, it is unjudged. Raises StoreError."""
+        name = self._name(entry)
+        page = Page(name)
+        try:
+            page = self._page(entry, name)
+            ruling = self._detector.check(page)
+        except PageError as error:
+            return Judged(Verdict(Kind.UNJUDGED, name, reason=error.reason), self._written(entry, page))
+        except StoreError:
+            raise
+        except Exception:  # a page that no one foresaw must not cost the others; the traceback says what to mend
+            logger.exception("%s could not be judged.", entry.place)
+            return Judged(Verdict(Kind.UNJUDGED, name, reason="method_failed"), self._written(entry, page))
+        assert ruling.verdict is not None  # nothing is on its way: each page counts before the next is looked at
+        if ruling.reservation is not None:
+            self._detector.commit(ruling.reservation, sealed=False)
+        return Judged(ruling.verdict, self._written(entry, page))
+
+    def _name(self, entry: Entry) -> str:
+        id, url = entry.fields.get(self._id_field), entry.fields.get(self._fields["url"])
+        if isinstance(id, (str, int)) and not isinstance(id, bool) and str(id).strip():
+            return str(id).strip()
+        if isinstance(url, str) and url.strip():
+            return url.strip()
+        return f"{entry.source}#{entry.number}" if entry.unit else entry.source
+
+    def _page(self, entry: Entry, name: str) -> Page:
+        fields = dict(entry.fields)
+        if entry.html:
+            fields[self._fields["html"]] = decode_body(entry.html, entry.content_type or None)
+        given = fields.get(self._fields["url"])
+        url = given.strip() if isinstance(given, str) and given.strip() else name
+        return replace(self._source.page(fields, None, url), url=name, site=site_of(url))
+
+    def _written(self, entry: Entry, page: Page) -> Mapping[str, Any]:
+        """A record as it is; of a document what was taken from it, without its HTML."""
+        if not entry.html:
+            return entry.fields
+        about = {"title": page.title, "keywords": list(page.keywords), "description": page.description}
+        return {**entry.fields, **about, "text": page.text}

@@ -1,0 +1,38 @@
+"""What a crawl and whoever looks at its state afterwards must agree on: where it lies, and by which recipe."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from scrapy.utils.project import data_path
+
+from scrapy_neardup.config import Config, load_extractor
+from scrapy_neardup.hashing import HASH_NAME
+from scrapy_neardup.methods import Method
+from scrapy_neardup.page.extraction import Extractor, extractor_name, trafilatura_text
+from scrapy_neardup.stores import default_url
+from scrapy_neardup.text.tokens import segmenter_name
+
+
+def state_url(config: Config) -> str:
+    """The URL of the state: NEARDUP_STORE, or else the default one in the data directory of Scrapy.
+
+    Inside a project Scrapy makes that directory, ``.scrapy``, when it is asked for it; the state itself is not made.
+    """
+    return config.store or default_url(Path(data_path("neardup")))
+
+
+def page_extractor(config: Config) -> Extractor:
+    """What takes the text out of HTML: NEARDUP_EXTRACTOR, or else trafilatura."""
+    return load_extractor(config.extractor) if config.extractor else trafilatura_text
+
+
+def state_recipe(method: Method, extractor: Extractor) -> dict[str, Any]:
+    """Everything that must be equal for the pages of two crawls to be comparable, as plain data."""
+    return {
+        **method.recipe(),
+        "hash": HASH_NAME,
+        "segmenter": segmenter_name(),
+        "extractor": extractor_name(extractor),
+    }

@@ -1,0 +1,255 @@
+"""Where a method meets a store: a page goes in, a verdict comes out, and is kept or taken back."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Set
+from dataclasses import dataclass, replace
+from time import perf_counter
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from scrapy_neardup.errors import SettingsError
+from scrapy_neardup.hashing import fingerprint64
+from scrapy_neardup.judging.matching import candidates
+from scrapy_neardup.judging.reservations import InFlight, Reservation, Ruling
+from scrapy_neardup.methods import Method
+from scrapy_neardup.model import Comparison, Fingerprint, Kind, Likeness, Match, Page, Verdict
+from scrapy_neardup.stores import Keep, MemoryStore, Record, Store, evidence
+from scrapy_neardup.text.prose import why_unjudged
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """An earlier page that the new one is like; ``found`` is the original itself or a witness of it."""
+
+    comparison: Comparison
+    original: Record
+    found: Record
+
+
+_IN_FLIGHT: WeakKeyDictionary[Store, InFlight] = WeakKeyDictionary()
+
+
+class Detector:
+    """Judges the pages of one crawl against the state, and against pages that are still on their way.
+
+    Pages are compared with originals. A copy that differs much from its original is filed as a witness, so
+    that a further page which copies the copy is found too; a page found through a witness is dropped for the
+    original and is never a witness itself. So a group cannot drift further than that one step.
+    """
+
+    def __init__(
+        self,
+        method: Method,
+        store: Store,
+        *,
+        min_letters: int,
+        who: str,
+        also_copies: Set[Likeness] = frozenset(),
+        keep: Keep = Keep.NOTHING,
+    ) -> None:
+        """``min_letters``: what a text needs to be judged; ``who`` names the crawl.
+
+        ``also_copies``: what is to be a duplicate beside what the method says is one. ``keep``: what the state is to
+        tell of pages later.
+
+        Raises SettingsError for a method that only works in memory and a store on disk.
+        """
+        if method.memory_only and not isinstance(store, MemoryStore):
+            raise SettingsError(
+                f"The method {method.name} keeps several kilobytes of each page and works in memory alone. "
+                "Set NEARDUP_STORE = 'memory:', or choose another method for a state that lasts."
+            )
+        self.store = store
+        self.spent = {"method": 0.0, "store": 0.0}
+        self._method = method
+        self._min_letters = min_letters
+        self._also_copies = also_copies
+        self._keep = keep
+        self._generation = store.begin(who)
+        self._in_flight = _IN_FLIGHT.setdefault(store, InFlight())
+
+    def check(self, page: Page) -> Ruling:
+        """Judge a page. Raises StoreError if the state fails; then nothing is reserved."""
+        if reason := why_unjudged(page.text, self._min_letters):
+            return self._pass_unjudged(page, reason)
+        begun = perf_counter()
+        fingerprint = self._method.guarded(page, self.store.common)
+        self.spent["method"] += perf_counter() - begun
+        begun = perf_counter()
+        try:
+            return self._judge(page, fingerprint)
+        finally:
+            self.spent["store"] += perf_counter() - begun
+
+    def commit(self, reservation: Reservation, *, sealed: bool) -> None:
+        """The item came through: the page counts, for good if ``sealed``. Raises StoreError if that failed."""
+        begun = perf_counter()
+        try:
+            generation = 0 if sealed else self._generation
+            replaces = reservation.replaces
+            if replaces and self.store.record(replaces) is None:  # taken back in the meantime, for the one before it
+                earlier = self.store.find(reservation.record.url)
+                replaces = earlier.id if earlier else 0
+            self.store.add(reservation.record, reservation.evidence, generation=generation, replaces=replaces)
+            if not reservation.replaces:
+                self._note(reservation.site, reservation.fingerprint)
+        finally:
+            self.spent["store"] += perf_counter() - begun
+            self._settle(reservation)
+
+    def release(self, reservation: Reservation) -> None:
+        """The item was lost: the page was never here."""
+        self._settle(reservation)
+
+    def withdraw(self, id: int) -> None:
+        """Take back a page that was committed."""
+        self.store.withdraw(self._generation, id)
+
+    def seal(self, ids: Iterable[int] | None = None) -> None:
+        """The feeds that hold these pages are stored: keep them for good; without ids, all that are not sealed yet."""
+        self.store.seal(self._generation, self.store.unsealed(self._generation) if ids is None else ids)
+
+    def end(self) -> int:
+        """The crawl is over; returns the number of pages that are not sealed."""
+        return self.store.end(self._generation)
+
+    def _note(self, site: str, fingerprint: Fingerprint) -> None:
+        """Count the sentences of a page that says something of its own."""
+        if fingerprint.sentences:
+            self.store.note(np.array(fingerprint.sentences, np.uint32), fingerprint64(site) if site else 0)
+
+    def _settle(self, reservation: Reservation) -> None:
+        self._in_flight.remove(reservation)
+        reservation.settle()
+
+    def _judge(self, page: Page, fingerprint: Fingerprint) -> Ruling:
+        twin = self._in_flight.by_url.get(page.url)
+        if twin is not None:
+            return Ruling(blocker=twin)
+        known = self.store.find(page.url)
+        before: Match | None = None
+        if known is not None and known.is_original:
+            comparison = self._method.compare(fingerprint, known.sketch, frozenset())
+            before = self._match(page, known, known, comparison)
+            if comparison.identical:
+                self.store.touch(known)
+                return Ruling(Verdict(Kind.UNCHANGED, page.url, known.id, before))
+        if fingerprint.own is not None and fingerprint.own < self._min_letters:
+            return self._pass_unjudged(page, "boilerplate")
+        common, earlier = self._candidates(page, fingerprint)
+        best = self._best(page, fingerprint, common, earlier)
+        keys = tuple(key for key in fingerprint.keys if key not in common)
+        if best is not None and best.comparison.is_copy(self._also_copies):
+            return Ruling(self._copy(page, best, known, fingerprint, keys))
+        for twin in self._flying(fingerprint):
+            if self._method.compare(fingerprint, twin.record.sketch, common).is_copy(self._also_copies):
+                return Ruling(blocker=twin)
+        id = self.store.new_id()
+        kind, match, likeness = Kind.UNIQUE, None, None
+        if before is not None:
+            kind, match = Kind.UPDATED, before
+        elif best is not None:
+            match, likeness = self._match(page, best.original, best.found, best.comparison), best.comparison.likeness
+        verdict = Verdict(kind, page.url, id, match, likeness=likeness)
+        record = Record(id, page.url, id, 1.0, keys, fingerprint.sketch)
+        told = evidence(page, likeness, match, copy=False, keep=self._keep)
+        reservation = Reservation(verdict, fingerprint, record, told, page.site, known.id if known else 0)
+        self._in_flight.add(reservation)
+        return Ruling(verdict, reservation)
+
+    def _pass_unjudged(self, page: Page, reason: str) -> Ruling:
+        """A page with too little text is nobody's copy; but the same HTML at the same URL need not pass twice."""
+        verdict = Verdict(Kind.UNJUDGED, page.url, reason=reason)
+        if not page.html:
+            return Ruling(verdict)
+        if (twin := self._in_flight.by_url.get(page.url)) is not None:
+            return Ruling(blocker=twin)
+        html = page.html.to_bytes(8, "big")
+        known = self.store.find(page.url)
+        if known is not None and known.similarity == 0 and known.sketch == html:
+            self.store.touch(known)
+            match = Match(known.id, known.url, known.first_seen, 1.0, 1.0)
+            return Ruling(Verdict(Kind.UNCHANGED, page.url, known.id, match))
+        if known is not None and known.similarity > 0:
+            return Ruling(verdict)  # its text may only have failed to load; what is known of it stays
+        id = self.store.new_id()
+        record = Record(id, page.url, id, 0.0, (), html)
+        told = evidence(page, None, None, copy=False, keep=self._keep)
+        reservation = Reservation(verdict, Fingerprint((), html), record, told, page.site, known.id if known else 0)
+        self._in_flight.add(reservation)
+        return Ruling(verdict, reservation)
+
+    def _candidates(self, page: Page, fingerprint: Fingerprint) -> tuple[frozenset[int], list[Record]]:
+        """The keys that are no evidence, and the earlier pages that share others: originals and witnesses."""
+        common, ids = candidates(self._method, self.store, fingerprint.keys)
+        if page.canonical and (named := self.store.find(page.canonical)) is not None and named.similarity > 0:
+            ids.append(named.original)
+        records = [record for id in dict.fromkeys(ids) if (record := self.store.record(id)) is not None]
+        return common, [record for record in records if record.sketch and record.url != page.url]
+
+    def _best(
+        self, page: Page, fingerprint: Fingerprint, common: frozenset[int], earlier: list[Record]
+    ) -> _Found | None:
+        """The original that the page is most like: one that it copies, or else one that it is like in another way.
+
+        Against a witness only similarity alone decides, and it counts only while its original is there.
+        """
+        best: _Found | None = None
+        for candidate in earlier:
+            comparison = self._method.compare(fingerprint, candidate.sketch, common)
+            if comparison.likeness is None and not comparison.duplicate:
+                continue
+            if not (candidate.is_original or comparison.certain):
+                continue
+            if best is None or self._rank(comparison) > self._rank(best.comparison):
+                original = candidate if candidate.is_original else self.store.record(candidate.original)
+                if original is not None and original.url != page.url:
+                    best = _Found(comparison, original, candidate)
+        return best
+
+    def _rank(self, comparison: Comparison) -> tuple[bool, bool, bool, float, float]:
+        """What makes one candidate a better match than another: first that it is a copy at all."""
+        excerpt = comparison.likeness is Likeness.EXCERPT
+        copy = comparison.is_copy(self._also_copies)
+        return comparison.duplicate, copy, excerpt, comparison.similarity, comparison.containment
+
+    def _flying(self, fingerprint: Fingerprint) -> list[Reservation]:
+        found = (reservation for key in fingerprint.keys for reservation in self._in_flight.by_key.get(key, ()))
+        return list(dict.fromkeys(found))
+
+    def _copy(
+        self, page: Page, best: _Found, known: Record | None, fingerprint: Fingerprint, keys: tuple[int, ...]
+    ) -> Verdict:
+        """Note a copy's URL, once; an original that has become a copy keeps its place, others may stand on it.
+
+        A copy that is like its original is found through that; one that differs speaks for itself, and is a witness.
+        """
+        match = self._match(page, best.original, best.found, best.comparison)
+        likeness = best.comparison.likeness
+        if known is not None and (known.is_original or known.original == match.id):
+            self.store.touch(known)
+            return Verdict(Kind.DUPLICATE, page.url, known.id, match, likeness=likeness)
+        copy = Record(self.store.new_id(), page.url, match.id, match.similarity)
+        differs = match.similarity < self._method.witness_below
+        if differs and best.found.is_original:
+            copy = replace(copy, keys=keys, sketch=fingerprint.sketch)
+        if differs and best.comparison.same_site and known is None:
+            self._note(page.site, fingerprint)
+        told = evidence(page, likeness, match, copy=True, keep=self._keep)
+        self.store.add(copy, told, replaces=known.id if known else 0)
+        return Verdict(Kind.DUPLICATE, page.url, copy.id, match, likeness=likeness)
+
+    def _match(self, page: Page, original: Record, compared: Record, comparison: Comparison) -> Match:
+        return Match(
+            original.id,
+            original.url,
+            original.first_seen,
+            comparison.similarity,
+            comparison.containment,
+            self._method.shared(page, compared.sketch),
+        )

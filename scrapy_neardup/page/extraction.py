@@ -1,0 +1,150 @@
+"""HTML to the page that is judged: the head's metadata by lxml, the body text by trafilatura."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Callable
+from configparser import ConfigParser
+from dataclasses import replace
+from functools import cache
+from importlib.metadata import version
+from urllib.parse import urljoin
+
+import lxml.html
+import trafilatura
+from trafilatura.settings import use_config
+
+from scrapy_neardup.errors import ExtractionError
+from scrapy_neardup.hashing import fingerprint64
+from scrapy_neardup.model import Page
+from scrapy_neardup.page.charset import decode
+from scrapy_neardup.text.titles import article_title
+
+#: Opening brackets beyond which a page is not parsed: the parser's time grows with their square.
+MAX_TAGS = 100_000
+
+_HEAD_END = re.compile(r"</head\s*>|<body[\s>]", re.IGNORECASE)
+_HEAD_SIZE = 65_536
+_KEYWORD_END = re.compile(r"[,，、;；|]+")
+_BINARY = (b"%PDF", b"PK\x03\x04", b"\x89PNG", b"GIF8", b"\xff\xd8\xff", b"\x1f\x8b", b"\x7fELF", b"Rar!", b"RIFF")
+
+# It writes several lines about every page at DEBUG, Scrapy's default, and errors that do not name the page; what
+# matters of them is counted and logged by whoever calls us. A level that somebody has set is left alone.
+if logging.getLogger("trafilatura").level == logging.NOTSET:
+    logging.getLogger("trafilatura").setLevel(logging.CRITICAL)
+
+#: Takes HTML and URL, gives the main text or None.
+Extractor = Callable[[str, str], "str | None"]
+
+
+def trafilatura_text(html: str, url: str) -> str | None:
+    """The main text of a page.
+
+    ``deduplicate`` stays off: it remembers texts over pages and from the fourth sight on loses them. The rescue
+    of short results is off too: it answers with the whole page, and pages of one site would look alike for
+    their menus. The extractor must run in one thread alone; two at once bring the process down.
+    """
+    return trafilatura.extract(html, url=url, fast=True, include_comments=False, deduplicate=False, config=_no_rescue())
+
+
+@cache
+def _no_rescue() -> ConfigParser:
+    config: ConfigParser = use_config()
+    config.set("DEFAULT", "MIN_EXTRACTED_SIZE", "0")
+    return config
+
+
+def extractor_name(extractor: Extractor) -> str:
+    """What a state's recipe says of the extractor: its name, and a version where it has one."""
+    if extractor is trafilatura_text:
+        return f"trafilatura {version('trafilatura')} fast, no rescue"
+    own = getattr(extractor, "__version__", "")
+    return f"{extractor.__module__}.{getattr(extractor, '__qualname__', type(extractor).__name__)} {own}".strip()
+
+
+def decode_body(body: bytes, content_type: str | None = None) -> str:
+    """The HTML in a response's body; raises ExtractionError if it is none."""
+    if body.startswith(_BINARY) or b"\0\0\0" in body[:1024]:
+        raise ExtractionError("not_html", "the body is binary, not HTML")
+    return decode(body, content_type)
+
+
+def extract(html: str, url: str, *, max_html: int, extractor: Extractor = trafilatura_text) -> Page:
+    """The page in ``html``; raises ExtractionError with the reason if there is none.
+
+    ``max_html`` is the number of characters beyond which a page is not parsed. A page without main text comes
+    back with an empty text: that is for the detector to say.
+    """
+    if len(html) > max_html or html.count("<") > MAX_TAGS:
+        raise ExtractionError("too_large", f"the page has {len(html)} characters and {html.count('<')} tags")
+    page = head(html, url)
+    try:
+        text = extractor(html, url)
+    except Exception as error:  # whatever a page does to an extractor, it must not stop the crawl
+        raise ExtractionError("extractor_failed", f"the extractor raised {type(error).__name__}: {error}") from error
+    if text is not None and not isinstance(text, str):
+        raise ExtractionError("extractor_failed", f"the extractor gave a {type(text).__name__}, not a string")
+    return replace(page, text=text or "", html=fingerprint64(html) if html.strip() else 0)
+
+
+def head(html: str, url: str) -> Page:
+    """What the head of a document says of it: a page without text.
+
+    Only the head is parsed, and whatever cannot be read in it is empty.
+    """
+    end = _HEAD_END.search(html, 0, _HEAD_SIZE)
+    part = html[: end.start() if end else _HEAD_SIZE]
+    try:
+        # The declared charset was that of the bytes; lxml must not apply it to a string.
+        root = lxml.html.document_fromstring(part.encode("utf-8", "replace"), parser=_utf8_parser())
+    except (lxml.etree.ParserError, lxml.etree.XMLSyntaxError, ValueError):
+        return Page(url)
+    names: dict[str, str] = {}
+    for meta in root.iter("meta"):
+        name = (meta.get("name") or meta.get("property") or "").strip().lower()
+        names.setdefault(name, _one_line(meta.get("content") or ""))
+    own = root.findtext(".//title")
+    title = article_title(_one_line(own or ""), names.get("og:site_name", "")) or names.get("og:title", "")
+    canonical = next(
+        (
+            link.get("href") or ""
+            for link in root.iter("link")
+            if "canonical" in (link.get("rel") or "").lower().split()
+        ),
+        "",
+    )
+    return Page(
+        url,
+        title,
+        split_keywords(names.get("keywords", "")),
+        names.get("description") or names.get("og:description", ""),
+        canonical=_absolute(url, canonical),
+    )
+
+
+def split_keywords(text: str) -> tuple[str, ...]:
+    """Keywords from one string, whichever mark stands between them.
+
+    >>> split_keywords("大桥, 通车、渡口；")
+    ('大桥', '通车', '渡口')
+    """
+    return tuple(word.strip() for word in _KEYWORD_END.split(text) if word.strip())
+
+
+def _utf8_parser() -> lxml.html.HTMLParser:
+    return lxml.html.HTMLParser(encoding="utf-8")
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _absolute(url: str, link: str) -> str:
+    if not link:
+        return ""
+    try:
+        joined = urljoin(url, link.strip())
+    except ValueError:
+        return ""
+    return joined if joined.startswith(("http://", "https://")) else ""

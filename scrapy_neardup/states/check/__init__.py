@@ -1,0 +1,1 @@
+"""Whether a state is whole, and a mended copy of one that is not."""

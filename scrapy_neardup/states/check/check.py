@@ -1,0 +1,110 @@
+"""Whether a state holds together: every row is read, and compared with the others that speak of the same page."""
+
+from __future__ import annotations
+
+import sqlite3
+import struct
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+from scrapy_neardup.errors import StoreError
+from scrapy_neardup.states.check.crosscheck import Pages, check_postings, check_urls, read_pages
+from scrapy_neardup.states.check.findings import Findings
+from scrapy_neardup.states.rows import Watch, rows, unwatched
+from scrapy_neardup.stores import Evidence, Store
+from scrapy_neardup.stores.layout import last_id, meta_key, unpack_block
+from scrapy_neardup.stores.recurrence import Recurrence
+from scrapy_neardup.stores.sqlite import SQLiteStore
+
+#: First letters of keys; see ``scrapy_neardup.stores.layout``.
+_PREFIXES = b"begjkmru"
+#: The only name below ``m`` while a state is open.
+_RECIPE = meta_key("recipe")
+#: Length of a key below ``e``.
+_EVIDENCE = 9
+
+
+def check(store: Store, watch: Watch = unwatched) -> Findings:
+    """Read every row of an open state and say what is wrong; changes nothing.
+
+    Held of all pages at once are about a hundred bytes a page. Postings are compared with the keys of records by number
+    and sum for each page, so that neither has to be looked up; keys that are wrong and come to the same sum are not
+    found, by a chance of one in 2**64. Bytes of a sketch that have changed are found by LevelDB alone: SQLite keeps no
+    checksums.
+    """
+    found = Findings()
+    pages = Pages()
+    steps: tuple[Callable[[], None], ...] = (
+        lambda: read_pages(store, found, pages, watch),
+        lambda: check_urls(store, found, pages, watch),
+        lambda: check_postings(store, found, pages, watch),
+        lambda: _check_evidence(store, found, pages, watch),
+        lambda: _check_blocks(store, found),
+        lambda: _check_rest(store, found),
+        lambda: _check_file(store, found),
+    )
+    for step in steps:
+        _go_on(step, found)
+    return found
+
+
+def _go_on(step: Callable[[], None], found: Findings) -> None:
+    """What cannot be read is a problem too, and the other steps tell more."""
+    try:
+        step()
+    except StoreError as error:
+        found.add("unreadable", str(error))
+
+
+def _check_evidence(store: Store, found: Findings, pages: Pages, watch: Watch) -> None:
+    for key, packed in watch(rows(store, b"e"), what="rows of evidence"):
+        found.evidence += 1
+        if len(key) != _EVIDENCE:
+            found.add("unknown row", f"the key {key!r} is none of evidence")
+            continue
+        if pages.whole and pages.place(last_id(key)) is None:
+            found.add("evidence without page", f"evidence is kept of {last_id(key):016x}, which is no page")
+        try:
+            Evidence.unpack(packed)
+        except ValueError as error:
+            found.add("broken evidence", f"that of {last_id(key):016x}: {error}")
+
+
+def _check_blocks(store: Store, found: Findings) -> None:
+    counts = Recurrence()
+    for key, packed in rows(store, b"b"):
+        found.blocks += 1
+        try:
+            counts.load(unpack_block(key), packed)
+        except (ValueError, struct.error) as error:
+            found.add("broken counts", str(error))
+
+
+def _check_rest(store: Store, found: Findings) -> None:
+    """What is only there while a crawl runs, and what nobody knows."""
+    for key, _ in rows(store, b"m"):
+        if key != _RECIPE:
+            found.add("unknown row", f"the key {key!r} is none that this version writes")
+    for prefix, what in ((b"j", "an unsealed page"), (b"g", "an unsealed crawl")):
+        for key, _ in rows(store, prefix):
+            found.add("left over", f"the key {key!r} is that of {what}, which opening the state should have taken back")
+    for first in range(256):
+        if first not in _PREFIXES:
+            for key, _ in rows(store, bytes([first])):
+                found.add("unknown row", f"the key {key!r} is none that this version writes")
+    if (smallest := next(rows(store, b""), None)) is not None and not smallest[0]:
+        found.add("unknown row", "there is a row with an empty key")
+
+
+def _check_file(store: Store, found: Findings) -> None:
+    """What SQLite says of its file; LevelDB checks each block as it is read."""
+    if not isinstance(store, SQLiteStore):
+        return
+    try:
+        with closing(sqlite3.connect(f"{Path(store.location).as_uri()}?mode=ro", uri=True)) as db:
+            for (line,) in db.execute("PRAGMA integrity_check"):
+                if line != "ok":
+                    found.add("broken file", str(line))
+    except sqlite3.Error as error:
+        found.add("broken file", str(error))

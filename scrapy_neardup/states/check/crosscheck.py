@@ -1,0 +1,176 @@
+"""Records, URLs and postings of a state, each against the others."""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator
+from itertools import islice
+
+import numpy as np
+import numpy.typing as npt
+
+from scrapy_neardup.states.check.findings import Findings
+from scrapy_neardup.states.members import Collector, Ids, Members, column
+from scrapy_neardup.states.rows import Row, Watch, rows, value
+from scrapy_neardup.stores import Record, Store
+from scrapy_neardup.stores.layout import last_id, posting_key, record_key, unpack_seen, url_key
+
+#: Rows that are compared at once.
+_BATCH = 2**16
+#: The key of a posting.
+_PAIRS = np.dtype([("prefix", "S1"), ("k", ">u8"), ("id", ">u8")])
+#: Lengths of keys, and of a URL's value.
+_ID_KEY, _POSTING, _SEEN = 9, 17, 12
+
+
+class Pages:
+    """What is held of every record: see ``Members``; hash of its URL, number and sum of its keys.
+
+    ``whole`` says whether all could be read: if not, what names another page may be right.
+    """
+
+    def __init__(self) -> None:
+        self.whole = False
+        self._collector = Collector()
+        self._ids = array("Q")
+        self._urls = array("Q")
+        self._many = array("Q")
+        self._sums = array("Q")
+        self._done()
+
+    def add(self, record: Record) -> None:
+        """Take the next record, by id."""
+        self._collector.add(record)
+        self._ids.append(record.id)
+        self._urls.append(last_id(url_key(record.url)))
+        keys = set(record.keys)
+        self._many.append(len(keys))
+        self._sums.append(sum(keys) & 0xFFFFFFFFFFFFFFFF)
+
+    def end(self, *, whole: bool) -> None:
+        """There are no more."""
+        self._done()
+        self.whole = whole
+
+    def place(self, id: int) -> int | None:
+        """Where the page with this id stands among all; None if there is none."""
+        at = bisect_left(self._ids, id)
+        return at if at < len(self._ids) and self._ids[at] == id else None
+
+    def _done(self) -> None:
+        self.members: Members = self._collector.members()
+        self.urls, self.many, self.sums = column(self._urls), column(self._many), column(self._sums)
+
+
+def read_pages(store: Store, found: Findings, pages: Pages, watch: Watch) -> None:
+    """Unpack all records; what was written must come out when it is packed again."""
+    whole = True
+    try:
+        for key, packed in watch(rows(store, b"r"), total=store.pages):
+            found.pages += 1
+            record = unpacked(key, packed)
+            if record is None:
+                whole = False
+                found.add("broken record", f"that of {last_id(key):016x} cannot be unpacked ({len(packed)} bytes)")
+            else:
+                pages.add(record)
+    except BaseException:
+        whole = False
+        raise
+    finally:
+        pages.end(whole=whole)
+    if found.pages != store.pages:
+        found.add("wrong count", f"the state takes itself to hold {store.pages:,} pages, but holds {found.pages:,}")
+    members = pages.members
+    copies = members.originals[members.copies]
+    at, there = members.place(copies)
+    found.lost = int((~there).sum())
+    chained = there & (members.copies[at] | ~members.judged[at])
+    for id in members.ids[members.copies][chained].tolist():
+        found.add("copy of a copy", f"{id:016x} names an original that is none")
+
+
+def unpacked(key: bytes, packed: bytes) -> Record | None:
+    """The record of a row; None if it cannot be what was written."""
+    try:
+        record = Record.unpack(last_id(key), packed)
+        return record if key == record_key(record.id) and record.pack() == packed else None
+    except ValueError:
+        return None
+
+
+def _record(store: Store, id: int) -> Record | None:
+    key = record_key(id)
+    packed = value(store, key)
+    return None if packed is None else unpacked(key, packed)
+
+
+def check_urls(store: Store, found: Findings, pages: Pages, watch: Watch) -> None:
+    """Each URL names a page with that URL, and each page is named by its URL."""
+    named = np.zeros(len(pages.urls), np.bool_)
+    for key, seen in watch(rows(store, b"u"), total=store.pages, what="URLs"):
+        found.urls += 1
+        if len(key) != _ID_KEY or len(seen) != _SEEN:
+            found.add("unknown row", f"the row {key!r} is none of a URL")
+            continue
+        id = unpack_seen(seen)[0]
+        at = pages.place(id)
+        if at is None:
+            if pages.whole:
+                found.add("URL without page", f"the row {key!r} names the page {id:016x}, which is not there")
+        elif int(pages.urls[at]) != last_id(key):
+            found.add("wrong URL", f"the row {key!r} names the page {id:016x}, which has another URL")
+        else:
+            named[at] = True
+    for id in pages.members.ids[~named].tolist():
+        _unnamed(store, found, id)
+
+
+def _unnamed(store: Store, found: Findings, id: int) -> None:
+    """Why a page is not named by its URL; if another URL has the same hash, that is no mistake."""
+    record = _record(store, id)
+    if record is None:
+        return
+    seen = value(store, url_key(record.url))
+    if seen is None:
+        found.add("page without URL", f"{id:016x} cannot be found by its URL {record.url}")
+    elif len(seen) == _SEEN and (other := _record(store, unpack_seen(seen)[0])) is not None:
+        if other.url != record.url:
+            found.shared += 1
+        else:
+            found.add("two pages of a URL", f"{id:016x} and {other.id:016x} both are {record.url}")
+
+
+def check_postings(store: Store, found: Findings, pages: Pages, watch: Watch) -> None:
+    """Each page is filed under its keys, and under no others."""
+    many, sums = np.zeros_like(pages.many), np.zeros_like(pages.sums)
+    for keys, ids in _postings(watch(rows(store, b"k"), what="keys"), found):
+        found.keys += len(ids)
+        at, there = pages.members.place(ids)
+        if pages.whole:
+            for id in ids[~there].tolist():
+                found.add("key without page", f"a key names the page {id:016x}, which is not there")
+        np.add.at(many, at[there], np.uint64(1))
+        np.add.at(sums, at[there], keys[there])
+    wrong = (many != pages.many) | (sums != pages.sums)
+    for id, filed in zip(pages.members.ids[wrong].tolist(), many[wrong].tolist(), strict=True):
+        record = _record(store, id)
+        own = set(record.keys) if record else set()
+        right = sum(value(store, posting_key(key, id)) is not None for key in own)
+        if right < len(own):
+            found.add("page without key", f"{id:016x} is not filed under {len(own) - right} of its {len(own)} keys")
+        if filed > right:
+            found.add("wrong key", f"{id:016x} is filed under {filed - right} keys that are not its own")
+
+
+def _postings(found_rows: Iterable[Row], found: Findings) -> Iterator[tuple[Ids, Ids]]:
+    """Keys and ids of all postings, in batches."""
+    keys = (key for key, _ in found_rows)
+    while batch := list(islice(keys, _BATCH)):
+        plain = [key for key in batch if len(key) == _POSTING]
+        for key in batch if len(plain) < len(batch) else ():
+            if len(key) != _POSTING:
+                found.add("unknown row", f"the key {key!r} is none of a posting")
+        pairs: npt.NDArray[np.void] = np.frombuffer(b"".join(plain), _PAIRS)
+        yield pairs["k"].astype(np.uint64), pairs["id"].astype(np.uint64)

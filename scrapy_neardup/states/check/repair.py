@@ -1,0 +1,95 @@
+"""A mended copy of a damaged state: what can be read is filed anew, the damaged one stays as it is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from scrapy_neardup.errors import StoreError
+from scrapy_neardup.states.check.check import check
+from scrapy_neardup.states.check.findings import Findings
+from scrapy_neardup.states.check.refile import Refiled, refile
+from scrapy_neardup.states.check.salvage import Salvage
+from scrapy_neardup.states.check.wrecks import copied
+from scrapy_neardup.states.rows import Watch, unwatched
+from scrapy_neardup.stores import Store
+from scrapy_neardup.stores.layout import meta_key
+from scrapy_neardup.stores.recipe import check_recipe
+
+
+@dataclass(frozen=True, slots=True)
+class Repaired:
+    """What became of a state.
+
+    ``before``: the pages that it counted when it was last closed, None if that cannot be read, or a kill has left it
+    uncounted. ``assumed``: whether the recipe had to be taken from elsewhere. ``findings``: what a check of the new
+    state found.
+    """
+
+    location: str
+    filed: Refiled
+    before: int | None
+    assumed: bool
+    findings: Findings
+
+    @property
+    def lost(self) -> int:
+        """Pages that are known to be lost; there may be more."""
+        filed = self.filed
+        kept = filed.pages + filed.unsealed + filed.replaced
+        return max(filed.named, filed.broken, (self.before or 0) - kept)
+
+
+def repair(
+    source: tuple[type[Store], str],
+    target: tuple[type[Store], str],
+    recipe: Mapping[str, Any] | None = None,
+    watch: Watch = unwatched,
+) -> Repaired:
+    """Make a mended copy of the state at ``source`` (its kind and location) at ``target``, where nothing may be yet.
+
+    ``recipe`` is taken if that of the state cannot be read. All work is done beside the target, in a directory that is
+    removed in any case; the target appears when it is whole. Raises StoreLocked while a crawl uses the source,
+    StoreError if nothing of it can be read or there is no room.
+    """
+    (kind, location), (new_kind, new_location) = source, target
+    place = Path(new_location)
+    if place.exists():
+        raise StoreError(f"There is something at {place} already; name a place where nothing is for the mended copy.")
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        with TemporaryDirectory(prefix=".repair-", dir=place.parent, ignore_cleanup_errors=True) as folder:
+            draft = str(Path(folder) / "new")
+            with copied(kind, location, Path(folder)) as wreck:
+                salvage = Salvage(wreck)
+                written, before = _about(salvage, location)
+                if written is None and recipe is None:
+                    raise StoreError(
+                        f"The recipe by which the pages of the state at {location} were fingerprinted cannot be read. "
+                        "If the settings here are those of the crawl that wrote it, add --assume-recipe."
+                    )
+                with closing(new_kind(draft, written or recipe)) as store:
+                    filed = refile(salvage, store, watch)
+            with closing(new_kind(draft, None)) as store:
+                findings = check(store, watch)
+            Path(draft).rename(place)
+    except OSError as error:
+        raise StoreError(
+            f"The mended copy at {place} cannot be made: {error}; name another place, or make room."
+        ) from None
+    return Repaired(new_location, filed, before, written is None, findings)
+
+
+def _about(salvage: Salvage, location: str) -> tuple[dict[str, Any] | None, int | None]:
+    """The recipe and the count of pages, as far as they can be read; raises StoreMismatch for another format."""
+    about = dict(salvage.rows(b"m"))
+    pages = about.get(meta_key("pages"), b"")
+    try:
+        recipe = check_recipe(about[meta_key("recipe")], None, location)
+    except (KeyError, TypeError, ValueError):
+        recipe = None
+    return recipe, int(pages) if pages.isdigit() else None

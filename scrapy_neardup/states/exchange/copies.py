@@ -1,0 +1,72 @@
+"""Originals of one state that are copies of those of another."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from scrapy_neardup.errors import SettingsError
+from scrapy_neardup.judging.matching import candidates
+from scrapy_neardup.methods import METHODS, Method, make_method
+from scrapy_neardup.model import Comparison, Fingerprint
+from scrapy_neardup.stores import Record, Store
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """Of which original a page is a copy, how like, and whether it is to speak for that one as a witness."""
+
+    original: int
+    comparison: Comparison
+    is_witness: bool
+
+
+def method_of(recipe: Mapping[str, Any], own: Method | None = None) -> Method | None:
+    """The method by which the pages of a recipe were fingerprinted: ``own`` if it fits, else a built-in one.
+
+    None if neither does, as for a method of somebody else's or one with a lexicon, of which the recipe has a digest.
+    """
+    offered = [own] if own is not None else []
+    with suppress(KeyError, TypeError, SettingsError):
+        if recipe["method"] in METHODS:  # of somebody else's not even the module is imported
+            offered.append(make_method(recipe["method"], recipe["parameters"]))
+    for method in offered:
+        said = json.loads(json.dumps(method.recipe()))
+        if said.items() <= recipe.items():
+            return method
+    return None
+
+
+def find_copy(method: Method, store: Store, page: Record) -> Copy | None:
+    """Of which original in the store a page of another state is a copy, as a crawl would have judged it.
+
+    Two things are not in a record, and both make a copy less likely, not more: the boilerplate of the page, and what
+    the project's policy takes for copies beside what the method says.
+    """
+    if not page.sketch:
+        return None
+    fingerprint = Fingerprint(page.keys, page.sketch)
+    common, ids = candidates(method, store, page.keys)
+    best: tuple[Comparison, Record, Record] | None = None
+    for candidate in filter(None, map(store.record, ids)):
+        if not candidate.sketch or candidate.url == page.url:
+            continue
+        comparison = method.compare(fingerprint, candidate.sketch, common)
+        if not comparison.duplicate or not (candidate.is_original or comparison.certain):
+            continue
+        if best is None or _rank(comparison) > _rank(best[0]):
+            original = candidate if candidate.is_original else store.record(candidate.original)
+            if original is not None and original.url != page.url:
+                best = comparison, candidate, original
+    if best is None:
+        return None
+    comparison, found, original = best
+    differs = comparison.similarity < method.witness_below
+    return Copy(original.id, comparison, differs and found.is_original)
+
+
+def _rank(comparison: Comparison) -> tuple[float, float]:
+    return comparison.similarity, comparison.containment

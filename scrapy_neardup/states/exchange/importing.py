@@ -1,0 +1,28 @@
+"""A file becomes a state."""
+
+from __future__ import annotations
+
+from scrapy_neardup.errors import NearDupError
+from scrapy_neardup.states.exchange.sources import Source, Watch
+from scrapy_neardup.stores import Store
+
+
+def import_state(source: Source, store: Store, watch: Watch = iter) -> int:
+    """Fill a state that holds no page yet and is of the source's recipe; returns the number of pages.
+
+    Nothing counts before all is there: what an import that was stopped has added is taken back when the state is next
+    opened. Only one that is stopped while it seals, at the very end, leaves a part, which ``merge`` completes. Raises
+    NearDupError if there are pages.
+    """
+    if store.pages:
+        raise NearDupError(
+            f"{store.location} holds a state with {store.pages:,} pages already, and nothing was imported. Name a new "
+            "place with --store, or add the pages to it with: scrapy neardup merge."
+        )
+    generation = store.begin(f"import of {source.name}")
+    for filed in watch(source.pages()):
+        store.add(filed.record, filed.evidence, generation=generation, seen=filed.seen)
+    store.seal(generation, store.unsealed(generation))
+    store.end(generation)
+    store.add_counts(source.counts)
+    return store.pages

@@ -1,0 +1,121 @@
+"""A state takes in the pages of another.
+
+Pages are united by URL, as if those of the other state had been crawled here when they were last seen there:
+
+* A page that nobody here knows is added, with the time when it was first seen for its id; if another page has that
+  id, with the next free one. What names it is changed with it.
+* Of a page that both know, the version that was last seen later stays; it keeps the id that it has here.
+  An original stays one, for its copies stand on it; if it has become a copy since, only the time is taken.
+* An original that the method calls a copy of one of this state's becomes its copy, and its own copies go with it; they
+  are witnesses no longer, or a group could drift. Originals of the same state are not compared: they have been.
+
+So a second merge of the same pages finds all of them known, and changes nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from scrapy_neardup.methods import Method
+from scrapy_neardup.states.exchange.filed import Filed
+from scrapy_neardup.states.exchange.plan import Fate, Plan, fate, make_plan
+from scrapy_neardup.states.exchange.sources import Source, Watch
+from scrapy_neardup.stores import Evidence, Record, Store
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """What a merge did with the pages of a source.
+
+    ``added``: nobody here knew them; ``known``: stayed as they were; ``newer``: were last seen there, or could only be
+    judged there. ``copies``: originals there that are copies of an original here.
+    """
+
+    added: int
+    known: int
+    newer: int
+    copies: int
+
+
+def merge(source: Source, store: Store, method: Method | None = None, watch: Watch = iter) -> Merged:
+    """Take all pages of a source of the same recipe into a store; with a method, copies across the two are found.
+
+    What is added counts when all is there: if a merge is stopped, the next opening takes it back. Pages that are newer
+    there may have been renewed by then; the same merge once more does the rest. Memory grows with the pages that get
+    another id or become copies, and no others.
+    """
+    plan = make_plan(source, store, method, watch)
+    pages = plan.pages
+    newer = pages[Fate.SEEN_LATER] + pages[Fate.RENEWED]
+    if pages[Fate.NEW] or newer:
+        _write(source, store, plan, watch)
+    if pages[Fate.NEW]:
+        store.add_counts(source.counts, in_both=pages[Fate.KNOWN] + newer)
+    return Merged(pages[Fate.NEW], pages[Fate.KNOWN], newer, len(plan.copies))
+
+
+def _write(source: Source, store: Store, plan: Plan, watch: Watch) -> None:
+    generation = store.begin(f"merge of {source.name}")
+    later = False
+    for filed in watch(source.pages()):
+        record = filed.record
+        known = store.record(plan.here(record.id))
+        what = fate(filed, known, store.last_seen(record.url))
+        if what is Fate.NEW:
+            store.add(_placed(record, plan, store), _told(filed, plan), generation=generation, seen=filed.seen)
+        elif what is Fate.SEEN_LATER and known:
+            store.touch(known, filed.seen)
+        elif what is Fate.RENEWED and known:
+            if record.original == record.id:
+                _renew(filed, known, plan, store)
+            else:
+                later = True
+    store.seal(generation, store.unsealed(generation))
+    store.end(generation)
+    if later:  # they name originals that a kill might have taken back
+        for filed in watch(source.pages()):
+            known = store.record(plan.here(filed.record.id))
+            if known and fate(filed, known, store.last_seen(known.url)) is Fate.RENEWED:
+                _renew(filed, known, plan, store)
+
+
+def _renew(filed: Filed, known: Record, plan: Plan, store: Store) -> None:
+    """Put the other state's version of a page in the place of ours."""
+    record, told = _placed(filed.record, plan, store), _told(filed, plan)
+    seen = max(filed.seen, store.last_seen(known.url))
+    if record.original == record.id and filed.record.original != filed.record.id:  # its original is this page itself
+        store.touch(known, seen)
+        return
+    if record == known and told is None:
+        told = store.evidence(known.id)
+    store.add(record, told, replaces=known.id, seen=seen)
+
+
+def _placed(record: Record, plan: Plan, store: Store) -> Record:
+    """The record of a page with the ids and the original that it has here."""
+    placed = replace(record, id=plan.here(record.id))
+    if (copy := plan.copies.get(record.id)) is not None:
+        placed = replace(placed, original=copy.original, similarity=copy.comparison.similarity)
+        speaks = copy.is_witness
+    elif record.original == record.id:
+        return replace(placed, original=placed.id)
+    else:
+        placed = replace(placed, original=plan.original(record.original, store))
+        speaks = placed.original == plan.here(record.original)
+    return placed if speaks else replace(placed, keys=(), sketch=b"")
+
+
+def _told(filed: Filed, plan: Plan) -> Evidence | None:
+    """What can be told of a page, as far as it is true here."""
+    told = filed.evidence
+    if (copy := plan.copies.get(filed.record.id)) is not None:
+        found = copy.comparison
+        return replace(
+            told or Evidence(),
+            likeness=found.likeness.value if found.likeness else "",
+            like=0,
+            similarity=round(found.similarity, 4),
+            containment=round(found.containment, 4),
+            shared=(),
+        )
+    return replace(told, like=plan.here(told.like)) if told and told.like else told

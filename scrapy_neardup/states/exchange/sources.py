@@ -1,0 +1,185 @@
+"""Where pages come from: an export, or a state that is open."""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+from base64 import b64decode
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from hashlib import sha256
+from itertools import count
+from pathlib import Path
+from typing import Any, Protocol
+
+from scrapy_neardup.errors import NearDupError
+from scrapy_neardup.states.exchange.filed import Filed, from_data, from_line
+from scrapy_neardup.stores import Store
+from scrapy_neardup.stores.recipe import check_recipe, pack_recipe
+from scrapy_neardup.stores.recurrence import Recurrence
+
+#: The form of an export; raised with every change that an earlier release would read wrong.
+VERSION = 1
+
+#: Put around the pages of a source, to show how far it is.
+Watch = Callable[[Iterable[Filed]], Iterable[Filed]]
+
+
+class Source(Protocol):
+    """Pages that were fingerprinted by one recipe."""
+
+    @property
+    def name(self) -> str:
+        """What it is called in a message."""
+
+    @property
+    def recipe(self) -> dict[str, Any]:
+        """By what the pages were fingerprinted, as plain data."""
+
+    @property
+    def counts(self) -> Recurrence:
+        """On how many pages sentences stand."""
+
+    def pages(self) -> Iterator[Filed]:
+        """All pages by id, as often as they are asked for."""
+
+
+class OpenState:
+    """The pages of a store."""
+
+    def __init__(self, store: Store) -> None:
+        self.name = store.location
+        #: Without the format, which is that of the store and not of the pages.
+        self.recipe = {name: value for name, value in store.recipe.items() if name != "format"}
+        self._store = store
+
+    @property
+    def counts(self) -> Recurrence:
+        """A copy of its counts of sentences."""
+        return _loaded(self._store.counted())
+
+    def pages(self) -> Iterator[Filed]:
+        """All pages by id, as they are when their turn comes."""
+        store = self._store
+        for record in store.records():
+            yield Filed(record, store.last_seen(record.url), store.evidence(record.id))
+
+
+class ExportFile:
+    """The pages of a file that ``write_export`` wrote; once this is made, the whole file has been read and verified.
+
+    Raises NearDupError that says what is wrong with the file; also later, if it is another by then.
+    """
+
+    def __init__(self, path: Path, watch: Watch = iter) -> None:
+        self.name = str(path)
+        self.recipe: dict[str, Any] = {}
+        self._path = path
+        blocks: dict[int, bytes] = {}
+        #: How many pages there are.
+        self.size = sum(1 for _ in watch(self._read(blocks)))
+        try:
+            self.counts = _loaded(blocks)
+        except ValueError as error:
+            raise self._damaged(str(error)) from None
+
+    def pages(self) -> Iterator[Filed]:
+        """All pages by id; what is wrong behind the last one is told after it."""
+        return self._read({})
+
+    def _read(self, blocks: dict[int, bytes]) -> Iterator[Filed]:
+        number, pages, newest, digest = 0, 0, 0, sha256()
+        lines = _lines(self._path)
+        try:
+            for number in count(1):
+                line = next(lines, b"")
+                if not line:
+                    raise ValueError("the file ends here, before its last line")
+                data = self._head(line) if number == 1 else from_line(line)
+                if number == 1:
+                    self.recipe = {name: value for name, value in data["recipe"].items() if name != "format"}
+                elif "sha256" in data:
+                    if data != {"pages": pages, "sha256": digest.hexdigest()}:
+                        raise ValueError("it does not fit the lines before it")
+                    if next(lines, b""):
+                        raise ValueError("it should be the last")
+                    return
+                elif "block" in data:
+                    _take_block(data, blocks)
+                else:
+                    filed = from_data(data)
+                    if blocks or filed.record.id <= newest:
+                        raise ValueError("its page is not in its place")
+                    pages, newest = pages + 1, filed.record.id
+                    yield filed
+                digest.update(line)
+        except ValueError as error:
+            raise self._damaged(f"line {number}: {error}") from None
+
+    def _head(self, line: bytes) -> dict[str, Any]:
+        """The first line, which says what the file is."""
+        try:
+            data = from_line(line)
+        except ValueError:
+            data = {}
+        version = data.get("version")
+        if (
+            data.get("scrapy-neardup") != "state"
+            or type(version) is not int
+            or not isinstance(data.get("recipe"), dict)
+        ):
+            raise NearDupError(
+                f"{self.name} is no export of a state, or its beginning is damaged. Make one with: scrapy neardup "
+                "export -o FILE; a state itself is named by its URL, such as sqlite:///path."
+            )
+        if version != VERSION:
+            raise NearDupError(
+                f"{self.name} has the form {version}, and this release reads form {VERSION}: it was written by another "
+                "release. Upgrade, with: pip install --upgrade scrapy-neardup."
+            )
+        return data
+
+    def _damaged(self, what: str) -> NearDupError:
+        return NearDupError(
+            f"{self.name} is damaged: {what}. Nothing of it was taken. Copy it again from where it was written, or "
+            "export the state again."
+        )
+
+
+def check_recipes(sources: Iterable[Source], recipe: Mapping[str, Any]) -> None:
+    """Raise StoreMismatch, with all that differs, for the first of the sources that is of another recipe."""
+    for source in sources:
+        check_recipe(pack_recipe(source.recipe), recipe, source.name)
+
+
+def _lines(path: Path) -> Iterator[bytes]:
+    """The lines of a packed file; raises ValueError where it cannot be unpacked. One that is not packed is one line."""
+    try:
+        with path.open("rb") as file:
+            if file.read(2) != b"\x1f\x8b":
+                yield b"not packed"
+                return
+        with gzip.open(path) as unpacked:
+            yield from unpacked
+    except EOFError:
+        raise ValueError("the file ends here, and it is not all there") from None
+    except (gzip.BadGzipFile, zlib.error) as error:
+        raise ValueError(f"it cannot be unpacked ({error})") from None
+    except OSError as error:
+        raise NearDupError(f"{path} cannot be read: {error.strerror or error}.") from None
+
+
+def _take_block(data: Mapping[str, Any], blocks: dict[int, bytes]) -> None:
+    block = data["block"]
+    if type(block) is not int or block <= max(blocks, default=-1) or data.keys() != {"block", "counts"}:
+        raise ValueError("its block of counts is not in its place")
+    if not isinstance(data["counts"], str):
+        raise ValueError("its counts must be a string")
+    blocks[block] = b64decode(data["counts"], validate=True)
+
+
+def _loaded(blocks: Mapping[int, bytes]) -> Recurrence:
+    """Counts as a table; raises ValueError for what is none."""
+    counts = Recurrence()
+    for block, packed in blocks.items():
+        counts.load(block, packed)
+    return counts

@@ -1,0 +1,87 @@
+"""Which pages are to be forgotten, so that they are judged as if they had never been seen."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from scrapy_neardup.page.sites import site_of
+from scrapy_neardup.states.members import Collector, Flags, Members, last_seen, members
+from scrapy_neardup.states.rows import Watch, unwatched
+from scrapy_neardup.stores import Record, Store
+
+
+@dataclass(frozen=True, slots=True)
+class Forgetting:
+    """What is to go: ids in the order in which to forget them, and how many of each sort they are.
+
+    Copies of an original that goes stand before it: if the work is interrupted, asking for the same again ends it.
+    ``with_originals``: copies whose original goes too; ``copies``: others.
+    """
+
+    ids: tuple[int, ...]
+    originals: int
+    with_originals: int
+    copies: int
+    unjudged: int
+
+
+def those(store: Store, is_wanted: Callable[[Record], bool], watch: Watch = unwatched) -> Forgetting:
+    """The pages that are wanted, and the copies of those of them that are originals; reads all records once."""
+    collector, wanted = Collector(), array("B")
+    for record in watch(store.records(), store.pages):
+        collector.add(record)
+        wanted.append(is_wanted(record))
+    return _forgetting(collector.members(), np.array(wanted, np.bool_))
+
+
+def unseen_since(store: Store, seconds: float, watch: Watch = unwatched) -> Forgetting:
+    """The pages that were last seen before a time (seconds since 1970).
+
+    An original stays while any of its copies was seen since: the next one is a copy too.
+    """
+    found = members(watch(store.records(), store.pages))
+    seen = last_seen(store, found)
+    at, there = found.place(found.originals)
+    np.maximum.at(seen, at[there], seen[there])  # each by its copies; a copy is nobody's original
+    return _forgetting(found, seen < np.uint64(max(seconds, 0)))
+
+
+def of_host(host: str) -> Callable[[Record], bool]:
+    """Whether a page is of this host or one below it; "mp.weixin.qq.com NAME" is one account of that host.
+
+    >>> of_host("a.example")(Record(1, "https://news.a.example/1", 1)), of_host("a.example")(Record(1, "text:1", 1))
+    (True, False)
+    """
+    name, _, account = host.strip().partition(" ")
+    name = name.lower().removeprefix("www.").rstrip(".")
+    try:
+        names = {name, name.encode("idna").decode("ascii")}
+    except UnicodeError:
+        names = {name}
+    below = tuple(f".{one}" for one in names)
+
+    def is_wanted(record: Record) -> bool:
+        site, _, of = site_of(record.url).partition(" ")
+        return of == account and site in names if account else site in names or site.endswith(below)
+
+    return is_wanted
+
+
+def _forgetting(found: Members, wanted: Flags) -> Forgetting:
+    going = found.ids[wanted]
+    copies = found.copies
+    along = copies & np.isin(found.originals, going)
+    others = wanted & copies & ~along
+    own = wanted & ~copies
+    order = np.concatenate([found.ids[along], found.ids[others], found.ids[own]])
+    return Forgetting(
+        tuple(order.tolist()),
+        int((own & found.judged).sum()),
+        int(along.sum()),
+        int(others.sum()),
+        int((own & ~found.judged).sum()),
+    )

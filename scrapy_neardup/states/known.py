@@ -1,0 +1,77 @@
+"""What a state knows of a page."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from scrapy_neardup.model import Kind
+from scrapy_neardup.states.rows import Watch, unwatched
+from scrapy_neardup.stores import Evidence, Record, Store
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A page of the state.
+
+    ``last_seen``: seconds since 1970. ``original``: that of a copy, None if it is gone since. ``like``: the page that
+    an original is an excerpt of or shares the title with. ``size``: pages of the group that are in the state;
+    ``newest``: some of them.
+    """
+
+    record: Record
+    evidence: Evidence | None
+    last_seen: int
+    original: Record | None
+    like: Record | None
+    size: int
+    newest: tuple[tuple[Record, Evidence | None], ...]
+
+    @property
+    def is_copy(self) -> bool:
+        """Whether it was dropped for another page."""
+        return self.record.original != self.record.id
+
+    @property
+    def verdict(self) -> Kind:
+        """What was said of it; of a page that was updated the state knows its last version only."""
+        if self.is_copy:
+            return Kind.DUPLICATE
+        return Kind.UNIQUE if self.record.is_original else Kind.UNJUDGED
+
+    @property
+    def is_witness(self) -> bool:
+        """Whether it is a copy that others are compared with too."""
+        return self.is_copy and bool(self.record.keys)
+
+    @property
+    def similarity(self) -> float:
+        """To its original, or to the page that it is like; as exact as it is kept."""
+        told = self.evidence and self.evidence.similarity
+        return told or (round(self.record.similarity, 4) if self.is_copy else 0.0)
+
+
+def known(store: Store, found: Sequence[Record], limit: int = 20, watch: Watch = unwatched) -> list[Known]:
+    """What is known of each of these records, with the newest ``limit`` pages of its group; reads all records once."""
+    newest: dict[int, deque[Record]] = {one.original: deque(maxlen=limit) for one in found if one.similarity > 0}
+    sizes = dict.fromkeys(newest, 0)
+    if newest:
+        for record in watch(store.records(), store.pages):
+            if record.original in newest:
+                sizes[record.original] += 1
+                newest[record.original].append(record)
+    return [_known(store, one, sizes.get(one.original, 1), newest.get(one.original, deque())) for one in found]
+
+
+def _known(store: Store, record: Record, size: int, newest: deque[Record]) -> Known:
+    evidence = store.evidence(record.id)
+    return Known(
+        record,
+        evidence,
+        store.last_seen(record.url),
+        store.record(record.original) if record.original != record.id else None,
+        store.record(evidence.like) if evidence and evidence.like else None,
+        size,
+        tuple((one, store.evidence(one.id)) for one in reversed(newest)),
+    )

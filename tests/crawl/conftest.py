@@ -1,0 +1,96 @@
+"""``crawl``: a whole Scrapy crawl in a process of its own, in a directory of the test's own."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.crawl.pages import Content, serve
+
+ROOT = Path(__file__).parents[2]
+ADDONS = {"scrapy_neardup.Addon": 500}
+
+
+@dataclass
+class Result:
+    """What came of a crawl: the items that came through, the stats, the log, the exit code."""
+
+    items: list[dict[str, Any]]
+    stats: dict[str, Any]
+    log: str
+    code: int
+
+    @property
+    def urls(self) -> list[str]:
+        return [item["url"] for item in self.items]
+
+    @property
+    def paths(self) -> list[str]:
+        return ["/" + url.split("/", 3)[3] for url in self.urls]
+
+    def count(self, stat: str) -> int:
+        return int(self.stats.get(f"neardup/{stat}", 0))
+
+
+@dataclass
+class Site:
+    base: str
+    content: Content
+
+
+@pytest.fixture
+def site() -> Iterator[Site]:
+    content: Content = {}
+    with serve(content) as base:
+        yield Site(base, content)
+
+
+Crawl = Callable[..., Result]
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Callable[..., list[Result]]:
+    """Run jobs: each a spider's name, its arguments and its settings."""
+
+    def start(*crawls: dict[str, Any], reactor: str = "asyncio", env: dict[str, str] | None = None) -> list[Result]:
+        job, out = tmp_path / "job.json", tmp_path / "out.json"
+        out.unlink(missing_ok=True)
+        job.write_text(json.dumps({"crawls": crawls, "reactor": reactor, "out": str(out)}), encoding="utf-8")
+        ran = subprocess.run(
+            [sys.executable, "-m", "tests.crawl.run", str(job)],
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONPATH": str(ROOT), **(env or {})},
+            capture_output=True,
+            text=True,
+            timeout=100,
+        )
+        if not out.exists():
+            return [Result([], {}, ran.stderr, ran.returncode)]
+        found = json.loads(out.read_text(encoding="utf-8"))
+        return [Result(one["items"], one["stats"], ran.stderr, ran.returncode) for one in found]
+
+    return start
+
+
+@pytest.fixture
+def crawl(run: Callable[..., list[Result]], site: Site) -> Crawl:
+    """One crawl of paths of the site with the add-on; keywords in capitals are settings, others arguments."""
+
+    def start(paths: list[str] | None = None, spider: str = "PathSpider", **more: Any) -> Result:
+        reactor, env = more.pop("reactor", "asyncio"), more.pop("env", None)
+        settings = {"ADDONS": ADDONS, "CONCURRENT_REQUESTS": 1, **{k: v for k, v in more.items() if k.isupper()}}
+        arguments = {k: v for k, v in more.items() if k.islower()}
+        if paths is not None:
+            arguments |= {"base": site.base, "paths": paths}
+        job = {"spider": spider, "arguments": arguments, "settings": settings}
+        return run(job, reactor=reactor, env=env)[0]
+
+    return start

@@ -1,0 +1,63 @@
+"""Run one crawl (or several in one process) in a process of its own; what came of it goes to a JSON file.
+
+    python -m tests.crawl.run JOB.json
+
+JOB.json: {"crawls": [{"spider", "arguments", "settings"}], "reactor": asyncio|select|none, "out": path}
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from itemadapter import ItemAdapter
+from scrapy import signals
+from scrapy.crawler import AsyncCrawlerProcess, CrawlerProcess
+
+from tests.crawl import project
+
+QUIET = {
+    "TELNETCONSOLE_ENABLED": False,
+    "REMOTE_CONTROL_ENABLED": False,
+    "ROBOTSTXT_OBEY": False,
+    "LOG_LEVEL": "DEBUG",
+}
+
+
+def main() -> None:
+    job: dict[str, Any] = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
+    settings = dict(QUIET)
+    kind: Any = AsyncCrawlerProcess
+    if job["reactor"] == "none":
+        settings["TWISTED_REACTOR_ENABLED"] = False
+    if job["reactor"] == "select":
+        settings["TWISTED_REACTOR"] = "twisted.internet.selectreactor.SelectReactor"
+        kind = CrawlerProcess
+    process = kind(settings)
+    results = []
+    for one in job["crawls"]:
+        spider = type(one["spider"], (getattr(project, one["spider"]),), {"custom_settings": one["settings"]})
+        crawler = process.create_crawler(spider)
+        result: dict[str, Any] = {"items": [], "errors": 0}
+        crawler.signals.connect(Collect(result).scraped, signals.item_scraped, weak=False)
+        process.crawl(crawler, **one["arguments"])
+        results.append((crawler, result))
+    process.start()
+    for crawler, result in results:
+        result["stats"] = crawler.stats.get_stats()
+    Path(job["out"]).write_text(json.dumps([result for _, result in results], default=str), encoding="utf-8")
+    sys.exit(1 if process.bootstrap_failed else 0)
+
+
+class Collect:
+    def __init__(self, result: dict[str, Any]) -> None:
+        self.result = result
+
+    def scraped(self, item: Any) -> None:
+        self.result["items"].append(ItemAdapter(item).asdict())
+
+
+if __name__ == "__main__":
+    main()

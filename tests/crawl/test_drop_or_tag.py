@@ -1,0 +1,100 @@
+"""What is dropped, what is tagged, what the log and the stats say; pages that cannot be judged."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.crawl.conftest import Crawl, Site
+from tests.crawl.pages import article, html
+
+KINDS = ["dict", "dataclass", "attrs", "pydantic", "Item"]
+
+
+def test_the_log_says_of_what_a_page_is_a_copy_and_does_not_print_the_page(site: Site, crawl: Crawl) -> None:
+    site.content |= {"/a": html("bridge-zh"), "/b": html("bridge-zh", "Copied.")}
+    result = crawl(["/a", "/b"])
+    [line] = [line for line in result.log.splitlines() if "is a copy of" in line]
+    assert f"duplicate (near): {site.base}/b is a copy of {site.base}/a (similarity 0.9" in line
+    assert 'both say "' in line
+    assert " DEBUG: " in line
+    assert "Dropped:" not in result.log
+    longest = max((part for paragraph in article("bridge-zh")[1] for part in paragraph.split("。")), key=len)
+    assert result.log.count(longest[:60]) <= 1
+
+
+def test_tags_tell_verdict_group_original_and_shared_sentences(site: Site, crawl: Crawl) -> None:
+    for kind in KINDS:
+        site.content |= {f"/{kind}/a": html("bridge-zh"), f"/{kind}/b": html("tea-zh")}
+    site.content["/empty"] = "<html><body></body></html>"
+    paths = [f"/{kind}/{page}" for page in "ab" for kind in KINDS]
+    result = crawl([*paths, "/empty"], kinds=KINDS, DROP_DUPLICATES=False)
+    assert sorted(result.paths) == sorted([*paths, "/empty"])
+    tags = {path: item["neardup"] for path, item in zip(result.paths, result.items, strict=True)}
+    [unique] = [path for path, tag in tags.items() if path.endswith("/a") and tag["verdict"] == "unique"]
+    first, copy = tags[unique], tags["/Item/a" if unique != "/Item/a" else "/dict/a"]
+    assert (first["original"], first["shared"]) == (None, [])
+    assert (copy["verdict"], copy["original"], copy["similarity"]) == ("duplicate", site.base + unique, 1.0)
+    assert copy["first_seen"].startswith("20")
+    assert len(copy["shared"]) == 3
+    assert all(sentence in "".join(article("bridge-zh")[1]) for sentence in copy["shared"])
+    assert len({tags[f"/{kind}/a"]["similar_id"] for kind in KINDS}) == 1
+    assert first["similar_id"] != tags["/dict/b"]["similar_id"]
+    assert (tags["/empty"]["verdict"], tags["/empty"]["reason"]) == ("unjudged", "no_text")
+
+
+def test_an_item_class_without_the_field_closes_the_crawl_with_the_cure(site: Site, crawl: Crawl) -> None:
+    site.content |= {f"/{n}": html("bridge-zh", f"Copy {n}.") for n in range(9)}
+    result = crawl([f"/{n}" for n in range(9)], kinds=["untaggable"], DROP_DUPLICATES=False)
+    assert result.stats["finish_reason"] == "neardup_no_tag_field"
+    assert result.log.count("neardup = scrapy.Field()") == 1
+    assert len(result.items) == result.stats["response_received_count"]
+
+
+PNG = (b"\x89PNG\r\n\x1a\n" + bytes(300), "image/png")
+PDF = (b"%PDF-1.7\n" + bytes(range(256)) * 8, "text/html")
+BROKEN = (b"<html><<<p>><p \xff\xfe class=</ \x00 <article", "text/html; charset=nonsense")
+NESTED = "<div>" * 3000 + "deep" + "</div>" * 3000
+
+
+@pytest.mark.parametrize(
+    ("reason", "page"),
+    [
+        ("not_html", PNG),
+        ("not_html", PDF),
+        ("not_html", (b'{"a": 1}', "application/json")),
+        ("no_text", (b"", "text/html")),
+        ("no_text", "<html><head><title>Gallery</title></head><body><img src=a.png></body></html>"),
+        ("too_short", "<html><body><article><p>A boat at dawn, seen from here.</p></article></body></html>"),
+        ("too_large", "<p>" * 100_001),
+        ("no_text", NESTED),
+        ("too_short", BROKEN),
+    ],
+    ids=["png", "pdf", "json", "empty", "no text", "caption", "large", "nested", "broken"],
+)
+def test_a_page_that_cannot_be_judged_passes_is_counted_and_told_once(
+    site: Site, crawl: Crawl, reason: str, page: str | tuple[bytes, str]
+) -> None:
+    site.content |= {"/1": page, "/2": page, "/good": html("bridge-zh")}
+    result = crawl(["/1", "/2", "/good"], NEARDUP_STORE="memory:")
+    assert result.paths == ["/1", "/2", "/good"]
+    assert result.count("unique") == 1
+    assert result.count(f"unjudged/{reason}") == 2
+    assert result.log.count(f"unjudged ({reason}): {site.base}/1") == 1
+    assert "Traceback" not in result.log
+
+
+def test_an_extractor_that_raises_loses_no_page(site: Site, crawl: Crawl) -> None:
+    site.content |= {"/1": html("bridge-zh"), "/2": html("tea-zh")}
+    result = crawl(["/1", "/2"], NEARDUP_EXTRACTOR="tests.crawl.project.broken_extractor")
+    assert result.paths == ["/1", "/2"]
+    assert result.count("unjudged/extractor_failed") == 2
+    assert result.log.count("RuntimeError: no text today") == 1
+
+
+def test_the_closing_line_and_the_stats_agree(site: Site, crawl: Crawl) -> None:
+    site.content |= {"/a": html("bridge-zh"), "/b": html("bridge-zh"), "/c": html("tea-zh"), "/d": "<p>x</p>"}
+    result = crawl(["/a", "/b", "/c", "/d"])
+    assert "4 pages: 2 unique, 1 duplicate, 0 unchanged, 0 updated, 1 unjudged. State: 4 pages, " in result.log
+    assert result.count("state/pages") == 4
+    assert result.count("state/bytes") > 0
+    assert all(result.stats[f"neardup/time/{part}"] > 0 for part in ("extraction", "method", "store"))

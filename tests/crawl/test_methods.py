@@ -1,0 +1,41 @@
+"""Other methods in a crawl: by name, by import path, and what they cannot judge."""
+
+from __future__ import annotations
+
+import pytest
+
+from scrapy_neardup.methods import METHODS
+from tests.crawl.conftest import Crawl
+from tests.crawl.pages import text
+
+ALONE = {"ADDONS": {}, "ITEM_PIPELINES": {"scrapy_neardup.NearDupPipeline": 300}, "CONCURRENT_ITEMS": 1}
+ITEMS = [
+    {"url": "http://a.example/1", "text": text("bridge-zh")},
+    {"url": "http://b.example/2", "text": text("tea-zh")},
+    {"url": "http://c.example/3", "text": text("bridge-zh")},
+]
+
+
+@pytest.mark.parametrize("name", [*METHODS, "scrapy_neardup.methods.nshash.NSHash"])
+def test_every_method_judges_a_crawl(crawl: Crawl, name: str) -> None:
+    result = crawl(spider="OwnContentSpider", items=ITEMS, NEARDUP_METHOD=name, NEARDUP_STORE="memory:", **ALONE)
+    assert result.urls == ["http://a.example/1", "http://b.example/2"]
+    assert (result.count("unique"), result.count("duplicate"), result.count("errors")) == (2, 1, 0)
+
+
+@pytest.mark.parametrize("name", ["imatch", "idf_terms"])
+def test_a_page_in_a_language_that_the_lexicon_does_not_know_passes_and_the_log_names_the_command(
+    crawl: Crawl, name: str
+) -> None:
+    items = [*ITEMS, *({"url": f"http://d.example/{n}", "text": text("kelp-en")} for n in range(2))]
+    result = crawl(spider="OwnContentSpider", items=items, NEARDUP_METHOD=name, NEARDUP_STORE="memory:", **ALONE)
+    assert len(result.items) == 4
+    assert (result.count("unjudged/no_lexicon"), result.count("errors")) == (2, 0)
+    assert result.log.count("scrapy neardup lexicon PAGES.jsonl -o lexicon.tsv") == 1
+    assert "Traceback" not in result.log
+
+
+def test_a_method_that_keeps_too_much_for_a_disk_stops_the_crawl_at_its_start(crawl: Crawl) -> None:
+    result = crawl(spider="OwnContentSpider", items=ITEMS, NEARDUP_METHOD="cosine", **ALONE)
+    assert result.items == []
+    assert "works in memory alone. Set NEARDUP_STORE = 'memory:'" in result.log

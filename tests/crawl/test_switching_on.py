@@ -1,0 +1,141 @@
+"""Switching on: kinds of items, callbacks, reactors; what reaches the pipeline, and how."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.crawl.conftest import Crawl, Site
+from tests.crawl.pages import html, text
+
+PIPELINE_ALONE = {"ADDONS": {}, "ITEM_PIPELINES": {"scrapy_neardup.NearDupPipeline": 300}}
+EARLIER = {"tests.crawl.project.Replace": 100}
+ORIGINALS = ["bridge-zh", "tea-zh", "kelp-en", "metro-zh", "goats-en"]
+KINDS = ["dict", "dataclass", "attrs", "pydantic", "Item"]
+
+
+@pytest.mark.parametrize("reactor", ["asyncio", "select", "none"])
+@pytest.mark.parametrize("earlier", [{}, EARLIER], ids=["items as they are", "items replaced by an earlier pipeline"])
+def test_each_kind_of_item_is_judged_by_its_own_response(
+    site: Site, crawl: Crawl, reactor: str, earlier: dict[str, int]
+) -> None:
+    for name in ORIGINALS:
+        site.content[f"/{name}"] = html(name)
+        site.content[f"/copy/{name}"] = html(name, "Sent in by a reader.")
+    paths = [f"/{name}" for name in ORIGINALS] + [f"/copy/{name}" for name in ORIGINALS] + ["/missing"]
+    result = crawl(paths, kinds=KINDS, ITEM_PIPELINES=earlier, reactor=reactor, CONCURRENT_REQUESTS=8)
+    assert result.count("duplicate") == 5
+    assert result.count("unique") == 5
+    assert sorted(path.rpartition("/")[2] for path in result.paths) == sorted([*ORIGINALS, "missing"])
+    assert result.count("unjudged/http_error") == 1  # the errback's item must not be judged by the error page
+    assert "Traceback" not in result.log
+
+
+def test_the_pipeline_alone_judges_items_that_bring_their_text_or_html(crawl: Crawl) -> None:
+    items = [
+        {"url": "http://a.example/1", "text": text("bridge-zh")},
+        {"url": "http://b.example/2", "html": html("bridge-zh")},
+        {"url": "http://b.example/3", "text": text("tea-zh").split("\n")},
+        {"url": "http://c.example/4", "html": html("tea-zh")},
+        {"url": "http://d.example/5", "text": text("kelp-en")},
+    ]
+    result = crawl(spider="OwnContentSpider", items=items, CONCURRENT_ITEMS=1, **PIPELINE_ALONE)
+    assert result.urls == ["http://a.example/1", "http://b.example/3", "http://d.example/5"]
+
+
+def test_items_without_a_url_are_told_apart_by_their_content(crawl: Crawl) -> None:
+    items = [{"html": html(slug)} for slug in ("bridge-zh", "tea-zh", "bridge-zh")] + [{"text": text("kelp-en")}] * 2
+    result = crawl(spider="OwnContentSpider", items=items, CONCURRENT_ITEMS=1, **PIPELINE_ALONE)
+    assert (result.count("unique"), result.count("unchanged"), len(result.items)) == (3, 2, 3)
+
+
+def test_a_text_that_an_api_delivers_is_judged_though_the_response_is_no_html(site: Site, crawl: Crawl) -> None:
+    for path in ("/1", "/2"):
+        site.content[path] = (json.dumps({"body": text("bridge-zh")}).encode(), "application/json")
+    result = crawl(["/1", "/2"], spider="ApiSpider")
+    assert (result.paths, result.count("duplicate")) == (["/1"], 1)
+
+
+def test_fields_of_other_names_are_read_where_the_setting_says(crawl: Crawl) -> None:
+    items = [{"link": f"http://a.example/{n}", "content": text("bridge-zh")} for n in range(2)]
+    fields = {"NEARDUP_FIELDS": {"url": "link", "text": "content"}}
+    result = crawl(spider="OwnContentSpider", items=items, CONCURRENT_ITEMS=1, **PIPELINE_ALONE, **fields)
+    assert [item["link"] for item in result.items] == ["http://a.example/0"]
+
+
+def test_items_without_anything_to_judge_pass_and_the_log_says_once_what_to_do(crawl: Crawl) -> None:
+    items = [{"url": f"http://a.example/{n}", "price": n} for n in range(3)]
+    result = crawl(spider="OwnContentSpider", items=items, **PIPELINE_ALONE)
+    assert len(result.items) == 3
+    assert result.count("unjudged/no_content") == 3
+    assert result.log.count("NEARDUP_FIELDS") == 1
+    assert "http://a.example/0" in result.log
+
+
+def test_a_request_opts_out_by_its_meta(site: Site, crawl: Crawl) -> None:
+    site.content |= {"/a": html("bridge-zh"), "/b": html("bridge-zh"), "/c": html("bridge-zh")}
+    result = crawl(["/a", "/b", "/c"], optout=["/b"])
+    assert result.paths == ["/a", "/b"]
+    assert (result.count("opted_out"), result.count("pages")) == (1, 2)
+
+
+def test_items_of_one_response_share_its_verdict(site: Site, crawl: Crawl) -> None:
+    site.content |= {"/a": html("bridge-zh"), "/b": html("bridge-zh", "One line more.")}
+    result = crawl(["/a", "/b"], spider="ManyItemsSpider")
+    assert [item["name"].rpartition("/")[2] for item in result.items] == ["a 0", "a 1", "a 2"]
+    assert (result.count("unique"), result.count("duplicate"), result.stats["item_dropped_count"]) == (1, 1, 3)
+
+
+def test_items_with_a_text_of_their_own_are_pages_of_their_own(site: Site, crawl: Crawl) -> None:
+    site.content |= {"/a": html("bridge-zh"), "/b": html("bridge-zh")}
+    result = crawl(["/a", "/b"], spider="TextOnlySpider", CONCURRENT_ITEMS=1)
+    assert (result.count("unique"), result.count("duplicate")) == (2, 2)
+    again = crawl(["/a"], spider="TextOnlySpider", CONCURRENT_ITEMS=1)
+    assert again.count("unchanged") == 2
+
+
+def test_switched_off_by_one_setting_nothing_is_judged(site: Site, crawl: Crawl) -> None:
+    site.content |= {"/a": html("bridge-zh"), "/b": html("bridge-zh")}
+    result = crawl(["/a", "/b"], NEARDUP_ENABLED=False)
+    assert len(result.items) == 2
+    assert result.count("pages") == 0
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"NEARDUP_COMIT": "item"}, "Did you mean NEARDUP_COMMIT?"),
+        ({"NEARDUP_COMMIT": "later"}, "must be one of: feed, item"),
+        ({"NEARDUP_METHOD": "guess"}, "the methods are: cascade"),
+        ({"NEARDUP_PARAMETERS": {"bins": 100}}, "bins must be one of 64, 128"),
+        ({"NEARDUP_STORE": "state.db"}, "use leveldb:///path, sqlite:///path or memory:"),
+        ({"NEARDUP_EXTRACTOR": "no.such.module"}, "cannot be imported"),
+        ({"NEARDUP_STORE": "sqlite:///dev/null/state.db"}, "cannot be made"),
+    ],
+)
+def test_a_wrong_setting_stops_the_crawl_at_its_start(
+    site: Site, crawl: Crawl, settings: dict[str, object], said: str
+) -> None:
+    site.content["/a"] = html("bridge-zh")
+    result = crawl(["/a"], **settings)
+    assert said in result.log
+    assert result.items == []
+    assert "response_received_count" not in result.stats
+
+
+def test_an_extractor_of_the_users_own_is_used(site: Site, crawl: Crawl) -> None:
+    site.content |= {"/a": html("bridge-zh"), "/b": html("bridge-zh")}
+    result = crawl(["/a", "/b"], NEARDUP_EXTRACTOR="tests.crawl.project.own_extractor")
+    assert result.paths == ["/a"]
+
+
+def test_items_that_a_listing_page_yields_for_other_pages_are_not_judged_by_it(site: Site, crawl: Crawl) -> None:
+    for number in range(2):
+        links = "".join(f"<p><a href='/{number}{n}'>{n}</a></p>" for n in range(3))
+        site.content[f"/list/{number}"] = html("bridge-zh").replace("</article>", f"{links}</article>")
+    result = crawl(["/list/0", "/list/1"], spider="ListingSpider")
+    # The listings resemble each other, and all six items pass.
+    assert len(result.items) == 6
+    assert result.count("pages") == result.count("unjudged/other_page")
+    assert result.log.count("the item's URL is not that of its response") == 1

@@ -1,0 +1,92 @@
+"""The state outlives the crawl: unchanged and updated pages, the two kinds of stores, two crawls at once."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from tests.crawl.conftest import ADDONS, Crawl, Result, Site
+from tests.crawl.pages import html
+
+PATHS = ["/bridge-zh", "/tea-zh", "/copy"]
+
+
+@pytest.fixture
+def news(site: Site) -> Site:
+    site.content |= {"/bridge-zh": html("bridge-zh"), "/tea-zh": html("tea-zh"), "/copy": html("tea-zh", "Copied.")}
+    return site
+
+
+PLYVEL = find_spec("plyvel") is not None
+
+
+@pytest.mark.parametrize(
+    "scheme", [pytest.param("leveldb", marks=pytest.mark.skipif(not PLYVEL, reason="no plyvel here")), "sqlite"]
+)
+def test_a_second_crawl_drops_what_the_first_one_kept(news: Site, crawl: Crawl, tmp_path: Path, scheme: str) -> None:
+    store = {"NEARDUP_STORE": f"{scheme}://{tmp_path}/state"}
+    first = crawl(PATHS, **store)
+    assert first.paths == PATHS[:2]
+    second = crawl(PATHS, **store)
+    assert second.items == []
+    assert (second.count("unchanged"), second.count("duplicate"), second.count("state/pages")) == (2, 1, 3)
+    assert second.stats["item_dropped_reasons_count/UnchangedPage"] == 2
+    assert f"{scheme} at {tmp_path}/state, with 3 pages" in second.log
+
+
+def test_the_default_state_lies_in_the_data_directory_of_scrapy(news: Site, crawl: Crawl, tmp_path: Path) -> None:
+    crawl(PATHS)
+    expected = "state.leveldb" if PLYVEL else "state.sqlite"
+    assert expected in [path.name for path in (tmp_path / ".scrapy" / "neardup").iterdir()]
+
+
+def test_an_updated_page_passes_and_takes_the_place_of_its_old_text(news: Site, crawl: Crawl) -> None:
+    crawl(["/bridge-zh"])
+    news.content["/bridge-zh"] = html("bridge-zh", "更正：大桥的长度为一千二百米，本站先前的报道有误。")
+    second = crawl(["/bridge-zh"])
+    assert second.paths == ["/bridge-zh"]
+    assert (second.count("updated"), second.count("state/pages")) == (1, 1)
+    third = crawl(["/bridge-zh"])
+    assert (third.items, third.count("unchanged")) == ([], 1)
+
+
+def test_the_state_of_another_recipe_is_refused_and_left_alone(news: Site, crawl: Crawl) -> None:
+    crawl(PATHS)
+    other = crawl(PATHS, NEARDUP_PARAMETERS={"bins": 256})
+    assert "response_received_count" not in other.stats
+    assert "parameters.bins is 512 there and 256 here" in other.log
+    assert crawl(PATHS).count("unchanged") == 2
+
+
+def test_two_spiders_of_one_process_share_the_state(
+    news: Site, run: Callable[..., list[Result]], tmp_path: Path
+) -> None:
+    settings = {"ADDONS": ADDONS, "NEARDUP_STORE": f"sqlite://{tmp_path}/state"}
+    job = {"spider": "PathSpider", "arguments": {"base": news.base, "paths": PATHS}, "settings": settings}
+    results = run(job, job)
+    urls = [url for result in results for url in result.urls]
+    # The same URL in both: whichever comes second is unchanged, and of each article one page is kept.
+    assert len(urls) == 2
+    assert {url.rpartition("/")[2] for url in urls} <= {"bridge-zh", "tea-zh", "copy"}
+    assert "Traceback" not in results[0].log
+
+
+def test_a_second_process_is_told_who_holds_the_state(news: Site, crawl: Crawl, tmp_path: Path) -> None:
+    holder = (
+        "import sys; from scrapy_neardup.stores import open_store;"
+        f"open_store('sqlite://{tmp_path}/state', {{}}); print('open', flush=True); sys.stdin.read()"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", holder], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "open\n"
+        result = crawl(PATHS, NEARDUP_STORE=f"sqlite://{tmp_path}/state")
+        process.kill()
+    assert "response_received_count" not in result.stats
+    assert f"Another process is using the state at {tmp_path}/state" in result.log

@@ -1,0 +1,191 @@
+"""Bytes to text, whatever a page declares: the table of charsets and declarations, and any bytes at all."""
+
+from __future__ import annotations
+
+import codecs
+from itertools import product
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from scrapy_neardup.page.charset import decode
+
+SIMPLIFIED = (
+    "河湾镇的新渡口今天早上开航了，第一班船载着三十位乘客和他们的行李，从对岸慢慢驶来。镇上的人们都说，这是好消息。"
+)
+TRADITIONAL = (
+    "河灣鎮的新渡口今天早上開航了，第一班船載著三十位乘客和他們的行李，從對岸慢慢駛來。鎮上的人們都說，這是好消息。"
+)
+JAPANESE = "川岸の新しい渡し船は今朝はじめて出航しました。町の人々は、これはいちばん良い知らせだと話しています。"
+RUSSIAN = "Новый паром сегодня утром впервые отошёл от берега, и жители городка говорят, что это хорошая новость."
+FRENCH = (
+    "Le nouveau bac a quitté la rive dès l'aube; les élèves, déjà réveillés, ont crié à tue-tête: où êtes-vous passé?"
+)
+ENGLISH = "The new ferry left the bank this morning, and the whole town came down to wave."
+
+#: Text and charset of a page that is read whatever it declares.
+KNOWN_BY_THEIR_BYTES = {
+    "simplified, utf-8": (SIMPLIFIED, "utf-8"),
+    "traditional, utf-8": (TRADITIONAL, "utf-8"),
+    "russian, utf-8": (RUSSIAN, "utf-8"),
+    "simplified, gb2312": (SIMPLIFIED, "gb2312"),
+    "simplified, gbk": (SIMPLIFIED + "镕", "gbk"),
+    "simplified, gb18030": (SIMPLIFIED + "㐀", "gb18030"),
+    "traditional, gbk": (TRADITIONAL, "gbk"),
+    "traditional, big5": (TRADITIONAL, "big5"),
+    "english, ascii": (ENGLISH, "ascii"),
+}
+#: The charset is the page's own, or nothing but its declaration tells.
+KNOWN_BY_THEIR_WORD = {
+    "japanese, shift_jis": (JAPANESE, "shift_jis"),
+    "japanese, euc-jp": (JAPANESE, "euc-jp"),
+    "russian, windows-1251": (RUSSIAN, "windows-1251"),
+    "russian, koi8-r": (RUSSIAN, "koi8-r"),
+    "french, latin-1": (FRENCH, "iso-8859-1"),
+}
+DECLARED = [
+    "",
+    "utf-8",
+    "gb2312",
+    "gbk",
+    "gb18030",
+    "big5",
+    "iso-8859-1",
+    "windows-1252",
+    "windows-1251",
+    "shift_jis",
+    "utf-16",
+    "koi8-r",
+    "cp866",
+    "macintosh",
+    "no-such-charset",
+    "hex",
+    "idna",
+]
+#: Python has codecs under these names, none of which is a charset of pages.
+NO_CHARSETS = ["hex", "rot13", "base64", "zlib", "bz2", "uu", "quopri", "idna", "punycode", "undefined"]
+NO_CHARSETS += ["unicode_escape", "raw_unicode_escape", "cp037", "utf-7", "x-user-defined"]
+
+
+def read(text: str, charset: str, declared: str, where: str) -> tuple[str, str]:
+    """What comes out of a page with a declaration, and what went in."""
+    forms = {
+        "meta": f'<meta charset="{declared}">',
+        "pragma": f'<meta http-equiv="Content-Type" content="text/html; charset={declared}">',
+    }
+    html = f"<html><head>{forms.get(where, '') if declared else ''}</head><body><p>{text}</p></body></html>"
+    header = f"text/html; charset={declared}" if declared and where == "header" else None
+    return decode(html.encode(charset), header), html
+
+
+#: Every declaration in every place, but for a header of UTF-16: nearly all bytes are some text in that.
+DECLARATIONS = [pair for pair in product(DECLARED, ["header", "meta", "pragma"]) if pair != ("utf-16", "header")]
+
+
+@pytest.mark.parametrize(("declared", "where"), DECLARATIONS)
+@pytest.mark.parametrize(("text", "charset"), KNOWN_BY_THEIR_BYTES.values(), ids=KNOWN_BY_THEIR_BYTES)
+def test_utf8_and_chinese_pages_are_read_whatever_they_declare(
+    text: str, charset: str, declared: str, where: str
+) -> None:
+    found, html = read(text, charset, declared, where)
+    assert found == html
+
+
+@pytest.mark.parametrize("where", ["header", "meta", "pragma"])
+@pytest.mark.parametrize(("text", "charset"), KNOWN_BY_THEIR_WORD.values(), ids=KNOWN_BY_THEIR_WORD)
+def test_other_pages_are_read_as_they_declare(text: str, charset: str, where: str) -> None:
+    found, html = read(text, charset, charset, where)
+    assert found == html
+
+
+@pytest.mark.parametrize("where", ["header", "meta"])
+@pytest.mark.parametrize("declared", ["", "utf-8", "gb2312", "big5", "windows-1252", "shift_jis", "no-such-charset"])
+def test_western_pages_are_read_without_a_declaration_and_with_a_wrong_one(declared: str, where: str) -> None:
+    found, html = read(FRENCH, "iso-8859-1", declared, where)
+    assert found == html
+
+
+@pytest.mark.parametrize("declared", ["", "utf-8", "big5"])
+@pytest.mark.parametrize(("text", "charset"), KNOWN_BY_THEIR_WORD.values(), ids=KNOWN_BY_THEIR_WORD)
+def test_pages_that_nothing_tells_apart_keep_their_markup(text: str, charset: str, declared: str) -> None:
+    found, html = read(text, charset, declared, "header")
+    assert found.startswith("<html><head></head><body><p>")
+    assert len(found) >= len(html) // 2
+
+
+@pytest.mark.parametrize("header", [None, "text/html; charset=gbk", "text/html; charset=utf-8"])
+@pytest.mark.parametrize(
+    ("bom", "charset"),
+    [
+        (codecs.BOM_UTF8, "utf-8"),
+        (codecs.BOM_UTF16_LE, "utf-16-le"),
+        (codecs.BOM_UTF16_BE, "utf-16-be"),
+        (codecs.BOM_UTF32_LE, "utf-32-le"),
+        (codecs.BOM_UTF32_BE, "utf-32-be"),
+    ],
+)
+def test_a_byte_order_mark_has_the_last_word_and_is_left_out(bom: bytes, charset: str, header: str | None) -> None:
+    html = f"<meta charset=big5><p>{SIMPLIFIED}</p>"
+    assert decode(bom + html.encode(charset), header) == html
+
+
+@pytest.mark.parametrize("charset", ["utf-16-le", "utf-16-be"])
+def test_utf16_without_a_mark_is_read_if_the_header_names_it(charset: str) -> None:
+    assert decode(SIMPLIFIED.encode(charset), f"text/html; charset={charset}") == SIMPLIFIED
+
+
+def test_the_header_decides_before_the_page_where_the_bytes_do_not() -> None:
+    html = f'<meta charset="koi8-r"><p>{RUSSIAN}</p>'
+    assert decode(html.encode("windows-1251"), "text/html; charset=windows-1251") == html
+
+
+@pytest.mark.parametrize("where", ["header", "meta", "pragma"])
+@pytest.mark.parametrize("name", NO_CHARSETS)
+def test_a_name_that_is_no_charset_counts_as_none(name: str, where: str) -> None:
+    for text, charset in ((SIMPLIFIED, "gbk"), (SIMPLIFIED, "utf-8"), (FRENCH + r" \d \u6e21", "iso-8859-1")):
+        found, html = read(text, charset, name, where)
+        assert found == html
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"), [(b"", ""), (b"\xef\xbb\xbf", ""), (b"\xff\xfe", ""), (b"a", "a"), (b"\x80", "€")]
+)
+def test_bodies_that_are_hardly_any_are_read(body: bytes, expected: str) -> None:
+    assert decode(body) == expected
+
+
+def test_some_broken_bytes_do_not_cost_the_rest_of_the_page() -> None:
+    body = (SIMPLIFIED * 5).encode("gbk") + b"\xff<p>" + SIMPLIFIED.encode("gbk")
+    found = decode(body)
+    assert found.startswith(SIMPLIFIED)
+    assert found.endswith(SIMPLIFIED)
+
+
+def test_a_page_that_turns_chinese_beyond_the_sample_is_still_read_to_its_end() -> None:
+    body = b"<p>" + b"x" * 250_000 + SIMPLIFIED.encode("gbk")
+    assert decode(body, "text/html; charset=gb2312").endswith(SIMPLIFIED)
+
+
+@settings(deadline=None, max_examples=300)
+@given(
+    st.binary(max_size=300),
+    st.sampled_from([*DECLARED, *NO_CHARSETS, "hz", "iso-2022-jp", "utf-32", "big5hkscs", "utf_8_sig", "ascii"]),
+    st.sampled_from(["none", "header", "meta"]),
+)
+@example(b"\xff\xfe\x00", "", "none")
+@example(b"\x00\xd8", "utf-16", "header")
+def test_no_bytes_and_no_declaration_make_it_fail(body: bytes, name: str, where: str) -> None:
+    meta = b"<meta charset=" + name.encode() + b">" if where == "meta" else b""
+    header = f"text/html; charset={name}" if where == "header" else None
+    assert isinstance(decode(meta + body, header), str)
+
+
+@settings(deadline=None)
+@example("渡口", b"\x80")
+@example("\0", b"\x80")
+@example("\u00e9", b"\x80")
+@given(st.text(st.characters(exclude_categories=()), max_size=60), st.binary(max_size=20))
+def test_no_header_makes_it_fail(header: str, body: bytes) -> None:
+    assert isinstance(decode(body, header), str)
+    assert isinstance(decode(body, f"text/html; charset={header}"), str)

@@ -1,0 +1,344 @@
+"""HTML to a page: what the head says, what the extractor finds, and what is no page at all."""
+
+from __future__ import annotations
+
+from time import process_time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from scrapy_neardup.errors import ExtractionError
+from scrapy_neardup.hashing import fingerprint64
+from scrapy_neardup.model import Page
+from scrapy_neardup.page.extraction import MAX_TAGS, decode_body, extract, extractor_name, head, trafilatura_text
+
+URL = "http://river.example/news/7/ferry.html"
+
+PARAGRAPHS = [
+    "河湾镇的新渡口星期六清晨正式开航，第一班船载着三十六位乘客和他们的行李，从对岸的柳林村慢慢驶来。",
+    "卖豆浆的老周把摊子推到岸边，说自己等这条船等了十一年，今天的豆浆不收钱，谁来了都可以喝一碗。",
+    "旧渡船是木头造的，去年春天的大水冲断了缆绳，船撞在石墩上沉了下去，两岸的人从此只能绕道上游的铁桥。",
+]
+MENU = "".join(f'<li><a href="/{n}">{name}</a></li>' for n, name in enumerate(["首页", "本地", "天气", "市场", "留言"]))
+
+
+def article(*paragraphs: str, head: str = "<title>新渡口清晨开航_河湾网</title>") -> str:
+    text = "".join(f"<p>{paragraph}</p>" for paragraph in paragraphs)
+    return (
+        f"<!DOCTYPE html><html><head>{head}</head><body><nav><ul>{MENU}</ul></nav>"
+        f"<article><h1>新渡口清晨开航</h1>{text}</article><footer><p>河湾网 版权所有</p></footer></body></html>"
+    )
+
+
+class TestHead:
+    @pytest.mark.parametrize(
+        ("html", "title"),
+        [
+            ("<title>新渡口清晨开航</title>", "新渡口清晨开航"),
+            ("<title>新渡口清晨开航_本地新闻_河湾网</title>", "新渡口清晨开航"),
+            ("<title>\n  The ferry\n  is &amp; was late </title>", "The ferry is & was late"),
+            ("<TITLE>The ferry is late</TITLE>", "The ferry is late"),
+            (
+                "<title>Flood - The River Daybook</title><meta property=og:site_name content='The River Daybook'>",
+                "Flood",
+            ),
+            ("<title>Flood - The River Daybook</title>", "The River Daybook"),
+            ("<meta property='og:title' content='The ferry is late'>", "The ferry is late"),
+            ("<title></title><meta property='og:title' content=' The ferry\nis late '>", "The ferry is late"),
+            ("<title> </title><meta name='og:title' content='The ferry is late'>", "The ferry is late"),
+            ("<title>The ferry</title><meta property='og:title' content='Another one'>", "The ferry"),
+            ("<title>The first one</title><title>The second one</title>", "The first one"),
+            ("<meta charset=gb2312><title>新渡口清晨开航</title>", "新渡口清晨开航"),
+            ("<?xml version='1.0' encoding='gb2312'?><html><head><title>新渡口清晨开航</title>", "新渡口清晨开航"),
+            ("", ""),
+            ("<title>", ""),
+        ],
+    )
+    def test_the_title_is_that_of_the_article(self, html: str, title: str) -> None:
+        assert head(f"{html}</head>", URL).title == title
+
+    @pytest.mark.parametrize(
+        ("content", "keywords"),
+        [
+            ("渡口,开航", ("渡口", "开航")),
+            ("渡口，开航", ("渡口", "开航")),
+            ("渡口、开航", ("渡口", "开航")),
+            ("渡口；开航;船|河", ("渡口", "开航", "船", "河")),
+            ("ferry, old boat ,, river ", ("ferry", "old boat", "river")),
+            ("渡口 开航", ("渡口 开航",)),
+            (",，、", ()),
+            ("", ()),
+        ],
+    )
+    def test_keywords_are_separated_as_chinese_and_western_sites_do(
+        self, content: str, keywords: tuple[str, ...]
+    ) -> None:
+        assert head(f"<head><meta name='Keywords' content='{content}'></head>", URL).keywords == keywords
+
+    @pytest.mark.parametrize(
+        ("html", "description"),
+        [
+            ("<meta name=description content='The ferry is\n late'>", "The ferry is late"),
+            ("<META NAME=DESCRIPTION CONTENT='The ferry is late'>", "The ferry is late"),
+            ("<meta property='og:description' content='The ferry is late'>", "The ferry is late"),
+            ("<meta property='og:description' content='b'><meta name='description' content='a'>", "a"),
+            ("<meta name=description content=a><meta name=description content=b>", "a"),
+            ("<meta name=description>", ""),
+        ],
+    )
+    def test_the_description_is_read(self, html: str, description: str) -> None:
+        assert head(f"<head>{html}</head>", URL).description == description
+
+    @pytest.mark.parametrize(
+        ("link", "canonical"),
+        [
+            ("rel=canonical href='http://other.example/1'", "http://other.example/1"),
+            ("rel=canonical href='https://other.example/1'", "https://other.example/1"),
+            ("rel='Canonical' href=' /first '", "http://river.example/first"),
+            ("rel=canonical href='first'", "http://river.example/news/7/first"),
+            ("rel=canonical href='../first'", "http://river.example/news/first"),
+            ("rel=canonical href='?page=1'", "http://river.example/news/7/ferry.html?page=1"),
+            ("rel=canonical href='//other.example/1'", "http://other.example/1"),
+            ("rel=canonical href='javascript:alert(1)'", ""),
+            ("rel=canonical href='data:text/html,x'", ""),
+            ("rel=canonical href='mailto:a@b.example'", ""),
+            ("rel=canonical href='http://[half/'", ""),
+            ("rel=canonical href=''", ""),
+            ("rel=canonical", ""),
+            ("rel=stylesheet href='/first'", ""),
+            ("href='/first'", ""),
+        ],
+    )
+    def test_the_canonical_address_is_absolute_and_of_the_web(self, link: str, canonical: str) -> None:
+        assert head(f"<head><link {link}></head>", URL).canonical == canonical
+
+    @pytest.mark.parametrize(
+        "html",
+        [
+            "<html><head><title>The ferry is late",
+            "<title>The ferry is late</title>",
+            "<head><title>The ferry is late</title><p>no end",
+            "<head><title>The ferry is late</title></head",
+            "<head><head><title>The ferry is late</title></head>",
+            "<head><meta <title>><title>The ferry is late</title></head>",
+            "<<<html>><head>>><title>The ferry is late</title></head>",
+            "<head>\0<title>The ferry is late</title></head>",
+        ],
+    )
+    def test_a_broken_head_gives_what_can_be_read(self, html: str) -> None:
+        assert head(html, URL).title == "The ferry is late"
+
+    @pytest.mark.parametrize(
+        "html",
+        [
+            "",
+            " \n",
+            "\0",
+            "<",
+            "</head>",
+            "<body>",
+            "just words",
+            "<!-- nothing -->",
+            "{}",
+            "<p>" * 9,
+            "\ud800",
+            "&#0;",
+        ],
+    )
+    def test_without_a_head_only_the_address_is_known(self, html: str) -> None:
+        assert head(html, URL) == Page(URL)
+
+    def test_what_stands_in_the_body_is_not_read(self) -> None:
+        html = "<head></head><body><title>no</title><meta name=description content=no><link rel=canonical href=/no>"
+        assert head(html, URL) == Page(URL)
+
+    def test_of_a_head_of_one_megabyte_the_beginning_is_read(self) -> None:
+        filler = "<meta name=filler content=filler>" * 32_000
+        html = f"<head><title>The ferry is late</title>{filler}<meta name=description content=end></head><body>"
+        page = head(html, URL)
+        assert len(html) > 1_000_000
+        assert (page.title, page.description) == ("The ferry is late", "")
+
+    @pytest.mark.parametrize(
+        "unit", ["<meta name=a content=b>", "<b>", "<div>", "<", "&amp;", "a=b ", "<title>", "<!--", "<link ", "x"]
+    )
+    def test_the_cost_of_a_head_has_a_limit_that_its_size_does_not_move(self, unit: str) -> None:
+        small = "<head>" + unit * (70_000 // len(unit))
+        large = "<head>" + unit * (4_000_000 // len(unit))
+        assert _time(large) < 12 * max(_time(small), 0.005)
+
+    def test_a_lone_surrogate_does_not_cost_the_title(self) -> None:
+        assert head("<title>\ud800渡口开航</title>", URL).title.endswith("渡口开航")
+
+    @settings(deadline=None)
+    @given(
+        st.lists(
+            st.one_of(
+                st.sampled_from(
+                    ["<head>", "</head>", "<title>", "</title>", "<meta ", "name=", "property=", "content="]
+                ),
+                st.sampled_from(["keywords", "og:title", "<link rel=canonical href='", "'", '"', ">", "<body ", "//["]),
+                st.text(st.characters(exclude_categories=()), max_size=9),
+            ),
+            max_size=20,
+        ).map("".join)
+    )
+    def test_no_html_makes_it_fail(self, html: str) -> None:
+        assert head(html, URL).url == URL
+
+
+class TestExtract:
+    def test_the_page_has_the_text_of_the_article_and_what_the_head_says(self) -> None:
+        meta = "<title>新渡口清晨开航_河湾网</title><meta name=keywords content=渡口、开航><link rel=canonical href=/1>"
+        page = extract(article(*PARAGRAPHS, head=meta + "<meta name=description content=开航>"), URL, max_html=10_000)
+        assert (page.url, page.title, page.keywords) == (URL, "新渡口清晨开航", ("渡口", "开航"))
+        assert (page.description, page.canonical) == ("开航", "http://river.example/1")
+        for paragraph in PARAGRAPHS:
+            assert paragraph in page.text
+        for name in ("首页", "留言", "版权"):
+            assert name not in page.text
+
+    @pytest.mark.parametrize(
+        "html",
+        [
+            "<html><head><title>空页</title></head><body></body></html>",
+            f"<html><head><title>空页</title></head><body><nav><ul>{MENU}</ul></nav></body></html>",
+            "<html><head><title>空页</title></head><body><script>var a = '渡口';</script></body></html>",
+        ],
+    )
+    def test_a_page_without_main_text_has_an_empty_one(self, html: str) -> None:
+        page = extract(html, URL, max_html=10_000)
+        assert (page.title, page.text) == ("空页", "")
+
+    @pytest.mark.parametrize("html", ["", " ", "plain words", "<", "\0"])
+    def test_what_is_hardly_html_is_an_empty_page(self, html: str) -> None:
+        assert extract(html, URL, max_html=10_000) == Page(URL, html=fingerprint64(html) if html.strip() else 0)
+
+    def test_of_a_page_with_hardly_any_text_the_menu_is_not_taken_for_it(self) -> None:
+        text = extract(article("今天停航。"), URL, max_html=10_000).text
+        for name in ("首页", "本地", "天气", "市场", "留言"):
+            assert name not in text
+
+    def test_the_same_page_has_the_same_text_however_often_it_is_seen(self) -> None:
+        html = article(*PARAGRAPHS, *PARAGRAPHS[:1])
+        texts = [extract(html, f"{URL}?{n}", max_html=10_000).text for n in range(8)]
+        assert PARAGRAPHS[0] in texts[0]
+        assert len(set(texts)) == 1
+
+    def test_other_pages_in_between_make_no_difference(self) -> None:
+        first = extract(article(*PARAGRAPHS), URL, max_html=10_000)
+        for paragraph in PARAGRAPHS:
+            extract(article(paragraph, *PARAGRAPHS[::-1]), URL, max_html=10_000)
+        assert extract(article(*PARAGRAPHS), URL, max_html=10_000) == first
+
+    def test_an_extractor_gets_html_and_address_and_its_text_is_taken(self) -> None:
+        page = extract("<title>船</title>", URL, max_html=100, extractor=lambda html, url: f"{html} from {url}")
+        html = "<title>船</title>"
+        assert page == Page(URL, "船", text=f"{html} from {URL}", html=fingerprint64(html))
+
+    def test_an_extractor_that_finds_nothing_gives_an_empty_text(self) -> None:
+        assert extract("<title>船</title>", URL, max_html=100, extractor=lambda html, url: None).text == ""
+
+    @pytest.mark.parametrize(
+        "error", [ValueError("bad page"), RecursionError("too deep"), KeyError("x"), MemoryError()]
+    )
+    def test_an_extractor_that_raises_is_named_as_the_reason(self, error: Exception) -> None:
+        def fail(html: str, url: str) -> str:
+            raise error
+
+        with pytest.raises(ExtractionError, match=f"the extractor raised {type(error).__name__}") as raised:
+            extract("<p>", URL, max_html=100, extractor=fail)
+        assert raised.value.reason == "extractor_failed"
+        assert raised.value.__cause__ is error
+
+    @pytest.mark.parametrize("answer", [b"text", 5, ["text"], ("text",), False, 0, []])
+    def test_an_extractor_that_gives_no_string_is_named_as_the_reason(self, answer: object) -> None:
+        with pytest.raises(ExtractionError, match=f"gave a {type(answer).__name__}, not a string") as raised:
+            extract("<p>", URL, max_html=100, extractor=lambda html, url: answer)  # type: ignore[arg-type,return-value]
+        assert raised.value.reason == "extractor_failed"
+
+    @pytest.mark.parametrize(
+        ("html", "limit"), [("x" * 101, 100), ("<" * (MAX_TAGS + 1), 10 * MAX_TAGS), ("<b>" * (MAX_TAGS + 1), 10**9)]
+    )
+    def test_a_page_with_too_many_characters_or_tags_is_not_parsed(self, html: str, limit: int) -> None:
+        def parsed(html: str, url: str) -> str:
+            raise AssertionError("parsed all the same")
+
+        with pytest.raises(ExtractionError, match=f"has {len(html)} characters and {html.count('<')} tags") as raised:
+            extract(html, URL, max_html=limit, extractor=parsed)
+        assert raised.value.reason == "too_large"
+
+    @pytest.mark.parametrize(("html", "limit"), [("x" * 100, 100), ("<" * MAX_TAGS, MAX_TAGS)])
+    def test_a_page_at_the_limit_is_parsed(self, html: str, limit: int) -> None:
+        assert extract(html, URL, max_html=limit, extractor=lambda html, url: "parsed").text == "parsed"
+
+    def test_the_body_text_of_a_page_is_found_by_the_default_extractor_alone(self) -> None:
+        assert PARAGRAPHS[1] in (trafilatura_text(article(*PARAGRAPHS), URL) or "")
+
+
+class TestDecodeBody:
+    @pytest.mark.parametrize(
+        "body",
+        [
+            b"%PDF-1.7 ...",
+            b"PK\x03\x04....",
+            b"\x89PNG\r\n\x1a\n",
+            b"GIF89a",
+            b"\xff\xd8\xff\xe0",
+            b"\x1f\x8b\x08\x00",
+            b"\x7fELF\x02",
+            b"Rar!\x1a",
+            b"RIFF....WEBP",
+            b"<html>\0\0\0",
+            b"\0" * 99,
+        ],
+    )
+    def test_a_binary_body_is_no_html(self, body: bytes) -> None:
+        with pytest.raises(ExtractionError, match="binary") as raised:
+            decode_body(body, "text/html; charset=utf-8")
+        assert raised.value.reason == "not_html"
+
+    @pytest.mark.parametrize(
+        ("body", "header", "html"),
+        [
+            (b"", None, ""),
+            ("<p>渡口".encode("gbk"), "text/html; charset=gb2312", "<p>渡口"),
+            ("<p>渡口".encode(), "text/html; charset=gb2312", "<p>渡口"),
+            (b"\xff\xfe" + "<p>ferry 渡口".encode("utf-16-le"), None, "<p>ferry 渡口"),
+            (b"<p>one \0 zero", None, "<p>one \0 zero"),
+            (b"<p>The %PDF and PK\x03\x04", None, "<p>The %PDF and PK\x03\x04"),
+        ],
+    )
+    def test_another_body_is_decoded(self, body: bytes, header: str | None, html: str) -> None:
+        assert decode_body(body, header) == html
+
+
+class _Callable:
+    __version__ = "3.1"
+
+    def __call__(self, html: str, url: str) -> str:
+        return html
+
+
+class TestExtractorName:
+    def test_the_default_names_its_version(self) -> None:
+        assert extractor_name(trafilatura_text).startswith("trafilatura 2.")
+
+    def test_a_function_is_named_by_where_it_lives(self) -> None:
+        assert extractor_name(article) == f"{__name__}.article"  # type: ignore[arg-type]
+
+    def test_an_object_is_named_by_its_class_and_version(self) -> None:
+        assert extractor_name(_Callable()) == f"{__name__}._Callable 3.1"
+
+    def test_the_name_is_the_same_every_time(self) -> None:
+        assert extractor_name(_Callable()) == extractor_name(_Callable())
+
+
+def _time(html: str) -> float:
+    times = []
+    for _ in range(3):
+        begun = process_time()
+        head(html, URL)
+        times.append(process_time() - begun)
+    return min(times)
