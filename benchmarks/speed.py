@@ -18,7 +18,7 @@ from synthetic import pages
 
 from scrapy_neardup.judging.detector import Detector
 from scrapy_neardup.methods import make_method
-from scrapy_neardup.model import Page
+from scrapy_neardup.model import Kind, Page
 from scrapy_neardup.stores import close_store, open_store
 from scrapy_neardup.text.normalize import letters, normalize
 
@@ -39,9 +39,8 @@ def main() -> None:
         detector = Detector(make_method("cascade", {}), store, min_letters=40, who="benchmark")
 
         def ours(page: Page) -> None:
-            ruling = detector.check(page)
-            assert ruling.reservation is not None, ruling
-            detector.commit(ruling.reservation, sealed=False)
+            verdict = detector.judge_now(page, sealed=False)
+            assert verdict.kind is Kind.UNIQUE, verdict
 
         mine = timed(ours, documents)
         spent = {part: seconds / len(documents) * 1e3 for part, seconds in detector.spent.items()}

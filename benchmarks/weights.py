@@ -74,9 +74,7 @@ def rows_of(folder: Path, method: Cascade) -> list[Row]:
                 info = about[document.id]
                 rows.append(Row(document.id, label, positive, info["source"], info["date"][:7], found))
         seen[document.id] = new.sketch
-        ruling = detector.check(page)
-        if ruling.reservation is not None:
-            detector.commit(ruling.reservation, sealed=True)
+        detector.judge_now(page, sealed=True)
     return rows
 
 

@@ -76,7 +76,7 @@ def own_layer(name: str) -> str | None:
 
 def test_the_files_are_found() -> None:
     assert len(FILES) > len(ORDER)
-    assert {"judging", "config"} <= {own_layer(name) for _, name in imported(ROOT / "crawl/pipeline.py")}
+    assert {"judging", "config"} <= {own_layer(name) for _, name in imported(ROOT / "crawl/session.py")}
     assert own_layer("scrapy_neardup.text.words") == "text"
     assert own_layer("scrapy.text") is None
 

@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from scrapy_neardup.commands.batch import Batch
 from scrapy_neardup.commands.making import opened_or_made
 from scrapy_neardup.commands.opening import location_of
 from scrapy_neardup.commands.output import method_spec, progress, write
@@ -21,6 +20,7 @@ from scrapy_neardup.crawl.state import page_extractor, state_recipe
 from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.inputs import FORMATS, Entry, Malformed, Skipped, read_input
 from scrapy_neardup.judging.detector import Detector
+from scrapy_neardup.judging.records import Batch
 from scrapy_neardup.methods import METHODS, Method, make_method
 from scrapy_neardup.outputs import WRITERS, Writer, opened_output, output_format
 from scrapy_neardup.stores import Keep, Store, close_store, default_url, open_store

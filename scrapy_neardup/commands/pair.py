@@ -9,7 +9,7 @@ import numpy as np
 
 from scrapy_neardup.commands.sides import Side
 from scrapy_neardup.config import Config
-from scrapy_neardup.judging.matching import candidates
+from scrapy_neardup.judging.matching import candidates, has_a_say
 from scrapy_neardup.methods import Method
 from scrapy_neardup.methods.evidence import short_fingerprint
 from scrapy_neardup.model import Comparison, Explanation, Fingerprint, Kind, Likeness, Match, Verdict
@@ -104,13 +104,13 @@ def _fingerprint(method: Method, side: Side, min_letters: int, store: Store | No
 
 
 def _compare(method: Method, a: Side, old: Fingerprint, b: Side, new: Fingerprint, store: Store | None) -> Compared:
-    common = candidates(method, store, new.keys)[0] if store else frozenset()
+    common = candidates(method, store, new.keys).common if store else frozenset()
     comparison = method.compare(new, old.sketch, common)
     keys = Keys(len((set(new.keys) & set(old.keys)) - common), len(new.keys), len(common))
     record, page = a.record, b.page
     found = keys.shared > 0 or (record is not None and page is not None and page.canonical == record.url)
-    if record is not None and not record.is_original:  # against a witness similarity alone decides
-        found = found and comparison.certain
+    if record is not None:
+        found = found and has_a_say(record, comparison)
     return Compared(comparison, method.explain(new, old.sketch, common), keys, found)
 
 

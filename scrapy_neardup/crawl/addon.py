@@ -2,32 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from scrapy.crawler import Crawler
 from scrapy.settings import BaseSettings
 
 from scrapy_neardup.config import is_enabled
-from scrapy_neardup.crawl import tickets as handoff
-from scrapy_neardup.crawl.middleware import NearDupSpiderMiddleware
+from scrapy_neardup.crawl.middleware import NearDupSpiderMiddleware, ResponsePipeline
 from scrapy_neardup.crawl.pipeline import NearDupPipeline
-
-
-class ResponsePipeline:
-    """The first of the chain: draws the ticket of each item before another pipeline can replace the item."""
-
-    def __init__(self, crawler: Crawler) -> None:
-        self._crawler = crawler
-
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> ResponsePipeline:
-        """One for each crawler."""
-        return cls(crawler)
-
-    def process_item(self, item: Any) -> Any:
-        """Draw the ticket; the item passes as it is."""
-        handoff.draw(self._crawler, item)
-        return item
 
 
 class Addon:

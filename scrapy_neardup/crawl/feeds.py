@@ -5,13 +5,36 @@ from __future__ import annotations
 import inspect
 import os
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any
-from weakref import WeakSet
 
 from scrapy import signals
 from scrapy.crawler import Crawler
 from scrapy.extensions.feedexport import FeedExporter, FeedSlot
 from twisted.internet.defer import Deferred
+
+
+@dataclass(eq=False, slots=True)
+class Feed:
+    """One file of a feed (a batch of it), and the pages that wait until it is stored, by their ids."""
+
+    slot: FeedSlot
+    pages: set[int] = field(default_factory=set)
+    stored: bool = False
+
+
+def connect_before_feeds(crawler: Crawler, item_scraped: Callable[..., Any]) -> FeedExporter | None:
+    """Connect a handler of item_scraped before that of Scrapy's feed exports; returns these, if the crawl has any.
+
+    Before it, because exporting an item can close the batch that holds it and open the next one.
+    """
+    exporter = crawler.get_extension(FeedExporter)
+    if exporter is not None:
+        crawler.signals.disconnect(exporter.item_scraped, signals.item_scraped)
+    crawler.signals.connect(item_scraped, signals.item_scraped)
+    if exporter is not None:
+        crawler.signals.connect(exporter.item_scraped, signals.item_scraped)
+    return exporter
 
 
 class FeedWatch:
@@ -20,69 +43,58 @@ class FeedWatch:
     Scrapy sends ``feed_slot_closed`` whether storing worked or not, so the storages themselves are asked.
     """
 
-    def __init__(self, crawler: Crawler, seal: Callable[[list[int]], None]) -> None:
-        self._crawler = crawler
+    def __init__(self, exporter: FeedExporter | None, seal: Callable[[list[int]], None]) -> None:
+        """``seal`` is called with the ids of pages whose feeds are all stored; without an exporter none has a feed."""
+        self._exporter = exporter
         self._seal = seal
-        self._exporter: FeedExporter | None = None
-        self._slots_of: dict[int, set[FeedSlot]] = {}
-        self._pages_in: dict[FeedSlot, set[int]] = {}
-        # A crawl may go through thousands of batches; those that are done must not stay in memory for this.
-        self._watched: WeakSet[FeedSlot] = WeakSet()
-        self._stored: WeakSet[FeedSlot] = WeakSet()
+        #: Those that Scrapy writes to at this moment.
+        self._open: list[Feed] = []
+        self._waits_for: dict[int, set[Feed]] = {}
 
-    def open(self, item_scraped: Callable[..., Any]) -> bool:
-        """Connect a handler of item_scraped before the exporter's; returns whether there are feeds.
-
-        Before it, because exporting an item can close the batch that holds it and open the next one.
-        """
-        connect = self._crawler.signals.connect
-        self._exporter = self._crawler.get_extension(FeedExporter)
-        if self._exporter is not None:
-            self._crawler.signals.disconnect(self._exporter.item_scraped, signals.item_scraped)
-        connect(item_scraped, signals.item_scraped)
-        if self._exporter is not None:
-            connect(self._exporter.item_scraped, signals.item_scraped)
-        return self._exporter is not None
-
-    def slots(self) -> set[FeedSlot]:
+    def open_feeds(self) -> set[Feed]:
         """The feeds that may take the item whose ``item_scraped`` is being handled.
 
         A feed's filter may refuse it; asking the filter twice could change its answer, so the page then waits for
         one feed more than it had to.
         """
-        if self._exporter is None:
-            return set()
-        for slot in self._exporter.slots:
-            if slot not in self._watched:
-                self._watched.add(slot)
-                self._watch(slot)
-        return set(self._exporter.slots)
+        slots = self._exporter.slots if self._exporter is not None else []
+        self._open = [self._feed(slot) for slot in slots]
+        return set(self._open)
 
-    def hold(self, id: int, slots: set[FeedSlot]) -> None:
+    def hold(self, id: int, feeds: set[Feed]) -> None:
         """Seal the page once all these feeds are stored."""
-        waiting = {slot for slot in slots if slot not in self._stored}
+        waiting = {feed for feed in feeds if not feed.stored}
         if not waiting:
             self._seal([id])
             return
-        self._slots_of.setdefault(id, set()).update(waiting)
-        for slot in waiting:
-            self._pages_in.setdefault(slot, set()).add(id)
+        self._waits_for.setdefault(id, set()).update(waiting)
+        for feed in waiting:
+            feed.pages.add(id)
 
     def drop(self, id: int) -> None:
         """The page was taken back."""
-        for slot in self._slots_of.pop(id, ()):
-            self._pages_in[slot].discard(id)
+        for feed in self._waits_for.pop(id, ()):
+            feed.pages.discard(id)
 
     def close(self) -> None:
         """All feeds are done: those without items, which no one stores, hold nothing back."""
-        for slot in [slot for slot in self._pages_in if not slot.itemcount]:
-            self._is_stored(slot)
+        for feed in self._open:
+            if not feed.slot.itemcount:
+                self._is_stored(feed)
 
-    def _watch(self, slot: FeedSlot) -> None:
-        store = slot.storage.store
+    def _feed(self, slot: FeedSlot) -> Feed:
+        for known in self._open:
+            if known.slot is slot:
+                return known
+        feed = Feed(slot)
+        self._watch(feed)
+        return feed
+
+    def _watch(self, feed: Feed) -> None:
+        store = feed.slot.storage.store
 
         def stored(result: Any) -> Any:
-            self._is_stored(slot)
+            self._is_stored(feed)
             return result
 
         def store_and_tell(file: Any) -> Any:
@@ -94,16 +106,17 @@ class FeedWatch:
                 return _then(result, stored)
             return stored(result)
 
-        slot.storage.store = store_and_tell  # type: ignore[method-assign]
+        feed.slot.storage.store = store_and_tell  # type: ignore[method-assign]
 
-    def _is_stored(self, slot: FeedSlot) -> None:
-        self._stored.add(slot)
+    def _is_stored(self, feed: Feed) -> None:
+        feed.stored = True
         ready = []
-        for id in sorted(self._pages_in.pop(slot, ())):
-            self._slots_of[id].discard(slot)
-            if not self._slots_of[id]:
-                del self._slots_of[id]
+        for id in sorted(feed.pages):
+            self._waits_for[id].discard(feed)
+            if not self._waits_for[id]:
+                del self._waits_for[id]
                 ready.append(id)
+        feed.pages.clear()
         if ready:
             self._seal(ready)
 

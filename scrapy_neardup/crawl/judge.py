@@ -1,24 +1,25 @@
-"""From an item and its response to a case with its verdict, whatever goes wrong on the way."""
+"""From an item and its visit to a case with its verdict, whatever goes wrong on the way."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
 from time import perf_counter
 from typing import Any
-from weakref import WeakKeyDictionary
 
-from scrapy.http import Response
+from itemadapter import ItemAdapter
 
 from scrapy_neardup.crawl import stats
-from scrapy_neardup.crawl.ledger import Case
+from scrapy_neardup.crawl.ledger import Account
 from scrapy_neardup.crawl.notes import Notes
-from scrapy_neardup.crawl.sources import PageSource
+from scrapy_neardup.crawl.outage import Outage
+from scrapy_neardup.crawl.visits import Case, Hearing, Visit
 from scrapy_neardup.crawl.waiting import Event
 from scrapy_neardup.errors import PageError, StoreError
 from scrapy_neardup.judging.detector import Detector
-from scrapy_neardup.judging.reservations import Reservation, Ruling
+from scrapy_neardup.judging.reservations import Reservation, Ruled
 from scrapy_neardup.model import Kind, Page, Verdict
+from scrapy_neardup.page.served import Served
+from scrapy_neardup.page.source import Item, PageSource
 
 logger = logging.getLogger(__name__)
 
@@ -26,91 +27,99 @@ logger = logging.getLogger(__name__)
 class Judge:
     """Judges each page once, and lets a page wait for a near-duplicate that is still on its way."""
 
-    def __init__(
-        self,
-        source: PageSource,
-        detector: Detector,
-        notes: Notes,
-        wait: float,
-        on_store_error: Callable[[StoreError], None],
-    ) -> None:
+    def __init__(self, source: PageSource, detector: Detector, notes: Notes, outage: Outage, wait: float) -> None:
         """``wait``: how many seconds a page waits at most."""
+        #: Seconds spent on making pages.
         self.extraction = 0.0
-        #: Set by whoever is told that the state has failed: from then on no page is judged.
-        self.blind = False
         self._source = source
         self._detector = detector
         self._notes = notes
+        self._outage = outage
         self._wait = wait
-        self._on_store_error = on_store_error
-        self._cases: WeakKeyDictionary[Response, dict[str, Case]] = WeakKeyDictionary()
 
-    async def case(self, item: Any, response: Response | None) -> Case:
-        """The case that the item belongs to, with its verdict.
+    async def case(self, item: Any, visit: Visit) -> Case:
+        """The case that an item belongs to.
 
         Items of one response that bring no content of their own, and have one URL, share a case.
         """
-        url = self._source.url(item, response)
-        if response is None or self._source.has_own_content(item):
-            return await self._open(item, response, url, Case())
-        cases = self._cases.setdefault(response, {})
-        while (case := cases.get(url)) is not None and not case.lost:
-            if case.verdict is not None:
-                return case
-            await case.judged.wait(3600)  # the judging itself is bounded
-        cases[url] = case = Case()
-        return await self._open(item, response, url, case)
+        fields: Item = ItemAdapter(item) if ItemAdapter.is_item(item) else {}
+        url = self._url(fields, visit)
+        if visit.served is None or self._source.has_own_content(fields):
+            return await self._hear(fields, visit.served, url)
+        while (hearing := visit.hearings.get(url)) is not None:
+            if hearing.case is None:
+                await hearing.over.wait(3600)  # the judging itself is bounded
+            elif not hearing.case.is_lost:
+                return hearing.case
+            else:
+                break
+        visit.hearings[url] = hearing = Hearing()
+        hearing.case = await self._hear(fields, visit.served, url)
+        hearing.over.happen()
+        return hearing.case
 
-    async def _open(self, item: Any, response: Response | None, url: str, case: Case) -> Case:
-        verdict, reservation = await self._judge(item, response, url)
-        case.close(verdict, reservation)
+    def _url(self, fields: Item, visit: Visit) -> str:
+        """The item's URL, else its response's; call it once for each item.
+
+        Of several items of one response that bring content but no URL, the second and later get a number.
+        """
+        if own := self._source.own_url(fields):
+            return own
+        if visit.served is None:
+            return self._source.name_of_content(fields)
+        if self._source.has_own_content(fields):
+            visit.unnamed += 1
+            if visit.unnamed > 1:
+                return f"{visit.served.url}#{visit.unnamed}"
+        return visit.served.url
+
+    async def _hear(self, fields: Item, served: Served | None, url: str) -> Case:
+        verdict, reservation = await self._judge(fields, served, url)
         self._notes.count(stats.PAGES)
         self._notes.count(stats.verdict(verdict.kind.value, verdict.reason))
         if verdict.likeness is not None:
             self._notes.count(stats.likeness(verdict.likeness.value))
         if verdict.is_copy or verdict.likeness is not None:
             logger.debug("%s", verdict.sentence())
-        return case
+        return Case(verdict, Account(reservation) if reservation is not None else None)
 
-    async def _judge(self, item: Any, response: Response | None, url: str) -> tuple[Verdict, Reservation | None]:
+    async def _judge(self, fields: Item, served: Served | None, url: str) -> tuple[Verdict, Reservation | None]:
         """The verdict on an item's page; whatever goes wrong, the page is unjudged and the item passes."""
         try:
-            page = self._page(item, response, url)
-            ruling = await self._ruling(page)
+            ruled = await self._ruled(self._page(fields, served, url))
         except PageError as error:
             verdict = Verdict(Kind.UNJUDGED, url, reason=error.reason)
             self._notes.warn_once(error.reason, "%s passes: %s.", verdict.sentence(), str(error).rstrip("."))
             return verdict, None
         except StoreError as error:
-            self._on_store_error(error)
+            self._outage.report(error)
             return Verdict(Kind.UNJUDGED, url, reason="store_failed"), None
         except Exception:  # a page that no one foresaw must not cost the item; the traceback says what to mend
             self._notes.count(stats.ERRORS)
             verdict = Verdict(Kind.UNJUDGED, url, reason="method_failed")
             self._notes.warn_once(verdict.reason, "%s passes.", verdict.sentence(), exc_info=True)
             return verdict, None
-        assert ruling.verdict is not None
-        if ruling.verdict.kind is Kind.UNJUDGED:
-            self._notes.warn_once(ruling.verdict.reason, "%s passes.", ruling.verdict.sentence())
-        return ruling.verdict, ruling.reservation
+        if ruled.verdict.kind is Kind.UNJUDGED:
+            self._notes.warn_once(ruled.verdict.reason, "%s passes.", ruled.verdict.sentence())
+        return ruled.verdict, ruled.reservation
 
-    def _page(self, item: Any, response: Response | None, url: str) -> Page:
+    def _page(self, fields: Item, served: Served | None, url: str) -> Page:
         begun = perf_counter()
         try:
-            return self._source.page(item, response, url)
+            return self._source.page(fields, served, url)
         finally:
             self.extraction += perf_counter() - begun
 
-    async def _ruling(self, page: Page) -> Ruling:
+    async def _ruled(self, page: Page) -> Ruled:
         """Ask the detector; while a near-duplicate is on its way, wait for what becomes of it, and ask again."""
         deadline = perf_counter() + self._wait
-        while not self.blind:
+        while not self._outage.happened:
             ruling = self._detector.check(page)
-            if ruling.blocker is None:
+            if isinstance(ruling, Ruled):
                 return ruling
             self._notes.count(stats.WAITED)
             settled = Event()
-            ruling.blocker.when_settled(settled.happen)
+            ruling.by.when_settled(settled.happen)
             if not await settled.wait(max(0.0, deadline - perf_counter())):
-                return Ruling(Verdict(Kind.UNJUDGED, page.url, reason="in_flight"))
-        return Ruling(Verdict(Kind.UNJUDGED, page.url, reason="store_failed"))
+                return Ruled(Verdict(Kind.UNJUDGED, page.url, reason="in_flight"))
+        return Ruled(Verdict(Kind.UNJUDGED, page.url, reason="store_failed"))

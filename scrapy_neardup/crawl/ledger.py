@@ -4,103 +4,106 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from enum import Enum
 
-from scrapy_neardup.crawl.feeds import FeedWatch
-from scrapy_neardup.crawl.waiting import Event
+from scrapy_neardup.crawl.feeds import Feed, FeedWatch
+from scrapy_neardup.crawl.outage import Outage
 from scrapy_neardup.errors import StoreError
 from scrapy_neardup.judging.detector import Detector
 from scrapy_neardup.judging.reservations import Reservation
-from scrapy_neardup.model import Verdict
+
+
+class End(Enum):
+    """What becomes of an item behind our pipeline."""
+
+    #: It came through the whole chain.
+    SCRAPED = "scraped"
+    #: A later pipeline dropped it.
+    DROPPED = "dropped"
+    #: A later pipeline raised an error, so an item that was wanted is lost.
+    FAILED = "failed"
+
+
+class Step(Enum):
+    """What the end of an item asks of the state."""
+
+    NOTHING = "nothing"
+    KEEP = "keep"
+    TAKE_BACK = "take back"
 
 
 @dataclass(eq=False, slots=True)
-class Case:
-    """A page, its verdict, and the items that stand and fall with it.
+class Account:
+    """A page that passed, and what becomes of the items that stand and fall with it.
 
-    Items that bring no content of their own share the page of their response, and so its case.
+    Items that bring no content of their own share the page of their response, and so its account. ``kept``: it was
+    committed. ``lost``: it was taken back, for good. ``feeds``: those that took an item of the page.
     """
 
-    verdict: Verdict | None = None
-    reservation: Reservation | None = None
-    judged: Event = field(default_factory=Event)
-    #: Set once the page was taken back: the next item of the same response is judged anew.
+    reservation: Reservation
+    kept: bool = False
     lost: bool = False
+    feeds: set[Feed] = field(default_factory=set)
     _under_way: int = 0
     _scraped: int = 0
-    _failed: bool = False
-    _kept: bool = False
-    _slots: set[Any] = field(default_factory=set)
+    _failed: int = 0
 
-    def close(self, verdict: Verdict, reservation: Reservation | None) -> None:
-        """The verdict has been reached."""
-        self.verdict, self.reservation = verdict, reservation
-        self.judged.happen()
+    def enter(self) -> None:
+        """An item goes on to the next pipeline."""
+        self._under_way += 1
+
+    def leave(self, end: End) -> Step:
+        """An item has reached its end.
+
+        Once none is on its way, the page is kept if one came through and none was lost by an error.
+        """
+        self._under_way -= 1
+        self._scraped += end is End.SCRAPED
+        self._failed += end is End.FAILED
+        if self._under_way or self.lost:
+            return Step.NOTHING
+        if self._failed or not self._scraped:
+            self.lost = True
+            return Step.TAKE_BACK
+        if self.kept:
+            return Step.NOTHING
+        self.kept = True
+        return Step.KEEP
 
 
 class Ledger:
     """Follows each item of a page to its end, then commits the page or takes it back."""
 
-    def __init__(
-        self,
-        detector: Detector,
-        feeds: FeedWatch | None,
-        on_error: Callable[[StoreError], None],
-        on_lost: Callable[[], None],
-    ) -> None:
-        """``feeds`` tells when pages can be sealed; without it they are sealed at once."""
+    def __init__(self, detector: Detector, feeds: FeedWatch, outage: Outage, on_lost: Callable[[], None]) -> None:
+        """``on_lost`` is called for each page that is taken back."""
         self._detector = detector
         self._feeds = feeds
-        self._on_error = on_error
+        self._outage = outage
         self._on_lost = on_lost
 
-    def enter(self, case: Case) -> None:
-        """An item of this page goes on to the next pipeline."""
-        case._under_way += 1
-
-    def scraped(self, case: Case) -> None:
-        """An item came through the whole chain."""
-        case._scraped += 1
-        slots = self._feeds.slots() if self._feeds else set()
-        case._slots |= slots
-        if case._kept and self._feeds and case.reservation and not case.lost:
-            self._feeds.hold(case.reservation.record.id, slots)
-        self._leave(case)
-
-    def dropped(self, case: Case) -> None:
-        """A later pipeline dropped an item."""
-        self._leave(case)
-
-    def failed(self, case: Case) -> None:
-        """A later pipeline raised an error, so an item that was wanted is lost."""
-        case._failed = True
-        self._leave(case)
-
-    def _leave(self, case: Case) -> None:
-        """Once no item is on its way, keep the page if one came through and none was lost by an error."""
-        case._under_way -= 1
-        if case._under_way or case.reservation is None or case.lost:
-            return
+    def ended(self, account: Account, end: End) -> None:
+        """An item has reached its end; a state that fails is reported, not raised."""
+        id, was_kept = account.reservation.record.id, account.kept
         try:
-            if case._failed or not case._scraped:
-                case.lost = True
-                self._take_back(case, case.reservation)
-            elif not case._kept:
-                self._keep(case, case.reservation)
+            if end is End.SCRAPED:
+                feeds = self._feeds.open_feeds()
+                account.feeds |= feeds
+                if feeds and was_kept and not account.lost:
+                    self._feeds.hold(id, feeds)
+            step = account.leave(end)
+            if step is Step.KEEP:
+                self._detector.commit(account.reservation, sealed=not account.feeds)
+                if account.feeds:
+                    self._feeds.hold(id, account.feeds)
+            elif step is Step.TAKE_BACK:
+                self._take_back(account.reservation, was_kept=was_kept)
         except StoreError as error:
-            self._on_error(error)
+            self._outage.report(error)
 
-    def _keep(self, case: Case, reservation: Reservation) -> None:
-        case._kept = True
-        self._detector.commit(reservation, sealed=not case._slots)
-        if case._slots and self._feeds:
-            self._feeds.hold(reservation.record.id, case._slots)
-
-    def _take_back(self, case: Case, reservation: Reservation) -> None:
+    def _take_back(self, reservation: Reservation, *, was_kept: bool) -> None:
         self._on_lost()
-        if not case._kept:
-            self._detector.release(reservation)
-            return
-        if self._feeds:
+        if was_kept:
             self._feeds.drop(reservation.record.id)
-        self._detector.withdraw(reservation.record.id)
+            self._detector.withdraw(reservation.record.id)
+        else:
+            self._detector.release(reservation)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 
-from scrapy.crawler import Crawler
 from scrapy.statscollectors import StatsCollector
 
 logger = logging.getLogger(__name__)
@@ -13,15 +12,9 @@ logger = logging.getLogger(__name__)
 class Notes:
     """The stats of one crawl, and what its log has heard already."""
 
-    def __init__(self, crawler: Crawler) -> None:
-        self._crawler = crawler
+    def __init__(self, stats: StatsCollector) -> None:
+        self.stats = stats
         self._told: set[str] = set()
-
-    @property
-    def stats(self) -> StatsCollector:
-        """The crawl's stats; there are none before it starts."""
-        assert self._crawler.stats is not None
-        return self._crawler.stats
 
     def count(self, stat: str, count: int = 1) -> None:
         """Add to a stat."""

@@ -1,67 +1,74 @@
 """How the response of an item reaches the pipeline, and how the pipeline knows the item again.
 
 Scrapy gives a pipeline the item alone, and other pipelines may replace it by another object. So the spider
-middleware notes item and response under the item's identity, the first pipeline of the chain turns the note
-into a ticket, and the ticket travels in a context variable: the chain of one item and the signals at its end
-run in one context.
+middleware announces each item with its visit, the first pipeline of the chain makes a ticket of that, and the ticket
+travels in a context variable: the chain of one item and the signals at its end run in one context.
 """
 
 from __future__ import annotations
 
 from collections import deque
 from contextvars import ContextVar
+from dataclasses import dataclass, field
 from typing import Any
-from weakref import WeakKeyDictionary
 
-from scrapy.crawler import Crawler
-from scrapy.http import Response
-
-from scrapy_neardup.crawl.ledger import Case
+from scrapy_neardup.crawl.ledger import Account
+from scrapy_neardup.crawl.visits import Visit
 
 
+@dataclass(eq=False, slots=True)
 class Ticket:
-    """One item's way through the pipelines; ``case`` is what the pipeline notes of it."""
+    """One item's way through the pipelines.
 
-    __slots__ = ("case", "response", "used")
+    ``account``: that of its page, if the state has to know what becomes of the item. ``used``: our pipeline has had it
+    before it.
+    """
 
-    def __init__(self, response: Response | None) -> None:
-        self.response = response
-        self.used = False
-        self.case: Case | None = None
+    visit: Visit = field(default_factory=Visit)
+    account: Account | None = None
+    used: bool = False
 
 
 _current: ContextVar[Ticket | None] = ContextVar("neardup_ticket", default=None)
-_tables: WeakKeyDictionary[Crawler, dict[int, deque[tuple[Any, Response]]]] = WeakKeyDictionary()
 
 
-def note(crawler: Crawler, item: Any, response: Response) -> None:
-    """Remember which response an item is of. Holding the item keeps its identity from being given away."""
-    _tables.setdefault(crawler, {}).setdefault(id(item), deque()).append((item, response))
+class Tickets:
+    """The items of a crawl that are on their way from the spider to the pipelines, each with its visit."""
+
+    def __init__(self) -> None:
+        # Holding the item keeps its identity from being given away; the same object may be yielded twice.
+        self._announced: dict[int, deque[tuple[Any, Visit]]] = {}
+
+    def announce(self, item: Any, visit: Visit) -> None:
+        """Remember which visit an item is of."""
+        self._announced.setdefault(id(item), deque()).append((item, visit))
+
+    def issue(self, item: Any) -> None:
+        """Make the ticket of an item that enters the pipelines; one that was never announced has a visit to itself."""
+        announced = self._announced.get(id(item))
+        if announced is None:
+            _current.set(Ticket())
+            return
+        _, visit = announced.popleft()
+        if not announced:
+            del self._announced[id(item)]
+        _current.set(Ticket(visit))
 
 
-def draw(crawler: Crawler, item: Any) -> None:
-    """Make the ticket of an item that enters the pipelines; one that was never noted has no response."""
-    table = _tables.get(crawler, {})
-    noted = table.get(id(item))
-    response = None
-    if noted:
-        _, response = noted.popleft()
-        if not noted:
-            del table[id(item)]
-    _current.set(Ticket(response))
-
-
-def punch() -> Ticket:
-    """The ticket of the item that is here now; a new one where no pipeline before us drew it."""
+def ticket_here() -> Ticket:
+    """The ticket of the item that our pipeline has before it; a new one where no pipeline before us made it."""
     ticket = _current.get()
     if ticket is None or ticket.used:
-        ticket = Ticket(None)
+        ticket = Ticket()
         _current.set(ticket)
     ticket.used = True
     return ticket
 
 
-def current() -> Ticket | None:
-    """The ticket of the item whose signal is being sent, if it came as far as our pipeline."""
+def account_at_the_end() -> Account | None:
+    """The account of the item whose end is being signalled; None if that has no bearing on the state."""
     ticket = _current.get()
-    return ticket if ticket is not None and ticket.used else None
+    if ticket is None or not ticket.used:
+        return None
+    account, ticket.account = ticket.account, None
+    return account

@@ -156,23 +156,15 @@ def _judging(
         return
     with _fresh_store(store_url, method) as store:
         detector = Detector(method, store, min_letters=MIN_LETTERS, who="evaluate")
-        yield partial(_judge, detector), store.size
-
-
-def _judge(detector: Detector, page: Page) -> Verdict:
-    ruling = detector.check(page)
-    if ruling.reservation is not None:
-        detector.commit(ruling.reservation, sealed=True)
-    assert ruling.verdict is not None  # nothing is ever on its way here
-    return ruling.verdict
+        yield partial(detector.judge_now, sealed=True), store.size
 
 
 def _warm_up(method: Method, page: Page) -> bool:
     """Judge a page for nothing; False if it was not one that the method gets to see."""
     store = open_store("memory:", method.recipe())
     try:
-        verdict = _judge(Detector(method, store, min_letters=MIN_LETTERS, who="warm up"), page)
-        return verdict.kind is not Kind.UNJUDGED
+        detector = Detector(method, store, min_letters=MIN_LETTERS, who="warm up")
+        return detector.judge_now(page, sealed=True).kind is not Kind.UNJUDGED
     except PageError:
         return False
     finally:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Set
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from time import perf_counter
 from weakref import WeakKeyDictionary
 
@@ -12,23 +12,14 @@ import numpy as np
 
 from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.hashing import fingerprint64
-from scrapy_neardup.judging.matching import candidates
-from scrapy_neardup.judging.reservations import InFlight, Reservation, Ruling
+from scrapy_neardup.judging.matching import Found, Matching
+from scrapy_neardup.judging.reservations import Blocked, InFlight, Reservation, Ruled, Ruling
 from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Comparison, Fingerprint, Kind, Likeness, Match, Page, Verdict
 from scrapy_neardup.stores import Keep, MemoryStore, Record, Store, evidence
 from scrapy_neardup.text.prose import why_unjudged
 
 logger = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class _Found:
-    """An earlier page that the new one is like; ``found`` is the original itself or a witness of it."""
-
-    comparison: Comparison
-    original: Record
-    found: Record
 
 
 _IN_FLIGHT: WeakKeyDictionary[Store, InFlight] = WeakKeyDictionary()
@@ -72,6 +63,7 @@ class Detector:
         self._keep = keep
         self._generation = store.begin(who)
         self._in_flight = _IN_FLIGHT.setdefault(store, InFlight())
+        self._matching = Matching(method, store, also_copies)
 
     def check(self, page: Page) -> Ruling:
         """Judge a page. Raises StoreError if the state fails; then nothing is reserved."""
@@ -85,6 +77,18 @@ class Detector:
             return self._judge(page, fingerprint)
         finally:
             self.spent["store"] += perf_counter() - begun
+
+    def judge_now(self, page: Page, *, sealed: bool) -> Verdict:
+        """Judge a page that counts at once, for good if ``sealed``: for whoever has no items on their way.
+
+        Raises StoreError, and RuntimeError where a crawl of this process is at work on the same state.
+        """
+        ruling = self.check(page)
+        if isinstance(ruling, Blocked):
+            raise RuntimeError(f"{page.url} cannot be judged before the item of {ruling.by.record.url} has arrived.")
+        if ruling.reservation is not None:
+            self.commit(ruling.reservation, sealed=sealed)
+        return ruling.verdict
 
     def commit(self, reservation: Reservation, *, sealed: bool) -> None:
         """The item came through: the page counts, for good if ``sealed``. Raises StoreError if that failed."""
@@ -130,7 +134,7 @@ class Detector:
     def _judge(self, page: Page, fingerprint: Fingerprint) -> Ruling:
         twin = self._in_flight.by_url.get(page.url)
         if twin is not None:
-            return Ruling(blocker=twin)
+            return Blocked(twin)
         known = self.store.find(page.url)
         before: Match | None = None
         if known is not None and known.is_original:
@@ -138,105 +142,70 @@ class Detector:
             before = self._match(page, known, known, comparison)
             if comparison.identical:
                 self.store.touch(known)
-                return Ruling(Verdict(Kind.UNCHANGED, page.url, known.id, before))
+                return Ruled(Verdict(Kind.UNCHANGED, page.url, known.id, before))
         if fingerprint.own is not None and fingerprint.own < self._min_letters:
             return self._pass_unjudged(page, "boilerplate")
-        common, earlier = self._candidates(page, fingerprint)
-        best = self._best(page, fingerprint, common, earlier)
+        common, best = self._matching.best(page.url, fingerprint, page.canonical)
         keys = tuple(key for key in fingerprint.keys if key not in common)
         if best is not None and best.comparison.is_copy(self._also_copies):
-            return Ruling(self._copy(page, best, known, fingerprint, keys))
+            return Ruled(self._copy(page, best, known, fingerprint, keys))
         for twin in self._flying(fingerprint):
             if self._method.compare(fingerprint, twin.record.sketch, common).is_copy(self._also_copies):
-                return Ruling(blocker=twin)
+                return Blocked(twin)
         id = self.store.new_id()
         kind, match, likeness = Kind.UNIQUE, None, None
         if before is not None:
             kind, match = Kind.UPDATED, before
         elif best is not None:
-            match, likeness = self._match(page, best.original, best.found, best.comparison), best.comparison.likeness
+            match, likeness = self._match(page, best.original, best.compared, best.comparison), best.comparison.likeness
         verdict = Verdict(kind, page.url, id, match, likeness=likeness)
         record = Record(id, page.url, id, 1.0, keys, fingerprint.sketch)
         told = evidence(page, likeness, match, copy=False, keep=self._keep)
         reservation = Reservation(verdict, fingerprint, record, told, page.site, known.id if known else 0)
         self._in_flight.add(reservation)
-        return Ruling(verdict, reservation)
+        return Ruled(verdict, reservation)
 
     def _pass_unjudged(self, page: Page, reason: str) -> Ruling:
         """A page with too little text is nobody's copy; but the same HTML at the same URL need not pass twice."""
         verdict = Verdict(Kind.UNJUDGED, page.url, reason=reason)
         if not page.html:
-            return Ruling(verdict)
+            return Ruled(verdict)
         if (twin := self._in_flight.by_url.get(page.url)) is not None:
-            return Ruling(blocker=twin)
+            return Blocked(twin)
         html = page.html.to_bytes(8, "big")
         known = self.store.find(page.url)
         if known is not None and known.similarity == 0 and known.sketch == html:
             self.store.touch(known)
             match = Match(known.id, known.url, known.first_seen, 1.0, 1.0)
-            return Ruling(Verdict(Kind.UNCHANGED, page.url, known.id, match))
+            return Ruled(Verdict(Kind.UNCHANGED, page.url, known.id, match))
         if known is not None and known.similarity > 0:
-            return Ruling(verdict)  # its text may only have failed to load; what is known of it stays
+            return Ruled(verdict)  # its text may only have failed to load; what is known of it stays
         id = self.store.new_id()
         record = Record(id, page.url, id, 0.0, (), html)
         told = evidence(page, None, None, copy=False, keep=self._keep)
         reservation = Reservation(verdict, Fingerprint((), html), record, told, page.site, known.id if known else 0)
         self._in_flight.add(reservation)
-        return Ruling(verdict, reservation)
-
-    def _candidates(self, page: Page, fingerprint: Fingerprint) -> tuple[frozenset[int], list[Record]]:
-        """The keys that are no evidence, and the earlier pages that share others: originals and witnesses."""
-        common, ids = candidates(self._method, self.store, fingerprint.keys)
-        if page.canonical and (named := self.store.find(page.canonical)) is not None and named.similarity > 0:
-            ids.append(named.original)
-        records = [record for id in dict.fromkeys(ids) if (record := self.store.record(id)) is not None]
-        return common, [record for record in records if record.sketch and record.url != page.url]
-
-    def _best(
-        self, page: Page, fingerprint: Fingerprint, common: frozenset[int], earlier: list[Record]
-    ) -> _Found | None:
-        """The original that the page is most like: one that it copies, or else one that it is like in another way.
-
-        Against a witness only similarity alone decides, and it counts only while its original is there.
-        """
-        best: _Found | None = None
-        for candidate in earlier:
-            comparison = self._method.compare(fingerprint, candidate.sketch, common)
-            if comparison.likeness is None and not comparison.duplicate:
-                continue
-            if not (candidate.is_original or comparison.certain):
-                continue
-            if best is None or self._rank(comparison) > self._rank(best.comparison):
-                original = candidate if candidate.is_original else self.store.record(candidate.original)
-                if original is not None and original.url != page.url:
-                    best = _Found(comparison, original, candidate)
-        return best
-
-    def _rank(self, comparison: Comparison) -> tuple[bool, bool, bool, float, float]:
-        """What makes one candidate a better match than another: first that it is a copy at all."""
-        excerpt = comparison.likeness is Likeness.EXCERPT
-        copy = comparison.is_copy(self._also_copies)
-        return comparison.duplicate, copy, excerpt, comparison.similarity, comparison.containment
+        return Ruled(verdict, reservation)
 
     def _flying(self, fingerprint: Fingerprint) -> list[Reservation]:
         found = (reservation for key in fingerprint.keys for reservation in self._in_flight.by_key.get(key, ()))
         return list(dict.fromkeys(found))
 
     def _copy(
-        self, page: Page, best: _Found, known: Record | None, fingerprint: Fingerprint, keys: tuple[int, ...]
+        self, page: Page, best: Found, known: Record | None, fingerprint: Fingerprint, keys: tuple[int, ...]
     ) -> Verdict:
         """Note a copy's URL, once; an original that has become a copy keeps its place, others may stand on it.
 
         A copy that is like its original is found through that; one that differs speaks for itself, and is a witness.
         """
-        match = self._match(page, best.original, best.found, best.comparison)
+        match = self._match(page, best.original, best.compared, best.comparison)
         likeness = best.comparison.likeness
         if known is not None and (known.is_original or known.original == match.id):
             self.store.touch(known)
             return Verdict(Kind.DUPLICATE, page.url, known.id, match, likeness=likeness)
         copy = Record(self.store.new_id(), page.url, match.id, match.similarity)
         differs = match.similarity < self._method.witness_below
-        if differs and best.found.is_original:
+        if differs and best.compared.is_original:
             copy = replace(copy, keys=keys, sketch=fingerprint.sketch)
         if differs and best.comparison.same_site and known is None:
             self._note(page.site, fingerprint)

@@ -1,16 +1,38 @@
-"""Which earlier pages a page may be like: those that share keys with it."""
+"""Which earlier page decides on a page: the candidates that share keys with it, and the best of them.
+
+Whoever asks what a page is a copy of, asks here: a crawl, ``dedup``, ``evaluate``, a merge of two states, ``compare``.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Set
+from dataclasses import dataclass
 
 from scrapy_neardup.methods import Method
-from scrapy_neardup.stores import Store
+from scrapy_neardup.model import Comparison, Fingerprint, Likeness
+from scrapy_neardup.stores import Record, Store
 
 
-def candidates(method: Method, store: Store, keys: Iterable[int]) -> tuple[frozenset[int], list[int]]:
-    """The keys that are no evidence, and the ids of the pages that share others, those with the most of them first.
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """The keys that are no evidence, and the ids of the pages that share others, those with the most of them first."""
+
+    common: frozenset[int]
+    ids: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """An earlier page that a page is like; ``compared`` is the original itself or a witness of it."""
+
+    comparison: Comparison
+    original: Record
+    compared: Record
+
+
+def candidates(method: Method, store: Store, keys: Iterable[int]) -> Candidates:
+    """Which earlier pages a page with these keys may be like.
 
     A key that is common is not filed once more, so none has many more postings than that.
     """
@@ -23,4 +45,54 @@ def candidates(method: Method, store: Store, keys: Iterable[int]) -> tuple[froze
             common.add(key)
         elif ids:
             found.update(ids)
-    return frozenset(common), [id for id, _ in found.most_common(method.candidates)]
+    return Candidates(frozenset(common), tuple(id for id, _ in found.most_common(method.candidates)))
+
+
+def has_a_say(earlier: Record, comparison: Comparison) -> bool:
+    """Whether an earlier page may decide: an original always, a witness only where similarity alone decides."""
+    return earlier.is_original or comparison.certain
+
+
+class Matching:
+    """One method on one store; ``also_copies``: what counts as a copy beside what the method says is one."""
+
+    def __init__(self, method: Method, store: Store, also_copies: Set[Likeness] = frozenset()) -> None:
+        self._method = method
+        self._store = store
+        self._also_copies = also_copies
+
+    def best(self, url: str, fingerprint: Fingerprint, canonical: str = "") -> tuple[frozenset[int], Found | None]:
+        """The keys of a page that are no evidence, and the earlier page that it is most like, if there is one.
+
+        That is one that it copies, or else one that it is like in another way. ``canonical`` proposes one more
+        candidate. Pages of the same URL are versions of each other, and not compared.
+        """
+        found = candidates(self._method, self._store, fingerprint.keys)
+        best: Found | None = None
+        for earlier in self._earlier(url, found.ids, canonical):
+            comparison = self._method.compare(fingerprint, earlier.sketch, found.common)
+            if comparison.likeness is None and not comparison.duplicate:
+                continue
+            if not has_a_say(earlier, comparison):
+                continue
+            if best is None or self._rank(comparison) > self._rank(best.comparison):
+                original = earlier if earlier.is_original else self._store.record(earlier.original)
+                if original is not None and original.url != url:
+                    best = Found(comparison, original, earlier)
+        return found.common, best
+
+    def _earlier(self, url: str, ids: tuple[int, ...], canonical: str) -> Iterator[Record]:
+        """The records of candidates, originals and witnesses."""
+        named = self._store.find(canonical) if canonical else None
+        if named is not None and named.similarity > 0:
+            ids = (*ids, named.original)
+        for id in dict.fromkeys(ids):
+            record = self._store.record(id)
+            if record is not None and record.sketch and record.url != url:
+                yield record
+
+    def _rank(self, comparison: Comparison) -> tuple[bool, bool, bool, float, float]:
+        """What makes one candidate a better match than another: first that it is a copy at all."""
+        excerpt = comparison.likeness is Likeness.EXCERPT
+        copy = comparison.is_copy(self._also_copies)
+        return comparison.duplicate, copy, excerpt, comparison.similarity, comparison.containment

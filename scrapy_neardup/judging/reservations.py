@@ -38,16 +38,22 @@ class Reservation:
 
 
 @dataclass(frozen=True, slots=True)
-class Ruling:
-    """The answer to ``Detector.check``: one of the two.
+class Ruled:
+    """The page is judged; there is a ``reservation`` if it passes and is new to the state."""
 
-    Either a ``verdict``, with a ``reservation`` if the page passes and is new to the state, or ``blocker``:
-    the reservation of a near-duplicate on whose outcome the verdict depends. Then ask again once it is settled.
-    """
-
-    verdict: Verdict | None = None
+    verdict: Verdict
     reservation: Reservation | None = None
-    blocker: Reservation | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Blocked:
+    """The verdict depends on what becomes of a near-duplicate that is on its way: ask again once that is settled."""
+
+    by: Reservation
+
+
+#: The answer to ``Detector.check``.
+Ruling = Ruled | Blocked
 
 
 class InFlight:

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from scrapy_neardup.judging.detector import Detector
-from scrapy_neardup.judging.reservations import Ruling
+from scrapy_neardup.judging.reservations import Blocked, Reservation, Ruled
 from scrapy_neardup.methods import METHODS, make_method
 from scrapy_neardup.model import Kind, Likeness, Page, Verdict
 from scrapy_neardup.stores import STORES, Store, close_store, open_store
@@ -49,19 +49,25 @@ def detector(store: Store) -> Detector:
     return Detector(make_method("cascade", {}), store, min_letters=40, who="test")
 
 
-def judged(detector: Detector, wanted: Page) -> Ruling:
+def judged(detector: Detector, wanted: Page) -> Ruled:
     """The ruling on a page whose item comes through."""
     ruling = detector.check(wanted)
+    assert isinstance(ruling, Ruled)
     if ruling.reservation is not None:
         detector.commit(ruling.reservation, sealed=True)
-    assert ruling.verdict is not None
     return ruling
 
 
+def reserved(detector: Detector, wanted: Page) -> Reservation:
+    """The reservation of a page that passes and whose item is on its way."""
+    ruling = detector.check(wanted)
+    assert isinstance(ruling, Ruled)
+    assert ruling.reservation is not None
+    return ruling.reservation
+
+
 def answer(detector: Detector, wanted: Page) -> Verdict:
-    found = judged(detector, wanted).verdict
-    assert found is not None
-    return found
+    return judged(detector, wanted).verdict
 
 
 def kind(detector: Detector, wanted: Page) -> Kind:
@@ -70,14 +76,14 @@ def kind(detector: Detector, wanted: Page) -> Kind:
 
 def told(found: Verdict) -> tuple[Kind, Likeness | None, str | None]:
     """What is said of a page, and the name of the page that it is like."""
-    return found.kind, found.likeness, found.match and found.match.url.removeprefix("http://").removesuffix(".example/")
+    like = found.match.url.removeprefix("http://").removesuffix(".example/") if found.match else None
+    return found.kind, found.likeness, like
 
 
 def test_a_copy_names_its_original_and_a_sentence_that_both_share(detector: Detector) -> None:
     text = story(1)
     judged(detector, page("first", text))
     verdict = judged(detector, page("second", [*text[1:], "本站转载。"])).verdict
-    assert verdict is not None
     assert verdict.match is not None
     assert (verdict.kind, verdict.match.url) == (Kind.DUPLICATE, "http://first.example/")
     assert verdict.match.similarity > 0.85
@@ -105,8 +111,6 @@ def test_a_copy_of_a_copy_is_found_through_its_witness_and_named_a_copy_of_the_o
     judged(detector, page("first", text, "标题甲"))
     second = judged(detector, page("second", text[:34] + other[:4], "标题甲")).verdict
     third = judged(detector, page("third", text[3:32] + other[:6], "标题乙")).verdict
-    assert second is not None
-    assert third is not None
     assert second.match is not None
     assert second.match.similarity < 0.9
     assert (third.kind, third.match and third.match.url) == (Kind.DUPLICATE, "http://first.example/")
@@ -129,7 +133,6 @@ def test_a_witness_counts_only_while_its_original_is_there(detector: Detector, s
     text, other = story(1, 40), story(2, 40)
     first = judged(detector, page("first", text, "标题甲")).verdict
     judged(detector, page("second", text[:34] + other[:4], "标题甲"))
-    assert first is not None
     detector.withdraw(first.id)
     assert kind(detector, page("third", text[3:32] + other[:6], "标题乙")) is Kind.UNIQUE
 
@@ -149,10 +152,9 @@ def test_the_canonical_link_proposes_a_candidate_and_the_text_decides(detector: 
 
 def test_a_near_duplicate_of_a_page_on_its_way_is_told_to_wait_for_it(detector: Detector) -> None:
     text = story(1)
-    first = detector.check(page("first", text)).reservation
-    assert first is not None
-    assert detector.check(page("second", text)).blocker is first
-    assert detector.check(page("first", text)).blocker is first
+    first = reserved(detector, page("first", text))
+    assert detector.check(page("second", text)) == Blocked(first)
+    assert detector.check(page("first", text)) == Blocked(first)
     told: list[bool] = []
     first.when_settled(lambda: told.append(True))
     detector.release(first)
@@ -163,9 +165,8 @@ def test_a_near_duplicate_of_a_page_on_its_way_is_told_to_wait_for_it(detector: 
 
 def test_two_detectors_on_one_store_see_each_others_pages_on_their_way(detector: Detector, store: Store) -> None:
     other = Detector(make_method("cascade", {}), store, min_letters=40, who="other")
-    first = detector.check(page("first", story(1))).reservation
-    assert first is not None
-    assert other.check(page("second", story(1))).blocker is first
+    first = reserved(detector, page("first", story(1)))
+    assert other.check(page("second", story(1))) == Blocked(first)
 
 
 def test_the_same_url_is_unchanged_or_updated_and_never_its_own_duplicate(detector: Detector, store: Store) -> None:
@@ -186,8 +187,7 @@ def test_the_same_url_is_unchanged_or_updated_and_never_its_own_duplicate(detect
 )
 def test_a_page_with_too_little_prose_is_not_judged(detector: Detector, text: str, reason: str) -> None:
     for _ in range(2):
-        verdict = detector.check(Page("http://a.example/", text=text)).verdict
-        assert verdict is not None
+        verdict = answer(detector, Page("http://a.example/", text=text))
         assert (verdict.kind, verdict.reason) == (Kind.UNJUDGED, reason)
 
 
@@ -199,7 +199,6 @@ def test_an_original_that_became_a_copy_keeps_its_place_for_those_that_stand_on_
     judged(detector, page("third", story(2)))
     assert kind(detector, page("second", story(1))) is Kind.DUPLICATE
     verdict = judged(detector, page("fourth", story(2))).verdict
-    assert verdict is not None
     assert verdict.match is not None
     assert verdict.match.url == "http://second.example/"
 
@@ -228,9 +227,8 @@ def test_a_page_that_cannot_be_judged_does_not_take_the_place_of_its_own_text(de
 
 def test_an_unjudged_page_whose_item_is_lost_is_not_seen(detector: Detector) -> None:
     gallery = Page("http://a.example/", html=7)
-    first = detector.check(gallery).reservation
-    assert first is not None
-    assert detector.check(gallery).blocker is first
+    first = reserved(detector, gallery)
+    assert detector.check(gallery) == Blocked(first)
     detector.release(first)
     assert kind(detector, gallery) is Kind.UNJUDGED
 
@@ -306,13 +304,10 @@ def test_a_longer_text_that_comes_after_its_excerpt_is_told_of_and_passes(detect
 @pytest.mark.parametrize("likeness", PASSING)
 def test_what_is_no_copy_does_not_wait_for_a_page_on_its_way_and_a_copy_does(store: Store, likeness: Likeness) -> None:
     """So an excerpt is told of only if the longer text came through before it."""
-    first = copying(store).check(page("first", LONG, HEADLINE)).reservation
-    assert first is not None
-    assert copying(store, likeness).check(ALIKE[likeness]).blocker is first
-    passing = copying(store).check(ALIKE[likeness])
-    assert passing.verdict is not None
+    first = reserved(copying(store), page("first", LONG, HEADLINE))
+    assert copying(store, likeness).check(ALIKE[likeness]) == Blocked(first)
+    passing = reserved(copying(store), ALIKE[likeness])
     assert told(passing.verdict) == (Kind.UNIQUE, None, None)
-    assert passing.reservation is not None
 
 
 def test_the_best_match_is_a_copy_before_an_excerpt_before_the_same_title(store: Store) -> None:
@@ -462,8 +457,7 @@ def test_a_page_of_boilerplate_alone_that_was_filed_before_that_was_known_is_unc
 
 def test_a_page_whose_item_is_lost_does_not_count(detector: Detector, store: Store) -> None:
     for number in range(40):
-        lost = detector.check(board(number)).reservation
-        assert lost is not None
+        lost = reserved(detector, board(number))
         detector.release(lost)
     assert known(store) == 0
     for number in range(15):

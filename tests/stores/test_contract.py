@@ -24,7 +24,7 @@ import pytest
 from scrapy_neardup.errors import SettingsError, StoreDamaged, StoreError, StoreLocked, StoreMismatch
 from scrapy_neardup.judging.detector import Detector
 from scrapy_neardup.methods import make_method
-from scrapy_neardup.model import Page
+from scrapy_neardup.model import Kind, Page
 from scrapy_neardup.stores import (
     STORES,
     Evidence,
@@ -862,9 +862,7 @@ def test_two_detectors_on_one_store_share_counts(store: Store) -> None:
     (counted,) = set.intersection(*(set(method.fingerprint(page).sentences) for page in pages))
     for number, page in enumerate(pages):
         assert not store.common(np.array([counted], np.uint32)).any()
-        ruling = detectors[number % 2].check(page)
-        assert ruling.reservation is not None
-        detectors[number % 2].commit(ruling.reservation, sealed=True)
+        assert detectors[number % 2].judge_now(page, sealed=True).kind is Kind.UNIQUE
     assert store.common(np.array([counted], np.uint32)).all()
 
 

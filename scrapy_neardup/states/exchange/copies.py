@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from scrapy_neardup.errors import SettingsError
-from scrapy_neardup.judging.matching import candidates
+from scrapy_neardup.judging.matching import Matching
 from scrapy_neardup.methods import METHODS, Method, make_method
 from scrapy_neardup.model import Comparison, Fingerprint
 from scrapy_neardup.stores import Record, Store
@@ -48,25 +48,8 @@ def find_copy(method: Method, store: Store, page: Record) -> Copy | None:
     """
     if not page.sketch:
         return None
-    fingerprint = Fingerprint(page.keys, page.sketch)
-    common, ids = candidates(method, store, page.keys)
-    best: tuple[Comparison, Record, Record] | None = None
-    for candidate in filter(None, map(store.record, ids)):
-        if not candidate.sketch or candidate.url == page.url:
-            continue
-        comparison = method.compare(fingerprint, candidate.sketch, common)
-        if not comparison.duplicate or not (candidate.is_original or comparison.certain):
-            continue
-        if best is None or _rank(comparison) > _rank(best[0]):
-            original = candidate if candidate.is_original else store.record(candidate.original)
-            if original is not None and original.url != page.url:
-                best = comparison, candidate, original
-    if best is None:
+    _, found = Matching(method, store).best(page.url, Fingerprint(page.keys, page.sketch))
+    if found is None or not found.comparison.duplicate:
         return None
-    comparison, found, original = best
-    differs = comparison.similarity < method.witness_below
-    return Copy(original.id, comparison, differs and found.is_original)
-
-
-def _rank(comparison: Comparison) -> tuple[float, float]:
-    return comparison.similarity, comparison.containment
+    differs = found.comparison.similarity < method.witness_below
+    return Copy(found.original.id, found.comparison, differs and found.compared.is_original)

@@ -267,9 +267,7 @@ def crawl(method: Method, found: list[Page], keep: Keep = Keep.EVIDENCE) -> Stor
     store = MemoryStore("memory:", method.recipe())
     detector = Detector(method, store, min_letters=40, who="test", keep=keep)
     for one in found:
-        ruling = detector.check(one)
-        if ruling.reservation is not None:
-            detector.commit(ruling.reservation, sealed=True)
+        detector.judge_now(one, sealed=True)
     detector.end()
     return store
 
@@ -360,8 +358,8 @@ def test_a_crawl_goes_on_in_a_merged_state(cascade: Method) -> None:
     ours = crawl(cascade, [page("a", story(1))])
     merged(ours, crawl(cascade, [page("b", story(2)), page("c", story(1))]), cascade)
     detector = Detector(cascade, ours, min_letters=40, who="next")
-    kinds = {name: detector.check(page(name, story(seed))).verdict for name, seed in (("d", 2), ("b", 2), ("e", 1))}
-    assert {name: verdict and verdict.kind for name, verdict in kinds.items()} == {
+    later = (("d", 2), ("b", 2), ("e", 1))
+    assert {name: detector.judge_now(page(name, story(seed)), sealed=True).kind for name, seed in later} == {
         "d": Kind.DUPLICATE,
         "b": Kind.UNCHANGED,
         "e": Kind.DUPLICATE,

@@ -7,13 +7,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from scrapy_neardup.crawl.sources import PageSource
 from scrapy_neardup.errors import PageError, StoreError
 from scrapy_neardup.inputs import Entry
 from scrapy_neardup.judging.detector import Detector
 from scrapy_neardup.model import Kind, Page, Verdict
 from scrapy_neardup.page.extraction import Extractor, decode_body
 from scrapy_neardup.page.sites import site_of
+from scrapy_neardup.page.source import PageSource
 
 logger = logging.getLogger(__name__)
 
@@ -54,7 +54,7 @@ class Batch:
         page = Page(name)
         try:
             page = self._page(entry, name)
-            ruling = self._detector.check(page)
+            verdict = self._detector.judge_now(page, sealed=False)
         except PageError as error:
             return Judged(Verdict(Kind.UNJUDGED, name, reason=error.reason), self._written(entry, page))
         except StoreError:
@@ -62,10 +62,7 @@ class Batch:
         except Exception:  # a page that no one foresaw must not cost the others; the traceback says what to mend
             logger.exception("%s could not be judged.", entry.place)
             return Judged(Verdict(Kind.UNJUDGED, name, reason="method_failed"), self._written(entry, page))
-        assert ruling.verdict is not None  # nothing is on its way: each page counts before the next is looked at
-        if ruling.reservation is not None:
-            self._detector.commit(ruling.reservation, sealed=False)
-        return Judged(ruling.verdict, self._written(entry, page))
+        return Judged(verdict, self._written(entry, page))
 
     def _name(self, entry: Entry) -> str:
         id, url = entry.fields.get(self._id_field), entry.fields.get(self._fields["url"])

@@ -1,0 +1,38 @@
+"""What follows when the state fails: nothing is judged any more, and the crawl is closed unless asked otherwise."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+
+from scrapy_neardup.crawl import stats
+from scrapy_neardup.crawl.notes import Notes
+from scrapy_neardup.errors import StoreError
+
+logger = logging.getLogger(__name__)
+
+
+class Outage:
+    """Whether the state has failed; whoever meets an error of it reports it here, whoever uses it looks here first."""
+
+    def __init__(self, notes: Notes, close_crawl: Callable[[str], None] | None) -> None:
+        """``close_crawl`` takes the reason; without it the crawl goes on."""
+        self.happened = False
+        self._notes = notes
+        self._close_crawl = close_crawl
+
+    def report(self, error: StoreError) -> None:
+        """The state has failed; the first time, say so and close the crawl."""
+        self.happened = True
+        self._notes.count(stats.ERRORS)
+        if not self._notes.is_new("store"):
+            return
+        logger.error(
+            "%s From here on no page is judged and every item passes. %s",
+            error,
+            "The crawl is closed; with NEARDUP_ON_STORE_ERROR = 'pass' it would go on."
+            if self._close_crawl
+            else "The crawl goes on, as NEARDUP_ON_STORE_ERROR is 'pass'.",
+        )
+        if self._close_crawl:
+            self._close_crawl("neardup_store_failed")

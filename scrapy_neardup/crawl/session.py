@@ -1,0 +1,155 @@
+"""One crawl on its state, from the opening of the spider until every feed is stored."""
+
+from __future__ import annotations
+
+import logging
+from functools import partial
+
+from scrapy import signals
+from scrapy.crawler import Crawler
+from scrapy.utils.defer import deferred_from_coro
+
+from scrapy_neardup.config import Config
+from scrapy_neardup.crawl import stats
+from scrapy_neardup.crawl.feeds import FeedWatch, connect_before_feeds
+from scrapy_neardup.crawl.judge import Judge
+from scrapy_neardup.crawl.ledger import End, Ledger
+from scrapy_neardup.crawl.notes import Notes
+from scrapy_neardup.crawl.outage import Outage
+from scrapy_neardup.crawl.state import page_extractor, state_recipe
+from scrapy_neardup.crawl.tagging import Tagger
+from scrapy_neardup.crawl.tickets import account_at_the_end
+from scrapy_neardup.errors import StoreError
+from scrapy_neardup.judging.detector import Detector
+from scrapy_neardup.page.source import PageSource
+from scrapy_neardup.stores import Store, close_store, open_store
+
+logger = logging.getLogger(__name__)
+
+
+class Session:
+    """What the pipeline works with while a spider is open: ``judge`` and ``tagger``, and the ends of items followed.
+
+    Making one opens the state; raises StoreError, which keeps the crawl from starting.
+    """
+
+    def __init__(self, crawler: Crawler, config: Config, store_url: str) -> None:
+        self.notes = Notes(crawler.stats)
+        close_crawl = partial(_close_crawl, crawler)
+        self._outage = Outage(self.notes, close_crawl if config.on_store_error == "close" else None)
+        self._detector = _opened_detector(config, store_url, crawler.spider.name if crawler.spider else "unknown")
+        self._is_over = False
+        self._tell_opening(config)
+        source = PageSource(config.fields, config.max_html, page_extractor(config))
+        self.judge = Judge(source, self._detector, self.notes, self._outage, config.wait)
+        self.tagger = Tagger(config.tag_field, self.notes, None if config.drop else close_crawl)
+        exporter = connect_before_feeds(crawler, self._item_scraped)
+        self._feeds = FeedWatch(exporter if config.commit == "feed" else None, self._seal)
+        self._ledger = Ledger(self._detector, self._feeds, self._outage, partial(self.notes.count, stats.ROLLED_BACK))
+        connect = crawler.signals.connect
+        connect(self._item_dropped, signals.item_dropped)
+        connect(self._item_error, signals.item_error)
+        # The state must outlive the feeds: they are stored while spider_closed is handled.
+        connect(self._finish, signals.spider_closed if exporter is None else signals.feed_exporter_closed)
+        connect(self._finish, signals.engine_stopped)
+
+    # Signals, each handled in the context of its item.
+
+    def _item_scraped(self) -> None:
+        self._item_ended(End.SCRAPED)
+
+    def _item_dropped(self) -> None:
+        self._item_ended(End.DROPPED)
+
+    def _item_error(self) -> None:
+        self._item_ended(End.FAILED)
+
+    def _item_ended(self, end: End) -> None:
+        account = account_at_the_end()
+        if account is not None and not self._is_over:
+            self._ledger.ended(account, end)
+
+    def _seal(self, ids: list[int]) -> None:
+        if self._outage.happened or self._is_over:
+            return
+        try:
+            self._detector.seal(ids)
+        except StoreError as error:
+            self._outage.report(error)
+
+    def _finish(self) -> None:
+        """Every feed is stored: seal, sum up, close the state. The first signal that comes does it."""
+        if self._is_over:
+            return
+        try:
+            self._feeds.close()
+            self._sum_up(self._detector.store)
+        except StoreError as error:
+            self._outage.report(error)
+        finally:
+            self._is_over = True
+            try:
+                close_store(self._detector.store)
+            except StoreError as error:
+                logger.error("%s", error)
+
+    # What is told.
+
+    def _tell_opening(self, config: Config) -> None:
+        store = self._detector.store
+        logger.info(
+            "Near-duplicates are %s by the method %s; the state is %s, with %d pages.",
+            "dropped" if config.drop else "tagged",
+            config.method,
+            "in memory" if store.scheme == "memory" else f"{store.scheme} at {store.location}",
+            store.pages,
+        )
+        back = store.taken_back
+        if back.pages:
+            self.notes.count(stats.TAKEN_BACK, back.pages)
+            logger.warning(
+                "%d pages were taken back from the state: the crawl that added them (%s) was killed, or its feed was "
+                "not stored. They will be judged anew.",
+                back.pages,
+                ", ".join(back.crawls) or "unknown",
+            )
+
+    def _sum_up(self, store: Store) -> None:
+        """The closing stats, and one line for people."""
+        numbers, spent = self.notes.stats, self._detector.spent
+        numbers.set_value(stats.TIME_EXTRACTION, round(self.judge.extraction, 3))
+        numbers.set_value(stats.TIME_METHOD, round(spent["method"], 3))
+        numbers.set_value(stats.TIME_STORE, round(spent["store"], 3))
+        numbers.set_value(stats.STATE_PAGES, store.pages)
+        numbers.set_value(stats.STATE_BYTES, store.size())
+        unsealed = 0 if self._outage.happened else self._detector.end()
+        if unsealed:
+            numbers.set_value(stats.UNSEALED, unsealed)
+            logger.warning(
+                "%d pages are not sealed, as the feed that holds them was not stored. The next crawl takes them back.",
+                unsealed,
+            )
+        logger.info("%s", stats.closing_line(numbers.get_stats()))
+
+
+def _opened_detector(config: Config, store_url: str, who: str) -> Detector:
+    """A detector on the state, which is open from here on."""
+    method = config.make_method()
+    store = open_store(store_url, state_recipe(method, page_extractor(config)))
+    try:
+        return Detector(
+            method,
+            store,
+            min_letters=config.min_letters,
+            who=who,
+            also_copies=config.also_copies,
+            keep=config.keep,
+        )
+    except BaseException:
+        close_store(store)
+        raise
+
+
+def _close_crawl(crawler: Crawler, reason: str) -> None:
+    """End the crawl in good order; Scrapy's CloseSpider is no more than an item's error in a pipeline."""
+    deferred_from_coro(crawler.engine.close_spider_async(reason=reason))

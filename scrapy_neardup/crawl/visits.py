@@ -1,0 +1,44 @@
+"""What the items of one response share: its pages, each judged once, and the verdicts on them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from scrapy_neardup.crawl.ledger import Account
+from scrapy_neardup.crawl.waiting import Event
+from scrapy_neardup.model import Verdict
+from scrapy_neardup.page.served import Served
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A verdict, and the account of the page if it passes and is new to the state."""
+
+    verdict: Verdict
+    account: Account | None = None
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether the page was taken back: then the next item of the same response is judged anew."""
+        return self.account is not None and self.account.lost
+
+
+@dataclass(eq=False, slots=True)
+class Hearing:
+    """A page of a visit that is being judged, or was: then it is ``over`` and there is a case."""
+
+    over: Event = field(default_factory=Event)
+    case: Case | None = None
+
+
+@dataclass(eq=False, slots=True)
+class Visit:
+    """One response, or none, and what its items share: each page of it is judged once.
+
+    ``opted_out``: the request did. ``hearings``: by URL. ``unnamed``: items so far that brought content and no URL.
+    """
+
+    served: Served | None = None
+    opted_out: bool = False
+    hearings: dict[str, Hearing] = field(default_factory=dict)
+    unnamed: int = 0

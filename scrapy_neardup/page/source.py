@@ -1,0 +1,110 @@
+"""The fields of an item or a record, with the response that it was taken from, to the page that is judged."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from scrapy_neardup.errors import ExtractionError
+from scrapy_neardup.hashing import fingerprint64
+from scrapy_neardup.model import Page
+from scrapy_neardup.page.extraction import Extractor, decode_body, extract, head, split_keywords
+from scrapy_neardup.page.served import Served
+from scrapy_neardup.page.sites import site_of
+
+Item = Mapping[str, Any]
+
+
+class PageSource:
+    """What an item holds of its own comes first; what it lacks is taken from its response.
+
+    Items come as mappings of their fields; one that has none is an empty mapping.
+    """
+
+    def __init__(self, fields: Mapping[str, str], max_html: int, extractor: Extractor) -> None:
+        """``fields``: which field of an item holds what; ``max_html``: see ``extract``."""
+        self._fields = fields
+        self._max_html = max_html
+        self._extractor = extractor
+
+    def has_own_content(self, item: Item) -> bool:
+        """Whether the item brings its text or HTML along, and so is a page of its own."""
+        return bool(self._value(item, "text") or self._value(item, "html"))
+
+    def own_url(self, item: Item) -> str:
+        """The URL that the item brings along; empty if it has none."""
+        own = self._value(item, "url")
+        return own if isinstance(own, str) else ""
+
+    def name_of_content(self, item: Item) -> str:
+        """What an item is known by that has neither a URL nor a response."""
+        content = self._value(item, "text") or self._value(item, "html") or ""
+        return f"text:{fingerprint64(str(content)):016x}"
+
+    def page(self, item: Item, served: Served | None, url: str) -> Page:
+        """The page of an item; raises ExtractionError with the reason if there is none."""
+        text, html = _joined(self._value(item, "text")), self._value(item, "html")
+        if text:
+            page = replace(_about(html, served, url), text=text)
+        else:
+            content = self._html(html, served)
+            if not html and served is not None and not served.is_of(url, content):
+                raise ExtractionError(
+                    "other_page",
+                    f"the item's URL is not that of its response, {served.url}, which says nothing of it, then. "
+                    "Give such items their text, or let their requests opt out with meta={'neardup': False}",
+                )
+            page = extract(content, url, max_html=self._max_html, extractor=self._extractor)
+        return replace(
+            page,
+            title=_joined(self._value(item, "title")) or page.title,
+            keywords=_words(self._value(item, "keywords")) or page.keywords,
+            description=_joined(self._value(item, "description")) or page.description,
+            site=site_of(url),
+        )
+
+    def _html(self, html: Any, served: Served | None) -> str:
+        if html:
+            return decode_body(html) if isinstance(html, bytes) else _joined(html)
+        if served is not None:
+            return served.html()
+        raise ExtractionError(
+            "no_content",
+            f"the item has neither of the fields {self._fields['text']!r} and {self._fields['html']!r}, and no "
+            "response was handed over. Name its fields in NEARDUP_FIELDS, or switch on the add-on: "
+            'ADDONS = {"scrapy_neardup.Addon": 500}',
+        )
+
+    def _value(self, item: Item, part: str) -> Any:
+        value = item.get(self._fields[part])
+        return value.strip() if isinstance(value, str) else value
+
+
+def _about(html: Any, served: Served | None, url: str) -> Page:
+    """What the HTML around an item's own text says of it: nothing if there is none, or it is another page's."""
+    if html:
+        return head(_joined(html), url)
+    if served is None or not served.is_text or "#" in url or not served.is_of(url):
+        return Page(url)
+    try:
+        return head(served.html(), url)
+    except ExtractionError:  # an API's answer, for instance; the item has its text
+        return Page(url)
+
+
+def _joined(value: Any) -> str:
+    """A string as it is, a list of strings (what ``getall()`` gives) as lines; anything else is nothing."""
+    if isinstance(value, str):
+        return value.strip()
+    if isinstance(value, (list, tuple)):
+        return "\n".join(part for part in value if isinstance(part, str)).strip()
+    return ""
+
+
+def _words(value: Any) -> tuple[str, ...]:
+    if isinstance(value, str):
+        return split_keywords(value)
+    if isinstance(value, (list, tuple)):
+        return tuple(word for word in value if isinstance(word, str))
+    return ()
