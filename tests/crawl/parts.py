@@ -1,0 +1,103 @@
+"""Parts of a crawl without Scrapy's engine: pages, a state that outlives a kill, feeds that are told what to do."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from scrapy import Spider
+from scrapy.crawler import Crawler
+from scrapy.extensions.feedexport import FeedExporter
+from scrapy.statscollectors import StatsCollector
+from twisted.internet.defer import Deferred
+
+from scrapy_neardup.crawl.notes import Notes
+from scrapy_neardup.crawl.outage import Outage
+from scrapy_neardup.judging.detector import Detector
+from scrapy_neardup.methods import make_method
+from scrapy_neardup.model import Page
+from scrapy_neardup.stores.memory import MemoryStore
+
+WORDS = re.findall(
+    r"\w+", "渔港 灯塔 修缮 志愿 老人 图书 阅览 夜间 开放 河道 清淤 水位 上涨 茶园 采摘 工人 合作 列车 停靠 站台 乘客"
+)
+
+
+def text(family: int, version: int = 0) -> str:
+    """An article; versions of one family are near-duplicates of each other, families have nothing in common."""
+    chance = random.Random(family)
+    sentences = ["".join(chance.choices(WORDS, k=12)) + f"{chance.randint(100, 999)}。" for _ in range(12)]
+    return "".join(sentences) + f"第{version}版由编辑部转载。"
+
+
+def page(family: int, version: int = 0) -> Page:
+    return Page(url(family, version), f"标题{family}", text=text(family, version))
+
+
+def url(family: int, version: int = 0) -> str:
+    return f"http://{version}.example/{family}"
+
+
+class LastingStore(MemoryStore):
+    """What was written stays in ``rows``, whoever is killed, and is there for the next one that is given them."""
+
+    def __init__(self, rows: dict[bytes, dict[bytes, bytes]]) -> None:
+        self.rows = rows
+        super().__init__("memory:", {})
+
+    def _connect(self) -> None:
+        self._buckets = self.rows
+
+
+def detector(store: MemoryStore) -> Detector:
+    return Detector(make_method("cascade", {}), store, min_letters=40, who="test")
+
+
+def notes() -> Notes:
+    return Notes(StatsCollector(Crawler(Spider)))
+
+
+def outage(told: Notes, closed: list[str] | None = None) -> Outage:
+    return Outage(told, None if closed is None else closed.append)
+
+
+@dataclass(eq=False)
+class Slot:
+    """A file of a feed as Scrapy's exporter holds it, which is its own storage."""
+
+    itemcount: int = 0
+    items: list[str] = field(default_factory=list)
+    answer: Callable[[], Any] = lambda: None
+
+    @property
+    def storage(self) -> Slot:
+        return self
+
+    def store(self, file: Any) -> Any:
+        return self.answer()
+
+    def fails(self) -> Slot:
+        def fail() -> None:
+            raise OSError("no room")
+
+        self.answer = fail
+        return self
+
+    def later(self) -> Deferred[None]:
+        """From now on storing takes its time: until the Deferred is fired."""
+        waiting: Deferred[None] = Deferred()
+        self.answer = lambda: waiting
+        return waiting
+
+
+@dataclass
+class Exporter:
+    """Scrapy's feed exports, as far as they are looked at."""
+
+    slots: list[Slot] = field(default_factory=list)
+
+    def as_scrapys(self) -> FeedExporter:
+        return cast(FeedExporter, self)

@@ -1,0 +1,231 @@
+"""From an item and its visit to a case: what is shared, what waits, and what passes whatever goes wrong."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable
+from typing import Any
+
+import pytest
+import scrapy
+from packaging.version import Version
+
+from scrapy_neardup.config import DEFAULT_FIELDS
+from scrapy_neardup.crawl.judge import Judge
+from scrapy_neardup.crawl.ledger import Account
+from scrapy_neardup.crawl.visits import Case, Visit
+from scrapy_neardup.crawl.waiting import Event
+from scrapy_neardup.errors import StoreError
+from scrapy_neardup.judging.detector import Detector
+from scrapy_neardup.model import Kind, Page
+from scrapy_neardup.page.served import Served
+from scrapy_neardup.page.source import PageSource
+from scrapy_neardup.stores import MemoryStore
+from tests.crawl.parts import detector, notes, outage, text, url
+
+pytestmark = pytest.mark.skipif(
+    Version(scrapy.__version__) < Version("2.15"), reason="older versions of Scrapy wait with a reactor alone"
+)
+
+
+class Court:
+    """A judge on an empty state."""
+
+    def __init__(self, wait: float = 5.0) -> None:
+        self.notes = notes()
+        self.outage = outage(self.notes)
+        self.detector: Detector = detector(MemoryStore("memory:", {}))
+        source = PageSource(DEFAULT_FIELDS, 5_000_000, lambda html, url: html)
+        self.judge = Judge(source, self.detector, self.notes, self.outage, wait)
+
+    def count(self, stat: str) -> int:
+        return int(self.notes.stats.get_value(f"neardup/{stat}", 0))
+
+    def cases(self, *asked: tuple[Any, Visit]) -> list[Case]:
+        """The cases of items that come one after the other."""
+
+        async def run() -> list[Case]:
+            return [await self.judge.case(item, visit) for item, visit in asked]
+
+        return asyncio.run(run())
+
+    def kinds(self, *asked: tuple[Any, Visit]) -> list[str]:
+        return [case.verdict.headline for case in self.cases(*asked)]
+
+
+def visit(family: int, version: int = 0) -> Visit:
+    return Visit(Served(url(family, version), text(family, version).encode(), content_type="text/html; charset=utf-8"))
+
+
+def own(family: int, version: int = 0) -> dict[str, str]:
+    """An item with its content."""
+    return {"url": url(family, version), "text": text(family, version)}
+
+
+def account(case: Case) -> Account:
+    assert case.account is not None
+    return case.account
+
+
+def test_items_of_one_response_without_content_share_a_case() -> None:
+    court, one = Court(), visit(1)
+    first, second, other = court.cases(({"n": 1}, one), ({"n": 2}, one), ({"n": 1}, visit(2)))
+    assert first is second
+    assert other is not first
+    assert court.count("pages") == 2
+
+
+def test_items_that_come_while_their_page_is_being_judged_wait_for_its_case() -> None:
+    court, one, other = Court(), visit(1), visit(1, 1)
+
+    async def run() -> list[Case]:
+        before = account(await court.judge.case({}, one))
+        asked = [asyncio.create_task(court.judge.case({"n": n}, other)) for n in range(3)]
+        await asyncio.sleep(0.05)
+        assert not any(task.done() for task in asked), "the first is on its way"
+        court.detector.commit(before.reservation, sealed=True)
+        return await asyncio.gather(*asked)
+
+    cases = asyncio.run(run())
+    assert cases[0] is cases[1] is cases[2]
+    assert cases[0].verdict.kind is Kind.DUPLICATE
+    assert (court.count("waited"), court.count("pages")) == (1, 2)
+
+
+def test_a_page_that_was_lost_is_judged_anew_for_the_next_item_of_its_response() -> None:
+    court, one = Court(), visit(1)
+    (first,) = court.cases(({"n": 1}, one))
+    account(first).lost = True
+    court.detector.release(account(first).reservation)
+    (second,) = court.cases(({"n": 2}, one))
+    assert second is not first
+    assert second.verdict.kind is Kind.UNIQUE
+
+
+def test_items_with_content_of_their_own_have_cases_of_their_own() -> None:
+    court, one = Court(), visit(1)
+    assert court.kinds((own(2), one), (own(3), one)) == ["unique", "unique"]
+
+
+def test_items_with_content_and_no_url_are_numbered_and_those_without_content_do_not_disturb_that() -> None:
+    court, one = Court(), visit(1)
+    items = [{"text": text(2)}, {"text": text(3)}, {"n": 1}, {"text": text(4)}, {"text": text(5)}]
+    names = [case.verdict.url for case in court.cases(*((item, one) for item in items))]
+    base = url(1)
+    assert names == [base, f"{base}#2", base, f"{base}#3", f"{base}#4"]
+
+
+def test_an_item_without_url_and_response_is_known_by_its_content() -> None:
+    court = Court()
+    cases = court.cases(*(({"text": text(1)}, Visit()) for _ in range(2)), ({"text": text(2)}, Visit()))
+    names = [case.verdict.url for case in cases]
+    assert names[0] == names[1] != names[2]
+    assert names[0].startswith("text:")
+
+
+def test_what_is_no_item_passes() -> None:
+    assert Court().kinds(("a string", Visit())) == ["unjudged (no_content)"]
+
+
+def test_the_row_of_a_listing_is_not_judged_by_the_listing() -> None:
+    court, listing = Court(), visit(1)
+    assert court.kinds(({"url": url(9)}, listing), ({"url": url(8)}, listing)) == ["unjudged (other_page)"] * 2
+
+
+def test_a_page_waits_no_longer_than_it_is_told_to() -> None:
+    court = Court(wait=0.05)
+    assert court.kinds(({}, visit(1)), ({}, visit(1, 1))) == ["unique", "unjudged (in_flight)"]
+    assert court.count("waited") == 1
+
+
+def test_a_page_waits_for_one_after_the_other_until_its_time_is_up() -> None:
+    """Each that is lost makes way for the next of those that wait."""
+    court = Court()
+
+    async def run() -> list[str]:
+        asked = [asyncio.create_task(court.judge.case({}, visit(1, version))) for version in range(4)]
+        kinds = []
+        for _ in asked:
+            done: set[asyncio.Task[Case]] = set()
+            while not done:
+                await asyncio.sleep(0.01)
+                done = {task for task in asked if task.done()}
+            asked = [task for task in asked if task not in done]
+            for task in done:
+                kinds.append(task.result().verdict.kind.value)
+                court.detector.release(account(task.result()).reservation)
+        return kinds
+
+    assert asyncio.run(run()) == ["unique"] * 4
+
+
+def test_once_the_state_has_failed_nothing_is_judged_and_nothing_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    court = Court()
+
+    def fail(page: Page) -> None:
+        raise StoreError("The disk is full.")
+
+    monkeypatch.setattr(court.detector, "check", fail)
+    assert court.kinds(({}, visit(1))) == ["unjudged (store_failed)"]
+    assert court.outage.happened
+    monkeypatch.undo()
+    assert court.kinds(({}, visit(2))) == ["unjudged (store_failed)"]
+    assert court.count("errors") == 1
+
+
+def test_a_page_that_no_one_foresaw_passes_with_a_traceback_that_is_told_once(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    court = Court()
+
+    def fail(page: Page) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(court.detector, "check", fail)
+    assert court.kinds(({}, visit(1)), ({}, visit(2))) == ["unjudged (method_failed)"] * 2
+    assert court.count("errors") == 2
+    assert caplog.text.count("Traceback") == 1
+
+
+@pytest.mark.parametrize("happens", [True, False])
+def test_an_event_wakes_all_who_wait_and_those_who_come_later_at_once(happens: bool) -> None:
+    async def run() -> list[bool]:
+        event = Event()
+        waiting: list[Awaitable[bool]] = [asyncio.ensure_future(event.wait(0.05)) for _ in range(3)]
+        await asyncio.sleep(0)
+        if happens:
+            event.happen()
+            event.happen()
+        return [*await asyncio.gather(*waiting), await event.wait(0)]
+
+    assert asyncio.run(run()) == [happens] * 4
+
+
+def test_an_event_that_happens_after_the_time_is_up_disturbs_nobody() -> None:
+    async def run() -> bool:
+        event = Event()
+        late = await event.wait(0.01)
+        event.happen()
+        return late
+
+    assert asyncio.run(run()) is False
+
+
+@pytest.mark.parametrize(
+    ("body", "more", "reason"),
+    [
+        (b"", {"status": 500}, "http_error"),
+        (b"%PDF-1.7", {}, "not_html"),
+        (b"{}", {"content_type": "application/json"}, "not_html"),
+        (b"<p>short</p>", {}, "too_short"),
+        (b"", {}, "no_text"),
+    ],
+)
+def test_a_page_that_cannot_be_judged_passes_with_its_reason_and_the_first_is_told(
+    body: bytes, more: dict[str, Any], reason: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    court = Court()
+    visits = [Visit(Served(url(1, version), body, **more)) for version in range(2)]
+    assert court.kinds(*(({}, one) for one in visits)) == [f"unjudged ({reason})"] * 2
+    assert court.count(f"unjudged/{reason}") == 2
+    assert caplog.text.count("Further cases") == 1

@@ -1,0 +1,187 @@
+"""What the ends of a page's items come to, without a crawl."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scrapy_neardup.crawl.feeds import FeedWatch
+from scrapy_neardup.crawl.ledger import Account, End, Ledger, Step
+from scrapy_neardup.errors import StoreError
+from scrapy_neardup.judging.detector import Detector
+from scrapy_neardup.judging.reservations import Reservation
+from scrapy_neardup.model import Fingerprint, Kind, Verdict
+from scrapy_neardup.stores import Record
+from tests.crawl.parts import Exporter, Slot, notes, outage
+
+ID = 7
+ENDS = {"s": End.SCRAPED, "d": End.DROPPED, "f": End.FAILED}
+KEEP, BACK, NOTHING = Step.KEEP, Step.TAKE_BACK, Step.NOTHING
+
+
+def reservation() -> Reservation:
+    record = Record(ID, "http://a.example/", ID)
+    return Reservation(Verdict(Kind.UNIQUE, record.url, ID), Fingerprint((), b""), record)
+
+
+def steps(events: str) -> list[Step]:
+    """What an account asks for at each end: "e" is an item that enters, the others are ends."""
+    account, found = Account(reservation()), []
+    for event in events:
+        if event == "e":
+            account.enter()
+        else:
+            found.append(account.leave(ENDS[event]))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("events", "expected"),
+    [
+        ("es", [KEEP]),
+        ("ed", [BACK]),
+        ("ef", [BACK]),
+        ("eesd", [NOTHING, KEEP]),
+        ("eeds", [NOTHING, KEEP]),
+        ("eess", [NOTHING, KEEP]),
+        ("eedd", [NOTHING, BACK]),
+        ("eesf", [NOTHING, BACK]),
+        ("eefs", [NOTHING, BACK]),
+        ("eses", [KEEP, NOTHING]),
+        ("esed", [KEEP, NOTHING]),
+        ("esef", [KEEP, BACK]),
+        ("esefes", [KEEP, BACK, NOTHING]),
+        ("edes", [BACK, NOTHING]),
+        ("eedes", [NOTHING, NOTHING]),
+    ],
+)
+def test_a_page_is_kept_once_no_item_is_on_its_way_if_one_came_through_and_none_failed(
+    events: str, expected: list[Step]
+) -> None:
+    assert steps(events) == expected
+
+
+@given(st.lists(st.sampled_from("esdf")))
+def test_a_page_is_kept_and_taken_back_at_most_once_and_what_was_lost_stays_lost(events: list[str]) -> None:
+    account, on_their_way, found = Account(reservation()), 0, []
+    for event in events:
+        if event == "e":
+            account.enter()
+            on_their_way += 1
+        elif on_their_way:
+            found.append(account.leave(ENDS[event]))
+            on_their_way -= 1
+            assert on_their_way == 0 or found[-1] is NOTHING
+    assert found.count(KEEP) <= 1
+    assert found.count(BACK) <= 1
+    assert account.lost is (BACK in found)
+    if BACK in found:
+        assert set(found[found.index(BACK) + 1 :]) <= {NOTHING}
+
+
+@dataclass
+class Book:
+    """Writes down what the detector is told, and fails where it is told to."""
+
+    told: list[Any] = field(default_factory=list)
+    error: StoreError | None = None
+
+    def commit(self, reservation: Reservation, *, sealed: bool) -> None:
+        self._take("commit", reservation.record.id, sealed)
+
+    def release(self, reservation: Reservation) -> None:
+        self._take("release", reservation.record.id)
+
+    def withdraw(self, id: int) -> None:
+        self._take("withdraw", id)
+
+    def seal(self, ids: list[int]) -> None:
+        self._take("seal", *ids)
+
+    def _take(self, *what: Any) -> None:
+        if self.error is not None:
+            raise self.error
+        self.told.append(what)
+
+
+class Desk:
+    """A ledger with its book and its feeds."""
+
+    def __init__(self, *slots: Slot) -> None:
+        self.book, self.exporter, self.notes = Book(), Exporter(list(slots)), notes()
+        self.outage = outage(self.notes)
+        self.lost = 0
+        self.feeds = FeedWatch(self.exporter.as_scrapys(), self.book.seal)
+        self.ledger = Ledger(cast(Detector, self.book), self.feeds, self.outage, self.count)
+        self.account = Account(reservation())
+
+    def count(self) -> None:
+        self.lost += 1
+
+    def play(self, events: str) -> list[Any]:
+        for event in events:
+            if event == "e":
+                self.account.enter()
+            else:
+                self.ledger.ended(self.account, ENDS[event])
+        return self.book.told
+
+
+def test_without_feeds_a_page_is_sealed_as_it_is_committed() -> None:
+    desk = Desk()
+    assert desk.play("es") == [("commit", ID, True)]
+    assert desk.play("es") == [("commit", ID, True)], "another item of the page changes nothing"
+
+
+def test_with_a_feed_a_page_is_sealed_when_that_is_stored() -> None:
+    desk = Desk(slot := Slot())
+    assert desk.play("es") == [("commit", ID, False)]
+    slot.store(None)
+    assert desk.book.told[1:] == [("seal", ID)]
+
+
+def test_a_feed_that_was_stored_before_the_page_was_kept_does_not_hold_it_back() -> None:
+    desk = Desk(first := Slot())
+    desk.play("ees")
+    desk.exporter.slots = []
+    first.store(None)
+    assert desk.play("d") == [("commit", ID, False), ("seal", ID)]
+
+
+def test_a_later_item_of_a_page_makes_it_wait_for_its_feed_too() -> None:
+    desk = Desk(first := Slot())
+    desk.play("es")
+    desk.exporter.slots = [second := Slot()]
+    desk.play("es")
+    first.store(None)
+    assert desk.book.told == [("commit", ID, False)]
+    second.store(None)
+    assert desk.book.told[1:] == [("seal", ID)]
+
+
+def test_a_page_that_never_came_through_is_released() -> None:
+    desk = Desk(Slot())
+    assert desk.play("ed") == [("release", ID)]
+    assert desk.lost == 1
+
+
+def test_a_page_that_was_kept_is_withdrawn_and_its_feed_seals_it_no_more() -> None:
+    desk = Desk(slot := Slot())
+    assert desk.play("esef") == [("commit", ID, False), ("withdraw", ID)]
+    assert desk.lost == 1
+    slot.store(None)
+    assert desk.book.told == [("commit", ID, False), ("withdraw", ID)]
+
+
+@pytest.mark.parametrize("events", ["es", "ed", "esef"])
+def test_a_state_that_fails_is_reported_and_nothing_is_raised(events: str) -> None:
+    desk = Desk()
+    desk.play(events[:-1])
+    desk.book.error = StoreError("The disk is full.")
+    desk.play(events[-1])
+    assert desk.outage.happened
+    assert desk.notes.stats.get_value("neardup/errors") == 1

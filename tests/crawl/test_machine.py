@@ -1,0 +1,215 @@
+"""Items, feeds and kills in any order, against a model: each article counts once, none is lost, and what is safe was
+delivered.
+
+Detector, ledger, feed watch and store are the real ones; Scrapy's engine and its exporter are played here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, multiple, rule
+from hypothesis.stateful import run_state_machine_as_test as run
+
+from scrapy_neardup.crawl.feeds import FeedWatch
+from scrapy_neardup.crawl.ledger import Account, End, Ledger
+from scrapy_neardup.judging.reservations import Blocked
+from scrapy_neardup.model import Kind
+from tests.crawl.parts import Exporter, LastingStore, Slot, detector, notes, outage, page, url
+
+FAMILY = VERSION = st.integers(0, 2)
+ENDS = st.sampled_from([End.SCRAPED, End.SCRAPED, End.DROPPED, End.FAILED])
+
+
+@dataclass(eq=False)
+class Passed:
+    """The model's view of a page that passed: what became of its items so far, and which feeds were open then.
+
+    ``kept``: one came through while no other was on its way, and none was lost by an error.
+    """
+
+    url: str
+    account: Account
+    on_their_way: int = 0
+    scraped: bool = False
+    failed: bool = False
+    kept: bool = False
+    feeds: set[Slot] = field(default_factory=set)
+
+
+class Crawls(RuleBasedStateMachine):
+    """One crawl after the other on one state; of each family of near-duplicates three pages may come at any time."""
+
+    pages = Bundle("pages")
+
+    @initialize(feeds=st.integers(0, 2), batch=st.integers(1, 3))
+    def begin(self, feeds: int, batch: int) -> None:
+        self.rows: dict[bytes, dict[bytes, bytes]] = {}
+        self.many, self.batch = feeds, batch
+        #: The pages that are sealed, and those whose items are in a feed that was stored.
+        self.safe: set[str] = set()
+        self.delivered: set[str] = set()
+        self.next_crawl()
+
+    def next_crawl(self) -> None:
+        self.crawl: dict[str, Passed] = {}
+        self.store = LastingStore(self.rows)
+        self.detector = detector(self.store)
+        self.exporter = Exporter([Slot() for _ in range(self.many)])
+        self.full: list[Slot] = []
+        self.stored: set[Slot] = set()
+        self.watch = FeedWatch(self.exporter.as_scrapys(), self.detector.seal)
+        self.lost: list[None] = []
+        self.outage = outage(notes())
+        self.ledger = Ledger(self.detector, self.watch, self.outage, lambda: self.lost.append(None))
+
+    # Items.
+
+    @rule(target=pages, family=FAMILY, version=VERSION)
+    def a_page_arrives(self, family: int, version: int) -> object:
+        """The first item of a page reaches our pipeline; if the page has to wait, it is given up at once."""
+        name, relatives = url(family, version), {url(family, one) for one in range(3)}
+        counting, coming = relatives & self.counting(), set(relatives & self.crawl.keys())
+        ruling = self.detector.check(page(family, version))
+        if isinstance(ruling, Blocked):
+            assert coming - counting, f"{name} waits, and none of its family is on its way"
+        elif ruling.reservation is None:
+            assert counting, f"{name} was dropped ({ruling.verdict.headline}), and none of its family counts"
+            assert (ruling.verdict.kind is Kind.UNCHANGED) is (name in counting)
+        else:
+            assert not counting, f"{name} passes beside {counting}"
+            assert not coming, f"{name} passes beside {coming}"
+            self.crawl[name] = passed = Passed(name, Account(ruling.reservation))
+            self.another_item_arrives(passed)
+            return passed
+        return multiple()
+
+    @rule(passed=pages)
+    def another_item_arrives(self, passed: Passed) -> None:
+        """Of the same response, so it shares the case; unless that is lost, when its page would be judged anew."""
+        if self.crawl.get(passed.url) is passed:
+            passed.account.enter()
+            passed.on_their_way += 1
+
+    @rule(passed=pages, end=ENDS)
+    def an_item_ends(self, passed: Passed, end: End) -> None:
+        if self.crawl.get(passed.url) is not passed or not passed.on_their_way:
+            return
+        open_feeds = set(self.exporter.slots)
+        self.ledger.ended(passed.account, end)
+        passed.on_their_way -= 1
+        passed.failed |= end is End.FAILED
+        if end is End.SCRAPED:
+            passed.scraped = True
+            passed.feeds |= open_feeds
+            self.export(passed.url)
+        if passed.on_their_way:
+            return
+        if passed.failed or not passed.scraped:
+            del self.crawl[passed.url]
+            self.safe.discard(passed.url)
+        else:
+            passed.kept = True
+
+    # Feeds.
+
+    def export(self, name: str) -> None:
+        """What Scrapy's exporter does next: a feed writes, or its filter refuses; a full batch makes way."""
+        for place, slot in enumerate(self.exporter.slots):
+            if place == 1 and name.startswith("http://2."):
+                continue
+            slot.items.append(name)
+            slot.itemcount += 1
+            if slot.itemcount >= self.batch:
+                self.full.append(slot)
+                self.exporter.slots[place] = Slot()
+
+    @rule(data=st.data())
+    def a_batch_is_stored(self, data: st.DataObject) -> None:
+        if self.full:
+            self.is_stored(self.full.pop(data.draw(st.integers(0, len(self.full) - 1))), fails=data.draw(st.booleans()))
+
+    def is_stored(self, slot: Slot, *, fails: bool) -> None:
+        if fails:
+            slot.fails()
+            with pytest.raises(OSError, match="no room"):
+                slot.store(None)
+            return
+        slot.store(None)
+        self.stored.add(slot)
+        self.delivered.update(slot.items)
+
+    # Crawls.
+
+    @rule()
+    def the_crawl_is_killed(self) -> None:
+        self.next_crawl()
+
+    @rule(fails=st.lists(st.booleans(), min_size=2, max_size=2))
+    def the_crawl_ends(self, fails: list[bool]) -> None:
+        for passed in list(self.crawl.values()):
+            while passed.on_their_way:
+                self.an_item_ends(passed, End.DROPPED)
+        while self.full:
+            self.is_stored(self.full.pop(), fails=fails[0])
+        for slot, one_fails in zip(self.exporter.slots, fails, strict=False):
+            if slot.itemcount:
+                self.is_stored(slot, fails=one_fails)
+            else:
+                self.stored.add(slot)
+        self.watch.close()
+        self.what_counts_is_in_the_state()
+        unsealed = sum(one.url not in self.safe for one in self.crawl.values())
+        assert self.detector.end() == unsealed
+        self.store.close()
+        self.next_crawl()
+        assert self.store.taken_back.pages == unsealed
+
+    # What must hold.
+
+    def counting(self) -> set[str]:
+        return self.safe | {one.url for one in self.crawl.values() if one.kept}
+
+    @invariant()
+    def what_counts_is_in_the_state(self) -> None:
+        self.safe |= {one.url for one in self.crawl.values() if one.kept and one.feeds <= self.stored}
+        assert not self.outage.happened
+        originals = {record.url for record in self.store.records() if record.is_original}
+        assert originals == self.counting()
+        families = [name.rpartition("/")[2] for name in originals]
+        assert len(families) == len(set(families)), f"kept twice: {originals}"
+
+    @invariant()
+    def what_is_safe_was_delivered(self) -> None:
+        assert not self.many or self.safe <= self.delivered
+
+    @invariant()
+    def what_was_killed_leaves_what_is_safe(self) -> None:
+        rows = {prefix: dict(bucket) for prefix, bucket in self.rows.items()}
+        again = LastingStore(rows)
+        assert {record.url for record in again.records() if record.is_original} == self.safe
+
+
+def walk(examples: int, steps: int) -> None:
+    run(
+        Crawls,
+        settings=settings(
+            max_examples=examples,
+            stateful_step_count=steps,
+            deadline=None,
+            suppress_health_check=[HealthCheck.too_slow],
+        ),
+    )
+
+
+def test_in_any_order_each_article_counts_once_and_what_is_safe_was_delivered() -> None:
+    walk(100, 30)
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(7200)
+def test_in_a_great_many_orders_each_article_counts_once_and_what_is_safe_was_delivered() -> None:
+    walk(20_000, 50)

@@ -1,0 +1,194 @@
+"""How an item finds its visit again, whatever other pipelines make of it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextvars import copy_context
+from functools import partial
+from typing import Any
+
+import pytest
+from scrapy import Request
+from scrapy.http import HtmlResponse, Response
+from twisted.python.failure import Failure
+
+from scrapy_neardup.crawl.ledger import Account
+from scrapy_neardup.crawl.middleware import NearDupSpiderMiddleware, visit_of
+from scrapy_neardup.crawl.tickets import Ticket, Tickets, account_at_the_end, ticket_here
+from scrapy_neardup.crawl.visits import Visit
+from scrapy_neardup.page.served import Served
+from tests.crawl.test_ledger import reservation
+
+URL = "http://a.example/1"
+
+
+def in_a_chain(steps: Callable[[], Any]) -> Any:
+    """Run what happens to one item, in a context of its own as Scrapy does."""
+    return copy_context().run(steps)
+
+
+def visit() -> Visit:
+    return Visit(Served(URL, b""))
+
+
+def test_an_item_that_was_announced_has_its_visit_though_another_pipeline_replaces_it() -> None:
+    tickets, item, own = Tickets(), {"a": 1}, visit()
+    tickets.announce(item, own)
+
+    def chain() -> Ticket:
+        tickets.issue(item)
+        return ticket_here()
+
+    assert in_a_chain(chain).visit is own
+
+
+def test_an_item_that_was_never_announced_has_a_visit_to_itself() -> None:
+    tickets = Tickets()
+
+    def chain() -> Visit:
+        tickets.issue({})
+        return ticket_here().visit
+
+    one, other = in_a_chain(chain), in_a_chain(chain)
+    assert one is not other
+    assert one.served is None
+
+
+def test_one_object_may_be_announced_for_several_visits_and_has_them_in_turn() -> None:
+    tickets, item, visits = Tickets(), {"same": "object"}, [visit(), visit(), visit()]
+    for one in visits:
+        tickets.announce(item, one)
+
+    def chain() -> Visit:
+        tickets.issue(item)
+        return ticket_here().visit
+
+    assert [in_a_chain(chain) for _ in visits] == visits
+    assert in_a_chain(chain) not in visits
+
+
+def test_items_that_are_equal_but_not_the_same_are_told_apart() -> None:
+    tickets, visits = Tickets(), [visit(), visit()]
+    items: list[dict[str, Any]] = [{}, {}]
+    for item, one in zip(items, visits, strict=True):
+        tickets.announce(item, one)
+
+    def chain(item: dict[str, Any]) -> Visit:
+        tickets.issue(item)
+        return ticket_here().visit
+
+    assert [in_a_chain(partial(chain, item)) for item in reversed(items)] == visits[::-1]
+
+
+def test_without_a_pipeline_before_ours_every_item_of_a_context_gets_a_ticket_of_its_own() -> None:
+    def chain() -> list[Ticket]:
+        return [ticket_here(), ticket_here()]
+
+    first, second = in_a_chain(chain)
+    assert first is not second
+    assert first.used
+    assert second.used
+
+
+def test_the_end_of_an_item_settles_its_account_once() -> None:
+    account = Account(reservation())
+
+    def chain() -> list[Account | None]:
+        ticket_here().account = account
+        return [account_at_the_end(), account_at_the_end()]
+
+    assert in_a_chain(chain) == [account, None]
+
+
+def test_an_item_that_never_reached_our_pipeline_has_no_account() -> None:
+    tickets = Tickets()
+
+    def chain() -> Account | None:
+        tickets.issue({})  # and an earlier pipeline drops it
+        return account_at_the_end()
+
+    assert in_a_chain(chain) is None
+    assert in_a_chain(account_at_the_end) is None
+
+
+# The middleware.
+
+
+def announced(response: Any, *output: Any) -> list[Visit | None]:
+    """The visit of each thing that a callback yields, as the first pipeline would find it."""
+    middleware = NearDupSpiderMiddleware()
+
+    async def result() -> AsyncIterator[Any]:
+        for one in output:
+            yield one
+
+    async def collect() -> list[Any]:
+        return [one async for one in middleware.process_spider_output(response, result())]
+
+    assert asyncio.run(collect()) == list(output), "nothing is held back"
+
+    def chain(one: Any) -> Visit | None:
+        middleware.tickets.issue(one)
+        found = ticket_here().visit
+        return found if found.served is not None else None
+
+    return [in_a_chain(partial(chain, one)) for one in output]
+
+
+def test_all_items_of_a_response_share_one_visit_and_requests_have_none() -> None:
+    response = HtmlResponse(URL, body=b"<p>")
+    first, request, none, second = announced(response, {"n": 1}, Request(URL), None, {"n": 2})
+    assert first is second
+    assert first is not None
+    assert request is none is None
+
+
+def test_items_of_two_responses_do_not() -> None:
+    (one,), (other,) = (announced(HtmlResponse(URL, body=b"<p>"), {"n": 1}) for _ in range(2))
+    assert one is not other
+
+
+def test_the_item_of_an_errback_has_no_response() -> None:
+    assert announced(Failure(OSError("refused")), {"n": 1}) == [None]  # type: ignore[no-untyped-call]
+
+
+def test_items_of_start_pass() -> None:
+    async def start() -> AsyncIterator[Any]:
+        yield {"n": 1}
+
+    async def collect() -> list[Any]:
+        return [one async for one in NearDupSpiderMiddleware().process_start(start())]
+
+    assert asyncio.run(collect()) == [{"n": 1}]
+
+
+def request(url: str = URL, **meta: Any) -> Request:
+    return Request(url, meta=meta)
+
+
+@pytest.mark.parametrize(
+    ("response", "expected"),
+    [
+        (HtmlResponse(URL, body=b"<p>"), Visit(Served(URL, b"<p>"))),
+        (Response(URL, body=b"%PDF"), Visit(Served(URL, b"%PDF", is_text=False))),
+        (
+            HtmlResponse(URL, status=404, headers={"Content-Type": "text/html; charset=gbk"}),
+            Visit(Served(URL, b"", 404, "text/html; charset=gbk")),
+        ),
+        (
+            HtmlResponse(URL, request=request("http://b.example/", redirect_urls=["http://c.example/"])),
+            Visit(Served(URL, b"", aliases=frozenset(("http://b.example/", "http://c.example/")))),
+        ),
+        (
+            HtmlResponse(URL, request=request(neardup=False)),
+            Visit(Served(URL, b"", aliases=frozenset((URL,))), opted_out=True),
+        ),
+        (HtmlResponse(URL, request=request(neardup=0)), Visit(Served(URL, b"", aliases=frozenset((URL,))))),
+    ],
+    ids=["html", "binary", "not found", "redirected", "opted out", "only False opts out"],
+)
+def test_a_visit_holds_what_has_to_be_known_of_a_response(response: Response, expected: Visit) -> None:
+    found = visit_of(response)
+    assert (found.served, found.opted_out) == (expected.served, expected.opted_out)
+    assert (found.hearings, found.unnamed) == ({}, 0)
