@@ -1,0 +1,122 @@
+"""Fields and response to a page: what an item brings comes first, and a response speaks only for its own URL."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from scrapy_neardup.config import DEFAULT_FIELDS
+from scrapy_neardup.errors import ExtractionError
+from scrapy_neardup.page.served import Served
+from scrapy_neardup.page.source import PageSource
+
+URL = "https://a.example/ferry"
+HTML = (
+    "<html><head><title>The ferry sails again</title><meta name=keywords content='ferry, harbour'>"
+    "<meta name=description content='After ten years.'><link rel=canonical href='https://b.example/original'></head>"
+    "<body><p>The body of the page.</p></body></html>"
+)
+
+
+def source(**fields: str) -> PageSource:
+    return PageSource({**DEFAULT_FIELDS, **fields}, 100_000, lambda html, url: f"extracted from {url}")
+
+
+def served(url: str = URL, html: str = HTML, **more: Any) -> Served:
+    return Served(url, html.encode(), content_type="text/html; charset=utf-8", **more)
+
+
+def test_without_fields_everything_is_taken_from_the_response() -> None:
+    page = source().page({}, served(), URL)
+    assert (page.url, page.title, page.keywords) == (URL, "The ferry sails again", ("ferry", "harbour"))
+    assert (page.description, page.text) == ("After ten years.", f"extracted from {URL}")
+    assert (page.canonical, page.site) == ("https://b.example/original", "a.example")
+    assert page.html
+
+
+@pytest.mark.parametrize(
+    ("item", "expected"),
+    [
+        ({"title": " Own title "}, {"title": "Own title"}),
+        ({"title": ["Own", "title"]}, {"title": "Own\ntitle"}),
+        ({"title": ""}, {"title": "The ferry sails again"}),
+        ({"title": 7}, {"title": "The ferry sails again"}),
+        ({"keywords": "one，two"}, {"keywords": ("one", "two")}),
+        ({"keywords": ["one", 2, "three"]}, {"keywords": ("one", "three")}),
+        ({"keywords": None}, {"keywords": ("ferry", "harbour")}),
+        ({"description": "Own."}, {"description": "Own."}),
+        ({"text": "Own text."}, {"text": "Own text.", "title": "The ferry sails again", "html": 0}),
+        ({"text": ["One.", "Two."]}, {"text": "One.\nTwo.", "canonical": "https://b.example/original"}),
+        ({"text": "  "}, {"text": f"extracted from {URL}"}),
+        ({"text": "Own.", "html": "<title>Of its HTML</title>"}, {"text": "Own.", "title": "Of its HTML"}),
+        ({"html": "<title>Own</title>"}, {"title": "Own", "canonical": ""}),
+        ({"html": b"\xff\xfe<\0p\0>\0"}, {"title": ""}),
+    ],
+)
+def test_what_an_item_brings_comes_first(item: dict[str, Any], expected: dict[str, Any]) -> None:
+    page = source().page(item, served(), URL)
+    assert {name: getattr(page, name) for name in expected} == expected
+
+
+def test_fields_have_the_names_that_they_are_given() -> None:
+    own = source(text="body", url="link")
+    assert own.has_own_content({"body": "Own."})
+    assert not own.has_own_content({"text": "Own."})
+    assert own.own_url({"link": f" {URL} "}) == URL
+    assert own.page({"body": "Own."}, None, URL).text == "Own."
+
+
+@pytest.mark.parametrize("value", [None, "", "  ", 7, ["https://a.example/"]])
+def test_what_is_no_url_is_none(value: object) -> None:
+    assert source().own_url({"url": value}) == ""
+
+
+def test_an_item_is_known_by_its_content_where_it_has_nothing_else() -> None:
+    names = [source().name_of_content(item) for item in ({"text": "One."}, {"html": "One."}, {"text": "Two."}, {})]
+    assert names[0] == names[1]
+    assert len(set(names)) == 3
+    assert all(name.startswith("text:") for name in names)
+
+
+@pytest.mark.parametrize(
+    ("response", "url", "said"),
+    [
+        (served(), "https://other.example/", "other_page"),
+        (served(status=404), URL, "http_error"),
+        (served(html="%PDF-1.7"), URL, "not_html"),
+        (Served(URL, b"{}", content_type="application/json"), URL, "not_html"),
+        (served(html="x" * 200_000), URL, "too_large"),
+        (None, URL, "no_content"),
+    ],
+)
+def test_what_no_page_can_be_made_of_is_named(response: Served | None, url: str, said: str) -> None:
+    with pytest.raises(ExtractionError) as told:
+        source().page({}, response, url)
+    assert told.value.reason == said
+
+
+@pytest.mark.parametrize(
+    "url", [f"{URL}#top", "http://a.example/ferry/", "http://first.example/", "https://b.example/original"]
+)
+def test_a_response_speaks_for_its_aliases_and_for_what_its_html_names(url: str) -> None:
+    assert (
+        source().page({}, served(aliases=frozenset(("https://first.example/",))), url).title == "The ferry sails again"
+    )
+
+
+@pytest.mark.parametrize(
+    ("response", "url"),
+    [
+        (served(), "https://other.example/"),
+        (served(), f"{URL}#2"),
+        (served(is_text=False), URL),
+        (served(status=500), URL),
+        (Served(URL, b"{}", content_type="application/json"), URL),
+        (None, URL),
+    ],
+    ids=["another page", "one of several", "binary", "an error", "an API", "no response"],
+)
+def test_a_text_of_its_own_is_judged_though_the_response_says_nothing_of_it(response: Served | None, url: str) -> None:
+    page = source().page({"text": "Own text."}, response, url)
+    assert (page.url, page.text, page.title) == (url, "Own text.", "")
