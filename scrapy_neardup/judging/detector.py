@@ -15,7 +15,7 @@ from scrapy_neardup.hashing import fingerprint64
 from scrapy_neardup.judging.matching import Found, Matching
 from scrapy_neardup.judging.reservations import Blocked, InFlight, Reservation, Ruled, Ruling
 from scrapy_neardup.methods import Method
-from scrapy_neardup.model import Comparison, Fingerprint, Kind, Likeness, Match, Page, Verdict
+from scrapy_neardup.model import Fingerprint, Kind, Likeness, Match, Page, Verdict
 from scrapy_neardup.stores import Keep, MemoryStore, Record, Store, evidence
 from scrapy_neardup.text.prose import why_unjudged
 
@@ -139,7 +139,7 @@ class Detector:
         before: Match | None = None
         if known is not None and known.is_original:
             comparison = self._method.compare(fingerprint, known.sketch, frozenset())
-            before = self._match(page, known, known, comparison)
+            before = self._match(page, Found(comparison, known, known))
             if comparison.identical:
                 self.store.touch(known)
                 return Ruled(Verdict(Kind.UNCHANGED, page.url, known.id, before))
@@ -149,7 +149,7 @@ class Detector:
         keys = tuple(key for key in fingerprint.keys if key not in common)
         if best is not None and best.comparison.is_copy(self._also_copies):
             return Ruled(self._copy(page, best, known, fingerprint, keys))
-        for twin in self._flying(fingerprint):
+        for twin in self._on_their_way(fingerprint):
             if self._method.compare(fingerprint, twin.record.sketch, common).is_copy(self._also_copies):
                 return Blocked(twin)
         id = self.store.new_id()
@@ -157,11 +157,17 @@ class Detector:
         if before is not None:
             kind, match = Kind.UPDATED, before
         elif best is not None:
-            match, likeness = self._match(page, best.original, best.compared, best.comparison), best.comparison.likeness
+            match, likeness = self._match(page, best), best.comparison.likeness
         verdict = Verdict(kind, page.url, id, match, likeness=likeness)
         record = Record(id, page.url, id, 1.0, keys, fingerprint.sketch)
-        told = evidence(page, likeness, match, copy=False, keep=self._keep)
-        reservation = Reservation(verdict, fingerprint, record, told, page.site, known.id if known else 0)
+        return self._reserve(page, verdict, record, fingerprint, known)
+
+    def _reserve(
+        self, page: Page, verdict: Verdict, record: Record, fingerprint: Fingerprint, known: Record | None
+    ) -> Ruled:
+        """The page passes and is new to the state, or another version of ``known``: it is on its way from now on."""
+        kept = evidence(page, verdict.likeness, verdict.match, copy=False, keep=self._keep)
+        reservation = Reservation(verdict, fingerprint, record, kept, page.site, known.id if known else 0)
         self._in_flight.add(reservation)
         return Ruled(verdict, reservation)
 
@@ -181,13 +187,10 @@ class Detector:
         if known is not None and known.similarity > 0:
             return Ruled(verdict)  # its text may only have failed to load; what is known of it stays
         id = self.store.new_id()
-        record = Record(id, page.url, id, 0.0, (), html)
-        told = evidence(page, None, None, copy=False, keep=self._keep)
-        reservation = Reservation(verdict, Fingerprint((), html), record, told, page.site, known.id if known else 0)
-        self._in_flight.add(reservation)
-        return Ruled(verdict, reservation)
+        return self._reserve(page, verdict, Record(id, page.url, id, 0.0, (), html), Fingerprint((), html), known)
 
-    def _flying(self, fingerprint: Fingerprint) -> list[Reservation]:
+    def _on_their_way(self, fingerprint: Fingerprint) -> list[Reservation]:
+        """The pages that share a key with this one, and whose items have not arrived yet."""
         found = (reservation for key in fingerprint.keys for reservation in self._in_flight.by_key.get(key, ()))
         return list(dict.fromkeys(found))
 
@@ -198,7 +201,7 @@ class Detector:
 
         A copy that is like its original is found through that; one that differs speaks for itself, and is a witness.
         """
-        match = self._match(page, best.original, best.compared, best.comparison)
+        match = self._match(page, best)
         likeness = best.comparison.likeness
         if known is not None and (known.is_original or known.original == match.id):
             self.store.touch(known)
@@ -209,16 +212,16 @@ class Detector:
             copy = replace(copy, keys=keys, sketch=fingerprint.sketch)
         if differs and best.comparison.same_site and known is None:
             self._note(page.site, fingerprint)
-        told = evidence(page, likeness, match, copy=True, keep=self._keep)
-        self.store.add(copy, told, replaces=known.id if known else 0)
+        kept = evidence(page, likeness, match, copy=True, keep=self._keep)
+        self.store.add(copy, kept, replaces=known.id if known else 0)
         return Verdict(Kind.DUPLICATE, page.url, copy.id, match, likeness=likeness)
 
-    def _match(self, page: Page, original: Record, compared: Record, comparison: Comparison) -> Match:
+    def _match(self, page: Page, found: Found) -> Match:
         return Match(
-            original.id,
-            original.url,
-            original.first_seen,
-            comparison.similarity,
-            comparison.containment,
-            self._method.shared(page, compared.sketch),
+            found.original.id,
+            found.original.url,
+            found.original.first_seen,
+            found.comparison.similarity,
+            found.comparison.containment,
+            self._method.shared(page, found.compared.sketch),
         )
