@@ -8,23 +8,23 @@ from pathlib import PurePath
 from typing import BinaryIO
 
 from scrapy_neardup.inputs import entry
-from scrapy_neardup.inputs.entry import Entry, Malformed, Record
+from scrapy_neardup.inputs.entry import Entry, InputRecord, Malformed
 
 HTML = (".html", ".htm", ".xhtml", ".shtml")
 TEXT = (".txt",)
 
 
-def read_html(file: BinaryIO, source: str) -> Iterator[Record]:
+def read_html(file: BinaryIO, source: str) -> Iterator[InputRecord]:
     """The one page of a file, as bytes."""
     yield html_page(file, source, 1, readable(source))
 
 
-def read_text(file: BinaryIO, source: str) -> Iterator[Record]:
+def read_text(file: BinaryIO, source: str) -> Iterator[InputRecord]:
     """The one text of a file, in UTF-8."""
     yield text_page(file, source, 1, readable(source))
 
 
-def html_page(file: BinaryIO, source: str, number: int, path: str) -> Record:
+def html_page(file: BinaryIO, source: str, number: int, path: str) -> InputRecord:
     """A page with its bytes and, as its field ``path``, where it was found."""
     raw = file.read(entry.LARGEST + 1)
     if why := _wrong_size(raw):
@@ -32,7 +32,7 @@ def html_page(file: BinaryIO, source: str, number: int, path: str) -> Record:
     return Entry(source, number, "", {"path": path}, html=raw)
 
 
-def text_page(file: BinaryIO, source: str, number: int, path: str) -> Record:
+def text_page(file: BinaryIO, source: str, number: int, path: str) -> InputRecord:
     """A text as the field ``text``."""
     raw = file.read(entry.LARGEST + 1)
     if why := _wrong_size(raw):

@@ -9,15 +9,15 @@ from typing import BinaryIO
 
 from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.inputs.documents import HTML, TEXT, html_page, readable, text_page
-from scrapy_neardup.inputs.entry import Malformed, Record
+from scrapy_neardup.inputs.entry import InputRecord, Malformed
 from scrapy_neardup.inputs.guard import FAILURES, reading
 from scrapy_neardup.inputs.jsonl import read_jsonl
 from scrapy_neardup.inputs.packed import PACKINGS, open_packed, unpacked_name
 
-_Page = Callable[[BinaryIO, str, int, str], Record]
+_Page = Callable[[BinaryIO, str, int, str], InputRecord]
 
 
-def read_folder(name: str, format: str = "") -> Iterator[Record]:
+def read_folder(name: str, format: str = "") -> Iterator[InputRecord]:
     """The pages of a folder, plain or packed, in the order of their names; those that cannot be read are malformed.
 
     ``format``: only html, only text, or, if empty, the first that is there. Raises NearDupError if nothing is.
@@ -41,7 +41,7 @@ def read_folder(name: str, format: str = "") -> Iterator[Record]:
         raise NearDupError(f"{name} holds no {what}; name the files that are meant, or another folder.")
 
 
-def _pages(root: Path, suffixes: tuple[str, ...], page: _Page) -> Iterator[Record]:
+def _pages(root: Path, suffixes: tuple[str, ...], page: _Page) -> Iterator[InputRecord]:
     for number, (path, why) in enumerate(_walk(root, suffixes, frozenset()), 1):
         source = readable(path)
         if why:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Protocol
 
 from scrapy_neardup.inputs import entry
-from scrapy_neardup.inputs.entry import Entry, Malformed, Record
+from scrapy_neardup.inputs.entry import Entry, InputRecord, Malformed
 from scrapy_neardup.inputs.objects import parse_object
 
 #: The byte order mark of UTF-8.
@@ -20,7 +20,7 @@ class Lines(Protocol):
         """A line with its end, or its first ``size`` bytes."""
 
 
-def read_jsonl(file: Lines, source: str) -> Iterator[Record]:
+def read_jsonl(file: Lines, source: str) -> Iterator[InputRecord]:
     """Every line, the malformed ones too; blank lines are passed over, but numbered with the others."""
     number = 0
     while line := file.readline(entry.LARGEST):

@@ -7,13 +7,13 @@ from typing import BinaryIO
 from zipfile import ZipFile
 
 from scrapy_neardup.errors import NearDupError
-from scrapy_neardup.inputs.entry import Record
+from scrapy_neardup.inputs.entry import InputRecord
 from scrapy_neardup.inputs.guard import broken
 from scrapy_neardup.inputs.packed import packing, seekable, unpacked, unpacked_name
 from scrapy_neardup.inputs.warc import read_warc
 
 
-def read_wacz(file: BinaryIO, source: str) -> Iterator[Record]:
+def read_wacz(file: BinaryIO, source: str) -> Iterator[InputRecord]:
     """The records of every archive in it, numbered in each; raises NearDupError if zip or archive is broken."""
     with seekable(file) as whole:
         try:

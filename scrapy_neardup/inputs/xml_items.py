@@ -7,14 +7,14 @@ from typing import Any, BinaryIO
 
 from lxml import etree
 
-from scrapy_neardup.inputs.entry import Entry, Malformed, Record
+from scrapy_neardup.inputs.entry import Entry, InputRecord, Malformed
 from scrapy_neardup.inputs.guard import guarded
 
 #: What an export names the elements of a list.
 _VALUE = "value"
 
 
-def read_xml(file: BinaryIO, source: str) -> Iterator[Record]:
+def read_xml(file: BinaryIO, source: str) -> Iterator[InputRecord]:
     """Every child of the root; raises NearDupError where the markup is broken, after which nothing can be read.
 
     A field of elements named ``value`` is a list, a field of other elements a mapping, one with text among its elements
