@@ -9,6 +9,7 @@ from typing import BinaryIO
 
 from scrapy_neardup.inputs import entry
 from scrapy_neardup.inputs.entry import Entry, InputRecord, Malformed
+from scrapy_neardup.inputs.utf8 import BOM, decode_utf8
 
 HTML = (".html", ".htm", ".xhtml", ".shtml")
 TEXT = (".txt",)
@@ -38,9 +39,9 @@ def text_page(file: BinaryIO, source: str, number: int, path: str) -> InputRecor
     if why := _wrong_size(raw):
         return Malformed(source, number, "", why)
     try:
-        return Entry(source, number, "", {"path": path, "text": raw.decode("utf-8-sig")})
-    except UnicodeDecodeError as error:
-        return Malformed(source, number, "", f"not UTF-8: {error.reason} at byte {error.start + 1}", raw)
+        return Entry(source, number, "", {"path": path, "text": decode_utf8(raw.removeprefix(BOM))})
+    except ValueError as error:
+        return Malformed(source, number, "", str(error), raw)
 
 
 def readable(path: str | PathLike[str]) -> str:

@@ -17,9 +17,10 @@ from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.inputs import entry
 from scrapy_neardup.inputs.entry import Entry, InputRecord, Malformed
 from scrapy_neardup.inputs.guard import broken
-from scrapy_neardup.inputs.jsonl import BOM, read_jsonl
+from scrapy_neardup.inputs.jsonl import read_jsonl
 from scrapy_neardup.inputs.objects import parse_object
 from scrapy_neardup.inputs.rejoined import Rejoined
+from scrapy_neardup.inputs.utf8 import BOM
 
 _CHUNK = 1 << 16
 #: A string, or a mark; a quotation mark by itself opens a string of which the end has not been read.
