@@ -7,7 +7,6 @@ import json
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
-from itertools import chain
 from pathlib import Path
 
 from scrapy_neardup.commands.output import method_spec, progress, table, write
@@ -66,7 +65,7 @@ def run(arguments: argparse.Namespace) -> int:
     methods = [make_method(*method_spec(spec)) for spec in arguments.method or ()]
     methods = methods or [method for method in map(_made, METHODS) if method]
     documents = drawn(
-        progress(chain.from_iterable(map(read_documents, arguments.file)), what="documents read"),
+        progress(read_documents(*arguments.file), what="documents read"),
         arguments.pages,
         arguments.seed,
     )
