@@ -59,8 +59,8 @@ def read_side(url: str, store: Store) -> Side:
         raise NearDupError(
             f"The state at {store.location} has no page {url}; write the URL as it was crawled, or name a file."
         )
-    told = store.evidence(record.id)
-    page = Page(record.url, told.title, text=told.text, site=site_of(record.url)) if told and told.text else None
+    kept = store.evidence(record.id)
+    page = Page(record.url, kept.title, text=kept.text, site=site_of(record.url)) if kept and kept.text else None
     if record.sketch or page:
         return Side(url, page, record if record.sketch else None)
     original = store.record(record.original)
