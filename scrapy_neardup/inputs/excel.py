@@ -8,7 +8,7 @@ from contextlib import closing
 from typing import Any, BinaryIO
 
 from scrapy_neardup.inputs.entry import Entry, InputRecord, Malformed
-from scrapy_neardup.inputs.guard import broken, guarded
+from scrapy_neardup.inputs.guard import guarded, library_errors
 from scrapy_neardup.inputs.header import column_names
 from scrapy_neardup.inputs.optional import library
 from scrapy_neardup.inputs.packed import seekable
@@ -25,12 +25,9 @@ def read_excel(file: BinaryIO, source: str) -> Iterator[InputRecord]:
     """
     openpyxl = library("openpyxl", "files", f"{source}: a book of Excel")
     with seekable(file) as whole:
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # what it cannot keep of styles and validations is of no use here
-                book = openpyxl.load_workbook(whole, read_only=True, data_only=True, keep_links=False)
-        except Exception as error:
-            raise broken(source, "sheet", 0, error) from error
+        with library_errors(source, "sheet"), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what it cannot keep of styles and validations is of no use here
+            book = openpyxl.load_workbook(whole, read_only=True, data_only=True, keep_links=False)
         with closing(book):
             for sheet in book.worksheets:
                 # Some programs write wrong dimensions, by which cells would be left out.

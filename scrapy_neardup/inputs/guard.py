@@ -30,6 +30,15 @@ def reading(name: str) -> Iterator[None]:
         raise NearDupError(f"{name} cannot be read to its end: {error}; see that it is whole and readable.") from None
 
 
+@contextmanager
+def library_errors(source: str, unit: str, last: int = 0) -> Iterator[None]:
+    """Any exception of a library, which broken files make raise nearly all there are, as the error of ``broken``."""
+    try:
+        yield
+    except Exception as error:
+        raise broken(source, unit, last, error) from error
+
+
 def guarded(items: Iterable[T], source: str, unit: str, first: int = 1) -> Iterator[T]:
     """What a library reads; where it breaks down, a NearDupError tells after which unit.
 

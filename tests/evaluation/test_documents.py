@@ -6,7 +6,6 @@ import bz2
 import gzip
 import lzma
 import re
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -16,14 +15,8 @@ from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.evaluation.documents import Document, read_documents, with_distinct_ids
 from scrapy_neardup.inputs.packed import find_file
 from scrapy_neardup.model import Page
+from tests.inputs.samples import PACKERS
 
-PACKERS: dict[str, Callable[[bytes], bytes]] = {
-    "": bytes,
-    ".gz": gzip.compress,
-    ".xz": lzma.compress,
-    ".bz2": bz2.compress,
-    ".zst": zstandard.compress,
-}
 TWO = '{"id": "a", "title": "渡口", "text": "船来了。"}\n{"id": "b", "text": "The boat is here."}\n'.encode()
 A, B = Document("a", "渡口", "船来了。"), Document("b", "", "The boat is here.")
 
