@@ -15,6 +15,7 @@ from __future__ import annotations
 import json
 import sys
 from collections import Counter, defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,8 +24,9 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GroupKFold
 
-from scrapy_neardup.evaluation.documents import find_file, json_lines
+from scrapy_neardup.evaluation.documents import json_lines
 from scrapy_neardup.evaluation.labels import read_corpus
+from scrapy_neardup.inputs.packed import find_file
 from scrapy_neardup.judging.detector import Detector
 from scrapy_neardup.methods.cascade import Cascade
 from scrapy_neardup.methods.cascade_features import Features
@@ -55,9 +57,9 @@ def rows_of(folder: Path, method: Cascade) -> list[Row]:
     docs, pairs_file = find_file(folder, "docs.jsonl"), find_file(folder, "pairs.jsonl")
     assert docs is not None
     assert pairs_file is not None
-    about = {found["id"]: found for _, found in json_lines(docs, "")}
-    partners: dict[str, list[tuple[str, dict[str, Any]]]] = defaultdict(list)
-    for _, pair in json_lines(pairs_file, ""):
+    about = {entry.fields["id"]: entry.fields for entry in json_lines(docs, "")}
+    partners: dict[str, list[tuple[str, Mapping[str, Any]]]] = defaultdict(list)
+    for pair in (entry.fields for entry in json_lines(pairs_file, "")):
         partners[pair["a"]].append((pair["b"], pair))
         partners[pair["b"]].append((pair["a"], pair))
     store = open_store("memory:", method.recipe())
@@ -78,7 +80,7 @@ def rows_of(folder: Path, method: Cascade) -> list[Row]:
     return rows
 
 
-def is_positive(label: str, pair: dict[str, Any]) -> bool | None:
+def is_positive(label: str, pair: Mapping[str, Any]) -> bool | None:
     """Whether a pair should be a duplicate; None if it is not one to learn from."""
     similarity, same = pair["jaccard"], pair["account_same"]
     if label == "repost" and 0.6 <= similarity < 0.8 and not same:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 from dataclasses import asdict
-from itertools import chain
 from pathlib import Path
 
 from scrapy_neardup.commands.output import progress, table, write
@@ -38,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print a line for each hash on texts and on words; 0."""
-    documents = chain.from_iterable(map(read_documents, arguments.file))
+    documents = read_documents(*arguments.file)
     found = collisions((document.page() for document in progress(documents)), arguments.bits)
     if not any(one.strings for one in found):
         raise NearDupError("There is no text in these documents; name others.")

@@ -49,7 +49,7 @@ _COLUMNS = ("missed", "false/10k", "precision", "recall", "F1", "reposts", "temp
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class MethodSpec:
     """A method as it was asked for; one of ``all`` is made when its turn comes, so that it may fail alone."""
 
     name: str
@@ -110,17 +110,17 @@ def run(arguments: argparse.Namespace) -> int:
     return 1 if failures else 0
 
 
-def _read_methods(specs: list[str], common: dict[str, Any]) -> Iterator[Asked]:
+def _read_methods(specs: list[str], common: dict[str, Any]) -> Iterator[MethodSpec]:
     for spec in specs:
         name, own = method_spec(spec)
         parameters = {**common, **own}
         if name == "all":
-            yield from (Asked(one, parameters) for one in METHODS)
+            yield from (MethodSpec(one, parameters) for one in METHODS)
         else:
-            yield Asked(name, parameters, make_method(name, parameters))
+            yield MethodSpec(name, parameters, make_method(name, parameters))
 
 
-def _report(corpus: Corpus, asked: list[Asked], arguments: argparse.Namespace) -> int:
+def _report(corpus: Corpus, asked: list[MethodSpec], arguments: argparse.Namespace) -> int:
     """Evaluate and print; returns how many methods failed."""
     rows: list[list[str]] = []
     failures: list[str] = []
@@ -137,7 +137,9 @@ def _report(corpus: Corpus, asked: list[Asked], arguments: argparse.Namespace) -
     return len(failures)
 
 
-def _attempt(corpus: Corpus, one: Asked, arguments: argparse.Namespace, *, alone: bool) -> tuple[list[list[str]], str]:
+def _attempt(
+    corpus: Corpus, one: MethodSpec, arguments: argparse.Namespace, *, alone: bool
+) -> tuple[list[list[str]], str]:
     """The rows of a method, and what went wrong; the error is raised if the method is ``alone``."""
     rows = []
     try:
@@ -154,7 +156,7 @@ def _attempt(corpus: Corpus, one: Asked, arguments: argparse.Namespace, *, alone
     return rows, ""
 
 
-def _measured(corpus: Corpus, one: Asked, arguments: argparse.Namespace) -> Iterator[tuple[dict[str, Any], Score]]:
+def _measured(corpus: Corpus, one: MethodSpec, arguments: argparse.Namespace) -> Iterator[tuple[dict[str, Any], Score]]:
     """The scores of one method, in a sweep each with the threshold's name and value."""
     method = one.method
     asked = {

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from itertools import chain
 from pathlib import Path
 
 from scrapy_neardup.commands.output import progress, write
@@ -56,7 +55,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.simplified:
         converter_name()
     builder = LexiconBuilder()
-    for document in progress(chain.from_iterable(map(read_documents, arguments.file))):
+    for document in progress(read_documents(*arguments.file)):
         text = normalize(f"{document.title}\n{document.text}", simplified=arguments.simplified)
         builder.add(words(text, singles=True))
     kept = builder.write(output, at_least=arguments.at_least)

@@ -7,15 +7,14 @@ import json
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
-from itertools import chain
 from pathlib import Path
 
 from scrapy_neardup.commands.output import method_spec, progress, table, write
 from scrapy_neardup.errors import NearDupError, SettingsError
-from scrapy_neardup.evaluation.curves import check, draw
+from scrapy_neardup.evaluation.curves import check_drawable, draw_curves
 from scrapy_neardup.evaluation.documents import read_documents
-from scrapy_neardup.evaluation.edits import EDITS, find_edit, why_not
-from scrapy_neardup.evaluation.robustness import CONTROL, Point, drawn, robustness
+from scrapy_neardup.evaluation.edits import EDITS, find_edit, why_unavailable
+from scrapy_neardup.evaluation.robustness import CONTROL, Point, robustness, sample_documents
 from scrapy_neardup.methods import METHODS, Method, make_method
 
 NAME = "robustness"
@@ -61,15 +60,12 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.pages < 2:
         raise SettingsError(f"--pages must be 2 or more, not {arguments.pages}: pages are edited with parts of others.")
     if arguments.curves is not None:
-        check(arguments.curves)
+        check_drawable(arguments.curves)
     edits = list(_edits(arguments.edits))
     methods = [make_method(*method_spec(spec)) for spec in arguments.method or ()]
     methods = methods or [method for method in map(_made, METHODS) if method]
-    documents = drawn(
-        progress(chain.from_iterable(map(read_documents, arguments.file)), what="documents read"),
-        arguments.pages,
-        arguments.seed,
-    )
+    read = progress(read_documents(*arguments.file), what="documents read")
+    documents = sample_documents(read, arguments.pages, arguments.seed)
     points = robustness(
         methods,
         documents,
@@ -86,14 +82,14 @@ def run(arguments: argparse.Namespace) -> int:
         write(f"{len(documents):,} documents, seed {arguments.seed}; recognised in %\n\n")
         write("\n\n".join(_tables(points)) + "\n")
     if arguments.curves is not None:
-        draw(points, arguments.curves)
+        draw_curves(points, arguments.curves)
     return 0
 
 
 def _edits(given: str) -> Iterator[str]:
     for name in dict.fromkeys(one.strip() for one in given.split(",")):
         find_edit(name)
-        if reason := why_not(name):
+        if reason := why_unavailable(name):
             sys.stderr.write(f"{NAME}: left out: {reason}\n")
         else:
             yield name

@@ -9,15 +9,14 @@ from pathlib import Path
 from scrapy_neardup.config import Config
 from scrapy_neardup.crawl.state import page_extractor
 from scrapy_neardup.errors import NearDupError, PageError
-from scrapy_neardup.evaluation.documents import read_documents
+from scrapy_neardup.evaluation.documents import is_text, read_documents
+from scrapy_neardup.inputs.documents import HTML
 from scrapy_neardup.model import Page
 from scrapy_neardup.page.extraction import decode_body, extract
 from scrapy_neardup.page.sites import site_of
 from scrapy_neardup.stores import Record, Store
 
 _URL = re.compile(r"[a-z][a-z0-9+.-]*://|text:[0-9a-f]{16}$", re.IGNORECASE)
-_HTML = (".html", ".htm", ".xhtml", ".shtml")
-_TEXT = re.compile(r"\.txt(\.gz|\.bz2|\.xz|\.zst)?$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +59,8 @@ def read_side(url: str, store: Store) -> Side:
         raise NearDupError(
             f"The state at {store.location} has no page {url}; write the URL as it was crawled, or name a file."
         )
-    told = store.evidence(record.id)
-    page = Page(record.url, told.title, text=told.text, site=site_of(record.url)) if told and told.text else None
+    kept = store.evidence(record.id)
+    page = Page(record.url, kept.title, text=kept.text, site=site_of(record.url)) if kept and kept.text else None
     if record.sketch or page:
         return Side(url, page, record if record.sketch else None)
     original = store.record(record.original)
@@ -72,10 +71,10 @@ def read_side(url: str, store: Store) -> Side:
 
 
 def _from_file(path: Path, config: Config) -> Page:
-    if path.name.lower().endswith(_HTML):
+    if path.name.lower().endswith(HTML):
         return _from_html(path, config)
-    if path.is_file() and _TEXT.search(path.name):
-        return next(document.page() for document in read_documents(path))
+    if path.is_file() and is_text(path):
+        return next(read_documents(path)).page()
     raise NearDupError(
         f"{path} is neither HTML (.html, .htm) nor text (.txt); if it holds JSON lines, name a document: {path}#ID."
     )

@@ -35,8 +35,8 @@ _STYLE: Any = {
 }
 
 
-def check(path: Path) -> None:
-    """Raise what ``draw`` would, as far as it is known before there is anything to draw.
+def check_drawable(path: Path) -> None:
+    """Raise what ``draw_curves`` would, as far as it is known before there is anything to draw.
 
     SettingsError for a suffix or folder that cannot be, NearDupError without matplotlib.
     """
@@ -48,12 +48,12 @@ def check(path: Path) -> None:
         raise NearDupError('Curves are drawn by matplotlib. Run: pip install "scrapy-neardup[plot]"')
 
 
-def draw(points: Sequence[Point], path: Path) -> None:
+def draw_curves(points: Sequence[Point], path: Path) -> None:
     """Write the curves of all methods: a panel for each edit with amounts, one of bars for the others.
 
     Raises NearDupError without matplotlib or where the file cannot be written, SettingsError for another suffix.
     """
-    check(path)
+    check_drawable(path)
     from matplotlib import rc_context
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure

@@ -1,17 +1,18 @@
-"""Documents from files: JSON lines, plain text, folders of either, packed or not."""
+"""The documents of a corpus: what a record of ``inputs`` must hold to be one."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from scrapy_neardup.errors import NearDupError
-from scrapy_neardup.inputs.guard import FAILURES
-from scrapy_neardup.inputs.packed import PACKINGS, open_packed, unpacked_name
+from scrapy_neardup.inputs import Entry
+from scrapy_neardup.inputs.documents import TEXT
+from scrapy_neardup.inputs.guard import reading
+from scrapy_neardup.inputs.jsonl import read_jsonl_file
+from scrapy_neardup.inputs.packed import find_file, open_packed, unpacked_name
+from scrapy_neardup.inputs.utf8 import BOM, decode_utf8
 from scrapy_neardup.model import Page
 from scrapy_neardup.page.extraction import split_keywords
 from scrapy_neardup.page.sites import site_of
@@ -35,25 +36,30 @@ class Document:
         return Page(self.id, self.title, self.keywords, self.description, self.text, site=site_of(self.url))
 
 
-def read_documents(path: Path) -> Iterator[Document]:
-    """The documents of a file or folder in their order, one at a time.
+def read_documents(*paths: Path) -> Iterator[Document]:
+    """The documents of files and folders in their order, one at a time.
 
     A file holds JSON lines, or one document if its name ends in .txt; .gz, .xz, .bz2 and .zst are unpacked. In a
     folder that is docs.jsonl, or else every .txt by name. Raises NearDupError that names file and line.
     """
-    if not path.is_dir():
-        yield from _read_file(path)
-    elif (docs := find_file(path, "docs.jsonl")) is not None:
-        yield from _read_file(docs)
-    else:
-        texts = sorted(path.glob("*.txt"))
-        if not texts:
-            raise NearDupError(f"{path} holds neither docs.jsonl, plain or packed, nor .txt files; put one there.")
-        for text in texts:
-            yield from _read_file(text)
+    for path in paths:
+        for file in _files(path):
+            if is_text(file):
+                yield _text(file)
+            else:
+                yield from map(_document, json_lines(file, _NEED))
 
 
-def distinct(documents: Iterable[Document]) -> Iterator[Document]:
+def is_text(path: Path) -> bool:
+    """Whether a file is one document of plain text, by its name.
+
+    >>> is_text(Path("notes.txt.gz")), is_text(Path("docs.jsonl"))
+    (True, False)
+    """
+    return unpacked_name(path.name).endswith(TEXT)
+
+
+def with_distinct_ids(documents: Iterable[Document]) -> Iterator[Document]:
     """The same documents; raises NearDupError at an id that was there before, of which two could be meant."""
     seen = set()
     for document in documents:
@@ -63,89 +69,67 @@ def distinct(documents: Iterable[Document]) -> Iterator[Document]:
         yield document
 
 
-def find_file(folder: Path, name: str) -> Path | None:
-    """The file of that name in a folder, plain or packed."""
-    names = (folder / f"{name}{suffix}" for suffix in ("", *PACKINGS))
-    return next((file for file in names if file.is_file()), None)
+def json_lines(path: Path, need: str) -> Iterator[Entry]:
+    """Every object of a file of JSON lines; ``need`` says in the NearDupError for any other line what must be there."""
+    for record in read_jsonl_file(path):
+        if not isinstance(record, Entry):
+            raise NearDupError(f"{record.place} is {record.why}; {need}.")
+        yield record
 
 
-def json_lines(path: Path, need: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Every object of a file of JSON lines, with its place in words; empty lines are passed over.
-
-    ``need`` says in the NearDupError for any other line what must stand there.
-    """
-    with _reading(path), open_packed(path) as lines:
-        for number, line in enumerate(lines, 1):
-            place = f"{path}, line {number}"
-            try:
-                text = line.decode("utf-8-sig" if number == 1 else "utf-8").strip()
-                found = json.loads(text) if text else {}
-            except (ValueError, RecursionError) as error:
-                raise NearDupError(f"{place} is no JSON in UTF-8 ({error}); {need}.") from None
-            if not isinstance(found, dict):
-                raise NearDupError(f"{place} holds no JSON object; {need}.")
-            if text:
-                yield place, found
+def _files(path: Path) -> list[Path]:
+    if not path.is_dir():
+        return [path]
+    docs = find_file(path, "docs.jsonl")
+    files = [docs] if docs else sorted(path.glob("*.txt"))
+    if not files:
+        raise NearDupError(f"{path} holds neither docs.jsonl, plain or packed, nor .txt files; put one there.")
+    return files
 
 
-def _read_file(path: Path) -> Iterator[Document]:
-    if unpacked_name(path.name).endswith(".txt"):
-        yield Document(id=path.name, text=_whole(path))
-        return
-    for place, found in json_lines(path, _NEED):
-        yield _document(place, found)
+def _text(path: Path) -> Document:
+    """The whole file, however large, as a document under the file's name; an empty one is a document too."""
+    with reading(str(path)), open_packed(path) as file:
+        raw = file.read()
+    try:
+        return Document(path.name, text=decode_utf8(raw.removeprefix(BOM)))
+    except ValueError as error:
+        raise NearDupError(f"{path} is {error}; convert it to UTF-8.") from None
 
 
-def _whole(path: Path) -> str:
-    with _reading(path), open_packed(path) as file:
-        return file.read().decode("utf-8-sig")
-
-
-def _document(place: str, found: dict[str, Any]) -> Document:
-    id = found.get("id")
+def _document(entry: Entry) -> Document:
+    id = entry.fields.get("id")
     if id is None:
-        id = place.rpartition(", ")[2]
+        id = f"{entry.unit} {entry.number}"
     elif type(id) is int:
         id = str(id)
     if not isinstance(id, str):
-        raise NearDupError(f"{place}: id must be a string or a whole number, not {id!r}.")
-    if "text" not in found:
-        raise NearDupError(f"{place} has no text; {_NEED}.")
+        raise NearDupError(f"{entry.place}: id must be a string or a whole number, not {id!r}.")
+    if "text" not in entry.fields:
+        raise NearDupError(f"{entry.place} has no text; {_NEED}.")
     return Document(
         id=id,
-        title=_string(place, found, "title"),
-        text=_string(place, found, "text"),
-        keywords=_keywords(place, found.get("keywords")),
-        description=_string(place, found, "description"),
-        url=_string(place, found, "url"),
+        title=_string(entry, "title"),
+        text=_string(entry, "text"),
+        keywords=_keywords(entry),
+        description=_string(entry, "description"),
+        url=_string(entry, "url"),
     )
 
 
-def _string(place: str, found: dict[str, Any], name: str) -> str:
-    value = found.get(name)
+def _string(entry: Entry, name: str) -> str:
+    value = entry.fields.get(name)
     if value is None and name != "text":
         return ""
     if not isinstance(value, str):
-        raise NearDupError(f"{place}: {name} must be a string, not {value!r}; {_NEED}.")
+        raise NearDupError(f"{entry.place}: {name} must be a string, not {value!r}; {_NEED}.")
     return value
 
 
-def _keywords(place: str, value: Any) -> tuple[str, ...]:
+def _keywords(entry: Entry) -> tuple[str, ...]:
+    value = entry.fields.get("keywords")
     if value is None or isinstance(value, str):
         return split_keywords(value or "")
     if isinstance(value, list) and all(isinstance(word, str) for word in value):
         return tuple(value)
-    raise NearDupError(f"{place}: keywords must be a string or a list of strings, not {value!r}.")
-
-
-@contextmanager
-def _reading(path: Path) -> Iterator[None]:
-    """Whatever can be wrong with a file, in a sentence that names it."""
-    try:
-        yield
-    except FileNotFoundError:
-        raise NearDupError(f"There is no {path}; name a file or a folder of documents.") from None
-    except UnicodeDecodeError as error:
-        raise NearDupError(f"{path} is not UTF-8 ({error}); convert it to that.") from None
-    except FAILURES as error:
-        raise NearDupError(f"{path} cannot be read to its end: {error}; see that it is whole and readable.") from None
+    raise NearDupError(f"{entry.place}: keywords must be a string or a list of strings, not {value!r}.")

@@ -220,7 +220,7 @@ def edited(page: Page, name: str, amount: float, rng: Random, material: Material
     return dataclasses.replace(page, **changed)
 
 
-def why_not(name: str) -> str:
+def why_unavailable(name: str) -> str:
     """Why an edit cannot be made here, in a sentence; empty if it can."""
     return _NO_OPENCC if name == "script" and find_spec("opencc") is None else ""
 

@@ -13,7 +13,7 @@ from time import process_time
 from typing import Any
 
 from scrapy_neardup.errors import NearDupError, PageError, SettingsError
-from scrapy_neardup.evaluation.documents import Document, distinct
+from scrapy_neardup.evaluation.documents import Document, with_distinct_ids
 from scrapy_neardup.evaluation.joined import Joined
 from scrapy_neardup.evaluation.labels import Corpus
 from scrapy_neardup.evaluation.scores import Score, score
@@ -55,7 +55,7 @@ def evaluate(
     seconds, warm = 0.0, False
     refused = _Refused()
     with _judging(method, store_url, grouping) as (judge, size_of_state):
-        for document in distinct(progress(documents) if progress else documents):
+        for document in with_distinct_ids(progress(documents) if progress else documents):
             if document.id not in labels:
                 raise NearDupError(f"The document {document.id!r} has no label; evaluate it with its own corpus's.")
             page = document.page()

@@ -22,10 +22,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any
 
 from scrapy_neardup.errors import NearDupError
-from scrapy_neardup.evaluation.documents import Document, distinct, find_file, json_lines, read_documents
+from scrapy_neardup.evaluation.documents import Document, json_lines, read_documents, with_distinct_ids
+from scrapy_neardup.inputs import Entry
+from scrapy_neardup.inputs.packed import find_file
 from scrapy_neardup.text.normalize import letters, normalize
 
 POS, NEG, REPOST, TEMPLATE, GREY, SKIP = LABELS = ("pos", "neg", "repost", "template", "grey", "skip")
@@ -78,7 +79,7 @@ def read_labels(documents: Iterable[Document], pairs: Path) -> dict[str, str]:
 
     Raises NearDupError for an id that two documents share, or that a pair names and no document has.
     """
-    short = dict(_short(distinct(documents)))
+    short = dict(_short(with_distinct_ids(documents)))
     partners = _partners(pairs, {id: place for place, id in enumerate(short)})
     has_accounts = any(pair.same_account is not None for found in partners.values() for pair in found)
     return {id: label(partners.get(id, []), short=is_short, accounts=has_accounts) for id, is_short in short.items()}
@@ -109,32 +110,32 @@ def _partners(path: Path, order: Mapping[str, int]) -> dict[str, list[Pair]]:
     if not path.is_file():
         raise NearDupError(f"The reference pairs are missing: there is no {path}. Put the file there; {_NEED}.")
     partners = defaultdict(list)
-    for place, found in json_lines(path, _NEED):
-        ends = [str(found.get(end)) for end in ("a", "b")]
+    for entry in json_lines(path, _NEED):
+        ends = [str(entry.fields.get(end)) for end in ("a", "b")]
         for id in ends:
             if id not in order:
-                raise NearDupError(f"{place}: no document has the id {id!r}; {_NEED} of this corpus.")
+                raise NearDupError(f"{entry.place}: no document has the id {id!r}; {_NEED} of this corpus.")
         if ends[0] == ends[1]:
-            raise NearDupError(f"{place}: a and b are the same document; {_NEED}.")
-        if _figure(place, found, "jaccard") >= _JACCARD or _figure(place, found, "containment") >= _CONTAINMENT:
-            partners[max(ends, key=order.__getitem__)].append(_pair(place, found))
+            raise NearDupError(f"{entry.place}: a and b are the same document; {_NEED}.")
+        if _figure(entry, "jaccard") >= _JACCARD or _figure(entry, "containment") >= _CONTAINMENT:
+            partners[max(ends, key=order.__getitem__)].append(_pair(entry))
     return partners
 
 
-def _pair(place: str, found: dict[str, Any]) -> Pair:
-    same = found.get("account_same")
+def _pair(entry: Entry) -> Pair:
+    same = entry.fields.get("account_same")
     if not (same is None or isinstance(same, bool)):
-        raise NearDupError(f"{place}: account_same must be true or false, not {same!r}.")
-    jaccard = _figure(place, found, "jaccard" if found.get("jaccard_clean") is None else "jaccard_clean")
-    left = math.inf if found.get("left") is None else _figure(place, found, "left", math.inf)
+        raise NearDupError(f"{entry.place}: account_same must be true or false, not {same!r}.")
+    jaccard = _figure(entry, "jaccard" if entry.fields.get("jaccard_clean") is None else "jaccard_clean")
+    left = math.inf if entry.fields.get("left") is None else _figure(entry, "left", math.inf)
     return Pair(jaccard, same, left)
 
 
-def _figure(place: str, found: dict[str, Any], name: str, most: float = 1.0) -> float:
-    value = found.get(name)
+def _figure(entry: Entry, name: str, most: float = 1.0) -> float:
+    value = entry.fields.get(name)
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= most:
         right = f"from 0 to {most:g}" if most < math.inf else "from 0"
-        raise NearDupError(f"{place}: {name} must be a number {right}, not {value!r}; {_NEED}.")
+        raise NearDupError(f"{entry.place}: {name} must be a number {right}, not {value!r}; {_NEED}.")
     return value
 
 

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from random import Random
 
 from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.evaluation.documents import Document
 from scrapy_neardup.evaluation.edits import EDITS, Material, edited, find_edit
+from scrapy_neardup.evaluation.evaluate import overrides
 from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Fingerprint, Page
 from scrapy_neardup.text.normalize import letters, normalize
@@ -78,14 +79,14 @@ def robustness(
     trials = [_Trial(method) for method in methods]
     for index in (progress or iter)(range(len(pages))):
         versions = list(_versions(pages[index], plan, materials[index], seed, index))
-        trials = [trial for trial in trials if trial.go(pages[index], versions, on_failure)]
+        trials = [trial for trial in trials if trial.compare(pages[index], versions, on_failure)]
     pairs = list(_pairs(len(pages), _random(seed, CONTROL)))
     for trial in trials:
-        trial.control(pairs)
+        trial.compare_originals(pairs)
     return [trial.point(*step) for trial in trials for step in (*plan, (CONTROL, 0.0))]
 
 
-def drawn(documents: Iterable[Document], count: int, seed: int) -> list[Document]:
+def sample_documents(documents: Iterable[Document], count: int, seed: int) -> list[Document]:
     """``count`` of the documents, each as likely as the others, or all if there are no more; one pass, any length."""
     rng = _random(seed, "documents")
     kept: list[Document] = []
@@ -97,16 +98,14 @@ def drawn(documents: Iterable[Document], count: int, seed: int) -> list[Document
     return kept
 
 
-def label(method: Method) -> str:
+def method_label(method: Method) -> str:
     """A method's name with those of its parameters that differ from what they are by default.
 
     >>> from scrapy_neardup.methods import make_method
-    >>> label(make_method("cascade", {"shingle": 4, "bins": 512, "certain": 0.9}))
+    >>> method_label(make_method("cascade", {"shingle": 4, "bins": 512, "certain": 0.9}))
     'cascade:shingle=4,certain=0.9'
     """
-    own = method.parameters
-    values = {field.name: (getattr(own, field.name), field.default) for field in fields(own)}
-    given = ",".join(f"{name}={value}" for name, (value, usual) in values.items() if value != usual)
+    given = ",".join(f"{name}={value}" for name, value in overrides(method).items())
     return f"{method.name}:{given}" if given else method.name
 
 
@@ -114,14 +113,14 @@ class _Trial:
     """One method's fingerprints of the originals, and its counts by edit and amount."""
 
     def __init__(self, method: Method) -> None:
-        self.name = label(method)
+        self.name = method_label(method)
         self._method = method
         self._originals: list[Fingerprint] = []
         self._pages: Counter[_Step] = Counter()
         self._compared: Counter[_Step] = Counter()
         self._recognised: Counter[_Step] = Counter()
 
-    def go(self, page: Page, versions: Iterable[tuple[_Step, Page]], on_failure: _OnFailure | None) -> bool:
+    def compare(self, page: Page, versions: Iterable[tuple[_Step, Page]], on_failure: _OnFailure | None) -> bool:
         """Compare the versions of a page with it; whether that could be done."""
         try:
             original = self._method.fingerprint(page)
@@ -136,7 +135,7 @@ class _Trial:
             return False
         return True
 
-    def control(self, pairs: Iterable[tuple[int, int]]) -> None:
+    def compare_originals(self, pairs: Iterable[tuple[int, int]]) -> None:
         """Compare originals with one another."""
         for one, other in pairs:
             self._count((CONTROL, 0.0), self._originals[one], self._originals[other])

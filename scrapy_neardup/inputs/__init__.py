@@ -17,7 +17,7 @@ from typing import BinaryIO
 from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.inputs.csv_table import read_csv
 from scrapy_neardup.inputs.documents import HTML, TEXT, read_html, read_text
-from scrapy_neardup.inputs.entry import LARGEST, Entry, Malformed, Record, Skipped
+from scrapy_neardup.inputs.entry import LARGEST, Entry, InputRecord, Malformed, Skipped
 from scrapy_neardup.inputs.excel import read_excel
 from scrapy_neardup.inputs.folder import read_folder
 from scrapy_neardup.inputs.guard import reading
@@ -29,7 +29,7 @@ from scrapy_neardup.inputs.wacz import read_wacz
 from scrapy_neardup.inputs.warc import read_warc
 from scrapy_neardup.inputs.xml_items import read_xml
 
-__all__ = ["FORMATS", "LARGEST", "STDIN", "Entry", "Malformed", "Record", "Skipped", "format_of", "read_input"]
+__all__ = ["FORMATS", "LARGEST", "STDIN", "Entry", "InputRecord", "Malformed", "Skipped", "format_of", "read_input"]
 
 #: The name of standard input.
 STDIN = "-"
@@ -39,7 +39,7 @@ STDIN = "-"
 class Format:
     """What reads a format from an unpacked file, which stays open, and the suffixes of such files."""
 
-    read: Callable[[BinaryIO, str], Iterator[Record]]
+    read: Callable[[BinaryIO, str], Iterator[InputRecord]]
     suffixes: tuple[str, ...]
 
 
@@ -58,7 +58,7 @@ FORMATS: dict[str, Format] = {
 }
 
 
-def read_input(name: str, format: str = "") -> Iterator[Record]:
+def read_input(name: str, format: str = "") -> Iterator[InputRecord]:
     """The records of a file or folder, or of standard input (``-``), in their order, one at a time.
 
     ``format`` is one of ``FORMATS``; empty, it is known by the suffix of the name, before that of a packing, and

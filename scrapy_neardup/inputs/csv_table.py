@@ -9,14 +9,14 @@ from typing import BinaryIO
 
 from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.inputs import entry
-from scrapy_neardup.inputs.entry import Entry, Malformed, Record
+from scrapy_neardup.inputs.entry import Entry, InputRecord, Malformed
 from scrapy_neardup.inputs.header import column_names
 
 #: What separates cells, the likeliest first; where a comma separates decimals, spreadsheets write semicolons.
 _DELIMITERS = ",\t;"
 
 
-def read_csv(file: BinaryIO, source: str, delimiter: str = "") -> Iterator[Record]:
+def read_csv(file: BinaryIO, source: str, delimiter: str = "") -> Iterator[InputRecord]:
     """Every row as strings by name; a row is numbered by the line on which it begins, the header's being 1.
 
     Without a ``delimiter``, it is what separates the names. Cells may hold line ends; rows that are blank are passed

@@ -8,23 +8,24 @@ from pathlib import PurePath
 from typing import BinaryIO
 
 from scrapy_neardup.inputs import entry
-from scrapy_neardup.inputs.entry import Entry, Malformed, Record
+from scrapy_neardup.inputs.entry import Entry, InputRecord, Malformed
+from scrapy_neardup.inputs.utf8 import BOM, decode_utf8
 
 HTML = (".html", ".htm", ".xhtml", ".shtml")
 TEXT = (".txt",)
 
 
-def read_html(file: BinaryIO, source: str) -> Iterator[Record]:
+def read_html(file: BinaryIO, source: str) -> Iterator[InputRecord]:
     """The one page of a file, as bytes."""
     yield html_page(file, source, 1, readable(source))
 
 
-def read_text(file: BinaryIO, source: str) -> Iterator[Record]:
+def read_text(file: BinaryIO, source: str) -> Iterator[InputRecord]:
     """The one text of a file, in UTF-8."""
     yield text_page(file, source, 1, readable(source))
 
 
-def html_page(file: BinaryIO, source: str, number: int, path: str) -> Record:
+def html_page(file: BinaryIO, source: str, number: int, path: str) -> InputRecord:
     """A page with its bytes and, as its field ``path``, where it was found."""
     raw = file.read(entry.LARGEST + 1)
     if why := _wrong_size(raw):
@@ -32,15 +33,15 @@ def html_page(file: BinaryIO, source: str, number: int, path: str) -> Record:
     return Entry(source, number, "", {"path": path}, html=raw)
 
 
-def text_page(file: BinaryIO, source: str, number: int, path: str) -> Record:
+def text_page(file: BinaryIO, source: str, number: int, path: str) -> InputRecord:
     """A text as the field ``text``."""
     raw = file.read(entry.LARGEST + 1)
     if why := _wrong_size(raw):
         return Malformed(source, number, "", why)
     try:
-        return Entry(source, number, "", {"path": path, "text": raw.decode("utf-8-sig")})
-    except UnicodeDecodeError as error:
-        return Malformed(source, number, "", f"not UTF-8: {error.reason} at byte {error.start + 1}", raw)
+        return Entry(source, number, "", {"path": path, "text": decode_utf8(raw.removeprefix(BOM))})
+    except ValueError as error:
+        return Malformed(source, number, "", str(error), raw)
 
 
 def readable(path: str | PathLike[str]) -> str:

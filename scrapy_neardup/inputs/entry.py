@@ -61,4 +61,5 @@ class Skipped(Placed):
     why: str
 
 
-Record = Entry | Malformed | Skipped
+#: What stands at one place of an input; a record of a state is another thing.
+InputRecord = Entry | Malformed | Skipped

@@ -7,15 +7,15 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing
 from typing import Any, BinaryIO
 
-from scrapy_neardup.inputs.entry import Entry, Malformed, Record
-from scrapy_neardup.inputs.guard import broken, guarded
+from scrapy_neardup.inputs.entry import Entry, InputRecord, Malformed
+from scrapy_neardup.inputs.guard import guarded, library_errors
 from scrapy_neardup.inputs.header import column_names
 from scrapy_neardup.inputs.optional import library
 from scrapy_neardup.inputs.packed import seekable
 from scrapy_neardup.inputs.plain import plain
 
 
-def read_excel(file: BinaryIO, source: str) -> Iterator[Record]:
+def read_excel(file: BinaryIO, source: str) -> Iterator[InputRecord]:
     """Every row of every sheet by its number, the header's being 1; rows without any value are passed over.
 
     A formula counts with the value that it had when the book was saved. Dates are strings in ISO 8601, empty cells are
@@ -25,12 +25,9 @@ def read_excel(file: BinaryIO, source: str) -> Iterator[Record]:
     """
     openpyxl = library("openpyxl", "files", f"{source}: a book of Excel")
     with seekable(file) as whole:
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # what it cannot keep of styles and validations is of no use here
-                book = openpyxl.load_workbook(whole, read_only=True, data_only=True, keep_links=False)
-        except Exception as error:
-            raise broken(source, "sheet", 0, error) from error
+        with library_errors(source, "sheet"), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what it cannot keep of styles and validations is of no use here
+            book = openpyxl.load_workbook(whole, read_only=True, data_only=True, keep_links=False)
         with closing(book):
             for sheet in book.worksheets:
                 # Some programs write wrong dimensions, by which cells would be left out.
@@ -38,7 +35,7 @@ def read_excel(file: BinaryIO, source: str) -> Iterator[Record]:
                 yield from _rows(sheet, f"{source}, sheet {sheet.title}")
 
 
-def _rows(sheet: Any, source: str) -> Iterator[Record]:
+def _rows(sheet: Any, source: str) -> Iterator[InputRecord]:
     names: list[str] = []
     rows: Iterator[Sequence[Any]] = guarded(sheet.iter_rows(values_only=True), source, "row")
     for number, row in enumerate(rows, 1):

@@ -9,15 +9,15 @@ from typing import BinaryIO
 
 from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.inputs.documents import HTML, TEXT, html_page, readable, text_page
-from scrapy_neardup.inputs.entry import Malformed, Record
-from scrapy_neardup.inputs.guard import FAILURES, reading
-from scrapy_neardup.inputs.jsonl import read_jsonl
-from scrapy_neardup.inputs.packed import PACKINGS, open_packed, unpacked_name
+from scrapy_neardup.inputs.entry import InputRecord, Malformed
+from scrapy_neardup.inputs.guard import FAILURES
+from scrapy_neardup.inputs.jsonl import read_jsonl_file
+from scrapy_neardup.inputs.packed import find_file, open_packed, unpacked_name
 
-_Page = Callable[[BinaryIO, str, int, str], Record]
+_Page = Callable[[BinaryIO, str, int, str], InputRecord]
 
 
-def read_folder(name: str, format: str = "") -> Iterator[Record]:
+def read_folder(name: str, format: str = "") -> Iterator[InputRecord]:
     """The pages of a folder, plain or packed, in the order of their names; those that cannot be read are malformed.
 
     ``format``: only html, only text, or, if empty, the first that is there. Raises NearDupError if nothing is.
@@ -28,10 +28,8 @@ def read_folder(name: str, format: str = "") -> Iterator[Record]:
     for record in _pages(Path(name), HTML, html_page) if format != "text" else ():
         found = True
         yield record
-    docs = next((file for end in ("", *PACKINGS) if (file := Path(name, f"docs.jsonl{end}")).is_file()), None)
-    if not found and not format and docs:
-        with reading(str(docs)), open_packed(docs) as lines:
-            yield from read_jsonl(lines, str(docs))
+    if not found and not format and (docs := find_file(Path(name), "docs.jsonl")):
+        yield from read_jsonl_file(docs)
         return
     for record in _pages(Path(name), TEXT, text_page) if not found and format != "html" else ():
         found = True
@@ -41,7 +39,7 @@ def read_folder(name: str, format: str = "") -> Iterator[Record]:
         raise NearDupError(f"{name} holds no {what}; name the files that are meant, or another folder.")
 
 
-def _pages(root: Path, suffixes: tuple[str, ...], page: _Page) -> Iterator[Record]:
+def _pages(root: Path, suffixes: tuple[str, ...], page: _Page) -> Iterator[InputRecord]:
     for number, (path, why) in enumerate(_walk(root, suffixes, frozenset()), 1):
         source = readable(path)
         if why:

@@ -30,13 +30,21 @@ def reading(name: str) -> Iterator[None]:
         raise NearDupError(f"{name} cannot be read to its end: {error}; see that it is whole and readable.") from None
 
 
-def guarded(items: Iterable[T], source: str, unit: str, first: int = 1) -> Iterator[T]:
+@contextmanager
+def library_errors(source: str, unit: str, last: int = 0) -> Iterator[None]:
+    """Any exception of a library, which broken files make raise nearly all there are, as the error of ``broken``."""
+    try:
+        yield
+    except Exception as error:
+        raise broken(source, unit, last, error) from error
+
+
+def guarded(items: Iterable[T], source: str, unit: str) -> Iterator[T]:
     """What a library reads; where it breaks down, a NearDupError tells after which unit.
 
-    For libraries only, as any exception counts: broken files make them raise nearly all there are. ``first`` is the
-    number of the first unit.
+    For libraries only, as any exception counts: broken files make them raise nearly all there are.
     """
-    iterator, number = iter(items), first - 1
+    iterator, number = iter(items), 0
     while True:
         try:
             item = next(iterator)

@@ -15,11 +15,12 @@ from typing import BinaryIO
 
 from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.inputs import entry
-from scrapy_neardup.inputs.entry import Entry, Malformed, Record
+from scrapy_neardup.inputs.entry import Entry, InputRecord, Malformed
 from scrapy_neardup.inputs.guard import broken
-from scrapy_neardup.inputs.jsonl import BOM, read_jsonl
+from scrapy_neardup.inputs.jsonl import read_jsonl
 from scrapy_neardup.inputs.objects import parse_object
 from scrapy_neardup.inputs.rejoined import Rejoined
+from scrapy_neardup.inputs.utf8 import BOM
 
 _CHUNK = 1 << 16
 #: A string, or a mark; a quotation mark by itself opens a string of which the end has not been read.
@@ -28,7 +29,7 @@ _QUOTE, _COMMA, _SQUARE, _CURLY = b'",[}'
 _OPEN, _CLOSE = b"[{", b"]}"
 
 
-def read_json(file: BinaryIO, source: str) -> Iterator[Record]:
+def read_json(file: BinaryIO, source: str) -> Iterator[InputRecord]:
     """Every element by its number; raises NearDupError where elements can no longer be told apart.
 
     Where the first line is an object, the file holds JSON lines under another name and is read as these.
@@ -49,7 +50,7 @@ def read_json(file: BinaryIO, source: str) -> Iterator[Record]:
         yield _record(raw, source, number)
 
 
-def _record(raw: bytes, source: str, number: int) -> Record:
+def _record(raw: bytes, source: str, number: int) -> InputRecord:
     try:
         return Entry(source, number, "item", parse_object(raw))
     except ValueError as error:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Protocol
 
 from scrapy_neardup.inputs import entry
-from scrapy_neardup.inputs.entry import Entry, Malformed, Record
+from scrapy_neardup.inputs.entry import Entry, InputRecord, Malformed
+from scrapy_neardup.inputs.guard import reading
 from scrapy_neardup.inputs.objects import parse_object
-
-#: The byte order mark of UTF-8.
-BOM = b"\xef\xbb\xbf"
+from scrapy_neardup.inputs.packed import open_packed
+from scrapy_neardup.inputs.utf8 import BOM
 
 
 class Lines(Protocol):
@@ -20,7 +21,13 @@ class Lines(Protocol):
         """A line with its end, or its first ``size`` bytes."""
 
 
-def read_jsonl(file: Lines, source: str) -> Iterator[Record]:
+def read_jsonl_file(path: Path) -> Iterator[InputRecord]:
+    """Every line of a file, plain or packed, whatever its name; raises NearDupError from where it cannot be read."""
+    with reading(str(path)), open_packed(path) as file:
+        yield from read_jsonl(file, str(path))
+
+
+def read_jsonl(file: Lines, source: str) -> Iterator[InputRecord]:
     """Every line, the malformed ones too; blank lines are passed over, but numbered with the others."""
     number = 0
     while line := file.readline(entry.LARGEST):

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from scrapy_neardup.inputs.utf8 import decode_utf8
+
 #: How what JSON holds instead of an object is called.
 _KINDS = {
     list: "a list",
@@ -28,9 +30,7 @@ def parse_object(raw: bytes) -> dict[str, Any]:
     ValueError: not an object but a list
     """
     try:
-        found = json.loads(raw.decode("utf-8"))
-    except UnicodeDecodeError as error:
-        raise ValueError(f"not UTF-8: {error.reason} at byte {error.start + 1}") from None
+        found = json.loads(decode_utf8(raw))
     except json.JSONDecodeError as error:
         raise ValueError(f"not JSON: {error.msg} at character {error.pos + 1}") from None
     except RecursionError:

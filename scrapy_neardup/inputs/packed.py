@@ -55,6 +55,12 @@ def unpacked_name(name: str) -> str:
     return name[: len(name) - len(packing(name))]
 
 
+def find_file(folder: Path, name: str) -> Path | None:
+    """The file of that name in a folder, plain or packed; the plain one if there are several."""
+    files = (folder / f"{name}{suffix}" for suffix in ("", *PACKINGS))
+    return next((file for file in files if file.is_file()), None)
+
+
 @contextmanager
 def open_packed(path: str | PathLike[str]) -> Iterator[BinaryIO]:
     """The unpacked bytes of a file, by the suffix of its name.

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, BinaryIO
 
-from scrapy_neardup.inputs.entry import Entry, Record
-from scrapy_neardup.inputs.guard import broken, guarded
+from scrapy_neardup.inputs.entry import Entry, InputRecord
+from scrapy_neardup.inputs.guard import guarded, library_errors
 from scrapy_neardup.inputs.header import require_distinct
 from scrapy_neardup.inputs.optional import library
 from scrapy_neardup.inputs.packed import seekable
@@ -16,7 +16,7 @@ from scrapy_neardup.inputs.plain import plain
 _ROWS, _BYTES = 64, 1 << 20
 
 
-def read_parquet(file: BinaryIO, source: str) -> Iterator[Record]:
+def read_parquet(file: BinaryIO, source: str) -> Iterator[InputRecord]:
     """Every row by its number from 1; raises NearDupError where the file is broken.
 
     Dates and times are strings in ISO 8601; of nanoseconds, microseconds are left. Bytes are text where they are UTF-8,
@@ -24,10 +24,8 @@ def read_parquet(file: BinaryIO, source: str) -> Iterator[Record]:
     """
     parquet = library("pyarrow.parquet", "parquet", f"{source}: Parquet")
     with seekable(file) as whole:
-        try:
+        with library_errors(source, "row"):
             table = parquet.ParquetFile(whole, buffer_size=_BYTES, pre_buffer=False)
-        except Exception as error:
-            raise broken(source, "row", 0, error) from error
         with table:
             require_distinct(table.schema_arrow.names, source)
             for number, row in enumerate(guarded(_rows(table), source, "row"), 1):

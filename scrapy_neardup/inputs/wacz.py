@@ -7,28 +7,24 @@ from typing import BinaryIO
 from zipfile import ZipFile
 
 from scrapy_neardup.errors import NearDupError
-from scrapy_neardup.inputs.entry import Record
-from scrapy_neardup.inputs.guard import broken
+from scrapy_neardup.inputs.entry import InputRecord
+from scrapy_neardup.inputs.guard import library_errors
 from scrapy_neardup.inputs.packed import packing, seekable, unpacked, unpacked_name
 from scrapy_neardup.inputs.warc import read_warc
 
 
-def read_wacz(file: BinaryIO, source: str) -> Iterator[Record]:
+def read_wacz(file: BinaryIO, source: str) -> Iterator[InputRecord]:
     """The records of every archive in it, numbered in each; raises NearDupError if zip or archive is broken."""
     with seekable(file) as whole:
-        try:
+        with library_errors(source, "archive"):
             book = ZipFile(whole)
-        except Exception as error:
-            raise broken(source, "archive", 0, error) from error
         with book:
             names = [name for name in book.namelist() if name.startswith("archive/") and _is_warc(name)]
             if not names:
                 raise NearDupError(f"{source} holds no archive/….warc.gz; name a WACZ, or what it holds with --format.")
             for number, name in enumerate(names):
-                try:
+                with library_errors(source, "archive", number):
                     member = book.open(name)
-                except Exception as error:
-                    raise broken(source, "archive", number, error) from error
                 with member, unpacked(member, packing(name)) as archive:  # type: ignore[arg-type]
                     yield from read_warc(archive, f"{source}, {name}")
 

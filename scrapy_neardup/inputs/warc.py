@@ -7,7 +7,7 @@ from typing import Any, BinaryIO
 
 from scrapy_neardup.inputs import entry
 from scrapy_neardup.inputs.content import unpack_body
-from scrapy_neardup.inputs.entry import Entry, Malformed, Record, Skipped
+from scrapy_neardup.inputs.entry import Entry, InputRecord, Malformed, Skipped
 from scrapy_neardup.inputs.guard import guarded
 from scrapy_neardup.inputs.optional import library
 
@@ -15,7 +15,7 @@ _HTML = ("text/html", "application/xhtml+xml")
 _BREAKS_OFF = "it breaks off within the next record"
 
 
-def read_warc(file: BinaryIO, source: str) -> Iterator[Record]:
+def read_warc(file: BinaryIO, source: str) -> Iterator[InputRecord]:
     """Every record: a page, one that is none (skipped), or a page that cannot be unpacked (malformed).
 
     ``file`` is unpacked already: whether each record was packed by itself does not matter then. Raises NearDupError
@@ -28,7 +28,7 @@ def read_warc(file: BinaryIO, source: str) -> Iterator[Record]:
     yield from guarded(_records(archive, source), source, "record")
 
 
-def _records(archive: Any, source: str) -> Iterator[Record]:
+def _records(archive: Any, source: str) -> Iterator[InputRecord]:
     for number, record in enumerate(archive, 1):
         if not (record.rec_headers.get_header("Content-Length") or "").isdigit():  # taken for 0, or for all the rest
             raise ValueError("the next record has no Content-Length")
@@ -41,7 +41,7 @@ def _records(archive: Any, source: str) -> Iterator[Record]:
         yield found
 
 
-def _found(record: Any, source: str, number: int) -> Record:
+def _found(record: Any, source: str, number: int) -> InputRecord:
     place = source, number, "record"
     head = record.rec_headers
     content_type = head.get_header("Content-Type") or ""

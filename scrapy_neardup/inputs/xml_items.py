@@ -7,14 +7,14 @@ from typing import Any, BinaryIO
 
 from lxml import etree
 
-from scrapy_neardup.inputs.entry import Entry, Malformed, Record
+from scrapy_neardup.inputs.entry import Entry, InputRecord, Malformed
 from scrapy_neardup.inputs.guard import guarded
 
 #: What an export names the elements of a list.
 _VALUE = "value"
 
 
-def read_xml(file: BinaryIO, source: str) -> Iterator[Record]:
+def read_xml(file: BinaryIO, source: str) -> Iterator[InputRecord]:
     """Every child of the root; raises NearDupError where the markup is broken, after which nothing can be read.
 
     A field of elements named ``value`` is a list, a field of other elements a mapping, one with text among its elements
@@ -49,9 +49,14 @@ def _what_is_wrong(element: etree._Element) -> str:
     """Why an element is no record; empty if nothing is wrong with it."""
     for entity in element.iter(etree.Entity):
         return f"the entity {entity.text} is not resolved"
-    if any((text or "").strip() for text in (element.text, *(child.tail for child in element))):
+    if _has_own_text(element):
         return "text that is in no field"
     return ""
+
+
+def _has_own_text(element: etree._Element) -> bool:
+    """Whether something is written between its children."""
+    return any((text or "").strip() for text in (element.text, *(child.tail for child in element)))
 
 
 def _fields(element: etree._Element) -> dict[str, Any]:
@@ -72,7 +77,7 @@ def _fields(element: etree._Element) -> dict[str, Any]:
 def _value(element: etree._Element) -> Any:
     if len(element) == 0:
         return element.text or ""
-    if any((text or "").strip() for text in (element.text, *(child.tail for child in element))):
+    if _has_own_text(element):
         return "".join(element.itertext())
     if all(etree.QName(child).localname == _VALUE for child in element):
         return [_value(child) for child in element]

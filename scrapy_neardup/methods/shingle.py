@@ -23,12 +23,11 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from scrapy_neardup.hashing import mix64
 from scrapy_neardup.methods.features import hashed
 from scrapy_neardup.methods.parameters import Parameters, choice, number, whole
 from scrapy_neardup.methods.published import Agreement, PublishedMethod, Text
 from scrapy_neardup.model import Fingerprint
-from scrapy_neardup.text.shingles import shingles
+from scrapy_neardup.text.shingles import distinct, n_gram_hashes, shingles
 from scrapy_neardup.text.tokens import words
 
 _BASE = np.uint64(0xD6E8FEB86659FD93)
@@ -64,7 +63,7 @@ class Shingle(PublishedMethod):
         p = self.parameters
         found = distinct(text_shingles(text, p.features, p.n))
         smallest: list[int] = found[: p.keys].tolist()
-        return smallest, _once((found >> np.uint64(32)).astype("<u4")).tobytes()
+        return smallest, distinct((found >> np.uint64(32)).astype("<u4")).tobytes()
 
     def agreement(self, new: Fingerprint, one: bytes, other: bytes, common: Set[int]) -> Agreement:
         """Jaccard similarity, and containment of the smaller set in the larger. An empty set is like no other."""
@@ -92,26 +91,4 @@ def word_shingles(found: Sequence[str], n: int) -> npt.NDArray[np.uint64]:
     >>> one[1] == other[0], one[0] == word_shingles(["theferry", "sails"], 2)[0]
     (np.True_, np.False_)
     """
-    hashes = hashed(found)
-    if not len(hashes):
-        return hashes
-    n = min(n, len(hashes))
-    last = len(hashes) - n + 1
-    combined = np.zeros(last, np.uint64)
-    for offset in range(n):
-        combined *= _BASE
-        combined += hashes[offset : offset + last]
-    return mix64(combined)
-
-
-def distinct(values: npt.NDArray[np.unsignedinteger]) -> npt.NDArray[np.unsignedinteger]:
-    """The different values in ascending order; twenty times as fast as ``np.unique``, which hashes them first.
-
-    >>> distinct(np.array([3, 1, 3, 2], np.uint32)).tolist()
-    [1, 2, 3]
-    """
-    return _once(np.sort(values))
-
-
-def _once(ascending: npt.NDArray[np.unsignedinteger]) -> npt.NDArray[np.unsignedinteger]:
-    return ascending[np.append(True, ascending[1:] != ascending[:-1])] if len(ascending) else ascending
+    return n_gram_hashes(hashed(found), n, _BASE)

@@ -3,7 +3,8 @@
 script      traditional Chinese characters as simplified ones
 normalize   one spelling for one text; its letters and digits alone
 sentences   where sentences end, in Chinese and in Latin script
-shingles    hashed character n-grams
+marking     which of them another text holds too, or many pages
+shingles    hashed n-grams, and the different ones among them
 tokens      words (jieba for Chinese) and numbers
 stopwords   words that say nothing
 lexicon     how telling a word is (IDF)

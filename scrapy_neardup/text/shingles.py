@@ -1,12 +1,15 @@
-"""Character n-grams (w-shingles of Broder 1997, over characters) as arrays of hashes."""
+"""n-grams (w-shingles of Broder 1997), of characters above all, as arrays of hashes."""
 
 from __future__ import annotations
+
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from scrapy_neardup.hashing import mix64
 
+Unsigned = TypeVar("Unsigned", bound=np.unsignedinteger[Any])
 _BASE = np.uint64(0x9E3779B97F4A7C15)
 
 
@@ -21,22 +24,42 @@ def shingles(letters: str, n: int) -> npt.NDArray[np.uint64]:
     >>> shingles("", 5).shape, shingles("ab", 5).shape
     ((0,), (1,))
     """
-    points = np.frombuffer(letters.encode("utf-32-le", "surrogatepass"), dtype="<u4").astype(np.uint64)
-    if not len(points):
-        return points
-    n = min(n, len(points))
-    last = len(points) - n + 1
+    return n_gram_hashes(code_points(letters).astype(np.uint64), n, _BASE)
+
+
+def n_gram_hashes(units: npt.NDArray[np.uint64], n: int, base: np.uint64) -> npt.NDArray[np.uint64]:
+    """The hash of every n-gram of a sequence of numbers, in order of place; shape ``(max(1, len - n + 1),)``.
+
+    ``base`` must be odd. Fewer units than ``n`` are one n-gram; of none there is none.
+    """
+    if not len(units):
+        return units
+    n = min(n, len(units))
+    last = len(units) - n + 1
     hashed = np.zeros(last, dtype=np.uint64)
     for offset in range(n):
-        hashed *= _BASE
-        hashed += points[offset : offset + last]
+        hashed *= base
+        hashed += units[offset : offset + last]
     return mix64(hashed)
 
 
-def distinct(hashes: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
-    """The different hashes, the smallest first; twice as fast as numpy's own, which hashes what is hashed already."""
-    ordered = np.sort(hashes)
+def code_points(text: str) -> npt.NDArray[np.uint32]:
+    """The number of each character in Unicode, lone surrogates among them.
+
+    >>> code_points("a船").tolist()
+    [97, 33337]
+    """
+    return np.frombuffer(text.encode("utf-32-le", "surrogatepass"), "<u4")
+
+
+def distinct(values: npt.NDArray[Unsigned]) -> npt.NDArray[Unsigned]:
+    """The different values, the smallest first; many times as fast as ``np.unique``, which hashes what is hashed.
+
+    >>> distinct(np.array([3, 1, 3, 2], np.uint32)).tolist()
+    [1, 2, 3]
+    """
+    ordered = np.sort(values)
     first = np.ones(len(ordered), np.bool_)
     np.not_equal(ordered[1:], ordered[:-1], out=first[1:])
-    found: npt.NDArray[np.uint64] = ordered[first]
+    found: npt.NDArray[Unsigned] = ordered[first]
     return found

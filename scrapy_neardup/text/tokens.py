@@ -18,7 +18,7 @@ from importlib.metadata import version
 import numpy as np
 import numpy.typing as npt
 
-from scrapy_neardup.text.shingles import distinct
+from scrapy_neardup.text.shingles import code_points, distinct
 
 #: Chinese characters, for a class of a pattern.
 HAN = r"\u3400-\u9fff\U00020000-\U0003ffff"
@@ -71,7 +71,7 @@ def vocabulary(normalized: str) -> tuple[npt.NDArray[np.uint64], set[str]]:
     >>> "".join(map(chr, characters)), sorted(spaced)
     ('大桥', ['2024', 'in', 'opened'])
     """
-    points = distinct(_code_points(normalized).astype(np.uint64))
+    points = distinct(code_points(normalized).astype(np.uint64))
     return points[_are_unspaced(points)], set(_SPACED.findall(normalized))
 
 
@@ -83,11 +83,7 @@ def has_unspaced(letters: str) -> bool:
     >>> has_unspaced("北京opened"), has_unspaced("opened2024")
     (True, False)
     """
-    return 50 * int(np.count_nonzero(_are_unspaced(_code_points(letters)))) >= len(letters) > 0
-
-
-def _code_points(text: str) -> npt.NDArray[np.uint32]:
-    return np.frombuffer(text.encode("utf-32-le", "surrogatepass"), "<u4")
+    return 50 * int(np.count_nonzero(_are_unspaced(code_points(letters)))) >= len(letters) > 0
 
 
 def _are_unspaced(points: npt.NDArray[np.unsignedinteger]) -> npt.NDArray[np.bool_]:

@@ -90,7 +90,7 @@ def test_a_place_that_cannot_be_is_refused_before_counting(pages: Path, output: 
 def test_documents_that_cannot_be_read_leave_nothing_behind(pages: Path) -> None:
     with pages.open("a", encoding="utf-8") as out:
         out.write("\nno JSON\n")
-    with pytest.raises(NearDupError, match=r"pages\.jsonl, line 4 is no JSON"):
+    with pytest.raises(NearDupError, match=r"pages\.jsonl, line 4 is not JSON"):
         run(pages, "-o", pages.parent / "words.tsv")
     assert [file.name for file in pages.parent.iterdir()] == ["pages.jsonl"]
 

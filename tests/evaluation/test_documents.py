@@ -6,23 +6,17 @@ import bz2
 import gzip
 import lzma
 import re
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import zstandard
 
 from scrapy_neardup.errors import NearDupError
-from scrapy_neardup.evaluation.documents import Document, distinct, find_file, read_documents
+from scrapy_neardup.evaluation.documents import Document, read_documents, with_distinct_ids
+from scrapy_neardup.inputs.packed import find_file
 from scrapy_neardup.model import Page
+from tests.inputs.samples import PACKERS
 
-PACKERS: dict[str, Callable[[bytes], bytes]] = {
-    "": bytes,
-    ".gz": gzip.compress,
-    ".xz": lzma.compress,
-    ".bz2": bz2.compress,
-    ".zst": zstandard.compress,
-}
 TWO = '{"id": "a", "title": "渡口", "text": "船来了。"}\n{"id": "b", "text": "The boat is here."}\n'.encode()
 A, B = Document("a", "渡口", "船来了。"), Document("b", "", "The boat is here.")
 
@@ -48,6 +42,18 @@ def test_of_a_folder_the_documents_file_is_read(tmp_path: Path, suffix: str) -> 
     assert list(read_documents(tmp_path)) == [A, B]
     assert find_file(tmp_path, "docs.jsonl") == tmp_path / f"docs.jsonl{suffix}"
     assert find_file(tmp_path, "pairs.jsonl") is None
+
+
+def test_a_text_without_a_word_is_a_document_too(tmp_path: Path) -> None:
+    (tmp_path / "empty.txt").touch()
+    assert list(read_documents(tmp_path)) == [Document("empty.txt")]
+
+
+def test_several_files_are_read_one_after_the_other(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_bytes(TWO)
+    (tmp_path / "b.txt").write_text("by itself")
+    found = read_documents(tmp_path / "b.txt", tmp_path / "a.jsonl")
+    assert list(found) == [Document("b.txt", "", "by itself"), A, B]
 
 
 def test_of_a_folder_without_one_every_text_file_is_read_by_name(tmp_path: Path) -> None:
@@ -93,11 +99,11 @@ def test_a_byte_order_mark_is_no_part_of_the_first_line(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        (b"a,b,c", "is no JSON in UTF-8"),
-        (b'{"id": "c", "text": "\xff"}', "is no JSON in UTF-8"),
-        (b"[" * 100_000, "is no JSON in UTF-8"),
-        (b"[1, 2]", "holds no JSON object"),
-        (b"null", "holds no JSON object"),
+        (b"a,b,c", "is not JSON: Expecting value at character 1; a line must be"),
+        (b'{"id": "c", "text": "\xff"}', "is not UTF-8: invalid start byte at byte 22; a line must be"),
+        (b"[" * 100_000, "is not to be read: its lists or objects stand too deep"),
+        (b"[1, 2]", "is not an object but a list; a line must be"),
+        (b"null", "is not an object but null; a line must be"),
         (b'{"id": "c", "title": "no text"}', "has no text"),
         (b'{"id": "c", "text": null}', "text must be a string, not None"),
         (b'{"id": "c", "text": 5}', "text must be a string, not 5"),
@@ -127,7 +133,7 @@ def test_a_malformed_line_is_named_after_those_before_it(tmp_path: Path, line: b
         ("plain.jsonl.xz", TWO, "cannot be read to its end"),
         ("plain.txt.bz2", TWO, "cannot be read to its end"),
         ("plain.txt.zst", TWO, "cannot be read to its end"),
-        ("latin.txt", "Straße".encode("latin-1"), "is not UTF-8"),
+        ("latin.txt", "Straße".encode("latin-1"), "is not UTF-8: .* at byte 5; convert it"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
@@ -156,7 +162,7 @@ def test_a_page_goes_by_the_id_of_its_document_and_keeps_its_site() -> None:
 
 
 def test_an_id_that_comes_twice_is_refused_when_it_comes() -> None:
-    read = distinct([A, B, A])
+    read = with_distinct_ids([A, B, A])
     assert [next(read), next(read)] == [A, B]
     with pytest.raises(NearDupError, match="Two documents have the id 'a'"):
         next(read)

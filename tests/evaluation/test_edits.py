@@ -25,7 +25,7 @@ from scrapy_neardup.evaluation.edits import (
     replace,
     retitle,
     script,
-    why_not,
+    why_unavailable,
     width,
     wrap,
 )
@@ -220,15 +220,15 @@ def test_without_opencc_the_reason_names_the_extra() -> None:
     code = (
         "import sys; sys.modules['opencc'] = None\n"
         "from random import Random\n"
-        "from scrapy_neardup.evaluation.edits import EDITS, Material, script, why_not\n"
-        "print([name for name in EDITS if why_not(name)], why_not('script'))\n"
+        "from scrapy_neardup.evaluation.edits import EDITS, Material, script, why_unavailable\n"
+        "print([name for name in EDITS if why_unavailable(name)], why_unavailable('script'))\n"
         "script('渡口', 0, Random(1), Material())"
     )
     done = subprocess.run([sys.executable, "-X", "utf8", "-c", code], capture_output=True, text=True, timeout=60)
     assert done.stdout.startswith("['script']")
     assert 'pip install "scrapy-neardup[opencc]"' in done.stdout
     assert f"{NearDupError.__name__}: " in done.stderr
-    assert why_not("script") == ""
+    assert why_unavailable("script") == ""
 
 
 @pytest.mark.parametrize("name", EDITS)

@@ -12,10 +12,10 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from scrapy_neardup.errors import NearDupError, SettingsError
-from scrapy_neardup.evaluation.curves import check, draw
+from scrapy_neardup.evaluation.curves import check_drawable, draw_curves
 from scrapy_neardup.evaluation.documents import Document
 from scrapy_neardup.evaluation.edits import EDITS
-from scrapy_neardup.evaluation.robustness import AMOUNTS, CONTROL, Point, drawn, label, robustness
+from scrapy_neardup.evaluation.robustness import AMOUNTS, CONTROL, Point, method_label, robustness, sample_documents
 from scrapy_neardup.methods import Method, make_method
 from scrapy_neardup.methods.parameters import Parameters
 from scrapy_neardup.model import Comparison, Fingerprint, Page
@@ -192,8 +192,8 @@ def test_progress_goes_through_the_pages() -> None:
 
 
 def test_a_label_tells_parameters_apart() -> None:
-    assert label(make_method("cascade", {})) == "cascade"
-    assert label(make_method("cascade", {"base": 0.7, "short": 120})) == "cascade:base=0.7"
+    assert method_label(make_method("cascade", {})) == "cascade"
+    assert method_label(make_method("cascade", {"base": 0.7, "short": 120})) == "cascade:base=0.7"
     methods = [make_method("cascade", {"base": base}) for base in (0.7, 0.8)]
     points = robustness(methods, documents(2), edits=["width"])
     assert {point.method for point in points} == {"cascade:base=0.7", "cascade:base=0.8"}
@@ -201,11 +201,11 @@ def test_a_label_tells_parameters_apart() -> None:
 
 def test_documents_are_drawn_with_equal_chances() -> None:
     whole = documents(6)
-    assert drawn(iter(whole), 6, 1) == drawn(iter(whole), 9, 2) == whole
-    assert drawn(whole, 2, 1) == drawn(whole, 2, 1)
+    assert sample_documents(iter(whole), 6, 1) == sample_documents(iter(whole), 9, 2) == whole
+    assert sample_documents(whole, 2, 1) == sample_documents(whole, 2, 1)
     counts = dict.fromkeys((document.id for document in whole), 0)
     for seed in range(600):
-        few = drawn(iter(whole), 2, seed)
+        few = sample_documents(iter(whole), 2, seed)
         assert len({document.id for document in few}) == 2
         for document in few:
             counts[document.id] += 1
@@ -224,7 +224,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 
 def test_the_picture_has_a_line_for_each_method_and_edit(tmp_path: Path) -> None:
-    draw(some_points(), tmp_path / "curves.svg")
+    draw_curves(some_points(), tmp_path / "curves.svg")
     root = ET.parse(tmp_path / "curves.svg").getroot()
     assert root.tag == f"{SVG}svg"
     lines = {
@@ -237,7 +237,7 @@ def test_the_picture_has_a_line_for_each_method_and_edit(tmp_path: Path) -> None
 
 
 def test_the_lines_differ_without_colour(tmp_path: Path) -> None:
-    draw(some_points(tuple("abcdefghijkl")), tmp_path / "curves.svg")
+    draw_curves(some_points(tuple("abcdefghijkl")), tmp_path / "curves.svg")
     root = ET.parse(tmp_path / "curves.svg").getroot()
     looks = set()
     for group in root.iter(f"{SVG}g"):
@@ -252,8 +252,8 @@ def test_the_lines_differ_without_colour(tmp_path: Path) -> None:
 def test_the_same_points_give_the_same_file(tmp_path: Path) -> None:
     for suffix, begin in ((".svg", b"<?xml"), (".pdf", b"%PDF"), (".png", b"\x89PNG")):
         one, other = tmp_path / f"one{suffix}", tmp_path / f"other{suffix}"
-        draw(some_points(("one",))[:1], one)
-        draw(some_points(("one",))[:1], other)
+        draw_curves(some_points(("one",))[:1], one)
+        draw_curves(some_points(("one",))[:1], other)
         assert one.read_bytes() == other.read_bytes()
         assert one.read_bytes().startswith(begin)
 
@@ -268,7 +268,7 @@ def test_the_same_points_give_the_same_file(tmp_path: Path) -> None:
     ids=["lines alone", "bars alone", "no pages"],
 )
 def test_a_picture_of_little_is_drawn(points: list[Point], tmp_path: Path) -> None:
-    draw(points, tmp_path / "curves.svg")
+    draw_curves(points, tmp_path / "curves.svg")
     assert ET.parse(tmp_path / "curves.svg").getroot().tag == f"{SVG}svg"
 
 
@@ -276,7 +276,7 @@ def test_drawing_leaves_the_settings_of_matplotlib_alone(tmp_path: Path) -> None
     import matplotlib as mpl
 
     before = mpl.rcParams.copy()
-    draw(some_points(), tmp_path / "curves.svg")
+    draw_curves(some_points(), tmp_path / "curves.svg")
     assert mpl.rcParams.copy() == before
 
 
@@ -284,8 +284,8 @@ def test_drawing_needs_no_pyplot(tmp_path: Path) -> None:
     code = (
         "import sys; sys.modules['matplotlib.pyplot'] = None\n"
         "from pathlib import Path\n"
-        "from scrapy_neardup.evaluation.curves import Point, draw\n"
-        f"draw([Point('one', 'add', 0.1, 0.5, 0.5, 4)], Path({str(tmp_path)!r}) / 'curves.png')"
+        "from scrapy_neardup.evaluation.curves import Point, draw_curves\n"
+        f"draw_curves([Point('one', 'add', 0.1, 0.5, 0.5, 4)], Path({str(tmp_path)!r}) / 'curves.png')"
     )
     done = subprocess.run([sys.executable, "-X", "utf8", "-c", code], capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stderr) == (0, "")
@@ -297,21 +297,21 @@ def test_drawing_needs_no_pyplot(tmp_path: Path) -> None:
 )
 def test_a_file_that_cannot_be_drawn_is_refused_beforehand(name: str, message: str, tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match=message):
-        check(tmp_path / name)
+        check_drawable(tmp_path / name)
 
 
 def test_a_file_that_cannot_be_written_is_an_error_in_words(tmp_path: Path) -> None:
     (tmp_path / "curves.svg").mkdir()
     with pytest.raises(NearDupError, match=r"curves\.svg cannot be written"):
-        draw(some_points(), tmp_path / "curves.svg")
+        draw_curves(some_points(), tmp_path / "curves.svg")
 
 
 def test_without_matplotlib_the_error_names_the_extra(tmp_path: Path) -> None:
     code = (
         "import sys; sys.modules['matplotlib'] = None\n"
         "from pathlib import Path\n"
-        "from scrapy_neardup.evaluation.curves import draw\n"
-        f"draw([], Path({str(tmp_path)!r}) / 'curves.svg')"
+        "from scrapy_neardup.evaluation.curves import draw_curves\n"
+        f"draw_curves([], Path({str(tmp_path)!r}) / 'curves.svg')"
     )
     done = subprocess.run([sys.executable, "-X", "utf8", "-c", code], capture_output=True, text=True, timeout=60)
     assert done.returncode == 1

@@ -27,7 +27,7 @@ from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
 from scrapy_neardup.errors import NearDupError
-from scrapy_neardup.inputs import Entry, Malformed, Record, Skipped, read_input
+from scrapy_neardup.inputs import Entry, InputRecord, Malformed, Skipped, read_input
 
 PACKERS: dict[str, Callable[[bytes], bytes]] = {
     "": bytes,
@@ -162,12 +162,12 @@ def archive(*, gzipped: bool = False) -> bytes:
     return made.add(b"\x89PNG", headers=[("Content-Type", "image/png")]).bytes()
 
 
-def read(path: Path | str, format: str = "") -> list[Record]:
+def read(path: Path | str, format: str = "") -> list[InputRecord]:
     """All that is read, at once."""
     return list(read_input(str(path), format))
 
 
-def read_until_error(path: Path | str, format: str = "") -> tuple[list[Record], str]:
+def read_until_error(path: Path | str, format: str = "") -> tuple[list[InputRecord], str]:
     """What is read before the error that must come, and what that says."""
     found = []
     records = read_input(str(path), format)
@@ -178,7 +178,7 @@ def read_until_error(path: Path | str, format: str = "") -> tuple[list[Record], 
         return found, str(error)
 
 
-def fields(records: Iterable[Record]) -> list[dict[str, Any]]:
+def fields(records: Iterable[InputRecord]) -> list[dict[str, Any]]:
     """The fields of the entries, of which there must be no other."""
     found = []
     for record in records:
@@ -187,7 +187,7 @@ def fields(records: Iterable[Record]) -> list[dict[str, Any]]:
     return found
 
 
-def told(records: Iterable[Record]) -> list[tuple[Any, ...]]:
+def summaries(records: Iterable[InputRecord]) -> list[tuple[Any, ...]]:
     """Of entries the number and a short field, of all others the number and why."""
     found: list[tuple[Any, ...]] = []
     for record in records:

@@ -15,7 +15,7 @@ import pytest
 
 from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.inputs import Entry, Malformed, Skipped, entry
-from tests.inputs.samples import PACKERS, RECORDS, Archive, archive, page, read, read_until_error, told
+from tests.inputs.samples import PACKERS, RECORDS, Archive, archive, page, read, read_until_error, summaries
 
 HTML = ("Content-Type", "text/html")
 PAGE = "<p>渡口 and ferry</p>".encode()
@@ -195,7 +195,7 @@ def test_records_as_other_programs_write_them(tmp_path: Path) -> None:
     ]
     (tmp_path / "crawl.warc").write_bytes(b"".join(record + b"\r\n\r\n" for record in records))
     found = read(tmp_path / "crawl.warc")
-    assert told(found) == [
+    assert summaries(found) == [
         (1, {"url": "https://a.example/1"}),
         (2, "skipped", "text/dns"),
         (3, {}),

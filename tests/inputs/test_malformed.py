@@ -18,7 +18,7 @@ import pytest
 
 from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.inputs import Entry, Malformed, entry, read_input
-from tests.inputs.samples import PACKERS, RECORDS, fields, packed, read, read_until_error, told, workbook
+from tests.inputs.samples import PACKERS, RECORDS, fields, packed, read, read_until_error, summaries, workbook
 
 A, B = {"text": "渡船来了。"}, {"text": "The boat is here."}
 LINE_A, LINE_B = '{"text": "渡船来了。"}'.encode(), b'{"text": "The boat is here."}'
@@ -45,13 +45,13 @@ DEEP = b"[" * 100_000 + b"]" * 100_000
 def test_a_malformed_line_or_item_is_given_as_it_stands(tmp_path: Path, line: bytes, why: str) -> None:
     file = tmp_path / "feed.jsonl"
     file.write_bytes(LINE_A + b"\n" + line + b"\r\n" + LINE_B)
-    assert told(read(file)) == [(1, A), (2, "malformed", why, line), (3, B)]
+    assert summaries(read(file)) == [(1, A), (2, "malformed", why, line), (3, B)]
     if b"'" in line or line.startswith(b"a,"):
         return
     listed = tmp_path / "feed.json"
     if line.count(b'"') % 2 == 0 and b"} {" not in line:
         listed.write_bytes(b"[" + LINE_A + b",\n  " + line + b",\n" + LINE_B + b"]")
-        assert told(read(listed)) == [(1, A), (2, "malformed", why, line), (3, B)]
+        assert summaries(read(listed)) == [(1, A), (2, "malformed", why, line), (3, B)]
 
 
 def test_lines_are_numbered_with_the_blank_ones_and_kept_as_they_stand(tmp_path: Path) -> None:
@@ -110,7 +110,7 @@ def test_what_a_json_file_may_look_like(tmp_path: Path, content: bytes, expected
     file = tmp_path / "feed.json"
     file.write_bytes(content)
     found = read(file)
-    assert told(found) == expected
+    assert summaries(found) == expected
     assert {one.unit for one in found} <= {"item"}
 
 
@@ -200,7 +200,7 @@ def test_where_nothing_can_be_read_any_more_the_place_is_named(
 def test_what_a_table_may_look_like(tmp_path: Path, content: bytes, expected: list[Any]) -> None:
     file = tmp_path / "feed.csv"
     file.write_bytes(content)
-    assert told(read(file)) == expected
+    assert summaries(read(file)) == expected
 
 
 def test_a_cell_that_is_too_large_is_malformed_and_the_next_row_read(
@@ -262,7 +262,7 @@ def test_xml_resolves_no_entities_and_names_them(tmp_path: Path) -> None:
         ENTITIES % secret.as_uri().encode()
         + b"<i><r><a>1&x;</a></r><r><a><b>&f;</b></a></r><r>loose</r><r><a/>tail</r><r><a>2</a></r></i>"
     )
-    assert told(read(file)) == [
+    assert summaries(read(file)) == [
         (1, "malformed", "the entity &x; is not resolved", b"<r><a>1&x;</a></r>"),
         (2, "malformed", "the entity &f; is not resolved", b"<r><a><b>&f;</b></a></r>"),
         (3, "malformed", "text that is in no field", b"<r>loose</r>"),
@@ -284,7 +284,7 @@ def test_sheets_of_excel(tmp_path: Path) -> None:
     file = tmp_path / "book.XLSX"
     file.write_bytes(workbook({"Articles": rows, "Empty": [], "More": [["a"], ["b"]]}))
     found = read(file)
-    assert told(found) == [
+    assert summaries(found) == [
         (2, {"": 0, "title": "渡口", "2024": 1.5}),
         (4, {"": 1, "title": None, "2024": True}),
         (5, "malformed", "a value beyond column 3, the last with a name",
@@ -312,7 +312,7 @@ def test_a_row_far_down_a_sheet_keeps_its_number(tmp_path: Path) -> None:
     for row, column, value in ((2, 1, "a"), (2, 2, "b"), (9, 2, "there")):
         sheet.cell(row, column, value)
     book.save(tmp_path / "book.xlsx")
-    assert told(read(tmp_path / "book.xlsx")) == [(9, {"a": None, "b": "there"})]
+    assert summaries(read(tmp_path / "book.xlsx")) == [(9, {"a": None, "b": "there"})]
 
 
 def test_values_of_parquet(tmp_path: Path) -> None:

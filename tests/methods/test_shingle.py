@@ -5,12 +5,11 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 
-import numpy as np
 import pytest
 
 from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.methods.published import signature_of
-from scrapy_neardup.methods.shingle import Shingle, ShingleParameters, distinct, word_shingles
+from scrapy_neardup.methods.shingle import Shingle, ShingleParameters, word_shingles
 from scrapy_neardup.model import Comparison, Fingerprint, Page
 
 NONE: frozenset[int] = frozenset()
@@ -127,13 +126,6 @@ def test_the_order_and_the_borders_of_words_count() -> None:
     rows = [["the", "lamp", "is"], ["lamp", "the", "is"], ["the", "lampis"], ["thelamp", "is"], ["the", "lamp"]]
     assert len({int(word_shingles(row, 3)[0]) for row in rows}) == len(rows)
     assert len(set(word_shingles(["the"] * 10, 3).tolist())) == 1
-
-
-def test_distinct_is_ascending_and_leaves_its_argument_alone() -> None:
-    values = np.array([7, 3, 7, 2**64 - 1, 0, 3], np.uint64)
-    assert distinct(values).tolist() == [0, 3, 7, 2**64 - 1]
-    assert values.tolist() == [7, 3, 7, 2**64 - 1, 0, 3]
-    assert distinct(values[:0]).tolist() == []
 
 
 @pytest.mark.parametrize(

@@ -231,6 +231,10 @@ class TestDistinct:
         assert found.tolist() == expected
         assert found.dtype == np.uint64
 
+    def test_halves_of_hashes_stay_halves(self) -> None:
+        found = distinct(np.array([5, 2**32 - 1, 5], np.uint32))
+        assert (found.tolist(), found.dtype) == ([5, 2**32 - 1], np.dtype(np.uint32))
+
     @PATIENT
     @given(st.lists(st.one_of(st.integers(0, 2**64 - 1), st.integers(0, 9)), max_size=60))
     def test_it_is_what_numpy_answers_and_leaves_its_argument_alone(self, hashes: list[int]) -> None:
