@@ -9,7 +9,6 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from scrapy_neardup.states.rows import rows
 from scrapy_neardup.stores import Record, Store
 from scrapy_neardup.stores.layout import unpack_seen
 
@@ -91,7 +90,7 @@ def members(records: Iterable[Record]) -> Members:
 def last_seen(store: Store, of: Members) -> npt.NDArray[np.uint64]:
     """When each page was last judged, in seconds since 1970; when it was first seen, if its URL tells nothing."""
     ids, seconds = array("Q"), array("Q")
-    for _, seen in rows(store, b"u"):
+    for _, seen in store.rows(b"u"):
         id, when = unpack_seen(seen)
         ids.append(id)
         seconds.append(when)

@@ -11,7 +11,7 @@ import numpy as np
 from scrapy_neardup.hashing import fingerprint64
 from scrapy_neardup.page.sites import site_of
 from scrapy_neardup.states.members import Collector, Members, column, last_seen
-from scrapy_neardup.states.rows import Watch, unwatched, with_evidence
+from scrapy_neardup.states.reading import Watch, unwatched, with_evidence
 from scrapy_neardup.stores import Store
 
 #: Copies and pages without evidence.
