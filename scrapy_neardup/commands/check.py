@@ -10,7 +10,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from scrapy_neardup.commands.opening import add_store, existing, location_of, tell_taken_back
+from scrapy_neardup.commands.making import OPTION, tell_taken_back
+from scrapy_neardup.commands.opening import add_store, existing, location_of
 from scrapy_neardup.commands.output import progress, table, write
 from scrapy_neardup.commands.wording import as_json, counted, line
 from scrapy_neardup.config import Config
@@ -76,7 +77,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _checked(url: str) -> Findings:
     """What is wrong with the state at a URL; that it cannot be opened is wrong too."""
     try:
-        store = open_store(url, None)
+        store = open_store(url, None, OPTION)
     except (StoreLocked, StoreMismatch):
         raise
     except StoreError as error:
