@@ -48,8 +48,8 @@ class Known:
     @property
     def similarity(self) -> float:
         """To its original, or to the page that it is like; as exact as it is kept."""
-        told = self.evidence and self.evidence.similarity
-        return told or (round(self.record.similarity, 4) if self.is_copy else 0.0)
+        kept = self.evidence and self.evidence.similarity
+        return kept or (round(self.record.similarity, 4) if self.is_copy else 0.0)
 
 
 def known(store: Store, found: Sequence[Record], limit: int = 20, watch: Watch = unwatched) -> list[Known]:
