@@ -10,15 +10,14 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from scrapy_neardup.commands.opening import add_store, existing, location_of, tell_taken_back
+from scrapy_neardup.commands.making import OPTION, tell_taken_back
+from scrapy_neardup.commands.opening import add_store, existing, location_of
 from scrapy_neardup.commands.output import progress, table, write
 from scrapy_neardup.commands.wording import as_json, counted, line
 from scrapy_neardup.config import Config
 from scrapy_neardup.crawl.state import page_extractor, state_recipe
 from scrapy_neardup.errors import StoreError, StoreLocked, StoreMismatch
-from scrapy_neardup.states.check.check import check
-from scrapy_neardup.states.check.findings import Findings
-from scrapy_neardup.states.check.repair import Repaired, repair
+from scrapy_neardup.states.check import Findings, Repaired, check, repair
 from scrapy_neardup.stores import Store, close_store, open_store
 
 NAME = "check"
@@ -69,17 +68,16 @@ def run(arguments: argparse.Namespace) -> int:
     target = _target(arguments.repair, source)
     mended = repair(source, target, recipe, progress)
     if arguments.json:
-        write(as_json({"source": source[1], **_as_repaired(mended)}) + "\n")
+        write(as_json({"source": source[1], **_as_repaired_data(mended)}) + "\n")
     else:
-        url = Path(mended.location).as_uri().replace("file", target[0].scheme, 1)
-        write("\n".join(_told(mended, source[1], url)) + "\n")
+        write("\n".join(_as_repaired_lines(mended, source[1], target[0].url(mended.location))) + "\n")
     return 0 if mended.findings.sound else 1
 
 
 def _checked(url: str) -> Findings:
     """What is wrong with the state at a URL; that it cannot be opened is wrong too."""
     try:
-        store = open_store(url, None)
+        store = open_store(url, None, OPTION)
     except (StoreLocked, StoreMismatch):
         raise
     except StoreError as error:
@@ -131,7 +129,7 @@ def _as_data(found: Findings) -> dict[str, Any]:
     }
 
 
-def _as_repaired(mended: Repaired) -> dict[str, Any]:
+def _as_repaired_data(mended: Repaired) -> dict[str, Any]:
     filed = mended.filed
     return {
         "store": mended.location,
@@ -180,7 +178,7 @@ def _advice(found: Findings) -> Iterator[str]:
         yield "What can be read of it is filed anew, and the state left as it is, by --repair TO (see --help)."
 
 
-def _told(mended: Repaired, source: str, url: str) -> Iterator[str]:
+def _as_repaired_lines(mended: Repaired, source: str, url: str) -> Iterator[str]:
     filed = mended.filed
     counts = counted(filed.blocks, "block of counts", "blocks of counts")
     yield f"Of the state at {source}, which is as it was, a mended copy is at {mended.location}."

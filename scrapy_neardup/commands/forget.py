@@ -13,7 +13,7 @@ from scrapy_neardup.commands.output import progress, write
 from scrapy_neardup.commands.wording import as_json, counted, line, missing
 from scrapy_neardup.config import Config
 from scrapy_neardup.errors import SettingsError
-from scrapy_neardup.states.forgetting import Forgetting, of_host, those, unseen_since
+from scrapy_neardup.states.forgetting import Forgetting, of_host, pages_where, unseen_since
 from scrapy_neardup.states.near import near_urls
 from scrapy_neardup.stores import Store
 
@@ -84,11 +84,11 @@ def _choice(arguments: argparse.Namespace) -> Callable[[Store], Forgetting]:
         if not re.fullmatch(r"\s*[^\s/:?#@\[\]]+(?: \S+)?\s*", arguments.host):
             raise SettingsError(f"--host is {arguments.host!r}; write the name of the host alone, as in a.example.")
         is_wanted = of_host(arguments.host)
-        return lambda store: those(store, is_wanted, progress)
+        return lambda store: pages_where(store, is_wanted, progress)
 
     def named(store: Store) -> Forgetting:
         ids = {record.id for url in arguments.urls if (record := store.find(url)) is not None}
-        return those(store, lambda record: record.id in ids, progress) if ids else Forgetting((), 0, 0, 0, 0)
+        return pages_where(store, lambda record: record.id in ids, progress) if ids else Forgetting((), 0, 0, 0, 0)
 
     return named
 

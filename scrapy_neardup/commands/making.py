@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from scrapy_neardup.commands.opening import tell_taken_back
-from scrapy_neardup.errors import StoreMismatch
 from scrapy_neardup.stores import Store, close_store, open_store
+
+#: The option that names the state, as messages tell it.
+OPTION = "--store"
 
 
 @contextmanager
-def opened_or_made(url: str, recipe: Mapping[str, Any] | None) -> Iterator[Store]:
+def opened_or_made(url: str, recipe: Mapping[str, Any] | None, named_by: str = OPTION) -> Iterator[Store]:
     """The state at a URL, closed at the end; without a recipe it must be there.
 
-    Raises StoreMismatch that speaks of --store if it is of another recipe.
+    Raises StoreMismatch that speaks of ``named_by`` if it is of another recipe. What a crawl would take back when it
+    opens the state is taken back now; a line on standard error says so.
     """
-    with speaking_of_store():
-        store = open_store(url, recipe)
+    store = open_store(url, recipe, named_by)
     try:
         tell_taken_back(store)
         yield store
@@ -26,10 +28,12 @@ def opened_or_made(url: str, recipe: Mapping[str, Any] | None) -> Iterator[Store
         close_store(store)
 
 
-@contextmanager
-def speaking_of_store() -> Iterator[None]:
-    """Put the option of a command where a message names the setting of a crawl."""
-    try:
-        yield
-    except StoreMismatch as error:
-        raise StoreMismatch(str(error).replace("NEARDUP_STORE", "--store")) from None
+def tell_taken_back(store: Store) -> None:
+    """A line on standard error if the opening of a state took something back."""
+    if back := store.taken_back.pages:
+        many, them = (f"{back:,} pages were", "them") if back > 1 else ("1 page was", "it")
+        crawls = ", ".join(store.taken_back.crawls) or "unknown"
+        sys.stderr.write(
+            f"{many} taken back from the state: the crawl that added {them} ({crawls}) was killed, or its feed was "
+            "not stored.\n"
+        )

@@ -10,7 +10,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from scrapy_neardup.commands.making import opened_or_made, speaking_of_store
+from scrapy_neardup.commands.making import OPTION, opened_or_made
 from scrapy_neardup.commands.opening import add_store, existing, location_of
 from scrapy_neardup.commands.output import progress, write
 from scrapy_neardup.commands.wording import as_json
@@ -19,6 +19,7 @@ from scrapy_neardup.crawl.state import state_url
 from scrapy_neardup.errors import StoreError
 from scrapy_neardup.methods import Method
 from scrapy_neardup.states.exchange import ExportFile, Merged, OpenState, Source, check_recipes, merge, method_of
+from scrapy_neardup.stores import STORES
 
 NAME = "merge"
 HELP = "Add the pages of other states, or of exported files, to a state."
@@ -42,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "sources",
         nargs="+",
         metavar="FROM",
-        help="what 'export' wrote, or the URL of a state: leveldb:///path or sqlite:///path",
+        help=f"what 'export' wrote, or the URL of a state: {STORES.forms(lasting=True)}",
     )
     add_store(parser)
     parser.add_argument(
@@ -60,13 +61,13 @@ def run(arguments: argparse.Namespace) -> int:
         recipe: Mapping[str, Any] | None = None
         if not _is_there(url, config):
             recipe = sources[0].recipe
-            _check(sources, recipe)
+            check_recipes(sources, recipe, OPTION)
         store = stack.enter_context(opened_or_made(url, recipe))
-        _check(sources, store.recipe)
+        check_recipes(sources, store.recipe, OPTION)
         method = None if arguments.keep_originals else _method(store.recipe, config)
         merged = [(source.name, merge(source, store, method, progress)) for source in sources]
-        told = _as_data if arguments.json else _as_text
-        write(told(merged, store.location, store.pages))
+        render = _as_data if arguments.json else _as_text
+        write(render(merged, store.location, store.pages))
     return 0
 
 
@@ -83,11 +84,6 @@ def _is_there(url: str, config: Config) -> bool:
     except StoreError:
         return False
     return True
-
-
-def _check(sources: list[Source], recipe: Mapping[str, Any]) -> None:
-    with speaking_of_store():
-        check_recipes(sources, recipe)
 
 
 def _method(recipe: Mapping[str, Any], config: Config) -> Method | None:

@@ -67,7 +67,7 @@ def run(arguments: argparse.Namespace) -> int:
             store,
             rows=arguments.pages,
             texts=partial(look_up, arguments.texts, config) if arguments.texts else None,
-            watch=partial(progress, total=store.pages),
+            watch=progress,
         )
     if arguments.json:
         write(as_json(asdict(report)) + "\n")

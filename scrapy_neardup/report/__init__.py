@@ -2,7 +2,7 @@
 
 data       what a report says, as plain data
 clean      strings of pages without what could disturb a reader or a browser
-tally      one pass over all records: counts, and what to look at again
+figures    one pass over all records: counts, and what to look at again
 times      pages by the time at which they were first seen, in few buckets
 candidates the pairs of pages that are worth a look
 pairs      two pages side by side, the shared sentences marked

@@ -162,7 +162,7 @@ class Text:
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class PagePair:
     """A page and the earlier one that it is like; ``texts`` of the earlier one and of the page, where they are known.
 
     ``copy``: whether it is one, or passed. ``shared``: sentences that both hold, as far as the state knows them.
@@ -201,5 +201,5 @@ class Report:
     times: Times = Times()
     similarities: Similarities = Similarities()
     groups: tuple[Group, ...] = ()
-    pairs: tuple[Pair, ...] = ()
+    pairs: tuple[PagePair, ...] = ()
     copies: tuple[CopyLine, ...] = ()

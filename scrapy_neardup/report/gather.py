@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterable, Mapping
-from heapq import nsmallest
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.report.clean import SENTENCE, TITLE, clean_line, clean_text
 from scrapy_neardup.report.data import CopyLine, Group, PageLine, Report, Similarities, Threshold
-from scrapy_neardup.report.lines import Known, Lines, Lookup
+from scrapy_neardup.report.figures import Figures
+from scrapy_neardup.report.lines import GivenTexts, Lines, Lookup
 from scrapy_neardup.report.pairs import chosen
-from scrapy_neardup.report.tally import Tally
+from scrapy_neardup.states.reading import Watch, unwatched, with_evidence
 from scrapy_neardup.stores import Record, Store
 from scrapy_neardup.text.script import converter_name
 
@@ -29,50 +29,48 @@ _THRESHOLDS = {
     "threshold": "from here on a page is a copy",
 }
 
-Watch = Callable[[Iterable[Record]], Iterable[Record]]
-
 
 def gather(
     store: Store,
     *,
     rows: int = 2000,
     texts: Lookup | None = None,
-    watch: Watch = iter,
+    watch: Watch = unwatched,
 ) -> Report:
     """Read all that is to be told of a state; changes nothing in it.
 
     ``rows``: how many copies are listed, the newest. ``texts`` is called at most once, with the URLs of pages of which
     the state keeps no title or no text. ``watch`` sees the records go by, in two passes. Raises StoreError.
     """
-    tally = Tally(store, rows)
-    for record in watch(store.records()):
-        tally.add(record)
-    largest = dict(nsmallest(GROUPS, tally.sizes.items(), key=lambda item: (-item[1], item[0])))
-    members = _members(watch(store.records()), largest)
-    candidates = tally.candidates.best(2 * PAIRS)
+    figures = Figures(store, rows)
+    for record, evidence in with_evidence(store, watch):
+        figures.add(record, evidence)
+    largest = figures.largest(GROUPS)
+    members = _members(watch(store.records(), store.pages), largest)
+    candidates = figures.candidates.best(2 * PAIRS)
     simplified = _is_simplified(store.recipe)
 
-    def told(known: Known) -> tuple[Lines, Report]:
-        lines = Lines(store, known)
+    def composed(given: GivenTexts) -> tuple[Lines, Report]:
+        lines = Lines(store, given)
         report = Report(
             clean_text(store.location),
             clean_line(str(store.recipe.get("method", "")), SENTENCE),
             _parameters(store.recipe),
-            tally.totals(),
-            tally.by_kind(),
-            tally.by_passed(),
-            tally.flow(),
-            tally.times.times(),
-            Similarities(tuple(tally.similar_copies), tuple(tally.similar_passed), _thresholds(store.recipe)),
+            figures.totals(),
+            figures.by_kind(),
+            figures.by_passed(),
+            figures.flow(),
+            figures.times.times(),
+            Similarities(tuple(figures.similar_copies), tuple(figures.similar_passed), _thresholds(store.recipe)),
             tuple(_group(lines, id, largest[id], members[id]) for id in largest),
             chosen(candidates, lines, PAIRS, simplified=simplified),
-            tuple(_copies(lines, reversed(tally.newest))),
+            tuple(_copies(lines, reversed(figures.newest))),
         )
         return lines, report
 
-    lines, report = told({})
+    lines, report = composed({})
     if texts is not None and lines.wanted:
-        _, report = told(texts(lines.wanted))
+        _, report = composed(texts(lines.wanted))
     return report
 
 

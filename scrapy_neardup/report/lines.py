@@ -7,22 +7,22 @@ from collections.abc import Callable, Collection, Mapping
 from scrapy_neardup.page.sites import site_of
 from scrapy_neardup.report.clean import SITE, TITLE, URL, clean_line
 from scrapy_neardup.report.data import ORIGINAL, PageLine
-from scrapy_neardup.report.tally import NO_SITE, kind_of
+from scrapy_neardup.report.figures import NO_SITE, kind_of
 from scrapy_neardup.stores import Evidence, Record, Store
 
-#: Title and text of a page, by its URL as it stands in the state.
-Known = Mapping[str, tuple[str, str]]
+#: Title and text of pages from outside the state, by the URL as it stands in the state.
+GivenTexts = Mapping[str, tuple[str, str]]
 #: What looks up title and text of pages outside the state, those that it finds.
-Lookup = Callable[[Collection[str]], Known]
+Lookup = Callable[[Collection[str]], GivenTexts]
 
 
 class Lines:
     """Lines of pages; ``wanted`` are the URLs of those of which more is to be known than the state holds."""
 
-    def __init__(self, store: Store, known: Known) -> None:
+    def __init__(self, store: Store, given: GivenTexts) -> None:
         self.store = store
         self.wanted: set[str] = set()
-        self._known = known
+        self._given = given
 
     def page(self, record: Record, evidence: Evidence | None, *, wanted: bool = False) -> PageLine:
         """The line of a page; ``wanted``: its title is to be looked up elsewhere if need be."""
@@ -45,6 +45,6 @@ class Lines:
         return (evidence.text if evidence else "") or self._look_up(record.url)[1]
 
     def _look_up(self, url: str) -> tuple[str, str]:
-        if url not in self._known:
+        if url not in self._given:
             self.wanted.add(url)
-        return self._known.get(url, ("", ""))
+        return self._given.get(url, ("", ""))

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence, Set
 
 from scrapy_neardup.report.candidates import quotas
 from scrapy_neardup.report.clean import SENTENCE, clean_line, clean_text
-from scrapy_neardup.report.data import Pair, Text
+from scrapy_neardup.report.data import PagePair, Text
+from scrapy_neardup.report.figures import kind_of
 from scrapy_neardup.report.lines import Lines
-from scrapy_neardup.report.tally import kind_of
 from scrapy_neardup.stores import Evidence, Record
 from scrapy_neardup.text.marking import Mark, cut, marked, own_letters, sentence_letters
 
@@ -21,14 +21,16 @@ _ORDER = {
 _SENTENCES = 12
 
 
-def chosen(candidates: Mapping[str, Sequence[int]], lines: Lines, count: int, *, simplified: bool) -> tuple[Pair, ...]:
+def chosen(
+    candidates: Mapping[str, Sequence[int]], lines: Lines, count: int, *, simplified: bool
+) -> tuple[PagePair, ...]:
     """``count`` of the candidates, the same number of each kind if there are so many; before others those with texts.
 
     Those of a kind stand together, the least similar first; and first those kinds that are most in need of a look.
     """
     ordered = sorted(candidates, key=lambda kind: (_ORDER.get(kind.split()[0], len(_ORDER)), kind))
     found = {kind: [pair for id in candidates[kind] if (pair := _Draft.read(id, lines))] for kind in ordered}
-    pairs: list[Pair] = []
+    pairs: list[PagePair] = []
     for kind, many in quotas({kind: len(drafts) for kind, drafts in found.items()}, count).items():
         drafts = sorted(found[kind], key=_Draft.lacking)[:many]  # stable: otherwise in the order of the candidates
         pairs += [draft.pair(lines, simplified=simplified) for draft in sorted(drafts, key=_Draft.similarity)]
@@ -38,21 +40,21 @@ def chosen(candidates: Mapping[str, Sequence[int]], lines: Lines, count: int, *,
 class _Draft:
     """A pair with its whole texts."""
 
-    def __init__(self, page: Record, told: Evidence | None, original: Record, lines: Lines) -> None:
-        self.page, self.told, self.original = page, told, original
-        self.told_of_original = lines.store.evidence(original.id)
-        texts = lines.text(original, self.told_of_original), lines.text(page, told)
+    def __init__(self, page: Record, evidence: Evidence | None, original: Record, lines: Lines) -> None:
+        self.page, self.evidence, self.original = page, evidence, original
+        self.evidence_of_original = lines.store.evidence(original.id)
+        texts = lines.text(original, self.evidence_of_original), lines.text(page, evidence)
         self.texts = texts[0][:_READ], texts[1][:_READ]
         self._unread = len(texts[0][_READ:]), len(texts[1][_READ:])
 
     @classmethod
     def read(cls, id: int, lines: Lines) -> _Draft | None:
         """The pair of the page with this id; None if either page is no longer there."""
-        page, told = lines.store.record(id), lines.store.evidence(id)
+        page, evidence = lines.store.record(id), lines.store.evidence(id)
         if page is None:
             return None
-        original = lines.store.record(page.original if page.original != id else told.like if told else 0)
-        return None if original is None else cls(page, told, original, lines)
+        original = lines.store.record(page.original if page.original != id else evidence.like if evidence else 0)
+        return None if original is None else cls(page, evidence, original, lines)
 
     def lacking(self) -> int:
         """How many of the two texts are not there."""
@@ -65,27 +67,27 @@ class _Draft:
     @property
     def _similarity(self) -> float:
         copy = self.page.original != self.page.id
-        return self.page.similarity if copy else self.told.similarity if self.told else 0.0
+        return self.page.similarity if copy else self.evidence.similarity if self.evidence else 0.0
 
-    def pair(self, lines: Lines, *, simplified: bool) -> Pair:
+    def pair(self, lines: Lines, *, simplified: bool) -> PagePair:
         """The pair as it is shown."""
         old, new = map(clean_text, self.texts)
-        told = self.told
-        shared = tuple(clean_line(one, SENTENCE) for one in (told.shared if told else ())[:_SENTENCES])
+        evidence = self.evidence
+        shared = tuple(clean_line(one, SENTENCE) for one in (evidence.shared if evidence else ())[:_SENTENCES])
         known = (
-            frozenset(own_letters(clean_text(one), simplified=simplified) for one in told.shared)
-            if told
+            frozenset(own_letters(clean_text(one), simplified=simplified) for one in evidence.shared)
+            if evidence
             else frozenset()
         )
         in_old, in_new = (sentence_letters(text, simplified=simplified) if text else known for text in (old, new))
         copy = self.page.original != self.page.id
-        return Pair(
-            kind_of(told) if copy or told is None else told.likeness,
+        return PagePair(
+            kind_of(evidence) if copy or evidence is None else evidence.likeness,
             copy,
-            lines.page(self.page, told, wanted=True),
-            lines.page(self.original, self.told_of_original, wanted=True),
+            lines.page(self.page, evidence, wanted=True),
+            lines.page(self.original, self.evidence_of_original, wanted=True),
             round(self._similarity, 4),
-            told.containment if told else 0.0,
+            evidence.containment if evidence else 0.0,
             shared,
             (
                 _marked(old, in_new, self._unread[0], simplified=simplified),

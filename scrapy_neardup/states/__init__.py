@@ -1,4 +1,14 @@
 """Looking after a state: what is in it, what of it can go, whether it is whole, and its way to another place.
 
+reading     records with their evidence, one after the other
+census      how many pages of which sort
+members     which page is whose copy, in columns of numbers
+statistics  what is in a state, in numbers
+known       what a state knows of one page
+near        URLs that a reader takes for the same
+forgetting  which pages are to go
+check/      whether a state is whole, and a mended copy of one that is not
+exchange/   export, import and merge
+
 Every function here reads the state in streams: what is held of all pages at once are columns of numbers.
 """

@@ -10,7 +10,7 @@ import numpy as np
 
 from scrapy_neardup.page.sites import site_of
 from scrapy_neardup.states.members import Collector, Flags, Members, last_seen, members
-from scrapy_neardup.states.rows import Watch, unwatched
+from scrapy_neardup.states.reading import Watch, unwatched
 from scrapy_neardup.stores import Record, Store
 
 
@@ -29,7 +29,7 @@ class Forgetting:
     unjudged: int
 
 
-def those(store: Store, is_wanted: Callable[[Record], bool], watch: Watch = unwatched) -> Forgetting:
+def pages_where(store: Store, is_wanted: Callable[[Record], bool], watch: Watch = unwatched) -> Forgetting:
     """The pages that are wanted, and the copies of those of them that are originals; reads all records once."""
     collector, wanted = Collector(), array("B")
     for record in watch(store.records(), store.pages):

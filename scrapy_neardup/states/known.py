@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from scrapy_neardup.model import Kind
-from scrapy_neardup.states.rows import Watch, unwatched
+from scrapy_neardup.states.reading import Watch, unwatched
 from scrapy_neardup.stores import Evidence, Record, Store
 
 
@@ -48,8 +48,8 @@ class Known:
     @property
     def similarity(self) -> float:
         """To its original, or to the page that it is like; as exact as it is kept."""
-        told = self.evidence and self.evidence.similarity
-        return told or (round(self.record.similarity, 4) if self.is_copy else 0.0)
+        kept = self.evidence and self.evidence.similarity
+        return kept or (round(self.record.similarity, 4) if self.is_copy else 0.0)
 
 
 def known(store: Store, found: Sequence[Record], limit: int = 20, watch: Watch = unwatched) -> list[Known]:

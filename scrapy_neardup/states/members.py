@@ -9,7 +9,6 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from scrapy_neardup.states.rows import rows
 from scrapy_neardup.stores import Record, Store
 from scrapy_neardup.stores.layout import unpack_seen
 
@@ -33,10 +32,7 @@ class Members:
 
     def place(self, wanted: Ids) -> tuple[npt.NDArray[np.intp], Flags]:
         """Where each of these ids stands, and whether it is there; the place of one that is not means nothing."""
-        if not len(self.ids):
-            return np.zeros(len(wanted), np.intp), np.zeros(len(wanted), np.bool_)
-        at = np.minimum(np.searchsorted(self.ids, wanted), len(self.ids) - 1)
-        return at, self.ids[at] == wanted
+        return place(self.ids, wanted)
 
     def groups(self, least: int = 2) -> Iterator[tuple[int, list[int]]]:
         """Original and members, by id, of each group of at least so many pages; the largest first, then the oldest.
@@ -50,10 +46,6 @@ class Members:
         largest = np.lexsort((names, -sizes))
         for at in largest[sizes[largest] >= least]:
             yield int(names[at]), ids[first[at] : first[at] + sizes[at]].tolist()
-
-    def sizes(self) -> npt.NDArray[np.intp]:
-        """How many pages each group has, an original without copies being a group of one."""
-        return np.unique(self.originals[self.judged], return_counts=True)[1]
 
 
 class Collector:
@@ -75,6 +67,14 @@ class Collector:
         return Members(column(self._ids), column(self._originals), np.array(self._judged, np.bool_))
 
 
+def place(ids: Ids, wanted: Ids) -> tuple[npt.NDArray[np.intp], Flags]:
+    """Where each of some ids stands among others in their order; see ``Members.place``."""
+    if not len(ids):
+        return np.zeros(len(wanted), np.intp), np.zeros(len(wanted), np.bool_)
+    at = np.minimum(np.searchsorted(ids, wanted), len(ids) - 1)
+    return at, ids[at] == wanted
+
+
 def column(numbers: array[int]) -> Ids:
     """An array of 64-bit numbers as a column."""
     return np.array(numbers, np.uint64)
@@ -91,7 +91,7 @@ def members(records: Iterable[Record]) -> Members:
 def last_seen(store: Store, of: Members) -> npt.NDArray[np.uint64]:
     """When each page was last judged, in seconds since 1970; when it was first seen, if its URL tells nothing."""
     ids, seconds = array("Q"), array("Q")
-    for _, seen in rows(store, b"u"):
+    for _, seen in store.rows(b"u"):
         id, when = unpack_seen(seen)
         ids.append(id)
         seconds.append(when)

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from array import array
-from collections import Counter
 from dataclasses import dataclass
 
 import numpy as np
 
 from scrapy_neardup.hashing import fingerprint64
 from scrapy_neardup.page.sites import site_of
-from scrapy_neardup.states.members import Collector, Members, column, last_seen
-from scrapy_neardup.states.rows import Watch, unwatched, with_evidence
-from scrapy_neardup.stores import Store
-
-#: Copies and pages without evidence.
-UNKNOWN = "unknown"
+from scrapy_neardup.states.census import Census
+from scrapy_neardup.states.members import column, place
+from scrapy_neardup.states.reading import Watch, unwatched, with_evidence
+from scrapy_neardup.stores import Record, Store
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,49 +52,54 @@ class Statistics:
 
 def statistics(store: Store, limit: int = 10, watch: Watch = unwatched) -> Statistics:
     """Count the pages of a state; ``limit``: how many sites are named, those with the most pages. Reads all once."""
-    collector, sites = Collector(), array("Q")
-    kinds: Counter[str] = Counter()
-    passed: Counter[str] = Counter()
-    witnesses = 0
+    census, pages = Census(), _Pages()
     for record, evidence in with_evidence(store, watch):
-        collector.add(record)
-        sites.append(fingerprint64(site_of(record.url)))
-        likeness = evidence.likeness if evidence else ""
-        if record.original != record.id:
-            kinds[likeness or UNKNOWN] += 1
-            witnesses += bool(record.keys)
-        elif likeness:
-            passed[likeness] += 1
-    found = collector.members()
-    sizes = found.sizes()
-    copies = found.copies
-    many, top = _sites(store, found, sites, limit)
+        census.add(record, evidence)
+        pages.add(record)
+    originals, copies = census.groups()
+    there = place(column(pages.ids), originals)[1]
+    sizes = copies + there
+    sites, top = pages.sites_of(store, limit)
     return Statistics(
-        pages=len(found.ids),
-        originals=int((found.judged & ~copies).sum()),
-        copies=int(copies.sum()),
-        unjudged=int((~found.judged).sum()),
-        witnesses=witnesses,
-        lost=int((~found.place(found.originals)[1]).sum()),
-        kinds=dict(kinds.most_common()),
-        passed=dict(passed.most_common()),
+        pages=census.pages,
+        originals=census.originals,
+        copies=census.copies,
+        unjudged=census.unjudged,
+        witnesses=census.witnesses,
+        lost=int(copies[~there].sum()),
+        kinds=dict(census.kinds.most_common()),
+        passed=dict(census.passed.most_common()),
         groups=int((sizes > 1).sum()),
-        largest=int(sizes.max(initial=0)),
-        sites=many,
+        largest=int(sizes.max(initial=min(census.originals, 1))),
+        sites=sites,
         top=top,
-        first_seen=float(found.ids[0]) / 1e9 if len(found.ids) else 0.0,
-        last_seen=int(last_seen(store, found).max(initial=0)),
+        first_seen=census.first_seen,
+        last_seen=census.last_seen(store),
         bytes=store.size(),
     )
 
 
-def _sites(store: Store, found: Members, sites: array[int], limit: int) -> tuple[int, tuple[Site, ...]]:
-    """How many there are, and those with the most pages; their names are read from the first page of each."""
-    names, first, place, pages = np.unique(column(sites), return_index=True, return_inverse=True, return_counts=True)
-    copies = np.bincount(place.ravel(), weights=found.copies, minlength=len(names)).astype(np.int64)
-    largest = np.lexsort((first, -pages))[:limit]
-    top = []
-    for at in largest.tolist():
-        record = store.record(int(found.ids[first[at]]))
-        top.append(Site(site_of(record.url) if record else "", int(pages[at]), int(copies[at])))
-    return len(names), tuple(top)
+class _Pages:
+    """What is held of every page: its id, a hash of its site, and whether it is a copy."""
+
+    def __init__(self) -> None:
+        self.ids = array("Q")
+        self._sites = array("Q")
+        self._copies = array("B")
+
+    def add(self, record: Record) -> None:
+        self.ids.append(record.id)
+        self._sites.append(fingerprint64(site_of(record.url)))
+        self._copies.append(record.original != record.id)
+
+    def sites_of(self, store: Store, limit: int) -> tuple[int, tuple[Site, ...]]:
+        """How many there are, and those with the most pages; their names are read from the first page of each."""
+        names, first, at, pages = np.unique(
+            column(self._sites), return_index=True, return_inverse=True, return_counts=True
+        )
+        copies = np.bincount(at.ravel(), weights=np.array(self._copies), minlength=len(names)).astype(np.int64)
+        top = []
+        for number in np.lexsort((first, -pages))[:limit].tolist():
+            record = store.record(self.ids[first[number]])
+            top.append(Site(site_of(record.url) if record else "", int(pages[number]), int(copies[number])))
+        return len(names), tuple(top)

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
-from urllib.request import url2pathname
 
 from scrapy_neardup.errors import SettingsError, StoreMismatch
 from scrapy_neardup.stores.base import Store, TakenBack
 from scrapy_neardup.stores.evidence import Evidence, Keep, evidence
 from scrapy_neardup.stores.layout import Record
-from scrapy_neardup.stores.leveldb import LevelDBStore
 from scrapy_neardup.stores.memory import MemoryStore
+from scrapy_neardup.stores.place import SETTING
 from scrapy_neardup.stores.recipe import is_recipe
-from scrapy_neardup.stores.sqlite import SQLiteStore
+from scrapy_neardup.stores.registry import Registry
 
-STORES: dict[str, type[Store]] = {store.scheme: store for store in (LevelDBStore, SQLiteStore, MemoryStore)}
+STORES = Registry(
+    {
+        "leveldb": "scrapy_neardup.stores.leveldb:LevelDBStore",
+        "sqlite": "scrapy_neardup.stores.sqlite:SQLiteStore",
+        "memory": "scrapy_neardup.stores.memory:MemoryStore",
+    }
+)
 
 # Location -> the store that is open there, and how many hold it. One handle for each path in a process: a second one
 # would drop the first one's lock.
@@ -31,49 +35,46 @@ def default_url(directory: Path) -> str:
 
     What is in ``directory`` already decides first: an existing state is never switched.
     """
-    paths = {LevelDBStore.scheme: directory / "state.leveldb", SQLiteStore.scheme: directory / "state.sqlite"}
+    paths = {scheme: directory / f"state.{scheme}" for scheme in ("leveldb", "sqlite")}
     existing = [scheme for scheme, path in paths.items() if path.exists()]
-    scheme = existing[0] if existing else LevelDBStore.scheme if find_spec("plyvel") else SQLiteStore.scheme
-    return paths[scheme].absolute().as_uri().replace("file", scheme, 1)
+    scheme = existing[0] if existing else "leveldb" if find_spec("plyvel") else "sqlite"
+    return STORES[scheme].url(str(paths[scheme].absolute()))
 
 
-def parse_url(url: str) -> tuple[type[Store], str]:
-    """The store and the location that a URL names; raises SettingsError that shows the forms."""
+def parse_url(url: str, named_by: str = SETTING) -> tuple[type[Store], str]:
+    """The store and the location that a URL names; raises SettingsError that shows the forms.
+
+    ``named_by`` is what the user wrote the URL into, and is told to change.
+    """
     try:
         parts = urlsplit(url)
     except ValueError:  # half a bracket
         parts = urlsplit("")
     if parts.scheme not in STORES:
-        raise SettingsError(
-            f"NEARDUP_STORE is {url!r}, which names no store; use leveldb:///path, sqlite:///path or memory:."
-        )
-    if parts.scheme == MemoryStore.scheme:
-        return MemoryStore, "memory:"
-    if parts.netloc or not parts.path.startswith("/") or not parts.path.strip("/"):
-        raise SettingsError(
-            f"NEARDUP_STORE is {url!r}, which names no absolute path; write three slashes: {parts.scheme}:///path."
-        )
-    if parts.query or parts.fragment:
-        raise SettingsError(f"NEARDUP_STORE is {url!r}; in a path write %3F for a question mark, %23 for a hash.")
-    return STORES[parts.scheme], os.path.realpath(url2pathname(parts.path))
+        raise SettingsError(f"{named_by} is {url!r}, which names no store; use {STORES.forms()}.")
+    kind = STORES[parts.scheme]
+    try:
+        return kind, kind.read_url(parts)
+    except ValueError as error:
+        raise SettingsError(f"{named_by} is {url!r}, {error}.") from None
 
 
-def open_store(url: str, recipe: Mapping[str, Any] | None) -> Store:
+def open_store(url: str, recipe: Mapping[str, Any] | None, named_by: str = SETTING) -> Store:
     """The store at a URL, opened once for each location of this process; give it back with ``close_store``.
 
-    Without a recipe there must be a state, written by any.
+    Without a recipe there must be a state, written by any. ``named_by``: see ``parse_url``.
     """
-    kind, location = parse_url(url)
-    if kind is MemoryStore:
-        return MemoryStore(location, recipe)
+    kind, location = parse_url(url, named_by)
+    if not kind.lasts:
+        return kind(location, recipe, named_by)
     if location not in _open:
-        _open[location] = kind(location, recipe), 1
+        _open[location] = kind(location, recipe, named_by), 1
         return _open[location][0]
     store, holders = _open[location]
     if not isinstance(store, kind) or (recipe is not None and not is_recipe(store.recipe, recipe)):
         raise StoreMismatch(
             f"Another crawl of this process has opened {location} with other parameters. Give the two crawls "
-            "the same NEARDUP settings, or each a state of its own with NEARDUP_STORE."
+            f"the same NEARDUP settings, or each a state of its own with {named_by}."
         )
     _open[location] = store, holders + 1
     return store
@@ -92,6 +93,7 @@ def close_store(store: Store) -> None:
 
 
 __all__ = [
+    "SETTING",
     "STORES",
     "Evidence",
     "Keep",

@@ -1,4 +1,4 @@
-"""The state, in terms of pages; a backend adds six small methods over ordered bytes."""
+"""The state, in terms of pages; a backend adds a few small methods over ordered bytes."""
 
 from __future__ import annotations
 
@@ -9,26 +9,20 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
 from scrapy_neardup.errors import StoreError, StoreMismatch
 from scrapy_neardup.stores import layout
 from scrapy_neardup.stores.changes import Changes
+from scrapy_neardup.stores.counting import Counting
 from scrapy_neardup.stores.evidence import Evidence
 from scrapy_neardup.stores.layout import Record
+from scrapy_neardup.stores.place import SETTING
 from scrapy_neardup.stores.recipe import check_recipe, pack_recipe
-from scrapy_neardup.stores.recurrence import Recurrence, Sentences
 from scrapy_neardup.stores.removal import Removal
 
 #: Seconds after which a write is made to reach the disk, with all writes before it.
 SYNC_EVERY = 1.0
 #: Pages that are sealed or taken back in one batch.
 _BATCH = 1000
-#: Pages after which the counts of sentences are written; a kill costs as many pages' counts at most.
-_COUNTS_EVERY = 5000
-#: Repeats (see ``Recurrence``) that make a sentence common: 16 pages of one site, or about 38 of as many sites.
-_COMMON = 15
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +33,7 @@ class TakenBack:
     crawls: tuple[str, ...]
 
 
-class Store(Removal):
+class Store(Removal, Counting):
     """Pages by id, by URL and by key, in generations.
 
     A page that is added under a generation counts at once, but for good only when it was sealed: the next
@@ -49,12 +43,12 @@ class Store(Removal):
     Every method may raise StoreError. Nothing here deletes state to get going again.
     """
 
-    def __init__(self, location: str, recipe: Mapping[str, Any] | None) -> None:
+    def __init__(self, location: str, recipe: Mapping[str, Any] | None, named_by: str = SETTING) -> None:
         """Open or create the state at ``location``; raises StoreMismatch if another recipe wrote it.
 
         Without a recipe any is taken, to look at what is there or tidy it up: nothing can be judged by such a store.
         """
-        super().__init__(location)
+        super().__init__(location, named_by)
         self._synced = time.monotonic()
         self._closed = False
         self._connect()
@@ -64,7 +58,6 @@ class Store(Removal):
             newest = next(self._scan(b"r", reverse=True), None)
             self._newest = layout.last_id(newest[0]) if newest else 0
             self._recurrence = self._load_recurrence()
-            self._noted = 0
             self.taken_back = self._take_back()
             self.pages = self._count()
         except BaseException:
@@ -104,28 +97,12 @@ class Store(Removal):
         try:
             return None if packed is None else Evidence.unpack(packed)
         except ValueError as error:
-            raise self._damaged(str(error)) from None
+            raise self.damaged(str(error)) from None
 
     def postings(self, key: int, limit: int) -> list[int]:
         """Ids of up to ``limit`` pages that are filed under ``key``, the newest first."""
         found = self._scan(layout.posting_prefix(key), reverse=True)
         return [layout.last_id(posting) for posting, _ in islice(found, limit)]
-
-    def common(self, sentences: Sentences) -> npt.NDArray[np.bool_]:
-        """Which of these sentences (32-bit fingerprints) stand on so many pages that they are no evidence."""
-        return self._recurrence.repeats(sentences) >= _COMMON
-
-    def note(self, sentences: Sentences, site: int) -> None:
-        """Count the sentences of a page that is no copy; ``site`` is any hash of its site.
-
-        The counts are bounded in size, are written at a close and every few thousand pages, and are not taken back
-        with a page: they are a statistic, and one page more makes few sentences common. If that write fails, the page
-        is counted all the same, and the counts are written with the next.
-        """
-        self._recurrence.note(sentences, site)
-        self._noted += 1
-        if self._noted % _COUNTS_EVERY == 0:
-            self._write_counts({}, sync=False)
 
     def begin(self, who: str) -> int:
         """A new generation for a crawl; ``who`` names it in the line that tells of its being taken back."""
@@ -133,15 +110,6 @@ class Store(Removal):
         about = json.dumps({"who": who}, ensure_ascii=False).encode()
         self._write(Changes({layout.generation_key(generation): about}), sync=False)
         return generation
-
-    def counted(self) -> dict[int, bytes]:
-        """The counts of sentences, by number of block, as ``Recurrence.load`` takes them."""
-        return self._recurrence.blocks()
-
-    def add_counts(self, counts: Recurrence, in_both: int = 0) -> None:
-        """Add those of another state, and write them; ``in_both``: how many pages at most both states have noted."""
-        self._recurrence.merge(counts, in_both)
-        self._write_counts({}, sync=True)
 
     def add(
         self,
@@ -240,34 +208,19 @@ class Store(Removal):
         written = self._get(name)
         if written is not None:
             try:
-                return check_recipe(written, recipe, self.location)
+                return check_recipe(written, recipe, self.location, self.named_by)
             except ValueError as error:
-                raise self._damaged(f"its recipe cannot be read ({error})") from None
+                raise self.damaged(f"its recipe cannot be read ({error})") from None
         empty = next(self._scan(b""), None) is None
         if not empty:
             raise StoreMismatch(
                 f"{self.location} holds data but no recipe of scrapy-neardup: it is no state of ours and was "
-                "not touched. Set NEARDUP_STORE to another path."
+                f"not touched. Set {self.named_by} to another path."
             )
         if recipe is None:
             raise StoreError(f"{self.location} holds no state; name one that a crawl has written.")
         self._write(Changes({name: pack_recipe(recipe)}), sync=True)
         return check_recipe(pack_recipe(recipe), None, self.location)
-
-    def _load_recurrence(self) -> Recurrence:
-        found = Recurrence()
-        try:
-            for key, packed in self._scan(b"b"):
-                found.load(layout.unpack_block(key), packed)
-        except ValueError as error:
-            raise self._damaged(str(error)) from None
-        return found
-
-    def _write_counts(self, puts: Mapping[bytes, bytes], *, sync: bool) -> None:
-        """Write the counts of sentences that have changed, in one batch with ``puts``; what fails is still to do."""
-        counts = {layout.block_key(block): packed for block, packed in self._recurrence.changed().items()}
-        self._write(Changes({**counts, **puts}), sync=sync)
-        self._recurrence.saved()
 
     def _count(self) -> int:
         """The count that a clean close left; after a crash every record is counted."""
@@ -276,7 +229,7 @@ class Store(Removal):
         if written is None:
             return sum(1 for _ in self._scan(b"r"))
         if not written.isdigit():
-            raise self._damaged(f"its number of pages is {written!r:.60}")
+            raise self.damaged(f"its number of pages is {written!r:.60}")
         self._write(Changes(deletes={name}), sync=False)
         return int(written)
 
@@ -284,7 +237,7 @@ class Store(Removal):
         try:
             crawls = [str(json.loads(about)["who"]) for _, about in self._scan(b"g")]
         except (ValueError, TypeError, KeyError):
-            raise self._damaged("a crawl in it cannot be read") from None
+            raise self.damaged("a crawl in it cannot be read") from None
         # The newest first: of two unsealed versions of a URL the later one names the earlier one.
         unsealed = sorted((key for key, _ in self._scan(b"j")), key=layout.last_id, reverse=True)
         for start in range(0, len(unsealed), _BATCH):

@@ -1,8 +1,11 @@
-"""What is written into a state at once."""
+"""A row of a state, and what is written into it at once."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+
+#: A key and its value.
+Row = tuple[bytes, bytes]
 
 
 @dataclass(slots=True)

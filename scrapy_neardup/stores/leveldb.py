@@ -14,15 +14,17 @@ import json
 import os
 import zlib
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from scrapy_neardup.errors import StoreError
 from scrapy_neardup.stores import layout
 from scrapy_neardup.stores.base import Store
-from scrapy_neardup.stores.changes import Changes
+from scrapy_neardup.stores.changes import Changes, Row
+from scrapy_neardup.stores.damaged import DamagedCopy
+from scrapy_neardup.stores.damaged_leveldb import damaged_leveldb
 from scrapy_neardup.stores.lock import lock
 
 
@@ -31,21 +33,26 @@ class LevelDBStore(Store):
 
     scheme: ClassVar[str] = "leveldb"
 
-    def __init__(self, location: str, recipe: Any) -> None:
+    @classmethod
+    def exists(cls, location: str) -> bool:
+        return (Path(location) / "db").is_dir()
+
+    @classmethod
+    def damaged_copy(cls, location: str, folder: Path) -> AbstractContextManager[DamagedCopy]:
+        return damaged_leveldb(Path(location), folder)
+
+    def _connect(self) -> None:
         try:
             import plyvel
         except ImportError as error:
             raise StoreError(
                 "The leveldb store needs plyvel, which has no wheel for this platform. Run: pip install "
                 "'scrapy-neardup[leveldb]' (a C++ compiler and the LevelDB headers are needed), "
-                "or set NEARDUP_STORE to sqlite:///path."
+                f"or set {self.named_by} to sqlite:///path."
             ) from error
         self._plyvel = plyvel
         self._failed = False
         self._guard = _Guard(self)
-        super().__init__(location, recipe)
-
-    def _connect(self) -> None:
         self._root = Path(self.location)
         self._files = self._root / "db"
         self._seal = self._root / "seal.json"
@@ -68,7 +75,7 @@ class LevelDBStore(Store):
         if sealed is not None:
             self._check_seal(sealed)
         elif not new and not (self._files / "CURRENT").exists():
-            raise self._damaged("its file CURRENT is missing")
+            raise self.damaged("its file CURRENT is missing")
         # Before LevelDB changes a file, or a process killed right then would leave a seal that does not fit.
         self._seal.unlink(missing_ok=True)
         try:
@@ -95,7 +102,7 @@ class LevelDBStore(Store):
             value: bytes | None = self._db.get(key, verify_checksums=True)
         return value
 
-    def _scan(self, prefix: bytes, *, reverse: bool = False) -> Iterator[tuple[bytes, bytes]]:
+    def _scan(self, prefix: bytes, *, reverse: bool = False) -> Iterator[Row]:
         # plyvel's other iterator ends at a damaged block as if there were no more; this one raises.
         with self._guard, self._db.raw_iterator(verify_checksums=True) as at:
             behind = layout.after(prefix)
@@ -158,11 +165,11 @@ class LevelDBStore(Store):
         try:
             sealed = dict(json.loads(packed))
         except (TypeError, ValueError):
-            raise self._damaged("its seal.json cannot be read") from None
+            raise self.damaged("its seal.json cannot be read") from None
         found = _inventory(self._files) if self._files.exists() else {}
         changed = sorted(name for name in {*sealed, *found} if sealed.get(name) != found.get(name))
         if changed:
-            raise self._damaged(f"since it was closed, these files have changed or gone: {', '.join(changed)}")
+            raise self.damaged(f"since it was closed, these files have changed or gone: {', '.join(changed)}")
 
 
 class _Guard:
@@ -180,7 +187,7 @@ class _Guard:
             return
         plyvel, location = self._store._plyvel, self._store.location
         if isinstance(error, plyvel.CorruptionError):
-            raise self._store._damaged(str(error)) from error
+            raise self._store.damaged(str(error)) from error
         if isinstance(error, (plyvel.Error, OSError)):
             raise StoreError(f"The state at {location} cannot be read or written: {error}.") from error
         if isinstance(error, RuntimeError):  # plyvel's answer after a close

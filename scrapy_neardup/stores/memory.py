@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import ClassVar
+from urllib.parse import SplitResult
 
 from scrapy_neardup.stores import layout
 from scrapy_neardup.stores.base import Store
-from scrapy_neardup.stores.changes import Changes
+from scrapy_neardup.stores.changes import Changes, Row
 
 # The longest prefix that is ever scanned is a letter and 8 bytes; keys that share it live in one bucket, so
 # neither a scan nor a write touches more than a handful of keys.
@@ -18,6 +19,24 @@ class MemoryStore(Store):
     """Dictionaries in this process."""
 
     scheme: ClassVar[str] = "memory"
+    lasts: ClassVar[bool] = False
+
+    @classmethod
+    def form(cls) -> str:
+        return "memory:"
+
+    @classmethod
+    def read_url(cls, parts: SplitResult) -> str:
+        """The same for all; each store is a state of its own nevertheless."""
+        return cls.form()
+
+    @classmethod
+    def url(cls, location: str) -> str:
+        return cls.form()
+
+    @classmethod
+    def exists(cls, location: str) -> bool:
+        return False
 
     def _connect(self) -> None:
         self._buckets: dict[bytes, dict[bytes, bytes]] = {}
@@ -28,7 +47,7 @@ class MemoryStore(Store):
     def _get(self, key: bytes) -> bytes | None:
         return self._buckets.get(key[:_PREFIX], {}).get(key)
 
-    def _scan(self, prefix: bytes, *, reverse: bool = False) -> Iterator[tuple[bytes, bytes]]:
+    def _scan(self, prefix: bytes, *, reverse: bool = False) -> Iterator[Row]:
         if len(prefix) == _PREFIX:
             found = self._buckets.get(prefix, {})
         else:

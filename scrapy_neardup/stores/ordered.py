@@ -2,25 +2,47 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterator
-from typing import ClassVar
 
 from scrapy_neardup.errors import StoreDamaged
-from scrapy_neardup.stores.changes import Changes
+from scrapy_neardup.stores.changes import Changes, Row
+from scrapy_neardup.stores.place import SETTING, Place
 
 
-class OrderedBytes(ABC):
+class OrderedBytes(Place):
     """Keys and values in byte order at a ``location``, written in atomic batches.
+
+    ``named_by`` is what a message tells the user to change: the setting or the option that named the location.
 
     Every method may raise StoreError.
     """
 
-    #: The scheme of the URLs that open it.
-    scheme: ClassVar[str]
-
-    def __init__(self, location: str) -> None:
+    def __init__(self, location: str, named_by: str = SETTING) -> None:
         self.location = location
+        self.named_by = named_by
+
+    # For whoever counts, checks or mends a state; those who judge pages use the methods of ``Store``.
+
+    def rows(self, prefix: bytes) -> Iterator[Row]:
+        """All rows that begin with ``prefix``, in byte order; see ``layout`` for what they mean."""
+        return self._scan(prefix)
+
+    def value(self, key: bytes) -> bytes | None:
+        """The value of one row."""
+        return self._get(key)
+
+    def write(self, changes: Changes) -> None:
+        """Apply the changes, and wait for the disk; nobody looks whether they make sense."""
+        self._write(changes, sync=True)
+
+    def damaged(self, what: str) -> StoreDamaged:
+        """The error to raise for a row that cannot be what was written."""
+        return StoreDamaged(
+            f"The state at {self.location} is damaged: {what}. It was not touched. Restore it from a backup, save what "
+            f"can be read with: scrapy neardup check --repair TO, or set {SETTING} to a new path to begin another "
+            "state."
+        )
 
     @abstractmethod
     def size(self) -> int:
@@ -29,6 +51,12 @@ class OrderedBytes(ABC):
     @abstractmethod
     def compact(self) -> None:
         """Give back the room of what was deleted; takes as much room again while it works."""
+
+    def file_problems(self) -> Iterator[str]:
+        """What is wrong with the files themselves, if that can be told beside reading all rows."""
+        yield from ()
+
+    # For the methods of ``Store``; a backend has these.
 
     @abstractmethod
     def _connect(self) -> None:
@@ -42,16 +70,9 @@ class OrderedBytes(ABC):
     def _get(self, key: bytes) -> bytes | None: ...
 
     @abstractmethod
-    def _scan(self, prefix: bytes, *, reverse: bool = False) -> Iterator[tuple[bytes, bytes]]:
+    def _scan(self, prefix: bytes, *, reverse: bool = False) -> Iterator[Row]:
         """All keys that begin with ``prefix``, in byte order, with their values."""
 
     @abstractmethod
     def _write(self, changes: Changes, *, sync: bool) -> None:
         """Apply all changes or none; with ``sync`` they, and all before them, survive a power cut."""
-
-    def _damaged(self, what: str) -> StoreDamaged:
-        return StoreDamaged(
-            f"The state at {self.location} is damaged: {what}. It was not touched. Restore it from a backup, save what "
-            "can be read with: scrapy neardup check --repair TO, or set NEARDUP_STORE to a new path to begin another "
-            "state."
-        )

@@ -8,6 +8,7 @@ from typing import Any
 
 from scrapy_neardup.errors import StoreMismatch
 from scrapy_neardup.stores.layout import FORMAT
+from scrapy_neardup.stores.place import SETTING
 
 
 def pack_recipe(recipe: Mapping[str, Any]) -> bytes:
@@ -15,10 +16,13 @@ def pack_recipe(recipe: Mapping[str, Any]) -> bytes:
     return json.dumps({"format": FORMAT, **recipe}, ensure_ascii=False, sort_keys=True).encode()
 
 
-def check_recipe(written: bytes, recipe: Mapping[str, Any] | None, location: str) -> dict[str, Any]:
+def check_recipe(
+    written: bytes, recipe: Mapping[str, Any] | None, location: str, named_by: str = SETTING
+) -> dict[str, Any]:
     """The recipe in ``written``; raises StoreMismatch, with all that differs, unless it is ``recipe``.
 
-    Without one to compare with, only the format must be ours. Raises ValueError for what is no recipe.
+    Without one to compare with, only the format must be ours. ``named_by``: what the user can change to begin another
+    state. Raises ValueError for what is no recipe.
     """
     theirs = json.loads(written)
     if not isinstance(theirs, dict):
@@ -28,7 +32,7 @@ def check_recipe(written: bytes, recipe: Mapping[str, Any] | None, location: str
         raise StoreMismatch(
             f"The state at {location} was written by another recipe: {_differences(theirs, ours)}. "
             "Fingerprints of two recipes cannot be compared, so it was not touched. Go back to the settings and "
-            "versions that wrote it, or set NEARDUP_STORE to a new path to begin another state."
+            f"versions that wrote it, or set {named_by} to a new path to begin another state."
         )
     return theirs
 

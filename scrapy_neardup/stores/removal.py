@@ -22,7 +22,7 @@ class Removal(OrderedBytes):
         try:
             return Record.unpack(id, packed)
         except ValueError as error:
-            raise self._damaged(f"the record {id:016x} cannot be read ({error})") from None
+            raise self.damaged(f"the record {id:016x} cannot be read ({error})") from None
 
     def _withdraw(self, journal: bytes, changes: Changes) -> int:
         id, replaced = layout.last_id(journal), self._get(journal) or b""

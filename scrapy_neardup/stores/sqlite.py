@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from pathlib import Path
 from typing import ClassVar
 
 from scrapy_neardup.errors import StoreError, StoreMismatch
 from scrapy_neardup.stores import layout
 from scrapy_neardup.stores.base import Store
-from scrapy_neardup.stores.changes import Changes
+from scrapy_neardup.stores.changes import Changes, Row
+from scrapy_neardup.stores.damaged import DamagedCopy
+from scrapy_neardup.stores.damaged_sqlite import damaged_sqlite
 from scrapy_neardup.stores.lock import lock
 
 #: "ndup" in the header of the file, so that a database of somebody else's is never written to.
@@ -23,6 +25,15 @@ class SQLiteStore(Store):
     """One table of ordered bytes, written through a log that is synced at every commit."""
 
     scheme: ClassVar[str] = "sqlite"
+
+    @classmethod
+    def exists(cls, location: str) -> bool:
+        path = Path(location)
+        return path.is_file() and path.stat().st_size > 0
+
+    @classmethod
+    def damaged_copy(cls, location: str, folder: Path) -> AbstractContextManager[DamagedCopy]:
+        return damaged_sqlite(Path(location), folder)
 
     def _connect(self) -> None:
         path = Path(self.location)
@@ -42,7 +53,7 @@ class SQLiteStore(Store):
         if not new and self._application(path) != _APPLICATION:
             raise StoreMismatch(
                 f"{path} is there, but is no state of scrapy-neardup; it was not touched. "
-                "Set NEARDUP_STORE to another path."
+                f"Set {self.named_by} to another path."
             )
         with self._guard():
             # Two crawls of one process may run in different threads of it; they never write at the same time.
@@ -75,7 +86,7 @@ class SQLiteStore(Store):
             row = self._db.execute("SELECT v FROM kv WHERE k = ?", (key,)).fetchone()
         return None if row is None else bytes(row[0])
 
-    def _scan(self, prefix: bytes, *, reverse: bool = False) -> Iterator[tuple[bytes, bytes]]:
+    def _scan(self, prefix: bytes, *, reverse: bool = False) -> Iterator[Row]:
         # In pages, each a query of its own, so that no cursor stays open over a write.
         low, high = prefix, layout.after(prefix)
         order = "DESC" if reverse else "ASC"
@@ -119,6 +130,13 @@ class SQLiteStore(Store):
             self._db.execute("VACUUM")
             self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
+    def file_problems(self) -> Iterator[str]:
+        try:
+            with closing(sqlite3.connect(f"{Path(self.location).as_uri()}?mode=ro", uri=True)) as db:
+                yield from (line for (line,) in db.execute("PRAGMA integrity_check") if line != "ok")
+        except sqlite3.Error as error:
+            yield str(error)
+
     @contextmanager
     def _guard(self) -> Iterator[None]:
         try:
@@ -128,4 +146,4 @@ class SQLiteStore(Store):
         except sqlite3.DatabaseError as error:
             if isinstance(error, sqlite3.OperationalError):
                 raise StoreError(f"The state at {self.location} cannot be read or written: {error}.") from error
-            raise self._damaged(str(error)) from error
+            raise self.damaged(str(error)) from error

@@ -11,7 +11,7 @@ import pytest
 
 from scrapy_neardup.commands import forget
 from scrapy_neardup.errors import NearDupError, SettingsError
-from scrapy_neardup.states.check.check import check
+from scrapy_neardup.states.check import check
 from scrapy_neardup.stores import Record, Store
 from tests.states.states import (
     BREAD,

@@ -15,8 +15,8 @@ from scrapy_neardup.errors import StoreDamaged
 from scrapy_neardup.methods import METHODS, make_method
 from scrapy_neardup.report.clean import SITE, TITLE, URL, clean_line
 from scrapy_neardup.report.data import CopyLine, Count, PageLine, Report, SiteFlow, Totals
+from scrapy_neardup.report.figures import BINS, OTHERS
 from scrapy_neardup.report.gather import GROUPS, PAGES_OF_GROUP, gather
-from scrapy_neardup.report.tally import BINS, OTHERS
 from scrapy_neardup.stores import Evidence, Record, layout
 from scrapy_neardup.stores.changes import Changes
 from tests.report import recount
@@ -360,7 +360,8 @@ def test_records_go_by_twice() -> None:
     state.copy("https://b.example/1", first)
     seen: list[str] = []
 
-    def watch(records: Iterable[Record]) -> Iterator[Record]:
+    def watch(records: Iterable[Any], total: int | None = None, what: str = "pages") -> Iterator[Any]:
+        assert (total, what) == (2, "pages")
         for record in records:
             seen.append(record.url)
             yield record

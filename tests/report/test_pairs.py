@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_neardup.report.clean import clean_text
-from scrapy_neardup.report.data import Pair, Text
+from scrapy_neardup.report.data import PagePair, Text
 from scrapy_neardup.report.gather import PAIRS, gather
 from scrapy_neardup.report.pairs import SHOWN
 from scrapy_neardup.stores import Evidence
@@ -22,7 +22,7 @@ FERRY = "渡口今天清晨恢复通航。头一班船载着二十三名乘客�
 FERRY_AGAIN = "本报讯。渡口，今天清晨恢复通航！船票仍是两块钱。候船室装了新的长椅。"
 
 
-def pair(old: str, new: str, **kept: Any) -> Pair:
+def pair(old: str, new: str, **kept: Any) -> PagePair:
     """The pair of an original and its copy, with the texts that were kept of them."""
     state = State()
     first = state.add("https://a.example/", told=Evidence(title="A", text=old))
@@ -60,7 +60,7 @@ def state_of(kinds: dict[str, int]) -> State:
     return state
 
 
-def kinds_of(pairs: Collection[Pair]) -> dict[str, int]:
+def kinds_of(pairs: Collection[PagePair]) -> dict[str, int]:
     """How many there are of each kind, in the order in which they stand; together, or it is another kind."""
     found: dict[str, int] = {}
     last = ""

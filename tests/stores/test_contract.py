@@ -33,6 +33,7 @@ from scrapy_neardup.stores import (
     Store,
     base,
     close_store,
+    counting,
     default_url,
     layout,
     open_store,
@@ -76,9 +77,7 @@ class Place:
 
     @property
     def url(self) -> str:
-        if self.kind.scheme == "memory":
-            return "memory:"
-        return (self.directory / "state").as_uri().replace("file", self.kind.scheme, 1)
+        return self.kind.url(str(self.directory / "state"))
 
     def open(self, recipe: Mapping[str, Any] = RECIPE) -> Store:
         kind, location = parse_url(self.url)
@@ -113,7 +112,7 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
     yield from _place(request.param, tmp_path / "here")
 
 
-@pytest.fixture(params=[scheme for scheme in STORES if scheme != "memory"])
+@pytest.fixture(params=[scheme for scheme, kind in STORES.items() if kind.lasts])
 def lasting(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
     """Every store that outlives its process."""
     yield from _place(request.param, tmp_path / "here")
@@ -751,7 +750,7 @@ def test_a_close_writes_only_those_counts_that_have_changed(lasting: Place, monk
 
 def test_after_a_kill_the_counts_of_the_last_five_thousand_pages_are_there(lasting: Place) -> None:
     store = lasting.open()
-    note(store, base._COUNTS_EVERY - 1)
+    note(store, counting._COUNTS_EVERY - 1)
     killed = lasting.as_left_by_a_kill()
     after = killed.open()
     assert repeats(after) == [0, 0, 0]
@@ -1091,7 +1090,7 @@ def test_without_plyvel_the_leveldb_store_says_how_to_get_it_or_do_without(
 # URLs of stores
 
 
-@pytest.mark.parametrize("scheme", [scheme for scheme in STORES if scheme != "memory"])
+@pytest.mark.parametrize("scheme", [scheme for scheme, kind in STORES.items() if kind.lasts])
 def test_a_url_names_a_store_and_an_absolute_path(scheme: str, tmp_path: Path) -> None:
     plain = tmp_path.resolve() / "state"
     assert parse_url(f"{scheme}://{plain}") == (STORES[scheme], str(plain))

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from scrapy_neardup.errors import StoreError
-from scrapy_neardup.stores import MemoryStore, Record, base, layout
+from scrapy_neardup.stores import MemoryStore, Record, base, counting, layout
 from scrapy_neardup.stores.changes import Changes
 
 RECIPE = {"method": "minhash", "seed": 7}
@@ -187,7 +187,7 @@ def repeats(store: FragileStore) -> list[int]:
 
 
 def test_counts_whose_periodic_write_fails_are_written_at_the_close(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(base, "_COUNTS_EVERY", 10)
+    monkeypatch.setattr(counting, "_COUNTS_EVERY", 10)
     store = open_disk()
     note(store, 9)
     fail_at(1)
@@ -200,7 +200,7 @@ def test_counts_whose_periodic_write_fails_are_written_at_the_close(monkeypatch:
 
 
 def test_counts_whose_periodic_write_fails_are_written_with_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(base, "_COUNTS_EVERY", 10)
+    monkeypatch.setattr(counting, "_COUNTS_EVERY", 10)
     store = open_disk()
     note(store, 9)
     fail_at(1)
@@ -214,7 +214,7 @@ def test_counts_whose_periodic_write_fails_are_written_with_the_next(monkeypatch
 
 
 def test_counts_that_were_written_are_not_written_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(base, "_COUNTS_EVERY", 10)
+    monkeypatch.setattr(counting, "_COUNTS_EVERY", 10)
     store = open_disk()
     note(store, 10)
     for key, _ in list(store._scan(b"b")):

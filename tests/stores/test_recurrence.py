@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scrapy_neardup.hashing import fingerprint64
-from scrapy_neardup.stores.base import _COMMON
+from scrapy_neardup.stores.counting import _COMMON
 from scrapy_neardup.stores.recurrence import _BUCKETS, _PACKED, _WAYS, Recurrence, Sentences
 
 BLOCKS = 256

@@ -12,8 +12,9 @@ import numpy.typing as npt
 
 from scrapy_neardup.states.check.findings import Findings
 from scrapy_neardup.states.members import Collector, Ids, Members, column
-from scrapy_neardup.states.rows import Row, Watch, rows, value
+from scrapy_neardup.states.reading import Watch
 from scrapy_neardup.stores import Record, Store
+from scrapy_neardup.stores.changes import Row
 from scrapy_neardup.stores.layout import last_id, posting_key, record_key, unpack_seen, url_key
 
 #: Rows that are compared at once.
@@ -67,7 +68,7 @@ def read_pages(store: Store, found: Findings, pages: Pages, watch: Watch) -> Non
     """Unpack all records; what was written must come out when it is packed again."""
     whole = True
     try:
-        for key, packed in watch(rows(store, b"r"), total=store.pages):
+        for key, packed in watch(store.rows(b"r"), total=store.pages):
             found.pages += 1
             record = unpacked(key, packed)
             if record is None:
@@ -102,14 +103,14 @@ def unpacked(key: bytes, packed: bytes) -> Record | None:
 
 def _record(store: Store, id: int) -> Record | None:
     key = record_key(id)
-    packed = value(store, key)
+    packed = store.value(key)
     return None if packed is None else unpacked(key, packed)
 
 
 def check_urls(store: Store, found: Findings, pages: Pages, watch: Watch) -> None:
     """Each URL names a page with that URL, and each page is named by its URL."""
     named = np.zeros(len(pages.urls), np.bool_)
-    for key, seen in watch(rows(store, b"u"), total=store.pages, what="URLs"):
+    for key, seen in watch(store.rows(b"u"), total=store.pages, what="URLs"):
         found.urls += 1
         if len(key) != _ID_KEY or len(seen) != _SEEN:
             found.add("unknown row", f"the row {key!r} is none of a URL")
@@ -132,7 +133,7 @@ def _unnamed(store: Store, found: Findings, id: int) -> None:
     record = _record(store, id)
     if record is None:
         return
-    seen = value(store, url_key(record.url))
+    seen = store.value(url_key(record.url))
     if seen is None:
         found.add("page without URL", f"{id:016x} cannot be found by its URL {record.url}")
     elif len(seen) == _SEEN and (other := _record(store, unpack_seen(seen)[0])) is not None:
@@ -145,7 +146,7 @@ def _unnamed(store: Store, found: Findings, id: int) -> None:
 def check_postings(store: Store, found: Findings, pages: Pages, watch: Watch) -> None:
     """Each page is filed under its keys, and under no others."""
     many, sums = np.zeros_like(pages.many), np.zeros_like(pages.sums)
-    for keys, ids in _postings(watch(rows(store, b"k"), what="keys"), found):
+    for keys, ids in _postings(watch(store.rows(b"k"), what="keys"), found):
         found.keys += len(ids)
         at, there = pages.members.place(ids)
         if pages.whole:
@@ -157,7 +158,7 @@ def check_postings(store: Store, found: Findings, pages: Pages, watch: Watch) ->
     for id, filed in zip(pages.members.ids[wrong].tolist(), many[wrong].tolist(), strict=True):
         record = _record(store, id)
         own = set(record.keys) if record else set()
-        right = sum(value(store, posting_key(key, id)) is not None for key in own)
+        right = sum(store.value(posting_key(key, id)) is not None for key in own)
         if right < len(own):
             found.add("page without key", f"{id:016x} is not filed under {len(own) - right} of its {len(own)} keys")
         if filed > right:

@@ -12,9 +12,9 @@ import numpy as np
 from scrapy_neardup.states.check.crosscheck import unpacked
 from scrapy_neardup.states.check.salvage import Salvage
 from scrapy_neardup.states.members import Ids, column
-from scrapy_neardup.states.rows import Row, Watch, unwatched, value, write
+from scrapy_neardup.states.reading import Watch, unwatched
 from scrapy_neardup.stores import Evidence, Record, Store
-from scrapy_neardup.stores.changes import Changes
+from scrapy_neardup.stores.changes import Changes, Row
 from scrapy_neardup.stores.layout import (
     evidence_key,
     last_id,
@@ -106,7 +106,7 @@ class _Filing:
         yield from self._salvage.rows(prefix)
         if self._salvage.gaps > gaps:
             missing = np.setdiff1d(self._expected(), column(taken))
-            yield from self._salvage.those(prefix + id.to_bytes(8, "big") for id in missing.tolist())
+            yield from self._salvage.look_up(prefix + id.to_bytes(8, "big") for id in missing.tolist())
 
     def _expected(self) -> Ids:
         """Ids of pages that URLs name, and keys where there are gaps."""
@@ -118,7 +118,7 @@ class _Filing:
 
     def _file(self, record: Record) -> None:
         url = url_key(record.url)
-        if url in self._changes.puts or value(self._store, url) is not None:
+        if url in self._changes.puts or self._store.value(url) is not None:
             self._flush()
             earlier = self._store.find(record.url)
             if earlier is not None:  # else two URLs have one hash
@@ -150,7 +150,7 @@ class _Filing:
     def take_evidence(self, watch: Watch) -> int:
         taken = array("Q")
         for key, packed in watch(self._rows(b"e", taken), what="rows of evidence"):
-            if len(key) != _ID_KEY or value(self._store, record_key(last_id(key))) is None:
+            if len(key) != _ID_KEY or self._store.value(record_key(last_id(key))) is None:
                 continue
             try:
                 Evidence.unpack(packed)
@@ -177,6 +177,6 @@ class _Filing:
 
     def _flush(self) -> None:
         if self._changes.puts:
-            write(self._store, self._changes)
+            self._store.write(self._changes)
         self._store.pages += self._waiting
         self._changes, self._waiting = Changes(), 0

@@ -6,8 +6,8 @@ from collections.abc import Generator, Iterable, Iterator
 from contextlib import suppress
 from heapq import heappop, heappush
 
-from scrapy_neardup.states.check.wrecks import UnreadableError, Wreck
-from scrapy_neardup.states.rows import Row
+from scrapy_neardup.stores.changes import Row
+from scrapy_neardup.stores.damaged import DamagedCopy, UnreadableError
 from scrapy_neardup.stores.layout import after
 
 #: Ranges that are tried for one prefix.
@@ -19,8 +19,8 @@ _WIDTH = 17
 class Salvage:
     """Reads what can be read; ``gaps`` counts the ranges of rows that could not."""
 
-    def __init__(self, wreck: Wreck) -> None:
-        self._wreck = wreck
+    def __init__(self, copy: DamagedCopy) -> None:
+        self._copy = copy
         self.gaps = 0
 
     def rows(self, prefix: bytes) -> Iterator[Row]:
@@ -49,7 +49,7 @@ class Salvage:
         lost.sort()
         self.gaps += sum(low != end for (low, _), end in zip(lost, [b"", *(high for _, high in lost)], strict=False))
 
-    def those(self, keys: Iterable[bytes]) -> Iterator[Row]:
+    def look_up(self, keys: Iterable[bytes]) -> Iterator[Row]:
         """The rows with these keys, where they can be read."""
         for key in keys:
             yield from self._front(key, key + b"\0")
@@ -77,7 +77,7 @@ class Salvage:
 
     def _ordered(self, low: bytes, high: bytes, *, reverse: bool) -> Iterator[Row]:
         """Rows that go one way: a tree whose nodes are mixed up would else be walked for ever."""
-        for key, value in self._wreck.rows(low, high, reverse=reverse):
+        for key, value in self._copy.rows(low, high, reverse=reverse):
             if not (type(key) is type(value) is bytes and low <= key < high):
                 raise UnreadableError("there is a row where it cannot be")
             yield key, value

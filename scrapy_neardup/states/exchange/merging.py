@@ -62,7 +62,7 @@ def _write(source: Source, store: Store, plan: Plan, watch: Watch) -> None:
         known = store.record(plan.here(record.id))
         what = fate(filed, known, store.last_seen(record.url))
         if what is Fate.NEW:
-            store.add(_placed(record, plan, store), _told(filed, plan), generation=generation, seen=filed.seen)
+            store.add(_placed(record, plan, store), _evidence_here(filed, plan), generation=generation, seen=filed.seen)
         elif what is Fate.SEEN_LATER and known:
             store.touch(known, filed.seen)
         elif what is Fate.RENEWED and known:
@@ -81,7 +81,7 @@ def _write(source: Source, store: Store, plan: Plan, watch: Watch) -> None:
 
 def _renew(filed: Filed, known: Record, plan: Plan, store: Store) -> None:
     """Put the other state's version of a page in the place of ours."""
-    record, told = _placed(filed.record, plan, store), _told(filed, plan)
+    record, told = _placed(filed.record, plan, store), _evidence_here(filed, plan)
     seen = max(filed.seen, store.last_seen(known.url))
     if record.original == record.id and filed.record.original != filed.record.id:  # its original is this page itself
         store.touch(known, seen)
@@ -105,7 +105,7 @@ def _placed(record: Record, plan: Plan, store: Store) -> Record:
     return placed if speaks else replace(placed, keys=(), sketch=b"")
 
 
-def _told(filed: Filed, plan: Plan) -> Evidence | None:
+def _evidence_here(filed: Filed, plan: Plan) -> Evidence | None:
     """What can be told of a page, as far as it is true here."""
     told = filed.evidence
     if (copy := plan.copies.get(filed.record.id)) is not None:

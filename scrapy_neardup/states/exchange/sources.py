@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.states.exchange.filed import Filed, from_data, from_line
-from scrapy_neardup.stores import Store
+from scrapy_neardup.stores import SETTING, Store
 from scrapy_neardup.stores.recipe import check_recipe, pack_recipe
 from scrapy_neardup.stores.recurrence import Recurrence
 
@@ -145,10 +145,13 @@ class ExportFile:
         )
 
 
-def check_recipes(sources: Iterable[Source], recipe: Mapping[str, Any]) -> None:
-    """Raise StoreMismatch, with all that differs, for the first of the sources that is of another recipe."""
+def check_recipes(sources: Iterable[Source], recipe: Mapping[str, Any], named_by: str = SETTING) -> None:
+    """Raise StoreMismatch, with all that differs, for the first of the sources that is of another recipe.
+
+    ``named_by``: what the user can change to begin another state.
+    """
     for source in sources:
-        check_recipe(pack_recipe(source.recipe), recipe, source.name)
+        check_recipe(pack_recipe(source.recipe), recipe, source.name, named_by)
 
 
 def _lines(path: Path) -> Iterator[bytes]:

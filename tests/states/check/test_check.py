@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_neardup.states.check.check import check
+from scrapy_neardup.states.check import check
 from scrapy_neardup.states.check.findings import NAMED, Findings
 from scrapy_neardup.stores import Evidence, Record, Store
 from scrapy_neardup.stores.changes import Changes
@@ -271,7 +271,7 @@ def test_what_cannot_be_read_is_found_and_the_rest_is_checked(tmp_path: Path, mo
 
     def broken(self: SQLiteStore, prefix: bytes, *, reverse: bool = False) -> object:
         if prefix == b"r":
-            raise self._damaged("a page of the file is gone")
+            raise self.damaged("a page of the file is gone")
         return scan(self, prefix, reverse=reverse)
 
     with opened(made("sqlite", tmp_path)) as store:

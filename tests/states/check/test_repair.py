@@ -14,10 +14,8 @@ import numpy as np
 import pytest
 
 from scrapy_neardup.errors import StoreDamaged, StoreError, StoreLocked, StoreMismatch
-from scrapy_neardup.states.check import refile, wrecks
-from scrapy_neardup.states.check.check import check
-from scrapy_neardup.states.check.repair import Repaired, repair
-from scrapy_neardup.stores import STORES, Evidence, MemoryStore, Record, Store
+from scrapy_neardup.states.check import Repaired, check, refile, repair
+from scrapy_neardup.stores import STORES, Evidence, MemoryStore, Record, Store, damaged_leveldb
 from scrapy_neardup.stores.changes import Changes
 from scrapy_neardup.stores.layout import evidence_key, meta_key, pack_seen, posting_key, record_key, url_key
 from tests.states.states import EDITED, KINDS, PEAR, contents, judged, made, opened, records
@@ -383,7 +381,7 @@ def test_a_file_of_somebody_else_is_no_state(tmp_path: Path) -> None:
 
 def test_leveldb_may_end_the_process_that_repairs(copy: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch) -> None:
     source = copy("leveldb")
-    monkeypatch.setattr(wrecks, "_REPAIR", "import os; os.abort()")
+    monkeypatch.setattr(damaged_leveldb, "_REPAIR", "import os; os.abort()")
     with pytest.raises(StoreError, match=r"can be read \(exit code -?\d+\)"):
         mend("leveldb", source)
 

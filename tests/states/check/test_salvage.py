@@ -9,8 +9,8 @@ import pytest
 
 from scrapy_neardup.states.check import salvage
 from scrapy_neardup.states.check.salvage import Salvage
-from scrapy_neardup.states.check.wrecks import UnreadableError
-from scrapy_neardup.states.rows import Row
+from scrapy_neardup.stores.changes import Row
+from scrapy_neardup.stores.damaged import UnreadableError
 
 LEAF = 20
 
@@ -77,7 +77,7 @@ def test_rows_are_asked_for_one_by_one() -> None:
     all = rows(4 * LEAF)
     found = Salvage(Leaves(all, {1}))
     asked = [all[3][0], b"unknown", all[LEAF + 3][0], all[2 * LEAF][0]]
-    assert list(found.those(asked)) == [all[3], all[2 * LEAF]]
+    assert list(found.look_up(asked)) == [all[3], all[2 * LEAF]]
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The rows of a state as they lie, for whoever counts, checks or mends them past the methods of ``Store``."""
+"""Reading a state from end to end: records with their evidence, and who watches how far it has come."""
 
 from __future__ import annotations
 
@@ -6,11 +6,9 @@ from collections.abc import Iterable, Iterator
 from typing import Protocol, TypeVar
 
 from scrapy_neardup.stores import Evidence, Record, Store
-from scrapy_neardup.stores.changes import Changes
 from scrapy_neardup.stores.layout import last_id
 
 T = TypeVar("T")
-Row = tuple[bytes, bytes]
 
 
 class Watch(Protocol):
@@ -25,28 +23,13 @@ def unwatched(iterable: Iterable[T], total: int | None = None, what: str = "page
     return iterable
 
 
-def rows(store: Store, prefix: bytes) -> Iterator[Row]:
-    """All rows that begin with ``prefix``, in byte order."""
-    return store._scan(prefix)
-
-
-def value(store: Store, key: bytes) -> bytes | None:
-    """The value of one row."""
-    return store._get(key)
-
-
-def write(store: Store, changes: Changes) -> None:
-    """Apply the changes, and wait for the disk."""
-    store._write(changes, sync=True)
-
-
 def with_evidence(store: Store, watch: Watch = unwatched) -> Iterator[tuple[Record, Evidence | None]]:
     """All records with what can be told of their pages, by id; two scans side by side, not a look-up for each."""
-    told = rows(store, b"e")
-    key, packed = next(told, (b"", b""))
+    kept = store.rows(b"e")
+    key, packed = next(kept, (b"", b""))
     for record in watch(store.records(), store.pages):
         while key and last_id(key) < record.id:
-            key, packed = next(told, (b"", b""))
+            key, packed = next(kept, (b"", b""))
         yield record, _unpacked(store, packed) if key and last_id(key) == record.id else None
 
 
@@ -54,4 +37,4 @@ def _unpacked(store: Store, packed: bytes) -> Evidence:
     try:
         return Evidence.unpack(packed)
     except ValueError as error:
-        raise store._damaged(str(error)) from None
+        raise store.damaged(str(error)) from None

@@ -10,12 +10,11 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from scrapy_neardup.errors import StoreError
-from scrapy_neardup.states.check.check import check
+from scrapy_neardup.states.check.checking import check
 from scrapy_neardup.states.check.findings import Findings
 from scrapy_neardup.states.check.refile import Refiled, refile
 from scrapy_neardup.states.check.salvage import Salvage
-from scrapy_neardup.states.check.wrecks import copied
-from scrapy_neardup.states.rows import Watch, unwatched
+from scrapy_neardup.states.reading import Watch, unwatched
 from scrapy_neardup.stores import Store
 from scrapy_neardup.stores.layout import meta_key
 from scrapy_neardup.stores.recipe import check_recipe
@@ -64,8 +63,8 @@ def repair(
         place.parent.mkdir(parents=True, exist_ok=True)
         with TemporaryDirectory(prefix=".repair-", dir=place.parent, ignore_cleanup_errors=True) as folder:
             draft = str(Path(folder) / "new")
-            with copied(kind, location, Path(folder)) as wreck:
-                salvage = Salvage(wreck)
+            with kind.damaged_copy(location, Path(folder)) as copy:
+                salvage = Salvage(copy)
                 written, before = _about(salvage, location)
                 if written is None and recipe is None:
                     raise StoreError(

@@ -1,17 +1,20 @@
 """One pass over all records: counts, and what to look at again. Small, however many pages there are.
 
-What grows with the state is a number for each original that has copies, each site, and each pair of sites.
+What grows with the state is a number for each copy, each site, and each pair of sites.
 """
 
 from __future__ import annotations
 
 from collections import Counter, OrderedDict, deque
 
+import numpy as np
+
 from scrapy_neardup.page.sites import site_of
 from scrapy_neardup.report.candidates import Candidates
 from scrapy_neardup.report.clean import SITE, clean_line
 from scrapy_neardup.report.data import COPIES, PASSED, Count, SiteFlow, Totals
 from scrapy_neardup.report.times import TimeTally
+from scrapy_neardup.states.census import UNKNOWN, Census
 from scrapy_neardup.stores import Evidence, Record, Store
 
 #: Bins of similarity.
@@ -23,17 +26,14 @@ _REMEMBERED = 50_000
 NO_SITE, GONE, OTHERS = "(no site)", "(no longer in the state)", "other sites"
 
 
-class Tally:
-    """What is counted; ``add`` every record once."""
+class Figures:
+    """What is counted; ``add`` every record once, by id."""
 
     def __init__(self, store: Store, rows: int) -> None:
         """``rows``: the newest copies that are remembered by id."""
         self._store = store
-        self.pages = self.originals = self.copies = self.saved = self.measured = self.first = self.last = 0
-        self.kinds: Counter[str] = Counter()
-        self.passed: Counter[str] = Counter()
-        #: Id of an original -> how many copies it has.
-        self.sizes: Counter[int] = Counter()
+        self._census = Census()
+        self._saved = self._measured = 0
         self.newest: deque[int] = deque(maxlen=rows)
         self.similar_copies, self.similar_passed = [0] * BINS, [0] * BINS
         self.times = TimeTally()
@@ -42,45 +42,52 @@ class Tally:
         self._flow: Counter[tuple[int, int]] = Counter()
         self._site_of: OrderedDict[int, int] = OrderedDict()
 
-    def add(self, record: Record) -> None:
+    def add(self, record: Record, evidence: Evidence | None) -> None:
         """Count a page."""
-        site, evidence = self._site(record.url), self._store.evidence(record.id)
+        self._census.add(record, evidence)
+        site = self._site(record.url)
         copy = record.original != record.id
         if copy:
             self._add_copy(record, site, evidence)
         elif record.is_original:
-            self.originals += 1
             self._add_passed(record, site, evidence)
-        seen = int(record.first_seen)
-        self.first = min(self.first, seen) if self.pages else seen  # it may be 0: a clock that was not set
-        self.pages += 1
-        self.last = max(self.last, seen, self._store.last_seen(record.url))
-        self.times.add(seen, 1 if copy else 0 if record.is_original else 2)
+        self.times.add(int(record.first_seen), 1 if copy else 0 if record.is_original else 2)
 
     def totals(self) -> Totals:
         """The state in numbers."""
+        census = self._census
         return Totals(
-            self.pages,
-            self.originals,
-            self.copies,
-            self.pages - self.originals - self.copies,
-            self.passed.total(),
-            len(self.sizes),
+            census.pages,
+            census.originals,
+            census.copies,
+            census.unjudged,
+            sum(one.pages for one in self.by_passed()),
+            len(census.groups()[0]),
             len(self._sites.keys() - {NO_SITE, GONE}),
-            self.saved,
-            self.measured,
-            self.first,
-            self.last,
+            self._saved,
+            self._measured,
+            int(census.first_seen),
+            census.last_seen(self._store),
             self._store.size(),
         )
 
+    def largest(self, many: int) -> dict[int, int]:
+        """Id of an original -> how many copies it has, of those with the most copies; then the oldest come first."""
+        originals, copies = self._census.groups()
+        first = np.lexsort((originals, -copies))[:many]
+        return dict(zip(originals[first].tolist(), copies[first].tolist(), strict=True))
+
     def by_kind(self) -> tuple[Count, ...]:
         """Copies by kind, those kinds that are there."""
-        return tuple(Count(kind, self.kinds[kind]) for kind in COPIES if self.kinds[kind])
+        kinds: Counter[str] = Counter()
+        for likeness, copies in self._census.kinds.items():
+            kinds[_kind(likeness)] += copies
+        return tuple(Count(kind, kinds[kind]) for kind in COPIES if kinds[kind])
 
     def by_passed(self) -> tuple[Count, ...]:
         """Originals that are like an earlier page, by kind."""
-        return tuple(Count(kind, self.passed[kind]) for kind in PASSED if self.passed[kind])
+        passed = self._census.passed
+        return tuple(Count(kind, passed[kind]) for kind in PASSED if passed[kind])
 
     def flow(self) -> SiteFlow:
         """Who copies from whom."""
@@ -105,23 +112,18 @@ class Tally:
         )
 
     def _add_copy(self, record: Record, site: int, evidence: Evidence | None) -> None:
-        self.copies += 1
-        kind = kind_of(evidence)
-        self.kinds[kind] += 1
-        self.sizes[record.original] += 1
         self.newest.append(record.id)
         self.similar_copies[_bin(record.similarity)] += 1
         if evidence is not None:
-            self.saved += evidence.letters
-            self.measured += 1
+            self._saved += evidence.letters
+            self._measured += 1
         sites = site, self._site_of_original(record.original)
         self._flow[sites] += 1
-        self.candidates.add(kind, record.similarity, record.id, sites)
+        self.candidates.add(kind_of(evidence), record.similarity, record.id, sites)
 
     def _add_passed(self, record: Record, site: int, evidence: Evidence | None) -> None:
         if evidence is None or not evidence.like or evidence.likeness not in PASSED:
             return
-        self.passed[evidence.likeness] += 1
         self.similar_passed[_bin(evidence.similarity)] += 1
         sites = site, self._site_of_original(evidence.like)
         self.candidates.add(f"{evidence.likeness} passed", evidence.similarity, record.id, sites)
@@ -147,7 +149,11 @@ def kind_of(evidence: Evidence | None) -> str:
     >>> kind_of(Evidence("near")), kind_of(None)
     ('near', 'unknown')
     """
-    return evidence.likeness if evidence is not None and evidence.likeness in COPIES else "unknown"
+    return _kind(evidence.likeness if evidence is not None else "")
+
+
+def _kind(likeness: str) -> str:
+    return likeness if likeness in COPIES else UNKNOWN
 
 
 def _bin(similarity: float) -> int:

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import sqlite3
 import struct
 from collections.abc import Callable
-from contextlib import closing
-from pathlib import Path
 
 from scrapy_neardup.errors import StoreError
 from scrapy_neardup.states.check.crosscheck import Pages, check_postings, check_urls, read_pages
 from scrapy_neardup.states.check.findings import Findings
-from scrapy_neardup.states.rows import Watch, rows, unwatched
+from scrapy_neardup.states.reading import Watch, unwatched
 from scrapy_neardup.stores import Evidence, Store
 from scrapy_neardup.stores.layout import last_id, meta_key, unpack_block
 from scrapy_neardup.stores.recurrence import Recurrence
-from scrapy_neardup.stores.sqlite import SQLiteStore
 
 #: First letters of keys; see ``scrapy_neardup.stores.layout``.
 _PREFIXES = b"begjkmru"
@@ -58,7 +54,7 @@ def _go_on(step: Callable[[], None], found: Findings) -> None:
 
 
 def _check_evidence(store: Store, found: Findings, pages: Pages, watch: Watch) -> None:
-    for key, packed in watch(rows(store, b"e"), what="rows of evidence"):
+    for key, packed in watch(store.rows(b"e"), what="rows of evidence"):
         found.evidence += 1
         if len(key) != _EVIDENCE:
             found.add("unknown row", f"the key {key!r} is none of evidence")
@@ -73,7 +69,7 @@ def _check_evidence(store: Store, found: Findings, pages: Pages, watch: Watch) -
 
 def _check_blocks(store: Store, found: Findings) -> None:
     counts = Recurrence()
-    for key, packed in rows(store, b"b"):
+    for key, packed in store.rows(b"b"):
         found.blocks += 1
         try:
             counts.load(unpack_block(key), packed)
@@ -83,28 +79,20 @@ def _check_blocks(store: Store, found: Findings) -> None:
 
 def _check_rest(store: Store, found: Findings) -> None:
     """What is only there while a crawl runs, and what nobody knows."""
-    for key, _ in rows(store, b"m"):
+    for key, _ in store.rows(b"m"):
         if key != _RECIPE:
             found.add("unknown row", f"the key {key!r} is none that this version writes")
     for prefix, what in ((b"j", "an unsealed page"), (b"g", "an unsealed crawl")):
-        for key, _ in rows(store, prefix):
+        for key, _ in store.rows(prefix):
             found.add("left over", f"the key {key!r} is that of {what}, which opening the state should have taken back")
     for first in range(256):
         if first not in _PREFIXES:
-            for key, _ in rows(store, bytes([first])):
+            for key, _ in store.rows(bytes([first])):
                 found.add("unknown row", f"the key {key!r} is none that this version writes")
-    if (smallest := next(rows(store, b""), None)) is not None and not smallest[0]:
+    if (smallest := next(store.rows(b""), None)) is not None and not smallest[0]:
         found.add("unknown row", "there is a row with an empty key")
 
 
 def _check_file(store: Store, found: Findings) -> None:
-    """What SQLite says of its file; LevelDB checks each block as it is read."""
-    if not isinstance(store, SQLiteStore):
-        return
-    try:
-        with closing(sqlite3.connect(f"{Path(store.location).as_uri()}?mode=ro", uri=True)) as db:
-            for (line,) in db.execute("PRAGMA integrity_check"):
-                if line != "ok":
-                    found.add("broken file", str(line))
-    except sqlite3.Error as error:
-        found.add("broken file", str(error))
+    for problem in store.file_problems():
+        found.add("broken file", problem)

@@ -1,0 +1,62 @@
+"""Where the states of one kind of store lie, and what can be asked of them without opening one."""
+
+from __future__ import annotations
+
+import os
+from abc import ABC, abstractmethod
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import ClassVar
+from urllib.parse import SplitResult
+from urllib.request import url2pathname
+
+from scrapy_neardup.errors import StoreError
+from scrapy_neardup.stores.damaged import DamagedCopy
+
+#: What names the state of a crawl; a command has an option for it.
+SETTING = "NEARDUP_STORE"
+
+
+class Place(ABC):
+    """The places of one kind. As it stands, they are paths; a kind that lies elsewhere has URLs of its own."""
+
+    #: The scheme of the URLs that open it.
+    scheme: ClassVar[str]
+    #: Whether a state outlives the store that made it; one that does not has no place, and nothing is ever there.
+    lasts: ClassVar[bool] = True
+
+    @classmethod
+    def form(cls) -> str:
+        """How its URLs look, for a message."""
+        return f"{cls.scheme}:///path"
+
+    @classmethod
+    def read_url(cls, parts: SplitResult) -> str:
+        """The location in a URL of this scheme, the same for all that name one place.
+
+        Raises ValueError that goes on after the URL: "which …".
+        """
+        if parts.netloc or not parts.path.startswith("/") or not parts.path.strip("/"):
+            raise ValueError(f"which names no absolute path; write three slashes: {cls.form()}")
+        if parts.query or parts.fragment:
+            raise ValueError("which goes on after its path; in a path write %3F for a question mark, %23 for a hash")
+        return os.path.realpath(url2pathname(parts.path))
+
+    @classmethod
+    def url(cls, location: str) -> str:
+        """The URL of a location."""
+        return cls.scheme + Path(location).as_uri().removeprefix("file")
+
+    @classmethod
+    @abstractmethod
+    def exists(cls, location: str) -> bool:
+        """Whether there is a state, which opening would make if there is none; it need not be whole."""
+
+    @classmethod
+    def damaged_copy(cls, location: str, folder: Path) -> AbstractContextManager[DamagedCopy]:
+        """The state, locked while it is copied into ``folder``, which is the caller's to remove, to be read from there.
+
+        Raises StoreLocked while a crawl uses the state, StoreError if it cannot be copied, or nothing of it can be
+        opened.
+        """
+        raise StoreError(f"A state of the kind {cls.scheme} cannot be repaired; restore it from a backup.")
