@@ -23,7 +23,7 @@ from scrapy_neardup.judging.detector import Detector
 from scrapy_neardup.judging.records import Batch
 from scrapy_neardup.methods import METHODS, Method, make_method
 from scrapy_neardup.outputs import WRITERS, Writer, opened_output, output_format
-from scrapy_neardup.stores import Keep, Store, close_store, default_url, open_store
+from scrapy_neardup.stores import STORES, Keep, Store, close_store, default_url, open_store
 
 NAME = "dedup"
 HELP = "Drop or tag near-duplicates in files: feeds, sheets, Parquet, folders of HTML, web archives."
@@ -68,7 +68,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("input", nargs="+", metavar="INPUT", help="a file or folder, or - for standard input")
     parser.add_argument("-o", dest="output", default="-", metavar="OUT", help="(default: standard output)")
     parser.add_argument("--tag", action="store_true", help="write every record, with its verdict")
-    parser.add_argument("--store", metavar="URL", help="a state that lasts: leveldb:///path or sqlite:///path")
+    parser.add_argument("--store", metavar="URL", help=f"a state that lasts: {STORES.forms(lasting=True)}")
     parser.add_argument(
         "--method",
         metavar="NAME[:PARAMETER=VALUE,…]",

@@ -101,7 +101,7 @@ class Session:
             "Near-duplicates are %s by the method %s; the state is %s, with %d pages.",
             "dropped" if config.drop else "tagged",
             config.method,
-            "in memory" if store.scheme == "memory" else f"{store.scheme} at {store.location}",
+            f"{store.scheme} at {store.location}" if store.lasts else "in memory",
             store.pages,
         )
         back = store.taken_back

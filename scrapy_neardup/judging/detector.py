@@ -16,7 +16,7 @@ from scrapy_neardup.judging.matching import Found, Matching
 from scrapy_neardup.judging.reservations import Blocked, InFlight, Reservation, Ruled, Ruling
 from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Fingerprint, Kind, Likeness, Match, Page, Verdict
-from scrapy_neardup.stores import Keep, MemoryStore, Record, Store, evidence
+from scrapy_neardup.stores import Keep, Record, Store, evidence
 from scrapy_neardup.text.prose import why_unjudged
 
 logger = logging.getLogger(__name__)
@@ -50,7 +50,7 @@ class Detector:
 
         Raises SettingsError for a method that only works in memory and a store on disk.
         """
-        if method.memory_only and not isinstance(store, MemoryStore):
+        if method.memory_only and store.lasts:
             raise SettingsError(
                 f"The method {method.name} keeps several kilobytes of each page and works in memory alone. "
                 "Set NEARDUP_STORE = 'memory:', or choose another method for a state that lasts."
