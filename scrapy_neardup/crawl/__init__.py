@@ -1,1 +1,13 @@
-"""All that knows Scrapy's engine: from an item and its response to a page that counts, or is taken back."""
+"""All that knows Scrapy's engine; ARCHITECTURE.md draws the way of an item through it.
+
+addon              one line in ADDONS switches everything on
+middleware         makes a visit for each response, and hands it over with its items
+visits, tickets    what the items of a response share; how an item finds that again
+pipeline           has each item's page judged, and drops or tags the item
+session            what the pipeline works with, from the opening of the spider until every feed is stored
+judge, waiting     an item to a verdict; a page waits for a near-duplicate that is on its way
+ledger, feeds      what the ends of items come to: kept, taken back; sealed when their feeds are stored
+outage, tagging    a state that fails; an item that takes no tag
+notes, stats       what is counted and logged, and the names for it
+state              where the state of a crawl lies, and by which recipe
+"""

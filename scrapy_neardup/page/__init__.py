@@ -1,1 +1,8 @@
-"""From the bytes of a response to a ``Page``: its charset, its head, its main text, and whose page it is."""
+"""From what a server gave to a ``Page``.
+
+charset     bytes to text, also where the page declares a wrong charset or none
+extraction  HTML to a page: its head, its main text
+sites       whose page a URL is
+served      a response, whichever crawler or archive it came from
+source      the fields of an item or a record, with its response, to a page
+"""
