@@ -107,7 +107,7 @@ def test_with_tag_every_line_is_there_with_its_verdict_behind_the_last_field(fol
     assert 0.7 < copy["similarity"] < 1
     assert copy["shared"]
     assert set(copy["shared"]) < set(FERRY)
-    nothing = {"original": None, "similarity": None, "kind": None, "shared": []}
+    nothing: dict[str, Any] = {"original": None, "similarity": None, "kind": None, "shared": []}
     assert {name: first[name] for name in nothing} == {name: other[name] for name in nothing} == nothing
     assert (excerpt["verdict"], excerpt["kind"], excerpt["original"], excerpt["like"]) == (
         "unique",

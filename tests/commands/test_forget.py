@@ -79,7 +79,7 @@ def test_an_original_goes_with_its_copies(state: str, tmp_path: Path, capsys: py
 
 
 def test_what_was_forgotten_is_judged_as_if_it_had_never_been_seen(state: str) -> None:
-    pages = {url: (url, *rest) for url, *rest in PAGES}
+    pages = {page[0]: page for page in PAGES}
     with opened(state) as store:
         assert judged(store, [pages[PEAR], pages[SAME]]) == ["unchanged", "duplicate (identical)"]
     assert run(forget, PEAR, EXCERPT, "--store", state) == 0

@@ -218,7 +218,7 @@ def test_items_that_are_known_by_an_id_or_another_field_are_found(tmp_path: Path
         store.add(first)
         store.add(Record(store.new_id(), "https://b.example/", first.id, 0.8), Evidence("near"))
         store.add(Record(store.new_id(), "None", first.id, 0.9))
-    items = [
+    items: list[dict[str, Any]] = [
         {"id": 17, "url": "https://a.example/", "headline": "Seventeen", "body": "All swam."},
         {"id": "18", "url": "https://other.example/", "body": "Nobody asked."},
         {"id": None, "url": None, "body": "Nameless."},

@@ -77,7 +77,7 @@ def test_formats_are_known_by_suffix_in_any_case() -> None:
 @pytest.mark.parametrize("format", ["", *samples.FORMATS])
 def test_standard_input_is_read_packed_or_not(format: str, suffix: str, monkeypatch: pytest.MonkeyPatch) -> None:
     raw = io.BytesIO(PACKERS[suffix](packed(format or "jsonl")))
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BufferedReader(raw)))  # type: ignore[arg-type]
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BufferedReader(raw)))
     assert fields(read("-", format)) == EXPECTED[format or "jsonl"]
     assert not sys.stdin.buffer.closed
 

@@ -70,7 +70,8 @@ def kind(detector: Detector, wanted: Page) -> Kind:
 
 def told(found: Verdict) -> tuple[Kind, Likeness | None, str | None]:
     """What is said of a page, and the name of the page that it is like."""
-    return found.kind, found.likeness, found.match and found.match.url.removeprefix("http://").removesuffix(".example/")
+    like = found.match.url.removeprefix("http://").removesuffix(".example/") if found.match else None
+    return found.kind, found.likeness, like
 
 
 def test_a_copy_names_its_original_and_a_sentence_that_both_share(detector: Detector) -> None:

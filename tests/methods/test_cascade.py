@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import random
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scrapy_neardup.errors import SettingsError
-from scrapy_neardup.methods.cascade import Cascade, CascadeParameters
+from scrapy_neardup.methods.cascade import Cascade
+from scrapy_neardup.methods.cascade_parameters import CascadeParameters
 from scrapy_neardup.model import Likeness, Page
 from tests.methods.cascade_pages import (
     ADDED,
@@ -97,7 +99,7 @@ def test_a_text_in_english_is_treated_alike() -> None:
 
 @pytest.mark.parametrize("text", [SECOND_FERRY, BELL, LIGHTHOUSE, ADDED])
 def test_another_article_under_the_same_head_is_none(text: str) -> None:
-    head = {"keywords": ("渡口", "开航"), "description": "新渡口清晨开航了"}
+    head: dict[str, Any] = {"keywords": ("渡口", "开航"), "description": "新渡口清晨开航了"}
     one, other = page(FERRY, **head), page(text, **head)
     assert common_keys(one, other)
     found = judged(one, other)
@@ -244,8 +246,8 @@ def test_pages_that_share_half_of_their_text_are_not_alike_in_any_way(seed: int)
 # Keys
 
 
-def keys(one: Page, **parameters: str | int) -> tuple[int, ...]:
-    return Cascade(CascadeParameters(**parameters)).fingerprint(one).keys  # type: ignore[arg-type]
+def keys(one: Page, **parameters: Any) -> tuple[int, ...]:
+    return Cascade(CascadeParameters(**parameters)).fingerprint(one).keys
 
 
 FULL = page(FERRY, "新渡口大桥开航", keywords=("渡口", "大桥"), description="河湾开航，柳林通船")

@@ -221,7 +221,7 @@ def test_in_the_middle_band_the_score_is_held_against_the_base(text: str, seed: 
     one, other = page(scattered(text, 0.66, seed)), page(text)
     reached = explained(one, other).score
     assert 0.3 < reached < 0.8
-    free = {"certain": 1.0, "least": 0.0}
+    free: dict[str, Any] = {"certain": 1.0, "least": 0.0}
     assert judged(one, other, base=reached - 0.001, **free).duplicate
     assert not judged(one, other, base=reached + 0.001, **free).duplicate
     assert not judged(one, other, base=reached - 0.001, **free).certain
@@ -231,7 +231,7 @@ def test_in_the_middle_band_the_score_is_held_against_the_base(text: str, seed: 
 def test_what_is_certain_asks_for_nothing_else(seed: int) -> None:
     one, other = page(scattered(FERRY, 0.66, seed), ""), page(FERRY)
     similarity = judged(one, other).similarity
-    strict = {"base": 1.0, "least": 1.0}
+    strict: dict[str, Any] = {"base": 1.0, "least": 1.0}
     assert judged(one, other, certain=similarity, **strict).certain
     assert not judged(one, other, certain=similarity + 0.001, **strict).duplicate
 

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from scrapy_neardup.methods.base import IsCommon
-from scrapy_neardup.methods.cascade import Cascade, CascadeParameters
+from scrapy_neardup.methods.cascade import Cascade
+from scrapy_neardup.methods.cascade_parameters import CascadeParameters
 from scrapy_neardup.methods.evidence import short_fingerprint
 from scrapy_neardup.methods.minwise import sketch
 from scrapy_neardup.model import Comparison, Explanation, Fingerprint, Likeness, Page
@@ -279,7 +280,7 @@ def test_it_makes_no_difference_whether_boilerplate_was_known_when_the_earlier_p
 def test_texts_that_are_less_alike_with_their_boilerplate_are_no_copies_in_the_middle_band(seed: int) -> None:
     half = replaced(FERRY, BELL, 2, seed)
     assert 0.6 < exact_jaccard(half, FERRY) < DEFAULTS.certain - 0.02
-    alone = {"base": 0.5, **EXACT}
+    alone: dict[str, Any] = {"base": 0.5, **EXACT}
     assert compared(page(half), page(FERRY), **alone).duplicate
     one = page(with_lines(half, BOILERPLATE), site="a.example")
     other = page(with_lines(FERRY, OTHER_BOILERPLATE), site="b.example")

@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scrapy_neardup.hashing import fingerprint64
-from scrapy_neardup.methods.cascade import Cascade, CascadeParameters
+from scrapy_neardup.methods.cascade import Cascade
+from scrapy_neardup.methods.cascade_parameters import CascadeParameters
 from scrapy_neardup.methods.cascade_sketch import Sketch
 from scrapy_neardup.methods.evidence import short_fingerprint
 from scrapy_neardup.methods.minwise import jaccard, sketch
@@ -182,6 +183,6 @@ def test_title_words_that_are_numbers_have_the_lowest_bit_set() -> None:
 
 
 def test_larger_parts_make_a_larger_sketch() -> None:
-    sizes = {"bins": 1024, "bits": 4, "vocabulary_bins": 512, "vocabulary_bits": 2}
-    usual, large = (len(Cascade(CascadeParameters(**some)).fingerprint(page(FERRY)).sketch) for some in ({}, sizes))
+    more = CascadeParameters(bins=1024, bits=4, vocabulary_bins=512, vocabulary_bits=2)
+    usual, large = (len(Cascade(some).fingerprint(page(FERRY)).sketch) for some in (CascadeParameters(), more))
     assert large - usual == (1024 * 4 - 512 * 2 + 512 * 2 - 256 * 1) // 8

@@ -28,8 +28,7 @@ def compared(method: RandomProjection, one: str, other: str) -> Comparison:
 
 def agreed(method: RandomProjection, one: int, other: int) -> tuple[float, bool]:
     size = method.parameters.bits // 8
-    packed = (value.to_bytes(size, "big") for value in (one, other))
-    found = method.agreement(Fingerprint((), b""), *packed, NONE)
+    found = method.agreement(Fingerprint((), b""), one.to_bytes(size, "big"), other.to_bytes(size, "big"), NONE)
     return found.similarity, found.duplicate
 
 

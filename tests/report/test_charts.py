@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from dataclasses import replace
+from typing import Any
 
 import matplotlib as mpl
 import pytest
@@ -60,7 +61,7 @@ def test_other_counts_give_other_bytes(report: Report, drawn: list[str]) -> None
 
 
 def test_settings_of_the_user_change_nothing_and_are_left_alone(report: Report, drawn: list[str]) -> None:
-    own = {
+    own: dict[Any, Any] = {  # the names that matplotlib takes are a type of its own in some versions
         "font.size": 40.0,
         "axes.grid": True,
         "svg.fonttype": "path",

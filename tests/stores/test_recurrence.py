@@ -33,7 +33,7 @@ def of(bucket: int, number: int) -> int:
 
 
 def counts(table: Recurrence, *sentences: int) -> list[int]:
-    return table.repeats(array(*sentences)).tolist()
+    return [int(count) for count in table.repeats(array(*sentences))]
 
 
 def noted(pages: list[tuple[list[int], int]]) -> Recurrence:
@@ -78,7 +78,8 @@ class Plain:
             newest = self.newest.get(bucket, _WAYS - 1)
             while new:
                 turns = [(newest + 1 + step) % _WAYS for step in range(_WAYS)]
-                way = min(turns, key=lambda way: entry[2] if (entry := ways[way]) else 0)
+                counts = [entry[2] if entry else 0 for entry in ways]
+                way = min(turns, key=counts.__getitem__)
                 if (entry := ways[way]) and entry[2]:
                     for other in filter(None, ways):
                         other[2] -= 1

@@ -223,7 +223,7 @@ def walk(scheme: str, directory: Path, examples: int) -> None:
     number = count()
     made: Callable[[], Steps] = lambda: steps(STORES[scheme], directory / str(next(number)))  # noqa: E731
     run_state_machine_as_test(
-        made,
+        made,  # type: ignore[arg-type]  # a function that makes one will do, says its documentation
         settings=settings(
             max_examples=examples,
             stateful_step_count=30,

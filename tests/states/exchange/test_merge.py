@@ -240,7 +240,7 @@ def test_what_is_told_of_a_page_is_kept_where_the_other_side_has_nothing_new_to_
 
 def test_counts_are_added_and_pages_that_both_know_are_not_counted_twice() -> None:
     def counts(store: Store) -> list[int]:
-        return store._recurrence.repeats(np.array([1, 2], np.uint32)).tolist()
+        return [int(count) for count in store._recurrence.repeats(np.array([1, 2], np.uint32))]
 
     ours = state([own(1, "a"), own(2, "b")], notes=4)
     apart = state([own(3, "c")], notes=5)
