@@ -21,7 +21,12 @@ SMALL = 2
 
 
 @pytest.mark.parametrize(
-    "command", [["ruff", "check", "."], ["ruff", "format", "--check", "."], ["mypy"]], ids=" ".join
+    "command",
+    [
+        pytest.param(["ruff", "check", "."], id="ruff check"),
+        pytest.param(["ruff", "format", "--check", "."], id="ruff format"),
+        pytest.param(["mypy"], id="mypy", marks=pytest.mark.slow),  # half a minute where it has no cache
+    ],
 )
 def test_the_checker_is_content(command: list[str]) -> None:
     done = subprocess.run([sys.executable, "-m", *command], cwd=ROOT, capture_output=True, text=True, timeout=110)

@@ -92,6 +92,7 @@ def sqlite(tmp_path: Path) -> str:
     return made("sqlite", tmp_path)
 
 
+@pytest.mark.slow
 def test_pages_of_every_sort_are_told_of(state: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     done = outcome(explain, *TOLD, state=state, capsys=capsys)
     assert (done.returncode, done.stderr) == (0, "")

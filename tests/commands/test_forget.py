@@ -72,6 +72,7 @@ def left(state: str) -> set[str]:
     return set(records(state))
 
 
+@pytest.mark.slow
 def test_an_original_goes_with_its_copies(state: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     done = outcome(forget, PEAR, state=state, capsys=capsys)
     assert (done.returncode, done.stdout, done.stderr) == (0, "forgot 3 pages: 1 original and its 2 copies\n", "")

@@ -50,11 +50,13 @@ def bins(**pages: int) -> tuple[int, ...]:
     return tuple(pages.get(f"b{place}", 0) for place in range(50))
 
 
+@pytest.mark.slow
 def test_the_same_counts_give_the_same_bytes(report: Report, drawn: list[str]) -> None:
     assert all_of(replace(report)) == drawn
     assert all_of(gather(filled(large_state(400, 20)))) == drawn
 
 
+@pytest.mark.slow
 def test_other_counts_give_other_bytes(report: Report, drawn: list[str]) -> None:
     other = all_of(gather(filled(large_state(401, 20, seed=2))))
     assert not set(other) & set(drawn)

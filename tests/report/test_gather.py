@@ -410,6 +410,7 @@ def test_all_of_a_report_can_be_written_in_any_file(pages: list[Filed]) -> None:
     assert json.dumps(asdict(gather(filled(pages))), ensure_ascii=False).encode()
 
 
+@pytest.mark.slow
 def test_strings_of_pages_are_clean_and_bounded_wherever_they_are_shown() -> None:
     state = State()
     state.store.recipe = {"method": "m\ud800\x1b", "\ud800": "\udc80", "parameters": {"a": "\x00" * 5000}}

@@ -72,7 +72,11 @@ REPORTS: dict[str, Callable[[], Report]] = {
 _MADE: dict[str, tuple[Report, str]] = {}
 
 
-@pytest.fixture(params=REPORTS)
+#: That of many pages takes a second or two, in each process.
+SLOW_REPORTS = [pytest.param("large", marks=pytest.mark.slow)]
+
+
+@pytest.fixture(params=[*SLOW_REPORTS, *(name for name in REPORTS if name != "large")])
 def made(request: pytest.FixtureRequest) -> tuple[Report, str]:
     """A report and its page; made once."""
     return of(request.param)
@@ -121,6 +125,7 @@ def test_the_same_report_gives_the_same_bytes(made: tuple[Report, str]) -> None:
     assert page(replace(report)) == html
 
 
+@pytest.mark.slow
 def test_the_same_state_gives_the_same_bytes() -> None:
     assert page(gather(hostile(120))) == of("hostile")[1]
 
@@ -209,6 +214,7 @@ def test_cells_of_tables_stand_below_their_heads(made: tuple[Report, str]) -> No
             assert row[0].get("scope") == "row"
 
 
+@pytest.mark.slow
 def test_all_that_the_script_asks_for_is_there() -> None:
     report, html = of("large")
     asked = set(re.findall(r'element\("([\w-]+)"\)', html))
@@ -340,6 +346,7 @@ def test_data_comes_back_as_it_was(text: str) -> None:
 # What the report says.
 
 
+@pytest.mark.slow
 def test_the_numbers_stand_at_the_top() -> None:
     report, html = of("large")
     totals = report.totals
@@ -352,6 +359,7 @@ def test_the_numbers_stand_at_the_top() -> None:
     assert said(tree(html).xpath("//title")[0]) == f"Near-duplicates: {totals.copies} copies among 900 pages"
 
 
+@pytest.mark.slow
 def test_the_figures_below_the_charts_are_those_of_the_report() -> None:
     report, html = of("large")
 
@@ -373,6 +381,7 @@ def test_the_figures_below_the_charts_are_those_of_the_report() -> None:
     assert [int(row[-1]) for row in matrix] == [sum(row) for row in report.flow.cells]
 
 
+@pytest.mark.slow
 def test_only_the_cells_of_one_site_are_marked_as_its_own() -> None:
     report, html = of("large")
     own = [
@@ -391,6 +400,7 @@ def test_only_the_cells_of_one_site_are_marked_as_its_own() -> None:
     assert own
 
 
+@pytest.mark.slow
 def test_groups_say_what_is_left_out() -> None:
     report, html = of("large")
     found = tree(html).xpath("//div[@id='group-list']/details")
@@ -456,6 +466,7 @@ def test_what_is_gone_is_said_to_be() -> None:
     assert rows(html)[0][3:] == ["What is left", "number 2", False, "(no site)", "", "", False, ""]
 
 
+@pytest.mark.slow
 def test_with_many_pages_and_long_titles_it_stays_small() -> None:
     state = State()
     originals = []

@@ -377,6 +377,7 @@ def test_an_update_that_is_taken_back_restores_the_earlier_version(lasting: Plac
     assert store.pages == records(store) == 1
 
 
+@pytest.mark.slow
 def test_more_unsealed_pages_than_one_batch_holds_are_all_taken_back(lasting: Place) -> None:
     store = lasting.open()
     generation = store.begin("crawl")

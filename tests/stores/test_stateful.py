@@ -234,6 +234,7 @@ def walk(scheme: str, directory: Path, examples: int) -> None:
     assert next(number) >= examples
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", STORES)
 def test_random_steps_leave_what_a_model_of_dictionaries_leaves(scheme: str, tmp_path: Path) -> None:
     walk(scheme, tmp_path, 60)

@@ -193,6 +193,7 @@ DAMAGES: dict[str, tuple[str, Mutation, float]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_what_can_be_read_is_saved_and_the_damaged_state_is_not_touched(
     damage: str, copy: Callable[[str], Path]
@@ -308,6 +309,7 @@ def test_rows_that_are_wrong_are_not_taken_over(copy: Callable[[str], Path]) -> 
     assert (mended.filed.broken, mended.filed.named, mended.lost, mended.filed.evidence) == (1, 1, 1, 666)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("recipe", [None, b"noise", b"[1]", b"null"])
 def test_an_unreadable_recipe_must_be_given(copy: Callable[[str], Path], recipe: bytes | None) -> None:
     source = copy("sqlite")

@@ -89,6 +89,7 @@ def test_the_head_of_the_file_holds_no_name_and_no_time() -> None:
     assert found[:8] == bytes([0x1F, 0x8B, 8, 0, 0, 0, 0, 0])
 
 
+@pytest.mark.slow
 @SMALL
 @given(pages(), st.integers(0, 3))
 def test_what_was_exported_and_imported_is_the_same_state_and_the_same_file(

@@ -47,6 +47,7 @@ def merged(ours: Store, theirs: Store, method: Method | None = None) -> Merged:
 # Whatever the states
 
 
+@pytest.mark.slow
 @STATES
 @given(pages(), pages())
 def test_the_urls_are_those_of_both_and_nothing_dangles_that_did_not(ours: list[Filed], theirs: list[Filed]) -> None:
@@ -63,6 +64,7 @@ def test_the_urls_are_those_of_both_and_nothing_dangles_that_did_not(ours: list[
     assert told.copies == 0
 
 
+@pytest.mark.slow
 @STATES
 @given(pages(), pages())
 def test_the_same_once_more_changes_nothing(ours: list[Filed], theirs: list[Filed]) -> None:
@@ -74,6 +76,7 @@ def test_the_same_once_more_changes_nothing(ours: list[Filed], theirs: list[File
     assert again == Merged(0, len(theirs), 0, 0)
 
 
+@pytest.mark.slow
 @STATES
 @given(pages())
 def test_a_state_that_goes_into_an_empty_one_is_the_same_there(tmp_path: Path, theirs: list[Filed]) -> None:
@@ -87,6 +90,7 @@ def test_a_state_that_goes_into_an_empty_one_is_the_same_there(tmp_path: Path, t
     assert rows(other) == before
 
 
+@pytest.mark.slow
 @STATES
 @given(pages(), pages())
 def test_the_urls_are_the_same_in_either_order(ours: list[Filed], theirs: list[Filed]) -> None:
@@ -97,6 +101,7 @@ def test_the_urls_are_the_same_in_either_order(ours: list[Filed], theirs: list[F
     assert {url: one.last_seen(url) for url in urls(one)} == {url: other.last_seen(url) for url in urls(other)}
 
 
+@pytest.mark.slow
 @STATES
 @given(pages(), pages())
 def test_originals_stay_and_no_copy_names_a_copy_of_something_that_is_there(
@@ -112,6 +117,7 @@ def test_originals_stay_and_no_copy_names_a_copy_of_something_that_is_there(
         assert named is None or named.original not in found or named.original == named.id
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(pages(4), pages(4))
 def test_a_merge_that_was_killed_is_completed_by_another(ours: list[Filed], theirs: list[Filed]) -> None:
