@@ -137,6 +137,7 @@ def test_words_at_once_have_the_values_of_words_alone(name: str, bits: int) -> N
     assert values.tolist() == [classic_hash(name, word, bits) for word in WORDS]
 
 
+@pytest.mark.slow
 @names
 @widths
 @settings(deadline=None, max_examples=40)
@@ -150,9 +151,9 @@ def test_any_words_at_once_have_the_values_of_words_alone(name: str, bits: int, 
 
 
 @names
-@pytest.mark.parametrize("words", [[], [""], ["", ""], ["x" * 65], ["新" * 300, "x" * 65]], ids=len)
-def test_lists_without_a_short_word_are_hashed_too(name: str, words: list[str]) -> None:
-    assert classic_hashes(name, words).tolist() == [classic_hash(name, word) for word in words]
+def test_lists_without_a_short_word_are_hashed_too(name: str) -> None:
+    for words in [[], [""], ["", ""], ["x" * 65], ["新" * 300, "x" * 65]]:
+        assert classic_hashes(name, words).tolist() == [classic_hash(name, word) for word in words], words
 
 
 def test_a_list_of_several_batches_keeps_its_order(monkeypatch: pytest.MonkeyPatch) -> None:
