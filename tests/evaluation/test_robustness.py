@@ -223,6 +223,7 @@ def some_points(names: tuple[str, ...] = ("cascade", "simhash:distance=6", "othe
 SVG = "{http://www.w3.org/2000/svg}"
 
 
+@pytest.mark.slow
 def test_the_picture_has_a_line_for_each_method_and_edit(tmp_path: Path) -> None:
     draw(some_points(), tmp_path / "curves.svg")
     root = ET.parse(tmp_path / "curves.svg").getroot()

@@ -121,6 +121,7 @@ def test_a_chinese_word_has_the_values_that_are_written_down(name: str, values: 
     assert (classic_hashes(name, [CHINESE], 32)[0], classic_hashes(name, [CHINESE], 64)[0]) == values
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", RESTATED)
 @widths
 @settings(deadline=None)
@@ -184,6 +185,7 @@ def test_the_empty_text_has_the_first_state(name: str, first: int, bits: int) ->
     assert classic_hash(name, "", bits) == first
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["rs", "bkdr", "sdbm", "djb"])
 @settings(deadline=None)
 @given(text=any_text)

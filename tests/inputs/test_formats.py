@@ -156,6 +156,7 @@ JSON = st.recursive(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=50)
 @given(st.lists(st.dictionaries(st.text(max_size=8), JSON, max_size=4), max_size=5), st.booleans())
 def test_any_object_comes_back_from_json_lines_with_its_line(objects: list[dict[str, Any]], ascii: bool) -> None:

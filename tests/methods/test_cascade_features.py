@@ -196,6 +196,7 @@ def test_a_page_of_the_same_site_needs_more_than_one_of_another() -> None:
     assert scores[1] - scores[2] == pytest.approx(DEFAULTS.by_site / 2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("text", "other", "paragraphs"), [(FERRY, BELL, 2), (BELL, FERRY, 2), (MILL, LIGHTHOUSE, 3)])
 def test_edits_here_and_there_are_held_against_a_page_more_than_whole_paragraphs(
     text: str, other: str, paragraphs: int
@@ -315,6 +316,7 @@ def some_pages(seed: int) -> tuple[Page, Page]:
     return page(new, dice.choice(titles), site=sites[0]), page(text, titles[0], site=sites[1])
 
 
+@pytest.mark.slow
 def test_every_decision_is_met_and_fits_the_verdict() -> None:
     met = set()
     for seed in range(250):

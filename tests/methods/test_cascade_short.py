@@ -106,6 +106,7 @@ def test_a_report_whose_figures_all_differ_is_no_copy(form: str, digits: int) ->
         assert not judged(page(one, "Report 通报"), page(other, "Report 通报")).duplicate, seed
 
 
+@pytest.mark.slow
 @FIGURES
 def test_short_figures_make_no_copy_either_once_no_chance_is_in_the_estimate(form: str) -> None:
     for seed in range(10):

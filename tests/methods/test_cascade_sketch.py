@@ -38,6 +38,7 @@ def test_the_estimate_is_near_the_similarity_of_the_sets(similarity: float) -> N
             assert jaccard(sketch(one, 512, 2), sketch(other, 512, 2), 2) == pytest.approx(exact, abs=0.1), size
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bits", [1, 2, 4, 8])
 def test_the_estimate_is_right_on_average(bits: int) -> None:
     dice = np.random.default_rng(17)

@@ -278,6 +278,7 @@ def test_an_article_shares_passages_with_itself_and_none_with_another(method: Me
         assert bool(shared) is (other == name), (name, other)
 
 
+@pytest.mark.slow
 @every_method
 def test_where_no_sentence_is_common_the_guard_leaves_nothing_out(method: Method) -> None:
     for name, page in ALL_PAGES.items():

@@ -107,6 +107,7 @@ class Words:
         return signature(self._hashes[places], self._idf[places], times, similarity)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("similarity", [0.3, 0.5, 0.8, 0.95])
 def test_the_prefix_filter_finds_every_pair_that_brute_force_finds(similarity: float) -> None:
     words = Words(seed=1)

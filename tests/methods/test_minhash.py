@@ -80,6 +80,7 @@ def test_groups_are_told_apart_by_place_and_by_every_value() -> None:
     assert (groups(values, 3) == groups(values[:39], 3)).all()  # the 40th belongs to no group of 13
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("shared", "own"), [(120, 140), (200, 100), (320, 40), (380, 10)])
 def test_the_error_of_the_estimate_is_that_of_a_binomial_share(shared: int, own: int) -> None:
     method, chance, pairs = MinHash(), random.Random(3), 250
@@ -90,6 +91,7 @@ def test_the_error_of_the_estimate_is_that_of_a_binomial_share(shared: int, own:
     assert np.std(found) == pytest.approx(deviation, rel=0.2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("bands", "shared", "own"), [(25, 200, 100), (25, 120, 140), (16, 320, 40), (8, 380, 10)])
 def test_pages_share_a_key_as_often_as_the_bands_say(bands: int, shared: int, own: int) -> None:
     method, chance, pairs = MinHash(MinHashParameters(bands=bands)), random.Random(4), 300

@@ -65,6 +65,7 @@ def test_the_super_shingles_are_the_keys_and_the_signature() -> None:
     assert len(made(SuperShingle(SuperShingleParameters(supershingles=9, rows=3)), FERRY).keys) == 9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("rows", "shared", "own"), [(14, 380, 10), (14, 360, 20), (4, 320, 40), (1, 120, 140)])
 def test_super_shingles_agree_as_often_as_all_their_min_hashes(rows: int, shared: int, own: int) -> None:
     method = SuperShingle(SuperShingleParameters(rows=rows))

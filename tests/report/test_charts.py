@@ -62,6 +62,7 @@ def test_other_counts_give_other_bytes(report: Report, drawn: list[str]) -> None
     assert not set(other) & set(drawn)
 
 
+@pytest.mark.slow
 def test_settings_of_the_user_change_nothing_and_are_left_alone(report: Report, drawn: list[str]) -> None:
     own: dict[Any, Any] = {  # the names that matplotlib takes are a type of its own in some versions
         "font.size": 40.0,
@@ -164,6 +165,7 @@ def test_kinds_are_named_with_their_numbers_and_shares() -> None:
         assert 'aria-label="Bars: near 1,234, same title 1, excerpt, passed 16"' in svg
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("many", [1, 2, 11, 60])
 def test_times_are_written_below_some_of_the_bars(many: int) -> None:
     found = Times("day", tuple(TimeBucket(BEGIN // 86400 * 86400 + 86400 * day, 5, 2) for day in range(many)))

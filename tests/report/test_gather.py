@@ -95,6 +95,7 @@ def line(one: Filed) -> PageLine:
     )
 
 
+@pytest.mark.slow
 @given(small_states())
 def test_what_is_told_of_any_state_is_so(pages: list[Filed]) -> None:
     store = filled(pages)
@@ -103,6 +104,7 @@ def test_what_is_told_of_any_state_is_so(pages: list[Filed]) -> None:
     assert dict(store._scan(b"")) == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("many", "sites"), [(300, 3), (700, 15), (1500, 40)])
 def test_what_is_told_of_a_larger_state_is_so(many: int, sites: int) -> None:
     pages = large_state(many, sites)
