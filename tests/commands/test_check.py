@@ -36,16 +36,6 @@ ADVICE = "What can be read of it is filed anew, and the state left as it is, by 
 SOUND = r"The state at STATE is sound: 8 pages, \d+ keys, 8 URLs, evidence of 4 pages, \d+ blocks of counts\.\n"
 
 
-@pytest.fixture(params=KINDS)
-def state(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    return made(request.param, tmp_path)
-
-
-@pytest.fixture
-def sqlite(tmp_path: Path) -> str:
-    return made("sqlite", tmp_path)
-
-
 def break_off(state: str, many: int = 1) -> None:
     """A key that names no page, or several."""
     with opened(state) as store:

@@ -14,7 +14,6 @@ from tests.states.states import (
     EDITED,
     EXCERPT,
     HOSTILE,
-    KINDS,
     PEAR,
     PEARS,
     POWER,
@@ -80,16 +79,6 @@ https://town.example/short
   last seen     TIME
 """,
 }
-
-
-@pytest.fixture(params=KINDS)
-def state(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    return made(request.param, tmp_path)
-
-
-@pytest.fixture
-def sqlite(tmp_path: Path) -> str:
-    return made("sqlite", tmp_path)
 
 
 @pytest.mark.slow

@@ -18,7 +18,6 @@ from tests.states.states import (
     EDITED,
     EXCERPT,
     HOSTILE,
-    KINDS,
     PAGES,
     PEAR,
     POWER,
@@ -29,7 +28,6 @@ from tests.states.states import (
     contents,
     is_harmless,
     judged,
-    made,
     opened,
     outcome,
     parsed,
@@ -42,16 +40,6 @@ ALL = {url for url, *_ in PAGES}
 DAY = 86400
 NOW = datetime.now(timezone.utc).timestamp()
 WEIXIN = [f"https://mp.weixin.qq.com/s?__biz={biz}&mid={n}" for biz, n in (("MzA5==", 1), ("MzA5==", 2), ("Mzb7", 3))]
-
-
-@pytest.fixture(params=KINDS)
-def state(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    return made(request.param, tmp_path)
-
-
-@pytest.fixture
-def sqlite(tmp_path: Path) -> str:
-    return made("sqlite", tmp_path)
 
 
 @pytest.fixture

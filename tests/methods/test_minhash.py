@@ -13,18 +13,10 @@ from scrapy_neardup.hashing import permutations
 from scrapy_neardup.hashing.permutations import groups, minima
 from scrapy_neardup.methods.minhash import MinHash, MinHashParameters
 from scrapy_neardup.methods.published import signature_of
-from scrapy_neardup.model import Comparison, Fingerprint, Page
+from scrapy_neardup.model import Comparison
+from tests.methods.comparing import compared, made
 
-NONE: frozenset[int] = frozenset()
 FERRY = "新渡口星期六清晨正式开航，第一班船载着三十六位乘客，从对岸的柳林村慢慢驶来。"
-
-
-def made(method: MinHash, text: str) -> Fingerprint:
-    return method.fingerprint(Page("http://river.example/", text=text))
-
-
-def compared(method: MinHash, one: str, other: str) -> Comparison:
-    return method.compare(made(method, one), made(method, other).sketch, NONE)
 
 
 def windows(chance: random.Random, shared: int, own: int) -> tuple[str, str]:

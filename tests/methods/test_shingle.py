@@ -11,18 +11,10 @@ import pytest
 from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.methods.published import signature_of
 from scrapy_neardup.methods.shingle import Shingle, ShingleParameters, distinct, word_shingles
-from scrapy_neardup.model import Comparison, Fingerprint, Page
+from scrapy_neardup.model import Comparison
+from tests.methods.comparing import NONE, compared, made
 
-NONE: frozenset[int] = frozenset()
 FERRY = "新渡口星期六清晨正式开航，第一班船载着三十六位乘客，从对岸的柳林村慢慢驶来。"
-
-
-def made(method: Shingle, text: str) -> Fingerprint:
-    return method.fingerprint(Page("http://river.example/", text=text))
-
-
-def compared(method: Shingle, one: str, other: str) -> Comparison:
-    return method.compare(made(method, one), made(method, other).sketch, NONE)
 
 
 @pytest.mark.parametrize(

@@ -10,18 +10,10 @@ import pytest
 
 from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.methods.supershingle import SuperShingle, SuperShingleParameters
-from scrapy_neardup.model import Comparison, Fingerprint, Page
+from scrapy_neardup.model import Comparison, Fingerprint
+from tests.methods.comparing import NONE, compared, made
 
-NONE: frozenset[int] = frozenset()
 FERRY = "新渡口星期六清晨正式开航，第一班船载着三十六位乘客，从对岸的柳林村慢慢驶来。"
-
-
-def made(method: SuperShingle, text: str) -> Fingerprint:
-    return method.fingerprint(Page("http://river.example/", text=text))
-
-
-def compared(method: SuperShingle, one: str, other: str) -> Comparison:
-    return method.compare(made(method, one), made(method, other).sketch, NONE)
 
 
 def windows(chance: random.Random, shared: int, own: int) -> tuple[str, str]:
