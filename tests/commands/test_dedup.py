@@ -168,7 +168,6 @@ def named(folder: Path) -> dict[str, list[dict[str, Any]]]:
 FILES = ["a.json", "a.csv", "a.tsv", "a.xml", "a.xlsx", "a.parquet", "a.jl.gz", "a.jsonl.zst", "a.csv.xz", "a.json.bz2"]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", FILES)
 def test_every_format_is_written_and_read_with_the_same_verdicts(name: str, run: Run, folder: Path) -> None:
     tagged = name.replace("a.", "t.")
