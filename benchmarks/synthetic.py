@@ -12,8 +12,9 @@ from scrapy_neardup.model import Page
 
 def vocabulary(size: int = 20_000) -> tuple[list[str], list[int]]:
     """The most frequent words of jieba's dictionary, with their frequencies added up."""
-    rows = [line.split() for line in files("jieba").joinpath("dict.txt").read_text(encoding="utf-8").splitlines()]
-    rows = sorted(((word, int(count)) for word, count, *_ in rows), key=lambda row: -row[1])[:size]
+    lines = files("jieba").joinpath("dict.txt").read_text(encoding="utf-8").splitlines()
+    rows = [(word, int(count)) for word, count, *_ in map(str.split, lines)]
+    rows = sorted(rows, key=lambda row: -row[1])[:size]
     return [word for word, _ in rows], list(accumulate(count for _, count in rows))
 
 

@@ -88,6 +88,7 @@ def test_what_pages_json_expects_is_consistent() -> None:
         assert (page["verdict"] == "duplicate") == (page["kind"] in ("identical", "near", "retitled"))
 
 
+@pytest.mark.slow
 def test_every_page_of_the_example_gets_the_verdict_that_it_should(project: Path, port: int) -> None:
     tagged, log = crawl(project, port, "tagged.jsonl", "DROP_DUPLICATES=False", "NEARDUP_STORE=memory:")
     wrong = []
@@ -124,6 +125,7 @@ def test_the_notice_board_needs_the_guard_against_boilerplate(monkeypatch: pytes
     assert copies == [False] * 16 + [True] * 5
 
 
+@pytest.mark.slow
 def test_a_second_crawl_of_the_example_drops_every_page(project: Path, port: int) -> None:
     expected = {page["path"]: page for page in pages()}
     copies = sum(page["verdict"] == "duplicate" for page in expected.values())

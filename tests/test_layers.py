@@ -5,7 +5,9 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
+from functools import cache
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -39,6 +41,8 @@ STRANGERS = [{"methods", "stores"}]
 #: From here on Scrapy and Twisted may be imported.
 SCRAPY_FROM = "outputs"
 CRAWLING = {"scrapy", "twisted"}
+#: Files that stand loose on the top level, and rooms: files and folders there, without those that hold no code.
+MOST_LOOSE, MOST_ROOMS = 8, 22
 FILES = sorted(ROOT.rglob("*.py"))
 MODULES = [file for file in FILES if file != ROOT / "__init__.py"]
 
@@ -53,16 +57,65 @@ def layer(parts: list[str]) -> str:
     return parts[0] if parts else ""
 
 
+@cache
+def tree(file: Path) -> ast.Module:
+    return ast.parse(file.read_text(encoding="utf-8"))
+
+
 def imported(file: Path) -> Iterator[tuple[int, str]]:
     """Line and full name of everything that a file imports, wherever in it that stands."""
     package = [NAME, *(dotted(file) if file.name == "__init__.py" else dotted(file)[:-1])]
-    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+    for node in ast.walk(tree(file)):
         if isinstance(node, ast.Import):
             yield from ((node.lineno, alias.name) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             above = package[: len(package) - node.level + 1] if node.level else []
             module = ".".join([*above, *([node.module] if node.module else [])])
             yield from ((node.lineno, f"{module}.{alias.name}") for alias in node.names)
+
+
+def module_of(name: str, modules: Collection[str]) -> str:
+    """The module that an imported name is or stands in; empty if that is none of these."""
+    while name not in modules and name:
+        name = name.rpartition(".")[0]
+    return name
+
+
+def circle(graph: Mapping[str, Collection[str]]) -> list[str]:
+    """One of the circles, as modules of which each is imported by the next; empty if there is none."""
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        return [str(name) for name in error.args[1]]
+    return []
+
+
+def misplaced(file: Path) -> Iterator[str]:
+    """What a file imports against the order, each with its line and what is wrong with it."""
+    own = layer(dotted(file))
+    for line, name in imported(file):
+        other = own_layer(name)
+        if other is None or other == own:
+            continue
+        place = f"{file.relative_to(ROOT).as_posix()}:{line}"
+        if not other:
+            yield f"{place} imports {name} from the package itself; import it from the module where it lives."
+        elif other not in ORDER or own not in ORDER:
+            yield f"{place}: say in ORDER of this test where {own} and {other} stand among the other modules."
+        elif ORDER.index(other) > ORDER.index(own):
+            yield f"{place}: {own} imports {other}, which stands below it."
+        elif {own, other} in STRANGERS:
+            yield f"{place}: {own} and {other} must not know each other."
+
+
+def crawling(file: Path) -> Iterator[str]:
+    """What a file imports of Scrapy and Twisted though it stands above the place where they come in."""
+    own = layer(dotted(file))
+    if own in ORDER and ORDER.index(own) >= ORDER.index(SCRAPY_FROM):
+        return
+    for line, name in imported(file):
+        if name.partition(".")[0] in CRAWLING:
+            yield f"{file.relative_to(ROOT).as_posix()}:{line} imports {name}; only {SCRAPY_FROM} and below may."
 
 
 def own_layer(name: str) -> str | None:
@@ -88,39 +141,46 @@ def test_every_module_has_its_place_in_the_order() -> None:
     assert not gone, f"ORDER of this test names {', '.join(gone)}, which is not in the package."
 
 
-@pytest.mark.parametrize("file", MODULES, ids=lambda file: file.relative_to(ROOT).as_posix())
-def test_a_module_imports_only_those_above_it(file: Path) -> None:
-    own = layer(dotted(file))
-    assert own in ORDER, f"Say in ORDER of this test where {own} stands among the other modules."
-    for line, name in imported(file):
-        other = own_layer(name)
-        if other is None or other == own:
-            continue
-        place = f"{file.relative_to(ROOT).as_posix()}:{line}"
-        assert other, f"{place} imports {name} from the package itself; import it from the module where it lives."
-        assert other in ORDER, f"{place} imports {other}, which has no place in ORDER of this test."
-        assert ORDER.index(other) < ORDER.index(own), f"{place}: {own} imports {other}, which stands below it."
-        assert {own, other} not in STRANGERS, f"{place}: {own} and {other} must not know each other."
+def test_a_module_imports_only_those_above_it() -> None:
+    found = [wrong for file in MODULES for wrong in misplaced(file)]
+    assert not found, "\n".join(["Against the order:", *found])
 
 
-@pytest.mark.parametrize("file", FILES, ids=lambda file: file.relative_to(ROOT).as_posix())
-def test_scrapy_is_imported_only_from_its_place_on(file: Path) -> None:
-    own = layer(dotted(file))
-    may = own in ORDER and ORDER.index(own) >= ORDER.index(SCRAPY_FROM)
-    for line, name in imported(file):
-        assert may or name.partition(".")[0] not in CRAWLING, (
-            f"{file.relative_to(ROOT).as_posix()}:{line} imports {name}; only {SCRAPY_FROM} and below may."
-        )
+def test_scrapy_is_imported_only_from_its_place_on() -> None:
+    found = [wrong for file in FILES for wrong in crawling(file)]
+    assert not found, "\n".join(["Too early:", *found])
+
+
+def test_no_modules_import_each_other_in_a_circle() -> None:
+    """Neither when they are loaded nor later, in a function: what needs each other belongs together."""
+    modules = {".".join([NAME, *dotted(file)]): file for file in FILES}
+    graph = {own: {module_of(name, modules) for _, name in imported(file)} for own, file in modules.items()}
+    graph = {own: needed - {own, ""} for own, needed in graph.items()}
+    assert f"{NAME}.config" in graph[f"{NAME}.crawl.pipeline"]
+    assert circle(graph) == []
+
+
+def test_a_circle_is_found() -> None:
+    assert circle({"a": ["b"], "b": ["c"], "c": []}) == []
+    assert set(circle({"a": ["b"], "b": ["c"], "c": ["a"], "d": ["a"]})) == {"a", "b", "c"}
+
+
+def test_few_files_stand_loose_and_the_rooms_are_few() -> None:
+    loose = sorted(file.name for file in ROOT.glob("*.py"))
+    folders = sorted({file.relative_to(ROOT).parts[0] for file in FILES if file.parent != ROOT})
+    assert len(loose) <= MOST_LOOSE, f"{len(loose)} files stand loose: {', '.join(loose)}"
+    assert len(loose) + len(folders) <= MOST_ROOMS, f"too many rooms: {', '.join([*loose, *folders])}"
 
 
 def test_the_package_imports_none_of_its_modules_by_itself() -> None:
-    tree = ast.parse((ROOT / "__init__.py").read_text(encoding="utf-8"))
-    top = [node for node in tree.body if isinstance(node, (ast.Import, ast.ImportFrom))]
+    top = [node for node in tree(ROOT / "__init__.py").body if isinstance(node, (ast.Import, ast.ImportFrom))]
     assert {getattr(node, "module", "") for node in top} <= {"__future__", "typing"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("module", ["", *(f".{name}" for name in ORDER[: ORDER.index(SCRAPY_FROM)])])
 def test_modules_above_scrapy_are_used_without_it(module: str) -> None:
+    """Each in a process of its own: what one loads could hide what another lacks."""
     code = (
         f"import sys, {NAME}{module};"
         f"print(*sorted({{name.partition('.')[0] for name in sys.modules}} & set({sorted(CRAWLING)!r})))"
@@ -129,6 +189,7 @@ def test_modules_above_scrapy_are_used_without_it(module: str) -> None:
     assert done.stdout.split() == []
 
 
+@pytest.mark.slow
 def test_importing_the_pipeline_does_import_scrapy() -> None:
     code = f"import sys, {NAME}.crawl.pipeline; print('scrapy' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)

@@ -102,7 +102,7 @@ def test_every_method_stands_in_their_page_with_its_parameters_and_their_values(
     if name == "cascade":  # has a page of its own, with a test of its own
         return
     rows = re.findall(r"^\| (`[^|]+`) \| ([^|]+) \|", sections[name], re.MULTILINE)
-    told = {}
+    told: dict[str, str] = {}
     for names, values in rows:
         one, several = re.findall(r"`(\w+)`", names), values.split(", ")
         told.update(zip(one, several if len(several) == len(one) else several * len(one), strict=True))

@@ -21,7 +21,12 @@ SMALL = 2
 
 
 @pytest.mark.parametrize(
-    "command", [["ruff", "check", "."], ["ruff", "format", "--check", "."], ["mypy"]], ids=" ".join
+    "command",
+    [
+        pytest.param(["ruff", "check", "."], id="ruff check"),
+        pytest.param(["ruff", "format", "--check", "."], id="ruff format"),
+        pytest.param(["mypy"], id="mypy", marks=pytest.mark.slow),  # half a minute where it has no cache
+    ],
 )
 def test_the_checker_is_content(command: list[str]) -> None:
     done = subprocess.run([sys.executable, "-m", *command], cwd=ROOT, capture_output=True, text=True, timeout=110)
@@ -103,7 +108,7 @@ def silent(tree: ast.Module, known: dict[str, Class], module: str = "module") ->
 def test_everything_public_says_what_it_is_for() -> None:
     known = classes()
     assert {"Detector", "Page", "Method", "Store"} <= set(known)
-    found = []
+    found: list[str] = []
     for file in FILES:
         tree = ast.parse(file.read_text(encoding="utf-8"))
         found += silent(tree, known, file.relative_to(PACKAGE).as_posix())

@@ -36,22 +36,13 @@ ADVICE = "What can be read of it is filed anew, and the state left as it is, by 
 SOUND = r"The state at STATE is sound: 8 pages, \d+ keys, 8 URLs, evidence of 4 pages, \d+ blocks of counts\.\n"
 
 
-@pytest.fixture(params=KINDS)
-def state(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    return made(request.param, tmp_path)
-
-
-@pytest.fixture
-def sqlite(tmp_path: Path) -> str:
-    return made("sqlite", tmp_path)
-
-
 def break_off(state: str, many: int = 1) -> None:
     """A key that names no page, or several."""
     with opened(state) as store:
         store._write(Changes({posting_key(n, 7): b"" for n in range(many)}), sync=True)
 
 
+@pytest.mark.slow
 def test_a_sound_state(state: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     done = outcome(check, state=state, capsys=capsys)
     assert (done.returncode, done.stderr) == (0, "")
@@ -82,6 +73,7 @@ def test_json(state: str, capsys: pytest.CaptureFixture[str]) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_problems_are_named_and_make_the_exit_code(
     state: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -160,6 +152,7 @@ def test_a_state_that_cannot_be_closed_is_found(
     assert "  unwritable: There is no room.\n" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_states_that_cannot_be_judged_are_errors(sqlite: str, tmp_path: Path) -> None:
     with opened(sqlite):
         done = scrapy_neardup("check", "--store", sqlite, cwd=tmp_path)
@@ -200,6 +193,7 @@ To go on with it set NEARDUP_STORE = 'KIND://MENDED', or move it to where the da
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_mended_copy(
     kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch

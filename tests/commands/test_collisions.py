@@ -22,6 +22,7 @@ def boats(tmp_path: Path) -> Path:
     return tmp_path / "boats.jsonl"
 
 
+@pytest.mark.slow
 def test_the_table_has_a_row_for_each_hash_on_texts_and_on_words(boats: Path) -> None:
     done = scrapy_neardup("collisions", boats, cwd=boats.parent)
     assert (done.returncode, done.stderr) == (0, "")
@@ -52,6 +53,7 @@ def test_json_has_a_line_for_each_row(boats: Path, capsys: pytest.CaptureFixture
     assert set(rows[0]) == {"of", "hash", "strings", "values", "collisions", "expected", "milliseconds", "bits"}
 
 
+@pytest.mark.slow
 def test_documents_without_text_are_an_error_in_words(boats: Path) -> None:
     (boats.parent / "empty.txt").write_text("\n")
     done = scrapy_neardup("collisions", "empty.txt", cwd=boats.parent)

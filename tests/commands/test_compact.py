@@ -28,6 +28,7 @@ def state(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     return url
 
 
+@pytest.mark.slow
 def test_the_room_of_what_was_forgotten_is_given_back(
     state: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -147,9 +147,7 @@ def page(id: str, url: str) -> Page:
 def judged(store: Store, *pages: Page, sealed: bool = True, keep: Keep = Keep.NOTHING) -> None:
     detector = Detector(make_method("cascade", {}), store, min_letters=40, who="morning", keep=keep)
     for one in pages:
-        ruling = detector.check(one)
-        if ruling.reservation is not None:
-            detector.commit(ruling.reservation, sealed=sealed)
+        detector.judge_now(one, sealed=sealed)
 
 
 @pytest.fixture(params=["sqlite", "leveldb"])
@@ -172,6 +170,7 @@ def cells(row: str) -> list[str]:
     return [cell.strip() for cell in row.split("|")[1:-1]]
 
 
+@pytest.mark.slow
 def test_a_copy_under_another_title_is_explained(folder: Path) -> None:
     done = scrapy_neardup("compare", "d.jsonl#ferry", "d.jsonl#copy", cwd=folder)
     assert (done.returncode, done.stderr) == (0, "")
@@ -354,6 +353,7 @@ class Harbor(Spider):
 """
 
 
+@pytest.mark.slow
 def test_a_page_that_a_crawl_has_put_into_the_state_of_the_project(folder: Path) -> None:
     project(folder)
     (folder / "spider.py").write_text(SPIDER, encoding="utf-8")
@@ -501,6 +501,7 @@ def test_where_there_is_no_state_none_is_made(run: Callable[..., Any], folder: P
     assert set(folder.rglob("*")) == before
 
 
+@pytest.mark.slow
 def test_in_a_project_that_was_never_crawled_an_error_says_so_and_no_state_is_made(folder: Path) -> None:
     done = scrapy_neardup("compare", A, "d.jsonl#copy", cwd=project(folder))
     assert (done.returncode, done.stdout) == (2, "")

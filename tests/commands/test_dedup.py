@@ -72,6 +72,7 @@ def run(capsys: pytest.CaptureFixture[str]) -> Run:
     return run
 
 
+@pytest.mark.slow
 def test_what_is_no_copy_is_written_as_it_stands(folder: Path) -> None:
     kept = b'{"text": "' + text(*LIBRARY).encode() + b'", "n": 1.50, "id" :"other",  "title": "\\u0041"}'
     dropped = b'{"text": "' + text(*LIBRARY).encode() + b'", "id":"again"}'
@@ -87,6 +88,7 @@ def test_what_is_no_copy_is_written_as_it_stands(folder: Path) -> None:
     assert sorted(path.name for path in folder.iterdir()) == ["feed.jsonl", "odd.jl", "out.jsonl"]
 
 
+@pytest.mark.slow
 def test_with_tag_every_line_is_there_with_its_verdict_behind_the_last_field(folder: Path) -> None:
     done = scrapy_neardup("dedup", "feed.jsonl", "--tag", "-o", "out.jsonl", cwd=folder)
     assert done.stdout.startswith(f"{SAID} 5 written to out.jsonl.\n  kinds: 1 retitled, 1 excerpt\n")
@@ -107,7 +109,7 @@ def test_with_tag_every_line_is_there_with_its_verdict_behind_the_last_field(fol
     assert 0.7 < copy["similarity"] < 1
     assert copy["shared"]
     assert set(copy["shared"]) < set(FERRY)
-    nothing = {"original": None, "similarity": None, "kind": None, "shared": []}
+    nothing: dict[str, Any] = {"original": None, "similarity": None, "kind": None, "shared": []}
     assert {name: first[name] for name in nothing} == {name: other[name] for name in nothing} == nothing
     assert (excerpt["verdict"], excerpt["kind"], excerpt["original"], excerpt["like"]) == (
         "unique",
@@ -127,6 +129,7 @@ def test_a_feed_that_was_tagged_is_tagged_anew(run: Run, folder: Path) -> None:
     assert all(line.count('"neardup"') == 1 for line in (folder / "twice.jsonl").read_text().splitlines())
 
 
+@pytest.mark.slow
 def test_standard_input_to_standard_output(folder: Path) -> None:
     done = subprocess.run(
         command("dedup", "-"), cwd=folder, env=environment(), input=lines(*RECORDS), capture_output=True, timeout=60
@@ -136,6 +139,7 @@ def test_standard_input_to_standard_output(folder: Path) -> None:
     assert done.returncode == 0
 
 
+@pytest.mark.slow
 def test_a_reader_that_goes_away_ends_the_command_without_a_word(folder: Path) -> None:
     many = lines(*({"id": number, "text": f"{number}"} for number in range(20_000)))
     (folder / "many.jsonl").write_bytes(many)
@@ -266,6 +270,7 @@ def test_a_record_without_a_name_is_named_by_its_place(run: Run, folder: Path) -
     assert read(folder / "out.jsonl")[1]["neardup"]["original"] == "nameless.jsonl#1"
 
 
+@pytest.mark.slow
 def test_malformed_records_are_counted_named_and_kept(folder: Path) -> None:
     bad = [b'{"id": "half', b"[1, 2]", b'{"id": "\xff"}']
     (folder / "bad.jsonl").write_bytes(lines(FIRST) + b"\n".join(bad) + b"\n" + lines(COPY))
@@ -291,6 +296,7 @@ def test_of_many_malformed_records_ten_are_named(run: Run, folder: Path) -> None
     assert len(read(folder / "r.jsonl")) == 25
 
 
+@pytest.mark.slow
 def test_without_a_place_for_malformed_records_the_first_one_is_an_error(folder: Path) -> None:
     (folder / "bad.jsonl").write_bytes(lines(FIRST) + b"{\n")
     done = scrapy_neardup("dedup", "bad.jsonl", cwd=folder)
@@ -359,9 +365,8 @@ def test_a_state_that_lasts_is_made_used_again_and_known_to_a_crawl(scheme: str,
     assert told is not None
     assert (told.likeness, told.title) == ("retitled", COPY["title"])
     detector = Detector(method, store, min_letters=40, who="crawl")
-    verdict = detector.check(Page("http://mirror.example/", text=COPY["text"])).verdict
+    verdict = detector.judge_now(Page("http://mirror.example/", text=COPY["text"]), sealed=True)
     close_store(store)
-    assert verdict is not None
     assert verdict.match is not None
     assert (verdict.kind, verdict.match.url) == (Kind.DUPLICATE, "http://ferry.example/")
 
@@ -446,6 +451,7 @@ def test_half_a_surrogate_pair_is_written_as_an_escape(run: Run, folder: Path) -
     assert json.loads((folder / "out.json").read_text())[0]["title"] == "\ud83d"
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_the_input(run: Run, folder: Path) -> None:
     def peak(count: int) -> int:
         with (folder / "many.jsonl").open("wb") as file:

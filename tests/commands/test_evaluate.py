@@ -49,6 +49,7 @@ def cells(row: str) -> list[str]:
     return [cell.strip() for cell in row.split("|")[1:-1]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("inside", [False, True])
 def test_a_table_for_a_corpus_inside_and_outside_of_a_project(tmp_path: Path, corpus: Path, inside: bool) -> None:
     done = scrapy_neardup("evaluate", corpus, cwd=project(tmp_path) if inside else tmp_path)
@@ -70,6 +71,7 @@ def test_several_methods_and_corpora(run: Any, corpus: Path, tmp_path: Path) -> 
     assert all(float(row[2]) > 1000 for row in rows[1::2])
 
 
+@pytest.mark.slow
 def test_lines_of_json(corpus: Path, tmp_path: Path) -> None:
     done = scrapy_neardup(
         "evaluate", corpus / "docs.jsonl", "--json", "-p", "base=0.7", "--store", "sqlite:", cwd=tmp_path
@@ -169,6 +171,7 @@ def test_alone_a_method_that_fails_is_the_error(run: Any, corpus: Path, name: st
         run(corpus, "--method", name)
 
 
+@pytest.mark.slow
 def test_an_unknown_method_is_an_error_that_lists_the_methods(tmp_path: Path, corpus: Path) -> None:
     done = scrapy_neardup("evaluate", corpus, "--method", "cascad", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")

@@ -37,9 +37,7 @@ def crawled(path: Path, pages: Mapping[str, int], method: Method = CASCADE) -> P
     store = SQLiteStore(str(path), method.recipe())
     detector = Detector(method, store, min_letters=40, who="test")
     for name, seed in pages.items():
-        ruling = detector.check(page(name, story(seed)))
-        if ruling.reservation is not None:
-            detector.commit(ruling.reservation, sealed=True)
+        detector.judge_now(page(name, story(seed)), sealed=True)
     detector.end()
     store.close()
     return path
@@ -74,6 +72,7 @@ def run(name: str, *given: object, settings: Mapping[str, Any] | None = None) ->
     return code
 
 
+@pytest.mark.slow
 def test_a_state_goes_through_a_file_and_is_merged_with_another(tmp_path: Path, east: Path, west: Path) -> None:
     done = scrapy_neardup("export", "-o", "east.gz", "--store", url(east), cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
@@ -92,6 +91,7 @@ def test_a_state_goes_through_a_file_and_is_merged_with_another(tmp_path: Path, 
     )
 
 
+@pytest.mark.slow
 def test_inside_of_a_project_the_state_is_the_projects(tmp_path: Path, east: Path, west: Path) -> None:
     inside = tmp_path / "inside"
     inside.mkdir()
@@ -114,6 +114,7 @@ def test_inside_of_a_project_the_state_is_the_projects(tmp_path: Path, east: Pat
     )
 
 
+@pytest.mark.slow
 def test_the_file_goes_to_standard_output_if_asked_for(tmp_path: Path, east: Path) -> None:
     done = subprocess.run(
         command("export", "-o", "-", "--store", url(east)), cwd=tmp_path, env=environment(), capture_output=True
@@ -224,6 +225,7 @@ def test_of_a_damaged_file_nothing_is_taken(tmp_path: Path, east: Path, west: Pa
     assert content(west) == before
 
 
+@pytest.mark.slow
 def test_a_state_is_no_file_and_is_named_by_its_url(tmp_path: Path, east: Path) -> None:
     done = scrapy_neardup("merge", "east.sqlite", "--store", url(tmp_path / "new.sqlite"), cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")

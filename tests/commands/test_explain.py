@@ -14,7 +14,6 @@ from tests.states.states import (
     EDITED,
     EXCERPT,
     HOSTILE,
-    KINDS,
     PEAR,
     PEARS,
     POWER,
@@ -82,16 +81,7 @@ https://town.example/short
 }
 
 
-@pytest.fixture(params=KINDS)
-def state(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    return made(request.param, tmp_path)
-
-
-@pytest.fixture
-def sqlite(tmp_path: Path) -> str:
-    return made("sqlite", tmp_path)
-
-
+@pytest.mark.slow
 def test_pages_of_every_sort_are_told_of(state: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     done = outcome(explain, *TOLD, state=state, capsys=capsys)
     assert (done.returncode, done.stderr) == (0, "")

@@ -18,7 +18,6 @@ from tests.states.states import (
     EDITED,
     EXCERPT,
     HOSTILE,
-    KINDS,
     PAGES,
     PEAR,
     POWER,
@@ -29,7 +28,6 @@ from tests.states.states import (
     contents,
     is_harmless,
     judged,
-    made,
     opened,
     outcome,
     parsed,
@@ -42,16 +40,6 @@ ALL = {url for url, *_ in PAGES}
 DAY = 86400
 NOW = datetime.now(timezone.utc).timestamp()
 WEIXIN = [f"https://mp.weixin.qq.com/s?__biz={biz}&mid={n}" for biz, n in (("MzA5==", 1), ("MzA5==", 2), ("Mzb7", 3))]
-
-
-@pytest.fixture(params=KINDS)
-def state(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    return made(request.param, tmp_path)
-
-
-@pytest.fixture
-def sqlite(tmp_path: Path) -> str:
-    return made("sqlite", tmp_path)
 
 
 @pytest.fixture
@@ -72,6 +60,7 @@ def left(state: str) -> set[str]:
     return set(records(state))
 
 
+@pytest.mark.slow
 def test_an_original_goes_with_its_copies(state: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     done = outcome(forget, PEAR, state=state, capsys=capsys)
     assert (done.returncode, done.stdout, done.stderr) == (0, "forgot 3 pages: 1 original and its 2 copies\n", "")
@@ -79,7 +68,7 @@ def test_an_original_goes_with_its_copies(state: str, tmp_path: Path, capsys: py
 
 
 def test_what_was_forgotten_is_judged_as_if_it_had_never_been_seen(state: str) -> None:
-    pages = {url: (url, *rest) for url, *rest in PAGES}
+    pages = {page[0]: page for page in PAGES}
     with opened(state) as store:
         assert judged(store, [pages[PEAR], pages[SAME]]) == ["unchanged", "duplicate (identical)"]
     assert run(forget, PEAR, EXCERPT, "--store", state) == 0

@@ -42,6 +42,7 @@ def running(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[argparse.Nam
     return run
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("inside", [False, True])
 def test_alone_it_lists_the_commands_inside_and_outside_of_a_project(tmp_path: Path, inside: bool) -> None:
     done = scrapy_neardup(cwd=project(tmp_path) if inside else tmp_path)
@@ -59,6 +60,7 @@ def test_help_of_the_group_names_the_commands(capsys: pytest.CaptureFixture[str]
     assert all(f"    {name} " in said for name in COMMANDS)
 
 
+@pytest.mark.slow
 def test_help_of_a_command_is_its_own(tmp_path: Path) -> None:
     one = scrapy_neardup("evaluate", "--help", cwd=tmp_path)
     assert (one.returncode, one.stderr) == (0, "")
@@ -66,6 +68,7 @@ def test_help_of_a_command_is_its_own(tmp_path: Path) -> None:
     assert "scrapy neardup evaluate corpora/news --sweep" in one.stdout
 
 
+@pytest.mark.slow
 def test_scrapy_lists_it_among_its_commands(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "scrapy"], cwd=tmp_path, env=environment(), capture_output=True, text=True, timeout=60
@@ -73,6 +76,7 @@ def test_scrapy_lists_it_among_its_commands(tmp_path: Path) -> None:
     assert f"neardup       {NearDupCommand().short_desc()}" in done.stdout
 
 
+@pytest.mark.slow
 def test_an_unknown_command_or_option_is_an_error_of_usage(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     done = scrapy_neardup("compose", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
@@ -131,6 +135,7 @@ def interruptible() -> Iterator[None]:
     signal.signal(signal.SIGINT, before)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="named pipes and signals")
 @pytest.mark.usefixtures("interruptible")
 def test_an_interrupt_ends_it_quietly(tmp_path: Path) -> None:
@@ -151,6 +156,7 @@ def test_an_interrupt_ends_it_quietly(tmp_path: Path) -> None:
     assert running.returncode == 130
 
 
+@pytest.mark.slow
 def test_a_reader_who_leaves_ends_it_quietly(tmp_path: Path) -> None:
     reading, writing = os.pipe()
     os.close(reading)
@@ -163,6 +169,7 @@ def test_a_reader_who_leaves_ends_it_quietly(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (141, b"")
 
 
+@pytest.mark.slow
 def test_other_commands_of_scrapy_do_not_wait_for_ours_to_be_imported() -> None:
     code = (
         "import sys, scrapy_neardup.commands as ours;"

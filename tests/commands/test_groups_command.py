@@ -46,6 +46,7 @@ def found(output: str) -> list[dict[str, Any]]:
     return [parsed(line) for line in output.splitlines()]
 
 
+@pytest.mark.slow
 def test_lines_of_json_the_largest_group_first(state: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     done = outcome(groups, state=state, capsys=capsys)
     assert (done.returncode, done.stderr) == (0, "")

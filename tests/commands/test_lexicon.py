@@ -35,6 +35,7 @@ def run(*given: object) -> int:
     return command.run(parser.parse_args([*map(str, given)]))
 
 
+@pytest.mark.slow
 def test_the_words_of_titles_and_texts_are_counted(pages: Path) -> None:
     done = scrapy_neardup("lexicon", "pages.jsonl", "-o", "words.tsv", cwd=pages.parent)
     assert (done.returncode, done.stderr) == (0, "")
@@ -59,6 +60,7 @@ def test_traditional_characters_are_counted_as_simplified_if_asked_for(tmp_path:
     assert "戏院" in lexicon(str(tmp_path / "simplified.tsv")).idf
 
 
+@pytest.mark.slow
 def test_a_file_that_is_there_is_replaced_only_if_forced(pages: Path) -> None:
     output = pages.parent / "words.tsv"
     output.write_text("precious")

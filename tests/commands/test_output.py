@@ -109,6 +109,7 @@ def test_colours_are_for_terminals_of_those_who_want_them(
     assert is_coloured() is expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("stream", "seconds", "shown"), [(Terminal, 0.4, True), (Terminal, 0.0, False), (io.StringIO, 0.4, False)]
 )

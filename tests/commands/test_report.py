@@ -60,6 +60,7 @@ def test_the_file_is_written_here_and_a_line_says_what_is_in_it(tmp_path: Path, 
     assert title_of(file.read_text(encoding="utf-8")) == "Near-duplicates: 2 copies among 8 pages"
 
 
+@pytest.mark.slow
 def test_the_command_as_a_user_runs_it(tmp_path: Path, state: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for seed in ("1", "2"):
         monkeypatch.setenv("PYTHONHASHSEED", seed)
@@ -70,6 +71,7 @@ def test_the_command_as_a_user_runs_it(tmp_path: Path, state: str, monkeypatch: 
     assert Path("1.html").read_text(encoding="utf-8") == html_of(state)
 
 
+@pytest.mark.slow
 def test_it_is_listed_among_the_commands_and_says_how_it_is_used(tmp_path: Path) -> None:
     assert "report" in COMMANDS
     done = scrapy_neardup("report", "--help", cwd=tmp_path)
@@ -79,6 +81,7 @@ def test_it_is_listed_among_the_commands_and_says_how_it_is_used(tmp_path: Path)
     assert "scrapy neardup report -o monday.html" in done.stdout
 
 
+@pytest.mark.slow
 def test_a_file_that_is_there_is_replaced_whole(tmp_path: Path, state: str) -> None:
     Path("monday.html").write_text("x" * 10_000_000)
     assert run(command, "-o", "monday.html", "--store", state) == 0
@@ -93,6 +96,7 @@ def test_standard_output_gets_the_page_and_nothing_else(tmp_path: Path, state: s
     assert not list(tmp_path.glob("*.html"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("encoding", ["ascii", "cp1252", "gb18030"])
 def test_standard_output_gets_utf_8_as_the_page_says_whatever_it_is_set_to(
     state: str, encoding: str, monkeypatch: pytest.MonkeyPatch
@@ -200,6 +204,7 @@ def test_texts_are_taken_from_feeds_by_their_urls(state: str, capsys: Captured) 
     assert {None in pair["texts"] for pair in shown(capsys)} == {True}
 
 
+@pytest.mark.slow
 def test_texts_stand_side_by_side_in_the_page(tmp_path: Path, state: str) -> None:
     feed("articles.jsonl", [{"url": url, "title": title, "text": text} for url, title, text in PAGES])
     done = scrapy_neardup("report", "--texts", "articles.jsonl", "--store", state, cwd=tmp_path)
@@ -218,7 +223,7 @@ def test_items_that_are_known_by_an_id_or_another_field_are_found(tmp_path: Path
         store.add(first)
         store.add(Record(store.new_id(), "https://b.example/", first.id, 0.8), Evidence("near"))
         store.add(Record(store.new_id(), "None", first.id, 0.9))
-    items = [
+    items: list[dict[str, Any]] = [
         {"id": 17, "url": "https://a.example/", "headline": "Seventeen", "body": "All swam."},
         {"id": "18", "url": "https://other.example/", "body": "Nobody asked."},
         {"id": None, "url": None, "body": "Nameless."},
@@ -295,6 +300,7 @@ def _full(*_: object) -> None:
     raise OSError(28, "No space left on device")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

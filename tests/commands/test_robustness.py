@@ -53,6 +53,7 @@ def cells(line: str) -> list[str]:
     return [cell.strip() for cell in line.strip("|").split("|")]
 
 
+@pytest.mark.slow
 def test_the_tables_have_a_row_for_each_method_and_edit(articles: Path) -> None:
     chosen = ("--method", "cascade", "--method", "cascade:base=0.7,short=50")
     done = scrapy_neardup("robustness", articles, *chosen, "--edits", "add,wrap,width", cwd=articles.parent)
@@ -68,6 +69,7 @@ def test_the_tables_have_a_row_for_each_method_and_edit(articles: Path) -> None:
     assert rows[2] == ["cascade", "100.0", "100.0", "0.0"]
 
 
+@pytest.mark.slow
 def test_json_has_a_line_for_each_point_and_repeats(articles: Path, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ("--json", "--pages", "3", "--seed", "5", "--method", "cascade")
     done = scrapy_neardup("robustness", articles, *arguments, cwd=articles.parent)
@@ -80,6 +82,7 @@ def test_json_has_a_line_for_each_point_and_repeats(articles: Path, capsys: pyte
     assert {point["pages"] for point in points} == {3, 6}
 
 
+@pytest.mark.slow
 def test_all_methods_are_compared_by_default_and_drawn(articles: Path) -> None:
     arguments = ("--pages", "2", "--edits", "delete", "--json", "-o", "curves.svg")
     done = scrapy_neardup("robustness", articles, *arguments, cwd=articles.parent)
@@ -152,6 +155,7 @@ def test_what_cannot_be_done_is_said_in_a_sentence(
         run(*arguments)
 
 
+@pytest.mark.slow
 def test_an_error_is_exit_code_2(articles: Path) -> None:
     done = scrapy_neardup("robustness", articles, "--edits", "shuffle", cwd=articles.parent)
     assert (done.returncode, done.stdout) == (2, "")

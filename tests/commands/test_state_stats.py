@@ -57,6 +57,7 @@ method          cascade
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_numbers_of_a_state(tmp_path: Path, kind: str, capsys: pytest.CaptureFixture[str]) -> None:
     state = made(kind, tmp_path)

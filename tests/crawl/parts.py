@@ -42,14 +42,14 @@ def url(family: int, version: int = 0) -> str:
 
 
 class LastingStore(MemoryStore):
-    """What was written stays in ``rows``, whoever is killed, and is there for the next one that is given them."""
+    """What was written stays in ``files``, whoever is killed, and is there for the next one that is given them."""
 
-    def __init__(self, rows: dict[bytes, dict[bytes, bytes]]) -> None:
-        self.rows = rows
+    def __init__(self, files: dict[bytes, dict[bytes, bytes]]) -> None:
+        self.files = files
         super().__init__("memory:", {})
 
     def _connect(self) -> None:
-        self._buckets = self.rows
+        self._buckets = self.files
 
 
 def detector(store: MemoryStore) -> Detector:

@@ -233,7 +233,7 @@ class BreakStore:
                 raise StoreError("The disk is full.")
 
             MemoryStore._write = fail  # type: ignore[method-assign]
-            MemoryStore._get = fail  # type: ignore[method-assign,assignment]
+            MemoryStore._get = fail  # type: ignore[method-assign]
         return item
 
 

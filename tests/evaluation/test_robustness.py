@@ -223,6 +223,7 @@ def some_points(names: tuple[str, ...] = ("cascade", "simhash:distance=6", "othe
 SVG = "{http://www.w3.org/2000/svg}"
 
 
+@pytest.mark.slow
 def test_the_picture_has_a_line_for_each_method_and_edit(tmp_path: Path) -> None:
     draw_curves(some_points(), tmp_path / "curves.svg")
     root = ET.parse(tmp_path / "curves.svg").getroot()
@@ -249,6 +250,7 @@ def test_the_lines_differ_without_colour(tmp_path: Path) -> None:
     assert len(looks) == 12
 
 
+@pytest.mark.slow
 def test_the_same_points_give_the_same_file(tmp_path: Path) -> None:
     for suffix, begin in ((".svg", b"<?xml"), (".pdf", b"%PDF"), (".png", b"\x89PNG")):
         one, other = tmp_path / f"one{suffix}", tmp_path / f"other{suffix}"
@@ -280,6 +282,7 @@ def test_drawing_leaves_the_settings_of_matplotlib_alone(tmp_path: Path) -> None
     assert mpl.rcParams.copy() == before
 
 
+@pytest.mark.slow
 def test_drawing_needs_no_pyplot(tmp_path: Path) -> None:
     code = (
         "import sys; sys.modules['matplotlib.pyplot'] = None\n"
@@ -306,6 +309,7 @@ def test_a_file_that_cannot_be_written_is_an_error_in_words(tmp_path: Path) -> N
         draw_curves(some_points(), tmp_path / "curves.svg")
 
 
+@pytest.mark.slow
 def test_without_matplotlib_the_error_names_the_extra(tmp_path: Path) -> None:
     code = (
         "import sys; sys.modules['matplotlib'] = None\n"

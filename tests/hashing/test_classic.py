@@ -121,6 +121,7 @@ def test_a_chinese_word_has_the_values_that_are_written_down(name: str, values: 
     assert (classic_hashes(name, [CHINESE], 32)[0], classic_hashes(name, [CHINESE], 64)[0]) == values
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", RESTATED)
 @widths
 @settings(deadline=None)
@@ -137,6 +138,7 @@ def test_words_at_once_have_the_values_of_words_alone(name: str, bits: int) -> N
     assert values.tolist() == [classic_hash(name, word, bits) for word in WORDS]
 
 
+@pytest.mark.slow
 @names
 @widths
 @settings(deadline=None, max_examples=40)
@@ -150,9 +152,9 @@ def test_any_words_at_once_have_the_values_of_words_alone(name: str, bits: int, 
 
 
 @names
-@pytest.mark.parametrize("words", [[], [""], ["", ""], ["x" * 65], ["新" * 300, "x" * 65]], ids=len)
-def test_lists_without_a_short_word_are_hashed_too(name: str, words: list[str]) -> None:
-    assert classic_hashes(name, words).tolist() == [classic_hash(name, word) for word in words]
+def test_lists_without_a_short_word_are_hashed_too(name: str) -> None:
+    for words in [[], [""], ["", ""], ["x" * 65], ["新" * 300, "x" * 65]]:
+        assert classic_hashes(name, words).tolist() == [classic_hash(name, word) for word in words], words
 
 
 def test_a_list_of_several_batches_keeps_its_order(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -183,6 +185,7 @@ def test_the_empty_text_has_the_first_state(name: str, first: int, bits: int) ->
     assert classic_hash(name, "", bits) == first
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["rs", "bkdr", "sdbm", "djb"])
 @settings(deadline=None)
 @given(text=any_text)

@@ -27,12 +27,12 @@ EXPECTED: dict[str, list[dict[str, Any]]] = dict.fromkeys(samples.FORMATS, RECOR
 EXPECTED["excel"] = [{name: value or None for name, value in record.items()} for record in RECORDS]
 
 
-@pytest.mark.parametrize("suffix", PACKERS)
 @pytest.mark.parametrize("format", samples.FORMATS)
-def test_the_records_come_back_plain_and_packed(tmp_path: Path, format: str, suffix: str) -> None:
-    file = tmp_path / f"{samples.FORMATS[format]}{suffix}"
-    file.write_bytes(PACKERS[suffix](packed(format)))
-    assert fields(read(file)) == EXPECTED[format]
+def test_the_records_come_back_plain_and_packed(tmp_path: Path, format: str) -> None:
+    for suffix in PACKERS:
+        file = tmp_path / f"{samples.FORMATS[format]}{suffix}"
+        file.write_bytes(PACKERS[suffix](packed(format)))
+        assert fields(read(file)) == EXPECTED[format], suffix
 
 
 @pytest.mark.parametrize(
@@ -73,15 +73,16 @@ def test_formats_are_known_by_suffix_in_any_case() -> None:
         format_of("feed.jsonl", "yaml")
 
 
-@pytest.mark.parametrize("suffix", PACKERS)
 @pytest.mark.parametrize("format", ["", *samples.FORMATS])
-def test_standard_input_is_read_packed_or_not(format: str, suffix: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    raw = io.BytesIO(PACKERS[suffix](packed(format or "jsonl")))
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BufferedReader(raw)))  # type: ignore[arg-type]
-    assert fields(read("-", format)) == EXPECTED[format or "jsonl"]
-    assert not sys.stdin.buffer.closed
+def test_standard_input_is_read_packed_or_not(format: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for suffix in PACKERS:
+        raw = io.BytesIO(PACKERS[suffix](packed(format or "jsonl")))
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BufferedReader(raw)))
+        assert fields(read("-", format)) == EXPECTED[format or "jsonl"], suffix
+        assert not sys.stdin.buffer.closed, suffix
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("format", ["csv", "excel", "parquet"])
 def test_a_pipe_is_read_to_its_end(format: str) -> None:
     code = (
@@ -93,17 +94,17 @@ def test_a_pipe_is_read_to_its_end(format: str) -> None:
     assert json.loads(done.stdout) == EXPECTED[format]
 
 
-@pytest.mark.parametrize("suffix", ["", ".gz", ".zst"])
 @pytest.mark.parametrize("format", [*samples.FORMATS, "warc"])
-def test_nothing_stays_open_when_reading_stops_early(tmp_path: Path, format: str, suffix: str) -> None:
-    file = tmp_path / f"{samples.FORMATS.get(format, 'pages.warc')}{suffix}"
-    file.write_bytes(PACKERS[suffix](packed(format) if format != "warc" else samples.archive()))
-    before = open_files()
-    records = read_input(str(file))
-    next(records)
-    assert open_files() > before
-    records.close()  # type: ignore[attr-defined]
-    assert open_files() == before
+def test_nothing_stays_open_when_reading_stops_early(tmp_path: Path, format: str) -> None:
+    for suffix in ["", ".gz", ".zst"]:
+        file = tmp_path / f"{samples.FORMATS.get(format, 'pages.warc')}{suffix}"
+        file.write_bytes(PACKERS[suffix](packed(format) if format != "warc" else samples.archive()))
+        before = open_files()
+        records = read_input(str(file))
+        next(records)
+        assert open_files() > before, suffix
+        records.close()  # type: ignore[attr-defined]
+        assert open_files() == before, suffix
 
 
 def open_files() -> int:
@@ -155,6 +156,7 @@ JSON = st.recursive(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=50)
 @given(st.lists(st.dictionaries(st.text(max_size=8), JSON, max_size=4), max_size=5), st.booleans())
 def test_any_object_comes_back_from_json_lines_with_its_line(objects: list[dict[str, Any]], ascii: bool) -> None:

@@ -272,7 +272,7 @@ def test_xml_resolves_no_entities_and_names_them(tmp_path: Path) -> None:
 
 
 def test_sheets_of_excel(tmp_path: Path) -> None:
-    rows = [
+    rows: list[list[Any]] = [
         ["", "title", 2024, None],
         [0, "渡口", 1.5, None],
         [None, None, ""],

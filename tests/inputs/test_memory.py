@@ -14,7 +14,10 @@ from tests.inputs import samples
 from tests.inputs.samples import PACKERS, Archive, page
 
 STATUS = Path("/proc/self/status")
-pytestmark = pytest.mark.skipif(not STATUS.is_file(), reason="the most memory of a process is not known here")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not STATUS.is_file(), reason="the most memory of a process is not known here"),
+]
 
 RECORDS = 8_000
 #: Prints how much the most memory grew, in bytes, from the first file on. That of getrusage would be the parent's too.

@@ -12,7 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from scrapy_neardup.methods.base import IsCommon
-from scrapy_neardup.methods.cascade import Cascade, CascadeParameters
+from scrapy_neardup.methods.cascade import Cascade
+from scrapy_neardup.methods.cascade_parameters import CascadeParameters
 from scrapy_neardup.methods.cascade_sketch import Sketch
 from scrapy_neardup.methods.evidence import short_fingerprint
 from scrapy_neardup.model import Comparison, Explanation, Page
@@ -22,7 +23,7 @@ from scrapy_neardup.text.shingles import shingles
 DEFAULTS = CascadeParameters()
 NONE: frozenset[int] = frozenset()
 #: Sketches so large that what they estimate is all but exact.
-EXACT = {"bins": 4096, "bits": 8, "vocabulary_bins": 4096, "vocabulary_bits": 8}
+EXACT: dict[str, Any] = {"bins": 4096, "bits": 8, "vocabulary_bins": 4096, "vocabulary_bits": 8}
 
 TITLE = "新渡口清晨开航"
 FERRY = """河湾镇的新渡口星期六清晨正式开航，第一班船载着三十六位乘客和他们的行李，从对岸的柳林村慢慢驶来。

@@ -8,7 +8,8 @@ import random
 import subprocess
 import sys
 from dataclasses import fields
-from itertools import combinations, permutations
+from functools import cache
+from itertools import combinations, permutations, product
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ import pytest
 
 from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.methods import METHODS, Method, make_method
-from scrapy_neardup.model import Page
+from scrapy_neardup.model import Fingerprint, Page
 
 GOLDEN = Path(__file__).with_name("golden.json")
 
@@ -92,8 +93,14 @@ def made(name: str, **parameters: Any) -> Method:
 
 PLAIN_METHODS = {name: made(name) for name in METHODS}
 every_method = pytest.mark.parametrize("method", PLAIN_METHODS.values(), ids=PLAIN_METHODS)
-every_page = pytest.mark.parametrize("page", [*PAGES.values(), *EDGES.values()], ids=[*PAGES, *EDGES])
+ALL_PAGES = {**PAGES, **EDGES}
 NONE: frozenset[int] = frozenset()
+
+
+@cache
+def prints(name: str) -> dict[str, Fingerprint]:
+    """The fingerprints of all pages by a method, made once: some of the pages are long."""
+    return {page_name: PLAIN_METHODS[name].fingerprint(page) for page_name, page in ALL_PAGES.items()}
 
 
 def changed(page: Page, change: dict[int, str] | None = None, between: str = "") -> Page:
@@ -122,55 +129,51 @@ SPELLINGS = {
 
 
 @every_method
-@every_page
-def test_a_page_is_a_duplicate_of_itself_and_identical(method: Method, page: Page) -> None:
-    fingerprint = method.fingerprint(page)
-    found = method.compare(fingerprint, fingerprint.sketch, NONE)
-    assert (found.similarity, found.containment) == (1.0, 1.0)
-    assert (found.duplicate, found.certain, found.identical) == (True, True, True)
+def test_a_page_is_a_duplicate_of_itself_and_identical(method: Method) -> None:
+    for page, fingerprint in prints(method.name).items():
+        found = method.compare(fingerprint, fingerprint.sketch, NONE)
+        assert (found.similarity, found.containment) == (1.0, 1.0), page
+        assert (found.duplicate, found.certain, found.identical) == (True, True, True), page
 
 
 @every_method
-@every_page
-def test_a_fingerprint_is_bytes_and_unique_keys_of_64_bits(method: Method, page: Page) -> None:
-    fingerprint = method.fingerprint(page)
-    assert type(fingerprint.sketch) is bytes
-    assert type(fingerprint.keys) is tuple
-    assert len(set(fingerprint.keys)) == len(fingerprint.keys)
-    assert all(type(key) is int and 0 <= key < 2**64 for key in fingerprint.keys)
+def test_a_fingerprint_is_bytes_and_unique_keys_of_64_bits(method: Method) -> None:
+    for page, fingerprint in prints(method.name).items():
+        assert type(fingerprint.sketch) is bytes, page
+        assert type(fingerprint.keys) is tuple, page
+        assert len(set(fingerprint.keys)) == len(fingerprint.keys), page
+        assert all(type(key) is int and 0 <= key < 2**64 for key in fingerprint.keys), page
 
 
 @every_method
-@pytest.mark.parametrize("page", PAGES.values(), ids=PAGES)
-def test_an_article_has_keys_to_be_found_by(method: Method, page: Page) -> None:
-    assert method.fingerprint(page).keys
+def test_an_article_has_keys_to_be_found_by(method: Method) -> None:
+    assert [page for page in PAGES if not prints(method.name)[page].keys] == []
 
 
 @every_method
 def test_similarity_is_the_same_from_both_sides_and_a_share(method: Method) -> None:
-    prints = [method.fingerprint(page) for page in (*PAGES.values(), *EDGES.values())]
-    for one, other in combinations(prints, 2):
-        there, back = method.compare(one, other.sketch, NONE), method.compare(other, one.sketch, NONE)
-        assert there == back
-        assert 0.0 <= there.similarity <= 1.0
-        assert 0.0 <= there.containment <= 1.0
+    for (one, ours), (other, theirs) in combinations(prints(method.name).items(), 2):
+        there, back = method.compare(ours, theirs.sketch, NONE), method.compare(theirs, ours.sketch, NONE)
+        assert there == back, (one, other)
+        assert 0.0 <= there.similarity <= 1.0, (one, other)
+        assert 0.0 <= there.containment <= 1.0, (one, other)
 
 
 @every_method
 def test_what_is_identical_is_certain_and_what_is_certain_is_a_duplicate(method: Method) -> None:
-    prints = [method.fingerprint(page) for page in (*PAGES.values(), *EDGES.values())]
-    for one in prints:
-        for other in prints:
-            found = method.compare(one, other.sketch, NONE)
-            assert found.identical <= found.certain <= found.duplicate
+    for (one, ours), (other, theirs) in product(prints(method.name).items(), repeat=2):
+        found = method.compare(ours, theirs.sketch, NONE)
+        assert found.identical <= found.certain <= found.duplicate, (one, other)
 
 
 @every_method
-@pytest.mark.parametrize(("one", "other"), list(permutations(PAGES, 2)))
-def test_unrelated_articles_are_no_duplicates(method: Method, one: str, other: str) -> None:
-    found = method.compare(method.fingerprint(PAGES[one]), method.fingerprint(PAGES[other]).sketch, NONE)
-    assert not found.duplicate
-    assert found.similarity < 0.75  # half of the bits of two unrelated texts are equal by chance
+def test_unrelated_articles_are_no_duplicates(method: Method) -> None:
+    made_of = prints(method.name)
+    for one, other in permutations(PAGES, 2):
+        found = method.compare(made_of[one], made_of[other].sketch, NONE)
+        assert not found.duplicate, (one, other)
+        # Half of the bits of two unrelated texts are equal by chance.
+        assert found.similarity < 0.75, (one, other)
 
 
 #: Methods that read punctuation: where sentences, segments or lines end.
@@ -178,16 +181,13 @@ READS_MARKS = {"nshash", "segments", "punctuation"}
 
 
 @every_method
-@pytest.mark.parametrize("page", PAGES.values(), ids=PAGES)
-@pytest.mark.parametrize(("change", "between"), SPELLINGS.values(), ids=SPELLINGS)
-def test_case_width_punctuation_and_invisible_marks_make_no_difference(
-    method: Method, page: Page, change: dict[int, str], between: str
-) -> None:
-    fingerprint, other = method.fingerprint(page), method.fingerprint(changed(page, change, between))
-    found = method.compare(other, fingerprint.sketch, NONE)
-    assert (found.similarity, found.duplicate, found.identical) == (1.0, True, True)
-    if not (method.name in READS_MARKS and change in (OTHER_MARKS, NO_MARKS)):
-        assert set(fingerprint.keys) & set(other.keys)
+def test_case_width_punctuation_and_invisible_marks_make_no_difference(method: Method) -> None:
+    for (spelling, (change, between)), (name, page) in product(SPELLINGS.items(), PAGES.items()):
+        fingerprint, other = prints(method.name)[name], method.fingerprint(changed(page, change, between))
+        found = method.compare(other, fingerprint.sketch, NONE)
+        assert (found.similarity, found.duplicate, found.identical) == (1.0, True, True), (name, spelling)
+        if not (method.name in READS_MARKS and change in (OTHER_MARKS, NO_MARKS)):
+            assert set(fingerprint.keys) & set(other.keys), (name, spelling)
 
 
 def test_every_spelling_changes_some_page() -> None:
@@ -211,33 +211,31 @@ def test_the_same_text_under_another_title_is_a_duplicate_but_not_identical(meth
     assert (found.duplicate, found.identical) == (True, False)
 
 
-@every_method
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", ["0", "4711"])
-def test_another_process_with_another_hash_seed_finds_the_same(method: Method, seed: str) -> None:
+def test_another_process_with_another_hash_seed_finds_the_same(seed: str) -> None:
     code = (
         "import json, sys; from scrapy_neardup.methods import make_method; from scrapy_neardup.model import Page;"
-        "name, given, pages = json.load(sys.stdin); method = make_method(name, given);"
-        "prints = [method.fingerprint(Page(u, t, tuple(k), d, x)) for u, t, k, d, x in pages];"
-        "print(json.dumps([[one.keys, one.sketch.hex()] for one in prints]))"
+        "given, pages = json.load(sys.stdin); pages = [Page(u, t, tuple(k), d, x) for u, t, k, d, x in pages];"
+        "methods = {name: make_method(name, parameters) for name, parameters in given.items()};"
+        "prints = {name: map(method.fingerprint, pages) for name, method in methods.items()};"
+        "print(json.dumps({name: [[one.keys, one.sketch.hex()] for one in found] for name, found in prints.items()}))"
     )
-    pages = [*PAGES.values(), *EDGES.values()]
+    given = {name: GIVEN.get(name, {}) for name in METHODS}
+    pages = [(page.url, page.title, page.keywords, page.description, page.text) for page in ALL_PAGES.values()]
     done = subprocess.run(
         [sys.executable, "-c", code],
-        input=json.dumps(
-            [
-                method.name,
-                GIVEN.get(method.name, {}),
-                [(p.url, p.title, p.keywords, p.description, p.text) for p in pages],
-            ]
-        ),
+        input=json.dumps([given, pages]),
         env={**os.environ, "PYTHONHASHSEED": seed},
         capture_output=True,
         text=True,
         check=True,
         timeout=100,
     )
-    ours = [method.fingerprint(page) for page in pages]
-    assert json.loads(done.stdout) == [[list(one.keys), one.sketch.hex()] for one in ours]
+    theirs = json.loads(done.stdout)
+    assert list(theirs) == list(METHODS)
+    for name, found in theirs.items():
+        assert found == [[list(one.keys), one.sketch.hex()] for one in prints(name).values()], name
 
 
 @every_method
@@ -255,8 +253,8 @@ def test_fingerprints_are_those_that_are_written_down(method: Method) -> None:
     place = f"{method.name} {method.version}"
     written = golden.get(place, {"parameters": method.recipe()["parameters"], "pages": None})
     same = made(method.name, **written["parameters"])
-    prints = {name: same.fingerprint(page) for name, page in PAGES.items()}
-    pages = {name: {"keys": list(one.keys), "sketch": one.sketch.hex()} for name, one in prints.items()}
+    found = {name: same.fingerprint(page) for name, page in PAGES.items()}
+    pages = {name: {"keys": list(one.keys), "sketch": one.sketch.hex()} for name, one in found.items()}
     assert place in golden, f"Add to {GOLDEN.name}: {json.dumps({place: {**written, 'pages': pages}})}"
     assert pages == written["pages"], (
         f"The fingerprints of {method.name} have changed, so states on disk would be misread: raise its version "
@@ -265,47 +263,45 @@ def test_fingerprints_are_those_that_are_written_down(method: Method) -> None:
 
 
 @every_method
-@every_page
-def test_shared_passages_stand_in_the_page_and_the_longest_comes_first(method: Method, page: Page) -> None:
-    sketch = method.fingerprint(page).sketch
-    for limit in (0, 1, 3):
-        shared = method.shared(page, sketch, limit)
-        assert len(shared) <= limit
-        assert all(passage and passage in page.text for passage in shared)
-        assert list(map(len, shared)) == sorted(map(len, shared), reverse=True)
+def test_shared_passages_stand_in_the_page_and_the_longest_comes_first(method: Method) -> None:
+    for (name, page), limit in product(ALL_PAGES.items(), (0, 1, 3)):
+        shared = method.shared(page, prints(method.name)[name].sketch, limit)
+        assert len(shared) <= limit, name
+        assert all(passage and passage in page.text for passage in shared), (name, limit)
+        assert list(map(len, shared)) == sorted(map(len, shared), reverse=True), (name, limit)
 
 
 @every_method
-@pytest.mark.parametrize("page", PAGES.values(), ids=PAGES)
-def test_an_article_shares_passages_with_itself_and_none_with_another(method: Method, page: Page) -> None:
-    assert method.shared(page, method.fingerprint(page).sketch)
-    for other in PAGES.values():
-        if other is not page:
-            assert method.shared(page, method.fingerprint(other).sketch) == ()
+def test_an_article_shares_passages_with_itself_and_none_with_another(method: Method) -> None:
+    for (name, page), other in product(PAGES.items(), PAGES):
+        shared = method.shared(page, prints(method.name)[other].sketch)
+        assert bool(shared) is (other == name), (name, other)
+
+
+@pytest.mark.slow
+@every_method
+def test_where_no_sentence_is_common_the_guard_leaves_nothing_out(method: Method) -> None:
+    for name, page in ALL_PAGES.items():
+        guarded = method.guarded(page, lambda sentences: np.zeros(len(sentences), np.bool_))
+        assert guarded == prints(method.name)[name], name
 
 
 @every_method
-@every_page
-def test_where_no_sentence_is_common_the_guard_leaves_nothing_out(method: Method, page: Page) -> None:
-    assert method.guarded(page, lambda sentences: np.zeros(len(sentences), np.bool_)) == method.fingerprint(page)
-
-
-@every_method
-@every_page
-def test_what_is_counted_are_different_fingerprints_of_32_bits(method: Method, page: Page) -> None:
-    counted = method.fingerprint(page).sentences
-    assert len(set(counted)) == len(counted)
-    assert all(type(one) is int and 0 <= one < 2**32 for one in counted)
+def test_what_is_counted_are_different_fingerprints_of_32_bits(method: Method) -> None:
+    for page, fingerprint in prints(method.name).items():
+        counted = fingerprint.sentences
+        assert len(set(counted)) == len(counted), page
+        assert all(type(one) is int and 0 <= one < 2**32 for one in counted), page
 
 
 @every_method
 def test_an_explanation_is_none_or_adds_up_and_names_the_rule(method: Method) -> None:
-    prints = [method.fingerprint(page) for page in (*PAGES.values(), *EDGES.values())]
-    for one, other in combinations(prints, 2):
-        told = method.explain(one, other.sketch, NONE)
+    for (one, ours), (other, theirs) in combinations(prints(method.name).items(), 2):
+        told = method.explain(ours, theirs.sketch, NONE)
         if told is not None:
-            assert told.score == pytest.approx(sum(feature.value * feature.weight for feature in told.features))
-            assert told.decision.endswith(".")
+            added_up = sum(feature.value * feature.weight for feature in told.features)
+            assert told.score == pytest.approx(added_up), (one, other)
+            assert told.decision.endswith("."), (one, other)
 
 
 @pytest.mark.parametrize("name", METHODS)

@@ -12,19 +12,11 @@ import pytest
 
 from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.methods.cosine import Cosine, CosineParameters, cosine, prefix, signature
-from scrapy_neardup.model import Comparison, Fingerprint, Page
+from scrapy_neardup.model import Comparison
 from scrapy_neardup.text.lexicon import LexiconBuilder
+from tests.methods.comparing import NONE, compared, made
 
-NONE: frozenset[int] = frozenset()
 FERRY = "新渡口星期六清晨正式开航，第一班船载着三十六位乘客，从对岸的柳林村慢慢驶来。"
-
-
-def made(method: Cosine, text: str) -> Fingerprint:
-    return method.fingerprint(Page("http://river.example/", text=text))
-
-
-def compared(method: Cosine, one: str, other: str) -> Comparison:
-    return method.compare(made(method, one), made(method, other).sketch, NONE)
 
 
 @pytest.fixture
@@ -107,6 +99,7 @@ class Words:
         return signature(self._hashes[places], self._idf[places], times, similarity)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("similarity", [0.3, 0.5, 0.8, 0.95])
 def test_the_prefix_filter_finds_every_pair_that_brute_force_finds(similarity: float) -> None:
     words = Words(seed=1)

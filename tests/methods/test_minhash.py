@@ -13,18 +13,10 @@ from scrapy_neardup.hashing import permutations
 from scrapy_neardup.hashing.permutations import groups, minima
 from scrapy_neardup.methods.minhash import MinHash, MinHashParameters
 from scrapy_neardup.methods.published import signature_of
-from scrapy_neardup.model import Comparison, Fingerprint, Page
+from scrapy_neardup.model import Comparison
+from tests.methods.comparing import compared, made
 
-NONE: frozenset[int] = frozenset()
 FERRY = "新渡口星期六清晨正式开航，第一班船载着三十六位乘客，从对岸的柳林村慢慢驶来。"
-
-
-def made(method: MinHash, text: str) -> Fingerprint:
-    return method.fingerprint(Page("http://river.example/", text=text))
-
-
-def compared(method: MinHash, one: str, other: str) -> Comparison:
-    return method.compare(made(method, one), made(method, other).sketch, NONE)
 
 
 def windows(chance: random.Random, shared: int, own: int) -> tuple[str, str]:
@@ -80,6 +72,7 @@ def test_groups_are_told_apart_by_place_and_by_every_value() -> None:
     assert (groups(values, 3) == groups(values[:39], 3)).all()  # the 40th belongs to no group of 13
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("shared", "own"), [(120, 140), (200, 100), (320, 40), (380, 10)])
 def test_the_error_of_the_estimate_is_that_of_a_binomial_share(shared: int, own: int) -> None:
     method, chance, pairs = MinHash(), random.Random(3), 250
@@ -90,6 +83,7 @@ def test_the_error_of_the_estimate_is_that_of_a_binomial_share(shared: int, own:
     assert np.std(found) == pytest.approx(deviation, rel=0.2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("bands", "shared", "own"), [(25, 200, 100), (25, 120, 140), (16, 320, 40), (8, 380, 10)])
 def test_pages_share_a_key_as_often_as_the_bands_say(bands: int, shared: int, own: int) -> None:
     method, chance, pairs = MinHash(MinHashParameters(bands=bands)), random.Random(4), 300

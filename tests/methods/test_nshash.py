@@ -136,11 +136,8 @@ def test_pages_of_a_group_answer_with_the_same_similar_id_and_ids_do_not_restart
         detector = Detector(make_method("nshash", {}), store, min_letters=40, who=f"crawl {run}")
         for name, sentences in (("ferry", FERRY), ("copy", FERRY[::-1]), ("school", SCHOOL)):
             changed = [sentence.replace("的", f"的第{run}") for sentence in sentences] if run else sentences
-            ruling = detector.check(page(*changed, url=f"http://{name}.example/{run}"))
-            assert ruling.verdict is not None
-            if ruling.reservation is not None:
-                detector.commit(ruling.reservation, sealed=True)
-            ids.append((ruling.verdict.kind, ruling.verdict.similar_id))
+            verdict = detector.judge_now(page(*changed, url=f"http://{name}.example/{run}"), sealed=True)
+            ids.append((verdict.kind, verdict.similar_id))
     kinds = [kind for kind, _ in ids]
     assert kinds == [Kind.UNIQUE, Kind.DUPLICATE, Kind.UNIQUE] * 2
     assert ids[0][1] == ids[1][1]

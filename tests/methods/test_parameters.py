@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import re
+from collections.abc import Iterable
 from dataclasses import Field, dataclass, fields
 from pathlib import Path
 from typing import Any, ClassVar
@@ -14,16 +16,21 @@ from scrapy_neardup.methods import METHODS, make_method
 from scrapy_neardup.methods.parameters import Parameters, choice, file, flag, names, number, option, whole
 
 LEXICON = Path(__file__).with_name("lexicon.tsv")
-FIELDS = [(name, field) for name, method in METHODS.items() for field in fields(method.parameters_type)]
-IDS = [f"{name} {field.name}" for name, field in FIELDS]
-each_parameter = pytest.mark.parametrize(("name", "field"), FIELDS, ids=IDS)
+#: Values that suit no parameter of any method.
+IMPOSSIBLE: list[Any] = [None, [], {}, "no such thing", -1, math.nan, math.inf, b"x"]
+each_method = pytest.mark.parametrize("name", METHODS)
+
+
+def parameters_of(name: str) -> tuple[Field[Any], ...]:
+    return fields(METHODS[name].parameters_type)
 
 
 def others(field: Field[Any], directory: Path) -> list[Any]:
     """Values of a parameter that are not its default."""
+    default: Any = field.default
     if "limits" in field.metadata:
-        candidates = [*field.metadata["limits"], field.default + 6, field.default * 2, field.default / 2]
-        kept = [type(field.default)(value) for value in candidates]
+        candidates = [*field.metadata["limits"], default + 6, default * 2, default / 2]
+        kept = [type(default)(value) for value in candidates]
     elif "choices" in field.metadata:
         kept = list(field.metadata["choices"])
     elif field.name == "lexicon":
@@ -32,57 +39,70 @@ def others(field: Field[Any], directory: Path) -> list[Any]:
         path = directory / "some.txt"
         path.write_text("船\n", encoding="utf-8")
         kept = [str(path)]
-    return [value for value in kept if value != field.default]
+    return [value for value in kept if value != default]
 
 
-def recipes(name: str, field: Field[Any], values: list[Any]) -> list[dict[str, Any]]:
-    """The recipes with those values that agree with the other parameters' defaults."""
-    return [recipe for value in values if (recipe := recipe_with(name, {field.name: value}))]
-
-
-def recipe_with(name: str, parameters: dict[str, Any]) -> dict[str, Any] | None:
+def refusal(name: str, parameters: dict[str, Any]) -> str:
+    """What is said against these parameters; empty if nothing is."""
     try:
-        return make_method(name, parameters).recipe()
+        make_method(name, parameters)
     except SettingsError as error:
-        assert str(error).startswith(f"{name}: ")  # noqa: PT017  # what does not go with the defaults is refused by name
-        return None
+        return str(error)
+    return ""
 
 
-@each_parameter
-def test_the_recipe_changes_with_each_parameter(name: str, field: Field[Any], tmp_path: Path) -> None:
-    changed = recipes(name, field, others(field, tmp_path))
-    assert changed
-    assert make_method(name, {}).recipe() not in changed
+def not_refused(name: str, cases: Iterable[tuple[str, Any]], pattern: str) -> dict[str, str]:
+    """The cases, each a parameter and a value for it, that are not refused in such words, and what is said instead."""
+    answers = {f"{field}={value!r}": (field, refusal(name, {field: value})) for field, value in cases}
+    return {
+        case: said or "taken"
+        for case, (field, said) in answers.items()
+        if not re.search(rf"^{name}: {field} must be {pattern}", said)
+    }
 
 
-@each_parameter
-@pytest.mark.parametrize("value", [None, [], {}, "no such thing", -1, math.nan, math.inf, b"x"], ids=repr)
-def test_an_impossible_parameter_is_refused_by_name(name: str, field: Field[Any], value: Any) -> None:
-    with pytest.raises(SettingsError, match=rf"{name}: {field.name} must be .+\."):
-        make_method(name, {field.name: value})
+@each_method
+def test_the_recipe_changes_with_each_parameter(name: str, tmp_path: Path) -> None:
+    usual = make_method(name, {}).recipe()
+    for field in parameters_of(name):
+        refused = {value: refusal(name, {field.name: value}) for value in others(field, tmp_path)}
+        # What does not go with the defaults of the other parameters is refused by the method's name.
+        assert all(not said or said.startswith(f"{name}: ") for said in refused.values()), (field.name, refused)
+        taken = [value for value, said in refused.items() if not said]
+        assert taken, f"{field.name}: no other value of it was tried"
+        same = [value for value in taken if make_method(name, {field.name: value}).recipe() == usual]
+        assert not same, f"{field.name}: the recipe does not tell {same} from {field.default}"
 
 
-@each_parameter
-def test_beyond_its_limits_a_parameter_is_refused(name: str, field: Field[Any]) -> None:
-    if "limits" in field.metadata:
-        low, high = field.metadata["limits"]
-        assert low <= field.default <= high
-        step = 1 if type(field.default) is int else 1e-6
-        for value in (low - step, high + step):
-            with pytest.raises(SettingsError, match=f"{name}: {field.name} must be a .*number from .* to .*, not "):
-                make_method(name, {field.name: value})
+@each_method
+def test_an_impossible_parameter_is_refused_by_name(name: str) -> None:
+    cases = ((field.name, value) for field in parameters_of(name) for value in IMPOSSIBLE)
+    assert not_refused(name, cases, r".+\.") == {}
 
 
-@pytest.mark.parametrize("name", METHODS)
+@each_method
+def test_beyond_its_limits_a_parameter_is_refused(name: str) -> None:
+    cases: list[tuple[str, Any]] = []
+    for field in parameters_of(name):
+        if "limits" in field.metadata:
+            low, high = field.metadata["limits"]
+            assert low <= field.default <= high, field.name
+            step = 1 if type(field.default) is int else 1e-6
+            cases += [(field.name, low - step), (field.name, high + step)]
+    assert cases
+    assert not_refused(name, cases, "a .*number from .* to .*, not ") == {}
+
+
+@each_method
 def test_the_threshold_is_a_parameter_and_can_be_swept(name: str) -> None:
     method = METHODS[name]
-    assert method.threshold in {field.name for field in fields(method.parameters_type)}
+    assert method.threshold in {field.name for field in parameters_of(name)}
     assert len(set(method.sweep)) == len(method.sweep) > 2
     for value in method.sweep:
         assert getattr(make_method(name, {method.threshold: value}).parameters, method.threshold) == value
 
 
-@pytest.mark.parametrize("name", METHODS)
+@each_method
 def test_the_parameters_name_their_method(name: str) -> None:
     assert METHODS[name].parameters_type.method == name
     assert METHODS[name]().parameters == METHODS[name].parameters_type()

@@ -103,7 +103,8 @@ class TestWeights:
 
     def test_titles_agree_without_the_site_and_their_marks(self) -> None:
         found = judged(TEXT, changed(1), (f"{TITLE}_河湾网", "新渡口，清晨开航！"))
-        assert (found.similarity, found.duplicate) == (pytest.approx(3.5 / 4.5), True)
+        assert found.similarity == pytest.approx(3.5 / 4.5)
+        assert found.duplicate
 
     def test_empty_titles_do_not_agree(self) -> None:
         assert judged(TEXT, changed(1)).similarity == pytest.approx(2 / 4.5)
@@ -124,7 +125,8 @@ class TestEdits:
     def test_words_away_from_the_marks_make_no_difference(self) -> None:
         other = TEXT.replace("载着乘客", "坐着客人").replace("等这条船", "盼这条船")
         found = judged(TEXT, other)
-        assert (found.similarity, found.duplicate, found.identical) == (pytest.approx(3 / 4.5), True, False)
+        assert found.similarity == pytest.approx(3 / 4.5)
+        assert (found.duplicate, found.identical) == (True, False)
 
     def test_a_mark_more_moves_the_cuts(self) -> None:
         assert judged(TEXT, TEXT.replace("乘客慢慢", "乘客，慢悠悠"), (TITLE, TITLE)).similarity == pytest.approx(
@@ -153,7 +155,8 @@ class TestFewMarks:
 
     def test_the_same_title_is_no_duplicate(self) -> None:
         found = judged("渡船停航", "渡船开航", (TITLE, TITLE))
-        assert (found.similarity, found.duplicate) == (pytest.approx(1.5 / 4.5), False)
+        assert found.similarity == pytest.approx(1.5 / 4.5)
+        assert not found.duplicate
 
 
 @pytest.mark.parametrize("name", ["farmhash", "md5"])

@@ -12,24 +12,15 @@ import pytest
 from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.methods.published import signature_of
 from scrapy_neardup.methods.random_projection import RandomProjection, RandomProjectionParameters, _runs, _signs
-from scrapy_neardup.model import Comparison, Fingerprint, Page
+from scrapy_neardup.model import Comparison, Fingerprint
+from tests.methods.comparing import NONE, compared, made
 
-NONE: frozenset[int] = frozenset()
 FERRY = "新渡口星期六清晨正式开航，第一班船载着三十六位乘客，从对岸的柳林村慢慢驶来。"
-
-
-def made(method: RandomProjection, text: str) -> Fingerprint:
-    return method.fingerprint(Page("http://river.example/", text=text))
-
-
-def compared(method: RandomProjection, one: str, other: str) -> Comparison:
-    return method.compare(made(method, one), made(method, other).sketch, NONE)
 
 
 def agreed(method: RandomProjection, one: int, other: int) -> tuple[float, bool]:
     size = method.parameters.bits // 8
-    packed = (value.to_bytes(size, "big") for value in (one, other))
-    found = method.agreement(Fingerprint((), b""), *packed, NONE)
+    found = method.agreement(Fingerprint((), b""), one.to_bytes(size, "big"), other.to_bytes(size, "big"), NONE)
     return found.similarity, found.duplicate
 
 

@@ -99,7 +99,7 @@ def test_frequent_ones_do() -> None:
 
 
 def test_stop_words_are_not_counted(tmp_path: Path) -> None:
-    parameters = {"percentage": 0.7, "sum_interval": 5}
+    parameters: dict[str, Any] = {"percentage": 0.7, "sum_interval": 5}
     assert judged(TEXT, TEXT + "，的，了，我们，因为" * 20, **parameters).duplicate
     (tmp_path / "stop.txt").write_text("海豚\n", encoding="utf-8")
     parameters["stop_words"] = str(tmp_path / "stop.txt")

@@ -25,11 +25,7 @@ def url(scheme: str, directory: Path) -> str:
 
 def judged(name: str, store: Store, page: Page) -> Kind:
     detector = Detector(made(name), store, min_letters=40, who="test")
-    ruling = detector.check(page)
-    if ruling.reservation is not None:
-        detector.commit(ruling.reservation, sealed=True)
-    assert ruling.verdict is not None
-    return ruling.verdict.kind
+    return detector.judge_now(page, sealed=True).kind
 
 
 def copy(page: Page) -> Page:

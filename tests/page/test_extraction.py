@@ -326,7 +326,7 @@ class TestExtractorName:
         assert extractor_name(trafilatura_text).startswith("trafilatura 2.")
 
     def test_a_function_is_named_by_where_it_lives(self) -> None:
-        assert extractor_name(article) == f"{__name__}.article"  # type: ignore[arg-type]
+        assert extractor_name(article) == f"{__name__}.article"
 
     def test_an_object_is_named_by_its_class_and_version(self) -> None:
         assert extractor_name(_Callable()) == f"{__name__}._Callable 3.1"

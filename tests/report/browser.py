@@ -64,9 +64,14 @@ def shown(started: Any, file: Path, *, width: int = 1280, dark: bool = False) ->
     scheme = "dark" if dark else "light"
     page = started.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
     seen = Seen()
+
+    def dismiss(dialog: Any) -> None:
+        seen.said.append(f"dialog: {dialog.message}")
+        dialog.dismiss()
+
     page.on("console", lambda message: seen.said.append(f"{message.type}: {message.text}"))
     page.on("pageerror", lambda error: seen.said.append(f"error: {error}"))
-    page.on("dialog", lambda dialog: (seen.said.append(f"dialog: {dialog.message}"), dialog.dismiss()))
+    page.on("dialog", dismiss)
     page.on("request", lambda request: seen.asked.append(request.url))
     page.goto(file.as_uri())
     try:

@@ -71,6 +71,7 @@ def test_few_are_remembered_of_many() -> None:
     assert min(found, key=lambda one: one * 7919 % 3000) == found[0] == 0
 
 
+@pytest.mark.slow
 @given(st.dictionaries(st.sampled_from("abcdefgh"), st.integers(0, 40)), st.integers(0, 60))
 def test_a_quota_is_full_and_fair(there: dict[str, int], count: int) -> None:
     taken = quotas(there, count)

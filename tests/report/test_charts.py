@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from dataclasses import replace
+from typing import Any
 
 import matplotlib as mpl
 import pytest
@@ -49,18 +50,21 @@ def bins(**pages: int) -> tuple[int, ...]:
     return tuple(pages.get(f"b{place}", 0) for place in range(50))
 
 
+@pytest.mark.slow
 def test_the_same_counts_give_the_same_bytes(report: Report, drawn: list[str]) -> None:
     assert all_of(replace(report)) == drawn
     assert all_of(gather(filled(large_state(400, 20)))) == drawn
 
 
+@pytest.mark.slow
 def test_other_counts_give_other_bytes(report: Report, drawn: list[str]) -> None:
     other = all_of(gather(filled(large_state(401, 20, seed=2))))
     assert not set(other) & set(drawn)
 
 
+@pytest.mark.slow
 def test_settings_of_the_user_change_nothing_and_are_left_alone(report: Report, drawn: list[str]) -> None:
-    own = {
+    own: dict[Any, Any] = {  # the names that matplotlib takes are a type of its own in some versions
         "font.size": 40.0,
         "axes.grid": True,
         "svg.fonttype": "path",
@@ -161,6 +165,7 @@ def test_kinds_are_named_with_their_numbers_and_shares() -> None:
         assert 'aria-label="Bars: near 1,234, same title 1, excerpt, passed 16"' in svg
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("many", [1, 2, 11, 60])
 def test_times_are_written_below_some_of_the_bars(many: int) -> None:
     found = Times("day", tuple(TimeBucket(BEGIN // 86400 * 86400 + 86400 * day, 5, 2) for day in range(many)))

@@ -6,7 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import asdict
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 from hypothesis import given, settings
@@ -21,6 +21,8 @@ from scrapy_neardup.stores import Evidence, Record, layout
 from scrapy_neardup.stores.changes import Changes
 from tests.report import recount
 from tests.report.recount import BEGIN, GONE, NO_SITE, SECOND, Filed, State, filled, large_state, small_states
+
+T = TypeVar("T")
 
 
 def check(report: Report, pages: list[Filed], size: int) -> None:
@@ -95,6 +97,7 @@ def line(one: Filed) -> PageLine:
     )
 
 
+@pytest.mark.slow
 @given(small_states())
 def test_what_is_told_of_any_state_is_so(pages: list[Filed]) -> None:
     store = filled(pages)
@@ -103,6 +106,7 @@ def test_what_is_told_of_any_state_is_so(pages: list[Filed]) -> None:
     assert dict(store._scan(b"")) == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("many", "sites"), [(300, 3), (700, 15), (1500, 40)])
 def test_what_is_told_of_a_larger_state_is_so(many: int, sites: int) -> None:
     pages = large_state(many, sites)
@@ -360,11 +364,12 @@ def test_records_go_by_twice() -> None:
     state.copy("https://b.example/1", first)
     seen: list[str] = []
 
-    def watch(records: Iterable[Any], total: int | None = None, what: str = "pages") -> Iterator[Any]:
+    def watch(iterable: Iterable[T], total: int | None = None, what: str = "pages") -> Iterator[T]:
         assert (total, what) == (2, "pages")
-        for record in records:
-            seen.append(record.url)
-            yield record
+        for one in iterable:
+            assert isinstance(one, Record)
+            seen.append(one.url)
+            yield one
 
     assert gather(state.store, watch=watch) == gather(state.store)
     assert seen == ["https://a.example/1", "https://b.example/1"] * 2
@@ -411,6 +416,7 @@ def test_all_of_a_report_can_be_written_in_any_file(pages: list[Filed]) -> None:
     assert json.dumps(asdict(gather(filled(pages))), ensure_ascii=False).encode()
 
 
+@pytest.mark.slow
 def test_strings_of_pages_are_clean_and_bounded_wherever_they_are_shown() -> None:
     state = State()
     state.store.recipe = {"method": "m\ud800\x1b", "\ud800": "\udc80", "parameters": {"a": "\x00" * 5000}}

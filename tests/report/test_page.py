@@ -7,7 +7,7 @@ import re
 import sys
 from base64 import b64encode
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from hashlib import sha256
 from html.parser import HTMLParser
@@ -60,7 +60,7 @@ def lost() -> Report:
     return gather(state.store)
 
 
-REPORTS = {
+REPORTS: dict[str, Callable[[], Report]] = {
     "hostile": lambda: gather(hostile(120)),
     "large": lambda: gather(filled(large_state(900, 40))),
     "passing": passing,
@@ -72,7 +72,11 @@ REPORTS = {
 _MADE: dict[str, tuple[Report, str]] = {}
 
 
-@pytest.fixture(params=REPORTS)
+#: That of many pages takes a second or two, in each process.
+SLOW_REPORTS = [pytest.param("large", marks=pytest.mark.slow)]
+
+
+@pytest.fixture(params=[*SLOW_REPORTS, *(name for name in REPORTS if name != "large")])
 def made(request: pytest.FixtureRequest) -> tuple[Report, str]:
     """A report and its page; made once."""
     return of(request.param)
@@ -91,6 +95,15 @@ def tree(html: str) -> parser.HtmlElement:
 
 def elements(html: str) -> Iterator[parser.HtmlElement]:
     return (one for one in tree(html).iter() if isinstance(one.tag, str))
+
+
+def headings(html: str) -> list[parser.HtmlElement]:
+    return [one for one in elements(html) if re.fullmatch("h[1-6]", str(one.tag))]
+
+
+def addresses(html: str) -> set[str]:
+    """Where the links of a page lead, within it and beyond."""
+    return {address for one in elements(html) if (address := one.get("href")) is not None}
 
 
 def said(one: parser.HtmlElement) -> str:
@@ -112,6 +125,7 @@ def test_the_same_report_gives_the_same_bytes(made: tuple[Report, str]) -> None:
     assert page(replace(report)) == html
 
 
+@pytest.mark.slow
 def test_the_same_state_gives_the_same_bytes() -> None:
     assert page(gather(hostile(120))) == of("hostile")[1]
 
@@ -167,15 +181,15 @@ def test_ids_are_unique_and_what_names_one_finds_it(made: tuple[Report, str]) ->
     ids = [one.get("id") for one in elements(made[1]) if one.get("id") is not None]
     assert len(ids) == len(set(ids))
     named = [one.get(name) for one in elements(made[1]) for name in ("aria-labelledby", "for") if one.get(name)]
-    named += [one.get("href")[1:] for one in elements(made[1]) if (one.get("href") or "").startswith("#")]
+    named += [address[1:] for address in addresses(made[1]) if address.startswith("#")]
     assert set(named) <= set(ids)
 
 
 def test_there_is_one_first_heading_and_none_is_left_out_below_it(made: tuple[Report, str]) -> None:
-    levels = [int(one.tag[1]) for one in elements(made[1]) if re.fullmatch("h[1-6]", one.tag)]
+    levels = [int(str(one.tag)[1]) for one in headings(made[1])]
     assert (levels[0], levels.count(1)) == (1, 1)
     assert all(after - before <= 1 for before, after in pairwise(levels))
-    assert all(said(one) for one in elements(made[1]) if re.fullmatch("h[1-6]", one.tag))
+    assert all(said(one) for one in headings(made[1]))
 
 
 def test_every_label_has_its_control_and_every_control_a_name(made: tuple[Report, str]) -> None:
@@ -200,6 +214,7 @@ def test_cells_of_tables_stand_below_their_heads(made: tuple[Report, str]) -> No
             assert row[0].get("scope") == "row"
 
 
+@pytest.mark.slow
 def test_all_that_the_script_asks_for_is_there() -> None:
     report, html = of("large")
     asked = set(re.findall(r'element\("([\w-]+)"\)', html))
@@ -244,14 +259,15 @@ def test_nothing_outside_is_named_but_by_links(made: tuple[Report, str]) -> None
     for one in elements(html):
         assert not [name for name in one.attrib if name in naming]
         address = one.get("href")
-        if one.tag == "a" and not address.startswith("#"):
+        assert address is not None or one.tag != "a"
+        if one.tag == "a" and address is not None and not address.startswith("#"):
             assert re.match("https?://", address, re.I)
             assert one.get("rel") == "noreferrer noopener"
         elif address is not None:
             assert address.startswith("#")
         assert "url(" not in re.sub(r"url\(#[\w-]+\)", "", one.get("style", "") + one.get("clip-path", ""))
     for style in tree(html).iter("style"):
-        assert not re.search(r"url\(|@import|https?:", style.text)
+        assert not re.search(r"url\(|@import|https?:", style.text or "")
     (script,) = re.findall("<script>(.*?)</script>", html, re.DOTALL)
     assert not re.search(r"innerHTML|outerHTML|insertAdjacent|document\.write|eval\(|fetch|XMLHttp|https?:", script)
 
@@ -283,10 +299,11 @@ def test_nothing_is_left_that_could_disturb() -> None:
 
 def test_what_is_no_address_of_the_web_is_no_link() -> None:
     report, html = of("hostile")
-    addresses = {one.get("href") for one in elements(html) if one.tag == "a" and not one.get("href").startswith("#")}
+    outside = {one.get("href") or "" for one in elements(html) if one.tag == "a"}
+    outside = {address for address in outside if not address.startswith("#")}
     shown = {one.url for one in lines(report)}
-    assert addresses == {url for url in shown if link(url)}
-    assert len(addresses) < len(shown)
+    assert outside == {url for url in shown if link(url)}
+    assert len(outside) < len(shown)
 
 
 def lines(report: Report) -> Iterator[PageLine]:
@@ -329,6 +346,7 @@ def test_data_comes_back_as_it_was(text: str) -> None:
 # What the report says.
 
 
+@pytest.mark.slow
 def test_the_numbers_stand_at_the_top() -> None:
     report, html = of("large")
     totals = report.totals
@@ -341,6 +359,7 @@ def test_the_numbers_stand_at_the_top() -> None:
     assert said(tree(html).xpath("//title")[0]) == f"Near-duplicates: {totals.copies} copies among 900 pages"
 
 
+@pytest.mark.slow
 def test_the_figures_below_the_charts_are_those_of_the_report() -> None:
     report, html = of("large")
 
@@ -362,6 +381,7 @@ def test_the_figures_below_the_charts_are_those_of_the_report() -> None:
     assert [int(row[-1]) for row in matrix] == [sum(row) for row in report.flow.cells]
 
 
+@pytest.mark.slow
 def test_only_the_cells_of_one_site_are_marked_as_its_own() -> None:
     report, html = of("large")
     own = [
@@ -380,6 +400,7 @@ def test_only_the_cells_of_one_site_are_marked_as_its_own() -> None:
     assert own
 
 
+@pytest.mark.slow
 def test_groups_say_what_is_left_out() -> None:
     report, html = of("large")
     found = tree(html).xpath("//div[@id='group-list']/details")
@@ -445,6 +466,7 @@ def test_what_is_gone_is_said_to_be() -> None:
     assert rows(html)[0][3:] == ["What is left", "number 2", False, "(no site)", "", "", False, ""]
 
 
+@pytest.mark.slow
 def test_with_many_pages_and_long_titles_it_stays_small() -> None:
     state = State()
     originals = []

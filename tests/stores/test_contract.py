@@ -39,6 +39,7 @@ from scrapy_neardup.stores import (
     open_store,
     parse_url,
 )
+from scrapy_neardup.stores.changes import Changes
 from scrapy_neardup.stores.recurrence import Recurrence, Sentences
 
 RECIPE: dict[str, Any] = {"method": "minhash", "parameters": {"bands": (16, 8), "seed": 7}, "jieba": "0.42.1"}
@@ -280,7 +281,7 @@ def test_a_scan_gives_the_keys_of_its_prefix_in_byte_order_and_no_other(store: S
     stem = b"x\xff\xff"
     written = {stem + b"\0" * zeros + tail: tail for zeros in range(300) for tail in (b"", b"\x01", b"\xff")}
     written |= {b"x\xff": b"", b"x\xfe\xff": b"before", b"y": b"behind", b"\xff" * 9: b"last"}
-    store._write(base.Changes(dict(written)), sync=False)
+    store._write(Changes(dict(written)), sync=False)
     for prefix in (stem, stem + b"\0", stem + b"\xff", b"x", b"\xff" * 8, b"\xff" * 9, b"x\xff\xff\x02"):
         expected = sorted((item for item in written.items() if item[0].startswith(prefix)), reverse=reverse)
         assert list(store._scan(prefix, reverse=reverse)) == expected
@@ -375,6 +376,7 @@ def test_an_update_that_is_taken_back_restores_the_earlier_version(lasting: Plac
     assert store.pages == records(store) == 1
 
 
+@pytest.mark.slow
 def test_more_unsealed_pages_than_one_batch_holds_are_all_taken_back(lasting: Place) -> None:
     store = lasting.open()
     generation = store.begin("crawl")
@@ -670,7 +672,7 @@ def note(store: Store, pages: int, sentences: Sentences = MENU) -> None:
 
 
 def repeats(store: Store, sentences: Sentences = MENU) -> list[int]:
-    return store._recurrence.repeats(sentences).tolist()
+    return [int(count) for count in store._recurrence.repeats(sentences)]
 
 
 def blocks(store: Store) -> dict[bytes, bytes]:
@@ -682,7 +684,7 @@ def written_keys(store: Store, monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
     keys: list[bytes] = []
     write = store._write
 
-    def spy(changes: base.Changes, *, sync: bool) -> None:
+    def spy(changes: Changes, *, sync: bool) -> None:
         keys.extend(changes.puts)
         write(changes, sync=sync)
 
@@ -808,7 +810,7 @@ def test_counts_that_are_damaged_are_refused_in_a_sentence_and_the_state_stays_a
     store = lasting.open()
     page = put(store, URL, 1, generation=store.begin("killed crawl"))
     note(store, 16)
-    store._write(base.Changes({key: packed}), sync=True)
+    store._write(Changes({key: packed}), sync=True)
     store.close()
     for _ in range(2):
         with pytest.raises(StoreDamaged, match=r"is damaged: .*NEARDUP_STORE") as refused:
@@ -827,7 +829,7 @@ def test_counts_that_are_damaged_are_refused_in_a_sentence_and_the_state_stays_a
     assert blind.find(URL) == page
     assert blocks(blind)[key] == packed
     assert len(blocks(blind)) == 4
-    blind._write(base.Changes(deletes={key}), sync=True)
+    blind._write(Changes(deletes={key}), sync=True)
     blind.close()
     store = lasting.open()
     assert store.common(MENU).tolist() == [True] * 3
@@ -913,7 +915,7 @@ def test_a_field_that_only_one_recipe_has_is_named_as_well(lasting: Place) -> No
 
 def test_data_without_a_recipe_is_refused_and_kept(lasting: Place) -> None:
     store = lasting.open()
-    store._write(base.Changes({b"theirs": b"data"}, {layout.meta_key("recipe")}), sync=True)
+    store._write(Changes({b"theirs": b"data"}, {layout.meta_key("recipe")}), sync=True)
     before = content(store)
     assert before == {b"theirs": b"data"}
     store.close()

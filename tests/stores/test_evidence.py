@@ -135,6 +135,7 @@ def test_all_records_come_in_the_order_in_which_they_were_first_seen(store: Stor
     assert list(store.records()) == put_in
 
 
+@pytest.mark.slow
 def test_forgetting_removes_all_that_is_known_of_a_page_and_counts_what_was_there(store: Store) -> None:
     before = dict(store._scan(b""))
     gone = [put(store, f"p{number}", Evidence("near")) for number in range(1500)]
@@ -156,6 +157,7 @@ def test_the_unsealed_pages_of_a_crawl_are_its_own_and_can_be_sealed_as_they_are
     assert (store.end(ours), store.end(theirs)) == (0, 1)
 
 
+@pytest.mark.slow
 def test_compacting_leaves_everything_as_it_is_and_gives_back_room(store: Store) -> None:
     stays = put(store, "stays", Evidence("near", title="渡口"))
     gone = [put(store, f"p{number}", Evidence(text=random.randbytes(1000).hex())).id for number in range(3000)]
@@ -195,7 +197,7 @@ def test_a_detector_keeps_what_it_is_told_to(keep: Keep, store: Store) -> None:
     first, copy = page("first", sentences, "渡口开航"), page("copy", [*sentences[1:], "本站转载。"], "渡口开航")
     longer = page("longer", [*sentences, *story(2, 40)], "另一个题目")
     verdicts = [judged(detector, one).verdict for one in (first, copy, longer)]
-    told = [store.evidence(verdict.id) for verdict in verdicts if verdict]
+    told = [store.evidence(verdict.id) for verdict in verdicts]
     if keep is Keep.NOTHING:
         assert told == [None, None, None]
         return

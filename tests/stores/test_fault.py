@@ -183,7 +183,7 @@ def note(store: FragileStore, pages: int) -> None:
 
 
 def repeats(store: FragileStore) -> list[int]:
-    return store._recurrence.repeats(MENU).tolist()
+    return [int(count) for count in store._recurrence.repeats(MENU)]
 
 
 def test_counts_whose_periodic_write_fails_are_written_at_the_close(monkeypatch: pytest.MonkeyPatch) -> None:

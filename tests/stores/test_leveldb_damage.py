@@ -158,6 +158,7 @@ def test_a_sound_state_opens_with_every_page(state: Path) -> None:
         read_all(store)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damage", REFUSED)
 def test_a_damaged_state_is_refused_untouched_and_opens_again_when_the_damage_is_undone(
     damage: str, state: Path, sound: Path
@@ -197,6 +198,7 @@ def test_a_file_that_appeared_since_is_refused_as_well(state: Path) -> None:
     open_at(state).close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("at", [0.001, 0.2, 0.5, 0.7])
 def test_a_bit_that_flipped_inside_a_table_is_an_error_and_never_a_wrong_page(at: float, state: Path) -> None:
     table = one("db/*.ldb")(state)
@@ -404,6 +406,7 @@ def killed_while_filing(root: Path, pages: int) -> Iterator[list[str]]:
     return (line.split() for line in lines if line.endswith("\n"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pages", [1, 40, 1500])
 def test_a_killed_process_loses_no_page_but_the_unsealed_and_frees_the_lock(pages: int, tmp_path: Path) -> None:
     root = tmp_path / "state"
@@ -431,6 +434,7 @@ def test_a_killed_process_loses_no_page_but_the_unsealed_and_frees_the_lock(page
         assert store.pages == len(records)
 
 
+@pytest.mark.slow
 def test_a_second_process_is_told_who_holds_the_state_and_what_to_do(tmp_path: Path) -> None:
     root = tmp_path / "state"
     with closing(open_at(root)) as store:
@@ -446,6 +450,7 @@ def test_a_second_process_is_told_who_holds_the_state_and_what_to_do(tmp_path: P
         assert store.find(page(1).url) == page(1)
 
 
+@pytest.mark.slow
 def test_a_second_opening_in_this_process_does_not_loosen_the_lock(tmp_path: Path) -> None:
     root = tmp_path / "state"
     with closing(open_at(root)):
@@ -454,6 +459,7 @@ def test_a_second_opening_in_this_process_does_not_loosen_the_lock(tmp_path: Pat
         assert run(TRYING, str(root)).startswith("StoreLocked")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", ["close", "exit"])
 @pytest.mark.parametrize("limit", [100_000, 123_456])
 def test_a_full_disk_is_an_error_and_costs_no_page_that_was_acknowledged(

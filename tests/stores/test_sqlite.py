@@ -124,6 +124,7 @@ def test_a_directory_that_cannot_be_made_is_an_error_that_names_the_path(tmp_pat
     assert str(path) in str(refused.value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("left", [0.1, 0.5, 0.9])
 def test_a_state_that_was_cut_off_is_damaged_and_never_a_state_with_fewer_pages(left: float, tmp_path: Path) -> None:
     path = tmp_path / "state.sqlite"
@@ -233,6 +234,7 @@ def run(script: str, *arguments: str) -> str:
     return done.stdout
 
 
+@pytest.mark.slow
 def test_a_second_process_is_told_who_holds_the_state_and_what_to_do(tmp_path: Path) -> None:
     path = tmp_path / "state.sqlite"
     with closing(open_at(path)) as store:
@@ -249,6 +251,7 @@ def test_a_second_process_is_told_who_holds_the_state_and_what_to_do(tmp_path: P
         assert store.find(page(1).url) == page(1)
 
 
+@pytest.mark.slow
 def test_a_killed_process_loses_no_page_but_the_unsealed_and_frees_the_lock(tmp_path: Path) -> None:
     path = tmp_path / "state.sqlite"
     with subprocess.Popen(command(FILING, str(path)), stdout=subprocess.PIPE, text=True) as child:
@@ -268,6 +271,7 @@ def test_a_killed_process_loses_no_page_but_the_unsealed_and_frees_the_lock(tmp_
         assert store.pages == sum(1 for _ in store._scan(b"r")) >= len(told) - unsealed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", ["close", "exit"])
 def test_a_full_disk_is_an_error_and_costs_no_page_that_was_acknowledged(ending: str, tmp_path: Path) -> None:
     """The limit on the size of a file stands for the end of the disk; it is lifted again halfway."""

@@ -223,7 +223,7 @@ def walk(scheme: str, directory: Path, examples: int) -> None:
     number = count()
     made: Callable[[], Steps] = lambda: steps(STORES[scheme], directory / str(next(number)))  # noqa: E731
     run_state_machine_as_test(
-        made,
+        made,  # type: ignore[arg-type]  # a function that makes one will do, says its documentation
         settings=settings(
             max_examples=examples,
             stateful_step_count=30,
@@ -234,6 +234,7 @@ def walk(scheme: str, directory: Path, examples: int) -> None:
     assert next(number) >= examples
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", STORES)
 def test_random_steps_leave_what_a_model_of_dictionaries_leaves(scheme: str, tmp_path: Path) -> None:
     walk(scheme, tmp_path, 60)

@@ -55,6 +55,7 @@ def test_every_method_finds_the_copy_in_the_other_script_if_told_to(name: str) -
     assert "script" not in make_method(name, {}).recipe()
 
 
+@pytest.mark.slow
 def test_without_opencc_the_option_is_refused_with_the_cure() -> None:
     code = (
         "import sys; sys.modules['opencc'] = None\n"
@@ -88,6 +89,7 @@ def test_frequencies_are_in_order_of_first_occurrence() -> None:
     assert list(found.items()) == [("渡口", 3), ("ferry", 2)]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(find_spec("rjieba") is None, reason="rjieba is not installed: jieba alone cuts")
 def test_the_compiled_segmenter_cuts_as_jieba_does() -> None:
     """Word for word, or a state would depend on what is installed."""

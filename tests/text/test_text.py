@@ -63,6 +63,7 @@ class TestNormalize:
         once = normalize(text)
         assert unicodedata.normalize("NFKC", normalize(once)) == unicodedata.normalize("NFKC", once)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("plane", range(17))
     def test_a_second_time_changes_no_single_character(self, plane: int) -> None:
         chars = [chr(code) for code in range(plane << 16, plane + 1 << 16)]
@@ -295,6 +296,7 @@ class TestWords:
     def test_the_segmenter_names_its_version(self) -> None:
         assert segmenter_name().startswith("jieba 0.")
 
+    @pytest.mark.slow
     def test_no_file_is_left_in_the_temporary_directory(self, tmp_path: Path) -> None:
         code = "from scrapy_neardup.text.tokens import words; assert words('北京的大桥') == ['北京', '大桥']"
         places = dict.fromkeys(("TMPDIR", "TEMP", "TMP"), str(tmp_path))
@@ -542,6 +544,7 @@ def letters_each_of(text: str) -> list[str]:
     return letters_each(sentences(text))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("stage", "unit", "size"),
     [

@@ -56,7 +56,7 @@ def merge(source: Source, store: Store, method: Method | None = None, watch: Wat
 
 def _write(source: Source, store: Store, plan: Plan, watch: Watch) -> None:
     generation = store.begin(f"merge of {source.name}")
-    later = False
+    later: set[bool] = set()
     for filed in watch(source.pages()):
         record = filed.record
         known = store.record(plan.here(record.id))
@@ -66,17 +66,25 @@ def _write(source: Source, store: Store, plan: Plan, watch: Watch) -> None:
         elif what is Fate.SEEN_LATER and known:
             store.touch(known, filed.seen)
         elif what is Fate.RENEWED and known:
-            if record.original == record.id:
-                _renew(filed, known, plan, store)
+            if _names_another(filed):
+                later.add(record.original != record.id)
             else:
-                later = True
+                _renew(filed, known, plan, store)
     store.seal(generation, store.unsealed(generation))
     store.end(generation)
-    if later:  # they name originals that a kill might have taken back
+    # They name pages that a kill might have taken back until now; originals first, as copies may name them.
+    for are_copies in sorted(later):
         for filed in watch(source.pages()):
             known = store.record(plan.here(filed.record.id))
-            if known and fate(filed, known, store.last_seen(known.url)) is Fate.RENEWED:
+            if known is None or (filed.record.original != filed.record.id) is not are_copies:
+                continue
+            if fate(filed, known, store.last_seen(known.url)) is Fate.RENEWED:
                 _renew(filed, known, plan, store)
+
+
+def _names_another(filed: Filed) -> bool:
+    """Whether a page is told of by means of another one: its original, or one that it is like."""
+    return filed.record.original != filed.record.id or bool(filed.evidence and filed.evidence.like)
 
 
 def _renew(filed: Filed, known: Record, plan: Plan, store: Store) -> None:

@@ -76,6 +76,17 @@ def copy_of_unjudged(store: Store) -> None:
     repack(store, replace(page(store, SAME), original=page(store, SHORT).id))
 
 
+def another_key(store: Store) -> None:
+    key, id = page(store, BREAD).keys[0], page(store, BREAD).id
+    delete(store, posting_key(key, id))
+    put(store, posting_key(key ^ 1, id), b"")
+
+
+def unknown_rows(store: Store) -> None:
+    for key in (b"a", b"zebra", b"\0", b"\xff\xff", b"R123"):
+        put(store, key, b"")
+
+
 def counted(store: Store, expected: dict[str, int]) -> dict[str, int]:
     return {kind: many or len(page(store, BREAD).keys) for kind, many in expected.items()}
 
@@ -141,10 +152,7 @@ DAMAGES: dict[str, tuple[Damage, dict[str, int]]] = {
         {"wrong key": 1},
     ),
     "a posting of another key": (
-        lambda store: (
-            delete(store, posting_key(page(store, BREAD).keys[0], page(store, BREAD).id)),
-            put(store, posting_key(page(store, BREAD).keys[0] ^ 1, page(store, BREAD).id), b""),
-        ),
+        another_key,
         {"page without key": 1, "wrong key": 1},
     ),
     "a posting of a copy that is no witness": (
@@ -176,7 +184,7 @@ DAMAGES: dict[str, tuple[Damage, dict[str, int]]] = {
     ),
     "an unknown name": (lambda store: put(store, meta_key("surprise"), b"1"), {"unknown row": 1}),
     "unknown rows": (
-        lambda store: [put(store, key, b"") for key in (b"a", b"zebra", b"\0", b"\xff\xff", b"R123")],
+        unknown_rows,
         {"unknown row": 5},
     ),
     "an unsealed page": (lambda store: put(store, b"j" + bytes(16), b""), {"left over": 1}),

@@ -191,6 +191,7 @@ DAMAGES: dict[str, tuple[str, Mutation, float]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_what_can_be_read_is_saved_and_the_damaged_state_is_not_touched(
     damage: str, copy: Callable[[str], Path]
@@ -222,6 +223,7 @@ def test_a_table_that_cannot_be_opened_is_lost_and_that_is_told(copy: Callable[[
     assert compare(source.parent / "mended.leveldb", "leveldb") == mended.filed.pages < PAGES
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "to"), [("leveldb", "sqlite"), ("sqlite", "leveldb")])
 def test_the_mended_copy_may_be_of_another_kind(copy: Callable[[str], Path], kind: str, to: str) -> None:
     source = copy(kind)
@@ -253,6 +255,7 @@ def _text(url: str) -> str:
     return next(text for one, _, text in ALL if one == url)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_pages_of_a_crawl_that_was_killed_are_left_out_as_when_the_state_is_opened(
     copy: Callable[[str], Path], kind: str, monkeypatch: pytest.MonkeyPatch
@@ -273,6 +276,7 @@ def test_pages_of_a_crawl_that_was_killed_are_left_out_as_when_the_state_is_open
         assert store.find(page(1).url) == page(1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_of_two_versions_of_a_url_the_newer_one_is_kept(copy: Callable[[str], Path], kind: str) -> None:
     source = copy(kind)
@@ -306,6 +310,7 @@ def test_rows_that_are_wrong_are_not_taken_over(copy: Callable[[str], Path]) -> 
     assert (mended.filed.broken, mended.filed.named, mended.lost, mended.filed.evidence) == (1, 1, 1, 666)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("recipe", [None, b"noise", b"[1]", b"null"])
 def test_an_unreadable_recipe_must_be_given(copy: Callable[[str], Path], recipe: bytes | None) -> None:
     source = copy("sqlite")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 
 from scrapy_neardup.judging.detector import Detector
 from scrapy_neardup.methods import METHODS, Method, make_method
@@ -47,6 +47,7 @@ def merged(ours: Store, theirs: Store, method: Method | None = None) -> Merged:
 # Whatever the states
 
 
+@pytest.mark.slow
 @STATES
 @given(pages(), pages())
 def test_the_urls_are_those_of_both_and_nothing_dangles_that_did_not(ours: list[Filed], theirs: list[Filed]) -> None:
@@ -63,6 +64,7 @@ def test_the_urls_are_those_of_both_and_nothing_dangles_that_did_not(ours: list[
     assert told.copies == 0
 
 
+@pytest.mark.slow
 @STATES
 @given(pages(), pages())
 def test_the_same_once_more_changes_nothing(ours: list[Filed], theirs: list[Filed]) -> None:
@@ -74,6 +76,7 @@ def test_the_same_once_more_changes_nothing(ours: list[Filed], theirs: list[File
     assert again == Merged(0, len(theirs), 0, 0)
 
 
+@pytest.mark.slow
 @STATES
 @given(pages())
 def test_a_state_that_goes_into_an_empty_one_is_the_same_there(tmp_path: Path, theirs: list[Filed]) -> None:
@@ -87,6 +90,7 @@ def test_a_state_that_goes_into_an_empty_one_is_the_same_there(tmp_path: Path, t
     assert rows(other) == before
 
 
+@pytest.mark.slow
 @STATES
 @given(pages(), pages())
 def test_the_urls_are_the_same_in_either_order(ours: list[Filed], theirs: list[Filed]) -> None:
@@ -97,6 +101,7 @@ def test_the_urls_are_the_same_in_either_order(ours: list[Filed], theirs: list[F
     assert {url: one.last_seen(url) for url in urls(one)} == {url: other.last_seen(url) for url in urls(other)}
 
 
+@pytest.mark.slow
 @STATES
 @given(pages(), pages())
 def test_originals_stay_and_no_copy_names_a_copy_of_something_that_is_there(
@@ -112,7 +117,15 @@ def test_originals_stay_and_no_copy_names_a_copy_of_something_that_is_there(
         assert named is None or named.original not in found or named.original == named.id
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@example(
+    [Filed(Record(1, "https://b.example/", 1), 0)],
+    [
+        Filed(Record(1, "https://a.example/", 1), 0),
+        Filed(Record(2, "https://b.example/", 2), 1, Evidence("excerpt", like=1)),
+    ],
+)
 @given(pages(4), pages(4))
 def test_a_merge_that_was_killed_is_completed_by_another(ours: list[Filed], theirs: list[Filed]) -> None:
     whole = state(ours)
@@ -240,7 +253,7 @@ def test_what_is_told_of_a_page_is_kept_where_the_other_side_has_nothing_new_to_
 
 def test_counts_are_added_and_pages_that_both_know_are_not_counted_twice() -> None:
     def counts(store: Store) -> list[int]:
-        return store._recurrence.repeats(np.array([1, 2], np.uint32)).tolist()
+        return [int(count) for count in store._recurrence.repeats(np.array([1, 2], np.uint32))]
 
     ours = state([own(1, "a"), own(2, "b")], notes=4)
     apart = state([own(3, "c")], notes=5)

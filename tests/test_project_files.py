@@ -1,0 +1,160 @@
+"""What several files of the project say is the same in all of them: Python versions, extras, checks, tags."""
+
+from __future__ import annotations
+
+import configparser
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+ROOT = Path(__file__).parents[1]
+WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+
+
+def read(name: str) -> str:
+    return (ROOT / name).read_text(encoding="utf-8")
+
+
+def loaded(name: str) -> dict[Any, Any]:
+    """A file of YAML, which must be one mapping."""
+    found = yaml.safe_load(read(name))
+    assert isinstance(found, dict), name
+    return found
+
+
+PROJECT = tomllib.loads(read("pyproject.toml"))
+EXTRAS: dict[str, list[str]] = PROJECT["project"]["optional-dependencies"]
+
+
+def workflow(name: str) -> dict[Any, Any]:
+    return loaded(f".github/workflows/{name}.yml")
+
+
+#: The key ``on`` of a workflow, which is the value true to a reader of YAML 1.1.
+ON = True
+
+
+def environments() -> list[str]:
+    """The environments of tox, in its order."""
+    tox = configparser.ConfigParser()
+    tox.read_string(read("setup.cfg"))
+    return tox["tox:tox"]["envlist"].replace(",", " ").split()
+
+
+def commands(found: dict[Any, Any]) -> list[str]:
+    """All that the jobs of a workflow run."""
+    return [step["run"] for job in found["jobs"].values() for step in job.get("steps", []) if "run" in step]
+
+
+def test_everybody_names_the_same_versions_of_python() -> None:
+    matrix = workflow("tests")["jobs"]["newest"]["strategy"]["matrix"]
+    versions = matrix["python"]
+    assert all(isinstance(version, str) for version in versions), "3.10 without quotes is 3.1"
+    named = re.findall(r"Python :: (3\.\d+)", "\n".join(PROJECT["project"]["classifiers"]))
+    assert named == versions
+    assert [f"py{version.replace('.', '')}" for version in versions] == [
+        name for name in environments() if re.fullmatch(r"py\d+", name)
+    ]
+    assert PROJECT["project"]["requires-python"] == f">={versions[0]}"
+    assert PROJECT["tool"]["ruff"]["target-version"] == f"py{versions[0].replace('.', '')}"
+    assert {system.partition("-")[0] for system in matrix["system"]} == {"ubuntu", "macos", "windows"}
+
+
+def test_the_oldest_scrapy_that_is_tried_is_the_oldest_that_is_allowed() -> None:
+    [allowed] = re.findall(r"scrapy>=([\d.]+)", "\n".join(PROJECT["project"]["dependencies"]))
+    [tried] = re.findall(r"scrapy==([\d.]+)", read("setup.cfg"))
+    assert tried.startswith(f"{allowed}.")
+
+
+def test_workflows_run_environments_that_tox_has() -> None:
+    run = [name for path in WORKFLOWS for command in commands(workflow(path.stem)) for name in asked_of_tox(command)]
+    assert set(run) == {"lint", "types", "oldest"} <= set(environments())
+
+
+def asked_of_tox(command: str) -> list[str]:
+    return [name for names in re.findall(r"tox -e (\S+)", command) for name in names.split(",")]
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
+def test_a_workflow_may_only_read_and_pins_what_it_uses(path: Path) -> None:
+    found = workflow(path.stem)
+    assert found["permissions"] == {"contents": "read"}
+    assert "concurrency" in found
+    used = re.findall(r"uses: (\S+)", path.read_text(encoding="utf-8"))
+    assert used
+    for action in used:
+        assert re.fullmatch(r"(actions/[\w-]+@v\d+|pypa/gh-action-pypi-publish@release/v\d+|\./\S+\.yml)", action), (
+            action
+        )
+
+
+def test_a_release_is_tested_and_built_before_one_job_that_may_uploads_it() -> None:
+    found = workflow("publish")
+    assert found[ON] == {"push": {"tags": ["v*"]}}
+    assert "workflow_call" in workflow("tests")[ON]
+    jobs = found["jobs"]
+    assert set(jobs["publish"]["needs"]) == set(jobs) - {"publish"}
+    assert [name for name, job in jobs.items() if "permissions" in job] == ["publish"]
+    assert jobs["publish"]["permissions"] == {"id-token": "write"}
+    assert jobs["publish"]["environment"]
+    name = PROJECT["project"]["name"].replace("-", "_")
+    assert any(f"{name}-${{GITHUB_REF_NAME#v}}.tar.gz" in command for command in commands(found))
+
+
+@pytest.mark.parametrize(
+    "name", ["README.md", "README.zh-CN.md", "CONTRIBUTING.md", "docs/commands.md", "docs/methods.md"]
+)
+def test_every_extra_that_is_named_is_there(name: str) -> None:
+    named = {
+        extra for extras in re.findall(r"(?:scrapy-neardup|\.)\[([\w,]+)\]", read(name)) for extra in extras.split(",")
+    }
+    assert named <= set(EXTRAS), name
+
+
+@pytest.mark.parametrize("name", ["README.md", "README.zh-CN.md"])
+def test_every_extra_but_that_for_tests_stands_in_the_readme(name: str) -> None:
+    told = {extra for extra in EXTRAS if f"`{extra}`" in read(name)}
+    assert set(EXTRAS) - told - {"test"} <= {"leveldb"}  # that one is told of where LevelDB is missing
+
+
+def test_the_package_names_only_extras_that_are_there() -> None:
+    sources = [path.read_text(encoding="utf-8") for path in (ROOT / "scrapy_neardup").rglob("*.py")]
+    named = {extra for source in sources for extra in re.findall(r"scrapy-neardup\[(\w+)\]", source)}
+    assert named
+    assert named <= set(EXTRAS)
+
+
+def test_hooks_and_tox_check_what_the_tests_check() -> None:
+    hooks = [hook for repo in loaded(".pre-commit-config.yaml")["repos"] for hook in repo["hooks"]]
+    own = {" ".join(hook["entry"].split()[:2]) for hook in hooks if hook.get("language") == "system"}
+    assert own == {"ruff check", "ruff format", "mypy"}
+    assert [check for check in own if check not in read("setup.cfg")] == []
+    assert set(PROJECT["tool"]["mypy"]["files"]) == {"scrapy_neardup", "tests", "benchmarks", "example_project"}
+
+
+def test_there_is_a_quick_subset_and_a_word_on_what_is_not_in_it(pytestconfig: pytest.Config) -> None:
+    markers = dict(line.split(": ", 1) for line in pytestconfig.getini("markers") if ": " in line)
+    assert "-m 'not slow'" in markers["slow"]
+    assert "soak" in markers
+    assert 'pytest -m "not slow"' in read("CONTRIBUTING.md")
+
+
+@pytest.mark.slow
+def test_soak_tests_are_slow_too() -> None:
+    """Or else ``-m "not slow"``, which takes the place of the ``-m`` in pyproject.toml, would run them for an hour."""
+    files = [file for file in (ROOT / "tests").rglob("test_*.py") if "@pytest.mark.soak" in file.read_text("utf-8")]
+    assert files
+    collected = [sys.executable, "-m", "pytest", "--co", "-q", "-n0", "-p", "no:cacheprovider", *map(str, files)]
+    for chosen, expected in (("soak", 0), ("soak and not slow", pytest.ExitCode.NO_TESTS_COLLECTED)):
+        done = subprocess.run([*collected, "-m", chosen], cwd=ROOT, capture_output=True, text=True, timeout=100)
+        assert done.returncode == expected, done.stdout
