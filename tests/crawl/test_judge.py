@@ -108,7 +108,7 @@ def test_items_with_content_of_their_own_have_cases_of_their_own() -> None:
 
 
 def test_items_with_content_and_no_url_are_numbered_and_those_without_content_do_not_disturb_that() -> None:
-    court, one = Court(), visit(1)
+    court, one = Court(wait=0), visit(1)
     items = [{"text": text(2)}, {"text": text(3)}, {"n": 1}, {"text": text(4)}, {"text": text(5)}]
     names = [case.verdict.url for case in court.cases(*((item, one) for item in items))]
     base = url(1)
@@ -116,7 +116,7 @@ def test_items_with_content_and_no_url_are_numbered_and_those_without_content_do
 
 
 def test_an_item_without_url_and_response_is_known_by_its_content() -> None:
-    court = Court()
+    court = Court(wait=0)
     cases = court.cases(*(({"text": text(1)}, Visit()) for _ in range(2)), ({"text": text(2)}, Visit()))
     names = [case.verdict.url for case in cases]
     assert names[0] == names[1] != names[2]
