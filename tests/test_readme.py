@@ -49,6 +49,8 @@ def test_ci_runs_the_second_command_as_it_is_printed() -> None:
     "name",
     [
         *READMES,
+        "ARCHITECTURE.md",
+        "CONTRIBUTING.md",
         "docs/cascade.md",
         "docs/commands.md",
         "docs/methods.md",
@@ -57,9 +59,18 @@ def test_ci_runs_the_second_command_as_it_is_printed() -> None:
     ],
 )
 def test_every_link_leads_somewhere(name: str) -> None:
-    home = (ROOT / name).parent
-    links = re.findall(r"\]\(((?!https?:|#)[^)\s]+)\)", read(name))
-    assert [link for link in links if not (home / link).exists()] == []
+    links = re.findall(r"\]\(((?!https?:)[^)\s]+)\)", read(name))
+    assert [link for link in links if not leads_somewhere(ROOT / name, link)] == []
+
+
+def leads_somewhere(page: Path, link: str) -> bool:
+    """Whether there is such a file, and in it such a heading."""
+    path, _, heading = link.partition("#")
+    target = page.parent / path if path else page
+    if not heading:
+        return target.exists()
+    headings = re.findall(r"^#+ (.+)$", target.read_text(encoding="utf-8"), re.MULTILINE)
+    return heading in {re.sub(r"[^\w -]", "", one).strip().lower().replace(" ", "-") for one in headings}
 
 
 @pytest.mark.parametrize("name", READMES)
