@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -113,6 +114,13 @@ def test_everything_public_says_what_it_is_for() -> None:
         tree = ast.parse(file.read_text(encoding="utf-8"))
         found += silent(tree, known, file.relative_to(PACKAGE).as_posix())
     assert not found, "Without a docstring:\n" + "\n".join(found)
+
+
+def test_no_two_classes_that_others_use_have_one_name() -> None:
+    trees = [ast.parse(file.read_text(encoding="utf-8")) for file in FILES]
+    found = Counter(one.name for tree in trees for one in definitions(tree) if isinstance(one, ast.ClassDef))
+    twice = sorted(name for name, many in found.items() if many > 1 and not name.startswith("_"))
+    assert not twice, f"Two things of one name: {', '.join(twice)}"
 
 
 CLASS = '"""It is."""\nclass Heir:\n    """It is."""\n'

@@ -14,7 +14,7 @@ from scrapy_neardup.inputs.packed import open_packed
 from scrapy_neardup.inputs.utf8 import BOM
 
 
-class Lines(Protocol):
+class ByteLines(Protocol):
     """What lines are read from."""
 
     def readline(self, size: int, /) -> bytes:
@@ -27,7 +27,7 @@ def read_jsonl_file(path: Path) -> Iterator[InputRecord]:
         yield from read_jsonl(file, str(path))
 
 
-def read_jsonl(file: Lines, source: str) -> Iterator[InputRecord]:
+def read_jsonl(file: ByteLines, source: str) -> Iterator[InputRecord]:
     """Every line, the malformed ones too; blank lines are passed over, but numbered with the others."""
     number = 0
     while line := file.readline(entry.LARGEST):
@@ -45,7 +45,7 @@ def read_jsonl(file: Lines, source: str) -> Iterator[InputRecord]:
                 yield Malformed(source, number, "line", str(error), line)
 
 
-def _too_long(file: Lines, kept: int) -> str:
+def _too_long(file: ByteLines, kept: int) -> str:
     """What is said of a line that is too long, once it has been read to its end."""
     size = kept
     while rest := file.readline(1 << 16):

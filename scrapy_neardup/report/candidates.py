@@ -19,7 +19,7 @@ class _OfKind:
     by_sites: dict[tuple[int, int], tuple[float, int]] = field(default_factory=dict)
 
 
-class Candidates:
+class PairCandidates:
     """Pairs by kind, few of them remembered; a pair is named by the id of its newer page."""
 
     def __init__(self) -> None:
@@ -40,7 +40,7 @@ class Candidates:
     def best(self, count: int) -> dict[str, list[int]]:
         """Up to ``count`` ids of each kind: by turns one nearest to the border, and one of two sites not yet there.
 
-        >>> candidates = Candidates()
+        >>> candidates = PairCandidates()
         >>> for similarity, id, sites in ((0.5, 1, (1, 2)), (0.6, 2, (1, 2)), (0.9, 3, (3, 4))):
         ...     candidates.add("near", similarity, id, sites)
         >>> candidates.best(2)

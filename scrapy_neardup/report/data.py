@@ -145,7 +145,7 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True)
-class Text:
+class MarkedText:
     """The beginning of a text, its shared sentences marked.
 
     ``letters`` of the whole text; ``hidden``: the shared sentences that are behind the cut, in as much as was read.
@@ -175,7 +175,7 @@ class PagePair:
     similarity: float
     containment: float
     shared: tuple[str, ...]
-    texts: tuple[Text | None, Text | None]
+    texts: tuple[MarkedText | None, MarkedText | None]
 
     @property
     def has_texts(self) -> bool:

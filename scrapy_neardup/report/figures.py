@@ -10,7 +10,7 @@ from collections import Counter, OrderedDict, deque
 import numpy as np
 
 from scrapy_neardup.page.sites import site_of
-from scrapy_neardup.report.candidates import Candidates
+from scrapy_neardup.report.candidates import PairCandidates
 from scrapy_neardup.report.clean import SITE, clean_line
 from scrapy_neardup.report.data import COPIES, PASSED, Count, SiteFlow, Totals
 from scrapy_neardup.report.times import TimeTally
@@ -37,7 +37,7 @@ class Figures:
         self.newest: deque[int] = deque(maxlen=rows)
         self.similar_copies, self.similar_passed = [0] * BINS, [0] * BINS
         self.times = TimeTally()
-        self.candidates = Candidates()
+        self.candidates = PairCandidates()
         self._sites: dict[str, int] = {}
         self._flow: Counter[tuple[int, int]] = Counter()
         self._site_of: OrderedDict[int, int] = OrderedDict()

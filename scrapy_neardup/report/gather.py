@@ -10,7 +10,7 @@ from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.report.clean import SENTENCE, TITLE, clean_line, clean_text
 from scrapy_neardup.report.data import CopyLine, Group, PageLine, Report, Similarities, Threshold
 from scrapy_neardup.report.figures import Figures
-from scrapy_neardup.report.lines import GivenTexts, Lines, Lookup
+from scrapy_neardup.report.lines import GivenTexts, Lookup, PageLines
 from scrapy_neardup.report.pairs import chosen
 from scrapy_neardup.states.reading import Watch, unwatched, with_evidence
 from scrapy_neardup.stores import Record, Store
@@ -50,8 +50,8 @@ def gather(
     candidates = figures.candidates.best(2 * PAIRS)
     simplified = _is_simplified(store.recipe)
 
-    def composed(given: GivenTexts) -> tuple[Lines, Report]:
-        lines = Lines(store, given)
+    def composed(given: GivenTexts) -> tuple[PageLines, Report]:
+        lines = PageLines(store, given)
         report = Report(
             clean_text(store.location),
             clean_line(str(store.recipe.get("method", "")), SENTENCE),
@@ -84,7 +84,7 @@ def _members(records: Iterable[Record], largest: Collection[int]) -> dict[int, l
     return members
 
 
-def _group(lines: Lines, id: int, copies: int, members: Iterable[int]) -> Group:
+def _group(lines: PageLines, id: int, copies: int, members: Iterable[int]) -> Group:
     record = lines.store.record(id)
     evidence = lines.store.evidence(id)
     pages = tuple(_lines(lines, members))
@@ -97,14 +97,14 @@ def _group(lines: Lines, id: int, copies: int, members: Iterable[int]) -> Group:
     return Group(f"{id:016x}", clean_line(title, TITLE), original, copies, pages)
 
 
-def _lines(lines: Lines, ids: Iterable[int]) -> Iterable[PageLine]:
+def _lines(lines: PageLines, ids: Iterable[int]) -> Iterable[PageLine]:
     for id in ids:
         record = lines.store.record(id)
         if record is not None:
             yield lines.page(record, lines.store.evidence(id), wanted=True)
 
 
-def _copies(lines: Lines, ids: Iterable[int]) -> Iterable[CopyLine]:
+def _copies(lines: PageLines, ids: Iterable[int]) -> Iterable[CopyLine]:
     store = lines.store
     for id in ids:
         record = store.record(id)

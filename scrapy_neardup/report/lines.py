@@ -16,7 +16,7 @@ GivenTexts = Mapping[str, tuple[str, str]]
 Lookup = Callable[[Collection[str]], GivenTexts]
 
 
-class Lines:
+class PageLines:
     """Lines of pages; ``wanted`` are the URLs of those of which more is to be known than the state holds."""
 
     def __init__(self, store: Store, given: GivenTexts) -> None:

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence, Set
 
 from scrapy_neardup.report.candidates import quotas
 from scrapy_neardup.report.clean import SENTENCE, clean_line, clean_text
-from scrapy_neardup.report.data import PagePair, Text
+from scrapy_neardup.report.data import MarkedText, PagePair
 from scrapy_neardup.report.figures import kind_of
-from scrapy_neardup.report.lines import Lines
+from scrapy_neardup.report.lines import PageLines
 from scrapy_neardup.stores import Evidence, Record
 from scrapy_neardup.text.marking import Mark, cut, marked, own_letters, sentence_letters
 
@@ -22,7 +22,7 @@ _SENTENCES = 12
 
 
 def chosen(
-    candidates: Mapping[str, Sequence[int]], lines: Lines, count: int, *, simplified: bool
+    candidates: Mapping[str, Sequence[int]], lines: PageLines, count: int, *, simplified: bool
 ) -> tuple[PagePair, ...]:
     """``count`` of the candidates, the same number of each kind if there are so many; before others those with texts.
 
@@ -40,7 +40,7 @@ def chosen(
 class _Draft:
     """A pair with its whole texts."""
 
-    def __init__(self, page: Record, evidence: Evidence | None, original: Record, lines: Lines) -> None:
+    def __init__(self, page: Record, evidence: Evidence | None, original: Record, lines: PageLines) -> None:
         self.page, self.evidence, self.original = page, evidence, original
         self.evidence_of_original = lines.store.evidence(original.id)
         texts = lines.text(original, self.evidence_of_original), lines.text(page, evidence)
@@ -48,7 +48,7 @@ class _Draft:
         self._unread = len(texts[0][_READ:]), len(texts[1][_READ:])
 
     @classmethod
-    def read(cls, id: int, lines: Lines) -> _Draft | None:
+    def read(cls, id: int, lines: PageLines) -> _Draft | None:
         """The pair of the page with this id; None if either page is no longer there."""
         page, evidence = lines.store.record(id), lines.store.evidence(id)
         if page is None:
@@ -69,7 +69,7 @@ class _Draft:
         copy = self.page.original != self.page.id
         return self.page.similarity if copy else self.evidence.similarity if self.evidence else 0.0
 
-    def pair(self, lines: Lines, *, simplified: bool) -> PagePair:
+    def pair(self, lines: PageLines, *, simplified: bool) -> PagePair:
         """The pair as it is shown."""
         old, new = map(clean_text, self.texts)
         evidence = self.evidence
@@ -96,7 +96,7 @@ class _Draft:
         )
 
 
-def _marked(text: str, shared: Set[str], unread: int, *, simplified: bool) -> Text | None:
+def _marked(text: str, shared: Set[str], unread: int, *, simplified: bool) -> MarkedText | None:
     """The beginning of a text, with those of its sentences marked that are ``shared``; None for no text.
 
     ``unread``: characters that follow it, and were not looked at.
@@ -106,4 +106,4 @@ def _marked(text: str, shared: Set[str], unread: int, *, simplified: bool) -> Te
     parts = marked(text, lambda own: Mark.SHARED if own in shared else Mark.NONE, simplified=simplified)
     few = cut(parts, SHOWN)
     hidden = sum(part.mark is Mark.SHARED for part in parts[len(few) :])
-    return Text(tuple(few), len(text) + unread, hidden)
+    return MarkedText(tuple(few), len(text) + unread, hidden)

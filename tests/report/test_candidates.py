@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_neardup.report.candidates import Candidates, quotas
+from scrapy_neardup.report.candidates import PairCandidates, quotas
 
 Pair = tuple[float, int, tuple[int, int]]
 
 
 def best(pairs: list[Pair], count: int) -> list[int]:
-    candidates = Candidates()
+    candidates = PairCandidates()
     for similarity, id, sites in pairs:
         candidates.add("near", similarity, id, sites)
     return candidates.best(count).get("near", [])
@@ -55,7 +55,7 @@ def test_of_equally_similar_pairs_the_older_ones_stay() -> None:
 
 
 def test_kinds_do_not_take_room_from_each_other() -> None:
-    candidates = Candidates()
+    candidates = PairCandidates()
     for id in range(500):
         candidates.add("near", 0.1, id, (0, id))
     candidates.add("identical", 1.0, 1000, (0, 0))
@@ -63,7 +63,7 @@ def test_kinds_do_not_take_room_from_each_other() -> None:
 
 
 def test_few_are_remembered_of_many() -> None:
-    candidates = Candidates()
+    candidates = PairCandidates()
     for id in range(3000):
         candidates.add("near", (id * 7919 % 3000) / 3000, id, (id % 50, id % 49))
     found = candidates.best(10_000)["near"]

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_neardup.report.clean import clean_text
-from scrapy_neardup.report.data import PagePair, Text
+from scrapy_neardup.report.data import MarkedText, PagePair
 from scrapy_neardup.report.gather import PAIRS, gather
 from scrapy_neardup.report.pairs import SHOWN
 from scrapy_neardup.stores import Evidence
@@ -31,12 +31,12 @@ def pair(old: str, new: str, **kept: Any) -> PagePair:
     return found
 
 
-def marks(text: Text | None) -> list[str]:
+def marks(text: MarkedText | None) -> list[str]:
     assert text is not None
     return [part.text for part in text.parts if part.mark is Mark.SHARED]
 
 
-def whole(text: Text | None) -> str:
+def whole(text: MarkedText | None) -> str:
     assert text is not None
     return "".join(part.text for part in text.parts)
 
