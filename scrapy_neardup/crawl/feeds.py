@@ -1,17 +1,22 @@
-"""Which pages' items are safe: those whose every feed has been stored."""
+"""Which pages are safe: those whose items were written by every feed that took them, once these are stored."""
 
 from __future__ import annotations
 
+import errno
 import inspect
+import io
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from dataclasses import dataclass, field
 from typing import Any
 
-from scrapy import signals
+from scrapy import Spider, signals
 from scrapy.crawler import Crawler
 from scrapy.extensions.feedexport import FeedExporter, FeedSlot
 from twisted.internet.defer import Deferred
+
+#: What a file answers that cannot be synced: a pipe, standard output, some network file systems.
+_NO_SYNC = (errno.EINVAL, errno.ENOTSUP, errno.EROFS)
 
 
 @dataclass(eq=False, slots=True)
@@ -23,22 +28,20 @@ class Feed:
     stored: bool = False
 
 
-def connect_before_feeds(crawler: Crawler, item_scraped: Callable[..., Any]) -> FeedExporter | None:
-    """Connect a handler of item_scraped before that of Scrapy's feed exports; returns these, if the crawl has any.
+def take_over_feeds(crawler: Crawler) -> FeedExporter | None:
+    """Scrapy's feed exports, if the crawl has any, which from now on get only the items that ``FeedWatch`` hands them.
 
-    Before it, because exporting an item can close the batch that holds it and open the next one.
+    Scrapy sends them ``item_scraped`` like everybody else, and swallows what they raise: nobody would know whether an
+    item was written.
     """
     exporter = crawler.get_extension(FeedExporter)
     if exporter is not None:
         crawler.signals.disconnect(exporter.item_scraped, signals.item_scraped)
-    crawler.signals.connect(item_scraped, signals.item_scraped)
-    if exporter is not None:
-        crawler.signals.connect(exporter.item_scraped, signals.item_scraped)
     return exporter
 
 
 class FeedWatch:
-    """Tells which pages can be sealed, as feeds (or batches of them) are stored.
+    """Hands items to Scrapy's feeds, and tells which pages can be sealed as feeds (or batches of them) are stored.
 
     Scrapy sends ``feed_slot_closed`` whether storing worked or not, so the storages themselves are asked.
     """
@@ -51,17 +54,19 @@ class FeedWatch:
         self._open: list[Feed] = []
         self._waits_for: dict[int, set[Feed]] = {}
 
-    def open_feeds(self) -> set[Feed]:
-        """The feeds that may take the item whose ``item_scraped`` is being handled.
+    def export(self, item: Any, spider: Spider) -> Set[Feed]:
+        """Have an item written by every feed that takes it; returns these. Raises whatever one of them raises.
 
-        A feed's filter may refuse it; asking the filter twice could change its answer, so the page then waits for
-        one feed more than it had to.
+        Then the others may have written it or not; and a feed that was full is perhaps stored by now.
         """
-        slots = self._exporter.slots if self._exporter is not None else []
-        self._open = [self._feed(slot) for slot in slots]
-        return set(self._open)
+        if self._exporter is None:
+            return frozenset()
+        self._open = [self._feed(slot) for slot in self._exporter.slots]
+        before = [(feed, feed.slot.itemcount) for feed in self._open]
+        self._exporter.item_scraped(item, spider)
+        return frozenset(feed for feed, count in before if feed.slot.itemcount > count)
 
-    def hold(self, id: int, feeds: set[Feed]) -> None:
+    def hold(self, id: int, feeds: Set[Feed]) -> None:
         """Seal the page once all these feeds are stored."""
         waiting = {feed for feed in feeds if not feed.stored}
         if not waiting:
@@ -75,12 +80,6 @@ class FeedWatch:
         """The page was taken back."""
         for feed in self._waits_for.pop(id, ()):
             feed.pages.discard(id)
-
-    def close(self) -> None:
-        """All feeds are done: those without items, which no one stores, hold nothing back."""
-        for feed in self._open:
-            if not feed.slot.itemcount:
-                self._is_stored(feed)
 
     def _feed(self, slot: FeedSlot) -> Feed:
         for known in self._open:
@@ -126,9 +125,12 @@ async def _then(result: Any, call: Callable[[Any], Any]) -> Any:
 
 
 def _to_disk(file: Any) -> None:
-    """A sealed page survives a power cut, so the feed that holds it has to as well."""
+    """A sealed page survives a power cut, so the feed that holds it has to as well. Raises OSError if it cannot."""
     try:
         file.flush()
         os.fsync(file.fileno())
-    except (AttributeError, OSError, ValueError):  # standard output, or no file of the system
+    except (AttributeError, ValueError, io.UnsupportedOperation):  # no file of the system, or one that is closed
         pass
+    except OSError as error:
+        if error.errno not in _NO_SYNC:
+            raise

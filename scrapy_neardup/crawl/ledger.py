@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -20,7 +20,7 @@ class End(Enum):
     SCRAPED = "scraped"
     #: A later pipeline dropped it.
     DROPPED = "dropped"
-    #: A later pipeline raised an error, so an item that was wanted is lost.
+    #: A later pipeline or a feed raised an error, so an item that was wanted is lost.
     FAILED = "failed"
 
 
@@ -37,7 +37,7 @@ class Account:
     """A page that passed, and what becomes of the items that stand and fall with it.
 
     Items that bring no content of their own share the page of their response, and so its account. ``kept``: it was
-    committed. ``lost``: it was taken back, for good. ``feeds``: those that took an item of the page.
+    committed. ``lost``: it was taken back, for good. ``feeds``: those that wrote an item of the page.
     """
 
     reservation: Reservation
@@ -81,15 +81,13 @@ class Ledger:
         self._outage = outage
         self._on_lost = on_lost
 
-    def ended(self, account: Account, end: End) -> None:
-        """An item has reached its end; a state that fails is reported, not raised."""
+    def ended(self, account: Account, end: End, feeds: Set[Feed] = frozenset()) -> None:
+        """An item has reached its end, and was written by these feeds; a state that fails is reported, not raised."""
         id, was_kept = account.reservation.record.id, account.kept
+        account.feeds |= feeds
         try:
-            if end is End.SCRAPED:
-                feeds = self._feeds.open_feeds()
-                account.feeds |= feeds
-                if feeds and was_kept and not account.lost:
-                    self._feeds.hold(id, feeds)
+            if feeds and was_kept and not account.lost:
+                self._feeds.hold(id, feeds)
             step = account.leave(end)
             if step is Step.KEEP:
                 self._detector.commit(account.reservation, sealed=not account.feeds)

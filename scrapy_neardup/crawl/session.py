@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Set
 from functools import partial
+from typing import Any
 
-from scrapy import signals
+from scrapy import Spider, signals
 from scrapy.crawler import Crawler
 from scrapy.utils.defer import deferred_from_coro
 
 from scrapy_neardup.config import Config
 from scrapy_neardup.crawl import stats
-from scrapy_neardup.crawl.feeds import FeedWatch, connect_before_feeds
+from scrapy_neardup.crawl.feeds import Feed, FeedWatch, take_over_feeds
 from scrapy_neardup.crawl.judge import Judge
 from scrapy_neardup.crawl.ledger import End, Ledger
 from scrapy_neardup.crawl.notes import Notes
@@ -43,10 +45,11 @@ class Session:
         source = PageSource(config.fields, config.max_html, page_extractor(config))
         self.judge = Judge(source, self._detector, self.notes, self._outage, config.wait)
         self.tagger = Tagger(config.tag_field, self.notes, None if config.drop else close_crawl)
-        exporter = connect_before_feeds(crawler, self._item_scraped)
-        self._feeds = FeedWatch(exporter if config.commit == "feed" else None, self._seal)
+        exporter = take_over_feeds(crawler) if config.commit == "feed" else None
+        self._feeds = FeedWatch(exporter, self._seal)
         self._ledger = Ledger(self._detector, self._feeds, self._outage, partial(self.notes.count, stats.ROLLED_BACK))
         connect = crawler.signals.connect
+        connect(self._item_scraped, signals.item_scraped)
         connect(self._item_dropped, signals.item_dropped)
         connect(self._item_error, signals.item_error)
         # The state must outlive the feeds: they are stored while spider_closed is handled.
@@ -55,8 +58,13 @@ class Session:
 
     # Signals, each handled in the context of its item.
 
-    def _item_scraped(self) -> None:
-        self._item_ended(End.SCRAPED)
+    def _item_scraped(self, item: Any, spider: Spider) -> None:
+        try:
+            feeds = self._feeds.export(item, spider)
+        except BaseException:  # Scrapy logs it; the item is not where it was to be
+            self._item_ended(End.FAILED)
+            raise
+        self._item_ended(End.SCRAPED, feeds)
 
     def _item_dropped(self) -> None:
         self._item_ended(End.DROPPED)
@@ -64,10 +72,10 @@ class Session:
     def _item_error(self) -> None:
         self._item_ended(End.FAILED)
 
-    def _item_ended(self, end: End) -> None:
+    def _item_ended(self, end: End, feeds: Set[Feed] = frozenset()) -> None:
         account = account_at_the_end()
         if account is not None and not self._is_over:
-            self._ledger.ended(account, end)
+            self._ledger.ended(account, end, feeds)
 
     def _seal(self, ids: list[int]) -> None:
         if self._outage.happened or self._is_over:
@@ -82,7 +90,6 @@ class Session:
         if self._is_over:
             return
         try:
-            self._feeds.close()
             self._sum_up(self._detector.store)
         except StoreError as error:
             self._outage.report(error)

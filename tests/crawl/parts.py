@@ -69,8 +69,10 @@ class Slot:
     """A file of a feed as Scrapy's exporter holds it, which is its own storage."""
 
     itemcount: int = 0
-    items: list[str] = field(default_factory=list)
+    items: list[Any] = field(default_factory=list)
     answer: Callable[[], Any] = lambda: None
+    accepts: Callable[[Any], bool] = lambda item: True
+    writes: Callable[[Any], Any] = lambda item: None
 
     @property
     def storage(self) -> Slot:
@@ -95,9 +97,27 @@ class Slot:
 
 @dataclass
 class Exporter:
-    """Scrapy's feed exports, as far as they are looked at."""
+    """Scrapy's feed exports, as far as they are looked at; ``batch``: items after which a file makes way for the next.
+
+    ``full``: those that did, and are still to be stored.
+    """
 
     slots: list[Slot] = field(default_factory=list)
+    batch: int = 0
+    full: list[Slot] = field(default_factory=list)
+
+    def item_scraped(self, item: Any, spider: Spider) -> None:
+        slots = []
+        for slot in self.slots:
+            if slot.accepts(item):
+                slot.writes(item)
+                slot.items.append(item)
+                slot.itemcount += 1
+                if slot.itemcount == self.batch:
+                    self.full.append(slot)
+                    slot = Slot(accepts=slot.accepts)  # noqa: PLW2901 - as Scrapy does
+            slots.append(slot)
+        self.slots = slots
 
     def as_scrapys(self) -> FeedExporter:
         return cast(FeedExporter, self)

@@ -219,6 +219,41 @@ class UnstorableFeed(FileFeedStorage):
         raise OSError("the bucket is gone")
 
 
+class SelectorsSpider(PathSpider):
+    """Yields an item that no feed can write for each page whose URL holds "bad"."""
+
+    name = "selectors"
+
+    def parse(self, response: Any, kind: str) -> Any:
+        yield {"url": response.url, "title": response.css("title") if "bad" in response.url else "fine"}
+
+
+class NoB:
+    """An item filter that declines what has "/b" in its URL."""
+
+    def __init__(self, feed_options: dict[str, Any]) -> None:
+        pass
+
+    def accepts(self, item: Any) -> bool:
+        return "/b" not in item["url"]
+
+
+class BreaksOff:
+    """A post-processing plugin whose file ends badly: at the first write, or when it is closed."""
+
+    def __init__(self, file: Any, feed_options: dict[str, Any]) -> None:
+        self.file = file
+        self.at_once = feed_options["at_once"]
+
+    def write(self, data: bytes) -> int:
+        if self.at_once:
+            raise OSError("the cable was pulled")
+        return int(self.file.write(data))
+
+    def close(self) -> None:
+        raise OSError("the cable was pulled")
+
+
 class BreakStore:
     """Makes the state fail from the n-th item on."""
 

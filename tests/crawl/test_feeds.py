@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import pytest
+from scrapy import Spider
 from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
 from scrapy_neardup.crawl.feeds import FeedWatch
 from tests.crawl.parts import Exporter, Slot
+
+SPIDER = Spider("any")
 
 
 class Watched:
@@ -26,16 +31,14 @@ class Watched:
     def export(self, *ids: int) -> None:
         """Items of these pages come through, and go into whatever feeds are open."""
         for id in ids:
-            self.watch.hold(id, self.watch.open_feeds())
-            for slot in self.exporter.slots:
-                slot.itemcount += 1
+            self.watch.hold(id, self.watch.export(id, SPIDER))
 
 
 def test_without_feeds_nothing_is_waited_for() -> None:
     sealed: list[int] = []
     watch = FeedWatch(None, sealed.extend)
-    assert watch.open_feeds() == set()
-    watch.hold(1, watch.open_feeds())
+    assert watch.export({}, SPIDER) == set()
+    watch.hold(1, frozenset())
     assert sealed == [1]
 
 
@@ -72,7 +75,6 @@ def test_a_feed_that_cannot_be_stored_seals_nothing_and_the_error_is_scrapys_to_
     watched.export(1)
     with pytest.raises(OSError, match="no room"):
         slot.store(None)
-    watched.watch.close()
     assert watched.sealed == []
 
 
@@ -128,20 +130,49 @@ def test_a_page_that_was_taken_back_is_not_sealed() -> None:
     assert watched.sealed == [2]
 
 
-def test_a_feed_without_items_is_never_stored_and_holds_nothing_back_at_the_end() -> None:
-    """Its filter has refused the item, for instance."""
-    watched = Watched(full := Slot(), Slot())
-    watched.watch.hold(1, watched.watch.open_feeds())
-    full.itemcount = 1
-    full.store(None)
-    assert watched.sealed == []
-    watched.watch.close()
+def test_a_feed_that_refuses_an_item_does_not_hold_its_page_back() -> None:
+    watched = Watched(picky := Slot(accepts=lambda item: item != 1), other := Slot())
+    watched.export(1, 2)
+    other.store(None)
     assert watched.sealed == [1]
+    picky.store(None)
+    assert watched.sealed == [1, 2]
+
+
+def test_a_page_that_all_feeds_refuse_waits_for_none() -> None:
+    watched = Watched(Slot(accepts=lambda item: False))
+    watched.export(1)
+    assert watched.sealed == [1]
+
+
+def test_an_item_that_a_feed_cannot_write_is_an_error_and_the_feeds_go_on() -> None:
+    def write(item: int) -> None:
+        if item == 1:
+            raise TypeError("cannot be serialised")
+
+    watched = Watched(slot := Slot(writes=write))
+    with pytest.raises(TypeError, match="cannot be serialised"):
+        watched.watch.export(1, SPIDER)
+    watched.export(2)
+    slot.store(None)
+    assert watched.sealed == [2]
+
+
+def test_a_full_batch_seals_its_own_pages_also_if_it_is_stored_while_the_last_item_is_written() -> None:
+    watched = Watched(slot := Slot())
+    watched.exporter.batch = 2
+    watched.export(1)
+    feeds = watched.watch.export(2, SPIDER)
+    assert watched.exporter.full == [slot]
+    slot.store(None)
+    assert watched.sealed == [1]
+    watched.watch.hold(2, feeds)
+    assert watched.sealed == [1, 2]
 
 
 def test_what_is_stored_already_is_not_waited_for() -> None:
     watched = Watched(slot := Slot())
-    feeds = watched.watch.open_feeds()
+    feeds = watched.watch.export(1, SPIDER)
     slot.store(None)
     watched.watch.hold(1, feeds)
     assert watched.sealed == [1]
@@ -169,3 +200,18 @@ def test_the_file_reaches_the_disk_before_its_storage_has_it(
     assert order == (["disk", "storage"] if hasattr(file, "fileno") else ["storage"])
     if hasattr(file, "close"):
         file.close()
+
+
+@pytest.mark.parametrize(("error", "fails"), [(errno.EINVAL, False), (errno.ENOSPC, True), (errno.EIO, True)])
+def test_a_feed_that_cannot_be_brought_to_the_disk_is_not_stored_and_one_that_has_no_disk_is(
+    tmp_path: Path, error: int, fails: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def sync(number: int) -> None:
+        raise OSError(error, "no sync")
+
+    monkeypatch.setattr("os.fsync", sync)
+    watched = Watched(slot := Slot())
+    watched.export(1)
+    with (tmp_path / "feed").open("wb") as file, pytest.raises(OSError, match="no sync") if fails else nullcontext():
+        slot.store(file)
+    assert watched.sealed == ([] if fails else [1])

@@ -8,6 +8,7 @@ from typing import Any, cast
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scrapy import Spider
 
 from scrapy_neardup.crawl.feeds import FeedWatch
 from scrapy_neardup.crawl.ledger import Account, End, Ledger, Step
@@ -127,7 +128,8 @@ class Desk:
             if event == "e":
                 self.account.enter()
             else:
-                self.ledger.ended(self.account, ENDS[event])
+                feeds = self.feeds.export({}, Spider("any")) if event == "s" else frozenset()
+                self.ledger.ended(self.account, ENDS[event], feeds)
         return self.book.told
 
 

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
-from tests.crawl.conftest import Crawl, Site
+from tests.crawl.conftest import ROOT, Crawl, Site
 from tests.crawl.pages import html, text
 
 PIPELINE_ALONE = {"ADDONS": {}, "ITEM_PIPELINES": {"scrapy_neardup.NearDupPipeline": 300}}
@@ -139,3 +143,25 @@ def test_items_that_a_listing_page_yields_for_other_pages_are_not_judged_by_it(s
     assert len(result.items) == 6
     assert result.count("pages") == result.count("unjudged/other_page")
     assert result.log.count("the item's URL is not that of its response") == 1
+
+
+def test_settings_without_a_scrapy_cfg_do_not_switch_it_off_in_silence(
+    site: Site, crawl: Crawl, tmp_path: Path
+) -> None:
+    """As under scrapyd or in a container: Scrapy has no data directory there, and says NotConfigured."""
+    env = {"SCRAPY_SETTINGS_MODULE": "tests.crawl.pages"}
+    site.content |= {"/a": html("bridge-zh"), "/b": html("bridge-zh", "Copied.")}
+    result = crawl(["/a", "/b"], env=env)
+    assert (result.paths, result.count("duplicate")) == (["/a"], 1)
+    assert "There is no scrapy.cfg" in result.log
+    assert f"the state is kept in {tmp_path / '.scrapy' / 'neardup'}" in result.log
+    assert crawl(["/a", "/b"], env=env).items == []
+    told = subprocess.run(
+        [sys.executable, "-m", "scrapy", "neardup", "stats", "--json"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT), **env},
+        capture_output=True,
+        text=True,
+    )
+    assert told.returncode == 0, told.stderr
+    assert json.loads(told.stdout)["pages"] == 2
