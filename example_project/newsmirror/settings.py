@@ -9,9 +9,10 @@ ADDONS = {"scrapy_neardup.Addon": 500}
 EXTENSIONS = {"newsmirror.site.LocalSite": 0}
 NEWSMIRROR_PORT = 8642
 
-# One request at a time, so that the first page of each family is always the original
-# and site/pages.json can say which page is which.
+# One request at a time, and none before the last page is through, so that the first page of each family is always the
+# original and site/pages.json can say which page is which.
 CONCURRENT_REQUESTS = 1
+SCRAPER_SLOT_MAX_ACTIVE_SIZE = 1
 
 ROBOTSTXT_OBEY = False  # our own local site, which has no robots.txt
 TELNETCONSOLE_ENABLED = False

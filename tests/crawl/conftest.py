@@ -17,6 +17,8 @@ from tests.crawl.pages import Content, serve
 
 ROOT = Path(__file__).parents[2]
 ADDONS = {"scrapy_neardup.Addon": 500}
+#: Each page is through before the next is asked for; older versions of Scrapy hand on whatever came meanwhile.
+ONE_BY_ONE = {"CONCURRENT_REQUESTS": 1, "SCRAPER_SLOT_MAX_ACTIVE_SIZE": 1}
 
 
 @dataclass
@@ -86,7 +88,9 @@ def crawl(run: Callable[..., list[Result]], site: Site) -> Crawl:
 
     def start(paths: list[str] | None = None, spider: str = "PathSpider", **more: Any) -> Result:
         reactor, env = more.pop("reactor", "asyncio"), more.pop("env", None)
-        settings = {"ADDONS": ADDONS, "CONCURRENT_REQUESTS": 1, **{k: v for k, v in more.items() if k.isupper()}}
+        settings = {"ADDONS": ADDONS, **{k: v for k, v in more.items() if k.isupper()}}
+        if "CONCURRENT_REQUESTS" not in settings:
+            settings |= ONE_BY_ONE
         arguments = {k: v for k, v in more.items() if k.islower()}
         if paths is not None:
             arguments |= {"base": site.base, "paths": paths}

@@ -6,8 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+import scrapy
+from packaging.version import Version
 
-from tests.crawl.conftest import ADDONS, Crawl, Result, Site
+from tests.crawl.conftest import ADDONS, ONE_BY_ONE, Crawl, Result, Site
 from tests.crawl.pages import article, html
 
 KINDS = ["identical", "near", "retitled", "excerpt", "same_title"]
@@ -81,7 +83,7 @@ POLICIES: list[tuple[Any, list[str], list[str], int]] = [
 
 
 def test_the_policy_says_what_becomes_of_each_kind(alike: Site, run: Callable[..., list[Result]]) -> None:
-    settings = {"ADDONS": ADDONS, "CONCURRENT_REQUESTS": 1, "NEARDUP_STORE": "memory:"}
+    settings = {"ADDONS": ADDONS, **ONE_BY_ONE, "NEARDUP_STORE": "memory:"}
     job = {"spider": "PathSpider", "arguments": {"base": alike.base, "paths": PATHS}}
     results = run(*({**job, "settings": {**settings, "NEARDUP_POLICY": policy}} for policy, *_ in POLICIES))
     for result, (_, tagged, untagged, copies) in zip(results, POLICIES, strict=True):
@@ -135,4 +137,5 @@ def test_an_impossible_policy_keeps_the_crawl_from_starting(alike: Site, crawl: 
     result = crawl(PATHS, NEARDUP_POLICY={"retitled": "keep"})
     assert result.items == []
     assert "NEARDUP_POLICY: 'retitled': 'keep' cannot be; it maps some of identical, near, retitled" in result.log
-    assert result.code == 1
+    if Version(scrapy.__version__) >= Version("2.15"):  # before, Scrapy ended as if nothing had been wrong
+        assert result.code == 1
