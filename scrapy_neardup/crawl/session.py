@@ -61,10 +61,17 @@ class Session:
     def _item_scraped(self, item: Any, spider: Spider) -> None:
         try:
             feeds = self._feeds.export(item, spider)
-        except BaseException:  # Scrapy logs it; the item is not where it was to be
+        except Exception as error:  # whatever a feed raises; Scrapy would tell it as an error of ours
+            logger.error(
+                "An item could not be written by a feed (%s: %s), so its page is not counted, and judged anew when it "
+                "comes again. See to the feed, or to what it cannot write in such items.",
+                type(error).__name__,
+                error,
+                exc_info=self.notes.is_new("feed"),
+            )
             self._item_ended(End.FAILED)
-            raise
-        self._item_ended(End.SCRAPED, feeds)
+        else:
+            self._item_ended(End.SCRAPED, feeds)
 
     def _item_dropped(self) -> None:
         self._item_ended(End.DROPPED)
