@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import inspect
-import io
 import os
 from collections.abc import Callable, Set
 from dataclasses import dataclass, field
@@ -129,7 +128,7 @@ def _to_disk(file: Any) -> None:
     try:
         file.flush()
         os.fsync(file.fileno())
-    except (AttributeError, ValueError, io.UnsupportedOperation):  # no file of the system, or one that is closed
+    except (AttributeError, ValueError):  # no file of the system, or one that is closed
         pass
     except OSError as error:
         if error.errno not in _NO_SYNC:

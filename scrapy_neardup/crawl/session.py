@@ -23,6 +23,7 @@ from scrapy_neardup.crawl.tagging import Tagger
 from scrapy_neardup.crawl.tickets import account_at_the_end
 from scrapy_neardup.errors import StoreError
 from scrapy_neardup.judging.detector import Detector
+from scrapy_neardup.page.extraction import Extractor
 from scrapy_neardup.page.source import PageSource
 from scrapy_neardup.stores import Store, close_store, open_store
 
@@ -39,10 +40,12 @@ class Session:
         self.notes = Notes(crawler.stats)
         close_crawl = partial(_close_crawl, crawler)
         self._outage = Outage(self.notes, close_crawl if config.on_store_error == "close" else None)
-        self._detector = _opened_detector(config, store_url, crawler.spider.name if crawler.spider else "unknown")
+        extractor = page_extractor(config)
+        who = crawler.spider.name if crawler.spider else "unknown"
+        self._detector = _opened_detector(config, store_url, extractor, who)
         self._is_over = False
         self._tell_opening(config)
-        source = PageSource(config.fields, config.max_html, page_extractor(config))
+        source = PageSource(config.fields, config.max_html, extractor)
         self.judge = Judge(source, self._detector, self.notes, self._outage, config.wait)
         self.tagger = Tagger(config.tag_field, self.notes, None if config.drop else close_crawl)
         exporter = take_over_feeds(crawler) if config.commit == "feed" else None
@@ -146,10 +149,10 @@ class Session:
         logger.info("%s", stats.closing_line(numbers.get_stats()))
 
 
-def _opened_detector(config: Config, store_url: str, who: str) -> Detector:
+def _opened_detector(config: Config, store_url: str, extractor: Extractor, who: str) -> Detector:
     """A detector on the state, which is open from here on."""
     method = config.make_method()
-    store = open_store(store_url, state_recipe(method, page_extractor(config)))
+    store = open_store(store_url, state_recipe(method, extractor))
     try:
         return Detector(
             method,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import random
-import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, cast
@@ -20,17 +18,12 @@ from scrapy_neardup.judging.detector import Detector
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Page
 from scrapy_neardup.stores.memory import MemoryStore
-
-WORDS = re.findall(
-    r"\w+", "渔港 灯塔 修缮 志愿 老人 图书 阅览 夜间 开放 河道 清淤 水位 上涨 茶园 采摘 工人 合作 列车 停靠 站台 乘客"
-)
+from tests.judging.test_detector import story
 
 
 def text(family: int, version: int = 0) -> str:
     """An article; versions of one family are near-duplicates of each other, families have nothing in common."""
-    chance = random.Random(family)
-    sentences = ["".join(chance.choices(WORDS, k=12)) + f"{chance.randint(100, 999)}。" for _ in range(12)]
-    return "".join(sentences) + f"第{version}版由编辑部转载。"
+    return "".join(story(family, 12)) + f"第{version}版由编辑部转载。"
 
 
 def page(family: int, version: int = 0) -> Page:

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
 import tracemalloc
 
 import numpy as np
@@ -16,6 +12,7 @@ from hypothesis import strategies as st
 from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.hashing import classic
 from scrapy_neardup.hashing.classic import CLASSIC, classic_hash, classic_hashes
+from tests.processes import answer_with_hash_seed
 
 #: The key of Partow's test programs and the values they print, all in 32 bits.
 KEY = "abcdefghijklmnopqrstuvwxyz1234567890"
@@ -223,9 +220,7 @@ def test_another_process_with_another_hash_seed_finds_the_same() -> None:
         "import json; from scrapy_neardup.hashing.classic import *;"
         f"print(json.dumps({{name: [classic_hash(name, {CHINESE!r}, bits) for bits in (32, 64)] for name in CLASSIC}}))"
     )
-    env = {**os.environ, "PYTHONHASHSEED": "4711", "PYTHONUTF8": "1"}
-    done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, check=True, timeout=60)
-    assert json.loads(done.stdout) == {name: list(values) for name, values in WRITTEN_DOWN.items()}
+    assert answer_with_hash_seed("4711", code) == {name: list(values) for name, values in WRITTEN_DOWN.items()}
 
 
 @pytest.mark.parametrize("name", ["", "SDBM", "fnv", "md5"])

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scrapy_neardup.hashing import HASH_NAME, fingerprint64, mix64
+from tests.processes import answer_with_hash_seed
 
 FINGERPRINTS: dict[str, int] = {
     "": 0x9AE16A3B2F90404F,
@@ -51,16 +47,8 @@ def test_another_process_with_another_hash_seed_finds_the_same(seed: str) -> Non
         "texts, values = json.load(sys.stdin);"
         "print(json.dumps([[fingerprint64(one) for one in texts], mix64(np.array(values, np.uint64)).tolist()]))"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        input=json.dumps([list(FINGERPRINTS), list(MIXED)]),
-        env={**os.environ, "PYTHONHASHSEED": seed},
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=60,
-    )
-    assert json.loads(done.stdout) == [list(FINGERPRINTS.values()), list(MIXED.values())]
+    found = answer_with_hash_seed(seed, code, [list(FINGERPRINTS), list(MIXED)])
+    assert found == [list(FINGERPRINTS.values()), list(MIXED.values())]
 
 
 @settings(deadline=None)

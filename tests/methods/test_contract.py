@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import random
-import subprocess
-import sys
 from dataclasses import fields
 from functools import cache
 from itertools import combinations, permutations, product
@@ -19,6 +16,7 @@ import pytest
 from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.methods import METHODS, Method, make_method
 from scrapy_neardup.model import Fingerprint, Page
+from tests.processes import answer_with_hash_seed
 
 GOLDEN = Path(__file__).with_name("golden.json")
 
@@ -223,16 +221,7 @@ def test_another_process_with_another_hash_seed_finds_the_same(seed: str) -> Non
     )
     given = {name: GIVEN.get(name, {}) for name in METHODS}
     pages = [(page.url, page.title, page.keywords, page.description, page.text) for page in ALL_PAGES.values()]
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        input=json.dumps([given, pages]),
-        env={**os.environ, "PYTHONHASHSEED": seed},
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=100,
-    )
-    theirs = json.loads(done.stdout)
+    theirs = answer_with_hash_seed(seed, code, [given, pages], timeout=100)
     assert list(theirs) == list(METHODS)
     for name, found in theirs.items():
         assert found == [[list(one.keys), one.sketch.hex()] for one in prints(name).values()], name
