@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Set
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from enum import Enum
-from typing import Any
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """What is judged: an article without the site around it.
+    """What is judged: an article, and as little as can be told of the site around it.
 
     ``canonical`` is the address that the page itself names as the place of its original. It only
     proposes a candidate; whether two pages are copies is decided by their text. ``html`` is the fingerprint of the
     whole HTML, 0 where there was none: by it a page too short to judge is known to be unchanged. ``site`` names who
     published it (see ``site_of``); empty where that is not known.
+
+    ``main``: those lines of the text that are the article itself, where that could be told. ``headline``: what the body
+    has for a title, a line each. ``reader``: how the text was found in HTML; empty for one that came without.
     """
 
     url: str
@@ -27,6 +33,19 @@ class Page:
     canonical: str = ""
     html: int = 0
     site: str = ""
+    main: str = ""
+    headline: str = ""
+    reader: str = ""
+
+
+class SiteCounts(Protocol):
+    """What a state knows of one site."""
+
+    def pages(self) -> int:
+        """How many of its pages were noted, 256 at most; copies are not."""
+
+    def stood_on(self, sentences: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint16]:
+        """On how many of them, 256 at most, each of these sentences (32-bit fingerprints) stood."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +58,7 @@ class Fingerprint:
 
     The rest is of use while the page is judged, and is not kept. ``sentences``: 32-bit fingerprints of the sentences to
     be counted. ``whole``: the sketch of the text with its boilerplate, where there is any. ``own``: letters and digits
-    that are not boilerplate; None for a method that does not ask.
+    that are not boilerplate; None for a method that does not ask. ``site``: what the state knows of its site.
     """
 
     keys: tuple[int, ...]
@@ -47,6 +66,7 @@ class Fingerprint:
     sentences: tuple[int, ...] = ()
     whole: bytes = b""
     own: int | None = None
+    site: SiteCounts | None = field(default=None, compare=False, repr=False)
 
 
 class Likeness(str, Enum):

@@ -108,7 +108,10 @@ def test_every_page_of_the_example_gets_the_verdict_that_it_should(project: Path
 
 
 def test_the_notice_board_needs_the_guard_against_boilerplate(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The long bulletins differ enough as they are, and make the frame known; each of the short ones would be lost."""
+    """The long bulletins differ enough as they are, and make the frame known; each of the short ones would be lost.
+
+    Here they are judged as texts of which nothing but the text is known.
+    """
     monkeypatch.syspath_prepend(str(ROOT / "example_project"))
     site = importlib.import_module("newsmirror.site")
     method = make_method("cascade", {})
@@ -117,7 +120,7 @@ def test_the_notice_board_needs_the_guard_against_boilerplate(monkeypatch: pytes
         if page["made"] == "bulletin":
             found = extract(site.render(page)[0].decode("utf-8"), page["path"], max_html=100_000)
             headline = site.load_article(page["article"]).title
-            board.append(method.fingerprint(replace(found, title=headline, site="127.0.0.1")))
+            board.append(method.fingerprint(replace(found, title=headline, site="127.0.0.1", main="", reader="")))
     copies = [
         any(method.compare(one, earlier.sketch, frozenset()).duplicate for earlier in board[:place])
         for place, one in enumerate(board)

@@ -9,7 +9,7 @@ import numpy as np
 
 from scrapy_neardup.commands.sides import Side
 from scrapy_neardup.config import Config
-from scrapy_neardup.judging.matching import candidates, has_a_say
+from scrapy_neardup.judging.matching import candidates, has_a_say, site_key
 from scrapy_neardup.methods import Method
 from scrapy_neardup.methods.evidence import short_fingerprint
 from scrapy_neardup.model import Comparison, Explanation, Fingerprint, Kind, Likeness, Match, Verdict
@@ -98,7 +98,9 @@ def _fingerprint(method: Method, side: Side, min_letters: int, store: Store | No
     assert page is not None
     if reason := why_unjudged(page.text, min_letters):
         return None, reason
-    fingerprint = method.guarded(page, store.common) if store else method.fingerprint(page)
+    fingerprint = (
+        method.guarded(page, store.common, store.on_site(site_key(page.site))) if store else method.fingerprint(page)
+    )
     own = fingerprint.own
     return fingerprint, "boilerplate" if own is not None and own < min_letters else ""
 

@@ -149,7 +149,7 @@ class Session:
         logger.info("%s", stats.closing_line(numbers.get_stats()))
 
 
-def _opened_detector(config: Config, store_url: str, extractor: Extractor, who: str) -> Detector:
+def _opened_detector(config: Config, store_url: str, extractor: Extractor | None, who: str) -> Detector:
     """A detector on the state, which is open from here on."""
     method = config.make_method()
     store = open_store(store_url, state_recipe(method, extractor))

@@ -12,7 +12,7 @@ from scrapy.utils.project import data_path
 from scrapy_neardup.config import Config, load_extractor
 from scrapy_neardup.hashing import HASH_NAME
 from scrapy_neardup.methods import Method
-from scrapy_neardup.page.extraction import Extractor, extractor_name, trafilatura_text
+from scrapy_neardup.page.extraction import Extractor, extractor_name
 from scrapy_neardup.stores import default_url
 from scrapy_neardup.text.tokens import segmenter_name
 
@@ -42,12 +42,12 @@ def state_url(config: Config) -> str:
     return default_url(directory)
 
 
-def page_extractor(config: Config) -> Extractor:
-    """What takes the text out of HTML: NEARDUP_EXTRACTOR, or else trafilatura."""
-    return load_extractor(config.extractor) if config.extractor else trafilatura_text
+def page_extractor(config: Config) -> Extractor | None:
+    """The user's own way to take the text out of HTML, NEARDUP_EXTRACTOR; None where it is ours."""
+    return load_extractor(config.extractor) if config.extractor else None
 
 
-def state_recipe(method: Method, extractor: Extractor) -> dict[str, Any]:
+def state_recipe(method: Method, extractor: Extractor | None) -> dict[str, Any]:
     """Everything that must be equal for the pages of two crawls to be comparable, as plain data."""
     return {
         **method.recipe(),

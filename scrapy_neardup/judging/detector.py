@@ -11,8 +11,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from scrapy_neardup.errors import SettingsError
-from scrapy_neardup.hashing import fingerprint64
-from scrapy_neardup.judging.matching import Found, Matching
+from scrapy_neardup.judging.matching import Found, Matching, site_key
 from scrapy_neardup.judging.reservations import Blocked, InFlight, Reservation, Ruled, Ruling
 from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Fingerprint, Kind, Likeness, Match, Page, Verdict
@@ -70,7 +69,7 @@ class Detector:
         if reason := why_unjudged(page.text, self._min_letters):
             return self._pass_unjudged(page, reason)
         begun = perf_counter()
-        fingerprint = self._method.guarded(page, self.store.common)
+        fingerprint = self._method.guarded(page, self.store.common, self.store.on_site(site_key(page.site)))
         self.spent["method"] += perf_counter() - begun
         begun = perf_counter()
         try:
@@ -125,7 +124,7 @@ class Detector:
     def _note(self, site: str, fingerprint: Fingerprint) -> None:
         """Count the sentences of a page that says something of its own."""
         if fingerprint.sentences:
-            self.store.note(np.array(fingerprint.sentences, np.uint32), fingerprint64(site) if site else 0)
+            self.store.note(np.array(fingerprint.sentences, np.uint32), site_key(site))
 
     def _settle(self, reservation: Reservation) -> None:
         self._in_flight.remove(reservation)

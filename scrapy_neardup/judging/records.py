@@ -40,7 +40,7 @@ class Batch:
         fields: Mapping[str, str],
         id_field: str,
         max_html: int,
-        extractor: Extractor,
+        extractor: Extractor | None,
     ) -> None:
         """``fields``: which field of a record holds what; ``id_field``: which one its id, empty if none does."""
         self._detector = detector

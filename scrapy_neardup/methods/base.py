@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from scrapy_neardup.methods.parameters import Parameters
-from scrapy_neardup.model import Comparison, Explanation, Fingerprint, Page
+from scrapy_neardup.model import Comparison, Explanation, Fingerprint, Page, SiteCounts
 from scrapy_neardup.text.script import converter_name
 
 #: Tells of 32-bit fingerprints of sentences which stand on so many pages that they are no evidence.
@@ -48,10 +48,11 @@ class Method(ABC):
     def fingerprint(self, page: Page) -> Fingerprint:
         """Keys to file the page under and a sketch to compare it by."""
 
-    def guarded(self, page: Page, is_common: IsCommon) -> Fingerprint:
+    def guarded(self, page: Page, is_common: IsCommon, site: SiteCounts | None = None) -> Fingerprint:
         """The same of what a page says itself, without sentences that stand on many pages, and those to be counted.
 
-        A method that does not override this has no guard against boilerplate.
+        ``site``: what is known of the page's site. A method that does not override this has no guard against
+        boilerplate.
         """
         return self.fingerprint(page)
 

@@ -11,6 +11,8 @@ the body's parts decide among the few that are left. Where it departs from the a
 * Sentences that stand on many pages are no part of what a page says: they are left out of keys and comparison.
 * At middling similarity an edited repost and a form filled in for another product look alike. There a score
   decides, of which similarity is the first part: see ``CascadeParameters`` and docs/cascade.md.
+* Of a page read from HTML two views are compared, all of its prose and the article in it. Between sites either may say
+  copy; within a site the lines and headlines that are not the site's must agree (see ``cascade_site``).
 """
 
 from __future__ import annotations
@@ -25,13 +27,15 @@ import numpy.typing as npt
 from scrapy_neardup.hashing import fingerprint64, mix64
 from scrapy_neardup.methods.base import IsCommon, Method
 from scrapy_neardup.methods.cascade_features import Features, compare
+from scrapy_neardup.methods.cascade_lines import Lines
 from scrapy_neardup.methods.cascade_parameters import CascadeParameters
-from scrapy_neardup.methods.cascade_sketch import Sketch
+from scrapy_neardup.methods.cascade_site import Ruling, compare_on_site
+from scrapy_neardup.methods.cascade_sketch import Article, Sketch
 from scrapy_neardup.methods.evidence import shared_sentences, short_fingerprint
 from scrapy_neardup.methods.features import hashed
 from scrapy_neardup.methods.minwise import sketch
 from scrapy_neardup.methods.parameters import Parameters
-from scrapy_neardup.model import Comparison, Explanation, Feature, Fingerprint, Likeness, Page
+from scrapy_neardup.model import Comparison, Explanation, Feature, Fingerprint, Likeness, Page, SiteCounts
 from scrapy_neardup.text.lexicon import core_words
 from scrapy_neardup.text.normalize import letters, letters_each, normalize
 from scrapy_neardup.text.sentences import sentences
@@ -47,9 +51,34 @@ _TELLING = 0.12
 _ENOUGH = 0.5
 #: Before the letters of a part of a title, so that it is counted apart from the same line in a text.
 _TITLE_PART = "title "
+#: The share of its letters up to which the article is a view of its own beside the whole text.
+_PART = 0.85
+#: Two articles less alike than this are no copies, whatever stands around them.
+_ARTICLES_APART = 0.3
+#: Titles more alike than this, and with the same numbers, are one title in two spellings.
+_TITLES_ALIKE = 0.6
 #: Lines that are counted from either end of a page: boilerplate stands there, and a list of a hundred thousand lines
 #: must not push everything else out of the counts.
 _ENDS = 128
+
+
+@dataclass(frozen=True, slots=True)
+class _Article:
+    """The article of a page, where it can be told from what else is judged."""
+
+    text: str
+    own: str
+    whole: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Judgement:
+    """What the comparison of two sketches came to."""
+
+    features: Features
+    duplicate: bool
+    certain: bool
+    decision: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +92,13 @@ class _Reading:
     #: Its letters and digits, and those of the text with boilerplate.
     own: str
     whole: str
+    #: The article in it, where that is less than all: as ``text``, ``own`` and ``whole`` of it.
+    article: _Article | None
     #: Its sentences and lines, their letters, and the longest of them.
     lines: list[str]
     longest: list[str]
+    #: Title and h1.
+    headlines: list[str]
     #: Fingerprints of what is to be counted.
     counted: tuple[int, ...]
 
@@ -84,7 +117,7 @@ class Cascade(Method):
     def fingerprint(self, page: Page) -> Fingerprint:
         return self.guarded(page, _none_is_common)
 
-    def guarded(self, page: Page, is_common: IsCommon) -> Fingerprint:
+    def guarded(self, page: Page, is_common: IsCommon, site: SiteCounts | None = None) -> Fingerprint:
         p = self.parameters
         read = self._read(page, is_common)
         grams = distinct(shingles(read.whole, p.shingle))
@@ -93,10 +126,11 @@ class Cascade(Method):
             whole = sketch(grams, p.bins, p.bits)
             grams = distinct(shingles(read.own, p.shingle))
         kept = read.lines[:255] if len(grams) < p.short else read.longest[: p.max_sentences]
-        characters, spaced = vocabulary(read.text)
+        about = read.article or read
+        characters, spaced = vocabulary(about.text)
         used = np.concatenate((mix64(characters), hashed(spaced)))
         packed = Sketch(
-            body=fingerprint64(read.whole),
+            body=fingerprint64(about.whole),
             title=short_fingerprint(letters(self._normalize(article_title(page.title)))),
             site=fingerprint64(page.site) & 0xFFFF if page.site else 0,
             whole=count,
@@ -105,23 +139,35 @@ class Cascade(Method):
             vocabulary=sketch(used, p.vocabulary_bins, p.vocabulary_bits),
             # Of a short page all, as every word of it counts.
             sentences=frozenset(map(short_fingerprint, kept)),
-            numbers=_short(numbers(read.text), p.max_numbers),
+            numbers=_short(numbers(about.text), p.max_numbers),
             words=_short(read.title, p.max_title_words),
+            lines=Lines.of(read.lines, read.headlines) if page.reader else None,
+            article=self._article_view(read),
         ).pack()
-        return Fingerprint(tuple(dict.fromkeys(self._keys(page, read))), packed, read.counted, whole, len(read.own))
+        keys = tuple(dict.fromkeys(self._keys(page, read)))
+        return Fingerprint(keys, packed, read.counted, whole, len(read.own), site)
+
+    def _article_view(self, read: _Reading) -> Article | None:
+        """The article beside the whole text, where it is much less than that."""
+        p = self.parameters
+        if read.article is None or len(read.article.own) > _PART * len(read.own):
+            return None
+        grams = distinct(shingles(read.article.own, p.shingle))
+        return Article(len(grams), sketch(grams, p.bins, p.bits))
 
     def _read(self, page: Page, is_common: IsCommon) -> _Reading:
         """Leave out of a page what stands on many: lines of the text, the name of the site in the title."""
         p = self.parameters
-        cut = sentences(self._normalize(page.text))
-        pieces = list(zip(cut, letters_each(cut), strict=True))
-        lines = _countable([line for _, line in pieces if line], p.min_counted)
-        if len(lines) > 2 * _ENDS:
-            lines = lines[:_ENDS] + lines[-_ENDS:]
+        pieces = self._pieces(page.text)
+        all_lines = [line for _, line in pieces if line]
+        lines = _countable(all_lines, p.min_counted)
         parts = {_TITLE_PART + letters(self._normalize(part)): part for part in title_parts(page.title)}
-        counted = {short_fingerprint(line): line for line in (*parts, *lines)}
-        hashes = np.fromiter(counted, np.uint32, len(counted))
-        boilerplate = {counted[one] for one in hashes[is_common(hashes)].tolist()}
+        headlines = [_TITLE_PART + letters(self._normalize(part)) for part in page.headline.split("\n") if part]
+        # Of pages of one site every line tells form from article, and the headlines that all of them have.
+        counted = dict.fromkeys((*parts, *headlines, *_ends(all_lines if page.reader else lines)))
+        known = {short_fingerprint(line): line for line in counted}
+        hashes = np.fromiter(known, np.uint32, len(known))
+        boilerplate = {known[one] for one in hashes[is_common(hashes)].tolist()} & {*parts, *headlines, *lines}
         own = [(piece, line) for piece, line in pieces if line not in boilerplate]
         found = {line for _, line in own if len(line) >= p.min_sentence}
         own_parts = [part for line, part in parts.items() if line not in boilerplate]
@@ -130,10 +176,28 @@ class Cascade(Method):
             text="\n".join(piece for piece, _ in own),
             own="".join(line for _, line in own),
             whole="".join(line for _, line in pieces),
+            article=self._article(page, boilerplate),
             lines=[line for _, line in own if line],
             longest=sorted(found, key=lambda line: (-len(line), line))[: max(p.sentence_keys, p.max_sentences)],
-            counted=tuple(counted),
+            headlines=[line for line in (*parts, *headlines) if line not in boilerplate],
+            counted=tuple(known),
         )
+
+    def _article(self, page: Page, boilerplate: Set[str]) -> _Article | None:
+        if not page.main:
+            return None
+        pieces = self._pieces(page.main)
+        own = [(piece, line) for piece, line in pieces if line not in boilerplate]
+        return _Article(
+            text="\n".join(piece for piece, _ in own),
+            own="".join(line for _, line in own),
+            whole="".join(line for _, line in pieces),
+        )
+
+    def _pieces(self, text: str) -> list[tuple[str, str]]:
+        """The sentences of a text, normalised, each with its letters."""
+        cut = sentences(self._normalize(text))
+        return list(zip(cut, letters_each(cut), strict=True))
 
     def _keys(self, page: Page, read: _Reading) -> list[int]:
         p = self.parameters
@@ -150,26 +214,30 @@ class Cascade(Method):
 
     def compare(self, new: Fingerprint, old: bytes, common: Set[int]) -> Comparison:
         one, other = self._unpack(new.sketch), self._unpack(old)
+        found = self._judge(new, one, other, common)
+        f = found.features
+        same_site = one.site == other.site > 0
         if one.body == other.body:
-            same_site = one.site == other.site > 0
-            return Comparison(1.0, 1.0, True, True, one.title == other.title, Likeness.IDENTICAL, same_site)
-        f = self._features(new, one, other, common)
-        duplicate, certain, _ = self._decide(f)
+            likeness = Likeness.IDENTICAL if found.duplicate else None
+            return Comparison(1.0, 1.0, found.duplicate, found.certain, one.title == other.title, likeness, same_site)
         return Comparison(
             f.similarity,
             f.containment,
-            duplicate,
-            certain,
+            found.duplicate,
+            found.certain,
             identical=False,
             likeness=self._likeness(
-                f, duplicate, same_title=bool(one.words) and (one.title, one.words) == (other.title, other.words)
+                f,
+                found.duplicate,
+                same_title=bool(one.words) and (one.title, one.words) == (other.title, other.words),
             ),
-            same_site=f.site == 1.0,
+            same_site=same_site,
         )
 
     def explain(self, new: Fingerprint, old: bytes, common: Set[int]) -> Explanation:
         one, other = self._unpack(new.sketch), self._unpack(old)
-        f = self._features(new, one, other, common)
+        found = self._judge(new, one, other, common)
+        f = found.features
         features = (
             *(Feature(name, getattr(f, name), weight, meaning) for name, (weight, meaning) in self._weights().items()),
             Feature("containment", f.containment, 0.0, "share of the smaller page that the other one holds"),
@@ -179,8 +247,41 @@ class Cascade(Method):
             Feature("left", f.left, 0.0, "share of the earlier sketch that is no boilerplate"),
             Feature("length", f.length, 0.0, "different shingles of the larger page"),
         )
-        decision = "The texts are the same, letter by letter." if one.body == other.body else self._decide(f)[2]
-        return Explanation(features, self._score(f), self.parameters.base, decision)
+        return Explanation(features, self._score(f), self.parameters.base, found.decision)
+
+    def _judge(self, new: Fingerprint, one: Sketch, other: Sketch, common: Set[int]) -> _Judgement:
+        """What text and article say, and on one site the lines."""
+        found = self._by_text(new, one, other, common)
+        if one.lines is None or other.lines is None or not one.site == other.site > 0:
+            return found
+        f = found.features
+        alike = f.title >= _TITLES_ALIKE and not f.title_numbers
+        told = compare_on_site(one.lines, other.lines, new.site or _NOTHING_KNOWN, titles_alike=alike)
+        if told.ruling is Ruling.APART and found.duplicate:
+            decision = f"{found.decision} But that may be the form of the site: they are kept apart. {told.sentence()}"
+            return _Judgement(f, duplicate=False, certain=False, decision=decision)
+        if told.ruling is Ruling.COPY and not found.duplicate:
+            decision = f"One holds the other, under the same headline. {told.sentence()}"
+            return _Judgement(f, duplicate=True, certain=False, decision=decision)
+        return found
+
+    def _by_text(self, new: Fingerprint, one: Sketch, other: Sketch, common: Set[int]) -> _Judgement:
+        """What the whole texts say, or else the articles in them."""
+        f = self._features(new, one, other, common)
+        if one.body == other.body:
+            return _Judgement(f, True, True, "The texts are the same, letter by letter.")
+        whole = _Judgement(f, *self._decide(f))
+        if one.article is None and other.article is None:
+            return whole
+        f = compare(
+            one.of_article(), other.of_article(), b"", common, self.parameters.bits, self.parameters.vocabulary_bits
+        )
+        article = _Judgement(f, *self._decide(f))
+        if article.duplicate and not whole.duplicate:
+            return _Judgement(f, True, article.certain, f"Of the articles in them: {article.decision}")
+        if whole.duplicate and one.article and other.article and f.similarity < _ARTICLES_APART:
+            return _Judgement(f, False, False, "The articles differ; what is alike stands around them.")
+        return whole
 
     def _weights(self) -> dict[str, tuple[float, str]]:
         p = self.parameters
@@ -249,6 +350,23 @@ class Cascade(Method):
 
 def _none_is_common(sentences: npt.NDArray[np.uint32]) -> npt.NDArray[np.bool_]:
     return np.zeros(len(sentences), np.bool_)
+
+
+class _NothingKnown:
+    """Of a site, where there is no state to ask."""
+
+    def pages(self) -> int:
+        return 0
+
+    def stood_on(self, sentences: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint16]:
+        return np.zeros(len(sentences), np.uint16)
+
+
+_NOTHING_KNOWN = _NothingKnown()
+
+
+def _ends(lines: list[str]) -> list[str]:
+    return lines if len(lines) <= 2 * _ENDS else lines[:_ENDS] + lines[-_ENDS:]
 
 
 def _countable(lines: list[str], least: int) -> list[str]:

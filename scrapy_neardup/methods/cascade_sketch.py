@@ -3,8 +3,27 @@
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
+
+from scrapy_neardup.methods.cascade_lines import Lines
+
+
+@dataclass(frozen=True, slots=True)
+class Article:
+    """The article where it is a part of what is judged: its different shingles, and the min-wise sketch of them."""
+
+    shingles: int
+    minwise: bytes
+
+    def pack(self) -> bytes:
+        """As bytes."""
+        return struct.pack(">I", self.shingles) + self.minwise
+
+    @classmethod
+    def unpack(cls, packed: bytes) -> Article:
+        """Read what ``pack`` wrote."""
+        return cls(struct.unpack_from(">I", packed)[0], packed[4:])
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,6 +35,9 @@ class Sketch:
     min-wise sketch of the shingles · that of the vocabulary · I per sentence · H per number · H per title word, of
     which those that are numbers have the lowest bit set, the others not. But for body, title and the first of the
     counts, all is of what is not boilerplate.
+
+    Of a page read from HTML there follow its lines (see ``Lines``), and where the article is a part of what is judged,
+    I number of its different shingles · min-wise sketch of them; then body, vocabulary and numbers are of the article.
     """
 
     body: int
@@ -28,8 +50,17 @@ class Sketch:
     sentences: frozenset[int]
     numbers: frozenset[int]
     words: frozenset[int]
+    lines: Lines | None = None
+    article: Article | None = None
 
     _HEAD: ClassVar[struct.Struct] = struct.Struct(">QIHIIBBB")
+
+    def of_article(self) -> Sketch:
+        """The same of the article alone, where that is a part of what is judged; else of all."""
+        if self.article is None:
+            return self
+        count = self.article.shingles
+        return replace(self, whole=count, shingles=count, minwise=self.article.minwise)
 
     def pack(self) -> bytes:
         """The sketch as bytes."""
@@ -41,6 +72,8 @@ class Sketch:
                 self.vocabulary,
                 struct.pack(f">{counts[0]}I", *sorted(self.sentences)),
                 struct.pack(f">{counts[1]}H{counts[2]}H", *sorted(self.numbers), *sorted(self.words)),
+                self.lines.pack() if self.lines else b"",
+                self.article.pack() if self.article else b"",
             )
         )
 
@@ -51,6 +84,9 @@ class Sketch:
         middle = cls._HEAD.size + minwise
         end = middle + vocabulary
         rest = struct.unpack_from(f">{sentences}I{numbers}H{words}H", packed, end)
+        lines, article = None, packed[end + 4 * sentences + 2 * (numbers + words) :]
+        if article:
+            lines, article = Lines.unpack(article)
         return cls(
             body,
             title,
@@ -62,4 +98,6 @@ class Sketch:
             frozenset(rest[:sentences]),
             frozenset(rest[sentences : sentences + numbers]),
             frozenset(rest[sentences + numbers :]),
+            lines,
+            Article.unpack(article) if article else None,
         )

@@ -1,24 +1,23 @@
-"""HTML to the page that is judged: the head's metadata by lxml, the body text by trafilatura."""
+"""HTML to the page that is judged: the head's metadata, and what the body says."""
 
 from __future__ import annotations
 
 import logging
 import re
 from collections.abc import Callable
-from configparser import ConfigParser
 from dataclasses import replace
-from functools import cache
 from importlib.metadata import version
 from urllib.parse import urljoin
 
 import lxml.html
 import trafilatura
-from trafilatura.settings import use_config
 
 from scrapy_neardup.errors import ExtractionError
 from scrapy_neardup.hashing import fingerprint64
 from scrapy_neardup.model import Page
+from scrapy_neardup.page.blocks import visible_blocks
 from scrapy_neardup.page.charset import decode
+from scrapy_neardup.page.reading import read
 from scrapy_neardup.text.titles import article_title
 
 #: Opening brackets beyond which a page is not parsed: the parser's time grows with their square.
@@ -39,26 +38,19 @@ Extractor = Callable[[str, str], "str | None"]
 
 
 def trafilatura_text(html: str, url: str) -> str | None:
-    """The main text of a page.
+    """What trafilatura holds for the main text of a page, with comments, which in a forum are the text.
 
-    ``deduplicate`` stays off: it remembers texts over pages and from the fourth sight on loses them. The rescue
-    of short results is off too: it answers with the whole page, and pages of one site would look alike for
-    their menus. The extractor must run in one thread alone; two at once bring the process down.
+    ``deduplicate`` stays off: it remembers texts over pages and from the fourth sight on loses them. The rescue of
+    short results is on, though it answers with menus now and then: see ``reading``, which does not believe those. The
+    extractor must run in one thread alone; two at once bring the process down.
     """
-    return trafilatura.extract(html, url=url, fast=True, include_comments=False, deduplicate=False, config=_no_rescue())
+    return trafilatura.extract(html, url=url, fast=True, deduplicate=False)
 
 
-@cache
-def _no_rescue() -> ConfigParser:
-    config: ConfigParser = use_config()
-    config.set("DEFAULT", "MIN_EXTRACTED_SIZE", "0")
-    return config
-
-
-def extractor_name(extractor: Extractor) -> str:
-    """What a state's recipe says of the extractor: its name, and a version where it has one."""
-    if extractor is trafilatura_text:
-        return f"trafilatura {version('trafilatura')} fast, no rescue"
+def extractor_name(extractor: Extractor | None) -> str:
+    """How pages are read, as a state's recipe says it: by what, and its version where it has one."""
+    if extractor is None:
+        return f"visible prose and trafilatura {version('trafilatura')} fast"
     own = getattr(extractor, "__version__", "")
     return f"{extractor.__module__}.{getattr(extractor, '__qualname__', type(extractor).__name__)} {own}".strip()
 
@@ -70,22 +62,42 @@ def decode_body(body: bytes, content_type: str | None = None) -> str:
     return decode(body, content_type)
 
 
-def extract(html: str, url: str, *, max_html: int, extractor: Extractor = trafilatura_text) -> Page:
+def extract(html: str, url: str, *, max_html: int, extractor: Extractor | None = None) -> Page:
     """The page in ``html``; raises ExtractionError with the reason if there is none.
 
-    ``max_html`` is the number of characters beyond which a page is not parsed. A page without main text comes
-    back with an empty text: that is for the detector to say.
+    ``max_html`` is the number of characters beyond which a page is not parsed. ``extractor``: a function of the user's,
+    whose text is judged as it is. A page without text comes back with an empty one: that is for the detector to say.
     """
+    check_size(html, max_html)
+    page = replace(head(html, url), html=fingerprint64(html) if html.strip() else 0)
+    if extractor is not None:
+        return replace(page, text=_extracted(extractor, html, url), reader="extractor")
+    found = read(visible_blocks(html), main_text(html, url))
+    return replace(page, text=found.text, main=found.main, headline=found.headline, reader=found.reader)
+
+
+def check_size(html: str, max_html: int) -> None:
+    """Raises ExtractionError for a page that would take too long to parse."""
     if len(html) > max_html or html.count("<") > MAX_TAGS:
         raise ExtractionError("too_large", f"the page has {len(html)} characters and {html.count('<')} tags")
-    page = head(html, url)
+
+
+def main_text(html: str, url: str) -> str:
+    """The main text of a page; empty where there is none, or trafilatura stumbles: then the prose is enough."""
+    try:
+        return trafilatura_text(html, url) or ""
+    except Exception:  # whatever a page does to it, it must not stop the crawl
+        return ""
+
+
+def _extracted(extractor: Extractor, html: str, url: str) -> str:
     try:
         text = extractor(html, url)
     except Exception as error:  # whatever a page does to an extractor, it must not stop the crawl
         raise ExtractionError("extractor_failed", f"the extractor raised {type(error).__name__}: {error}") from error
     if text is not None and not isinstance(text, str):
         raise ExtractionError("extractor_failed", f"the extractor gave a {type(text).__name__}, not a string")
-    return replace(page, text=text or "", html=fingerprint64(html) if html.strip() else 0)
+    return text or ""
 
 
 def head(html: str, url: str) -> Page:

@@ -22,7 +22,7 @@ class PageSource:
     Items come as mappings of their fields; one that has none is an empty mapping.
     """
 
-    def __init__(self, fields: Mapping[str, str], max_html: int, extractor: Extractor) -> None:
+    def __init__(self, fields: Mapping[str, str], max_html: int, extractor: Extractor | None) -> None:
         """``fields``: which field of an item holds what; ``max_html``: see ``extract``."""
         self._fields = fields
         self._max_html = max_html

@@ -18,6 +18,22 @@ _COUNTS_EVERY = 5000
 _COMMON = 15
 
 
+class CountsOfSite:
+    """What is known of one site: on how many of its pages a sentence stood."""
+
+    def __init__(self, recurrence: Recurrence, site: int) -> None:
+        self._recurrence = recurrence
+        self._site = site
+
+    def pages(self) -> int:
+        """How many of its pages were noted, 256 at most."""
+        return int(self.stood_on(np.array([_of_pages(self._site)], np.uint32))[0])
+
+    def stood_on(self, sentences: Sentences) -> npt.NDArray[np.uint16]:
+        """On how many of its pages each sentence stood, 256 at most; too few rather than too many on one site alone."""
+        return self._recurrence.stood_on(sentences, self._site)
+
+
 class Counting(OrderedBytes):
     """What a store does with sentences; see ``Recurrence`` for how they are counted."""
 
@@ -29,13 +45,19 @@ class Counting(OrderedBytes):
         """Which of these sentences (32-bit fingerprints) stand on so many pages that they are no evidence."""
         return self._recurrence.repeats(sentences) >= _COMMON
 
+    def on_site(self, site: int) -> CountsOfSite:
+        """What is known of a site, by any hash of it; 0 for none, of which nothing is known."""
+        return CountsOfSite(self._recurrence, site)
+
     def note(self, sentences: Sentences, site: int) -> None:
-        """Count the sentences of a page that is no copy; ``site`` is any hash of its site.
+        """Count the sentences of a page that is no copy, and the page for its site; ``site`` is any hash of that.
 
         The counts are bounded in size, are written at a close and every few thousand pages, and are not taken back
         with a page: they are a statistic, and one page more makes few sentences common. If that write fails, the page
         is counted all the same, and the counts are written with the next.
         """
+        if site:
+            sentences = np.append(sentences, _of_pages(site))
         self._recurrence.note(sentences, site)
         self._noted += 1
         if self._noted % _COUNTS_EVERY == 0:
@@ -64,3 +86,8 @@ class Counting(OrderedBytes):
         counts = {layout.block_key(block): packed for block, packed in self._recurrence.changed().items()}
         self._write(Changes({**counts, **puts}), sync=sync)
         self._recurrence.saved()
+
+
+def _of_pages(site: int) -> np.uint32:
+    """Counted once with each page of a site, as if it were a sentence of them all."""
+    return np.uint32(site >> 32 & 0xFFFFFFFF)

@@ -79,6 +79,13 @@ class Recurrence:
         _, slots, known = self._find(sentences)
         return self._repeats[slots] * known
 
+    def stood_on(self, sentences: Sentences, site: int) -> npt.NDArray[np.uint16]:
+        """On how many pages each sentence stood, if it stood on this site at all; else 0."""
+        _, slots, known = self._find(sentences)
+        here = known & (self._sites[slots] & np.uint32(1 << (site & 31)) != 0)
+        stood: npt.NDArray[np.uint16] = (self._repeats[slots] + np.uint16(1)) * here
+        return stood
+
     def changed(self) -> dict[int, bytes]:
         """Number and packed content of each block that was changed since it was last ``saved``."""
         return self._packed(np.flatnonzero(self._dirty))

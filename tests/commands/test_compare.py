@@ -22,7 +22,6 @@ from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.judging.detector import Detector
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Page
-from scrapy_neardup.page.extraction import trafilatura_text
 from scrapy_neardup.stores import Keep, Record, Store, close_store, open_store
 from tests.commands.run import environment, project, scrapy_neardup
 
@@ -134,7 +133,7 @@ def found(run: Callable[..., list[str]]) -> Callable[..., dict[str, Any]]:
 
 @contextmanager
 def opened(url: str) -> Iterator[Store]:
-    store = open_store(url, state_recipe(make_method("cascade", {}), trafilatura_text))
+    store = open_store(url, state_recipe(make_method("cascade", {}), None))
     yield store
     close_store(store)
 

@@ -22,7 +22,6 @@ from scrapy_neardup.inputs import Entry, read_input
 from scrapy_neardup.judging.detector import Detector
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Kind, Page
-from scrapy_neardup.page.extraction import trafilatura_text
 from scrapy_neardup.stores import close_store, open_store
 from tests.commands.run import command, environment, scrapy_neardup
 from tests.commands.test_compare import FERRY, LIBRARY, text
@@ -359,7 +358,7 @@ def test_a_state_that_lasts_is_made_used_again_and_known_to_a_crawl(scheme: str,
     assert run(*arguments)[1].startswith(f"{SAID} 4 written")
     assert run(*arguments)[1].startswith("5 records: 0 unique, 1 duplicate, 3 unchanged, 0 updated, 1 unjudged. 1 wri")
     method = make_method("cascade", {})
-    store = open_store(state, state_recipe(method, trafilatura_text))
+    store = open_store(state, state_recipe(method, None))
     assert (store.pages, store.taken_back.pages) == (4, 0)
     told = store.evidence(next(one.id for one in store.records() if not one.is_original))
     assert told is not None

@@ -10,7 +10,6 @@ from scrapy_neardup.commands import stats
 from scrapy_neardup.crawl.state import state_recipe
 from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.methods import make_method
-from scrapy_neardup.page.extraction import trafilatura_text
 from scrapy_neardup.stores import Evidence, Keep, Record
 from tests.states.states import (
     HOSTILE,
@@ -97,7 +96,7 @@ def test_json_holds_all_of_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]
         "sites": 5,
         "top_sites": [{"name": "town.example", "pages": 3, "copies": 0}],
         "last_seen": "2096-10-02T07:06:40+00:00",
-        "recipe": {**state_recipe(make_method("cascade", {}), trafilatura_text), "format": 1},
+        "recipe": {**state_recipe(make_method("cascade", {}), None), "format": 1},
     }
 
 

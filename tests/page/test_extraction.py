@@ -211,9 +211,14 @@ class TestExtract:
         page = extract(html, URL, max_html=10_000)
         assert (page.title, page.text) == ("空页", "")
 
-    @pytest.mark.parametrize("html", ["", " ", "plain words", "<", "\0"])
+    @pytest.mark.parametrize("html", ["", " ", "<", "\0"])
     def test_what_is_hardly_html_is_an_empty_page(self, html: str) -> None:
-        assert extract(html, URL, max_html=10_000) == Page(URL, html=fingerprint64(html) if html.strip() else 0)
+        expected = Page(URL, html=fingerprint64(html) if html.strip() else 0, reader="none")
+        assert extract(html, URL, max_html=10_000) == expected
+
+    @pytest.mark.parametrize("html", ["plain words", "<p>plain words", "<table><td>plain words"])
+    def test_a_fragment_is_a_page(self, html: str) -> None:
+        assert extract(html, URL, max_html=10_000).text == "plain words"
 
     def test_of_a_page_with_hardly_any_text_the_menu_is_not_taken_for_it(self) -> None:
         text = extract(article("今天停航。"), URL, max_html=10_000).text
@@ -235,7 +240,7 @@ class TestExtract:
     def test_an_extractor_gets_html_and_address_and_its_text_is_taken(self) -> None:
         page = extract("<title>船</title>", URL, max_html=100, extractor=lambda html, url: f"{html} from {url}")
         html = "<title>船</title>"
-        assert page == Page(URL, "船", text=f"{html} from {URL}", html=fingerprint64(html))
+        assert page == Page(URL, "船", text=f"{html} from {URL}", html=fingerprint64(html), reader="extractor")
 
     def test_an_extractor_that_finds_nothing_gives_an_empty_text(self) -> None:
         assert extract("<title>船</title>", URL, max_html=100, extractor=lambda html, url: None).text == ""
@@ -323,7 +328,7 @@ class _Callable:
 
 class TestExtractorName:
     def test_the_default_names_its_version(self) -> None:
-        assert extractor_name(trafilatura_text).startswith("trafilatura 2.")
+        assert extractor_name(None).startswith("visible prose and trafilatura 2.")
 
     def test_a_function_is_named_by_where_it_lives(self) -> None:
         assert extractor_name(article) == f"{__name__}.article"

@@ -19,7 +19,6 @@ from scrapy_neardup.crawl.state import state_recipe
 from scrapy_neardup.judging.detector import Detector
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Page
-from scrapy_neardup.page.extraction import trafilatura_text
 from scrapy_neardup.page.sites import site_of
 from scrapy_neardup.stores import Keep, Record, Store, close_store, open_store
 from tests.commands.run import scrapy_neardup
@@ -86,7 +85,7 @@ def url_of(kind: str, path: Path) -> str:
 
 @contextmanager
 def opened(url: str) -> Iterator[Store]:
-    store = open_store(url, state_recipe(make_method("cascade", {}), trafilatura_text))
+    store = open_store(url, state_recipe(make_method("cascade", {}), None))
     try:
         yield store
     finally:

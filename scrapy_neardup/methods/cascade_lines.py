@@ -1,0 +1,60 @@
+"""The lines and headlines of a page that was read from HTML: what tells pages of one site apart.
+
+Two pages of one site share its form, so what they share is weak evidence. What the one shows and the other does not is
+better: a line of text of its own, another headline. A sample of the lines is enough: those with the smallest
+fingerprints, so that two pages sample the same ones (bottom-k sketch, Cohen and Kaplan 2007).
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from scrapy_neardup.methods.evidence import short_fingerprint
+
+#: Lines that are kept of a page, and headlines.
+SAMPLE = 32
+_MAX_HEADLINES = 8
+_MAX_LETTERS = 255
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """``lines``: 32-bit fingerprint to letters (255 at most); ``headlines``: fingerprints of title and h1.
+
+    As bytes, big-endian: B number of headlines · B of lines · I per headline · I per line · B letters of each line.
+    """
+
+    headlines: frozenset[int]
+    lines: Mapping[int, int]
+
+    @classmethod
+    def of(cls, lines: Iterable[str], headlines: Iterable[str]) -> Lines:
+        """Sample a page's own lines, of letters alone."""
+        known = {short_fingerprint(line): min(len(line), _MAX_LETTERS) for line in lines if line}
+        told = sorted({short_fingerprint(headline) for headline in headlines if headline})
+        return cls(frozenset(told[:_MAX_HEADLINES]), {one: known[one] for one in sorted(known)[:SAMPLE]})
+
+    @property
+    def reach(self) -> int:
+        """Up to which fingerprint all lines of the page are in the sample."""
+        return max(self.lines) if len(self.lines) == SAMPLE else 2**32 - 1
+
+    def pack(self) -> bytes:
+        """As bytes."""
+        headlines, lines = sorted(self.headlines), sorted(self.lines)
+        letters = bytes(self.lines[one] for one in lines)
+        return (
+            struct.pack(f">BB{len(headlines) + len(lines)}I", len(headlines), len(lines), *headlines, *lines) + letters
+        )
+
+    @classmethod
+    def unpack(cls, packed: bytes) -> tuple[Lines, bytes]:
+        """Read them, and what follows them."""
+        headlines, lines = packed[0], packed[1]
+        end = 2 + 4 * (headlines + lines)
+        found = struct.unpack_from(f">{headlines + lines}I", packed, 2)
+        letters = packed[end : end + lines]
+        own = dict(zip(found[headlines:], letters, strict=True))
+        return cls(frozenset(found[:headlines]), own), packed[end + lines :]

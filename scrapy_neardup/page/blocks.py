@@ -1,0 +1,142 @@
+"""What a reader sees of a page: its visible lines, in order, and what kind of line each is."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import lxml.html
+from lxml import etree
+
+# fmt: off
+#: Holds nothing that a reader reads as text of the page.
+_UNSEEN = frozenset((
+    "script", "style", "noscript", "template", "head", "title", "svg", "math", "iframe", "object", "embed", "applet",
+    "select", "textarea", "button", "input", "datalist", "audio", "video", "canvas", "map",
+))
+#: Does not begin a line of its own.
+_INLINE = frozenset((
+    "a", "abbr", "acronym", "b", "bdi", "bdo", "big", "blink", "cite", "code", "data", "del", "dfn", "em", "font", "i",
+    "img", "ins", "kbd", "label", "mark", "nobr", "q", "rp", "rt", "ruby", "s", "samp", "small", "span", "strike",
+    "strong", "sub", "sup", "time", "tt", "u", "var", "wbr",
+))
+# fmt: on
+_FRAME = frozenset(("nav", "footer"))
+_FRAME_ROLES = frozenset(("navigation", "contentinfo"))
+_NOT_SHOWN = re.compile(r"display\s*:\s*none", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """One line of a page as a browser would set it.
+
+    ``linked``: how many of its characters are links. ``frame``: it stands in what the page itself marks as navigation
+    or footer. ``headline``: it stands in an ``h1``.
+    """
+
+    text: str
+    linked: int = 0
+    frame: bool = False
+    headline: bool = False
+
+
+def visible_blocks(html: str) -> list[Block]:
+    """The visible lines of a document or of a fragment of one; none if it cannot be parsed.
+
+    >>> [(block.text, block.linked) for block in visible_blocks("<h1>Ferry</h1><p>It runs <a href=/>daily</a>.")]
+    [('Ferry', 0), ('It runs daily.', 5)]
+    """
+    body = _body(html)
+    return _Walk().blocks(body) if body is not None else []
+
+
+def _body(html: str) -> lxml.html.HtmlElement | None:
+    # The declared charset was that of the bytes; lxml must not apply it to a string. It stops at a NUL.
+    plain = html.replace("\0", "").encode("utf-8", "replace")
+    parser = lxml.html.HTMLParser(encoding="utf-8", remove_comments=True, remove_pis=True)
+    try:
+        root = lxml.html.document_fromstring(plain, parser=parser)
+    except (etree.ParserError, etree.XMLSyntaxError, ValueError):  # nothing but white space, for instance
+        return None
+    body = root.find("body")
+    return root if body is None else body
+
+
+class _Walk:
+    """One way through the tree in the order of the document, without recursion: strangers choose how deep it is."""
+
+    def __init__(self) -> None:
+        self._found: list[Block] = []
+        self._parts: list[str] = []
+        self._linked = 0
+        #: How many elements of each kind are open.
+        self._links = self._frames = self._headlines = self._preformatted = 0
+
+    def blocks(self, body: lxml.html.HtmlElement) -> list[Block]:
+        walk = etree.iterwalk(body, events=("start", "end"))
+        for event, element in walk:
+            if event == "start":
+                if _is_unseen(element):
+                    walk.skip_subtree()
+                else:
+                    self._open(element)
+            else:
+                if not _is_unseen(element):
+                    self._close(element)
+                if element is not body:
+                    self._add(element.tail)
+        self._end_line()
+        return self._found
+
+    def _open(self, element: lxml.html.HtmlElement) -> None:
+        tag = element.tag
+        if tag == "a":
+            self._links += "href" in element.attrib  # without one it is a place to link to, often around much text
+        elif tag == "br" and self._links:
+            self._parts.append(" ")
+        elif tag not in _INLINE:
+            self._end_line()
+            self._frames += _is_frame(element)
+            self._headlines += tag == "h1"
+            self._preformatted += tag == "pre"
+        self._add(element.text)
+
+    def _close(self, element: lxml.html.HtmlElement) -> None:
+        tag = element.tag
+        if tag == "a":
+            self._links -= "href" in element.attrib
+        elif tag not in _INLINE and tag != "br":
+            self._end_line()
+            self._frames -= _is_frame(element)
+            self._headlines -= tag == "h1"
+            self._preformatted -= tag == "pre"
+
+    def _add(self, text: str | None) -> None:
+        if not text:
+            return
+        self._parts.append(text)
+        if self._links:
+            self._linked += len(text.strip())
+
+    def _end_line(self) -> None:
+        if not self._parts:
+            return
+        text, linked = "".join(self._parts), self._linked
+        self._parts, self._linked = [], 0
+        lines = text.split("\n") if self._preformatted else [text]
+        if len(lines) > 1:
+            linked = 0
+        for line in (" ".join(line.split()) for line in lines):
+            if line:
+                self._found.append(Block(line, min(linked, len(line)), self._frames > 0, self._headlines > 0))
+
+
+def _is_unseen(element: lxml.html.HtmlElement) -> bool:
+    if element.tag in _UNSEEN or not isinstance(element.tag, str) or "hidden" in element.attrib:
+        return True
+    style = element.get("style")
+    return style is not None and _NOT_SHOWN.search(style) is not None
+
+
+def _is_frame(element: lxml.html.HtmlElement) -> bool:
+    return element.tag in _FRAME or element.get("role") in _FRAME_ROLES

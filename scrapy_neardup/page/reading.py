@@ -1,0 +1,110 @@
+"""Which of what a page shows is to be judged.
+
+No single reader is enough. Main-content extraction finds the article on pages that look like articles, and elsewhere a
+teaser, the footer or nothing: on pages of 421 sites its text lacks one phrase in eight that the article must hold. What
+a page shows, less its links and what it marks as frame, lacks one in fifty, but holds the frame's own prose; the guard
+against boilerplate takes that off once it has stood on enough pages. So both are asked: the prose, to which the main
+text adds its lines, is the text that is judged; and the main text is a second view of it, where it can be believed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from scrapy_neardup.page.blocks import Block
+
+#: The share of links from which a line is one: a menu, a teaser, a list of related pages.
+_LINKED = 0.8
+#: Main text is believed from this many letters and this share of the judged text on: with less it is a caption or a
+#: teaser, and most of what a reader sees is something else.
+_LEAST_MAIN = 60
+_CREDIBLE = 0.5
+#: Letters from which a line of the main text that is not visible (a paragraph that a script unfolds) is taken over, and
+#: from which a line is looked for within the lines of the main text, which may have been joined.
+_LEAST_HIDDEN = 12
+_LEAST_PART = 8
+#: Characters that such looking may pass over: strangers choose how long lines and text are.
+_LOOKING = 100_000_000
+
+_NO_LETTER = re.compile(r"[\W_]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What a page says.
+
+    ``text``: the lines that are judged. ``main``: those of them that are the article, if that could be told; else
+    empty. ``headline``: its h1, a line each. ``reader``: how the text was found: ``article`` (prose, and a main text
+    that can be believed), ``prose`` (without one) or ``none``. ``kept``: for each block whether it is part of the text.
+    """
+
+    text: str
+    main: str
+    headline: str
+    reader: str
+    kept: tuple[bool, ...]
+
+
+def read(blocks: list[Block], main_text: str) -> Reading:
+    """Put together what is visible and what an extractor holds for the main text.
+
+    >>> read([Block("Ferry", headline=True), Block("Menu", linked=4)], "").headline
+    'Ferry'
+    """
+    lines = [_letters(block.text) for block in blocks]
+    in_main = [is_in and not block.frame for block, is_in in zip(blocks, _in_main(lines, main_text), strict=True)]
+    kept = [
+        bool(line) and (main or not block.frame and block.linked <= _LINKED * len(block.text))
+        for block, line, main in zip(blocks, lines, in_main, strict=True)
+    ]
+    unseen = _unseen("".join(lines), main_text)
+    hidden = sum(len(_letters(line)) for line in unseen)
+    count, main_count = (_count(lines, chosen) + hidden for chosen in (kept, in_main))
+    believed = main_count >= _LEAST_MAIN and main_count >= _CREDIBLE * count
+    return Reading(
+        text="\n".join((*_chosen(blocks, kept), *unseen)),
+        main="\n".join((*_chosen(blocks, in_main), *unseen)) if believed else "",
+        headline="\n".join(block.text for block in blocks if block.headline),
+        reader="article" if believed else "prose" if count else "none",
+        kept=tuple(kept),
+    )
+
+
+def _in_main(lines: list[str], main_text: str) -> list[bool]:
+    """Which lines the main text holds, as a line of its own or within one."""
+    own = {_letters(line) for line in main_text.split("\n")} - {""}
+    whole = "".join(map(_letters, main_text.split("\n")))
+    budget = _LOOKING // max(1, len(whole))
+    found = []
+    for line in lines:
+        is_in = line in own
+        if not is_in and len(line) >= _LEAST_PART and budget > 0:
+            budget -= 1
+            is_in = line in whole
+        found.append(is_in)
+    return found
+
+
+def _unseen(visible: str, main_text: str) -> list[str]:
+    """The lines of the main text that are not visible."""
+    found = []
+    budget = _LOOKING // max(1, len(visible))
+    for line in main_text.split("\n")[:budget]:
+        letters = _letters(line)
+        if len(letters) >= _LEAST_HIDDEN and letters not in visible:
+            found.append(line)
+    return found
+
+
+def _letters(text: str) -> str:
+    return _NO_LETTER.sub("", text)
+
+
+def _count(lines: list[str], chosen: Iterable[bool]) -> int:
+    return sum(len(line) for line, is_in in zip(lines, chosen, strict=True) if is_in)
+
+
+def _chosen(blocks: list[Block], chosen: Iterable[bool]) -> list[str]:
+    return [block.text for block, is_in in zip(blocks, chosen, strict=True) if is_in]
