@@ -94,6 +94,10 @@ class Config:
             return self.policy[verdict.likeness]
         return DROP if verdict.is_copy else PASS
 
+    def passes(self, verdict: Verdict) -> bool:
+        """Whether the item of a page with this verdict is passed on, tagged or not."""
+        return self.action(verdict) != DROP
+
     def make_method(self) -> Method:
         """The method with its parameters; raises SettingsError that names the settings."""
         try:

@@ -160,6 +160,7 @@ def _opened_detector(config: Config, store_url: str, extractor: Extractor, who: 
             min_letters=config.min_letters,
             who=who,
             also_copies=config.also_copies,
+            passes=config.passes,
             keep=config.keep,
         )
     except BaseException:

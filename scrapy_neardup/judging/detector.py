@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Set
+from collections.abc import Callable, Iterable, Set
 from dataclasses import replace
 from time import perf_counter
 from weakref import WeakKeyDictionary
@@ -12,7 +12,7 @@ import numpy as np
 
 from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.hashing import fingerprint64
-from scrapy_neardup.judging.matching import Found, Matching
+from scrapy_neardup.judging.matching import Found, Matching, has_a_say
 from scrapy_neardup.judging.reservations import Blocked, InFlight, Reservation, Ruled, Ruling
 from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Fingerprint, Kind, Likeness, Match, Page, Verdict
@@ -20,6 +20,10 @@ from scrapy_neardup.stores import Keep, Record, Store, evidence
 from scrapy_neardup.text.prose import why_unjudged
 
 logger = logging.getLogger(__name__)
+
+
+def _drops_copies(verdict: Verdict) -> bool:
+    return not verdict.is_copy
 
 
 _IN_FLIGHT: WeakKeyDictionary[Store, InFlight] = WeakKeyDictionary()
@@ -31,6 +35,9 @@ class Detector:
     Pages are compared with originals. A copy that differs much from its original is filed as a witness, so
     that a further page which copies the copy is found too; a page found through a witness is dropped for the
     original and is never a witness itself. So a group cannot drift further than that one step.
+
+    A copy whose item passes all the same is on its way like any other page; once it was delivered, its text is known
+    under its own URL.
     """
 
     def __init__(
@@ -41,12 +48,13 @@ class Detector:
         min_letters: int,
         who: str,
         also_copies: Set[Likeness] = frozenset(),
+        passes: Callable[[Verdict], bool] = _drops_copies,
         keep: Keep = Keep.NOTHING,
     ) -> None:
         """``min_letters``: what a text needs to be judged; ``who`` names the crawl.
 
-        ``also_copies``: what is to be a duplicate beside what the method says is one. ``keep``: what the state is to
-        tell of pages later.
+        ``also_copies``: what is to be a duplicate beside what the method says is one. ``passes``: whether the item of a
+        duplicate is passed on; without it, none is. ``keep``: what the state is to tell of pages later.
 
         Raises SettingsError for a method that only works in memory and a store on disk.
         """
@@ -60,6 +68,7 @@ class Detector:
         self._method = method
         self._min_letters = min_letters
         self._also_copies = also_copies
+        self.passes = passes
         self._keep = keep
         self._generation = store.begin(who)
         self._in_flight = _IN_FLIGHT.setdefault(store, InFlight())
@@ -137,20 +146,22 @@ class Detector:
             return Blocked(twin)
         known = self.store.find(page.url)
         before: Match | None = None
-        if known is not None and known.is_original:
+        if known is not None and (known.is_original or known.delivered):
             comparison = self._method.compare(fingerprint, known.sketch, frozenset())
-            before = self._match(page, Found(comparison, known, known))
             if comparison.identical:
                 self.store.touch(known)
-                return Ruled(Verdict(Kind.UNCHANGED, page.url, known.id, before))
+                same = self._match(page, Found(comparison, self._original(known), known))
+                return Ruled(Verdict(Kind.UNCHANGED, page.url, known.id, same))
+            before = self._match(page, Found(comparison, known, known))
         if fingerprint.own is not None and fingerprint.own < self._min_letters:
             return self._pass_unjudged(page, "boilerplate")
         common, best = self._matching.best(page.url, fingerprint, page.canonical)
         keys = tuple(key for key in fingerprint.keys if key not in common)
         if best is not None and best.comparison.is_copy(self._also_copies):
-            return Ruled(self._copy(page, best, known, fingerprint, keys))
+            return self._copy(page, best, known, fingerprint, keys)
         for twin in self._on_their_way(fingerprint):
-            if self._method.compare(fingerprint, twin.record.sketch, common).is_copy(self._also_copies):
+            comparison = self._method.compare(fingerprint, twin.record.sketch, common)
+            if has_a_say(twin.record, comparison) and comparison.is_copy(self._also_copies):
                 return Blocked(twin)
         id = self.store.new_id()
         kind, match, likeness = Kind.UNIQUE, None, None
@@ -166,7 +177,8 @@ class Detector:
         self, page: Page, verdict: Verdict, record: Record, fingerprint: Fingerprint, known: Record | None
     ) -> Ruled:
         """The page passes and is new to the state, or another version of ``known``: it is on its way from now on."""
-        kept = evidence(page, verdict.likeness, verdict.match, copy=False, keep=self._keep)
+        copy = verdict.kind is Kind.DUPLICATE
+        kept = evidence(page, verdict.likeness, verdict.match, copy=copy, keep=self._keep)
         reservation = Reservation(verdict, fingerprint, record, kept, page.site, known.id if known else 0)
         self._in_flight.add(reservation)
         return Ruled(verdict, reservation)
@@ -196,25 +208,42 @@ class Detector:
 
     def _copy(
         self, page: Page, best: Found, known: Record | None, fingerprint: Fingerprint, keys: tuple[int, ...]
-    ) -> Verdict:
-        """Note a copy's URL, once; an original that has become a copy keeps its place, others may stand on it.
+    ) -> Ruled:
+        """Note a copy's URL, once; if its item passes, once that came through.
 
         A copy that is like its original is found through that; one that differs speaks for itself, and is a witness.
         """
-        match = self._match(page, best)
-        likeness = best.comparison.likeness
-        if known is not None and (known.is_original or known.original == match.id):
+        match, likeness = self._match(page, best), best.comparison.likeness
+        verdict = Verdict(Kind.DUPLICATE, page.url, match=match, likeness=likeness)
+        passes = self.passes(verdict)
+        if known is not None and not passes and _keeps_its_place(known, match.id):
             self.store.touch(known)
-            return Verdict(Kind.DUPLICATE, page.url, known.id, match, likeness=likeness)
-        copy = Record(self.store.new_id(), page.url, match.id, match.similarity)
+            return Ruled(replace(verdict, id=known.id))
         differs = match.similarity < self._method.witness_below
-        if differs and best.compared.is_original:
-            copy = replace(copy, keys=keys, sketch=fingerprint.sketch)
-        if differs and best.comparison.same_site and known is None:
+        is_witness = differs and best.compared.is_original
+        copy = Record(
+            self.store.new_id(),
+            page.url,
+            match.id,
+            match.similarity,
+            keys if is_witness else (),
+            fingerprint.sketch if is_witness or passes else b"",
+            delivered=passes,
+        )
+        verdict = replace(verdict, id=copy.id)
+        counts = differs and best.comparison.same_site and known is None
+        if passes:
+            filed = replace(fingerprint, keys=copy.keys, sentences=fingerprint.sentences if counts else ())
+            return self._reserve(page, verdict, copy, filed, known)
+        if counts:
             self._note(page.site, fingerprint)
         kept = evidence(page, likeness, match, copy=True, keep=self._keep)
         self.store.add(copy, kept, replaces=known.id if known else 0)
-        return Verdict(Kind.DUPLICATE, page.url, copy.id, match, likeness=likeness)
+        return Ruled(verdict)
+
+    def _original(self, known: Record) -> Record:
+        """The page that a known one is a copy of: it is itself if it is none, or that one is gone."""
+        return known if known.is_original else self.store.record(known.original) or known
 
     def _match(self, page: Page, found: Found) -> Match:
         return Match(
@@ -225,3 +254,11 @@ class Detector:
             found.comparison.containment,
             self._method.shared(page, found.compared.sketch),
         )
+
+
+def _keeps_its_place(known: Record, original: int) -> bool:
+    """Whether what is known of a URL stays though the page has become a copy of this original, and is dropped.
+
+    What was delivered does: its text may come back, and on an original others may stand.
+    """
+    return known.is_original or known.delivered or known.original == original
