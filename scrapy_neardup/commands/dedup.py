@@ -81,8 +81,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="tell the numbers as a JSON object")
     names = parser.add_argument_group("fields", "What holds what, where the names differ from these.")
     names.add_argument("--id", default="id", metavar="FIELD", help='(default: id; "": records are known by their URL)')
-    for part in DEFAULT_FIELDS:
-        names.add_argument(f"--{part}", metavar="FIELD", help=f"(default: {part}, or as in NEARDUP_FIELDS)")
+    for part, name in DEFAULT_FIELDS.items():
+        names.add_argument(f"--{part}", metavar="FIELD", help=f"(default: {name or 'none'}, or as in NEARDUP_FIELDS)")
 
 
 def run(arguments: argparse.Namespace) -> int:

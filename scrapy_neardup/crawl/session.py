@@ -46,7 +46,7 @@ class Session:
         self._is_over = False
         self._tell_opening(config)
         source = PageSource(config.fields, config.max_html, extractor)
-        self.judge = Judge(source, self._detector, self.notes, self._outage, config.wait)
+        self.judge = Judge(source, self._detector, self.notes, self._outage, config.wait, listings=config.listings)
         self.tagger = Tagger(config.tag_field, self.notes, None if config.drop else close_crawl)
         exporter = take_over_feeds(crawler) if config.commit == "feed" else None
         self._feeds = FeedWatch(exporter, self._seal)

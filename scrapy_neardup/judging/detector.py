@@ -76,8 +76,13 @@ class Detector:
 
     def check(self, page: Page) -> Ruling:
         """Judge a page. Raises StoreError if the state fails; then nothing is reserved."""
-        if reason := why_unjudged(page.text, self._min_letters):
-            return self._pass_unjudged(page, reason)
+        reason = why_unjudged(page.text, self._min_letters)
+        if page.row and page.html and not reason:
+            return self._by_mark(page, Verdict(Kind.UNIQUE, page.url))
+        if page.row:
+            return self._by_mark(page, Verdict(Kind.UNJUDGED, page.url, reason="listing"))
+        if reason:
+            return self._by_mark(page, Verdict(Kind.UNJUDGED, page.url, reason=reason))
         begun = perf_counter()
         fingerprint = self._method.guarded(page, self.store.common)
         self.spent["method"] += perf_counter() - begun
@@ -86,6 +91,10 @@ class Detector:
             return self._judge(page, fingerprint)
         finally:
             self.spent["store"] += perf_counter() - begun
+
+    def is_enough(self, text: str) -> bool:
+        """Whether a text can be judged."""
+        return not why_unjudged(text, self._min_letters)
 
     def judge_now(self, page: Page, *, sealed: bool) -> Verdict:
         """Judge a page that counts at once, for good if ``sealed``: for whoever has no items on their way.
@@ -154,7 +163,7 @@ class Detector:
                 return Ruled(Verdict(Kind.UNCHANGED, page.url, known.id, same))
             before = self._match(page, Found(comparison, known, known))
         if fingerprint.own is not None and fingerprint.own < self._min_letters:
-            return self._pass_unjudged(page, "boilerplate")
+            return self._by_mark(page, Verdict(Kind.UNJUDGED, page.url, reason="boilerplate"))
         common, best = self._matching.best(page.url, fingerprint, page.canonical)
         keys = tuple(key for key in fingerprint.keys if key not in common)
         if best is not None and best.comparison.is_copy(self._also_copies):
@@ -183,23 +192,30 @@ class Detector:
         self._in_flight.add(reservation)
         return Ruled(verdict, reservation)
 
-    def _pass_unjudged(self, page: Page, reason: str) -> Ruling:
-        """A page with too little text is nobody's copy; but the same HTML at the same URL need not pass twice."""
-        verdict = Verdict(Kind.UNJUDGED, page.url, reason=reason)
+    def _by_mark(self, page: Page, verdict: Verdict) -> Ruling:
+        """What is compared with no other page passes; but made from the very same at the same URL, it need not twice.
+
+        Rows of a listing that say too little may be alike and mean different things: in one crawl all of them pass.
+        """
         if not page.html:
             return Ruled(verdict)
+        mark = page.html.to_bytes(8, "big")
+        twins_pass = page.row and verdict.kind is Kind.UNJUDGED
         if (twin := self._in_flight.by_url.get(page.url)) is not None:
-            return Blocked(twin)
-        html = page.html.to_bytes(8, "big")
+            return Blocked(twin) if twin.record.sketch == mark and not twins_pass else Ruled(verdict)
         known = self.store.find(page.url)
-        if known is not None and known.similarity == 0 and known.sketch == html:
+        if known is not None and known.similarity > 0:
+            return Ruled(verdict)  # its text may only have failed to load; what is known of it stays
+        if known is not None and known.sketch == mark:
+            if twins_pass and known.id > self._generation:
+                return Ruled(verdict)
             self.store.touch(known)
             match = Match(known.id, known.url, known.first_seen, 1.0, 1.0)
             return Ruled(Verdict(Kind.UNCHANGED, page.url, known.id, match))
-        if known is not None and known.similarity > 0:
-            return Ruled(verdict)  # its text may only have failed to load; what is known of it stays
         id = self.store.new_id()
-        return self._reserve(page, verdict, Record(id, page.url, id, 0.0, (), html), Fingerprint((), html), known)
+        if verdict.kind is Kind.UNIQUE:
+            verdict = replace(verdict, id=id, kind=Kind.UPDATED if known else Kind.UNIQUE)
+        return self._reserve(page, verdict, Record(id, page.url, id, 0.0, (), mark), Fingerprint((), mark), known)
 
     def _on_their_way(self, fingerprint: Fingerprint) -> list[Reservation]:
         """The pages that share a key with this one, and whose items have not arrived yet."""

@@ -69,7 +69,7 @@ class Batch:
         if isinstance(id, (str, int)) and not isinstance(id, bool) and str(id).strip():
             return str(id).strip()
         if isinstance(url, str) and url.strip():
-            return url.strip()
+            return self._source.named(entry.fields, url.strip())
         return f"{entry.source}#{entry.number}" if entry.unit else entry.source
 
     def _page(self, entry: Entry, name: str) -> Page:
