@@ -173,6 +173,7 @@ def test_a_row_that_says_little_passes_however_often_it_comes_in_one_crawl_and_i
     court, row = Court(), {"rank": "1", "score": "3:0"}
     first, twin = court.cases(*((row, visit(1, items=2)) for _ in range(2)))
     assert twin.account is None, "the first one of them counts for all"
+    assert (twin.verdict.headline, court.count("waited")) == ("unjudged (listing)", 0)
     kept(court, first)
     (third,) = court.cases((row, visit(1, items=2)))
     assert third.verdict.headline == "unjudged (listing)"

@@ -92,6 +92,7 @@ def test_a_copy_is_on_its_way_until_its_item_came_through(store: Store) -> None:
     answer(detector, FIRST)
     on_its_way = reserved(detector, COPY)
     assert on_its_way.verdict.kind is Kind.DUPLICATE
+    assert on_its_way.fingerprint.keys == (), "it is found through its original, and keeps nobody waiting"
     assert store.find(COPY.url) is None
     assert detector.check(COPY) == Blocked(on_its_way)
     assert kind(detector, replace(COPY, url="http://else.example/")) is Kind.DUPLICATE, "by its original, at once"
@@ -107,6 +108,14 @@ def test_what_only_a_witness_on_its_way_tells_of_waits_for_that(store: Store) ->
     assert detector.check(THIRD) == Blocked(on_its_way)
     detector.commit(on_its_way, sealed=True)
     assert kind(detector, THIRD) is Kind.DUPLICATE
+
+
+def test_what_would_not_be_a_copy_by_a_witness_does_not_wait_for_one(store: Store) -> None:
+    """Against a witness similarity alone decides."""
+    detector = crawl(store)
+    answer(detector, FIRST)
+    reserved(detector, WITNESS)
+    assert kind(detector, page("third", TEXT[8:34] + OTHER[:7], "标题甲")) is Kind.UNIQUE
 
 
 def test_a_copy_on_its_way_counts_when_it_is_sealed_or_is_taken_back(store: Store) -> None:
