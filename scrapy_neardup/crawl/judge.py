@@ -95,15 +95,15 @@ class Judge:
         Of several items of one response that bring content, but neither URL nor part, the second and later get a
         number.
         """
-        own = self._source.own_url(fields)
-        if not own and visit.served is None:
+        if own := self._source.own_url(fields):
+            return self._source.named(fields, own)
+        if visit.served is None:
             return self._source.name_of_content(fields)
-        url = own or (visit.served.url if visit.served else "")
-        named = self._source.named(fields, url)
-        if named == own or named != url or not self._source.has_own_content(fields):
-            return named
-        visit.unnamed += 1
-        return url if visit.unnamed == 1 else f"{url}#{visit.unnamed}"
+        if self._source.has_own_content(fields) and not self._source.part(fields):
+            visit.unnamed += 1
+            if visit.unnamed > 1:
+                return f"{visit.served.url}#{visit.unnamed}"
+        return self._source.named(fields, visit.served.url)
 
     async def _hear(self, url: str, make: Callable[[], Page]) -> Case:
         verdict, reservation = await self._judge(url, make)

@@ -22,7 +22,7 @@ from scrapy_neardup.text.prose import why_unjudged
 logger = logging.getLogger(__name__)
 
 
-def _drops_copies(verdict: Verdict) -> bool:
+def _all_but_copies(verdict: Verdict) -> bool:
     return not verdict.is_copy
 
 
@@ -48,7 +48,7 @@ class Detector:
         min_letters: int,
         who: str,
         also_copies: Set[Likeness] = frozenset(),
-        passes: Callable[[Verdict], bool] = _drops_copies,
+        passes: Callable[[Verdict], bool] = _all_but_copies,
         keep: Keep = Keep.NOTHING,
     ) -> None:
         """``min_letters``: what a text needs to be judged; ``who`` names the crawl.

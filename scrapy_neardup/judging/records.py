@@ -29,8 +29,8 @@ class Judged:
 class Batch:
     """Judges records one after the other; each counts as soon as it is judged, and for good once it is sealed.
 
-    A record is known by its id, if it has one; else by its URL, as in a crawl; else by its place. Under the same name
-    it is another version of the same page, and no copy.
+    A record is known by its id, if it has one; else by its URL and part, as in a crawl; else by its place. Under the
+    same name it is another version of the same page, and no copy.
     """
 
     def __init__(
