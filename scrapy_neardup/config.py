@@ -14,7 +14,7 @@ from scrapy_neardup.methods import Method, make_method
 from scrapy_neardup.model import Likeness, Verdict
 from scrapy_neardup.stores import Keep, parse_url
 
-#: What part of an item holds what; a value is the name of the item's field.
+#: What part of an item holds what; a value is the name of the item's field, empty if none does.
 DEFAULT_FIELDS = {
     "url": "url",
     "title": "title",
@@ -22,6 +22,7 @@ DEFAULT_FIELDS = {
     "description": "description",
     "text": "text",
     "html": "html",
+    "part": "",
 }
 
 
@@ -47,6 +48,7 @@ class Config:
     parameters: Mapping[str, Any] = field(default_factory=dict)  # NEARDUP_PARAMETERS
     extractor: str = ""  # NEARDUP_EXTRACTOR; import path, empty: trafilatura
     fields: Mapping[str, str] = field(default_factory=lambda: dict(DEFAULT_FIELDS))  # NEARDUP_FIELDS
+    listings: bool = True  # NEARDUP_LISTINGS
     tag_field: str = "neardup"  # NEARDUP_TAG_FIELD
     min_letters: int = 40  # NEARDUP_MIN_LETTERS
     max_html: int = 5_000_000  # NEARDUP_MAX_HTML, in characters
@@ -93,6 +95,10 @@ class Config:
         if verdict.likeness is not None:
             return self.policy[verdict.likeness]
         return DROP if verdict.is_copy else PASS
+
+    def passes(self, verdict: Verdict) -> bool:
+        """Whether the item of a page with this verdict is passed on, tagged or not."""
+        return self.action(verdict) != DROP
 
     def make_method(self) -> Method:
         """The method with its parameters; raises SettingsError that names the settings."""
@@ -222,6 +228,7 @@ _READERS: dict[str, tuple[str, Callable[[str, Any], Any]]] = {
     "NEARDUP_PARAMETERS": ("parameters", _mapping),
     "NEARDUP_EXTRACTOR": ("extractor", _path),
     "NEARDUP_FIELDS": ("fields", _fields),
+    "NEARDUP_LISTINGS": ("listings", _boolean),
     "NEARDUP_TAG_FIELD": ("tag_field", _text),
     "NEARDUP_MIN_LETTERS": ("min_letters", _whole(1, 1_000_000)),
     "NEARDUP_MAX_HTML": ("max_html", _whole(1, 2**31)),

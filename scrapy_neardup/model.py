@@ -18,11 +18,12 @@ class Page:
 
     ``canonical`` is the address that the page itself names as the place of its original. It only
     proposes a candidate; whether two pages are copies is decided by their text. ``html`` is the fingerprint of the
-    whole HTML, 0 where there was none: by it a page too short to judge is known to be unchanged. ``site`` names who
-    published it (see ``site_of``); empty where that is not known.
+    whole HTML, or of the whole item that brought its text, 0 where neither has a name: by it a page too short to judge
+    is known to be unchanged. ``site`` names who published it (see ``site_of``); empty where that is not known.
 
     ``main``: those lines of the text that are the article itself, where that could be told. ``headline``: what the body
-    has for a title, a line each. ``reader``: how the text was found in HTML; empty for one that came without.
+    has for a title, a line each. ``reader``: how the text was found in HTML; empty for one that came without. ``row``:
+    it stands in a listing, and is the same as another one only if all that it holds is.
     """
 
     url: str
@@ -36,6 +37,7 @@ class Page:
     main: str = ""
     headline: str = ""
     reader: str = ""
+    row: bool = False
 
 
 class SiteCounts(Protocol):

@@ -6,7 +6,7 @@ import argparse
 import json
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -15,13 +15,14 @@ from scrapy_neardup.commands.opening import location_of
 from scrapy_neardup.commands.output import method_spec, progress, write
 from scrapy_neardup.commands.rejects import Rejects, opened_rejects
 from scrapy_neardup.commands.tally import Tally
-from scrapy_neardup.config import DEFAULT_FIELDS, DROP, Config
+from scrapy_neardup.config import DEFAULT_FIELDS, Config
 from scrapy_neardup.crawl.state import page_extractor, state_recipe
 from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.inputs import FORMATS, Entry, Malformed, Skipped, read_input
 from scrapy_neardup.judging.detector import Detector
 from scrapy_neardup.judging.records import Batch
 from scrapy_neardup.methods import METHODS, Method, make_method
+from scrapy_neardup.model import Verdict
 from scrapy_neardup.outputs import WRITERS, Writer, opened_output, output_format
 from scrapy_neardup.stores import STORES, Keep, Store, close_store, default_url, open_store
 
@@ -80,8 +81,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="tell the numbers as a JSON object")
     names = parser.add_argument_group("fields", "What holds what, where the names differ from these.")
     names.add_argument("--id", default="id", metavar="FIELD", help='(default: id; "": records are known by their URL)')
-    for part in DEFAULT_FIELDS:
-        names.add_argument(f"--{part}", metavar="FIELD", help=f"(default: {part}, or as in NEARDUP_FIELDS)")
+    for part, name in DEFAULT_FIELDS.items():
+        names.add_argument(f"--{part}", metavar="FIELD", help=f"(default: {name or 'none'}, or as in NEARDUP_FIELDS)")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -99,6 +100,7 @@ def run(arguments: argparse.Namespace) -> int:
             min_letters=config.min_letters,
             who=f"{NAME} {' '.join(arguments.input)}",
             also_copies=config.also_copies,
+            passes=_passes(config, tag=arguments.tag),
             keep=config.keep if arguments.store else Keep.NOTHING,
         )
         batch = Batch(
@@ -113,7 +115,7 @@ def run(arguments: argparse.Namespace) -> int:
             opened_rejects(arguments.rejects, arguments.output) as rejects,  # in its place before the output is
         ):
             entries = _entries(arguments.input, arguments.format)
-            _judge_all(entries, batch, config, out, rejects, tally, tag=arguments.tag)
+            _judge_all(entries, batch, detector.passes, out, rejects, tally, tag=arguments.tag)
         detector.seal()  # only now: the records that are not sealed are those of an output that was not written
         detector.end()
     if tally.without_content:
@@ -128,7 +130,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _judge_all(
     entries: Iterator[Entry | Malformed | Skipped],
     batch: Batch,
-    config: Config,
+    passes: Callable[[Verdict], bool],
     out: Writer,
     rejects: Rejects,
     tally: Tally,
@@ -145,12 +147,17 @@ def _judge_all(
         judged = batch.judge(entry)
         verdict = judged.verdict
         tally.add(verdict, entry.fields)
-        if tag or config.action(verdict) != DROP:
+        if passes(verdict):
             try:
                 out.write(judged.fields, verdict.as_tag() if tag else None, entry.line)
             except NearDupError as error:
                 raise NearDupError(f"{entry.place}: {error}") from None
             tally.written += 1
+
+
+def _passes(config: Config, *, tag: bool) -> Callable[[Verdict], bool]:
+    """Whether a record with a verdict is written."""
+    return lambda verdict: tag or config.passes(verdict)
 
 
 def _entries(names: list[str], format: str) -> Iterator[Entry | Malformed | Skipped]:

@@ -84,6 +84,7 @@ def as_data(known: Known) -> dict[str, Any]:
         "shared": list(evidence.shared) if evidence else [],
         "evidence": evidence is not None,
         "witness": known.is_witness,
+        "delivered": known.was_delivered,
         "similar_id": f"{record.original:016x}" if judged else None,
         "group": {
             "size": known.size,
@@ -120,6 +121,8 @@ def _as_text(known: Known) -> str:
     told.append(("last seen", iso(known.last_seen)))
     if known.is_witness:
         told.append(("witness", "yes: it differs from its original, so later pages are compared with it too"))
+    if record.delivered:
+        told.append(("delivered", "yes: its item passed and came through, so with the same text it is unchanged"))
     if evidence and evidence.shared:
         told.append(("both say", "\n".join(map(line, evidence.shared))))
     if known.verdict is not Kind.UNJUDGED:

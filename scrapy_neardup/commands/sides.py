@@ -61,11 +61,12 @@ def read_side(url: str, store: Store) -> Side:
         )
     kept = store.evidence(record.id)
     page = Page(record.url, kept.title, text=kept.text, site=site_of(record.url)) if kept and kept.text else None
-    if record.sketch or page:
-        return Side(url, page, record if record.sketch else None)
+    compared = bool(record.sketch) and not record.is_light
+    if compared or page:
+        return Side(url, page, record if compared else None)
     original = store.record(record.original)
     raise NearDupError(
-        f"Of {url} the state keeps no sketch, but only that it is a copy"
+        f"Of {url} the state keeps nothing to compare it by, but only that it is a copy"
         + (f" of {original.url}; compare with that one, or with a file." if original else "; name a file.")
     )
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
+from functools import partial
 from time import perf_counter
 from typing import Any
 
@@ -18,17 +20,35 @@ from scrapy_neardup.errors import PageError, StoreError
 from scrapy_neardup.judging.detector import Detector
 from scrapy_neardup.judging.reservations import Reservation, Ruled
 from scrapy_neardup.model import Kind, Page, Verdict
-from scrapy_neardup.page.served import Served
+from scrapy_neardup.page.rows import row_name, row_page
 from scrapy_neardup.page.source import Item, PageSource
 
 logger = logging.getLogger(__name__)
+
+#: What to do about pages that pass for want of something, where the reason alone does not say it.
+_CURES = {
+    "listing": (
+        ": its response gave several items without a text of their own, and the text of the page is none of theirs. "
+        "If each is an article, name in NEARDUP_FIELDS the field that holds its text; if all are of one article, give "
+        "them the page's URL, or set NEARDUP_LISTINGS = False"
+    )
+}
 
 
 class Judge:
     """Judges each page once, and lets a page wait for a near-duplicate that is still on its way."""
 
-    def __init__(self, source: PageSource, detector: Detector, notes: Notes, outage: Outage, wait: float) -> None:
-        """``wait``: how many seconds a page waits at most."""
+    def __init__(
+        self,
+        source: PageSource,
+        detector: Detector,
+        notes: Notes,
+        outage: Outage,
+        wait: float,
+        *,
+        listings: bool = True,
+    ) -> None:
+        """``wait``: how many seconds a page waits at most; ``listings``: whether several items may be several rows."""
         #: Seconds spent on making pages.
         self.extraction = 0.0
         self._source = source
@@ -36,16 +56,27 @@ class Judge:
         self._notes = notes
         self._outage = outage
         self._wait = wait
+        self._listings = listings
 
     async def case(self, item: Any, visit: Visit) -> Case:
         """The case that an item belongs to.
 
-        Items of one response that bring no content of their own, and have one URL, share a case.
+        Items of one response that bring no content of their own share a case if they have one URL, or one part of a
+        page: they are one article. Several without both are rows of a listing, and each has its own.
         """
         fields: Item = ItemAdapter(item) if ItemAdapter.is_item(item) else {}
-        url = self._url(fields, visit)
-        if visit.served is None or self._source.has_own_content(fields):
-            return await self._hear(fields, visit.served, url)
+        served, url = visit.served, self._url(fields, visit)
+        if served is None or self._source.has_own_content(fields):
+            return await self._hear(url, partial(self._source.page, fields, served, url))
+        if self._source.part(fields):
+            return await self._shared(visit, url, partial(row_page, fields, url))
+        if self._listings and visit.items > 1 and not self._source.own_url(fields):
+            url = row_name(fields, served.url, self._detector.is_enough)
+            return await self._hear(url, partial(row_page, fields, url))
+        return await self._shared(visit, url, partial(self._source.page, fields, served, url))
+
+    async def _shared(self, visit: Visit, url: str, make: Callable[[], Page]) -> Case:
+        """The case of a page of the visit, which is heard for the first of its items, and again if it was lost."""
         while (hearing := visit.hearings.get(url)) is not None:
             if hearing.case is None:
                 await hearing.over.wait(3600)  # the judging itself is bounded
@@ -54,27 +85,28 @@ class Judge:
             else:
                 break
         visit.hearings[url] = hearing = Hearing()
-        hearing.case = await self._hear(fields, visit.served, url)
+        hearing.case = await self._hear(url, make)
         hearing.over.happen()
         return hearing.case
 
     def _url(self, fields: Item, visit: Visit) -> str:
-        """The item's URL, else its response's; call it once for each item.
+        """The item's URL, else its response's, and its part; call it once for each item.
 
-        Of several items of one response that bring content but no URL, the second and later get a number.
+        Of several items of one response that bring content, but neither URL nor part, the second and later get a
+        number.
         """
         if own := self._source.own_url(fields):
-            return own
+            return self._source.named(fields, own)
         if visit.served is None:
             return self._source.name_of_content(fields)
-        if self._source.has_own_content(fields):
+        if self._source.has_own_content(fields) and not self._source.part(fields):
             visit.unnamed += 1
             if visit.unnamed > 1:
                 return f"{visit.served.url}#{visit.unnamed}"
-        return visit.served.url
+        return self._source.named(fields, visit.served.url)
 
-    async def _hear(self, fields: Item, served: Served | None, url: str) -> Case:
-        verdict, reservation = await self._judge(fields, served, url)
+    async def _hear(self, url: str, make: Callable[[], Page]) -> Case:
+        verdict, reservation = await self._judge(url, make)
         self._notes.count(stats.PAGES)
         self._notes.count(stats.verdict(verdict.kind.value, verdict.reason))
         if verdict.likeness is not None:
@@ -83,10 +115,10 @@ class Judge:
             logger.debug("%s", verdict.sentence())
         return Case(verdict, Account(reservation) if reservation is not None else None)
 
-    async def _judge(self, fields: Item, served: Served | None, url: str) -> tuple[Verdict, Reservation | None]:
-        """The verdict on an item's page; whatever goes wrong, the page is unjudged and the item passes."""
+    async def _judge(self, url: str, make: Callable[[], Page]) -> tuple[Verdict, Reservation | None]:
+        """The verdict on the page that an item makes; whatever goes wrong, the page is unjudged and the item passes."""
         try:
-            ruled = await self._ruled(self._page(fields, served, url))
+            ruled = await self._ruled(self._made(make))
         except PageError as error:
             verdict = Verdict(Kind.UNJUDGED, url, reason=error.reason)
             self._notes.warn_once(error.reason, "%s passes: %s.", verdict.sentence(), str(error).rstrip("."))
@@ -100,13 +132,14 @@ class Judge:
             self._notes.warn_once(verdict.reason, "%s passes.", verdict.sentence(), exc_info=True)
             return verdict, None
         if ruled.verdict.kind is Kind.UNJUDGED:
-            self._notes.warn_once(ruled.verdict.reason, "%s passes.", ruled.verdict.sentence())
+            cure = _CURES.get(ruled.verdict.reason, "")
+            self._notes.warn_once(ruled.verdict.reason, "%s passes%s.", ruled.verdict.sentence(), cure)
         return ruled.verdict, ruled.reservation
 
-    def _page(self, fields: Item, served: Served | None, url: str) -> Page:
+    def _made(self, make: Callable[[], Page]) -> Page:
         begun = perf_counter()
         try:
-            return self._source.page(fields, served, url)
+            return make()
         finally:
             self.extraction += perf_counter() - begun
 

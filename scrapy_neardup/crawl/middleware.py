@@ -25,14 +25,34 @@ class NearDupSpiderMiddleware:
         async for one in start:
             yield one
 
-    async def process_spider_output(self, response: Response, result: AsyncIterator[Any]) -> AsyncIterator[Any]:
-        """Announce every item; the response of an errback's item is a Failure, which is none."""
-        visit: Visit | None = None
-        async for one in result:
-            if one is not None and not isinstance(one, Request) and isinstance(response, Response):
-                visit = visit or visit_of(response)
+    async def process_spider_output(self, response: Any, result: AsyncIterator[Any]) -> AsyncIterator[Any]:
+        """Announce every item; the response of an errback's item is a Failure, which is none.
+
+        The first item is held back until it is known whether another one comes, for several may be a listing. It is not
+        lost with a callback that fails.
+        """
+        visit = visit_of(response) if isinstance(response, Response) else None
+        first: list[Any] = []
+        try:
+            async for one in result:
+                if visit is None or one is None or isinstance(one, Request):
+                    yield one
+                    continue
                 self.tickets.announce(one, visit)
-            yield one
+                visit.items += 1
+                if visit.items == 1:
+                    first.append(one)
+                    continue
+                if first:
+                    yield first.pop()
+                yield one
+        except Exception:
+            if first and visit is not None:
+                visit.items += 1  # perhaps there would have been more, and as a row it is not dropped for the page
+                yield first.pop()
+            raise
+        if first:
+            yield first.pop()
 
 
 class ResponsePipeline:

@@ -46,7 +46,7 @@ class Session:
         self._is_over = False
         self._tell_opening(config)
         source = PageSource(config.fields, config.max_html, extractor)
-        self.judge = Judge(source, self._detector, self.notes, self._outage, config.wait)
+        self.judge = Judge(source, self._detector, self.notes, self._outage, config.wait, listings=config.listings)
         self.tagger = Tagger(config.tag_field, self.notes, None if config.drop else close_crawl)
         exporter = take_over_feeds(crawler) if config.commit == "feed" else None
         self._feeds = FeedWatch(exporter, self._seal)
@@ -160,6 +160,7 @@ def _opened_detector(config: Config, store_url: str, extractor: Extractor | None
             min_letters=config.min_letters,
             who=who,
             also_copies=config.also_copies,
+            passes=config.passes,
             keep=config.keep,
         )
     except BaseException:

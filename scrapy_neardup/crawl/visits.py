@@ -36,9 +36,11 @@ class Visit:
     """One response, or none, and what its items share: each page of it is judged once.
 
     ``opted_out``: the request did. ``hearings``: by URL. ``unnamed``: items so far that brought content and no URL.
+    ``items``: all that the callback has yielded so far; before the first is judged it is known whether there are more.
     """
 
     served: Served | None = None
     opted_out: bool = False
     hearings: dict[str, Hearing] = field(default_factory=dict)
     unnamed: int = 0
+    items: int = 0

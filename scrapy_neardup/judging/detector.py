@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Set
+from collections.abc import Callable, Iterable, Set
 from dataclasses import replace
 from time import perf_counter
 from weakref import WeakKeyDictionary
@@ -11,7 +11,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from scrapy_neardup.errors import SettingsError
-from scrapy_neardup.judging.matching import Found, Matching, site_key
+from scrapy_neardup.judging.matching import Found, Matching, has_a_say, site_key
 from scrapy_neardup.judging.reservations import Blocked, InFlight, Reservation, Ruled, Ruling
 from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Fingerprint, Kind, Likeness, Match, Page, Verdict
@@ -19,6 +19,10 @@ from scrapy_neardup.stores import Keep, Record, Store, evidence
 from scrapy_neardup.text.prose import why_unjudged
 
 logger = logging.getLogger(__name__)
+
+
+def _all_but_copies(verdict: Verdict) -> bool:
+    return not verdict.is_copy
 
 
 _IN_FLIGHT: WeakKeyDictionary[Store, InFlight] = WeakKeyDictionary()
@@ -30,6 +34,9 @@ class Detector:
     Pages are compared with originals. A copy that differs much from its original is filed as a witness, so
     that a further page which copies the copy is found too; a page found through a witness is dropped for the
     original and is never a witness itself. So a group cannot drift further than that one step.
+
+    A copy whose item passes all the same is on its way like any other page; once it was delivered, its text is known
+    under its own URL.
     """
 
     def __init__(
@@ -40,12 +47,13 @@ class Detector:
         min_letters: int,
         who: str,
         also_copies: Set[Likeness] = frozenset(),
+        passes: Callable[[Verdict], bool] = _all_but_copies,
         keep: Keep = Keep.NOTHING,
     ) -> None:
         """``min_letters``: what a text needs to be judged; ``who`` names the crawl.
 
-        ``also_copies``: what is to be a duplicate beside what the method says is one. ``keep``: what the state is to
-        tell of pages later.
+        ``also_copies``: what is to be a duplicate beside what the method says is one. ``passes``: whether the item of a
+        duplicate is passed on; without it, none is. ``keep``: what the state is to tell of pages later.
 
         Raises SettingsError for a method that only works in memory and a store on disk.
         """
@@ -59,6 +67,7 @@ class Detector:
         self._method = method
         self._min_letters = min_letters
         self._also_copies = also_copies
+        self.passes = passes
         self._keep = keep
         self._generation = store.begin(who)
         self._in_flight = _IN_FLIGHT.setdefault(store, InFlight())
@@ -66,8 +75,13 @@ class Detector:
 
     def check(self, page: Page) -> Ruling:
         """Judge a page. Raises StoreError if the state fails; then nothing is reserved."""
-        if reason := why_unjudged(page.text, self._min_letters):
-            return self._pass_unjudged(page, reason)
+        reason = why_unjudged(page.text, self._min_letters)
+        if page.row and page.html and not reason:
+            return self._by_mark(page, Verdict(Kind.UNIQUE, page.url))
+        if page.row:
+            return self._by_mark(page, Verdict(Kind.UNJUDGED, page.url, reason="listing"))
+        if reason:
+            return self._by_mark(page, Verdict(Kind.UNJUDGED, page.url, reason=reason))
         begun = perf_counter()
         fingerprint = self._method.guarded(page, self.store.common, self.store.on_site(site_key(page.site)))
         self.spent["method"] += perf_counter() - begun
@@ -76,6 +90,10 @@ class Detector:
             return self._judge(page, fingerprint)
         finally:
             self.spent["store"] += perf_counter() - begun
+
+    def is_enough(self, text: str) -> bool:
+        """Whether a text can be judged."""
+        return not why_unjudged(text, self._min_letters)
 
     def judge_now(self, page: Page, *, sealed: bool) -> Verdict:
         """Judge a page that counts at once, for good if ``sealed``: for whoever has no items on their way.
@@ -136,20 +154,22 @@ class Detector:
             return Blocked(twin)
         known = self.store.find(page.url)
         before: Match | None = None
-        if known is not None and known.is_original:
+        if known is not None and (known.is_original or known.delivered):
             comparison = self._method.compare(fingerprint, known.sketch, frozenset())
-            before = self._match(page, Found(comparison, known, known))
             if comparison.identical:
                 self.store.touch(known)
-                return Ruled(Verdict(Kind.UNCHANGED, page.url, known.id, before))
+                same = self._match(page, Found(comparison, self._original(known), known))
+                return Ruled(Verdict(Kind.UNCHANGED, page.url, known.id, same))
+            before = self._match(page, Found(comparison, known, known))
         if fingerprint.own is not None and fingerprint.own < self._min_letters:
-            return self._pass_unjudged(page, "boilerplate")
+            return self._by_mark(page, Verdict(Kind.UNJUDGED, page.url, reason="boilerplate"))
         common, best = self._matching.best(page.url, fingerprint, page.canonical)
         keys = tuple(key for key in fingerprint.keys if key not in common)
         if best is not None and best.comparison.is_copy(self._also_copies):
-            return Ruled(self._copy(page, best, known, fingerprint, keys))
+            return self._copy(page, best, known, fingerprint, keys)
         for twin in self._on_their_way(fingerprint):
-            if self._method.compare(fingerprint, twin.record.sketch, common).is_copy(self._also_copies):
+            comparison = self._method.compare(fingerprint, twin.record.sketch, common)
+            if has_a_say(twin.record, comparison) and comparison.is_copy(self._also_copies):
                 return Blocked(twin)
         id = self.store.new_id()
         kind, match, likeness = Kind.UNIQUE, None, None
@@ -165,28 +185,36 @@ class Detector:
         self, page: Page, verdict: Verdict, record: Record, fingerprint: Fingerprint, known: Record | None
     ) -> Ruled:
         """The page passes and is new to the state, or another version of ``known``: it is on its way from now on."""
-        kept = evidence(page, verdict.likeness, verdict.match, copy=False, keep=self._keep)
+        copy = verdict.kind is Kind.DUPLICATE
+        kept = evidence(page, verdict.likeness, verdict.match, copy=copy, keep=self._keep)
         reservation = Reservation(verdict, fingerprint, record, kept, page.site, known.id if known else 0)
         self._in_flight.add(reservation)
         return Ruled(verdict, reservation)
 
-    def _pass_unjudged(self, page: Page, reason: str) -> Ruling:
-        """A page with too little text is nobody's copy; but the same HTML at the same URL need not pass twice."""
-        verdict = Verdict(Kind.UNJUDGED, page.url, reason=reason)
+    def _by_mark(self, page: Page, verdict: Verdict) -> Ruling:
+        """What is compared with no other page passes; but made from the very same at the same URL, it need not twice.
+
+        Rows of a listing that say too little may be alike and mean different things: in one crawl all of them pass.
+        """
         if not page.html:
             return Ruled(verdict)
+        mark = page.html.to_bytes(8, "big")
+        twins_pass = page.row and verdict.kind is Kind.UNJUDGED
         if (twin := self._in_flight.by_url.get(page.url)) is not None:
-            return Blocked(twin)
-        html = page.html.to_bytes(8, "big")
+            return Blocked(twin) if twin.record.sketch == mark and not twins_pass else Ruled(verdict)
         known = self.store.find(page.url)
-        if known is not None and known.similarity == 0 and known.sketch == html:
+        if known is not None and known.similarity > 0:
+            return Ruled(verdict)  # its text may only have failed to load; what is known of it stays
+        if known is not None and known.sketch == mark:
+            if twins_pass and known.id > self._generation:
+                return Ruled(verdict)
             self.store.touch(known)
             match = Match(known.id, known.url, known.first_seen, 1.0, 1.0)
             return Ruled(Verdict(Kind.UNCHANGED, page.url, known.id, match))
-        if known is not None and known.similarity > 0:
-            return Ruled(verdict)  # its text may only have failed to load; what is known of it stays
         id = self.store.new_id()
-        return self._reserve(page, verdict, Record(id, page.url, id, 0.0, (), html), Fingerprint((), html), known)
+        if verdict.kind is Kind.UNIQUE:
+            verdict = replace(verdict, id=id, kind=Kind.UPDATED if known else Kind.UNIQUE)
+        return self._reserve(page, verdict, Record(id, page.url, id, 0.0, (), mark), Fingerprint((), mark), known)
 
     def _on_their_way(self, fingerprint: Fingerprint) -> list[Reservation]:
         """The pages that share a key with this one, and whose items have not arrived yet."""
@@ -195,25 +223,42 @@ class Detector:
 
     def _copy(
         self, page: Page, best: Found, known: Record | None, fingerprint: Fingerprint, keys: tuple[int, ...]
-    ) -> Verdict:
-        """Note a copy's URL, once; an original that has become a copy keeps its place, others may stand on it.
+    ) -> Ruled:
+        """Note a copy's URL, once; if its item passes, once that came through.
 
         A copy that is like its original is found through that; one that differs speaks for itself, and is a witness.
         """
-        match = self._match(page, best)
-        likeness = best.comparison.likeness
-        if known is not None and (known.is_original or known.original == match.id):
+        match, likeness = self._match(page, best), best.comparison.likeness
+        verdict = Verdict(Kind.DUPLICATE, page.url, match=match, likeness=likeness)
+        passes = self.passes(verdict)
+        if known is not None and not passes and _keeps_its_place(known, match.id):
             self.store.touch(known)
-            return Verdict(Kind.DUPLICATE, page.url, known.id, match, likeness=likeness)
-        copy = Record(self.store.new_id(), page.url, match.id, match.similarity)
+            return Ruled(replace(verdict, id=known.id))
         differs = match.similarity < self._method.witness_below
-        if differs and best.compared.is_original:
-            copy = replace(copy, keys=keys, sketch=fingerprint.sketch)
-        if differs and best.comparison.same_site and known is None:
+        is_witness = differs and best.compared.is_original
+        copy = Record(
+            self.store.new_id(),
+            page.url,
+            match.id,
+            match.similarity,
+            keys if is_witness else (),
+            fingerprint.sketch if is_witness or passes else b"",
+            delivered=passes,
+        )
+        verdict = replace(verdict, id=copy.id)
+        counts = differs and best.comparison.same_site and known is None
+        if passes:
+            filed = replace(fingerprint, keys=copy.keys, sentences=fingerprint.sentences if counts else ())
+            return self._reserve(page, verdict, copy, filed, known)
+        if counts:
             self._note(page.site, fingerprint)
         kept = evidence(page, likeness, match, copy=True, keep=self._keep)
         self.store.add(copy, kept, replaces=known.id if known else 0)
-        return Verdict(Kind.DUPLICATE, page.url, copy.id, match, likeness=likeness)
+        return Ruled(verdict)
+
+    def _original(self, known: Record) -> Record:
+        """The page that a known one is a copy of: it is itself if it is none, or that one is gone."""
+        return known if known.is_original else self.store.record(known.original) or known
 
     def _match(self, page: Page, found: Found) -> Match:
         return Match(
@@ -224,3 +269,11 @@ class Detector:
             found.comparison.containment,
             self._method.shared(page, found.compared.sketch),
         )
+
+
+def _keeps_its_place(known: Record, original: int) -> bool:
+    """Whether what is known of a URL stays though the page has become a copy of this original, and is dropped.
+
+    What was delivered does: its text may come back, and on an original others may stand.
+    """
+    return known.is_original or known.delivered or known.original == original

@@ -29,8 +29,8 @@ class Judged:
 class Batch:
     """Judges records one after the other; each counts as soon as it is judged, and for good once it is sealed.
 
-    A record is known by its id, if it has one; else by its URL, as in a crawl; else by its place. Under the same name
-    it is another version of the same page, and no copy.
+    A record is known by its id, if it has one; else by its URL and part, as in a crawl; else by its place. Under the
+    same name it is another version of the same page, and no copy.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class Batch:
         if isinstance(id, (str, int)) and not isinstance(id, bool) and str(id).strip():
             return str(id).strip()
         if isinstance(url, str) and url.strip():
-            return url.strip()
+            return self._source.named(entry.fields, url.strip())
         return f"{entry.source}#{entry.number}" if entry.unit else entry.source
 
     def _page(self, entry: Entry, name: str) -> Page:

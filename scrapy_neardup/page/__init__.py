@@ -3,6 +3,8 @@
 charset     bytes to text, also where the page declares a wrong charset or none
 extraction  HTML to a page: its head, its main text
 sites       whose page a URL is
+marks       all that an item holds as one number
+rows        an item of a listing to a page
 served      a response, whichever crawler or archive it came from
 source      the fields of an item or a record, with its response, to a page
 """

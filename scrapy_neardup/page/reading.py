@@ -56,7 +56,7 @@ def read(blocks: list[Block], main_text: str) -> Reading:
     lines = [_letters(block.text) for block in blocks]
     in_main = [is_in and not block.frame for block, is_in in zip(blocks, _in_main(lines, main_text), strict=True)]
     kept = [
-        bool(line) and (main or not block.frame and block.linked <= _LINKED * len(block.text))
+        bool(line) and (main or (not block.frame and block.linked <= _LINKED * len(block.text)))
         for block, line, main in zip(blocks, lines, in_main, strict=True)
     ]
     unseen = _unseen("".join(lines), main_text)

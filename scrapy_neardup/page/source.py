@@ -10,8 +10,10 @@ from scrapy_neardup.errors import ExtractionError
 from scrapy_neardup.hashing import fingerprint64
 from scrapy_neardup.model import Page
 from scrapy_neardup.page.extraction import Extractor, decode_body, extract, head, split_keywords
+from scrapy_neardup.page.marks import mark_of
 from scrapy_neardup.page.served import Served
 from scrapy_neardup.page.sites import site_of
+from scrapy_neardup.text.normalize import normalize
 
 Item = Mapping[str, Any]
 
@@ -37,6 +39,18 @@ class PageSource:
         own = self._value(item, "url")
         return own if isinstance(own, str) else ""
 
+    def named(self, item: Item, url: str) -> str:
+        """The URL by which an item's article is known: with its part, where one page has several."""
+        part = self.part(item)
+        return f"{url}#{part}" if part else url
+
+    def part(self, item: Item) -> str:
+        """What tells the articles of one page apart, in small letters; empty if nothing does."""
+        value = self._value(item, "part")
+        if isinstance(value, int) and not isinstance(value, bool):
+            value = str(value)
+        return " ".join(normalize(_joined(value)).split())
+
     def name_of_content(self, item: Item) -> str:
         """What an item is known by that has neither a URL nor a response."""
         content = self._value(item, "text") or self._value(item, "html") or ""
@@ -46,7 +60,7 @@ class PageSource:
         """The page of an item; raises ExtractionError with the reason if there is none."""
         text, html = _joined(self._value(item, "text")), self._value(item, "html")
         if text:
-            page = replace(_about(html, served, url), text=text)
+            page = replace(_about(html, served, url), text=text, html=self._mark(item, url))
         else:
             content = self._html(html, served)
             if not html and served is not None and not served.is_of(url, content):
@@ -64,6 +78,10 @@ class PageSource:
             site=site_of(url),
         )
 
+    def _mark(self, item: Item, url: str) -> int:
+        """By what an item with a short text is known to be unchanged; one that is named by its text alone is not."""
+        return 0 if url == self.name_of_content(item) else mark_of(item)
+
     def _html(self, html: Any, served: Served | None) -> str:
         if html:
             return decode_body(html) if isinstance(html, bytes) else _joined(html)
@@ -77,7 +95,8 @@ class PageSource:
         )
 
     def _value(self, item: Item, part: str) -> Any:
-        value = item.get(self._fields[part])
+        name = self._fields[part]
+        value = item.get(name) if name else None
         return value.strip() if isinstance(value, str) else value
 
 

@@ -30,7 +30,7 @@ class Known:
 
     @property
     def is_copy(self) -> bool:
-        """Whether it was dropped for another page."""
+        """Whether another page is its original; its item was dropped then, unless it was delivered."""
         return self.record.original != self.record.id
 
     @property
@@ -39,6 +39,11 @@ class Known:
         if self.is_copy:
             return Kind.DUPLICATE
         return Kind.UNIQUE if self.record.is_original else Kind.UNJUDGED
+
+    @property
+    def was_delivered(self) -> bool:
+        """Whether its item came through: that of a copy, because the policy let it pass."""
+        return not self.is_copy or self.record.delivered
 
     @property
     def is_witness(self) -> bool:

@@ -26,18 +26,21 @@ _ID = struct.Struct(">Q")
 _PREFIX = struct.Struct(">cQ")
 _PAIR = struct.Struct(">cQQ")
 _SEEN = struct.Struct(">QI")
-_HEAD = struct.Struct(">?BH")
+_HEAD = struct.Struct(">BBH")
 _ORIGINAL = struct.Struct(">QH")
 _LONGEST_URL = 65535
+#: Bits of the first byte.
+_OWN, _DELIVERED = 1, 2
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
     """A page in the state.
 
-    An original is its own ``original``. A copy names the original that it was dropped for; only a copy that
-    differs enough to be a witness of its own (see ``Detector``) has keys and a sketch. A page that could not be
-    judged is its own original too, with similarity 0, no keys, and the fingerprint of its HTML for a sketch.
+    An original is its own ``original``. A copy names the original that it is a copy of; only one that differs enough to
+    be a witness of its own (see ``Detector``) has keys and a sketch, and one that was ``delivered`` all the same, for
+    the policy lets it pass, has a sketch: by that it is known to be unchanged. A page that could not be judged is its
+    own original too, with similarity 0, no keys, and the fingerprint of what it was made from for a sketch.
     """
 
     id: int
@@ -46,6 +49,8 @@ class Record:
     similarity: float = 1.0
     keys: tuple[int, ...] = ()
     sketch: bytes = b""
+    #: Of a copy: whether its item passed and came through. Other pages are here because theirs did.
+    delivered: bool = False
 
     @property
     def is_original(self) -> bool:
@@ -53,17 +58,22 @@ class Record:
         return self.original == self.id and self.similarity > 0
 
     @property
+    def is_light(self) -> bool:
+        """Whether it is a copy by which no other page is judged."""
+        return self.original != self.id and not self.keys
+
+    @property
     def first_seen(self) -> float:
         """Seconds since 1970."""
         return self.id / 1e9
 
     def pack(self) -> bytes:
-        """? whether others can be copies of it · B number of keys · H bytes of URL · Q per key · URL · if not,
-        Q original · H similarity in 65535ths · sketch.
+        """B 1 if others can be copies of it, 2 if it is a copy that was delivered · B number of keys · H bytes of URL ·
+        Q per key · URL · if others cannot, Q original · H similarity in 65535ths · sketch.
         """
         url = kept_url(self.url).encode("utf-8", "surrogatepass")
         own = self.original == self.id and self.similarity == 1.0
-        head = _HEAD.pack(own, len(self.keys), len(url))
+        head = _HEAD.pack(own * _OWN | self.delivered * _DELIVERED, len(self.keys), len(url))
         original = b"" if own else _ORIGINAL.pack(self.original, round(self.similarity * 65535))
         return b"".join((head, struct.pack(f">{len(self.keys)}Q", *self.keys), url, original, self.sketch))
 
@@ -71,11 +81,11 @@ class Record:
     def unpack(cls, id: int, packed: bytes) -> Record:
         """The record that ``pack`` wrote; raises ValueError for what is none."""
         try:
-            own, keys, url = _HEAD.unpack_from(packed)
+            flags, keys, url = _HEAD.unpack_from(packed)
             at = _HEAD.size + 8 * keys
             end = at + url
             original, similarity, sketch = id, 65535, end
-            if not own:
+            if not flags & _OWN:
                 original, similarity = _ORIGINAL.unpack_from(packed, end)
                 sketch += _ORIGINAL.size
             return cls(
@@ -85,6 +95,7 @@ class Record:
                 similarity / 65535,
                 struct.unpack_from(f">{keys}Q", packed, _HEAD.size),
                 packed[sketch:],
+                bool(flags & _DELIVERED),
             )
         except struct.error as error:
             raise ValueError(str(error)) from None

@@ -411,7 +411,10 @@ def test_with_a_store_a_url_may_be_any_string(found: Callable[..., Any], state: 
     ("url", "said"),
     [
         ("https://gone.example/", r"state\..* has no page https://gone\.example/; write the URL as it was crawled"),
-        ("https://same.example/", f"no sketch, but only that it is a copy of {A}; compare with that one"),
+        (
+            "https://same.example/",
+            f"nothing to compare it by, but only that it is a copy of {A}; compare",
+        ),
     ],
 )
 def test_a_url_of_which_the_state_holds_nothing(run: Callable[..., Any], state: str, url: str, said: str) -> None:

@@ -16,7 +16,7 @@ from scrapy_neardup.crawl.notes import Notes
 from scrapy_neardup.crawl.outage import Outage
 from scrapy_neardup.judging.detector import Detector
 from scrapy_neardup.methods import make_method
-from scrapy_neardup.model import Page
+from scrapy_neardup.model import Page, Verdict
 from scrapy_neardup.stores.memory import MemoryStore
 from tests.judging.test_detector import story
 
@@ -45,8 +45,18 @@ class LastingStore(MemoryStore):
         self._buckets = self.files
 
 
-def detector(store: MemoryStore) -> Detector:
-    return Detector(make_method("cascade", {}), store, min_letters=40, who="test")
+def detector(store: MemoryStore, *, drops: bool = True) -> Detector:
+    """Copies are dropped, or pass."""
+    passes = _all_but_copies if drops else _all
+    return Detector(make_method("cascade", {}), store, min_letters=40, who="test", passes=passes)
+
+
+def _all(verdict: Verdict) -> bool:
+    return True
+
+
+def _all_but_copies(verdict: Verdict) -> bool:
+    return not verdict.is_copy
 
 
 def notes() -> Notes:

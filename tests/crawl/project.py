@@ -91,13 +91,36 @@ class PathSpider(scrapy.Spider):
 
 
 class ManyItemsSpider(PathSpider):
-    """Yields three items a page, without a URL or content of their own."""
+    """Yields three items a page, without content of their own: a record and its images."""
 
     name = "many"
 
     def parse(self, response: Any, kind: str) -> Any:
         for number in range(3):
-            yield {"name": f"{response.url} {number}"}
+            yield {"name": f"{response.url} {number}", "url": response.url}
+
+
+class SectionSpider(PathSpider):
+    """Yields the rows of a section page, with no more than they hold; requests and trouble in between, if asked for.
+
+    ``failing``: paths whose callback fails after the first row; ``follows``: it yields a request after each row.
+    """
+
+    name = "sections"
+    failing: Sequence[str] = ()
+    follows = False
+    fields: dict[str, str] = {}  # noqa: RUF012 - a spider's argument
+
+    def parse(self, response: Any, kind: str) -> Any:
+        for place, headline in enumerate(response.css("h2::text").getall()):
+            yield {"headline": headline, **{name: value.format(response) for name, value in self.fields.items()}}
+            if response.url.endswith(tuple(self.failing)):
+                raise ValueError("the second row is broken")
+            if self.follows:
+                yield response.follow(f"?{place}", callback=self.nothing)
+
+    def nothing(self, response: Any) -> Any:
+        return ()
 
 
 class OwnContentSpider(scrapy.Spider):

@@ -31,12 +31,12 @@ pytestmark = pytest.mark.skipif(
 class Court:
     """A judge on an empty state."""
 
-    def __init__(self, wait: float = 5.0) -> None:
+    def __init__(self, wait: float = 5.0, *, listings: bool = True, **fields: str) -> None:
         self.notes = notes()
         self.outage = outage(self.notes)
         self.detector: Detector = detector(MemoryStore("memory:", {}))
-        source = PageSource(DEFAULT_FIELDS, 5_000_000, lambda html, url: html)
-        self.judge = Judge(source, self.detector, self.notes, self.outage, wait)
+        source = PageSource({**DEFAULT_FIELDS, **fields}, 5_000_000, lambda html, url: html)
+        self.judge = Judge(source, self.detector, self.notes, self.outage, wait, listings=listings)
 
     def count(self, stat: str) -> int:
         return int(self.notes.stats.get_value(f"neardup/{stat}", 0))
@@ -53,8 +53,9 @@ class Court:
         return [case.verdict.headline for case in self.cases(*asked)]
 
 
-def visit(family: int, version: int = 0) -> Visit:
-    return Visit(Served(url(family, version), text(family, version).encode(), content_type="text/html; charset=utf-8"))
+def visit(family: int, version: int = 0, *, items: int = 1) -> Visit:
+    served = Served(url(family, version), text(family, version).encode(), content_type="text/html; charset=utf-8")
+    return Visit(served, items=items)
 
 
 def own(family: int, version: int = 0) -> dict[str, str]:
@@ -130,6 +131,116 @@ def test_what_is_no_item_passes() -> None:
 def test_the_row_of_a_listing_is_not_judged_by_the_listing() -> None:
     court, listing = Court(), visit(1)
     assert court.kinds(({"url": url(9)}, listing), ({"url": url(8)}, listing)) == ["unjudged (other_page)"] * 2
+
+
+# Rows: several items of one response, without content and without a URL.
+
+RUNG = "渡口清晨开航第一班船是空的老人们站在岸边看着它慢慢地驶向对岸谁也没有说话直到汽笛响了三声"
+
+
+def kept(court: Court, *cases: Case) -> None:
+    """The items came through."""
+    for case in cases:
+        if case.account is not None and not case.account.reservation.settled:
+            court.detector.commit(account(case).reservation, sealed=True)
+
+
+def test_the_rows_of_a_listing_are_judged_by_what_they_hold_and_not_by_the_page(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    court, first, second = Court(), visit(1, items=3), visit(1, 1, items=2)
+    asked = [({"n": "一"}, first), ({"n": "二"}, first), ({"n": RUNG + "甲"}, first), ({"n": "三"}, second)]
+    cases = court.cases(*asked, ({"n": RUNG + "乙"}, second))
+    assert [case.verdict.headline for case in cases] == ["unjudged (listing)"] * 2 + [
+        "unique",
+        "unjudged (listing)",
+        "unique",
+    ]
+    assert len({case.verdict.url for case in cases}) == 5
+    assert caplog.text.count("set NEARDUP_LISTINGS = False") == 1
+
+
+def test_a_row_that_says_enough_is_unchanged_wherever_it_stands() -> None:
+    court, row = Court(), {"headline": RUNG, "rank": 1}
+    (first,) = court.cases((row, visit(1, items=2)))
+    kept(court, first)
+    again, other = court.cases((row, visit(2, items=2)), ({**row, "rank": 2}, visit(2, items=2)))
+    assert (first.verdict.headline, again.verdict.headline, other.verdict.headline) == ("unique", "unchanged", "unique")
+    assert first.verdict.url == again.verdict.url
+
+
+def test_a_row_that_says_little_passes_however_often_it_comes_in_one_crawl_and_is_unchanged_in_the_next() -> None:
+    court, row = Court(), {"rank": "1", "score": "3:0"}
+    first, twin = court.cases(*((row, visit(1, items=2)) for _ in range(2)))
+    assert twin.account is None, "the first one of them counts for all"
+    assert (twin.verdict.headline, court.count("waited")) == ("unjudged (listing)", 0)
+    kept(court, first)
+    (third,) = court.cases((row, visit(1, items=2)))
+    assert third.verdict.headline == "unjudged (listing)"
+    court.detector = detector(court.detector.store)  # type: ignore[arg-type]  # it is in memory
+    source = PageSource(DEFAULT_FIELDS, 5_000_000, lambda html, url: html)
+    court.judge = Judge(source, court.detector, court.notes, court.outage, 5.0)
+    assert court.kinds((row, visit(1, items=2))) == ["unchanged"]
+    assert court.kinds((row, visit(2, items=2))) == ["unjudged (listing)"], "another page's may mean something else"
+
+
+def test_rows_that_cannot_be_told_apart_for_certain_pass_every_time() -> None:
+    court = Court()
+    for _ in range(2):
+        cases = court.cases(
+            *(({"n": RUNG, "of": object()}, visit(1, items=2)) for _ in range(2)), ("?", visit(1, items=2))
+        )
+        assert [case.verdict.headline for case in cases] == ["unjudged (listing)"] * 3
+        assert [case.account for case in cases] == [None] * 3
+
+
+def test_items_that_carry_the_url_of_their_page_or_bring_content_are_no_rows() -> None:
+    court, one = Court(wait=0), visit(1, items=5)
+    record, image = {"url": url(1)}, {"url": url(1), "src": "1.png"}
+    cases = court.cases((record, one), (image, one), (own(2), one), ({"src": "2.png"}, one))
+    assert cases[0] is cases[1]
+    assert [case.verdict.headline for case in cases[1:]] == ["unique", "unique", "unjudged (listing)"]
+
+
+def test_a_single_item_of_a_response_is_its_page() -> None:
+    assert [case.verdict.url for case in Court().cases(({"n": "一"}, visit(1)))] == [url(1)]
+
+
+def test_all_items_of_a_response_are_its_page_where_that_is_asked_for() -> None:
+    court, one = Court(listings=False), visit(1, items=2)
+    first, second = court.cases(({"n": "一"}, one), ({"n": "二"}, one))
+    assert first is second
+    assert first.verdict.url == url(1)
+
+
+def test_a_field_that_was_named_makes_the_items_of_a_page_different_articles() -> None:
+    court, one = Court(wait=0, part="headline"), visit(1, items=4)
+    cases = court.cases(
+        ({"headline": "Ferry "}, one),
+        ({"headline": "ferry", "image": "1.png"}, one),
+        ({"headline": "Bridge", "url": url(1)}, one),
+        ({"headline": "Tea", "text": text(2)}, one),
+        ({"url": url(1)}, one),
+    )
+    assert [case.verdict.url for case in cases] == [
+        f"{url(1)}{part}" for part in ("#ferry", "#ferry", "#bridge", "#tea", "")
+    ]
+    assert cases[0] is cases[1]
+    assert [case.verdict.kind.value for case in cases[2:]] == ["unjudged", "unique", "unique"]
+
+
+def test_a_part_that_says_enough_is_updated_when_anything_in_it_has_changed() -> None:
+    court, row = Court(part="headline"), {"headline": "Ferry", "lead": RUNG}
+    for item, expected in (
+        (row, "unique"),
+        (row, "unchanged"),
+        ({**row, "price": 1}, "updated"),
+        ({**row, "price": 1}, "unchanged"),
+    ):
+        (case,) = court.cases((item, visit(1, items=2)))
+        kept(court, case)
+        assert case.verdict.headline == expected
+        assert case.verdict.url == f"{url(1)}#ferry"
 
 
 def test_a_page_waits_no_longer_than_it_is_told_to() -> None:

@@ -46,13 +46,26 @@ def break_off(item: object) -> None:
     raise TypeError(f"{item} cannot be serialised")
 
 
+def originals_of(store: LastingStore) -> set[str]:
+    return {record.url for record in store.records() if record.is_original}
+
+
+def delivered_to(store: LastingStore) -> set[str]:
+    """The pages whose items came through, as the state knows them."""
+    return originals_of(store) | {record.url for record in store.records() if record.delivered}
+
+
 class Crawls(RuleBasedStateMachine):
-    """One crawl after the other on one state; of each family of near-duplicates three pages may come at any time."""
+    """One crawl after the other on one state; of each family of near-duplicates three pages may come at any time.
+
+    Copies are dropped, or pass and are to be delivered as well.
+    """
 
     pages = Bundle("pages")
 
-    @initialize(feeds=st.integers(0, 2), batch=st.integers(1, 3))
-    def begin(self, feeds: int, batch: int) -> None:
+    @initialize(feeds=st.integers(0, 2), batch=st.integers(1, 3), drops=st.booleans())
+    def begin(self, feeds: int, batch: int, drops: bool) -> None:
+        self.drops = drops
         self.rows: dict[bytes, dict[bytes, bytes]] = {}
         self.many, self.batch = feeds, batch
         #: The pages that are sealed, and those whose items are in a feed that was stored.
@@ -63,7 +76,7 @@ class Crawls(RuleBasedStateMachine):
     def next_crawl(self) -> None:
         self.crawl: dict[str, Passed] = {}
         self.store = LastingStore(self.rows)
-        self.detector = detector(self.store)
+        self.detector = detector(self.store, drops=self.drops)
         slots = [Slot(), Slot(accepts=lambda name: not str(name).startswith("http://2."))]
         self.exporter = Exporter(slots[: self.many], self.batch)
         self.stored: set[Slot] = set()
@@ -85,9 +98,18 @@ class Crawls(RuleBasedStateMachine):
         elif ruling.reservation is None:
             assert counting, f"{name} was dropped ({ruling.verdict.headline}), and none of its family counts"
             assert (ruling.verdict.kind is Kind.UNCHANGED) is (name in counting)
+            assert self.drops or name in counting
         else:
-            assert not counting, f"{name} passes beside {counting}"
-            assert not coming, f"{name} passes beside {coming}"
+            assert name not in counting | coming, f"{name} passes twice"
+            originals = counting & originals_of(self.store)
+            if ruling.verdict.kind is Kind.DUPLICATE:
+                assert not self.drops
+                assert ruling.verdict.match
+                assert ruling.verdict.match.url in originals
+            else:
+                assert not originals, f"{name} passes for itself beside {originals}"
+                own = {one for one in coming if self.crawl[one].account.reservation.record.is_original}
+                assert not own, f"{name} passes for itself beside {own}"
             self.crawl[name] = passed = Passed(name, Account(ruling.reservation))
             self.another_item_arrives(passed)
             return passed
@@ -177,8 +199,8 @@ class Crawls(RuleBasedStateMachine):
     def what_counts_is_in_the_state(self) -> None:
         self.safe |= {one.url for one in self.crawl.values() if one.kept and one.feeds <= self.stored}
         assert not self.outage.happened
-        originals = {record.url for record in self.store.records() if record.is_original}
-        assert originals == self.counting()
+        assert delivered_to(self.store) == self.counting()
+        originals = originals_of(self.store)
         families = [name.rpartition("/")[2] for name in originals]
         assert len(families) == len(set(families)), f"kept twice: {originals}"
 
@@ -190,7 +212,7 @@ class Crawls(RuleBasedStateMachine):
     def what_was_killed_leaves_what_is_safe(self) -> None:
         rows = {prefix: dict(bucket) for prefix, bucket in self.rows.items()}
         again = LastingStore(rows)
-        assert {record.url for record in again.records() if record.is_original} == self.safe
+        assert delivered_to(again) == self.safe
 
 
 def walk(examples: int, steps: int) -> None:

@@ -110,15 +110,6 @@ def test_without_dropping_every_item_is_tagged_whatever_the_policy_says(alike: S
     assert {path for path, tag in found.items() if tag["verdict"] == "unique"} == {"/port", "/tea", "/same_title"}
 
 
-def test_a_second_crawl_drops_what_passed_and_tags_the_same_copies_again(alike: Site, crawl: Crawl) -> None:
-    first, second = (crawl(PATHS, NEARDUP_POLICY={"retitled": "tag"}) for _ in range(2))
-    assert list(tags(first)) == ["/port", "/tea", "/retitled", "/excerpt", "/same_title"]
-    [(path, tag)] = tags(second).items()
-    assert (path, tag["kind"], tag["original"]) == ("/retitled", "retitled", alike.base + "/port")
-    assert sums(second) == (7, 0, 3, dict.fromkeys(["identical", "near", "retitled"], 1))
-    assert second.count("unchanged") == 4
-
-
 def test_an_item_class_without_the_field_passes_untagged_with_one_warning(alike: Site, crawl: Crawl) -> None:
     alike.content["/second"] = under("tea-zh", "hospital-zh")
     result = crawl([*PATHS, "/second"], kinds=["untaggable"])

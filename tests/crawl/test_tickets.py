@@ -115,42 +115,67 @@ def test_an_item_that_never_reached_our_pipeline_has_no_account() -> None:
 # The middleware.
 
 
-def announced(response: Any, *output: Any) -> list[Visit | None]:
-    """The visit of each thing that a callback yields, as the first pipeline would find it."""
+def announced(response: Any, *output: Any) -> list[tuple[Any, Visit | None]]:
+    """What comes of a callback's output, in its order, each with the visit as the first pipeline would find it."""
     middleware = NearDupSpiderMiddleware()
 
     async def result() -> AsyncIterator[Any]:
         for one in output:
+            if isinstance(one, Exception):
+                raise one
             yield one
-
-    async def collect() -> list[Any]:
-        return [one async for one in middleware.process_spider_output(response, result())]
-
-    assert asyncio.run(collect()) == list(output), "nothing is held back"
 
     def chain(one: Any) -> Visit | None:
         middleware.tickets.issue(one)
         found = ticket_here().visit
         return found if found.served is not None else None
 
-    return [in_a_chain(partial(chain, one)) for one in output]
+    found: list[tuple[Any, Visit | None]] = []
+
+    async def collect() -> None:
+        async for one in middleware.process_spider_output(response, result()):
+            visit = in_a_chain(partial(chain, one))
+            found.append((one, visit))
+            many.append(visit.items if visit else 0)
+
+    many: list[int] = []
+    try:
+        asyncio.run(collect())
+    except ZeroDivisionError:
+        found.append(("failed", None))
+    told = sum(isinstance(one, (dict, Exception)) for one in output)
+    assert all((items > 1) is (told > 1) for items in many if items), "it is known whether there might be more"
+    return found
 
 
 def test_all_items_of_a_response_share_one_visit_and_requests_have_none() -> None:
-    response = HtmlResponse(URL, body=b"<p>")
-    first, request, none, second = announced(response, {"n": 1}, Request(URL), None, {"n": 2})
-    assert first is second
-    assert first is not None
-    assert request is none is None
+    response, request, one, other = HtmlResponse(URL, body=b"<p>"), Request(URL), {"n": 1}, {"n": 2}
+    found = announced(response, one, request, None, other)
+    (visit,) = {id(visit): visit for _, visit in found if visit}.values()
+    assert found == [(request, None), (None, None), (one, visit), (other, visit)]
+    assert visit.items == 2
+
+
+@pytest.mark.parametrize("many", [1, 2, 3])
+@pytest.mark.parametrize("fails", [False, True])
+def test_no_item_is_lost_whether_others_come_or_the_callback_fails(many: int, fails: bool) -> None:
+    items = [{"n": number} for number in range(many)]
+    found = announced(HtmlResponse(URL, body=b"<p>"), *items, *([ZeroDivisionError()] if fails else []))
+    assert [one for one, _ in found] == [*items, *(["failed"] if fails else [])]
+
+
+def test_what_holds_no_item_is_not_held_back() -> None:
+    request = Request(URL)
+    assert announced(HtmlResponse(URL, body=b"<p>"), None, request) == [(None, None), (request, None)]
 
 
 def test_items_of_two_responses_do_not() -> None:
-    (one,), (other,) = (announced(HtmlResponse(URL, body=b"<p>"), {"n": 1}) for _ in range(2))
+    ((_, one),), ((_, other),) = (announced(HtmlResponse(URL, body=b"<p>"), {"n": 1}) for _ in range(2))
     assert one is not other
 
 
 def test_the_item_of_an_errback_has_no_response() -> None:
-    assert announced(Failure(OSError("refused")), {"n": 1}) == [None]  # type: ignore[no-untyped-call]
+    assert announced(Failure(OSError("refused")), {"n": 1}) == [({"n": 1}, None)]  # type: ignore[no-untyped-call]
 
 
 def test_items_of_start_pass() -> None:
@@ -191,4 +216,4 @@ def request(url: str = URL, **meta: Any) -> Request:
 def test_a_visit_holds_what_has_to_be_known_of_a_response(response: Response, expected: Visit) -> None:
     found = visit_of(response)
     assert (found.served, found.opted_out) == (expected.served, expected.opted_out)
-    assert (found.hearings, found.unnamed) == ({}, 0)
+    assert (found.hearings, found.unnamed, found.items) == ({}, 0, 0)

@@ -53,6 +53,13 @@ def test_a_record_is_known_by_its_id_else_its_url_else_its_place(batch: Batch, r
     assert batch.judge(record).verdict.url == name
 
 
+def test_a_record_that_is_known_by_its_url_is_known_by_its_part_too(detector: Detector) -> None:
+    fields = {**DEFAULT_FIELDS, "part": "headline"}
+    batch = Batch(detector, fields=fields, id_field="id", max_html=100_000, extractor=lambda html, url: TEXT)
+    records = entry(url="http://a.example/", headline="Ferry"), entry(id="a17", headline="Ferry"), entry(headline="F")
+    assert [batch.judge(one).verdict.url for one in records] == ["http://a.example/#ferry", "a17", "feed.jsonl#1"]
+
+
 def headlines(judged: list[Judged]) -> list[str]:
     return [one.verdict.headline for one in judged]
 

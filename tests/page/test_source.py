@@ -46,7 +46,7 @@ def test_without_fields_everything_is_taken_from_the_response() -> None:
         ({"keywords": ["one", 2, "three"]}, {"keywords": ("one", "three")}),
         ({"keywords": None}, {"keywords": ("ferry", "harbour")}),
         ({"description": "Own."}, {"description": "Own."}),
-        ({"text": "Own text."}, {"text": "Own text.", "title": "The ferry sails again", "html": 0}),
+        ({"text": "Own text."}, {"text": "Own text.", "title": "The ferry sails again"}),
         ({"text": ["One.", "Two."]}, {"text": "One.\nTwo.", "canonical": "https://b.example/original"}),
         ({"text": "  "}, {"text": f"extracted from {URL}"}),
         ({"text": "Own.", "html": "<title>Of its HTML</title>"}, {"text": "Own.", "title": "Of its HTML"}),
@@ -65,6 +65,38 @@ def test_fields_have_the_names_that_they_are_given() -> None:
     assert not own.has_own_content({"text": "Own."})
     assert own.own_url({"link": f" {URL} "}) == URL
     assert own.page({"body": "Own."}, None, URL).text == "Own."
+
+
+def test_an_item_with_a_text_of_its_own_is_marked_by_all_that_it_holds_unless_its_text_is_its_name() -> None:
+    item = {"text": "Own text.", "author": "A"}
+    marks = [source().page(one, None, URL).html for one in (item, dict(item), {**item, "author": "B"})]
+    assert marks[0] == marks[1] != marks[2]
+    assert source().page(item, served(), URL).html == marks[0] != source().page({}, served(), URL).html
+    assert source().page(item, None, source().name_of_content(item)).html == 0
+
+
+@pytest.mark.parametrize(
+    ("value", "part"),
+    [
+        (" Ferry sails\n again ", "ferry sails again"),
+        ("ＦＥＲＲＹ", "ferry"),
+        (["One", "two"], "one two"),
+        (7, "7"),
+        (0, "0"),
+        (True, ""),
+        (None, ""),
+        ("  ", ""),
+        ({"a": 1}, ""),
+    ],
+)
+def test_a_part_is_told_by_its_letters(value: object, part: str) -> None:
+    own = source(part="headline")
+    assert own.part({"headline": value}) == part
+    assert own.named({"headline": value}, URL) == (f"{URL}#{part}" if part else URL)
+
+
+def test_no_field_tells_parts_unless_one_is_named() -> None:
+    assert source().part({"part": "one", "": "two"}) == ""
 
 
 @pytest.mark.parametrize("value", [None, "", "  ", 7, ["https://a.example/"]])

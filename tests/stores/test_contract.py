@@ -215,6 +215,8 @@ def test_keys_at_the_ends_of_the_range_find_their_own_pages_alone(store: Store, 
         Record(5, "https://example.cn/lone-surrogate-\udc80", 5),
         Record(6, "https://example.cn/" + "x" * 60_000, 6, 1.0, tuple(range(255)), b"s"),
         Record(7, URL, 3, 0.0),
+        Record(8, URL, 3, 0.0, (), b"sketch", delivered=True),
+        Record(9, URL, 3, 1.0, (5,), b"sketch", delivered=True),
     ],
     ids=lambda record: str(record.id),
 )
@@ -227,6 +229,21 @@ def test_a_record_comes_back_as_it_was(place: Place, record: Record) -> None:
         store = place.reopen(store)
         assert store.record(record.id) == record
         assert store.find(record.url) == record
+
+
+@pytest.mark.parametrize(
+    ("packed", "record"),
+    [
+        ("01010001000000000000000561736b", Record(7, "a", 7, 1.0, (5,), b"sk")),
+        ("000000016100000000000000037fff", Record(7, "a", 3, 32767 / 65535)),
+        ("000000016100000000000000037fff736b", Record(7, "a", 3, 32767 / 65535, (), b"sk")),
+        ("020000016100000000000000037fff736b", Record(7, "a", 3, 32767 / 65535, (), b"sk", delivered=True)),
+    ],
+    ids=["an original", "a copy", "a witness or unjudged", "a copy that was delivered"],
+)
+def test_a_record_is_written_as_it_always_was(packed: str, record: Record) -> None:
+    assert record.pack().hex() == packed
+    assert Record.unpack(7, bytes.fromhex(packed)) == record
 
 
 def test_similarity_comes_back_to_four_digits(store: Store) -> None:

@@ -8,6 +8,8 @@ Pages are united by URL, as if those of the other state had been crawled here wh
   An original stays one, for its copies stand on it; if it has become a copy since, only the time is taken.
 * An original that the method calls a copy of one of this state's becomes its copy, and its own copies go with it; they
   are witnesses no longer, or a group could drift. Originals of the same state are not compared: they have been.
+* What was delivered there stays delivered: a page that is a copy here has its sketch still, and is unchanged when it
+  comes again with the same text.
 
 So a second merge of the same pages finds all of them known, and changes nothing.
 """
@@ -103,14 +105,14 @@ def _placed(record: Record, plan: Plan, store: Store) -> Record:
     """The record of a page with the ids and the original that it has here."""
     placed = replace(record, id=plan.here(record.id))
     if (copy := plan.copies.get(record.id)) is not None:
-        placed = replace(placed, original=copy.original, similarity=copy.comparison.similarity)
+        placed = replace(placed, original=copy.original, similarity=copy.comparison.similarity, delivered=True)
         speaks = copy.is_witness
     elif record.original == record.id:
         return replace(placed, original=placed.id)
     else:
         placed = replace(placed, original=plan.original(record.original, store))
         speaks = placed.original == plan.here(record.original)
-    return placed if speaks else replace(placed, keys=(), sketch=b"")
+    return placed if speaks else replace(placed, keys=(), sketch=placed.sketch if placed.delivered else b"")
 
 
 def _evidence_here(filed: Filed, plan: Plan) -> Evidence | None:

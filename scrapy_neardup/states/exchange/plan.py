@@ -92,7 +92,8 @@ def fate(filed: Filed, known: Record | None, last_seen: int) -> Fate:
     """What becomes of a page of which ``known`` is known here, that was seen at ``last_seen`` for the last time.
 
     It is as if the page had been crawled here when it was last seen there. So an original keeps its place if it has
-    become a copy since, for others may stand on it; and a page that could not be judged takes no place of one that was.
+    become a copy since, for others may stand on it; so does a copy that was delivered, beside one that was not; and a
+    page that could not be judged takes no place of one that was.
     """
     record = filed.record
     if known is None:
@@ -102,6 +103,8 @@ def fate(filed: Filed, known: Record | None, last_seen: int) -> Fate:
     if filed.seen <= last_seen:
         return Fate.KNOWN
     if known.is_original > record.is_original or is_unjudged(record) > is_unjudged(known):
+        return Fate.SEEN_LATER
+    if known.delivered and not (record.delivered or record.is_original):
         return Fate.SEEN_LATER
     return Fate.RENEWED
 

@@ -121,6 +121,15 @@ def test_a_state_goes_from_any_store_to_any_other(tmp_path: Path, scheme: str) -
     store.close()
 
 
+def test_a_copy_that_was_delivered_is_told_to_be_one() -> None:
+    filed = Filed(Record(0x1C, "https://c.example/", 0x1A, 1.0, (), b"\x01", delivered=True), 0)
+    data = to_data(filed)
+    assert data["delivered"] is True
+    assert from_data(data) == filed
+    with pytest.raises(ValueError, match="its delivered must be of the type bool"):
+        from_data({**data, "delivered": 1})
+
+
 def test_what_is_left_out_of_a_line_is_as_most_pages_have_it() -> None:
     plain = Filed(Record(26, "", 26), 0)
     assert to_data(plain) == {"id": "000000000000001a", "url": "", "seen": 0}

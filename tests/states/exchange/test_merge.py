@@ -329,11 +329,47 @@ def test_a_copy_that_is_like_enough_is_no_witness_and_what_was_told_of_it_stays(
     theirs = crawl(cascade, [page("b", story(1), title="Another title")], Keep.TEXTS)
     merged(ours, theirs, cascade)
     found = record(ours, "http://b.example/")
-    assert (found.keys, found.sketch, found.similarity) == ((), b"", 1.0)
+    assert (found.keys, found.similarity) == ((), 1.0)
     told, before = ours.evidence(found.id), theirs.evidence(found.id)
     assert before is not None
     assert told == replace(before, likeness="identical", similarity=1.0, containment=1.0)
     assert told.title == "Another title"
+
+
+def test_what_was_delivered_there_and_is_a_copy_here_is_unchanged_when_it_comes_again(cascade: Method) -> None:
+    ours, theirs = crawl(cascade, [page("a", story(1))]), crawl(cascade, [page("b", story(1))])
+    merged(ours, theirs, cascade)
+    assert record(ours, "http://b.example/").delivered
+    detector = Detector(cascade, ours, min_letters=40, who="test")
+    found = detector.judge_now(page("b", story(1)), sealed=True)
+    assert (found.kind, found.match and found.match.url) == (Kind.UNCHANGED, "http://a.example/")
+
+
+def delivered(filed: Filed) -> Filed:
+    return replace(filed, record=replace(filed.record, delivered=True, sketch=b"sketch"))
+
+
+@pytest.mark.parametrize(
+    ("known", "theirs", "stays"),
+    [
+        (delivered(copy(5, "a", 4)), copy(3, "a", 2, 9), "ours"),
+        (delivered(copy(5, "a", 4)), delivered(copy(3, "a", 2, 9)), "theirs"),
+        (copy(5, "a", 4), delivered(copy(3, "a", 2, 9)), "theirs"),
+        (delivered(copy(5, "a", 4)), own(3, "a", 9), "theirs"),
+    ],
+)
+def test_a_copy_that_was_delivered_gives_way_only_to_what_was_delivered_too(
+    known: Filed, theirs: Filed, stays: str
+) -> None:
+    ours = state([own(4, "first here"), known])
+    merged(ours, state([own(2, "first there"), theirs]))
+    found, expected = record(ours, "a"), (known if stays == "ours" else theirs).record
+    assert (found.delivered, found.sketch, found.is_original) == (
+        expected.delivered,
+        expected.sketch,
+        expected.is_original,
+    )
+    assert ours.last_seen("a") == 9
 
 
 def test_a_page_that_was_seen_alone_there_stays_the_copy_that_it_is_here(cascade: Method) -> None:
@@ -350,7 +386,7 @@ def test_what_a_witness_leads_to_becomes_a_copy_of_its_original_and_no_witness(c
     ours = crawl(cascade, [FIRST, SECOND])
     assert merged(ours, crawl(cascade, [THIRD]), cascade) == Merged(1, 0, 0, 1)
     assert originals(ours) == {"first": "first", "second": "first", "third": "first"}
-    assert (record(ours, THIRD.url).keys, record(ours, THIRD.url).sketch) == ((), b"")
+    assert record(ours, THIRD.url).keys == ()
     ours = crawl(cascade, [FIRST, SECOND])
     ours.forget([record(ours, FIRST.url).id])
     assert merged(ours, crawl(cascade, [THIRD]), cascade) == Merged(1, 0, 0, 0)  # a witness of nothing

@@ -1,0 +1,137 @@
+"""Listings: several items of one response that are several articles, or one."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.crawl.conftest import Crawl, Result, Site
+from tests.crawl.pages import html
+
+SECTIONS = ["/news", "/sport", "/town", "/sea", "/arts"]
+FOOTER = html("bridge-zh")
+
+
+def listing(*headlines: str) -> str:
+    """Headlines above the footer that all listings share."""
+    rows = "".join(f"<h2>{one}</h2>" for one in headlines)
+    return FOOTER.replace("<article>", f"{rows}<article>")
+
+
+def headlines(path: str, many: int = 20) -> list[str]:
+    return [f"{path.strip('/')} headline {number}" for number in range(many)]
+
+
+@pytest.fixture
+def sections(site: Site) -> Site:
+    site.content |= {path: listing(*headlines(path)) for path in SECTIONS}
+    return site
+
+
+def told(result: Result) -> list[str]:
+    return [item["headline"] for item in result.items]
+
+
+@pytest.mark.parametrize("fields", [{}, {"section": "{0.url}"}], ids=["headlines alone", "with their section"])
+def test_the_rows_of_section_pages_all_pass_and_none_twice(
+    sections: Site, crawl: Crawl, fields: dict[str, str]
+) -> None:
+    first, second = (crawl(SECTIONS, "SectionSpider", fields=fields) for _ in range(2))
+    assert told(first) == [headline for path in SECTIONS for headline in headlines(path)]
+    assert (first.count("pages"), first.count("unjudged/listing"), first.count("duplicate")) == (100, 100, 0)
+    assert first.log.count("its response gave several items without a text of their own") == 1
+    assert "set NEARDUP_LISTINGS = False" in first.log
+    assert (second.items, second.count("unchanged")) == ([], 100)
+    sections.content["/sport"] = listing(*headlines("/sport", 22))
+    assert told(crawl(SECTIONS, "SectionSpider", fields=fields)) == headlines("/sport", 22)[20:]
+
+
+def test_rows_that_were_lost_come_again(sections: Site, crawl: Crawl) -> None:
+    sections.content["/sport"] = listing(*headlines("/fail"))
+    first = crawl(SECTIONS[:2], "SectionSpider", ITEM_PIPELINES={"tests.crawl.project.DropSome": 800})
+    assert (told(first), first.count("rolled_back")) == (headlines("/news"), 20)
+    assert told(crawl(SECTIONS[:2], "SectionSpider")) == headlines("/fail")
+
+
+def test_rows_that_are_alike_pass_within_a_crawl(site: Site, crawl: Crawl) -> None:
+    site.content["/scores"] = listing("3:0", "3:0", "2:1")
+    first, second = (crawl(["/scores", "/scores"], "SectionSpider") for _ in range(2))
+    assert told(first) == ["3:0", "3:0", "2:1"] * 2
+    assert second.items == []
+
+
+LONG = "The first report from the harbour, where the ferry has sailed again after seven months"
+
+
+def test_a_row_that_says_enough_passes_once_wherever_it_stands_and_never_gives_way_to_one_like_it(
+    site: Site, crawl: Crawl
+) -> None:
+    like = LONG.replace("seven", "eight")
+    site.content |= {"/a": listing(LONG, "a"), "/b": listing("b", LONG, like)}
+    result = crawl(["/a", "/b"], "SectionSpider")
+    assert told(result) == [LONG, "a", "b", like]
+    assert (result.count("unique"), result.count("unchanged"), result.count("unjudged/listing")) == (2, 1, 2)
+
+
+@pytest.mark.parametrize("many", [1, 3])
+def test_the_items_of_a_page_that_carry_its_url_share_its_verdict(site: Site, crawl: Crawl, many: int) -> None:
+    site.content |= {path: listing(*headlines("image", many)) for path in ("/a", "/b")}
+    record_and_images = {"fields": {"url": "{0.url}"}}
+    first = crawl(["/a", "/b"], "SectionSpider", **record_and_images)
+    assert first.paths == ["/a"] * many
+    assert (first.count("unique"), first.count("duplicate"), first.stats["item_dropped_count"]) == (1, 1, many)
+    assert crawl(["/a", "/b"], "SectionSpider", **record_and_images).items == []
+
+
+def test_a_single_item_of_a_response_is_its_page(site: Site, crawl: Crawl) -> None:
+    site.content |= {path: listing(path) for path in ("/a", "/b")}
+    result = crawl(["/a", "/b"], "SectionSpider")
+    assert (told(result), result.count("unique"), result.count("duplicate")) == (["/a"], 1, 1)
+
+
+def test_all_items_of_a_response_are_its_page_where_that_is_asked_for(sections: Site, crawl: Crawl) -> None:
+    result = crawl(SECTIONS, "SectionSpider", NEARDUP_LISTINGS=False)
+    assert (result.count("pages"), result.count("unjudged/listing")) == (5, 0)
+    assert told(result) == headlines("/news")
+
+
+@pytest.mark.parametrize("fields", [{}, {"url": "{0.url}"}], ids=["no URL", "the URL of the page"])
+def test_a_field_that_is_named_makes_the_items_of_a_page_different_articles(
+    sections: Site, crawl: Crawl, fields: dict[str, str]
+) -> None:
+    sections.content["/news"] = listing(*headlines("/news"), "News  headline 0")
+    settings = {"NEARDUP_FIELDS": {"part": "headline"}, "fields": fields}
+    first = crawl(SECTIONS, "SectionSpider", **settings)
+    assert len(first.items) == 101
+    assert first.count("pages") == 100, "the first and the last of the news are one"
+    second = crawl(SECTIONS, "SectionSpider", **settings)
+    assert (second.items, second.count("unchanged"), second.stats["item_dropped_count"]) == ([], 100, 101)
+
+
+def test_a_callback_that_fails_after_its_first_item_does_not_lose_it(sections: Site, crawl: Crawl) -> None:
+    result = crawl(SECTIONS, "SectionSpider", failing=["/news", "/sport"])
+    assert {"news headline 0", "sport headline 0"} <= set(told(result))
+    assert len(result.items) == 62
+    assert result.stats["spider_exceptions/ValueError"] == 2
+
+
+def test_requests_between_items_are_all_sent(sections: Site, crawl: Crawl) -> None:
+    sections.content |= {f"/town?{number}": "" for number in range(20)}
+    result = crawl(["/town"], "SectionSpider", follows=True)
+    assert sorted(told(result)) == sorted(headlines("/town"))
+    assert (result.stats["response_received_count"], result.count("unjudged/listing")) == (21, 20)
+
+
+def test_rows_of_other_pages_pass_every_time_as_they_did(sections: Site, crawl: Crawl) -> None:
+    for _ in range(2):
+        result = crawl(SECTIONS[:2], "SectionSpider", fields={"url": "{0.url}/story"})
+        assert (len(result.items), result.count("unjudged/other_page")) == (40, 2)
+
+
+@pytest.mark.parametrize("reactor", ["asyncio", "select"])
+def test_many_listings_at_once_lose_nothing(site: Site, crawl: Crawl, reactor: str) -> None:
+    paths = [f"{path}/{page}" for path in SECTIONS for page in range(6)]
+    site.content |= {path: listing(*headlines(path, 7)) for path in paths}
+    many = {"CONCURRENT_REQUESTS": 16, "CONCURRENT_REQUESTS_PER_DOMAIN": 16, "reactor": reactor}
+    result = crawl(paths, "SectionSpider", **many)
+    assert len(set(told(result))) == len(result.items) == 210
+    assert crawl(paths, "SectionSpider", **many).items == []
