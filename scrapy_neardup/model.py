@@ -162,6 +162,7 @@ class Verdict:
 
     ``id`` names the page in the state (0: it has none). ``reason`` says why a page is unjudged. ``likeness`` says how a
     duplicate is like the page that it matches, or a page that passes, of which it is an excerpt or shares the title.
+    ``reader`` says how the page's text was found in its HTML (see ``Page``).
     """
 
     kind: Kind
@@ -170,6 +171,7 @@ class Verdict:
     match: Match | None = None
     reason: str = ""
     likeness: Likeness | None = None
+    reader: str = ""
 
     @property
     def is_copy(self) -> bool:
@@ -223,6 +225,7 @@ class Verdict:
             "verdict": self.kind.value,
             "kind": self.kind_of_likeness,
             "reason": self.reason or None,
+            "reader": self.reader or None,
             "similar_id": self.similar_id or None,
             "original": match.url if match and self.is_copy else None,
             "like": match.url if match and not self.is_copy else None,

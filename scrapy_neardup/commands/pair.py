@@ -11,6 +11,7 @@ from scrapy_neardup.commands.sides import Side
 from scrapy_neardup.config import Config
 from scrapy_neardup.judging.matching import candidates, has_a_say, site_key
 from scrapy_neardup.methods import Method
+from scrapy_neardup.methods.base import nothing_is_common
 from scrapy_neardup.methods.evidence import short_fingerprint
 from scrapy_neardup.model import Comparison, Explanation, Fingerprint, Kind, Likeness, Match, Verdict
 from scrapy_neardup.stores import Store
@@ -98,9 +99,8 @@ def _fingerprint(method: Method, side: Side, min_letters: int, store: Store | No
     assert page is not None
     if reason := why_unjudged(page.text, min_letters):
         return None, reason
-    fingerprint = (
-        method.guarded(page, store.common, store.on_site(site_key(page.site))) if store else method.fingerprint(page)
-    )
+    known = (store.common, store.on_site(site_key(page.site))) if store else (nothing_is_common, None)
+    fingerprint = method.guarded(page, *known)
     own = fingerprint.own
     return fingerprint, "boilerplate" if own is not None and own < min_letters else ""
 

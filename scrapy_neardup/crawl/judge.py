@@ -14,6 +14,7 @@ from scrapy_neardup.crawl import stats
 from scrapy_neardup.crawl.ledger import Account
 from scrapy_neardup.crawl.notes import Notes
 from scrapy_neardup.crawl.outage import Outage
+from scrapy_neardup.crawl.silence import SilentSites
 from scrapy_neardup.crawl.visits import Case, Hearing, Visit
 from scrapy_neardup.crawl.waiting import Event
 from scrapy_neardup.errors import PageError, StoreError
@@ -56,6 +57,7 @@ class Judge:
         self._notes = notes
         self._outage = outage
         self._wait = wait
+        self._silent_sites = SilentSites()
         self._listings = listings
 
     async def case(self, item: Any, visit: Visit) -> Case:
@@ -111,6 +113,9 @@ class Judge:
         self._notes.count(stats.verdict(verdict.kind.value, verdict.reason))
         if verdict.likeness is not None:
             self._notes.count(stats.likeness(verdict.likeness.value))
+        if verdict.reader:
+            self._notes.count(stats.extraction(verdict.reader))
+            self._silent_sites.see(verdict)
         if verdict.is_copy or verdict.likeness is not None:
             logger.debug("%s", verdict.sentence())
         return Case(verdict, Account(reservation) if reservation is not None else None)

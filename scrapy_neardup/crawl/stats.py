@@ -37,6 +37,15 @@ def verdict(kind: str, reason: str = "") -> str:
     return f"neardup/{kind}/{reason}" if reason else f"neardup/{kind}"
 
 
+def extraction(reader: str) -> str:
+    """The stat of the way in which the text of a page was found in its HTML.
+
+    >>> extraction("article")
+    'neardup/extraction/article'
+    """
+    return f"neardup/extraction/{reader}"
+
+
 def likeness(name: str) -> str:
     """The stat of the way in which a page is like an earlier one.
 

@@ -75,6 +75,12 @@ class Detector:
 
     def check(self, page: Page) -> Ruling:
         """Judge a page. Raises StoreError if the state fails; then nothing is reserved."""
+        ruling = self._ruling(page)
+        if isinstance(ruling, Blocked):
+            return ruling
+        return replace(ruling, verdict=replace(ruling.verdict, reader=page.reader))
+
+    def _ruling(self, page: Page) -> Ruling:
         reason = why_unjudged(page.text, self._min_letters)
         if page.row and page.html and not reason:
             return self._by_mark(page, Verdict(Kind.UNIQUE, page.url))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Set
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,6 +16,11 @@ from scrapy_neardup.text.script import converter_name
 
 #: Tells of 32-bit fingerprints of sentences which stand on so many pages that they are no evidence.
 IsCommon = Callable[[npt.NDArray[np.uint32]], npt.NDArray[np.bool_]]
+
+
+def nothing_is_common(sentences: npt.NDArray[np.uint32]) -> npt.NDArray[np.bool_]:
+    """What is known where there is no state: all is evidence."""
+    return np.zeros(len(sentences), np.bool_)
 
 
 class Method(ABC):
@@ -52,9 +58,9 @@ class Method(ABC):
         """The same of what a page says itself, without sentences that stand on many pages, and those to be counted.
 
         ``site``: what is known of the page's site. A method that does not override this has no guard against
-        boilerplate.
+        boilerplate, and judges the article alone where that could be told.
         """
-        return self.fingerprint(page)
+        return self.fingerprint(replace(page, text=page.main) if page.main else page)
 
     @abstractmethod
     def compare(self, new: Fingerprint, old: bytes, common: Set[int]) -> Comparison:

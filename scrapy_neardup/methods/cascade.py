@@ -25,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from scrapy_neardup.hashing import fingerprint64, mix64
-from scrapy_neardup.methods.base import IsCommon, Method
+from scrapy_neardup.methods.base import IsCommon, Method, nothing_is_common
 from scrapy_neardup.methods.cascade_features import Features, compare
 from scrapy_neardup.methods.cascade_lines import Lines
 from scrapy_neardup.methods.cascade_parameters import CascadeParameters
@@ -115,7 +115,7 @@ class Cascade(Method):
     witness_below: ClassVar[float] = 0.9
 
     def fingerprint(self, page: Page) -> Fingerprint:
-        return self.guarded(page, _none_is_common)
+        return self.guarded(page, nothing_is_common)
 
     def guarded(self, page: Page, is_common: IsCommon, site: SiteCounts | None = None) -> Fingerprint:
         p = self.parameters
@@ -346,10 +346,6 @@ class Cascade(Method):
     def _unpack(self, packed: bytes) -> Sketch:
         p = self.parameters
         return Sketch.unpack(packed, p.bins * p.bits // 8, p.vocabulary_bins * p.vocabulary_bits // 8)
-
-
-def _none_is_common(sentences: npt.NDArray[np.uint32]) -> npt.NDArray[np.bool_]:
-    return np.zeros(len(sentences), np.bool_)
 
 
 class _NothingKnown:

@@ -340,3 +340,10 @@ def test_a_page_that_cannot_be_judged_passes_with_its_reason_and_the_first_is_to
     assert court.kinds(*(({}, one) for one in visits)) == [f"unjudged ({reason})"] * 2
     assert court.count(f"unjudged/{reason}") == 2
     assert caplog.text.count("Further cases") == 1
+
+
+def test_how_the_text_was_found_stands_in_the_verdict_and_in_a_stat() -> None:
+    court = Court()
+    read, brought = court.cases(({}, visit(1)), (own(2), visit(2)))
+    assert (read.verdict.as_tag()["reader"], brought.verdict.as_tag()["reader"]) == ("extractor", None)
+    assert court.count("extraction/extractor") == 1

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import json
 import random
-from dataclasses import fields
+from dataclasses import fields, replace
 from functools import cache
 from itertools import combinations, permutations, product
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.methods import METHODS, Method, make_method
+from scrapy_neardup.methods.base import nothing_is_common
 from scrapy_neardup.model import Fingerprint, Page
 from tests.processes import answer_with_hash_seed
 
@@ -271,7 +271,7 @@ def test_an_article_shares_passages_with_itself_and_none_with_another(method: Me
 @every_method
 def test_where_no_sentence_is_common_the_guard_leaves_nothing_out(method: Method) -> None:
     for name, page in ALL_PAGES.items():
-        guarded = method.guarded(page, lambda sentences: np.zeros(len(sentences), np.bool_))
+        guarded = method.guarded(page, nothing_is_common)
         assert guarded == prints(method.name)[name], name
 
 
@@ -328,3 +328,11 @@ def test_an_unknown_method_is_refused_with_the_ones_there_are() -> None:
 def test_a_method_that_is_not_whole_is_refused_with_what_it_lacks() -> None:
     with pytest.raises(SettingsError, match="lacks name, version, parameters_type, agreement, signature; see"):
         make_method("scrapy_neardup.methods.published.PublishedMethod", {})
+
+
+@every_method
+def test_without_a_guard_the_article_is_judged_where_it_can_be_told(method: Method) -> None:
+    article = PAGES["ferry"]
+    framed = replace(article, text=f"河湾镇日报\n{article.text}\n版权所有，转载请注明出处", main=article.text)
+    if type(method).guarded is Method.guarded:
+        assert method.guarded(framed, nothing_is_common) == prints(method.name)["ferry"]
