@@ -58,7 +58,13 @@ def crawl(project: Path, port: int, feed: str, *settings: str) -> tuple[dict[str
     )
     assert ran.returncode == 0, ran.stderr
     items = [json.loads(line) for line in (project / feed).read_text(encoding="utf-8").splitlines()]
-    return {"/" + item["url"].split("/", 3)[3]: item for item in items}, ran.stderr
+    return {path_of(item["url"]): item for item in items}, ran.stderr
+
+
+def path_of(url: str) -> str:
+    """Where pages.json has the page of an address."""
+    host, name = url.removeprefix("http://").split("/")
+    return f"/{host.removesuffix('.example')}/{name}"
 
 
 def pages() -> list[dict[str, Any]]:
@@ -95,7 +101,7 @@ def test_every_page_of_the_example_gets_the_verdict_that_it_should(project: Path
     for page in pages():
         tag = tagged[page["path"]]["neardup"]
         other = tag["original"] or tag["like"]
-        original = other and "/" + other.split("/", 3)[3]
+        original = other and path_of(other)
         expected = page["verdict"], page["kind"], page["original"]
         if (tag["verdict"], tag["kind"], original) != expected:
             wrong.append((page["path"], page["made"], expected, "got", tag["verdict"], tag["kind"], original))
@@ -120,7 +126,7 @@ def test_the_notice_board_needs_the_guard_against_boilerplate(monkeypatch: pytes
         if page["made"] == "bulletin":
             found = extract(site.render(page)[0].decode("utf-8"), page["path"], max_html=100_000)
             headline = site.load_article(page["article"]).title
-            board.append(method.fingerprint(replace(found, title=headline, site="127.0.0.1", main="", reader="")))
+            board.append(method.fingerprint(replace(found, title=headline, site="county.example", main="", reader="")))
     copies = [
         any(method.compare(one, earlier.sketch, frozenset()).duplicate for earlier in board[:place])
         for place, one in enumerate(board)

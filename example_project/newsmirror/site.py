@@ -1,4 +1,4 @@
-"""The made-up news site: its pages, rendered from site/, and the extension that serves them."""
+"""The made-up news sites: their pages, rendered from site/, and the extension that serves them."""
 
 from __future__ import annotations
 
@@ -11,14 +11,13 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from string import Template
 from typing import NamedTuple, TypedDict
-from urllib.parse import urlsplit
 
 from scrapy import signals
 from scrapy.crawler import Crawler
 
 SITE = Path(__file__).resolve().parent.parent / "site"
 
-# The looks of the site also differ in how a client learns the encoding: from a meta tag alone
+# The looks of the sites also differ in how a client learns the encoding: from a meta tag alone
 # (morning, county), from an old gb2312 declaration alone (portal), from the HTTP header alone
 # (daybook).
 TEMPLATES = {
@@ -113,22 +112,32 @@ def render_all() -> dict[str, tuple[bytes, str]]:
     """Return the body and the Content-Type header of the index and of every page, by path."""
     pages = load_pages()
     links = "\n".join(
-        f'<li><a href="{page["path"]}">{escape(load_article(page["article"]).title)}</a></li>' for page in pages
+        f'<li><a href="{url_of(page["path"])}">{escape(load_article(page["article"]).title)}</a></li>' for page in pages
     )
     index = INDEX.substitute(links=links).encode("utf-8"), "text/html; charset=utf-8"
     return {"/index.html": index} | {page["path"]: render(page) for page in pages}
 
 
+def url_of(path: str) -> str:
+    """The address of a page: each template is a site of its own.
+
+    >>> url_of("/morning/0001.html")
+    'http://morning.example/0001.html'
+    """
+    _, template, name = path.split("/")
+    return f"http://{template}.example/{name}"
+
+
 class LocalSite:
-    """Scrapy extension that serves the site on 127.0.0.1 while the crawl lasts."""
+    """Scrapy extension that serves the sites as a proxy on 127.0.0.1 while the crawl lasts: their hosts need no DNS."""
 
     def __init__(self, port: int) -> None:
         """Bind the port and serve from a daemon thread at once."""
-        rendered = render_all()
+        rendered = {url_of(path) if path != "/index.html" else path: page for path, page in render_all().items()}
 
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self) -> None:
-                body, content_type = rendered.get(urlsplit(self.path).path, (b"", ""))
+                body, content_type = rendered.get(self.path, (b"", ""))
                 self.send_response(200 if body else 404)
                 if content_type:
                     self.send_header("Content-Type", content_type)

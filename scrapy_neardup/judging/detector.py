@@ -11,6 +11,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from scrapy_neardup.errors import SettingsError
+from scrapy_neardup.hashing import fingerprint64
 from scrapy_neardup.judging.matching import Found, Matching, has_a_say, site_key
 from scrapy_neardup.judging.reservations import Blocked, InFlight, Reservation, Ruled, Ruling
 from scrapy_neardup.methods import Method
@@ -124,7 +125,7 @@ class Detector:
                 replaces = earlier.id if earlier else 0
             self.store.add(reservation.record, reservation.evidence, generation=generation, replaces=replaces)
             if not reservation.replaces:
-                self._note(reservation.site, reservation.fingerprint)
+                self._note(reservation.record.url, reservation.site, reservation.fingerprint)
         finally:
             self.spent["store"] += perf_counter() - begun
             self._settle(reservation)
@@ -145,10 +146,17 @@ class Detector:
         """The crawl is over; returns the number of pages that are not sealed."""
         return self.store.end(self._generation)
 
-    def _note(self, site: str, fingerprint: Fingerprint) -> None:
-        """Count the sentences of a page that says something of its own."""
-        if fingerprint.sentences:
-            self.store.note(np.array(fingerprint.sentences, np.uint32), site_key(site))
+    def _note(self, url: str, site: str, fingerprint: Fingerprint) -> None:
+        """Count the sentences of a page that says something of its own: once, though it was taken back in between.
+
+        Counted twice, its own sentences would be taken for those of its site. The page is marked among them, and so
+        forgotten when they are.
+        """
+        if not fingerprint.sentences:
+            return
+        key, mark = site_key(site), fingerprint64(url) & 0xFFFFFFFF
+        if not self.store.on_site(key).stood_on(np.array([mark], np.uint32))[0]:
+            self.store.note(np.array([*fingerprint.sentences, mark], np.uint32), key)
 
     def _settle(self, reservation: Reservation) -> None:
         self._in_flight.remove(reservation)
@@ -257,7 +265,7 @@ class Detector:
             filed = replace(fingerprint, keys=copy.keys, sentences=fingerprint.sentences if counts else ())
             return self._reserve(page, verdict, copy, filed, known)
         if counts:
-            self._note(page.site, fingerprint)
+            self._note(page.url, page.site, fingerprint)
         kept = evidence(page, likeness, match, copy=True, keep=self._keep)
         self.store.add(copy, kept, replaces=known.id if known else 0)
         return Ruled(verdict)

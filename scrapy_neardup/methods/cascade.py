@@ -29,6 +29,7 @@ from scrapy_neardup.methods.base import IsCommon, Method, nothing_is_common
 from scrapy_neardup.methods.cascade_features import Features, compare
 from scrapy_neardup.methods.cascade_lines import Lines
 from scrapy_neardup.methods.cascade_parameters import CascadeParameters
+from scrapy_neardup.methods.cascade_reading import Reading, View, read
 from scrapy_neardup.methods.cascade_site import Ruling, compare_on_site
 from scrapy_neardup.methods.cascade_sketch import Article, Sketch
 from scrapy_neardup.methods.evidence import shared_sentences, short_fingerprint
@@ -37,10 +38,9 @@ from scrapy_neardup.methods.minwise import sketch
 from scrapy_neardup.methods.parameters import Parameters
 from scrapy_neardup.model import Comparison, Explanation, Feature, Fingerprint, Likeness, Page, SiteCounts
 from scrapy_neardup.text.lexicon import core_words
-from scrapy_neardup.text.normalize import letters, letters_each, normalize
-from scrapy_neardup.text.sentences import sentences
+from scrapy_neardup.text.normalize import letters, normalize
 from scrapy_neardup.text.shingles import distinct, shingles
-from scrapy_neardup.text.titles import article_title, title_parts
+from scrapy_neardup.text.titles import article_title
 from scrapy_neardup.text.tokens import has_unspaced, numbers, vocabulary, words
 
 #: The similarity from which containment means anything: of texts less alike, one is more than six times as long as the
@@ -49,26 +49,10 @@ _TELLING = 0.12
 #: The share of an earlier page's shingles that must be its own: what is left once the others are taken off is as
 #: uncertain as all of them, and with too little of it nothing can be told but that two texts are the same.
 _ENOUGH = 0.5
-#: Before the letters of a part of a title, so that it is counted apart from the same line in a text.
-_TITLE_PART = "title "
-#: The share of its letters up to which the article is a view of its own beside the whole text.
-_PART = 0.85
 #: Two articles less alike than this are no copies, whatever stands around them.
 _ARTICLES_APART = 0.3
 #: Titles more alike than this, and with the same numbers, are one title in two spellings.
 _TITLES_ALIKE = 0.6
-#: Lines that are counted from either end of a page: boilerplate stands there, and a list of a hundred thousand lines
-#: must not push everything else out of the counts.
-_ENDS = 128
-
-
-@dataclass(frozen=True, slots=True)
-class _Article:
-    """The article of a page, where it can be told from what else is judged."""
-
-    text: str
-    own: str
-    whole: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,28 +63,6 @@ class _Judgement:
     duplicate: bool
     certain: bool
     decision: str
-
-
-@dataclass(frozen=True, slots=True)
-class _Reading:
-    """A page as the method sees it; all but ``whole`` and ``counted`` is without boilerplate."""
-
-    #: Words of the title.
-    title: list[str]
-    #: The normalised text, a sentence a line.
-    text: str
-    #: Its letters and digits, and those of the text with boilerplate.
-    own: str
-    whole: str
-    #: The article in it, where that is less than all: as ``text``, ``own`` and ``whole`` of it.
-    article: _Article | None
-    #: Its sentences and lines, their letters, and the longest of them.
-    lines: list[str]
-    longest: list[str]
-    #: Title and h1.
-    headlines: list[str]
-    #: Fingerprints of what is to be counted.
-    counted: tuple[int, ...]
 
 
 class Cascade(Method):
@@ -119,18 +81,18 @@ class Cascade(Method):
 
     def guarded(self, page: Page, is_common: IsCommon, site: SiteCounts | None = None) -> Fingerprint:
         p = self.parameters
-        read = self._read(page, is_common)
-        grams = distinct(shingles(read.whole, p.shingle))
+        found = read(page, is_common, p)
+        text, core = found.all, found.core
+        grams = distinct(shingles(text.whole, p.shingle))
         whole, count = b"", len(grams)
-        if len(read.own) < len(read.whole):
+        if len(text.own) < len(text.whole):
             whole = sketch(grams, p.bins, p.bits)
-            grams = distinct(shingles(read.own, p.shingle))
-        kept = read.lines[:255] if len(grams) < p.short else read.longest[: p.max_sentences]
-        about = read.article or read
-        characters, spaced = vocabulary(about.text)
+            grams = distinct(shingles(text.own, p.shingle))
+        short = len(grams) < p.short
+        characters, spaced = vocabulary(core.text)
         used = np.concatenate((mix64(characters), hashed(spaced)))
         packed = Sketch(
-            body=fingerprint64(about.whole),
+            body=fingerprint64(core.whole),
             title=short_fingerprint(letters(self._normalize(article_title(page.title)))),
             site=fingerprint64(page.site) & 0xFFFF if page.site else 0,
             whole=count,
@@ -138,79 +100,41 @@ class Cascade(Method):
             minwise=sketch(grams, p.bins, p.bits),
             vocabulary=sketch(used, p.vocabulary_bins, p.vocabulary_bits),
             # Of a short page all, as every word of it counts.
-            sentences=frozenset(map(short_fingerprint, kept)),
-            numbers=_short(numbers(about.text), p.max_numbers),
-            words=_short(read.title, p.max_title_words),
-            lines=Lines.of(read.lines, read.headlines) if page.reader else None,
-            article=self._article_view(read),
+            sentences=frozenset(
+                map(short_fingerprint, text.lines[:255] if short else text.longest(p.min_sentence, p.max_sentences))
+            ),
+            numbers=_short(numbers(core.text), p.max_numbers),
+            words=_short(found.title, p.max_title_words),
+            lines=Lines.of(text.lines, found.headlines) if page.reader else None,
+            article=self._article(core) if found.has_part else None,
         ).pack()
-        keys = tuple(dict.fromkeys(self._keys(page, read)))
-        return Fingerprint(keys, packed, read.counted, whole, len(read.own), site)
+        keys = tuple(dict.fromkeys(self._keys(page, found)))
+        return Fingerprint(keys, packed, found.counted, whole, len(text.own), site)
 
-    def _article_view(self, read: _Reading) -> Article | None:
-        """The article beside the whole text, where it is much less than that."""
+    def _article(self, core: View) -> Article:
         p = self.parameters
-        if read.article is None or len(read.article.own) > _PART * len(read.own):
-            return None
-        grams = distinct(shingles(read.article.own, p.shingle))
+        grams = distinct(shingles(core.own, p.shingle))
         return Article(len(grams), sketch(grams, p.bins, p.bits))
 
-    def _read(self, page: Page, is_common: IsCommon) -> _Reading:
-        """Leave out of a page what stands on many: lines of the text, the name of the site in the title."""
-        p = self.parameters
-        pieces = self._pieces(page.text)
-        all_lines = [line for _, line in pieces if line]
-        lines = _countable(all_lines, p.min_counted)
-        parts = {_TITLE_PART + letters(self._normalize(part)): part for part in title_parts(page.title)}
-        headlines = [_TITLE_PART + letters(self._normalize(part)) for part in page.headline.split("\n") if part]
-        # Of pages of one site every line tells form from article, and the headlines that all of them have.
-        counted = dict.fromkeys((*parts, *headlines, *_ends(all_lines if page.reader else lines)))
-        known = {short_fingerprint(line): line for line in counted}
-        hashes = np.fromiter(known, np.uint32, len(known))
-        boilerplate = {known[one] for one in hashes[is_common(hashes)].tolist()} & {*parts, *headlines, *lines}
-        own = [(piece, line) for piece, line in pieces if line not in boilerplate]
-        found = {line for _, line in own if len(line) >= p.min_sentence}
-        own_parts = [part for line, part in parts.items() if line not in boilerplate]
-        return _Reading(
-            title=words(self._normalize(max(own_parts or parts.values(), key=len, default=""))),
-            text="\n".join(piece for piece, _ in own),
-            own="".join(line for _, line in own),
-            whole="".join(line for _, line in pieces),
-            article=self._article(page, boilerplate),
-            lines=[line for _, line in own if line],
-            longest=sorted(found, key=lambda line: (-len(line), line))[: max(p.sentence_keys, p.max_sentences)],
-            headlines=[line for line in (*parts, *headlines) if line not in boilerplate],
-            counted=tuple(known),
-        )
-
-    def _article(self, page: Page, boilerplate: Set[str]) -> _Article | None:
-        if not page.main:
-            return None
-        pieces = self._pieces(page.main)
-        own = [(piece, line) for piece, line in pieces if line not in boilerplate]
-        return _Article(
-            text="\n".join(piece for piece, _ in own),
-            own="".join(line for _, line in own),
-            whole="".join(line for _, line in pieces),
-        )
-
-    def _pieces(self, text: str) -> list[tuple[str, str]]:
-        """The sentences of a text, normalised, each with its letters."""
-        cut = sentences(self._normalize(text))
-        return list(zip(cut, letters_each(cut), strict=True))
-
-    def _keys(self, page: Page, read: _Reading) -> list[int]:
+    def _keys(self, page: Page, found: Reading) -> list[int]:
         p = self.parameters
         families = p.keys.split(",")
         about = (*(page.keywords if "keywords" in families else ()), page.description * ("description" in families))
-        keys = _core_key("title", read.title, p.core_words) if "title" in families else []
+        keys = _core_key("title", found.title, p.core_words) if "title" in families else []
         keys += _core_key("about", words(self._normalize(" ".join(about))), p.core_words)
         if "sentences" in families:
-            keys += map(fingerprint64, read.longest[: p.sentence_keys])
+            keys += map(fingerprint64, found.core.longest(p.min_sentence, p.sentence_keys))
         if "shingles" in families:
-            length = p.key_shingle if has_unspaced(read.own) else p.key_shingle_spaced
-            keys += _smallest(shingles(read.own, length), p.shingle_keys)
+            # Of all that is judged, what stands around the article may have the smallest hashes, and differs from site
+            # to site; but what was taken for the article may differ too.
+            keys += self._shingle_keys(found.core.own)
+            keys += self._shingle_keys(found.all.own) if found.has_part else []
         return keys
+
+    def _shingle_keys(self, own: str) -> list[int]:
+        p = self.parameters
+        length = p.key_shingle if has_unspaced(own) else p.key_shingle_spaced
+        return _smallest(shingles(own, length), p.shingle_keys)
 
     def compare(self, new: Fingerprint, old: bytes, common: Set[int]) -> Comparison:
         one, other = self._unpack(new.sketch), self._unpack(old)
@@ -281,7 +205,7 @@ class Cascade(Method):
             return _Judgement(f, True, article.certain, f"Of the articles in them: {article.decision}")
         if whole.duplicate and one.article and other.article and f.similarity < _ARTICLES_APART:
             return _Judgement(f, False, False, "The articles differ; what is alike stands around them.")
-        return whole
+        return article if f.similarity > whole.features.similarity else whole
 
     def _weights(self) -> dict[str, tuple[float, str]]:
         p = self.parameters
@@ -359,26 +283,6 @@ class _NothingKnown:
 
 
 _NOTHING_KNOWN = _NothingKnown()
-
-
-def _ends(lines: list[str]) -> list[str]:
-    return lines if len(lines) <= 2 * _ENDS else lines[:_ENDS] + lines[-_ENDS:]
-
-
-def _countable(lines: list[str], least: int) -> list[str]:
-    """Lines of ``least`` letters and more, and shorter ones that stand beside another such: the entries of a menu.
-
-    A short line by itself is a heading or a caption, which forms share too, and which says what the text is about.
-
-    >>> _countable(["首页", "新闻", "渡口今天早上开航", "背景", "第一班船是空的"], 6)
-    ['首页', '新闻', '渡口今天早上开航', '第一班船是空的']
-    """
-    short = [False, *(len(line) < least for line in lines), False]
-    return [
-        line
-        for line, before, own, after in zip(lines, short, short[1:], short[2:], strict=False)
-        if not own or before or after
-    ]
 
 
 def _core_key(family: str, found: list[str], count: int) -> list[int]:

@@ -23,6 +23,7 @@ _INLINE = frozenset((
 # fmt: on
 _FRAME = frozenset(("nav", "footer"))
 _FRAME_ROLES = frozenset(("navigation", "contentinfo"))
+_NO_LETTER = re.compile(r"[\W_]+")
 _NOT_SHOWN = re.compile(r"display\s*:\s*none", re.IGNORECASE)
 
 
@@ -30,8 +31,8 @@ _NOT_SHOWN = re.compile(r"display\s*:\s*none", re.IGNORECASE)
 class Block:
     """One line of a page as a browser would set it.
 
-    ``linked``: how many of its characters are links. ``frame``: it stands in what the page itself marks as navigation
-    or footer. ``headline``: it stands in an ``h1``.
+    ``linked``: how many of its letters and digits are links. ``frame``: it stands in what the page itself marks as
+    navigation or footer. ``headline``: it stands in an ``h1``.
     """
 
     text: str
@@ -60,6 +61,15 @@ def _body(html: str) -> lxml.html.HtmlElement | None:
         return None
     body = root.find("body")
     return root if body is None else body
+
+
+def letters_of(text: str) -> str:
+    """Letters and digits of a line, by which lines are known whatever stands between them.
+
+    >>> letters_of("Home | News")
+    'HomeNews'
+    """
+    return _NO_LETTER.sub("", text)
 
 
 class _Walk:
@@ -116,7 +126,7 @@ class _Walk:
             return
         self._parts.append(text)
         if self._links:
-            self._linked += len(text.strip())
+            self._linked += len(letters_of(text))
 
     def _end_line(self) -> None:
         if not self._parts:
@@ -128,7 +138,7 @@ class _Walk:
             linked = 0
         for line in (" ".join(line.split()) for line in lines):
             if line:
-                self._found.append(Block(line, min(linked, len(line)), self._frames > 0, self._headlines > 0))
+                self._found.append(Block(line, linked, self._frames > 0, self._headlines > 0))
 
 
 def _is_unseen(element: lxml.html.HtmlElement) -> bool:

@@ -38,13 +38,13 @@ Extractor = Callable[[str, str], "str | None"]
 
 
 def trafilatura_text(html: str, url: str) -> str | None:
-    """What trafilatura holds for the main text of a page, with comments, which in a forum are the text.
+    """What trafilatura holds for the main text of a page, without comments.
 
     ``deduplicate`` stays off: it remembers texts over pages and from the fourth sight on loses them. The rescue of
     short results is on, though it answers with menus now and then: see ``reading``, which does not believe those. The
     extractor must run in one thread alone; two at once bring the process down.
     """
-    return trafilatura.extract(html, url=url, fast=True, deduplicate=False)
+    return trafilatura.extract(html, url=url, fast=True, include_comments=False, deduplicate=False)
 
 
 def extractor_name(extractor: Extractor | None) -> str:

@@ -9,11 +9,11 @@ text adds its lines, is the text that is judged; and the main text is a second v
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from operator import and_
 
-from scrapy_neardup.page.blocks import Block
+from scrapy_neardup.page.blocks import Block, letters_of
 
 #: The share of links from which a line is one: a menu, a teaser, a list of related pages.
 _LINKED = 0.8
@@ -21,14 +21,14 @@ _LINKED = 0.8
 #: teaser, and most of what a reader sees is something else.
 _LEAST_MAIN = 60
 _CREDIBLE = 0.5
+#: The share of links beyond which main text is none: then the page has no article, and the extractor gave its menus.
+_MENU = 0.3
 #: Letters from which a line of the main text that is not visible (a paragraph that a script unfolds) is taken over, and
 #: from which a line is looked for within the lines of the main text, which may have been joined.
 _LEAST_HIDDEN = 12
 _LEAST_PART = 8
 #: Characters that such looking may pass over: strangers choose how long lines and text are.
 _LOOKING = 100_000_000
-
-_NO_LETTER = re.compile(r"[\W_]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,16 +53,18 @@ def read(blocks: list[Block], main_text: str) -> Reading:
     >>> read([Block("Ferry", headline=True), Block("Menu", linked=4)], "").headline
     'Ferry'
     """
-    lines = [_letters(block.text) for block in blocks]
+    lines = [letters_of(block.text) for block in blocks]
+    is_link = [block.linked > _LINKED * len(line) for block, line in zip(blocks, lines, strict=True)]
     in_main = [is_in and not block.frame for block, is_in in zip(blocks, _in_main(lines, main_text), strict=True)]
     kept = [
-        bool(line) and (main or (not block.frame and block.linked <= _LINKED * len(block.text)))
-        for block, line, main in zip(blocks, lines, in_main, strict=True)
+        bool(line) and not block.frame and (main or not link)
+        for block, line, main, link in zip(blocks, lines, in_main, is_link, strict=True)
     ]
     unseen = _unseen("".join(lines), main_text)
-    hidden = sum(len(_letters(line)) for line in unseen)
+    hidden = sum(len(letters_of(line)) for line in unseen)
     count, main_count = (_count(lines, chosen) + hidden for chosen in (kept, in_main))
-    believed = main_count >= _LEAST_MAIN and main_count >= _CREDIBLE * count
+    links = _count(lines, map(and_, in_main, is_link))
+    believed = main_count >= _LEAST_MAIN and main_count >= _CREDIBLE * count and links <= _MENU * main_count
     return Reading(
         text="\n".join((*_chosen(blocks, kept), *unseen)),
         main="\n".join((*_chosen(blocks, in_main), *unseen)) if believed else "",
@@ -74,8 +76,8 @@ def read(blocks: list[Block], main_text: str) -> Reading:
 
 def _in_main(lines: list[str], main_text: str) -> list[bool]:
     """Which lines the main text holds, as a line of its own or within one."""
-    own = {_letters(line) for line in main_text.split("\n")} - {""}
-    whole = "".join(map(_letters, main_text.split("\n")))
+    own = {letters_of(line) for line in main_text.split("\n")} - {""}
+    whole = "".join(map(letters_of, main_text.split("\n")))
     budget = _LOOKING // max(1, len(whole))
     found = []
     for line in lines:
@@ -92,14 +94,10 @@ def _unseen(visible: str, main_text: str) -> list[str]:
     found = []
     budget = _LOOKING // max(1, len(visible))
     for line in main_text.split("\n")[:budget]:
-        letters = _letters(line)
+        letters = letters_of(line)
         if len(letters) >= _LEAST_HIDDEN and letters not in visible:
             found.append(line)
     return found
-
-
-def _letters(text: str) -> str:
-    return _NO_LETTER.sub("", text)
 
 
 def _count(lines: list[str], chosen: Iterable[bool]) -> int:

@@ -1,0 +1,132 @@
+"""A page as the default method sees it: cut into sentences, and without what stands on many pages."""
+
+from __future__ import annotations
+
+from collections.abc import Set
+from dataclasses import dataclass
+
+import numpy as np
+
+from scrapy_neardup.methods.base import IsCommon
+from scrapy_neardup.methods.cascade_parameters import CascadeParameters
+from scrapy_neardup.methods.evidence import short_fingerprint
+from scrapy_neardup.model import Page
+from scrapy_neardup.text.normalize import letters, letters_each, normalize
+from scrapy_neardup.text.sentences import sentences
+from scrapy_neardup.text.titles import title_parts
+from scrapy_neardup.text.tokens import words
+
+#: Before the letters of a part of a title, so that it is counted apart from the same line in a text.
+_TITLE_PART = "title "
+#: Lines that are counted from either end of a page: boilerplate stands there, and a list of a hundred thousand lines
+#: must not push everything else out of the counts.
+_ENDS = 128
+#: The share of its letters up to which the article is a view of its own beside the whole text.
+_PART = 0.85
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A text; all but ``whole`` is without boilerplate."""
+
+    #: Normalised, a sentence a line.
+    text: str
+    #: Its letters and digits, and those of the text with boilerplate.
+    own: str
+    whole: str
+    #: The letters of its sentences and lines.
+    lines: list[str]
+
+    def longest(self, at_least: int, limit: int) -> list[str]:
+        """The longest different lines of so many letters, the longest first; equals in order of characters."""
+        found = {line for line in self.lines if len(line) >= at_least}
+        return sorted(found, key=lambda line: (-len(line), line))[:limit]
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """``article``: of a page read from HTML the article in it, where that could be told."""
+
+    #: Words of the title, and headlines: parts of the title, and h1.
+    title: list[str]
+    headlines: list[str]
+    all: View
+    article: View | None
+    #: 32-bit fingerprints of what is to be counted.
+    counted: tuple[int, ...]
+
+    @property
+    def core(self) -> View:
+        """The article, or all where that is not known."""
+        return self.article or self.all
+
+    @property
+    def has_part(self) -> bool:
+        """Whether the article is much less than all."""
+        return self.article is not None and len(self.article.own) <= _PART * len(self.all.own)
+
+
+def read(page: Page, is_common: IsCommon, p: CascadeParameters) -> Reading:
+    """Leave out of a page what stands on many: lines of the text, the name of the site in the title."""
+    pieces = _pieces(page.text, p)
+    all_lines = [line for _, line in pieces if line]
+    lines = _countable(all_lines, p.min_counted)
+    parts = {_headline(part, p): part for part in title_parts(page.title)}
+    headlines = [_headline(part, p) for part in page.headline.split("\n") if part]
+    # Of pages of one site every line tells form from article, and the headlines that all of them have.
+    counted = (*parts, *headlines, *_ends(all_lines if page.reader else lines))
+    known = {short_fingerprint(line): line for line in counted}
+    hashes = np.fromiter(known, np.uint32, len(known))
+    boilerplate = {known[one] for one in hashes[is_common(hashes)].tolist()} & {*parts, *headlines, *lines}
+    own_parts = [part for line, part in parts.items() if line not in boilerplate]
+    return Reading(
+        title=words(_normalize(max(own_parts or parts.values(), key=len, default=""), p)),
+        headlines=[line for line in (*parts, *headlines) if line not in boilerplate],
+        all=_view(pieces, boilerplate),
+        article=_view(_pieces(page.main, p), boilerplate) if page.main else None,
+        counted=tuple(known),
+    )
+
+
+def _view(pieces: list[tuple[str, str]], boilerplate: Set[str]) -> View:
+    own = [(piece, line) for piece, line in pieces if line not in boilerplate]
+    return View(
+        text="\n".join(piece for piece, _ in own),
+        own="".join(line for _, line in own),
+        whole="".join(line for _, line in pieces),
+        lines=[line for _, line in own if line],
+    )
+
+
+def _pieces(text: str, p: CascadeParameters) -> list[tuple[str, str]]:
+    """The sentences of a text, normalised, each with its letters."""
+    cut = sentences(_normalize(text, p))
+    return list(zip(cut, letters_each(cut), strict=True))
+
+
+def _headline(part: str, p: CascadeParameters) -> str:
+    return _TITLE_PART + letters(_normalize(part, p))
+
+
+def _normalize(text: str, p: CascadeParameters) -> str:
+    return normalize(text, simplified=p.simplified)
+
+
+def _ends(lines: list[str]) -> list[str]:
+    return lines if len(lines) <= 2 * _ENDS else lines[:_ENDS] + lines[-_ENDS:]
+
+
+def _countable(lines: list[str], least: int) -> list[str]:
+    """Lines of ``least`` letters and more, and shorter ones that stand beside another such: the entries of a menu.
+
+    A short line by itself is a heading or a caption, which forms share too, and which says what the text is about.
+
+    >>> _countable(["首页", "新闻", "渡口今天早上开航", "背景", "第一班船是空的"], 6)
+    ['首页', '新闻', '渡口今天早上开航', '第一班船是空的']
+    """
+    short = [False, *(len(line) < least for line in lines), False]
+    return [
+        line
+        for line, before, own, after in zip(lines, short, short[1:], short[2:], strict=False)
+        if not own or before or after
+    ]
