@@ -179,12 +179,13 @@ class Cascade(Method):
             article=self._article(page, boilerplate),
             lines=[line for _, line in own if line],
             longest=sorted(found, key=lambda line: (-len(line), line))[: max(p.sentence_keys, p.max_sentences)],
-            headlines=[line for line in (*parts, *headlines) if line not in boilerplate],
+            # One of marks alone says nothing; it would be the same headline on all pages that have such a one.
+            headlines=[line for line in (*parts, *headlines) if line not in boilerplate and line != _TITLE_PART],
             counted=tuple(known),
         )
 
     def _article(self, page: Page, boilerplate: Set[str]) -> _Article | None:
-        if not page.main:
+        if not page.main or not page.reader:
             return None
         pieces = self._pieces(page.main)
         own = [(piece, line) for piece, line in pieces if line not in boilerplate]
