@@ -12,6 +12,7 @@ from scrapy_neardup.judging.detector import Detector
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.methods.cascade_lines import SAMPLE, Lines
 from scrapy_neardup.methods.cascade_site import Headlines, OnSite, Ruling, compare_on_site
+from scrapy_neardup.methods.evidence import short_fingerprint
 from scrapy_neardup.model import Kind, Page, SiteCounts, Verdict
 from scrapy_neardup.page.extraction import extract
 from scrapy_neardup.stores import MemoryStore
@@ -270,13 +271,39 @@ def test_a_print_version_is_a_copy_of_the_full_page_and_the_other_way_round(firs
 def test_a_repost_on_another_site_is_found_by_the_article_in_it() -> None:
     article = story(1, 12)
     here = shown("first", article, story(2, 20), told=True)
-    repost = shown("second", article, story(3, 20), "码头上的第一个早晨", "mirror", told=True)
-    for judge, new, expected in (
-        (detector(), repost, "first"),
-        (detector(), replace(repost, main="", reader="prose"), None),
-    ):
+    repost, edited = (
+        shown("second", lines, story(3, 20), "码头上的第一个早晨", "mirror", told=True)
+        for lines in (article, [*article[1:], "河湾网转载"])
+    )
+    unread = replace(repost, main="", reader="prose")
+    for new, expected in ((repost, "first"), (edited, "first"), (unread, None)):
+        judge = detector()
         assert answer(judge, here).kind is Kind.UNIQUE
         assert copied(answer(judge, new)) == expected
+
+
+@pytest.mark.parametrize(
+    ("title", "copy"),
+    [
+        ("Ferry sails before dawn with pear growers aboard", True),
+        ("Ferry sails before dawn with 7 pear growers aboard", True),
+        ("The old rope locker is open to visitors", False),
+    ],
+)
+def test_of_a_headline_that_is_alike_less_must_agree_than_under_another_one(title: str, copy: bool) -> None:
+    judge, article = known_site(), story(1, 24)
+    answer(judge, shown("first", article, FORM, "Ferry sails before dawn with pear growers"))
+    second = shown("second", [*article[3:], *story(2, 2)], FORM, title)
+    assert (copied(answer(judge, second)) == "first") is copy
+
+
+def test_of_a_page_read_from_html_short_lines_are_counted_too() -> None:
+    """A heading that every page of a site has is its form's."""
+    text = "\n".join([*story(1, 3), "读者来信", *story(2, 3)])
+    heading = short_fingerprint("读者来信")
+    for reader, counted in (("", False), ("prose", True)):
+        page = Page("http://river.example/", text=text, reader=reader)
+        assert (heading in make_method("cascade", {}).fingerprint(page).sentences) is counted
 
 
 def test_a_text_without_html_is_found_as_the_article_of_a_page() -> None:
