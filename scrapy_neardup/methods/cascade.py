@@ -270,7 +270,8 @@ class Cascade(Method):
         """What the whole texts say, or else the articles in them."""
         f = self._features(new, one, other, common)
         if one.body == other.body:
-            return _Judgement(f, True, True, "The texts are the same, letter by letter.")
+            what = "articles in them" if one.article or other.article else "texts"
+            return _Judgement(f, True, True, f"The {what} are the same, letter by letter.")
         whole = _Judgement(f, *self._decide(f))
         if one.article is None and other.article is None:
             return whole

@@ -306,6 +306,37 @@ def test_of_a_page_read_from_html_short_lines_are_counted_too() -> None:
         assert (heading in make_method("cascade", {}).fingerprint(page).sentences) is counted
 
 
+@pytest.mark.parametrize(
+    ("new", "decision"),
+    [
+        (
+            shown("2", story(1, 16), story(2, 20), told=True, site="mirror"),
+            "The articles in them are the same, letter by",
+        ),
+        (
+            shown("2", [*story(1, 16), "转载"], story(3, 20), told=True, site="mirror"),
+            "Of the articles in them: The sim",
+        ),
+        (
+            shown("2", story(1, 16), story(3, 20), told=True),
+            "But that may be the form of the site: they are kept apart.",
+        ),
+        (
+            shown("2", story(4, 16), story(5, 20), told=True, site="mirror"),
+            "The whole texts, boilerplate and all, are le",
+        ),
+        (shown("2", story(4, 1), story(2, 20), site="mirror"), "The score"),
+        (shown("2", [*story(4, 14), *story(1, 2)], story(2, 90), told=True, site="mirror"), "The articles differ;"),
+    ],
+)
+def test_what_decided_is_told(new: Page, decision: str) -> None:
+    method = make_method("cascade", {})
+    old = shown("1", story(1, 16), story(2, 90) if "differ" in decision else story(2, 20), told=True)
+    explanation = method.explain(method.fingerprint(new), method.fingerprint(old).sketch, frozenset())
+    assert explanation is not None
+    assert decision in explanation.decision
+
+
 def test_a_text_without_html_is_found_as_the_article_of_a_page() -> None:
     judge = detector()
     article = story(1, 12)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_neardup.page.blocks import Block
-from scrapy_neardup.page.reading import Reading, read
+from scrapy_neardup.page.reading import read
 
 FERRY = "The new ferry left the pier before dawn, all benches taken by growers."
 PEARS = "Pears that used to bruise on the road now arrive at the market by noon."
@@ -44,13 +44,9 @@ def link(text: str, *, frame: bool = False) -> Block:
     ],
 )
 def test_prose_is_kept_and_links_frame_and_mere_marks_are_not(block: Block, kept: bool) -> None:
-    assert read([block], "") == Reading(
-        text=block.text if kept else "",
-        main="",
-        headline=block.text if block.headline else "",
-        reader="prose" if kept else "none",
-        kept=(kept,),
-    )
+    found = read([block], "")
+    assert (found.text, found.main) == (block.text if kept else "", "")
+    assert (found.reader, found.kept) == ("prose" if kept else "none", (kept,))
 
 
 def test_lines_stay_in_their_order_and_there_is_an_answer_for_each() -> None:
@@ -105,7 +101,9 @@ def test_nothing_is_added_that_is_short_or_visible_in_another_cut(hidden: str) -
 
 
 def test_main_text_alone_is_a_text() -> None:
-    assert read([], "\n".join(ARTICLE)) == Reading("\n".join(ARTICLE), "\n".join(ARTICLE), "", "article", ())
+    found = read([], "\n".join(ARTICLE))
+    assert found.text == found.main == "\n".join(ARTICLE)
+    assert (found.reader, found.kept) == ("article", ())
 
 
 # When it is believed
