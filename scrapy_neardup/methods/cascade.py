@@ -29,7 +29,7 @@ from scrapy_neardup.methods.base import IsCommon, Method, nothing_is_common
 from scrapy_neardup.methods.cascade_features import Features, compare
 from scrapy_neardup.methods.cascade_lines import Lines
 from scrapy_neardup.methods.cascade_parameters import CascadeParameters
-from scrapy_neardup.methods.cascade_reading import Reading, View, read
+from scrapy_neardup.methods.cascade_reading import View, Views, read
 from scrapy_neardup.methods.cascade_site import Ruling, compare_on_site
 from scrapy_neardup.methods.cascade_sketch import Article, Sketch
 from scrapy_neardup.methods.evidence import shared_sentences, short_fingerprint
@@ -116,7 +116,7 @@ class Cascade(Method):
         grams = distinct(shingles(core.own, p.shingle))
         return Article(len(grams), sketch(grams, p.bins, p.bits))
 
-    def _keys(self, page: Page, found: Reading) -> list[int]:
+    def _keys(self, page: Page, found: Views) -> list[int]:
         p = self.parameters
         families = p.keys.split(",")
         about = (*(page.keywords if "keywords" in families else ()), page.description * ("description" in families))
@@ -193,7 +193,8 @@ class Cascade(Method):
         """What the whole texts say, or else the articles in them."""
         f = self._features(new, one, other, common)
         if one.body == other.body:
-            return _Judgement(f, True, True, "The texts are the same, letter by letter.")
+            what = "articles in them" if one.article or other.article else "texts"
+            return _Judgement(f, True, True, f"The {what} are the same, letter by letter.")
         whole = _Judgement(f, *self._decide(f))
         if one.article is None and other.article is None:
             return whole

@@ -44,7 +44,7 @@ class View:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class Views:
     """``article``: of a page read from HTML the article in it, where that could be told."""
 
     #: Words of the title, and headlines: parts of the title, and h1.
@@ -66,7 +66,7 @@ class Reading:
         return self.article is not None and len(self.article.own) <= _PART * len(self.all.own)
 
 
-def read(page: Page, is_common: IsCommon, p: CascadeParameters) -> Reading:
+def read(page: Page, is_common: IsCommon, p: CascadeParameters) -> Views:
     """Leave out of a page what stands on many: lines of the text, the name of the site in the title."""
     pieces = _pieces(page.text, p)
     all_lines = [line for _, line in pieces if line]
@@ -79,11 +79,12 @@ def read(page: Page, is_common: IsCommon, p: CascadeParameters) -> Reading:
     hashes = np.fromiter(known, np.uint32, len(known))
     boilerplate = {known[one] for one in hashes[is_common(hashes)].tolist()} & {*parts, *headlines, *lines}
     own_parts = [part for line, part in parts.items() if line not in boilerplate]
-    return Reading(
+    return Views(
         title=words(_normalize(max(own_parts or parts.values(), key=len, default=""), p)),
-        headlines=[line for line in (*parts, *headlines) if line not in boilerplate],
+        # One of marks alone says nothing; it would be the same headline on all pages that have such a one.
+        headlines=[line for line in (*parts, *headlines) if line not in boilerplate and line != _TITLE_PART],
         all=_view(pieces, boilerplate),
-        article=_view(_pieces(page.main, p), boilerplate) if page.main else None,
+        article=_view(_pieces(page.main, p), boilerplate) if page.main and page.reader else None,
         counted=tuple(known),
     )
 

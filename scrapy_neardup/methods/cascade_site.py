@@ -101,13 +101,15 @@ def compare_on_site(new: Lines, old: Lines, counts: SiteCounts, *, titles_alike:
     asked = np.array([*new.lines, *old.lines, *new.headlines, *old.headlines], np.uint32)
     stood = dict(zip(asked.tolist(), counts.stood_on(asked).tolist(), strict=True))
     reach = min(new.reach, old.reach)
+    # What is beyond the samples is taken to be like what is in them.
+    more = 2**32 / (reach + 1)
     ours = {line: letters for line, letters in new.lines.items() if line <= reach}
     theirs = {line: letters for line, letters in old.lines.items() if line <= reach}
     return OnSite(
         _headlines(new, old, stood, titles_alike=titles_alike),
-        shared=sum(n for line, n in ours.items() if line in theirs and stood[line] <= _OWN_LINE),
-        new=sum(n for line, n in ours.items() if line not in theirs and not stood[line]),
-        old=sum(n for line, n in theirs.items() if line not in ours and stood[line] <= _OWN_LINE),
+        shared=round(more * sum(n for line, n in ours.items() if line in theirs and stood[line] <= _OWN_LINE)),
+        new=round(more * sum(n for line, n in ours.items() if line not in theirs and not stood[line])),
+        old=round(more * sum(n for line, n in theirs.items() if line not in ours and stood[line] <= _OWN_LINE)),
         pages=counts.pages(),
     )
 

@@ -21,8 +21,11 @@ _INLINE = frozenset((
     "strong", "sub", "sup", "time", "tt", "u", "var", "wbr",
 ))
 # fmt: on
+#: Shown by a script if it is hidden at first.
+_WHOLE = frozenset(("html", "body"))
 _FRAME = frozenset(("nav", "footer"))
 _FRAME_ROLES = frozenset(("navigation", "contentinfo"))
+_END = re.compile(r"</(?:body|html)\s*>", re.IGNORECASE)
 _NO_LETTER = re.compile(r"[\W_]+")
 _NOT_SHOWN = re.compile(r"display\s*:\s*none", re.IGNORECASE)
 
@@ -47,20 +50,19 @@ def visible_blocks(html: str) -> list[Block]:
     >>> [(block.text, block.linked) for block in visible_blocks("<h1>Ferry</h1><p>It runs <a href=/>daily</a>.")]
     [('Ferry', 0), ('It runs daily.', 5)]
     """
-    body = _body(html)
-    return _Walk().blocks(body) if body is not None else []
+    root = _root(html)
+    return _Walk().blocks(root) if root is not None else []
 
 
-def _body(html: str) -> lxml.html.HtmlElement | None:
-    # The declared charset was that of the bytes; lxml must not apply it to a string. It stops at a NUL.
-    plain = html.replace("\0", "").encode("utf-8", "replace")
+def _root(html: str) -> lxml.html.HtmlElement | None:
+    # The declared charset was that of the bytes; lxml must not apply it to a string. It stops at a NUL, and at the end
+    # of the document, behind which browsers go on: pages are put together from parts that each end one.
+    plain = _END.sub(" ", html.replace("\0", "")).encode("utf-8", "replace")
     parser = lxml.html.HTMLParser(encoding="utf-8", remove_comments=True, remove_pis=True)
     try:
-        root = lxml.html.document_fromstring(plain, parser=parser)
+        return lxml.html.document_fromstring(plain, parser=parser)
     except (etree.ParserError, etree.XMLSyntaxError, ValueError):  # nothing but white space, for instance
         return None
-    body = root.find("body")
-    return root if body is None else body
 
 
 def letters_of(text: str) -> str:
@@ -82,8 +84,8 @@ class _Walk:
         #: How many elements of each kind are open.
         self._links = self._frames = self._headlines = self._preformatted = 0
 
-    def blocks(self, body: lxml.html.HtmlElement) -> list[Block]:
-        walk = etree.iterwalk(body, events=("start", "end"))
+    def blocks(self, root: lxml.html.HtmlElement) -> list[Block]:
+        walk = etree.iterwalk(root, events=("start", "end"))
         for event, element in walk:
             if event == "start":
                 if _is_unseen(element):
@@ -93,7 +95,7 @@ class _Walk:
             else:
                 if not _is_unseen(element):
                     self._close(element)
-                if element is not body:
+                if element is not root:
                     self._add(element.tail)
         self._end_line()
         return self._found
@@ -142,6 +144,8 @@ class _Walk:
 
 
 def _is_unseen(element: lxml.html.HtmlElement) -> bool:
+    if element.tag in _WHOLE:
+        return False
     if element.tag in _UNSEEN or not isinstance(element.tag, str) or "hidden" in element.attrib:
         return True
     style = element.get("style")

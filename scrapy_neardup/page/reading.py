@@ -60,7 +60,7 @@ def read(blocks: list[Block], main_text: str) -> Reading:
         bool(line) and not block.frame and (main or not link)
         for block, line, main, link in zip(blocks, lines, in_main, is_link, strict=True)
     ]
-    unseen = _unseen("".join(lines), main_text)
+    unseen = _unseen(lines, main_text)
     hidden = sum(len(letters_of(line)) for line in unseen)
     count, main_count = (_count(lines, chosen) + hidden for chosen in (kept, in_main))
     links = _count(lines, map(and_, in_main, is_link))
@@ -75,28 +75,34 @@ def read(blocks: list[Block], main_text: str) -> Reading:
 
 
 def _in_main(lines: list[str], main_text: str) -> list[bool]:
-    """Which lines the main text holds, as a line of its own or within one."""
-    own = {letters_of(line) for line in main_text.split("\n")} - {""}
-    whole = "".join(map(letters_of, main_text.split("\n")))
-    budget = _LOOKING // max(1, len(whole))
+    """Which lines the main text holds, as a line of its own or as a part of one that was joined."""
+    main = dict.fromkeys(map(letters_of, main_text.split("\n")))
+    main.pop("", None)
+    visible = set(lines)
+    # In their order and with nothing between them: a visible line may also be cut into several there.
+    joined = "".join(line for line in main if line not in visible)
+    budget = _LOOKING // max(1, len(joined))
     found = []
     for line in lines:
-        is_in = line in own
+        is_in = line in main
         if not is_in and len(line) >= _LEAST_PART and budget > 0:
             budget -= 1
-            is_in = line in whole
+            is_in = line in joined
         found.append(is_in)
     return found
 
 
-def _unseen(visible: str, main_text: str) -> list[str]:
+def _unseen(lines: list[str], main_text: str) -> list[str]:
     """The lines of the main text that are not visible."""
-    found = []
+    own, visible = set(lines), "".join(lines)
     budget = _LOOKING // max(1, len(visible))
-    for line in main_text.split("\n")[:budget]:
+    found = []
+    for line in main_text.split("\n"):
         letters = letters_of(line)
-        if len(letters) >= _LEAST_HIDDEN and letters not in visible:
-            found.append(line)
+        if len(letters) >= _LEAST_HIDDEN and letters not in own and budget > 0:
+            budget -= 1
+            if letters not in visible:
+                found.append(line)
     return found
 
 

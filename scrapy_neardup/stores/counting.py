@@ -31,6 +31,8 @@ class CountsOfSite:
 
     def stood_on(self, sentences: Sentences) -> npt.NDArray[np.uint16]:
         """On how many of its pages each sentence stood, 256 at most; too few rather than too many on one site alone."""
+        if not self._site:
+            return np.zeros(len(sentences), np.uint16)
         return self._recurrence.stood_on(sentences, self._site)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import numpy.typing as npt
 import pytest
@@ -10,12 +12,14 @@ from hypothesis import strategies as st
 
 from scrapy_neardup.hashing import fingerprint64
 from scrapy_neardup.methods.cascade import Cascade
+from scrapy_neardup.methods.cascade_lines import Lines
 from scrapy_neardup.methods.cascade_parameters import CascadeParameters
-from scrapy_neardup.methods.cascade_sketch import Sketch
+from scrapy_neardup.methods.cascade_sketch import Article, Sketch
 from scrapy_neardup.methods.evidence import short_fingerprint
 from scrapy_neardup.methods.minwise import jaccard, sketch
 from scrapy_neardup.text.normalize import letters, normalize
 from tests.methods.cascade_pages import DEFAULTS, FERRY, MILL, page, unpacked
+from tests.methods.test_cascade_lines import LINES
 
 # The min-wise estimate
 
@@ -102,27 +106,39 @@ WORD = st.integers(0, 2**32 - 1)
 HEAD = 8 + 4 + 2 + 4 + 4 + 3
 
 
-@settings(deadline=None)
-@given(
-    st.builds(
-        Sketch,
-        body=st.integers(0, 2**64 - 1),
-        title=WORD,
-        site=HALF_WORD,
-        whole=WORD,
-        shingles=WORD,
-        minwise=st.binary(max_size=64),
-        vocabulary=st.binary(max_size=32),
-        sentences=st.frozensets(WORD, max_size=255),
-        numbers=st.frozensets(HALF_WORD, max_size=255),
-        words=st.frozensets(HALF_WORD, max_size=255),
-    )
+SKETCHES = st.builds(
+    Sketch,
+    body=st.integers(0, 2**64 - 1),
+    title=WORD,
+    site=HALF_WORD,
+    whole=WORD,
+    shingles=WORD,
+    minwise=st.binary(max_size=64),
+    vocabulary=st.binary(max_size=32),
+    sentences=st.frozensets(WORD, max_size=255),
+    numbers=st.frozensets(HALF_WORD, max_size=255),
+    words=st.frozensets(HALF_WORD, max_size=255),
 )
+
+
+@settings(deadline=None)
+@given(SKETCHES)
 def test_what_is_packed_is_unpacked(whole: Sketch) -> None:
     packed = whole.pack()
     parts = len(whole.minwise) + len(whole.vocabulary)
     lists = 4 * len(whole.sentences) + 2 * len(whole.numbers) + 2 * len(whole.words)
     assert len(packed) == HEAD + parts + lists
+    assert Sketch.unpack(packed, len(whole.minwise), len(whole.vocabulary)) == whole
+
+
+@settings(deadline=None)
+@given(SKETCHES, LINES, st.none() | st.builds(Article, WORD, st.binary(max_size=64)))
+def test_lines_and_article_of_a_page_read_from_html_follow(
+    plain: Sketch, lines: Lines, article: Article | None
+) -> None:
+    whole = replace(plain, lines=lines, article=article)
+    packed = whole.pack()
+    assert packed == plain.pack() + lines.pack() + (article.pack() if article else b"")
     assert Sketch.unpack(packed, len(whole.minwise), len(whole.vocabulary)) == whole
 
 
@@ -133,6 +149,8 @@ def test_the_bytes_are_those_that_are_written_down() -> None:
         "00 00 00 00 00 00 00 01 00 00 00 02 03 04 00 00 00 05 00 00 00 06 02 02 01 aa bb cc "
         "00 00 00 04 00 00 00 05 00 06 00 08 00 09"
     )
+    read = replace(whole, lines=Lines(frozenset((10,)), {11: 12}), article=Article(13, b"\xdd\xee"))
+    assert read.pack().removeprefix(whole.pack()).hex(" ", 1) == ("01 01 00 00 00 0a 00 00 00 0b 0c 00 00 00 0d dd ee")
 
 
 # What it keeps
@@ -187,3 +205,48 @@ def test_larger_parts_make_a_larger_sketch() -> None:
     more = CascadeParameters(bins=1024, bits=4, vocabulary_bins=512, vocabulary_bits=2)
     usual, large = (len(Cascade(some).fingerprint(page(FERRY)).sketch) for some in (CascadeParameters(), more))
     assert large - usual == (1024 * 4 - 512 * 2 + 512 * 2 - 256 * 1) // 8
+
+
+# Of a page read from HTML
+
+
+def test_a_text_that_came_without_html_has_neither_lines_nor_an_article() -> None:
+    whole = unpacked(Cascade().fingerprint(page(FERRY, headline="渡口", main=FERRY[:200])).sketch)
+    assert (whole.lines, whole.article) == (None, None)
+    assert whole.pack() == Cascade().fingerprint(page(FERRY)).sketch
+
+
+@pytest.mark.parametrize(
+    ("reader", "main"), [("prose", ""), ("article", FERRY)], ids=["prose", "nothing but an article"]
+)
+def test_without_an_article_in_it_a_page_has_lines_and_is_else_as_a_text(reader: str, main: str) -> None:
+    whole = unpacked(
+        Cascade().fingerprint(page(FERRY, "渡口_河湾网", headline="开航", main=main, reader=reader)).sketch
+    )
+    lines = Lines.of(letters(normalize(FERRY)).split(), [])
+    assert whole.article is None
+    assert replace(whole, lines=None).pack() == Cascade().fingerprint(page(FERRY, "渡口_河湾网")).sketch
+    assert whole.lines is not None
+    assert whole.lines.headlines == set(map(short_fingerprint, ["title 渡口", "title 河湾网", "title 开航"]))
+    assert len(whole.lines.lines) > len(lines.lines)
+
+
+def test_where_the_article_is_a_part_the_whole_and_the_article_are_kept_apart() -> None:
+    read = page(f"{FERRY}\n{MILL}", main=FERRY, reader="article")
+    whole, article = (unpacked(Cascade().fingerprint(one).sketch) for one in (read, page(FERRY)))
+    assert whole.article == Article(article.shingles, article.minwise)
+    assert (whole.body, whole.vocabulary, whole.numbers) == (article.body, article.vocabulary, article.numbers)
+    both = unpacked(Cascade().fingerprint(page(f"{FERRY}\n{MILL}")).sketch)
+    assert (whole.whole, whole.shingles, whole.minwise, whole.sentences) == (
+        both.whole, both.shingles, both.minwise, both.sentences,
+    )  # fmt: skip
+    alone = whole.of_article()
+    assert (alone.whole, alone.shingles, alone.minwise) == (article.whole, article.shingles, article.minwise)
+    assert article.of_article() is article
+
+
+@pytest.mark.parametrize("headline", ["", "\n", "***", " — \n!"])
+def test_what_has_no_letters_is_no_headline(headline: str) -> None:
+    whole = unpacked(Cascade().fingerprint(page(FERRY, "", headline=headline, reader="prose")).sketch)
+    assert whole.lines is not None
+    assert whole.lines.headlines == frozenset()

@@ -899,6 +899,81 @@ def test_counts_of_another_state_are_added_and_written_at_once(lasting: Place, m
     assert repeats(lasting.reopen(store)) == [4] * 3
 
 
+# Pages of one site
+
+#: Two sites that have a bit each, and one that shares the first one's.
+RIVER, MOOR, RIVERS_TWIN = (high << 32 | low for high, low in ((0xAAAA, 3), (0xBBBB, 4), (0xCCCC, 3)))
+
+
+def on_site(store: Store, site: int = RIVER) -> tuple[int, list[int]]:
+    """How many of a site's pages are known, and on how many each entry of the menu stood."""
+    return store.on_site(site).pages(), store.on_site(site).stood_on(MENU).tolist()
+
+
+def test_pages_of_a_site_are_counted_and_those_on_which_a_sentence_stood(store: Store) -> None:
+    assert on_site(store) == (0, [0, 0, 0])
+    store.note(MENU[:2], RIVER)
+    assert on_site(store) == (1, [1, 1, 0])
+    store.note(MENU[1:], RIVER)
+    store.note(MENU[:0], RIVER)
+    assert on_site(store) == (3, [1, 2, 1])
+    assert store.on_site(RIVER).stood_on(MENU[:0]).tolist() == []
+    for _ in range(300):
+        store.note(MENU, RIVER)
+    assert on_site(store) == (256, [256] * 3)
+
+
+def test_what_is_known_of_a_site_is_as_of_now(store: Store) -> None:
+    before = store.on_site(RIVER)
+    store.note(MENU, RIVER)
+    assert before.pages() == 1
+
+
+def test_pages_of_other_sites_do_not_count(store: Store) -> None:
+    for _ in range(5):
+        store.note(MENU[:2], MOOR)
+    assert on_site(store) == (0, [0, 0, 0])
+    store.note(MENU[1:], RIVER)
+    assert on_site(store)[0] == 1
+    assert on_site(store)[1][::2] == [0, 1]
+    assert on_site(store, MOOR)[0] == 5
+    assert on_site(store, RIVERS_TWIN)[0] == 0
+
+
+def test_of_a_page_whose_site_is_not_known_the_sentences_count_for_none(store: Store) -> None:
+    for _ in range(3):
+        store.note(MENU, 0)
+    assert on_site(store, 0) == (0, [0, 0, 0])
+    assert on_site(store) == (0, [0, 0, 0])
+    assert repeats(store) == [2, 2, 2]
+
+
+def test_what_is_known_of_a_site_is_there_after_closing_and_opening_and_goes_on(lasting: Place) -> None:
+    store = lasting.open()
+    for pages in range(1, 4):
+        store.note(MENU, RIVER)
+        store = lasting.reopen(store)
+        assert on_site(store) == (pages, [pages] * 3)
+        assert on_site(store, MOOR) == (0, [0, 0, 0])
+
+
+def test_what_two_states_know_of_a_site_is_added_less_the_pages_of_both(lasting: Place) -> None:
+    """And less one where both know it, for a first page cannot be told from one that both have noted."""
+    store, other = lasting.open(), MemoryStore("memory:", RECIPE)
+    for pages, one in ((3, store), (4, other)):
+        for _ in range(pages):
+            one.note(MENU, RIVER)
+    other.note(MENU[:1], MOOR)
+    table = Recurrence()
+    for block, packed in other.counted().items():
+        table.load(block, packed)
+    store.add_counts(table, in_both=1)
+    for merged in (store, lasting.reopen(store)):
+        assert on_site(merged)[0] == 3 + 4 - 1 - 1
+        assert on_site(merged)[1][1:] == [3 + 4 - 1 - 1] * 2
+        assert on_site(merged, MOOR)[0] == 1
+
+
 # Recipes
 
 

@@ -336,6 +336,27 @@ def test_a_sentence_that_goes_from_site_to_site_is_common_after_about_38_pages()
     assert 35 < sum(needed) / len(needed) < 41
 
 
+@pytest.mark.parametrize(
+    ("sites", "here", "there"),
+    [
+        ([], 0, 0),
+        ([SITE], 1, 0),
+        ([SITE] * 3, 3, 0),
+        ([OTHER_SITE] * 3, 0, 3),
+        ([SITE, SITE, OTHER_SITE], 2, 2),
+        ([SITE, OTHER_SITE, OTHER_SITE, OTHER_SITE], 3, 3),
+        ([SITE + 32] * 2, 2, 0),
+        ([SITE] * 300, 256, 0),
+    ],
+)
+def test_where_a_sentence_stood_its_pages_are_told_and_elsewhere_none(sites: list[int], here: int, there: int) -> None:
+    """Those of other sites are counted with them, each but its first."""
+    table = noted([([7, 9], site) for site in sites])
+    assert table.stood_on(array(9, of(7, 1), 7), SITE).tolist() == [here, 0, here]
+    assert table.stood_on(array(7), OTHER_SITE).tolist() == [there]
+    assert table.stood_on(array(), SITE).tolist() == []
+
+
 # Bounded
 
 

@@ -1,0 +1,395 @@
+"""Two pages of one site: one article, or two in one form."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from scrapy_neardup.judging.detector import Detector
+from scrapy_neardup.methods import make_method
+from scrapy_neardup.methods.cascade_lines import SAMPLE, Lines
+from scrapy_neardup.methods.cascade_site import Headlines, OnSite, Ruling, compare_on_site
+from scrapy_neardup.methods.evidence import short_fingerprint
+from scrapy_neardup.model import Kind, Page, SiteCounts, Verdict
+from scrapy_neardup.page.extraction import extract
+from scrapy_neardup.stores import MemoryStore
+from tests.judging.test_detector import answer, story
+
+SAME, ALIKE, NO_HEADLINE, OTHER = Headlines
+COPY, OPEN, APART = Ruling
+
+# What the letters come to
+
+
+@pytest.mark.parametrize(
+    ("headlines", "shared", "new", "old", "pages", "ruling"),
+    [
+        # Another headline is outweighed by much text that is all but the same, however little is known of the site.
+        (OTHER, 380, 20, 20, 0, OPEN),
+        (OTHER, 380, 21, 0, 0, APART),
+        (OTHER, 380, 20, 20, 256, OPEN),
+        (OTHER, 380, 21, 0, 256, APART),
+        (OTHER, 200, 10, 0, 8, OPEN),
+        (OTHER, 199, 0, 0, 8, APART),
+        # Without a headline in common there must be something else.
+        (ALIKE, 40, 0, 0, 8, OPEN),
+        (ALIKE, 39, 0, 0, 8, APART),
+        (NO_HEADLINE, 40, 0, 0, 0, OPEN),
+        (NO_HEADLINE, 39, 0, 0, 0, APART),
+        (SAME, 0, 0, 0, 0, OPEN),
+        # Of a site of which little is known, pages must be all but the same.
+        (SAME, 380, 20, 20, 7, OPEN),
+        (SAME, 380, 21, 0, 7, APART),
+        (ALIKE, 380, 20, 20, 7, OPEN),
+        (ALIKE, 380, 21, 0, 7, APART),
+        # Under a headline that is alike, and where neither has one.
+        (ALIKE, 600, 400, 400, 8, OPEN),
+        (ALIKE, 600, 401, 0, 8, APART),
+        (NO_HEADLINE, 800, 200, 200, 8, OPEN),
+        (NO_HEADLINE, 800, 201, 0, 8, APART),
+        # Under the same headline one may be within the other.
+        (SAME, 380, 21, 0, 8, COPY),
+        (SAME, 100, 100, 5, 8, COPY),
+        (SAME, 100, 101, 5, 8, APART),
+        (SAME, 100, 100, 6, 8, APART),
+        (SAME, 99, 99, 0, 8, APART),
+        # Or else differ for the most part, if there is much that they share.
+        (SAME, 450, 550, 500, 8, OPEN),
+        (SAME, 450, 551, 500, 8, APART),
+        (SAME, 400, 400, 50, 8, OPEN),
+        (SAME, 399, 399, 50, 8, APART),
+        (SAME, 320, 80, 80, 8, OPEN),
+        (SAME, 320, 81, 80, 8, APART),
+        (SAME, 0, 0, 0, 8, OPEN),
+        (SAME, 0, 1, 0, 8, APART),
+    ],
+)
+def test_what_two_pages_may_be_is_the_same_from_either_side(
+    headlines: Headlines, shared: int, new: int, old: int, pages: int, ruling: Ruling
+) -> None:
+    assert OnSite(headlines, shared, new, old, pages).ruling is ruling
+    assert OnSite(headlines, shared, old, new, pages).ruling is ruling
+
+
+@pytest.mark.parametrize(
+    ("shared", "new", "old", "differing"),
+    [(0, 0, 0, 0), (5, 0, 0, 0), (0, 1, 0, 1), (60, 20, 40, 0.4), (60, 40, 20, 0.4)],
+)
+def test_the_page_with_more_of_its_own_says_how_much_differs(shared: int, new: int, old: int, differing: float) -> None:
+    assert OnSite(SAME, shared, new, old, 8).differing == differing
+
+
+def test_the_evidence_is_told_in_a_sentence() -> None:
+    assert OnSite(ALIKE, 12, 34, 56, 78).sentence() == (
+        "Both are of one site, of which 78 pages are known: their headlines are alike; of the text that is not the "
+        "site's they share about 12 letters, the new page has 34 more and the earlier one 56."
+    )
+
+
+# Which letters are whose
+
+
+@dataclass
+class Counts:
+    """What is known of a site, given as such."""
+
+    stood: dict[int, int] = field(default_factory=dict)
+    known: int = 9
+
+    def pages(self) -> int:
+        return self.known
+
+    def stood_on(self, sentences: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint16]:
+        return np.array([self.stood.get(one, 0) for one in sentences.tolist()], np.uint16)
+
+
+def lines(*headlines: int, **letters: int) -> Lines:
+    """Of lines that are named by their fingerprints: ``_7=30`` is line 7, of thirty letters."""
+    return Lines(frozenset(headlines), {int(name[1:]): count for name, count in letters.items()})
+
+
+def compared(new: Lines, old: Lines, counts: SiteCounts, *, titles_alike: bool = False) -> OnSite:
+    return compare_on_site(new, old, counts, titles_alike=titles_alike)
+
+
+def letters(found: OnSite) -> tuple[int, int, int]:
+    return found.shared, found.new, found.old
+
+
+@pytest.mark.parametrize(
+    ("line", "stood", "expected"),
+    [
+        ("shared", 0, (10, 200, 3000)),
+        ("shared", 1, (10, 200, 3000)),
+        ("shared", 2, (0, 200, 3000)),
+        ("new", 0, (10, 200, 3000)),
+        ("new", 1, (10, 0, 3000)),
+        ("old", 1, (10, 200, 3000)),
+        ("old", 2, (10, 200, 0)),
+    ],
+)
+def test_what_stands_on_other_pages_of_the_site_is_nobodys_own(
+    line: str, stood: int, expected: tuple[int, int, int]
+) -> None:
+    counts = Counts({{"shared": 1, "new": 2, "old": 3}[line]: stood})
+    assert letters(compared(lines(_1=10, _2=200), lines(_1=10, _3=3000), counts)) == expected
+
+
+def test_the_pages_of_the_site_are_passed_on() -> None:
+    assert compared(lines(), lines(), Counts(known=3)).pages == 3
+
+
+@pytest.mark.parametrize("full", ["new", "old", "both"])
+def test_beyond_the_reach_of_either_sample_nothing_is_compared(full: str) -> None:
+    """A page with more lines than the sample holds may have there what the other one shows.
+
+    The samples reach as far as half of all fingerprints, so a page has twice as many letters as are seen.
+    """
+    step = 2**31 // SAMPLE
+    few = Lines(frozenset(), {step: 10, 4_000_000_000: 200})
+    many = Lines(frozenset(), dict.fromkeys(range(step, 2**31 + 1, step), 10))
+    new, old = {"new": (many, few), "old": (few, many), "both": (many, many)}[full]
+    found = compared(new, old, Counts())
+    assert (
+        letters(found)
+        == {
+            "new": (20, 20 * (SAMPLE - 1), 0),
+            "old": (20, 0, 20 * (SAMPLE - 1)),
+            "both": (20 * SAMPLE, 0, 0),
+        }[full]
+    )
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "stood", "titles_alike", "expected"),
+    [
+        ((1,), (1,), {}, False, SAME),
+        ((1, 2), (3, 1), {}, False, SAME),
+        ((1,), (1,), {1: 2}, False, SAME),
+        ((1,), (1,), {1: 3}, False, NO_HEADLINE),
+        ((1, 9), (1, 8), {1: 3}, False, OTHER),
+        ((1, 9), (1, 9), {1: 3}, False, SAME),
+        ((1, 9), (1, 8), {1: 3, 9: 3}, True, NO_HEADLINE),
+        ((1,), (2,), {}, False, OTHER),
+        ((1,), (2,), {}, True, ALIKE),
+        ((), (2,), {}, True, NO_HEADLINE),
+        ((1,), (), {}, True, NO_HEADLINE),
+        ((), (), {}, False, NO_HEADLINE),
+    ],
+)
+def test_headlines_that_many_pages_of_the_site_have_are_none(
+    ours: tuple[int, ...], theirs: tuple[int, ...], stood: dict[int, int], titles_alike: bool, expected: Headlines
+) -> None:
+    for one, other in ((ours, theirs), (theirs, ours)):
+        assert compared(lines(*one), lines(*other), Counts(stood), titles_alike=titles_alike).headlines is expected
+
+
+# Whole pages
+
+FORM = story(900, 24)
+TITLE, OTHER_TITLE = "渡口清晨开航第一班", "图书馆夜间开放"
+
+
+def detector(min_letters: int = 40) -> Detector:
+    return Detector(make_method("cascade", {}), MemoryStore("memory:", {}), min_letters=min_letters, who="test")
+
+
+def shown(
+    name: str, article: list[str], around: list[str], title: str = TITLE, site: str = "river", *, told: bool = False
+) -> Page:
+    """A page as it is read from HTML; ``told``: which of its lines are the article could be told."""
+    return Page(
+        f"http://{site}.example/{name}",
+        title,
+        text="\n".join([*around[: len(around) // 2], title, *article, *around[len(around) // 2 :]]),
+        site=f"{site}.example",
+        main="\n".join(article) if told else "",
+        headline=title,
+        reader="article" if told else "prose",
+    )
+
+
+def known_site(pages: int = 12) -> Detector:
+    """Some pages of the site are known, all in its form."""
+    judge = detector()
+    for number in range(pages):
+        verdict = answer(judge, shown(f"earlier{number}", story(500 + number, 12), FORM, f"第{number}号旧闻"))
+        assert verdict.kind is Kind.UNIQUE
+    return judge
+
+
+def copied(verdict: Verdict) -> str | None:
+    """The name of the page that this one is a copy of."""
+    return verdict.match.url.rpartition("/")[2] if verdict.match and verdict.kind is Kind.DUPLICATE else None
+
+
+@pytest.mark.parametrize("told", [False, True])
+def test_two_articles_in_one_form_are_two_from_the_sites_second_page_on(told: bool) -> None:
+    judge = detector()
+    first, second = (shown(f"{n}", story(n, 5), FORM, title, told=told) for n, title in ((1, TITLE), (2, OTHER_TITLE)))
+    assert answer(judge, first).kind is Kind.UNIQUE
+    assert answer(judge, second).kind is Kind.UNIQUE
+    assert copied(answer(judge, replace(second, url="http://river.example/3"))) == "2"
+
+
+def test_a_text_that_came_without_html_is_judged_as_it_always_was() -> None:
+    judge = detector()
+    first, second = (replace(shown(f"{n}", story(n, 5), FORM), reader="", headline="") for n in (1, 2))
+    assert answer(judge, first).kind is Kind.UNIQUE
+    assert copied(answer(judge, second)) == "1"
+
+
+@pytest.mark.parametrize("told", [False, True])
+def test_an_article_beside_other_teasers_is_a_copy_once_the_site_is_known(told: bool) -> None:
+    judge = known_site()
+    article = story(1, 24)
+    answer(judge, shown("first", article, [*FORM, *story(2, 3)], told=told))
+    assert copied(answer(judge, shown("second", article, [*FORM, *story(3, 3)], told=told))) == "first"
+    assert copied(answer(judge, shown("third", story(4, 24), [*FORM, *story(2, 3)], told=told))) is None
+
+
+@pytest.mark.parametrize(("story_lines", "copies"), [(0, 0), (4, 0), (16, 1)])
+def test_of_a_gallery_pages_are_copies_only_where_the_captions_are_a_small_part_of_its_text(
+    story_lines: int, copies: int
+) -> None:
+    """One title, and below each picture another caption."""
+    judge = known_site()
+    text = story(7, story_lines)
+    first, second = (shown(f"{number}", [*text, *story(600 + number, 2)], FORM) for number in range(2))
+    assert answer(judge, first).kind is Kind.UNIQUE
+    assert (copied(answer(judge, second)) == "0") == copies
+
+
+@pytest.mark.parametrize("first", ["full", "print"])
+def test_a_print_version_is_a_copy_of_the_full_page_and_the_other_way_round(first: str) -> None:
+    judge = known_site()
+    article = story(1, 16)
+    versions = {"full": shown("full", article, [*FORM, *story(2, 8)]), "print": shown("print", article, [])}
+    assert answer(judge, versions.pop(first)).kind is Kind.UNIQUE
+    assert copied(answer(judge, *versions.values())) == first
+
+
+def test_a_repost_on_another_site_is_found_by_the_article_in_it() -> None:
+    article = story(1, 12)
+    here = shown("first", article, story(2, 20), told=True)
+    repost, edited = (
+        shown("second", lines, story(3, 20), "码头上的第一个早晨", "mirror", told=True)
+        for lines in (article, [*article[1:], "河湾网转载"])
+    )
+    unread = replace(repost, main="", reader="prose")
+    for new, expected in ((repost, "first"), (edited, "first"), (unread, None)):
+        judge = detector()
+        assert answer(judge, here).kind is Kind.UNIQUE
+        assert copied(answer(judge, new)) == expected
+
+
+@pytest.mark.parametrize(
+    ("title", "copy"),
+    [
+        ("Ferry sails before dawn with pear growers aboard", True),
+        ("Ferry sails before dawn with 7 pear growers aboard", True),
+        ("The old rope locker is open to visitors", False),
+    ],
+)
+def test_of_a_headline_that_is_alike_less_must_agree_than_under_another_one(title: str, copy: bool) -> None:
+    judge, article = known_site(), story(1, 24)
+    answer(judge, shown("first", article, FORM, "Ferry sails before dawn with pear growers"))
+    second = shown("second", [*article[3:], *story(2, 2)], FORM, title)
+    assert (copied(answer(judge, second)) == "first") is copy
+
+
+def test_of_a_page_read_from_html_short_lines_are_counted_too() -> None:
+    """A heading that every page of a site has is its form's."""
+    text = "\n".join([*story(1, 3), "读者来信", *story(2, 3)])
+    heading = short_fingerprint("读者来信")
+    for reader, counted in (("", False), ("prose", True)):
+        page = Page("http://river.example/", text=text, reader=reader)
+        assert (heading in make_method("cascade", {}).fingerprint(page).sentences) is counted
+
+
+@pytest.mark.parametrize(
+    ("new", "decision"),
+    [
+        (
+            shown("2", story(1, 16), story(2, 20), told=True, site="mirror"),
+            "The articles in them are the same, letter by",
+        ),
+        (
+            shown("2", [*story(1, 16), "转载"], story(3, 20), told=True, site="mirror"),
+            "Of the articles in them: The sim",
+        ),
+        (
+            shown("2", story(1, 16), story(3, 20), told=True),
+            "But that may be the form of the site: they are kept apart.",
+        ),
+        (
+            shown("2", story(4, 16), story(5, 20), told=True, site="mirror"),
+            "The whole texts, boilerplate and all, are le",
+        ),
+        (shown("2", story(4, 1), story(2, 20), site="mirror"), "The score"),
+        (shown("2", [*story(4, 14), *story(1, 2)], story(2, 90), told=True, site="mirror"), "The articles differ;"),
+    ],
+)
+def test_what_decided_is_told(new: Page, decision: str) -> None:
+    method = make_method("cascade", {})
+    old = shown("1", story(1, 16), story(2, 90) if "differ" in decision else story(2, 20), told=True)
+    explanation = method.explain(method.fingerprint(new), method.fingerprint(old).sketch, frozenset())
+    assert explanation is not None
+    assert decision in explanation.decision
+
+
+def test_a_text_without_html_is_found_as_the_article_of_a_page() -> None:
+    judge = detector()
+    article = story(1, 12)
+    answer(judge, shown("first", article, story(2, 20), told=True))
+    plain = Page("http://mirror.example/second", "", text="\n".join(article), site="mirror.example")
+    assert copied(answer(judge, plain)) == "first"
+
+
+def test_one_frame_around_different_articles_makes_no_copies_of_two_sites() -> None:
+    judge = detector()
+    first = shown("first", story(1, 20), story(9, 200), told=True)
+    second = shown("second", story(2, 20), story(9, 200), OTHER_TITLE, "mirror", told=True)
+    assert answer(judge, first).kind is Kind.UNIQUE
+    assert answer(judge, second).kind is Kind.UNIQUE
+    unread = (replace(one, url=f"{one.url}/text", main="", reader="") for one in (first, second))
+    judge = detector()
+    assert [copied(answer(judge, one)) for one in unread] == [None, "text"]
+
+
+@pytest.mark.parametrize(
+    ("new", "kind"),
+    [
+        (shown("a", story(1, 16), story(3, 10), told=True), Kind.UNCHANGED),
+        (shown("a", story(1, 16), [], told=True), Kind.UNCHANGED),
+        (shown("a", story(1, 16), story(2, 10), "新的标题在这里", told=True), Kind.UPDATED),
+        (shown("a", [*story(1, 15), "更正：渡口明天停航一天。"], story(2, 10), told=True), Kind.UPDATED),
+        (shown("a", story(1, 16), story(3, 10)), Kind.UPDATED),
+    ],
+    ids=["other teasers", "no teasers", "other title", "other article", "an article that cannot be told"],
+)
+def test_a_known_page_is_unchanged_if_only_what_stands_around_its_article_is_new(new: Page, kind: Kind) -> None:
+    judge = detector()
+    answer(judge, shown("a", story(1, 16), story(2, 10), told=True))
+    assert answer(judge, new).kind is kind
+
+
+def test_it_is_so_for_pages_of_html() -> None:
+    """From the bytes of a page to the verdict: a menu, a form and its footer around two articles, and a copy of one."""
+    judge = detector()
+
+    def read(name: str, article: list[str], title: str, teasers: list[str]) -> Page:
+        html = (
+            f"<html><head><title>{title} | 河湾网</title></head><body><nav><a href=/>首页</a></nav><h1>{title}</h1>"
+            f"<article>{''.join(f'<p>{line}</p>' for line in article)}</article>"
+            f"<ul>{''.join(f'<li><a href=/{n}>{line}</a></li>' for n, line in enumerate(teasers))}</ul>"
+            f"<div>{'<br>'.join(FORM)}</div></body></html>"
+        )
+        return replace(extract(html, f"http://river.example/{name}", max_html=10**6), site="river.example")
+
+    first, second = read("1", story(1, 6), TITLE, story(2, 3)), read("2", story(3, 6), OTHER_TITLE, story(4, 3))
+    assert [answer(judge, one).kind for one in (first, second)] == [Kind.UNIQUE] * 2
+    assert copied(answer(judge, read("3", story(3, 6), OTHER_TITLE, story(5, 3)))) == "2"

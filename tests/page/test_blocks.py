@@ -1,0 +1,274 @@
+"""The visible lines of a page: where they end, what is a link, what is frame or headline, what nobody sees."""
+
+from __future__ import annotations
+
+from time import process_time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from scrapy_neardup.page.blocks import Block, visible_blocks
+
+
+def lines(html: str) -> list[str]:
+    return [block.text for block in visible_blocks(html)]
+
+
+def linked(html: str) -> list[tuple[str, int]]:
+    return [(block.text, block.linked) for block in visible_blocks(html)]
+
+
+# Where a line ends
+
+
+@pytest.mark.parametrize(
+    ("html", "expected"),
+    [
+        ("<h1>Ferry</h1><p>It is late.</p><div>Wait here.</div>", ["Ferry", "It is late.", "Wait here."]),
+        ("<div>above<p>within</p>below</div>after", ["above", "within", "below", "after"]),
+        ("<p>the <b>old <i>wooden</i></b> <span>boat</span>s</p>", ["the old wooden boats"]),
+        ("<p>fer<wbr>ry<sup>2</sup>, <code>x</code><img alt=no>!</p>", ["ferry2, x!"]),
+        ("<b>bold<p>line</p>again</b>", ["bold", "line", "again"]),
+        ("<p>one<br>two<br/><br>three", ["one", "two", "three"]),
+        ("<p>one<b>, two<br>three</b> four", ["one, two", "three four"]),
+        ("one<hr>two", ["one", "two"]),
+        ("<ul><li>boats<li>ropes<ul><li>thin</ul>and thick</ul>", ["boats", "ropes", "thin", "and thick"]),
+        ("<dl><dt>pier<dd>where boats lie</dl>", ["pier", "where boats lie"]),
+        ("<table><tr><th>boat<th>fare<tr><td>Reed<td>4</table>", ["boat", "fare", "Reed", "4"]),
+        ("<table><tr><td>out<table><tr><td>in</table>side</table>", ["out", "in", "side"]),
+        ("<details><summary>Fares</summary>four</details>", ["Fares", "four"]),
+        ("<fare-box>four</fare-box>five", ["four", "five"]),
+        ("<p>one\n  two\t three\u00a0four\u3000five</p>", ["one two three four five"]),
+        ("<pre>one\n  two  three\n\nfour</pre>five\nsix", ["one", "two three", "four", "five six"]),
+        ("<pre>one\n<b>two\nthree</b> four</pre>", ["one", "two", "three four"]),
+    ],
+)
+def test_a_line_is_what_a_browser_would_set_apart(html: str, expected: list[str]) -> None:
+    assert lines(html) == expected
+
+
+# Links
+
+
+@pytest.mark.parametrize(
+    ("html", "expected"),
+    [
+        ("<p>see <a href=/>the boats</a> here", [("see the boats here", 8)]),
+        ("<p><a href=/a>one</a> | <a href=/b>two</a>", [("one | two", 6)]),
+        ("<p><a href=/>the <b>old</b> boat</a>", [("the old boat", 10)]),
+        ("<p><a>the boats</a>", [("the boats", 0)]),
+        ("<p><a name=top>the <a href=/>boats</a>", [("the boats", 5)]),
+        ("<p><a href=/>  the\n   boats  </a>", [("the boats", 8)]),
+        ("<a href=/><h2>Boats</h2><p>are late</p></a>", [("Boats", 5), ("are late", 7)]),
+        ("<p><a href=/>one<br>two</a><br>three", [("one two", 6), ("three", 0)]),
+        ("<p><a href=/>one<p>two</a>three", [("one", 3), ("two", 3), ("three", 0)]),
+        ("<p><a href=/>one", [("one", 3)]),
+        ("<p><a href=/></a>one", [("one", 0)]),
+        ("<pre><a href=/>one</a>\ntwo</pre>", [("one", 0), ("two", 0)]),
+    ],
+)
+def test_letters_of_links_are_counted(html: str, expected: list[tuple[str, int]]) -> None:
+    assert linked(html) == expected
+
+
+# Frame and headline
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        "<nav>{}</nav>",
+        "<footer>{}</footer>",
+        "<div role=navigation>{}</div>",
+        "<div role=contentinfo>{}</div>",
+        "<nav><div><p>{}</p></div></nav>",
+        "<nav><nav></nav>{}</nav>",
+        "<footer><nav>x</nav>{}</footer>",
+    ],
+)
+def test_what_the_page_marks_as_frame_is_frame_and_what_follows_is_not(frame: str) -> None:
+    blocks = {block.text: block.frame for block in visible_blocks(f"above{frame.format('inside')}below")}
+    assert (blocks["above"], blocks["inside"], blocks["below"]) == (False, True, False)
+
+
+@pytest.mark.parametrize("tag", ["header", "aside", "main", "div role=main", "div class=nav", "div id=footer"])
+def test_nothing_else_is_frame(tag: str) -> None:
+    assert visible_blocks(f"<{tag}>inside</{tag.split()[0]}>") == [Block("inside")]
+
+
+def test_a_headline_is_what_stands_in_an_h1() -> None:
+    html = "<h1>The <i>ferry</i><br>is late</h1><h2>Why</h2><h1><a href=/>Daybook</a></h1>"
+    assert visible_blocks(html) == [
+        Block("The ferry", headline=True),
+        Block("is late", headline=True),
+        Block("Why"),
+        Block("Daybook", linked=7, headline=True),
+    ]
+
+
+# What nobody sees
+
+
+@pytest.mark.parametrize(
+    "unseen",
+    [
+        "<script>no</script>",
+        "<script>if (a < b) document.write('<p>no</p>')</script>",
+        "<style>no</style>",
+        "<noscript>no</noscript>",
+        "<template><p>no</p></template>",
+        "<select><option>no<option>no</select>",
+        "<textarea>no</textarea>",
+        "<button>no</button>",
+        "<svg><text>no</text></svg>",
+        "<math><mi>no</mi></math>",
+        "<iframe>no</iframe>",
+        "<object><p>no</p></object>",
+        "<audio>no</audio>",
+        "<video><p>no</p></video>",
+        "<canvas>no</canvas>",
+        "<div hidden>no</div>",
+        "<span hidden=hidden>no</span>",
+        "<div style='display:none'><p>no</p></div>",
+        "<span style='color: red; DISPLAY : NONE !important'>no</span>",
+        "<div hidden><p style='display:block'>no</p><script>no</script></div>",
+        "<nav hidden><h1>no</h1></nav>",
+        "<a href=/ hidden>no</a>",
+        "<!-- no -->",
+        "<?php no ?>",
+        "<!-- <p>no</p> --><!---->",
+        "<![CDATA[no]]>",
+    ],
+)
+def test_what_is_not_shown_is_left_out_and_what_follows_it_is_kept(unseen: str) -> None:
+    blocks = visible_blocks(f"<div>the {unseen}ferry</div><p>is late")
+    assert " ".join(block.text for block in blocks) == "the ferry is late"
+    assert {(block.linked, block.frame, block.headline) for block in blocks} == {(0, False, False)}
+
+
+@pytest.mark.parametrize("style", ["color:red", "display:block", "displaynone", ""])
+def test_other_styles_hide_nothing(style: str) -> None:
+    assert lines(f"<p style='{style}'>ferry") == ["ferry"]
+
+
+@pytest.mark.parametrize("hidden", ["<body style='display:none'>", "<body hidden>", "<html hidden><body>"])
+def test_a_page_that_is_hidden_as_a_whole_is_shown_by_a_script(hidden: str) -> None:
+    assert lines(f"{hidden}<p>ferry</p><p hidden>no") == ["ferry"]
+
+
+def test_title_and_head_are_not_of_the_lines() -> None:
+    assert lines("<html><head><title>no</title><meta content=no></head><body>ferry") == ["ferry"]
+
+
+# Fragments, broken documents, other documents
+
+
+@pytest.mark.parametrize(
+    "html", ["", " \n", "\0", "<!-- -->", "<p>", "<a href=/>", "<br>", "<body></body>", "<p>\u00a0"]
+)
+def test_of_nothing_there_are_no_lines(html: str) -> None:
+    assert visible_blocks(html) == []
+
+
+@pytest.mark.parametrize(
+    ("html", "expected"),
+    [
+        ("ferry", ["ferry"]),
+        ("<", ["<"]),
+        ("a < b", ["a < b"]),
+        ("ferry<p", ["ferry"]),
+        ("<td>one<td>two", ["one", "two"]),
+        ("</p></div>ferry</nav>late", ["ferrylate"]),
+        ("<html><p>one<html><body><p>two", ["one", "two"]),
+        ("<body><p>one</body><p>two", ["one", "two"]),
+        ("<html><body><p>one</body><p>two</html><div>three</div>", ["one", "two", "three"]),
+        ("<html><body>one</body><body><p>two</body></html>", ["one", "two"]),
+        ("<frameset><noframes>ferry</noframes></frameset>", ["ferry"]),
+        ("one\0two", ["onetwo"]),
+        ("<p>\0</p><p>one</p>\0\0<p>two", ["one", "two"]),
+        ("<p>one &amp; two &lt;p&gt; &#28193;&nbsp;!", ["one & two <p> 渡 !"]),
+        ("<?xml version='1.0' encoding='gb2312'?><html><body><p>渡口", ["渡口"]),
+        ("<meta charset=gb2312><p>渡口", ["渡口"]),
+        ("<meta http-equiv=Content-Type content='text/html; charset=latin-1'><p>渡口", ["渡口"]),
+        ("<!DOCTYPE html PUBLIC '-//W3C//DTD XHTML 1.0 Strict//EN'><html xmlns='http://x.example/'><p>渡口", ["渡口"]),
+        ("\ufeff<p>渡口", ["渡口"]),
+    ],
+)
+def test_of_whatever_is_sent_what_can_be_read_is_read(html: str, expected: list[str]) -> None:
+    assert [line.removeprefix("\ufeff") for line in lines(html) if line != "\ufeff"] == expected
+
+
+def test_a_lone_surrogate_costs_no_more_than_itself() -> None:
+    assert lines("<p>渡\ud800口</p><p>late\udfff") == ["渡?口", "late?"]
+
+
+# Whoever makes the page
+
+
+@pytest.mark.parametrize(
+    "unit",
+    [
+        "<p>",
+        "<div>",
+        "<b>",
+        "<a/href=/>",
+        "<table><tr><td>",
+        "<nav>",
+        "<div/hidden>",
+        "<br>",
+        "<b><p>",
+        "<ul><li>x",
+        "<p>x</p>",
+        "<pre>x",
+        "<a/href=/>x</p>",
+        "</div>",
+        "<div>x</b>",
+        "<!--",
+        "<svg>",
+        "<select>",
+        "&lt;",
+        "</html>",
+        "</body",
+    ],
+)
+def test_the_cost_grows_with_the_page_and_not_with_its_square(unit: str) -> None:
+    assert _time(unit * 24_000) < 24 * max(_time(unit * 3_000), 0.002)
+
+
+def test_what_stands_deeper_than_the_parser_goes_is_left_out() -> None:
+    found = lines("<p>ferry</p>" + "<div>x" * 100_000)
+    assert found[0] == "ferry"
+    assert 200 < len(found) < 300
+
+
+_HTML = st.lists(
+    st.one_of(
+        st.sampled_from(
+            ["<p>", "</p>", "<br>", "<a href=x>", "<a>", "</a>", "<nav>", "</nav>", "<h1>", "</h1>", "<b>"]
+        ),
+        st.sampled_from(["<pre>", "</pre>", "<td>", "<div hidden>", "</div>", "<script>", "</script>", "<!--", "-->"]),
+        st.sampled_from(
+            ["<body>", "</body>", "<html>", "</html>", "<head>", "<frameset>", "<?x", "\n", " ", "&#", "&nbsp;"]
+        ),
+        st.text(st.characters(exclude_categories=()), max_size=9),
+    ),
+    max_size=25,
+).map("".join)
+
+
+@settings(deadline=None)
+@given(_HTML)
+def test_any_html_gives_lines_that_are_lines(html: str) -> None:
+    for block in visible_blocks(html):
+        assert block.text == " ".join(block.text.split()) != ""
+        assert 0 <= block.linked <= len(block.text)
+
+
+def _time(html: str) -> float:
+    times = []
+    for _ in range(3):
+        begun = process_time()
+        visible_blocks(html)
+        times.append(process_time() - begun)
+    return min(times)
