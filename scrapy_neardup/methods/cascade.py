@@ -83,7 +83,7 @@ class _Judgement:
 
 @dataclass(frozen=True, slots=True)
 class _Reading:
-    """A page as the method sees it; all but ``whole`` and ``counted`` is without boilerplate."""
+    """A page as the method sees it; all but ``whole`` and the last two is without boilerplate."""
 
     #: Words of the title.
     title: list[str]
@@ -99,8 +99,9 @@ class _Reading:
     longest: list[str]
     #: Title and h1.
     headlines: list[str]
-    #: Fingerprints of what is to be counted.
+    #: Fingerprints of what is to be counted, and of what was left out.
     counted: tuple[int, ...]
+    boilerplate: frozenset[int]
 
 
 class Cascade(Method):
@@ -145,7 +146,7 @@ class Cascade(Method):
             article=self._article_view(read),
         ).pack()
         keys = tuple(dict.fromkeys(self._keys(page, read)))
-        return Fingerprint(keys, packed, read.counted, whole, len(read.own), site)
+        return Fingerprint(keys, packed, read.counted, whole, len(read.own), site, read.boilerplate)
 
     def _article_view(self, read: _Reading) -> Article | None:
         """The article beside the whole text, where it is much less than that."""
@@ -181,6 +182,7 @@ class Cascade(Method):
             longest=sorted(found, key=lambda line: (-len(line), line))[: max(p.sentence_keys, p.max_sentences)],
             headlines=[line for line in (*parts, *headlines) if line not in boilerplate],
             counted=tuple(known),
+            boilerplate=frozenset(map(short_fingerprint, boilerplate)),
         )
 
     def _article(self, page: Page, boilerplate: Set[str]) -> _Article | None:

@@ -28,6 +28,10 @@ _LEAST_PART = 8
 #: Characters that such looking may pass over: strangers choose how long lines and text are.
 _LOOKING = 100_000_000
 
+#: The reader's name where the text is that of the user's own extractor.
+EXTRACTOR = "extractor"
+
+_NO_PROSE = "links, navigation, footers or without letters"
 _NO_LETTER = re.compile(r"[\W_]+")
 
 
@@ -37,7 +41,11 @@ class Reading:
 
     ``text``: the lines that are judged. ``main``: those of them that are the article, if that could be told; else
     empty. ``headline``: its h1, a line each. ``reader``: how the text was found: ``article`` (prose, and a main text
-    that can be believed), ``prose`` (without one) or ``none``. ``kept``: for each block whether it is part of the text.
+    that can be believed), ``prose`` (without one), ``none``, or ``extractor`` (the user's own).
+
+    ``kept``: for each block whether it is part of the text. ``in_main``: whether the main text holds it. ``unseen``:
+    lines of the text that are no block. ``letters``: letters and digits of the text; ``main_letters``: those that the
+    main text holds.
     """
 
     text: str
@@ -45,6 +53,25 @@ class Reading:
     headline: str
     reader: str
     kept: tuple[bool, ...]
+    in_main: tuple[bool, ...]
+    unseen: tuple[str, ...]
+    letters: int
+    main_letters: int
+
+    def sentence(self) -> str:
+        """Why the page is read by this reader, for people."""
+        if self.reader == EXTRACTOR:
+            return f"NEARDUP_EXTRACTOR gave {_counted(self.letters)}, which are judged as they are."
+        if self.reader == "none":
+            many = len(self.kept)
+            return f"{f'all of its {many:,} visible lines are' if many else 'it shows nothing but'} {_NO_PROSE}."
+        if not self.main_letters:
+            return f"trafilatura finds no main text in its {_counted(self.letters)} of prose, which are judged alike."
+        held = f"trafilatura's main text holds {self.main_letters:,} of {_counted(self.letters)} of the visible prose"
+        if self.reader == "article":
+            return f"{held}, and is judged by itself, too."
+        needed = f"{_LEAST_MAIN} letters" if self.main_letters < _LEAST_MAIN else f"{_CREDIBLE:.0%} of them"
+        return f"{held}, so it is not believed: that takes {needed}."
 
 
 def read(blocks: list[Block], main_text: str) -> Reading:
@@ -56,7 +83,7 @@ def read(blocks: list[Block], main_text: str) -> Reading:
     lines = [_letters(block.text) for block in blocks]
     in_main = [is_in and not block.frame for block, is_in in zip(blocks, _in_main(lines, main_text), strict=True)]
     kept = [
-        bool(line) and (main or (not block.frame and block.linked <= _LINKED * len(block.text)))
+        bool(line) and (main or not (block.frame or is_link_line(block)))
         for block, line, main in zip(blocks, lines, in_main, strict=True)
     ]
     unseen = _unseen("".join(lines), main_text)
@@ -69,7 +96,36 @@ def read(blocks: list[Block], main_text: str) -> Reading:
         headline="\n".join(block.text for block in blocks if block.headline),
         reader="article" if believed else "prose" if count else "none",
         kept=tuple(kept),
+        in_main=tuple(in_main),
+        unseen=tuple(unseen),
+        letters=count,
+        main_letters=main_count,
     )
+
+
+def read_own(blocks: list[Block], text: str) -> Reading:
+    """How the text of a user's own extractor, which is judged as it is, stands in what is visible.
+
+    >>> read_own([Block("Ferry"), Block("Menu", linked=4)], "The ferry sails.\\nFerry").kept
+    (True, False)
+    """
+    lines = [_letters(block.text) for block in blocks]
+    return Reading(
+        text=text,
+        main="",
+        headline="",
+        reader=EXTRACTOR,
+        kept=tuple(_in_main(lines, text)),
+        in_main=(False,) * len(blocks),
+        unseen=tuple(_unseen("".join(lines), text, least=1)),
+        letters=len(_letters(text)),
+        main_letters=0,
+    )
+
+
+def is_link_line(block: Block) -> bool:
+    """Whether a line is nothing but links: an entry of a menu, a teaser, one of a list of related pages."""
+    return block.linked > _LINKED * len(block.text)
 
 
 def _in_main(lines: list[str], main_text: str) -> list[bool]:
@@ -87,15 +143,19 @@ def _in_main(lines: list[str], main_text: str) -> list[bool]:
     return found
 
 
-def _unseen(visible: str, main_text: str) -> list[str]:
-    """The lines of the main text that are not visible."""
+def _unseen(visible: str, main_text: str, least: int = _LEAST_HIDDEN) -> list[str]:
+    """The lines of the main text that are not visible, of ``least`` letters and more."""
     found = []
     budget = _LOOKING // max(1, len(visible))
     for line in main_text.split("\n")[:budget]:
         letters = _letters(line)
-        if len(letters) >= _LEAST_HIDDEN and letters not in visible:
+        if len(letters) >= least and letters not in visible:
             found.append(line)
     return found
+
+
+def _counted(letters: int) -> str:
+    return f"{letters:,} letter{'' if letters == 1 else 's'}"
 
 
 def _letters(text: str) -> str:
