@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from scrapy_neardup.commands.making import OPTION, opened_or_made
 from scrapy_neardup.config import Config
 from scrapy_neardup.crawl.state import state_url
-from scrapy_neardup.errors import StoreError
+from scrapy_neardup.errors import StoreDamaged, StoreError, StoreMismatch
 from scrapy_neardup.stores import SETTING, STORES, Store, parse_url
 
 
@@ -31,6 +31,24 @@ def opened(asked: str | None, config: Config, recipe: Mapping[str, Any] | None =
     """
     with opened_or_made(existing(asked, config), recipe, OPTION if asked else SETTING) as store:
         yield store
+
+
+@contextmanager
+def opened_if_there(asked: str | None, config: Config, recipe: Mapping[str, Any]) -> Iterator[tuple[Store | None, str]]:
+    """The same for whoever can do without: no state, and why, where none was asked for and a crawl's cannot be had.
+
+    That is where none was written yet, or a crawl is at work on it. One of another recipe, and one that is damaged, are
+    still refused: a crawl would refuse them, too.
+    """
+    with ExitStack() as stack:
+        store, why = None, ""
+        try:
+            store = stack.enter_context(opened(asked, config, recipe))
+        except StoreError as error:
+            if asked or isinstance(error, (StoreMismatch, StoreDamaged)):
+                raise
+            why = str(error)
+        yield store, why
 
 
 def existing(asked: str | None, config: Config) -> str:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Set
 from dataclasses import dataclass
 
-from scrapy_neardup.commands.prejudged import is_boilerplate, prejudge, why_not
+from scrapy_neardup.commands.prejudged import prejudge, why_not
 from scrapy_neardup.commands.sides import Side
 from scrapy_neardup.config import Config
 from scrapy_neardup.judging.matching import candidates, has_a_say
 from scrapy_neardup.methods import Method
+from scrapy_neardup.methods.evidence import short_fingerprint
 from scrapy_neardup.model import Comparison, Explanation, Fingerprint, Kind, Likeness, Match, Verdict
 from scrapy_neardup.stores import Store
 from scrapy_neardup.text.marking import Mark, Part, marked, own_letters, sentence_letters
@@ -119,10 +120,10 @@ def _text(
         shared = frozenset(own_letters(one, simplified=simplified) for one in found)
     else:
         shared = frozenset()
-    boilerplate = is_boilerplate(own)
+    boilerplate = own.boilerplate if own else frozenset()
 
     def mark(sentence: str) -> Mark:
-        if boilerplate(sentence):
+        if boilerplate and short_fingerprint(sentence) in boilerplate:
             return Mark.BOILERPLATE
         return Mark.SHARED if sentence in shared else Mark.NONE
 

@@ -1,12 +1,9 @@
-"""A page before it is held against any other: its fingerprint, what of it is boilerplate, why it cannot be judged."""
+"""A page before it is held against any other: its fingerprint, or why it cannot be judged."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from scrapy_neardup.judging.matching import site_key
 from scrapy_neardup.methods import Method
-from scrapy_neardup.methods.evidence import short_fingerprint
 from scrapy_neardup.model import Fingerprint, Page
 from scrapy_neardup.stores import Store
 from scrapy_neardup.text.prose import why_unjudged
@@ -22,7 +19,8 @@ _WHY_NOT = {
 def prejudge(method: Method, page: Page, min_letters: int, store: Store | None) -> tuple[Fingerprint | None, str]:
     """The page as a crawl has it before it looks for others, and the reason for which it cannot be judged, or nothing.
 
-    ``store`` knows what is boilerplate. The fingerprint is None where the text is not enough for one. Raises LexiconNeeded if the method cannot read it.
+    ``store`` knows what is boilerplate. The fingerprint is None where the text is not enough for one. Raises
+    LexiconNeeded if the method cannot read it.
     """
     if reason := why_unjudged(page.text, min_letters):
         return None, reason
@@ -40,9 +38,3 @@ def why_not(reason: str, min_letters: int) -> str:
     'has fewer than 40 letters in lines that are long enough for prose'
     """
     return _WHY_NOT[reason].format(min_letters)
-
-
-def is_boilerplate(fingerprint: Fingerprint | None) -> Callable[[str], bool]:
-    """Tells of a sentence of a page, by its ``own_letters``, whether it was left out for standing on many pages."""
-    known = fingerprint.boilerplate if fingerprint else frozenset()
-    return lambda sentence: bool(known) and short_fingerprint(sentence) in known

@@ -12,14 +12,14 @@ from lxml import etree
 # fmt: off
 #: Holds nothing that a reader reads as text of the page.
 _UNSEEN = frozenset((
-    "script", "style", "noscript", "template", "head", "title", "svg", "math", "iframe", "object", "embed", "applet",
+    "script", "style", "noscript", "template", "head", "title", "svg", "math", "iframe", "object", "applet",
     "select", "textarea", "button", "input", "datalist", "audio", "video", "canvas", "map",
 ))
-#: Elements that do not begin a line of their own.
+#: Elements that do not begin a line of their own. The parser takes an ``embed`` for one that holds what follows it.
 INLINE = frozenset((
-    "a", "abbr", "acronym", "b", "bdi", "bdo", "big", "blink", "cite", "code", "data", "del", "dfn", "em", "font", "i",
-    "img", "ins", "kbd", "label", "mark", "nobr", "q", "rp", "rt", "ruby", "s", "samp", "small", "span", "strike",
-    "strong", "sub", "sup", "time", "tt", "u", "var", "wbr",
+    "a", "abbr", "acronym", "b", "bdi", "bdo", "big", "blink", "cite", "code", "data", "del", "dfn", "em", "embed",
+    "font", "i", "img", "ins", "kbd", "label", "mark", "nobr", "q", "rp", "rt", "ruby", "s", "samp", "small", "span",
+    "strike", "strong", "sub", "sup", "time", "tt", "u", "var", "wbr",
 ))
 # fmt: on
 _FRAME = frozenset(("nav", "footer"))

@@ -33,41 +33,51 @@ class Role(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line, and its sentences that are boilerplate; one that holds nothing else is boilerplate itself."""
+    """A line with its sentences that are boilerplate; one that holds nothing else is boilerplate itself.
+
+    ``pages``: on how many pages each of these stands, at least.
+    """
 
     role: Role
     parts: tuple[Part, ...]
+    pages: int = 0
 
     @property
     def text(self) -> str:
         """All of it."""
         return "".join(part.text for part in self.parts)
 
-    def stretches(self) -> Iterator[tuple[str, Role]]:
+    def stretches(self) -> list[tuple[str, Role]]:
         """What each stretch of it is."""
-        for part in self.parts:
-            yield part.text, Role.BOILERPLATE if part.mark is Mark.BOILERPLATE else self.role
+        return [(part.text, Role.BOILERPLATE if part.mark is Mark.BOILERPLATE else self.role) for part in self.parts]
 
 
-def lines_of(found: Extracted, is_boilerplate: Callable[[str], bool], *, simplified: bool = False) -> list[Line]:
+def lines_of(found: Extracted, boilerplate: Callable[[str], int], *, simplified: bool = False) -> list[Line]:
     """The visible lines of a page in their order, then those that are judged though they are not visible.
 
-    ``is_boilerplate`` is asked with the ``own_letters`` of each sentence that is read.
+    ``boilerplate`` tells of a sentence, by its ``own_letters``, on how many pages it stands that is left out for it; 0
+    of any other.
     """
+    roles = _roles(found.blocks, found.reading)
+    visible = [(block.text, role) for block, role in zip(found.blocks, roles, strict=True)]
+    unseen = [(text, Role.UNSEEN) for text in found.reading.unseen]
+    return [_line(text, role, boilerplate, simplified=simplified) for text, role in visible + unseen]
+
+
+def _line(text: str, role: Role, boilerplate: Callable[[str], int], *, simplified: bool) -> Line:
+    if role in _LEFT_OUT:
+        return Line(role, (Part(text),))
+    counts = []
 
     def mark(sentence: str) -> Mark:
-        return Mark.BOILERPLATE if is_boilerplate(sentence) else Mark.NONE
+        if not (pages := boilerplate(sentence)):
+            return Mark.NONE
+        counts.append(pages)
+        return Mark.BOILERPLATE
 
-    def line(text: str, role: Role) -> Line:
-        if role in _LEFT_OUT:
-            return Line(role, (Part(text),))
-        parts = tuple(marked(text, mark, simplified=simplified))
-        own = any(own_letters(part.text) for part in parts if part.mark is Mark.NONE)
-        return Line(role if own else Role.BOILERPLATE, parts)
-
-    reading = found.reading
-    visible = [line(block.text, role) for block, role in zip(found.blocks, _roles(found.blocks, reading), strict=True)]
-    return visible + [line(text, Role.UNSEEN) for text in reading.unseen]
+    parts = tuple(marked(text, mark, simplified=simplified))
+    own = any(own_letters(part.text) for part in parts if part.mark is Mark.NONE)
+    return Line(role if own else Role.BOILERPLATE, parts, min(counts, default=0))
 
 
 _LEFT_OUT = (Role.FRAME, Role.LINKS, Role.OTHER)

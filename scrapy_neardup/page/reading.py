@@ -69,7 +69,7 @@ class Reading:
             return f"trafilatura finds no main text in its {_counted(self.letters)} of prose, which are judged alike."
         held = f"trafilatura's main text holds {self.main_letters:,} of {_counted(self.letters)} of the visible prose"
         if self.reader == "article":
-            return f"{held}, and is judged by itself, too."
+            return f"{held}, and is judged by itself as well."
         needed = f"{_LEAST_MAIN} letters" if self.main_letters < _LEAST_MAIN else f"{_CREDIBLE:.0%} of them"
         return f"{held}, so it is not believed: that takes {needed}."
 
