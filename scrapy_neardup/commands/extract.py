@@ -32,8 +32,8 @@ what a line is:
   other                 left out: without letters, or not given by NEARDUP_EXTRACTOR
 
 the state:
-  The one that a crawl here uses, if it is there and no crawl holds it; it is asked for boilerplate, and the page is not
-  put into it. So a page that was crawled already is shown as it would be read today.
+  The one that a crawl here uses, if it is there, no crawl holds it, and it was written under the same settings. It is
+  asked for boilerplate alone: the page is not judged against it, and not put into it.
 
 --html:
   The page itself with its parts marked, as one file that loads nothing: without scripts, styles, images and forms.
@@ -79,7 +79,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.html:
         _save(as_html(found, location, why), arguments.html, found)
     elif arguments.json:
-        write(as_json(as_data(found, location)) + "\n")
+        write(as_json(as_data(found, location, why)) + "\n")
     else:
         write("\n".join(as_lines(found, location, why, coloured=is_coloured())) + "\n")
     return 0

@@ -30,7 +30,7 @@ def as_lines(found: Dissected, location: str | None, why: str, *, coloured: bool
         yield "It shows no text."
 
 
-def as_data(found: Dissected, location: str | None) -> dict[str, Any]:
+def as_data(found: Dissected, location: str | None, why: str) -> dict[str, Any]:
     """The same, for JSON."""
     page, reading = found.page, found.reading
     return {
@@ -48,6 +48,7 @@ def as_data(found: Dissected, location: str | None) -> dict[str, Any]:
         "letters": found.letters,
         "own_letters": found.own,
         "store": location,
+        "why_no_store": why or None,
         "pages_of_site": found.noted if location else None,
         "text": page.text,
         "main": page.main,

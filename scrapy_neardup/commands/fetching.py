@@ -37,7 +37,9 @@ def fetch(url: str, settings: Settings) -> Served:
     if served is not None:
         return served
     why = next((line(answer.getErrorMessage()) for answer in answers if isinstance(answer, Failure)), "no answer came")
-    raise NearDupError(f"{line(url)} could not be fetched: {why}. See that it can be reached, or name a file.")
+    raise NearDupError(
+        f"{line(url)} could not be fetched: {why.rstrip('.')}. See that it can be reached, or name a file."
+    )
 
 
 class OnePage(Spider):

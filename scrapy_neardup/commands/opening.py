@@ -10,7 +10,7 @@ from typing import Any
 from scrapy_neardup.commands.making import OPTION, opened_or_made
 from scrapy_neardup.config import Config
 from scrapy_neardup.crawl.state import state_url
-from scrapy_neardup.errors import StoreDamaged, StoreError, StoreMismatch
+from scrapy_neardup.errors import StoreError
 from scrapy_neardup.stores import SETTING, STORES, Store, parse_url
 
 
@@ -37,15 +37,14 @@ def opened(asked: str | None, config: Config, recipe: Mapping[str, Any] | None =
 def opened_if_there(asked: str | None, config: Config, recipe: Mapping[str, Any]) -> Iterator[tuple[Store | None, str]]:
     """The same for whoever can do without: no state, and why, where none was asked for and a crawl's cannot be had.
 
-    That is where none was written yet, or a crawl is at work on it. One of another recipe, and one that is damaged, are
-    still refused: a crawl would refuse them, too.
+    That is where none was written yet, a crawl is at work on it, or it was written under other settings than these.
     """
     with ExitStack() as stack:
         store, why = None, ""
         try:
             store = stack.enter_context(opened(asked, config, recipe))
         except StoreError as error:
-            if asked or isinstance(error, (StoreMismatch, StoreDamaged)):
+            if asked:
                 raise
             why = str(error)
         yield store, why

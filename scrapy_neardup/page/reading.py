@@ -31,7 +31,6 @@ _LOOKING = 100_000_000
 #: The reader's name where the text is that of the user's own extractor.
 EXTRACTOR = "extractor"
 
-_NO_PROSE = "links, navigation, footers or without letters"
 _NO_LETTER = re.compile(r"[\W_]+")
 
 
@@ -64,9 +63,9 @@ class Reading:
             return f"NEARDUP_EXTRACTOR gave {_counted(self.letters)}, which are judged as they are."
         if self.reader == "none":
             many = len(self.kept)
-            return f"{f'all of its {many:,} visible lines are' if many else 'it shows nothing but'} {_NO_PROSE}."
+            return f"of its {many:,} visible lines none is prose." if many else "it shows no text."
         if not self.main_letters:
-            return f"trafilatura finds no main text in its {_counted(self.letters)} of prose, which are judged alike."
+            return f"trafilatura finds no main text, so the {_counted(self.letters)} of visible prose are judged alone."
         held = f"trafilatura's main text holds {self.main_letters:,} of {_counted(self.letters)} of the visible prose"
         if self.reader == "article":
             return f"{held}, and is judged by itself as well."

@@ -56,6 +56,8 @@ def safe_html(body: lxml.html.HtmlElement, url: str) -> str:
     """The body as HTML; ``url`` is where its links start from. The tree is changed on the way."""
     if is_unseen(body):
         return ""
+    for element in body.iter():  # lxml moves no text that holds control characters
+        element.text, element.tail = clean_text(element.text or ""), clean_text(element.tail or "")
     for element in [one for one in body.iterdescendants() if is_unseen(one)]:
         element.drop_tree()
     body.tag = "div"
