@@ -12,19 +12,19 @@ from scrapy_neardup.commands.extracted import as_data, as_html, as_lines
 from scrapy_neardup.commands.fetching import fetch
 from scrapy_neardup.commands.opening import add_store, opened_if_there
 from scrapy_neardup.commands.output import is_coloured, write
-from scrapy_neardup.commands.wording import as_json, line, room
+from scrapy_neardup.commands.wording import as_json, counted, line, room
 from scrapy_neardup.config import Config
 from scrapy_neardup.crawl.state import page_extractor, state_recipe
 from scrapy_neardup.errors import NearDupError, PageError, SettingsError
 from scrapy_neardup.page.served import Served
-from scrapy_neardup.report.marked import check
+from scrapy_neardup.report.template import check_template
 
 NAME = "extract"
 HELP = "Show what would be judged of a page: by which reader, why, and what of it is boilerplate to the state."
 EXAMPLES = """\
 what a line is:
   article               judged, and part of the article: trafilatura holds it for the main text, and can be believed
-  prose                 judged as well, or where no article can be told
+  prose                 judged as well; all of it where no article can be told, or what NEARDUP_EXTRACTOR gives
   unseen                judged though it is not visible: a paragraph that a script unfolds
   boilerplate           left out, as it stands on many pages that the state knows; within another line {{as this is}}
   frame                 left out: in what the page itself marks as navigation or footer
@@ -63,7 +63,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Print what is read of the page, and why; 0."""
     if arguments.html:
-        check()
+        check_template()
     config = Config.from_settings(arguments.settings)
     method = config.make_method()
     served = _served(arguments)
@@ -111,4 +111,4 @@ def _save(html: str, name: str, found: Dissected) -> None:
     path = Path(name)
     with replacing(path) as draft:
         draft.write_text(html, encoding="utf-8")
-    write(f"{name}: {found.page.reader}, {len(found.lines):,} lines ({room(path.stat().st_size)}).\n")
+    write(f"{name}: {found.page.reader}, {counted(len(found.lines), 'line')} ({room(path.stat().st_size)}).\n")

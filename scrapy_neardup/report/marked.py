@@ -13,7 +13,7 @@ from scrapy_neardup.page.blocks import body_of, visible_texts
 from scrapy_neardup.page.lines import Line, Role
 from scrapy_neardup.report.clean import SENTENCE, TITLE, clean_line, clean_text, link
 from scrapy_neardup.report.safe import safe_html, without_names
-from scrapy_neardup.report.template import check_template, filled_in, policy, text_of, this_one
+from scrapy_neardup.report.template import filled_in, policy, text_of, this_one
 
 #: What the legend says of each.
 _MEANINGS = {
@@ -25,11 +25,6 @@ _MEANINGS = {
     Role.LINKS: "left out: nothing but links",
     Role.OTHER: "left out: without letters, or not given by the extractor",
 }
-
-
-def check() -> None:
-    """Raise NearDupError if a library is missing that a page is marked with."""
-    check_template()
 
 
 def marked_page(html: str, page: Page, lines: Sequence[Line], facts: Sequence[tuple[str, str]]) -> str:

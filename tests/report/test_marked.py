@@ -9,7 +9,7 @@ from typing import Any
 
 import lxml.html
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from scrapy_neardup.model import Page
@@ -173,6 +173,9 @@ PIECES += [
 
 
 @settings(deadline=None)
+@example("<p>text<svg>a&#27;<b>b</b>&#27;c<math>d</math>&#27;e</svg>&#27;text")
+@example("<p>text</p>&#28;<svg></svg>&#28;<svg></svg>&#28;")
+@example(f"<noscript>&#27;<svg></svg>{'<div>' * 3000}&#27;text")
 @given(st.lists(st.sampled_from(PIECES)).map("".join))
 def test_nothing_of_any_page_acts_and_no_letter_is_lost(html: str) -> None:
     page, lines = lines_in(html)
