@@ -61,6 +61,7 @@ class Fingerprint:
     The rest is of use while the page is judged, and is not kept. ``sentences``: 32-bit fingerprints of the sentences to
     be counted. ``whole``: the sketch of the text with its boilerplate, where there is any. ``own``: letters and digits
     that are not boilerplate; None for a method that does not ask. ``site``: what the state knows of its site.
+    ``boilerplate``: those of the sentences that were left out for standing on many pages.
     """
 
     keys: tuple[int, ...]
@@ -69,6 +70,7 @@ class Fingerprint:
     whole: bytes = b""
     own: int | None = None
     site: SiteCounts | None = field(default=None, compare=False, repr=False)
+    boilerplate: frozenset[int] = field(default=frozenset(), compare=False, repr=False)
 
 
 class Likeness(str, Enum):

@@ -33,6 +33,7 @@ COMMANDS = (
     "stats",
     "groups",
     "compare",
+    "extract",
     "forget",
     "compact",
     "check",

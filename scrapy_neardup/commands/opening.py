@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from scrapy_neardup.commands.making import OPTION, opened_or_made
@@ -31,6 +31,23 @@ def opened(asked: str | None, config: Config, recipe: Mapping[str, Any] | None =
     """
     with opened_or_made(existing(asked, config), recipe, OPTION if asked else SETTING) as store:
         yield store
+
+
+@contextmanager
+def opened_if_there(asked: str | None, config: Config, recipe: Mapping[str, Any]) -> Iterator[tuple[Store | None, str]]:
+    """The same for whoever can do without: no state, and why, where none was asked for and a crawl's cannot be had.
+
+    That is where none was written yet, a crawl is at work on it, or it was written under other settings than these.
+    """
+    with ExitStack() as stack:
+        store, why = None, ""
+        try:
+            store = stack.enter_context(opened(asked, config, recipe))
+        except StoreError as error:
+            if asked:
+                raise
+            why = str(error)
+        yield store, why
 
 
 def existing(asked: str | None, config: Config) -> str:

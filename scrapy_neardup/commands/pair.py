@@ -5,18 +5,15 @@ from __future__ import annotations
 from collections.abc import Set
 from dataclasses import dataclass
 
-import numpy as np
-
+from scrapy_neardup.commands.prejudged import prejudge, why_not
 from scrapy_neardup.commands.sides import Side
 from scrapy_neardup.config import Config
-from scrapy_neardup.judging.matching import candidates, has_a_say, site_key
+from scrapy_neardup.judging.matching import candidates, has_a_say
 from scrapy_neardup.methods import Method
-from scrapy_neardup.methods.base import nothing_is_common
 from scrapy_neardup.methods.evidence import short_fingerprint
 from scrapy_neardup.model import Comparison, Explanation, Fingerprint, Kind, Likeness, Match, Verdict
 from scrapy_neardup.stores import Store
 from scrapy_neardup.text.marking import Mark, Part, marked, own_letters, sentence_letters
-from scrapy_neardup.text.prose import why_unjudged
 
 #: More sentences than a sketch holds.
 _ALL = 1_000_000
@@ -67,27 +64,19 @@ def judge(method: Method, config: Config, a: Side, b: Side, store: Store | None)
     """
     old, why_not_old = _fingerprint(method, a, config.min_letters, store)
     new, why_not_new = _fingerprint(method, b, config.min_letters, store)
-    texts = _text(method, a, old, b, new, store), _text(method, b, new, a, old, store)
+    texts = _text(method, a, old, b, new), _text(method, b, new, a, old)
     if old is None or new is None or why_not_old or why_not_new:
         verdict = Verdict(Kind.UNJUDGED, "B", reason=why_not_new or why_not_old)
-        why_not = tuple(
-            f"{name} {_WHY_NOT[reason].format(config.min_letters)}"
+        unjudged = tuple(
+            f"{name} {why_not(reason, config.min_letters)}"
             for name, reason in (("A", why_not_old), ("B", why_not_new))
             if reason
         )
-        return Outcome(verdict, why_not, None, config.action(Verdict(Kind.UNIQUE, "B")), texts)
+        return Outcome(verdict, unjudged, None, config.action(Verdict(Kind.UNIQUE, "B")), texts)
     compared = _compare(method, a, old, b, new, store)
     verdict = _verdict(compared.comparison, config.also_copies)
     action = config.action(verdict if compared.found else Verdict(Kind.UNIQUE, "B"))
     return Outcome(verdict, (), compared, action, texts)
-
-
-_WHY_NOT = {
-    "no_text": "has no text",
-    "too_short": "has fewer than {} letters in lines that are long enough for prose",
-    "boilerplate": "has fewer than {} letters that are not boilerplate",
-    "unjudged": "could not be judged when it was crawled, for want of text",
-}
 
 
 def _fingerprint(method: Method, side: Side, min_letters: int, store: Store | None) -> tuple[Fingerprint | None, str]:
@@ -97,12 +86,7 @@ def _fingerprint(method: Method, side: Side, min_letters: int, store: Store | No
         judged = record.similarity > 0
         return (Fingerprint(record.keys, record.sketch), "") if judged else (None, "unjudged")
     assert page is not None
-    if reason := why_unjudged(page.text, min_letters):
-        return None, reason
-    known = (store.common, store.on_site(site_key(page.site))) if store else (nothing_is_common, None)
-    fingerprint = method.guarded(page, *known)
-    own = fingerprint.own
-    return fingerprint, "boilerplate" if own is not None and own < min_letters else ""
+    return prejudge(method, page, min_letters, store)
 
 
 def _compare(method: Method, a: Side, old: Fingerprint, b: Side, new: Fingerprint, store: Store | None) -> Compared:
@@ -123,7 +107,7 @@ def _verdict(comparison: Comparison, also_copies: Set[Likeness]) -> Verdict:
 
 
 def _text(
-    method: Method, side: Side, own: Fingerprint | None, other: Side, others: Fingerprint | None, store: Store | None
+    method: Method, side: Side, own: Fingerprint | None, other: Side, others: Fingerprint | None
 ) -> list[Part] | None:
     """The text of one side, with what is boilerplate in it and what the other side is known to hold."""
     page, simplified = side.page, method.parameters.simplified
@@ -136,7 +120,7 @@ def _text(
         shared = frozenset(own_letters(one, simplified=simplified) for one in found)
     else:
         shared = frozenset()
-    boilerplate = _boilerplate(own, store)
+    boilerplate = own.boilerplate if own else frozenset()
 
     def mark(sentence: str) -> Mark:
         if boilerplate and short_fingerprint(sentence) in boilerplate:
@@ -144,11 +128,3 @@ def _text(
         return Mark.SHARED if sentence in shared else Mark.NONE
 
     return marked(page.text, mark, simplified=simplified)
-
-
-def _boilerplate(fingerprint: Fingerprint | None, store: Store | None) -> Set[int]:
-    """Fingerprints of those sentences of a page that the state knows from many pages."""
-    if store is None or fingerprint is None or not fingerprint.sentences:
-        return frozenset()
-    counted = np.array(fingerprint.sentences, np.uint32)
-    return frozenset(counted[store.common(counted)].tolist())

@@ -109,7 +109,7 @@ class Cascade(Method):
             article=self._article(core) if found.has_part else None,
         ).pack()
         keys = tuple(dict.fromkeys(self._keys(page, found)))
-        return Fingerprint(keys, packed, found.counted, whole, len(text.own), site)
+        return Fingerprint(keys, packed, found.counted, whole, len(text.own), site, found.boilerplate)
 
     def _article(self, core: View) -> Article:
         p = self.parameters

@@ -52,8 +52,9 @@ class Views:
     headlines: list[str]
     all: View
     article: View | None
-    #: 32-bit fingerprints of what is to be counted.
+    #: 32-bit fingerprints of what is to be counted, and of what was left out.
     counted: tuple[int, ...]
+    boilerplate: frozenset[int]
 
     @property
     def core(self) -> View:
@@ -86,6 +87,7 @@ def read(page: Page, is_common: IsCommon, p: CascadeParameters) -> Views:
         all=_view(pieces, boilerplate),
         article=_view(_pieces(page.main, p), boilerplate) if page.main and page.reader else None,
         counted=tuple(known),
+        boilerplate=frozenset(map(short_fingerprint, boilerplate)),
     )
 
 

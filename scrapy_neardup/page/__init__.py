@@ -2,6 +2,9 @@
 
 charset     bytes to text, also where the page declares a wrong charset or none
 extraction  HTML to a page: its head, its main text
+blocks      the visible lines of HTML
+reading     which of them are judged
+lines       what becomes of each, for people
 sites       whose page a URL is
 marks       all that an item holds as one number
 rows        an item of a listing to a page

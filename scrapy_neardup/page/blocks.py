@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 import lxml.html
@@ -11,14 +12,14 @@ from lxml import etree
 # fmt: off
 #: Holds nothing that a reader reads as text of the page.
 _UNSEEN = frozenset((
-    "script", "style", "noscript", "template", "head", "title", "svg", "math", "iframe", "object", "embed", "applet",
+    "script", "style", "noscript", "template", "head", "title", "svg", "math", "iframe", "object", "applet",
     "select", "textarea", "button", "input", "datalist", "audio", "video", "canvas", "map",
 ))
-#: Does not begin a line of its own.
-_INLINE = frozenset((
-    "a", "abbr", "acronym", "b", "bdi", "bdo", "big", "blink", "cite", "code", "data", "del", "dfn", "em", "font", "i",
-    "img", "ins", "kbd", "label", "mark", "nobr", "q", "rp", "rt", "ruby", "s", "samp", "small", "span", "strike",
-    "strong", "sub", "sup", "time", "tt", "u", "var", "wbr",
+#: Elements that do not begin a line of their own. The parser takes an ``embed`` for one that holds what follows it.
+INLINE = frozenset((
+    "a", "abbr", "acronym", "b", "bdi", "bdo", "big", "blink", "cite", "code", "data", "del", "dfn", "em", "embed",
+    "font", "i", "img", "ins", "kbd", "label", "mark", "nobr", "q", "rp", "rt", "ruby", "s", "samp", "small", "span",
+    "strike", "strong", "sub", "sup", "time", "tt", "u", "var", "wbr",
 ))
 # fmt: on
 #: Shown by a script if it is hidden at first.
@@ -50,11 +51,32 @@ def visible_blocks(html: str) -> list[Block]:
     >>> [(block.text, block.linked) for block in visible_blocks("<h1>Ferry</h1><p>It runs <a href=/>daily</a>.")]
     [('Ferry', 0), ('It runs daily.', 5)]
     """
-    root = _root(html)
-    return _Walk().blocks(root) if root is not None else []
+    root = root_of(html)
+    return _Lines().blocks(root) if root is not None else []
 
 
-def _root(html: str) -> lxml.html.HtmlElement | None:
+def visible_texts(root: lxml.html.HtmlElement) -> list[tuple[lxml.html.HtmlElement, bool]]:
+    """Where the text of the visible lines stands, in their order: in an element, or (True) behind it.
+
+    Without white space it is the same characters as the lines.
+    """
+    walk = _Places()
+    walk.through(root)
+    return walk.found
+
+
+def is_unseen(element: lxml.html.HtmlElement) -> bool:
+    """Whether an element holds nothing that a reader sees as text of the page."""
+    if element.tag in _WHOLE:
+        return False
+    if element.tag in _UNSEEN or not isinstance(element.tag, str) or "hidden" in element.attrib:
+        return True
+    style = element.get("style")
+    return style is not None and _NOT_SHOWN.search(style) is not None
+
+
+def root_of(html: str) -> lxml.html.HtmlElement | None:
+    """The tree of a document, or of a fragment as one; None if it cannot be parsed."""
     # The declared charset was that of the bytes; lxml must not apply it to a string. It stops at a NUL, and at the end
     # of the document, behind which browsers go on: pages are put together from parts that each end one.
     plain = _END.sub(" ", html.replace("\0", "")).encode("utf-8", "replace")
@@ -74,8 +96,55 @@ def letters_of(text: str) -> str:
     return _NO_LETTER.sub("", text)
 
 
-class _Walk:
-    """One way through the tree in the order of the document, without recursion: strangers choose how deep it is."""
+class _Walk(ABC):
+    """One way through what is seen of a tree, in the order of the document, without recursion.
+
+    Strangers choose how deep it is.
+    """
+
+    def through(self, root: lxml.html.HtmlElement) -> None:
+        """Go into each element, out of it, and behind it."""
+        walk = etree.iterwalk(root, events=("start", "end"))
+        for event, element in walk:
+            if event == "start":
+                if is_unseen(element):
+                    walk.skip_subtree()
+                else:
+                    self._open(element)
+            else:
+                if not is_unseen(element):
+                    self._close(element)
+                if element is not root:
+                    self._behind(element)
+
+    @abstractmethod
+    def _open(self, element: lxml.html.HtmlElement) -> None: ...
+
+    @abstractmethod
+    def _close(self, element: lxml.html.HtmlElement) -> None: ...
+
+    @abstractmethod
+    def _behind(self, element: lxml.html.HtmlElement) -> None: ...
+
+
+class _Places(_Walk):
+    """Finds where text may stand."""
+
+    def __init__(self) -> None:
+        self.found: list[tuple[lxml.html.HtmlElement, bool]] = []
+
+    def _open(self, element: lxml.html.HtmlElement) -> None:
+        self.found.append((element, False))
+
+    def _close(self, element: lxml.html.HtmlElement) -> None:
+        pass
+
+    def _behind(self, element: lxml.html.HtmlElement) -> None:
+        self.found.append((element, True))
+
+
+class _Lines(_Walk):
+    """Sets the lines of a page."""
 
     def __init__(self) -> None:
         self._found: list[Block] = []
@@ -85,18 +154,7 @@ class _Walk:
         self._links = self._frames = self._headlines = self._preformatted = 0
 
     def blocks(self, root: lxml.html.HtmlElement) -> list[Block]:
-        walk = etree.iterwalk(root, events=("start", "end"))
-        for event, element in walk:
-            if event == "start":
-                if _is_unseen(element):
-                    walk.skip_subtree()
-                else:
-                    self._open(element)
-            else:
-                if not _is_unseen(element):
-                    self._close(element)
-                if element is not root:
-                    self._add(element.tail)
+        self.through(root)
         self._end_line()
         return self._found
 
@@ -106,7 +164,7 @@ class _Walk:
             self._links += "href" in element.attrib  # without one it is a place to link to, often around much text
         elif tag == "br" and self._links:
             self._parts.append(" ")
-        elif tag not in _INLINE:
+        elif tag not in INLINE:
             self._end_line()
             self._frames += _is_frame(element)
             self._headlines += tag == "h1"
@@ -117,11 +175,14 @@ class _Walk:
         tag = element.tag
         if tag == "a":
             self._links -= "href" in element.attrib
-        elif tag not in _INLINE and tag != "br":
+        elif tag not in INLINE and tag != "br":
             self._end_line()
             self._frames -= _is_frame(element)
             self._headlines -= tag == "h1"
             self._preformatted -= tag == "pre"
+
+    def _behind(self, element: lxml.html.HtmlElement) -> None:
+        self._add(element.tail)
 
     def _add(self, text: str | None) -> None:
         if not text:
@@ -141,15 +202,6 @@ class _Walk:
         for line in (" ".join(line.split()) for line in lines):
             if line:
                 self._found.append(Block(line, linked, self._frames > 0, self._headlines > 0))
-
-
-def _is_unseen(element: lxml.html.HtmlElement) -> bool:
-    if element.tag in _WHOLE:
-        return False
-    if element.tag in _UNSEEN or not isinstance(element.tag, str) or "hidden" in element.attrib:
-        return True
-    style = element.get("style")
-    return style is not None and _NOT_SHOWN.search(style) is not None
 
 
 def _is_frame(element: lxml.html.HtmlElement) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from urllib.parse import urljoin
 
@@ -15,9 +15,9 @@ import trafilatura
 from scrapy_neardup.errors import ExtractionError
 from scrapy_neardup.hashing import fingerprint64
 from scrapy_neardup.model import Page
-from scrapy_neardup.page.blocks import visible_blocks
+from scrapy_neardup.page.blocks import Block, visible_blocks
 from scrapy_neardup.page.charset import decode
-from scrapy_neardup.page.reading import read
+from scrapy_neardup.page.reading import EXTRACTOR, Reading, read, read_own
 from scrapy_neardup.text.titles import article_title
 
 #: Opening brackets beyond which a page is not parsed: the parser's time grows with their square.
@@ -35,6 +35,15 @@ if logging.getLogger("trafilatura").level == logging.NOTSET:
 
 #: Takes HTML and URL, gives the main text or None.
 Extractor = Callable[[str, str], "str | None"]
+
+
+@dataclass(frozen=True, slots=True)
+class Extracted:
+    """A page, the visible lines of its HTML, and what was read in them."""
+
+    page: Page
+    blocks: list[Block]
+    reading: Reading
 
 
 def trafilatura_text(html: str, url: str) -> str | None:
@@ -68,11 +77,29 @@ def extract(html: str, url: str, *, max_html: int, extractor: Extractor | None =
     ``max_html`` is the number of characters beyond which a page is not parsed. ``extractor``: a function of the user's,
     whose text is judged as it is. A page without text comes back with an empty one: that is for the detector to say.
     """
-    check_size(html, max_html)
-    page = replace(head(html, url), html=fingerprint64(html) if html.strip() else 0)
+    page = _unread(html, url, max_html)
     if extractor is not None:
-        return replace(page, text=_extracted(extractor, html, url), reader="extractor")
-    found = read(visible_blocks(html), main_text(html, url))
+        return replace(page, text=_extracted(extractor, html, url), reader=EXTRACTOR)
+    return _as_read(page, read(visible_blocks(html), main_text(html, url)))
+
+
+def look_into(html: str, url: str, *, max_html: int, extractor: Extractor | None = None) -> Extracted:
+    """The same page as ``extract`` gives, with all that led to it."""
+    page, blocks = _unread(html, url, max_html), visible_blocks(html)
+    if extractor is not None:
+        reading = read_own(blocks, _extracted(extractor, html, url))
+    else:
+        reading = read(blocks, main_text(html, url))
+    return Extracted(_as_read(page, reading), blocks, reading)
+
+
+def _unread(html: str, url: str, max_html: int) -> Page:
+    """The page without its text."""
+    check_size(html, max_html)
+    return replace(head(html, url), html=fingerprint64(html) if html.strip() else 0)
+
+
+def _as_read(page: Page, found: Reading) -> Page:
     return replace(page, text=found.text, main=found.main, headline=found.headline, reader=found.reader)
 
 
@@ -131,7 +158,7 @@ def head(html: str, url: str) -> Page:
         title,
         split_keywords(names.get("keywords", "")),
         names.get("description") or names.get("og:description", ""),
-        canonical=_absolute(url, canonical),
+        canonical=absolute(url, canonical),
     )
 
 
@@ -152,7 +179,12 @@ def _one_line(text: str) -> str:
     return " ".join(text.split())
 
 
-def _absolute(url: str, link: str) -> str:
+def absolute(url: str, link: str) -> str:
+    """A link of the page at ``url`` as a URL of http or https; empty if it is none.
+
+    >>> absolute("https://a.example/b/", "../ferry"), absolute("https://a.example/", "javascript:alert(1)")
+    ('https://a.example/ferry', '')
+    """
     if not link:
         return ""
     try:

@@ -30,6 +30,9 @@ _LEAST_PART = 8
 #: Characters that such looking may pass over: strangers choose how long lines and text are.
 _LOOKING = 100_000_000
 
+#: The reader's name where the text is that of the user's own extractor.
+EXTRACTOR = "extractor"
+
 
 @dataclass(frozen=True, slots=True)
 class Reading:
@@ -37,7 +40,11 @@ class Reading:
 
     ``text``: the lines that are judged. ``main``: those of them that are the article, if that could be told; else
     empty. ``headline``: its h1, a line each. ``reader``: how the text was found: ``article`` (prose, and a main text
-    that can be believed), ``prose`` (without one) or ``none``. ``kept``: for each block whether it is part of the text.
+    that can be believed), ``prose`` (without one), ``none``, or ``extractor`` (the user's own).
+
+    ``kept``: for each block whether it is part of the text. ``in_main``: whether the main text holds it. ``unseen``:
+    lines of the text that are no block. ``letters``: letters and digits of the text; ``main_letters``: those that the
+    main text holds.
     """
 
     text: str
@@ -45,6 +52,27 @@ class Reading:
     headline: str
     reader: str
     kept: tuple[bool, ...]
+    in_main: tuple[bool, ...]
+    unseen: tuple[str, ...]
+    letters: int
+    main_letters: int
+
+    def sentence(self) -> str:
+        """Why the page is read by this reader, for people."""
+        if self.reader == EXTRACTOR:
+            return f"NEARDUP_EXTRACTOR gave {_counted(self.letters)}, which are judged as they are."
+        if self.reader == "none":
+            many = len(self.kept)
+            return f"of its {many:,} visible lines none is prose." if many else "it shows no text."
+        if not self.main_letters:
+            return f"trafilatura finds no main text, so the {_counted(self.letters)} of visible prose are judged alone."
+        held = f"trafilatura's main text holds {self.main_letters:,} of {_counted(self.letters)} of the visible prose"
+        if self.reader == "article":
+            return f"{held}, and is judged by itself as well."
+        if self.main_letters >= max(_LEAST_MAIN, _CREDIBLE * self.letters):
+            return f"{held}, but it is not believed: more than {_MENU:.0%} of it are links, as of a menu."
+        needed = f"{_LEAST_MAIN} letters" if self.main_letters < _LEAST_MAIN else f"{_CREDIBLE:.0%} of them"
+        return f"{held}, so it is not believed: that takes {needed}."
 
 
 def read(blocks: list[Block], main_text: str) -> Reading:
@@ -54,7 +82,7 @@ def read(blocks: list[Block], main_text: str) -> Reading:
     'Ferry'
     """
     lines = [letters_of(block.text) for block in blocks]
-    is_link = [block.linked > _LINKED * len(line) for block, line in zip(blocks, lines, strict=True)]
+    is_link = [is_link_line(block) for block in blocks]
     in_main = [is_in and not block.frame for block, is_in in zip(blocks, _in_main(lines, main_text), strict=True)]
     kept = [
         bool(line) and not block.frame and (main or not link)
@@ -71,7 +99,36 @@ def read(blocks: list[Block], main_text: str) -> Reading:
         headline="\n".join(block.text for block in blocks if block.headline),
         reader="article" if believed else "prose" if count else "none",
         kept=tuple(kept),
+        in_main=tuple(in_main),
+        unseen=tuple(unseen),
+        letters=count,
+        main_letters=main_count,
     )
+
+
+def read_own(blocks: list[Block], text: str) -> Reading:
+    """How the text of a user's own extractor, which is judged as it is, stands in what is visible.
+
+    >>> read_own([Block("Ferry"), Block("Menu", linked=4)], "The ferry sails.\\nFerry").kept
+    (True, False)
+    """
+    lines = [letters_of(block.text) for block in blocks]
+    return Reading(
+        text=text,
+        main="",
+        headline="",
+        reader=EXTRACTOR,
+        kept=tuple(_in_main(lines, text)),
+        in_main=(False,) * len(blocks),
+        unseen=tuple(_unseen(lines, text, least=1)),
+        letters=len(letters_of(text)),
+        main_letters=0,
+    )
+
+
+def is_link_line(block: Block) -> bool:
+    """Whether a line is nothing but links: an entry of a menu, a teaser, one of a list of related pages."""
+    return block.linked > _LINKED * len(letters_of(block.text))
 
 
 def _in_main(lines: list[str], main_text: str) -> list[bool]:
@@ -92,18 +149,22 @@ def _in_main(lines: list[str], main_text: str) -> list[bool]:
     return found
 
 
-def _unseen(lines: list[str], main_text: str) -> list[str]:
-    """The lines of the main text that are not visible."""
+def _unseen(lines: list[str], main_text: str, least: int = _LEAST_HIDDEN) -> list[str]:
+    """The lines of the main text that are not visible, of ``least`` letters and more."""
     own, visible = set(lines), "".join(lines)
     budget = _LOOKING // max(1, len(visible))
     found = []
     for line in main_text.split("\n"):
         letters = letters_of(line)
-        if len(letters) >= _LEAST_HIDDEN and letters not in own and budget > 0:
+        if len(letters) >= least and letters not in own and budget > 0:
             budget -= 1
             if letters not in visible:
                 found.append(line)
     return found
+
+
+def _counted(letters: int) -> str:
+    return f"{letters:,} letter{'' if letters == 1 else 's'}"
 
 
 def _count(lines: list[str], chosen: Iterable[bool]) -> int:

@@ -1,4 +1,4 @@
-"""What a state holds, as one HTML file: data first, ink after.
+"""What a state holds, and what a page does, as one HTML file: data first, ink after.
 
 data       what a report says, as plain data
 clean      strings of pages without what could disturb a reader or a browser
@@ -8,7 +8,10 @@ candidates the pairs of pages that are worth a look
 pairs      two pages side by side, the shared sentences marked
 gather     a state to a ``Report``
 charts     the counts as SVG
+template   templates filled in, and what a browser may do with the result
 page       a ``Report`` to HTML, by report.html, report.css and report.js
+safe       the body of a stranger's page as it may be shown: its structure and its text
+marked     a page with its parts marked to HTML, by marked.html and marked.css
 
-Only ``charts`` and ``page`` need libraries of their own, of the extra ``report``; they import them when they draw.
+Only ``charts`` and ``template`` need libraries of their own, of the extra ``report``; they import them when they draw.
 """

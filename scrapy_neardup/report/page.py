@@ -7,19 +7,15 @@ lets no other script run, and nothing be loaded.
 from __future__ import annotations
 
 import json
-from base64 import b64encode
 from collections.abc import Iterable
-from hashlib import sha256
-from importlib.resources import files
-from importlib.util import find_spec
 from math import sqrt
 from typing import Any
 
-from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.report import charts, formats
 from scrapy_neardup.report.clean import link
 from scrapy_neardup.report.data import CopyLine, PageLine, Report, Similarities
 from scrapy_neardup.report.gather import PAGES_OF_GROUP
+from scrapy_neardup.report.template import check_template, filled_in, policy, text_of, this_one
 from scrapy_neardup.text.marking import Mark
 
 #: What ends a script or an attribute, and what is an end of line for a script but not for JSON.
@@ -28,45 +24,37 @@ _ESCAPES = {ord(char): f"\\u{ord(char):04x}" for char in "<>&\u2028\u2029"}
 
 def check() -> None:
     """Raise NearDupError if a library is missing that a report is made with."""
-    if find_spec("jinja2") is None:
-        raise NearDupError("Reports are filled in by Jinja2. Run: pip install 'scrapy-neardup[report]'")
+    check_template()
     charts.check()
 
 
 def page(report: Report) -> str:
     """The report as HTML; the same for the same data, under the same versions of the libraries."""
-    from jinja2 import Environment, StrictUndefined
     from markupsafe import Markup
 
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    for name in ("number", "short", "percent", "size", "moment", "full"):
-        environment.filters[name] = getattr(formats, name)
-    environment.filters.update(link=link, heat=_heat)
-    script = _file("report.js")
-    return (
-        environment.from_string(_file("report.html"))
-        .render(
-            report=report,
-            totals=report.totals,
-            charts={
-                name: (Markup(chart.wide), Markup(chart.narrow))  # noqa: S704  # made of numbers and names of ours
-                for name, chart in (
-                    ("kinds", charts.kinds(report)),
-                    ("times", charts.times(report.times)),
-                    ("similarities", charts.similarities(report.similarities)),
-                )
-            },
-            style=Markup(_file("report.css")),  # noqa: S704  # a file of ours
-            script=Markup(script),  # noqa: S704  # likewise
-            policy=_policy(script),
-            bins=_bins(report.similarities),
-            group_pages=PAGES_OF_GROUP,
-            with_texts=sum(pair.has_texts for pair in report.pairs),
-            copies=Markup(as_data(_rows(report.copies))),  # noqa: S704  # escaped there
-            shared=Mark.SHARED,
-        )
-        .lstrip()
-    )
+    filters = {name: getattr(formats, name) for name in ("number", "short", "percent", "size", "moment", "full")}
+    script = text_of("report.js")
+    values = {
+        "report": report,
+        "totals": report.totals,
+        "charts": {
+            name: (Markup(chart.wide), Markup(chart.narrow))  # noqa: S704  # made of numbers and names of ours
+            for name, chart in (
+                ("kinds", charts.kinds(report)),
+                ("times", charts.times(report.times)),
+                ("similarities", charts.similarities(report.similarities)),
+            )
+        },
+        "style": Markup(text_of("report.css")),  # noqa: S704  # a file of ours
+        "script": Markup(script),  # noqa: S704  # likewise
+        "policy": policy(scripts=this_one(script), styles="'unsafe-inline'"),
+        "bins": _bins(report.similarities),
+        "group_pages": PAGES_OF_GROUP,
+        "with_texts": sum(pair.has_texts for pair in report.pairs),
+        "copies": Markup(as_data(_rows(report.copies))),  # noqa: S704  # escaped there
+        "shared": Mark.SHARED,
+    }
+    return filled_in("report.html", {**filters, "link": link, "heat": _heat}, values)
 
 
 def as_data(data: Any) -> str:
@@ -103,14 +91,3 @@ def _heat(count: int, most: int) -> str:
     ('0.00', '0.50', '1.00')
     """
     return f"{sqrt(count / most) if most else 0:.2f}"
-
-
-def _policy(script: str) -> str:
-    """What the browser may do with the page: run this one script, and load nothing."""
-    own = b64encode(sha256(script.encode()).digest()).decode()
-    allowed = f"script-src 'sha256-{own}'; style-src 'unsafe-inline'"
-    return f"default-src 'none'; {allowed}; base-uri 'none'; form-action 'none'"
-
-
-def _file(name: str) -> str:
-    return files(__package__).joinpath(name).read_text(encoding="utf-8").strip()

@@ -47,6 +47,10 @@ class Counting(OrderedBytes):
         """Which of these sentences (32-bit fingerprints) stand on so many pages that they are no evidence."""
         return self._recurrence.repeats(sentences) >= _COMMON
 
+    def stood_on(self, sentences: Sentences) -> npt.NDArray[np.uint16]:
+        """On how many pages each of these sentences stood: at least on so many, 287 at most."""
+        return self._recurrence.pages(sentences)
+
     def on_site(self, site: int) -> CountsOfSite:
         """What is known of a site, by any hash of it; 0 for none, of which nothing is known."""
         return CountsOfSite(self._recurrence, site)

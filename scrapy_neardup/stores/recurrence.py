@@ -79,6 +79,13 @@ class Recurrence:
         _, slots, known = self._find(sentences)
         return self._repeats[slots] * known
 
+    def pages(self, sentences: Sentences) -> npt.NDArray[np.uint16]:
+        """On how many pages each sentence stood, at least: the first one of each site, and the repeats."""
+        _, slots, known = self._find(sentences)
+        sites = np.unpackbits(self._sites[slots].view(np.uint8).reshape(-1, 4), axis=1).sum(axis=1, dtype=np.uint16)
+        stood: npt.NDArray[np.uint16] = (self._repeats[slots] + sites) * known
+        return stood
+
     def stood_on(self, sentences: Sentences, site: int) -> npt.NDArray[np.uint16]:
         """On how many pages each sentence stood, if it stood on this site at all; else 0."""
         _, slots, known = self._find(sentences)

@@ -322,7 +322,7 @@ def _gone(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
 
 
 def _not_found(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    place = "page" if name == "jinja2" else "charts"
+    place = "template" if name == "jinja2" else "charts"
     monkeypatch.setattr(f"scrapy_neardup.report.{place}.find_spec", lambda asked: None if asked == name else asked)
 
 

@@ -636,3 +636,13 @@ def test_a_merged_table_goes_on_counting() -> None:
     table.note(array(of(3, 20), of(3, 0), of(3, 30)), SITE)
     assert counts(table, of(3, 20), of(3, 21), of(3, 30)) == [3, 2, 0]
     assert len(entries(table, 3)) == _WAYS
+
+
+def test_pages_are_the_first_one_of_each_site_and_the_repeats() -> None:
+    pages = [([1, 2], SITE), ([1], SITE), ([1, 3], OTHER_SITE), ([1], SITE), ([3], OTHER_SITE)]
+    assert noted(pages).pages(array(1, 2, 3, 4)).tolist() == [4, 1, 2, 0]
+
+
+def test_pages_are_counted_beyond_what_a_byte_holds_as_far_as_repeats_are() -> None:
+    table = noted([([1], SITE)] * 300 + [([1], OTHER_SITE)])
+    assert table.pages(array(1)).tolist() == [257]

@@ -1,0 +1,40 @@
+"""A page before it is held against any other: its fingerprint, or why it cannot be judged."""
+
+from __future__ import annotations
+
+from scrapy_neardup.judging.matching import site_key
+from scrapy_neardup.methods import Method
+from scrapy_neardup.methods.base import nothing_is_common
+from scrapy_neardup.model import Fingerprint, Page
+from scrapy_neardup.stores import Store
+from scrapy_neardup.text.prose import why_unjudged
+
+_WHY_NOT = {
+    "no_text": "has no text",
+    "too_short": "has fewer than {} letters in lines that are long enough for prose",
+    "boilerplate": "has fewer than {} letters that are not boilerplate",
+    "unjudged": "could not be judged when it was crawled, for want of text",
+}
+
+
+def prejudge(method: Method, page: Page, min_letters: int, store: Store | None) -> tuple[Fingerprint | None, str]:
+    """The page as a crawl has it before it looks for others, and the reason for which it cannot be judged, or nothing.
+
+    ``store`` knows what is boilerplate. The fingerprint is None where the text is not enough for one. Raises
+    LexiconNeeded if the method cannot read it.
+    """
+    if reason := why_unjudged(page.text, min_letters):
+        return None, reason
+    known = (store.common, store.on_site(site_key(page.site))) if store else (nothing_is_common, None)
+    fingerprint = method.guarded(page, *known)
+    own = fingerprint.own
+    return fingerprint, "boilerplate" if own is not None and own < min_letters else ""
+
+
+def why_not(reason: str, min_letters: int) -> str:
+    """What is the matter with a page that cannot be judged, as the rest of a sentence that names it.
+
+    >>> why_not("too_short", 40)
+    'has fewer than 40 letters in lines that are long enough for prose'
+    """
+    return _WHY_NOT[reason].format(min_letters)

@@ -1,0 +1,99 @@
+"""A page with its parts marked: its own structure, without anything that acts, below what is known of it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+
+import lxml.html
+
+from scrapy_neardup.model import Page
+from scrapy_neardup.page.blocks import root_of, visible_texts
+from scrapy_neardup.page.lines import Line, Role
+from scrapy_neardup.report.clean import SENTENCE, TITLE, clean_line, clean_text, link
+from scrapy_neardup.report.safe import safe_html, without_names
+from scrapy_neardup.report.template import filled_in, policy, text_of, this_one
+
+#: What the legend says of each.
+_MEANINGS = {
+    Role.ARTICLE: "judged: the article",
+    Role.PROSE: "judged: other prose",
+    Role.UNSEEN: "judged, though not visible",
+    Role.BOILERPLATE: "left out: boilerplate, on many pages that the state knows",
+    Role.FRAME: "left out: navigation or footer",
+    Role.LINKS: "left out: nothing but links",
+    Role.OTHER: "left out: without letters, or not given by the extractor",
+}
+
+
+def marked_page(html: str, page: Page, lines: Sequence[Line], facts: Sequence[tuple[str, str]]) -> str:
+    """One HTML file that loads nothing and runs nothing; ``lines`` are those of ``html``, ``facts`` stand above it."""
+    from markupsafe import Markup
+
+    style = text_of("marked.css")
+    roles = Counter(line.role for line in lines)
+    values = {
+        "title": clean_line(page.title or page.url, TITLE),
+        "url": page.url,
+        "facts": [(name, clean_line(value, 2 * SENTENCE)) for name, value in facts if value],
+        "legend": [(role.value, meaning, roles[role]) for role, meaning in _MEANINGS.items() if roles[role]],
+        "unseen": [clean_text(line.text) for line in lines if line.role is Role.UNSEEN],
+        "body": Markup(_marked_body(html, page.url, lines)),  # noqa: S704  # made safe there
+        "style": Markup(style),  # noqa: S704  # a file of ours
+        "policy": policy(styles=this_one(style)),
+    }
+    return filled_in("marked.html", {"link": link}, values)
+
+
+def _marked_body(html: str, url: str, lines: Sequence[Line]) -> str:
+    """The body with each stretch of its text in an element of the class of its role."""
+    root = root_of(html)
+    if root is None:
+        return ""
+    without_names(root)
+    roles = _roles(lines)
+    for element, behind in visible_texts(root):
+        text = element.tail if behind else element.text
+        if not text or text.isspace():
+            continue
+        spans = [_span(stretch, role) for role, stretch in _stretches(text, roles)]
+        if behind:
+            element.tail = None
+            last = element
+        else:
+            element.text = None
+            last = spans.pop(0)
+            element.insert(0, last)
+        for span in spans:
+            last.addnext(span)
+            last = span
+    body = root.find("body")
+    return safe_html(root if body is None else body, url)
+
+
+def _roles(lines: Sequence[Line]) -> Iterator[Role]:
+    """The role of each character that is no white space, in the order of the page."""
+    for line in lines:
+        for text, role in line.stretches():
+            for char in text:
+                if not char.isspace():
+                    yield role
+
+
+def _stretches(text: str, roles: Iterator[Role]) -> Iterator[tuple[Role, str]]:
+    """The text in pieces of one role each; white space goes with what stands before it."""
+    told: list[tuple[Role | None, str]] = []
+    role = None
+    for char in text:
+        role = role if char.isspace() else next(roles, Role.OTHER)
+        told.append((role, char))
+    first = next(role for role, _ in told if role)
+    for role, piece in groupby(told, lambda one: one[0] or first):
+        yield role or first, "".join(char for _, char in piece)
+
+
+def _span(text: str, role: Role) -> lxml.html.HtmlElement:
+    span = lxml.html.Element("span", {"class": role.value})
+    span.text = clean_text(text)  # lxml takes no control characters
+    return span

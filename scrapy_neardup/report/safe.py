@@ -1,0 +1,69 @@
+"""The body of a page as it may be shown to whoever looks at it: its structure and its text, and nothing that acts.
+
+A page is a stranger's. What remains of it are elements and attributes from two lists; links lead to http and https
+alone; what a reader does not see is gone.
+"""
+
+from __future__ import annotations
+
+import lxml.html
+from lxml import etree
+from lxml_html_clean import Cleaner
+
+from scrapy_neardup.page.blocks import INLINE, is_unseen
+from scrapy_neardup.page.extraction import absolute
+from scrapy_neardup.report.clean import clean_text, link
+
+# fmt: off
+_ELEMENTS = frozenset((
+    "a", "abbr", "address", "article", "aside", "b", "bdi", "bdo", "blockquote", "br", "caption", "cite", "code", "col",
+    "colgroup", "dd", "del", "dfn", "div", "dl", "dt", "em", "figcaption", "figure", "footer", "h1", "h2", "h3", "h4",
+    "h5", "h6", "header", "hr", "i", "ins", "kbd", "li", "main", "nav", "ol", "p", "pre", "q", "rp", "rt", "ruby", "s",
+    "samp", "section", "small", "span", "strong", "sub", "sup", "table", "tbody", "td", "tfoot", "th", "thead", "time",
+    "tr", "u", "ul", "var", "wbr",
+))
+# fmt: on
+#: What is kept of an element; ``class`` is only there where it was put in after ``without_names``.
+_ATTRIBUTES = frozenset(("class", "colspan", "dir", "href", "lang", "rowspan", "start"))
+
+_cleaner = Cleaner(
+    scripts=True,
+    javascript=True,
+    comments=True,
+    style=True,
+    inline_style=True,
+    links=True,
+    meta=True,
+    page_structure=True,
+    processing_instructions=True,
+    embedded=True,
+    frames=True,
+    forms=True,
+    annoying_tags=True,
+    remove_unknown_tags=False,
+    allow_tags=_ELEMENTS,
+    safe_attrs_only=True,
+    safe_attrs=_ATTRIBUTES,
+)
+
+
+def without_names(body: lxml.html.HtmlElement) -> None:
+    """Take off by what a style finds elements, so that none of the page can be taken for what we put in."""
+    etree.strip_attributes(body, "class", "id")
+
+
+def safe_html(body: lxml.html.HtmlElement, url: str) -> str:
+    """The body as HTML; ``url`` is where its links start from. The tree is changed on the way."""
+    if is_unseen(body):
+        return ""
+    for element in body.iter():  # lxml moves no text that holds control characters
+        element.text, element.tail = clean_text(element.text or ""), clean_text(element.tail or "")
+    for element in [one for one in body.iterdescendants() if is_unseen(one)]:
+        element.drop_tree()
+    body.tag = "div"
+    for element in body.iterdescendants():
+        if element.tag not in _ELEMENTS:  # as a line, or in one, it keeps its place
+            element.tag = "span" if element.tag in INLINE else "div"
+    _cleaner(body)
+    body.rewrite_links(lambda to: link(absolute(url, to)) or None, resolve_base_href=False)
+    return clean_text(lxml.html.tostring(body, encoding="unicode", with_tail=False))

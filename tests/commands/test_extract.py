@@ -1,0 +1,396 @@
+"""``scrapy neardup extract``: pages of every reader, from everywhere, with a state and without."""
+
+from __future__ import annotations
+
+import argparse
+import io
+import json
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scrapy.settings import Settings
+
+from scrapy_neardup.commands import extract
+from scrapy_neardup.crawl.state import state_recipe
+from scrapy_neardup.errors import NearDupError, SettingsError, StoreError
+from scrapy_neardup.judging.matching import site_key
+from scrapy_neardup.methods import make_method
+from scrapy_neardup.model import Page
+from scrapy_neardup.page.served import Served
+from scrapy_neardup.stores import Store, close_store, open_store
+from tests.commands.run import project, scrapy_neardup
+from tests.page.pages import ARTICLE, ASIDE, HOSTILE, NONE, PARAGRAPHS, PROSE
+
+URL = "https://www.daybook.example/news/1"
+SITE = "daybook.example"
+Run = Callable[..., str]
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where the commands run: the pages are all that is there."""
+    for name, html in {"article": ARTICLE, "prose": PROSE, "none": NONE, "hostile": HOSTILE}.items():
+        (tmp_path / f"{name}.html").write_text(html, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Run:
+    """Runs the command in this process, with settings; returns what it prints."""
+
+    def run(*arguments: str | Path, **settings: Any) -> str:
+        parser = argparse.ArgumentParser()
+        extract.add_arguments(parser)
+        asked = parser.parse_args([str(one) for one in arguments])
+        asked.settings = Settings(settings)
+        assert extract.run(asked) == 0
+        said = capsys.readouterr()
+        assert said.err == ""
+        return said.out
+
+    return run
+
+
+@pytest.fixture
+def found(run: Run) -> Callable[..., dict[str, Any]]:
+    """The same, as the object that --json prints."""
+
+    def found(*arguments: str | Path, **settings: Any) -> dict[str, Any]:
+        answer = json.loads(run(*arguments, "--json", **settings))
+        assert isinstance(answer, dict)
+        return answer
+
+    return found
+
+
+def opened(url: str) -> Store:
+    return open_store(url, state_recipe(make_method("cascade", {}), None))
+
+
+@pytest.fixture(params=["sqlite", "leveldb"])
+def state(request: pytest.FixtureRequest, folder: Path) -> str:
+    """The state of a crawl here that has seen the aside on 40 pages of the site, and some pages of it besides."""
+    if request.param == "leveldb":
+        pytest.importorskip("plyvel")
+    place = folder / ".scrapy" / "neardup"
+    place.mkdir(parents=True)
+    url = (place / f"state.{request.param}").as_uri().replace("file", request.param, 1)
+    store = opened(url)
+    counted = make_method("cascade", {}).fingerprint(Page("", text=ASIDE)).sentences
+    for number in range(50):
+        store.note(np.array(counted if number < 40 else (), np.uint32), site_key(SITE))
+    close_store(store)
+    return url
+
+
+def extracted(html: str, url: str) -> str:
+    """An extractor of the user's own."""
+    return PARAGRAPHS[1] if "ferry" in html else ""
+
+
+def role(answer: dict[str, Any], text: str) -> str:
+    [line] = [one for one in answer["lines"] if one["text"] == text]
+    return str(line["role"])
+
+
+def test_a_page_is_told_line_by_line(run: Run, folder: Path) -> None:
+    lines = run("article.html", "--url", URL).splitlines()
+    assert lines[:7] == [
+        URL,
+        "  title         The ferry sails again",
+        "  headline (h1) The ferry sails again",
+        "  keywords      ferry, river",
+        "  description   After seven months.",
+        "  canonical     https://www.daybook.example/ferry",
+        "  site          daybook.example",
+    ]
+    assert lines[7].startswith(
+        "  reader        article: trafilatura's main text holds 284 of 346 letters of the visible"
+    )
+    assert lines[8] == "  judged        yes, by its 346 letters."
+    assert lines[9].startswith("  state         none, so nothing is known of boilerplate. There is no state at ")
+    assert lines[10:] == [
+        "",
+        "frame        Home | News",
+        "article      The ferry sails again",
+        *(f"article      {paragraph}" for paragraph in PARAGRAPHS),
+        f"prose        {ASIDE}",
+        "links        The bridge is closed",
+        "other        * * *",
+        "frame        All rights reserved by the Daybook",
+    ]
+    assert sorted(one.name for one in folder.iterdir()) == ["article.html", "hostile.html", "none.html", "prose.html"]
+
+
+def test_json_holds_all_of_it(found: Callable[..., Any]) -> None:
+    answer = found("article.html", "--url", URL)
+    assert (answer["url"], answer["title"], answer["headline"]) == (URL, *("The ferry sails again",) * 2)
+    assert (answer["keywords"], answer["description"]) == (["ferry", "river"], "After seven months.")
+    assert (answer["canonical"], answer["site"]) == ("https://www.daybook.example/ferry", SITE)
+    assert (answer["reader"], answer["judged"], answer["reason"]) == ("article", True, None)
+    assert answer["why"].startswith("trafilatura's main text holds ")
+    assert (answer["letters"], answer["own_letters"], answer["store"]) == (346, 346, None)
+    assert answer["why_no_store"].startswith("There is no state at ")
+    assert answer["main"] == "\n".join(("The ferry sails again", *PARAGRAPHS))
+    assert answer["text"] == f"{answer['main']}\n{ASIDE}"
+    assert answer["lines"][0] == {"role": "frame", "text": "Home | News", "boilerplate": [], "pages": None}
+
+
+@pytest.mark.parametrize(
+    ("page", "settings", "reader", "why"),
+    [
+        ("article", {}, "article", "and is judged by itself as well."),
+        ("prose", {}, "prose", "so it is not believed: that takes 50% of them."),
+        ("none", {}, "none", "of its 2 visible lines none is prose."),
+        ("article", {"NEARDUP_EXTRACTOR": f"{__name__}.extracted"}, "extractor", "NEARDUP_EXTRACTOR gave 85 letters, "),
+    ],
+)
+def test_every_reader_says_why(
+    found: Callable[..., Any], page: str, settings: dict[str, Any], reader: str, why: str
+) -> None:
+    answer = found(f"{page}.html", **settings)
+    assert answer["reader"] == reader
+    assert why in answer["why"]
+
+
+def test_the_text_of_ones_own_extractor_is_what_is_judged(found: Callable[..., Any]) -> None:
+    answer = found("article.html", NEARDUP_EXTRACTOR=f"{__name__}.extracted")
+    assert answer["text"] == PARAGRAPHS[1]
+    assert [line["text"] for line in answer["lines"] if line["role"] == "prose"] == [PARAGRAPHS[1]]
+
+
+@pytest.mark.parametrize(
+    ("html", "settings", "reason", "said"),
+    [
+        ("<p>Too short.</p>", {}, "too_short", "it has fewer than 40 letters in lines that are long enough for prose."),
+        ("<p>Too short to be.</p>", {"NEARDUP_MIN_LETTERS": 10}, None, "yes, by its 12 letters."),
+        ("", {}, "no_text", "no (no_text): it has no text."),
+        (NONE, {}, "no_text", "no (no_text): it has no text."),
+    ],
+)
+def test_whether_it_would_be_judged_is_said(
+    run: Run,
+    found: Callable[..., Any],
+    folder: Path,
+    html: str,
+    settings: dict[str, Any],
+    reason: str | None,
+    said: str,
+) -> None:
+    (folder / "short.html").write_text(html, encoding="utf-8")
+    answer = found("short.html", **settings)
+    assert (answer["judged"], answer["reason"]) == (reason is None, reason)
+    [line] = [one for one in run("short.html", **settings).splitlines() if one.startswith("  judged")]
+    assert line.endswith(said)
+
+
+def test_a_page_that_the_method_cannot_read_is_said_to_be_unjudged(run: Run, found: Callable[..., Any]) -> None:
+    answer = found("article.html", NEARDUP_METHOD="imatch")
+    assert (answer["judged"], answer["reason"], answer["own_letters"]) == (False, "no_lexicon", None)
+    told = run("article.html", NEARDUP_METHOD="imatch")
+    assert "no (no_lexicon): it cannot be read by the method imatch: The built-in table of word frequencies is" in told
+
+
+def test_boilerplate_of_the_state_is_marked(run: Run, found: Callable[..., Any], state: str) -> None:
+    answer = found("article.html", "--url", URL)
+    [line] = [one for one in answer["lines"] if one["text"] == ASIDE]
+    assert line == {"role": "boilerplate", "text": ASIDE, "boilerplate": [ASIDE], "pages": 40}
+    assert answer["letters"] - answer["own_letters"] == sum(map(str.isalpha, ASIDE))
+    assert (answer["pages_of_site"], answer["why_no_store"]) == (50, None)
+    told = run("article.html", "--url", URL, "--store", state)
+    assert f"\nboilerplate  {ASIDE} (on 40 pages)\n" in told
+    assert "; of the site daybook.example it has counted 50 pages; 1 line here with boilerplate.\n" in told
+    assert "yes, by 284 of its 346 letters; 62 are boilerplate to the state." in told
+
+
+def test_boilerplate_within_a_line_is_marked_there(run: Run, folder: Path, state: str) -> None:
+    (folder / "article.html").write_text(ARTICLE.replace(ASIDE, f"{ASIDE}! By post, please"), encoding="utf-8")
+    assert f"\nprose        {{{{{ASIDE}}}}}! By post, please (on 40 pages)\n" in run("article.html")
+
+
+def test_a_page_of_boilerplate_would_not_be_judged(found: Callable[..., Any], folder: Path, state: str) -> None:
+    (folder / "footer.html").write_text(f"<p>{ASIDE}</p>", encoding="utf-8")
+    answer = found("footer.html")
+    assert (answer["judged"], answer["reason"], answer["own_letters"]) == (False, "boilerplate", 0)
+
+
+def test_without_its_address_nobody_knows_whose_page_it_is(run: Run, state: str) -> None:
+    assert "; the site is unknown; 1 line here with boilerplate.\n" in run("article.html")
+
+
+def test_the_state_stays_as_it_is(run: Run, state: str) -> None:
+    def held() -> tuple[int, dict[int, bytes], list[str]]:
+        store = opened(state)
+        try:
+            return store.pages, store.counted(), [record.url for record in store.records()]
+        finally:
+            close_store(store)
+
+    before = held()
+    run("article.html", "--url", URL)
+    run("article.html", "--url", URL, "--html", "marked.html")
+    assert held() == before
+
+
+def test_a_state_that_cannot_be_had_is_done_without_unless_it_was_asked_for(
+    found: Callable[..., Any], run: Run, state: str
+) -> None:
+    other = {"NEARDUP_METHOD": "simhash"}
+    assert "was written by another recipe" in found("article.html", **other)["why_no_store"]
+    with pytest.raises(StoreError, match="was written by another recipe"):
+        run("article.html", "--store", state, **other)
+    assert "is a state in memory" in found("article.html", NEARDUP_STORE="memory:")["why_no_store"]
+    with pytest.raises(StoreError, match="There is no state at "):
+        run("article.html", "--store", f"{state}.none")
+
+
+@pytest.mark.parametrize("html", [ARTICLE.encode(), ("<meta charset=gb2312><p>渡口今天清晨恢复通航</p>").encode("gbk")])
+def test_standard_input_is_a_page_too(found: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, html: bytes) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(html)))
+    answer = found("-")
+    assert answer["url"] == ""
+    assert ("渡口今天清晨恢复通航" in answer["text"]) == (html != ARTICLE.encode())
+
+
+def test_what_is_fetched_is_read_as_it_was_served(
+    found: Callable[..., Any], run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers = {
+        URL: Served("https://b.example/2", "<p>渡口今天清晨恢复通航</p>".encode("gbk"), 200, "text/html; charset=gbk")
+    }
+    monkeypatch.setattr(extract, "fetch", lambda url, settings: answers[url])
+    assert [found(URL)[name] for name in ("url", "site", "text")] == [
+        *("https://b.example/2", "b.example", "渡口今天清晨恢复通航")
+    ]
+    with pytest.raises(SettingsError, match="--url is the address of a page in a file"):
+        run(URL, "--url", URL)
+
+
+@pytest.mark.parametrize(
+    ("served", "said"),
+    [
+        (Served(URL, b"<p>gone</p>", 404), r"the response has status 404 \(http_error\)\. In a crawl its items pass"),
+        (Served(URL, b"{}", 200, "application/json"), r"the response is application/json, not HTML \(not_html\)"),
+        (Served(URL, b"%PDF-1.7"), r"the body is binary, not HTML \(not_html\)"),
+        (Served(URL, b"<p>" + b"long " * 100), r"the page has 503 characters and 1 tags \(too_large\)"),
+        (Served(URL, b"", 200, "image/\x1b[31m"), "the response is image/\N{REPLACEMENT CHARACTER}.31m, not HTML"),
+    ],
+)
+def test_what_is_no_page_is_refused_as_in_a_crawl(
+    run: Run, monkeypatch: pytest.MonkeyPatch, served: Served, said: str
+) -> None:
+    monkeypatch.setattr(extract, "fetch", lambda url, settings: served)
+    with pytest.raises(NearDupError, match=f"^No page can be made of {URL}: {said}"):
+        run(URL, NEARDUP_MAX_HTML=500)
+
+
+@pytest.mark.parametrize("name", ["nosuch.html", ".", "a\0b", "x" * 5000, "www.daybook.example/1"])
+def test_what_is_no_file_is_refused(run: Run, name: str) -> None:
+    with pytest.raises(NearDupError, match=r"cannot be read: .*; name a file of HTML, a URL with its http:// or"):
+        run(name)
+
+
+def test_a_hostile_page_does_not_steer_the_terminal(run: Run) -> None:
+    for told in (run("hostile.html"), run("hostile.html", "--json")):
+        assert "alert(22)" in told
+        assert {char for char in told if not char.isprintable()} == {"\n"}
+
+
+def test_the_page_itself_is_written_with_its_parts_marked(run: Run, folder: Path, state: str) -> None:
+    assert run("article.html", "--url", URL, "--html", "marked.html").startswith("marked.html: article, 9 lines (")
+    marked = (folder / "marked.html").read_text(encoding="utf-8")
+    assert f'<p><span class="boilerplate">{ASIDE}</span></p>' in marked
+    assert f'<p><span class="article">{PARAGRAPHS[0]}</span></p>' in marked
+    assert "article: trafilatura&#39;s main text holds 284 of 346 letters" in marked
+    assert "it has counted 50 pages; 1 line here with boilerplate." in marked
+
+
+def test_the_marked_page_can_be_printed(
+    capfdbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parser = argparse.ArgumentParser()
+    extract.add_arguments(parser)
+    asked = parser.parse_args(["hostile.html", "--html", "-"])
+    asked.settings = Settings()
+    assert extract.run(asked) == 0
+    sys.stdout.flush()
+    assert capfdbinary.readouterr().out.startswith(b"<!doctype html>")
+
+
+def test_what_is_missing_to_mark_with_is_told_at_once(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    assert "article" in run("article.html")
+    with pytest.raises(NearDupError, match=r"Run: pip install 'scrapy-neardup\[report\]'"):
+        run("nosuch.html", "--html", "marked.html")
+
+
+class Server(BaseHTTPRequestHandler):
+    """/1 leads to /2, which is the article; the rest is not there."""
+
+    def do_GET(self) -> None:
+        status = {"/1": 302, "/2": 200}.get(self.path, 404)
+        self.send_response(status)
+        self.send_header("Location", "/2")
+        self.send_header("Content-Type", "text/html; charset=utf-8")
+        self.end_headers()
+        self.wfile.write(ARTICLE.encode() if status == 200 else b"<p>Not here.</p>")
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Nothing."""
+
+
+@pytest.fixture
+def server() -> Iterator[str]:
+    with ThreadingHTTPServer(("127.0.0.1", 0), Server) as server:
+        threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+@pytest.mark.slow
+def test_a_url_is_fetched_as_a_crawl_would_and_nothing_is_kept(folder: Path, server: str) -> None:
+    project(folder)
+    settings = folder / "shop" / "settings.py"
+    settings.write_text(settings.read_text() + 'FEEDS = {"items.jsonl": {"format": "jsonlines"}}\nJOBDIR = "job"\n')
+    done = scrapy_neardup("extract", f"{server}/1", cwd=folder)
+    assert (done.returncode, done.stderr) == (0, "")
+    lines = done.stdout.splitlines()
+    assert (lines[0], lines[6]) == (f"{server}/2", "  site          127.0.0.1")
+    assert f"article      {PARAGRAPHS[0]}" in lines
+    assert not {"items.jsonl", "job"} & {one.name for one in folder.iterdir()}
+    assert list((folder / ".scrapy").rglob("*")) == []
+    gone = scrapy_neardup("extract", f"{server}/3", cwd=folder)
+    assert (gone.returncode, gone.stdout) == (2, "")
+    assert "the response has status 404 (http_error)" in gone.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("url", "said"), [("http://127.0.0.1:1/", "refused"), ("http:///x", "could not be fetched")])
+def test_what_cannot_be_fetched_is_a_sentence(folder: Path, url: str, said: str) -> None:
+    done = scrapy_neardup("extract", url, cwd=folder)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.slow
+def test_robots_txt_is_heeded_where_the_project_does(
+    folder: Path, server: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Server, "do_GET", _forbid)
+    done = scrapy_neardup("extract", f"{server}/1", "-s", "ROBOTSTXT_OBEY=True", cwd=folder)
+    assert done.returncode == 2
+    assert "could not be fetched: Forbidden by robots.txt. " in done.stderr
+
+
+def _forbid(self: Server) -> None:
+    self.send_response(200)
+    self.end_headers()
+    self.wfile.write(b"User-agent: *\nDisallow: /\n")

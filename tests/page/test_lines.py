@@ -1,0 +1,182 @@
+"""What becomes of each line of a page, why it is read as it is, and where in the page its text stands."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scrapy_neardup.page.blocks import Block, root_of, visible_blocks, visible_texts
+from scrapy_neardup.page.extraction import Extractor, extract, look_into
+from scrapy_neardup.page.lines import Line, Role, lines_of
+from scrapy_neardup.page.reading import read, read_own
+from scrapy_neardup.text.marking import Mark, Part
+from tests.page.pages import ARTICLE, ASIDE, BODY, HOSTILE, NONE, PARAGRAPHS, PROSE
+
+URL = "https://daybook.example/ferry.html"
+
+
+def by_hand(html: str, url: str) -> str:
+    return f"{PARAGRAPHS[0]}\nA line that is nowhere on the page\nHi"
+
+
+def of_page(html: str, extractor: Extractor | None = None, pages: dict[str, int] | None = None) -> list[Line]:
+    found = look_into(html, URL, max_html=100_000, extractor=extractor)
+    return lines_of(found, lambda sentence: (pages or {}).get(sentence, 0))
+
+
+def test_each_line_of_an_article_is_what_it_is() -> None:
+    assert [(line.role.value, line.text) for line in of_page(ARTICLE)] == [
+        ("frame", "Home | News"),
+        ("article", "The ferry sails again"),
+        *(("article", paragraph) for paragraph in PARAGRAPHS),
+        ("prose", ASIDE),
+        ("links", "The bridge is closed"),
+        ("other", "* * *"),
+        ("frame", "All rights reserved by the Daybook"),
+    ]
+
+
+def test_without_an_article_all_prose_is_prose_and_without_prose_nothing_is() -> None:
+    assert {line.role for line in of_page(PROSE)} == {Role.PROSE}
+    assert [line.role for line in of_page(NONE)] == [Role.FRAME, Role.FRAME]
+    assert of_page("") == of_page("<p> </p>") == []
+
+
+def test_of_an_own_extractor_what_it_gives_is_judged_and_what_is_not_on_the_page_comes_last() -> None:
+    lines = of_page(ARTICLE, by_hand)
+    assert [line.text for line in lines if line.role is Role.PROSE] == [PARAGRAPHS[0]]
+    assert [line.text for line in lines if line.role is Role.OTHER] == [
+        *("The ferry sails again", *PARAGRAPHS[1:], ASIDE, "* * *")
+    ]
+    assert [(line.role, line.text) for line in lines[-2:]] == [
+        *((Role.UNSEEN, text) for text in ("A line that is nowhere on the page", "Hi"))
+    ]
+
+
+def test_what_the_main_text_holds_beside_what_is_visible_is_judged() -> None:
+    unseen = "a paragraph that a script would unfold, and nobody sees without it"
+    found = read([Block(PARAGRAPHS[0])], f"{PARAGRAPHS[0]}\n{unseen}")
+    assert (found.unseen, found.text.split("\n")[-1]) == ((unseen,), unseen)
+    assert (found.letters, found.main_letters) == (sum(map(str.isalnum, PARAGRAPHS[0] + unseen)),) * 2
+
+
+@pytest.mark.parametrize("extractor", [None, by_hand])
+@pytest.mark.parametrize("html", [ARTICLE, PROSE, NONE, HOSTILE, "", "\0"])
+def test_a_page_that_is_looked_into_is_the_one_that_is_judged(html: str, extractor: Extractor | None) -> None:
+    judged = extract(html, URL, max_html=100_000, extractor=extractor)
+    assert look_into(html, URL, max_html=100_000, extractor=extractor).page == judged
+
+
+def test_boilerplate_is_left_out_by_the_sentence_and_by_the_line() -> None:
+    html = f"<p>Subscribe to us today! The ferry sank at nine.</p>{BODY}<p>Write to us. Call us!</p>"
+    html += "<p>Write to us. Swim.</p>"
+    pages = {"subscribetoustoday": 40, "writetous": 30, "callus": 20}
+    first, *_, last, second = of_page(html, pages=pages)
+    assert [first, last, second] == [
+        Line(Role.ARTICLE, (Part("Subscribe to us today", Mark.BOILERPLATE), Part("! The ferry sank at nine.")), 40),
+        Line(
+            Role.BOILERPLATE,
+            (
+                Part("Write to us", Mark.BOILERPLATE),
+                Part(". "),
+                Part("Call us", Mark.BOILERPLATE),
+                Part("!"),
+            ),
+            pages=20,
+        ),
+        Line(Role.ARTICLE, (Part("Write to us", Mark.BOILERPLATE), Part(". Swim.")), pages=30),
+    ]
+
+
+def test_what_is_left_out_anyway_is_not_called_boilerplate() -> None:
+    assert of_page(NONE, pages={"allrightsreservedbythedaybook": 90})[-1].role is Role.FRAME
+
+
+@pytest.mark.parametrize(
+    ("blocks", "main", "reader", "said"),
+    [
+        ([], "", "none", "it shows no text."),
+        ([Block("Menu", linked=4), Block("|")], "", "none", "of its 2 visible lines none is prose."),
+        (
+            [Block("a" * 1200)],
+            "",
+            "prose",
+            "finds no main text, so the 1,200 letters of visible prose are judged alone",
+        ),
+        ([Block("a" * 80), Block("b" * 1230)], "a" * 80, "prose", "80 of 1,310 letters of the visible prose, so it is"),
+        ([Block("a" * 80), Block("b" * 1230)], "a" * 80, "prose", "not believed: that takes 50% of them."),
+        (
+            [Block("a" * 50), Block("b" * 9)],
+            "a" * 50,
+            "prose",
+            "50 of 59 letters of the visible prose, so it is not bel",
+        ),
+        ([Block("a" * 50), Block("b" * 9)], "a" * 50, "prose", "takes 60 letters."),
+        (
+            [Block("a" * 1204), Block("b" * 106)],
+            "a" * 1204,
+            "article",
+            "holds 1,204 of 1,310 letters of the visible pr",
+        ),
+    ],
+)
+def test_why_a_page_is_read_as_it_is_is_said_with_figures(
+    blocks: list[Block], main: str, reader: str, said: str
+) -> None:
+    found = read(blocks, main)
+    assert found.reader == reader
+    assert said in found.sentence()
+
+
+def test_what_an_own_extractor_gave_is_counted() -> None:
+    found = read_own([Block("Ferry")], "A b, 3!")
+    assert found.sentence() == "NEARDUP_EXTRACTOR gave 3 letters, which are judged as they are."
+    assert read_own([], "a").sentence().startswith("NEARDUP_EXTRACTOR gave 1 letter, ")
+
+
+def standing(html: str) -> str:
+    """The text of a page as it stands in its tree, without white space."""
+    body = root_of(html)
+    places = visible_texts(body) if body is not None else []
+    return "".join("".join((element.tail if behind else element.text) or "" for element, behind in places).split())
+
+
+FRAGMENTS = [
+    "<p>",
+    "</p>",
+    "<b>",
+    "</b>",
+    "a ",
+    " b\n",
+    "<br>",
+    "<a href=x>",
+    "</a>",
+    "<pre>",
+    "</pre>",
+    "<embed src=x>",
+]
+FRAGMENTS += [
+    "<nav>",
+    "</nav>",
+    "<div hidden>",
+    "</div>",
+    "<script>c</script>",
+    "<svg>d</svg>",
+    "\x1c",
+    "\u3000é",
+    "<td>",
+]
+
+
+@given(st.lists(st.sampled_from(FRAGMENTS)).map("".join))
+def test_the_places_of_the_texts_hold_the_lines_character_by_character(html: str) -> None:
+    assert standing(html) == "".join("".join(block.text.split()) for block in visible_blocks(html))
+
+
+def test_what_follows_an_embedded_object_is_seen() -> None:
+    """For the parser it stands within the object, up to where the element around that ends."""
+    assert [block.text for block in visible_blocks("<div>one <embed src=x>two<p>three</p></div>")] == [
+        "one two",
+        "three",
+    ]
