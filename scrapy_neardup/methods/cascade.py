@@ -154,6 +154,7 @@ class Cascade(Method):
                 f,
                 found.duplicate,
                 same_title=bool(one.words) and (one.title, one.words) == (other.title, other.words),
+                framed=one.lines is not None and other.lines is not None,
             ),
             same_site=same_site,
         )
@@ -180,7 +181,10 @@ class Cascade(Method):
             return found
         f = found.features
         alike = f.title >= _TITLES_ALIKE and not f.title_numbers
-        told = compare_on_site(one.lines, other.lines, new.site or _NOTHING_KNOWN, titles_alike=alike)
+        similarity = 1.0 if one.body == other.body else f.similarity
+        told = compare_on_site(
+            one.lines, other.lines, new.site or _NOTHING_KNOWN, titles_alike=alike, similarity=similarity
+        )
         if told.ruling is Ruling.APART and found.duplicate:
             decision = f"{found.decision} But that may be the form of the site: they are kept apart. {told.sentence()}"
             return _Judgement(f, duplicate=False, certain=False, decision=decision)
@@ -243,11 +247,13 @@ class Cascade(Method):
         duplicate = self._score(f) >= p.base
         return duplicate, False, f"The score {'reaches' if duplicate else 'is below'} {p.base:g}."
 
-    def _likeness(self, f: Features, duplicate: bool, *, same_title: bool) -> Likeness | None:
+    def _likeness(self, f: Features, duplicate: bool, *, same_title: bool, framed: bool) -> Likeness | None:
         p = self.parameters
         if duplicate:
             return Likeness.RETITLED if f.title < p.retitled else Likeness.NEAR
-        if f.containment >= p.excerpt and _TELLING <= f.similarity < p.least:
+        # What stands around short texts makes them differ in size: of two notices neither is an excerpt.
+        told = f.smaller >= p.short or not framed
+        if f.containment >= p.excerpt and _TELLING <= f.similarity < p.least and told:
             return Likeness.EXCERPT
         return Likeness.SAME_TITLE if same_title else None
 

@@ -37,8 +37,9 @@ class Features:
     left: float
     #: Whether the texts hold the same set of numbers.
     same_numbers: bool
-    #: Different shingles of the larger page.
+    #: Different shingles of the larger page, and of the smaller one.
     length: int
+    smaller: int
 
 
 def compare(one: Sketch, other: Sketch, whole: bytes, common: Set[int], bits: int, vocabulary_bits: int) -> Features:
@@ -80,6 +81,7 @@ def compare(one: Sketch, other: Sketch, whole: bytes, common: Set[int], bits: in
         left=theirs / other.shingles if other.shingles else 1.0,
         same_numbers=one.numbers == other.numbers,
         length=length,
+        smaller=min(one.shingles, round(theirs)),
     )
 
 

@@ -22,7 +22,7 @@ _TITLE_PART = "title "
 #: must not push everything else out of the counts.
 _ENDS = 128
 #: The share of its letters up to which the article is a view of its own beside the whole text.
-_PART = 0.85
+_PART = 0.95
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ tells the template from the article: what stands on two other pages already is n
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 
@@ -29,6 +30,8 @@ _SAME, _SAME_SHORT, _ALIKE, _OPEN, _OTHER, _EARLY = 0.55, 0.2, 0.4, 0.2, 0.05, 0
 _MUCH, _LEAST, _OUTWEIGHS = 400, 40, 200
 #: Under the same headline one page is the other with more around it, if it holds so many letters and nearly nothing of
 #: its own: a print version, a page for phones.
+#: Texts more alike than their lines by so much differ by words here and there: lines were edited, not replaced.
+_EDITED = 0.3
 _WITHIN, _WITHIN_LEAST, _WITHIN_MOST = 0.05, 100, 0.5
 
 
@@ -56,7 +59,7 @@ class Ruling(Enum):
 class OnSite:
     """What two pages of one site have of their own, in letters: ``shared`` by both, in the ``new`` one, in the ``old``.
 
-    ``pages``: how many of the site are known.
+    ``pages``: how many of the site are known. ``edited``: what differs are lines in two wordings.
     """
 
     headlines: Headlines
@@ -64,6 +67,7 @@ class OnSite:
     new: int
     old: int
     pages: int
+    edited: bool = False
 
     @property
     def differing(self) -> float:
@@ -85,6 +89,8 @@ class OnSite:
         least = min(self.new, self.old)
         if self.shared >= _WITHIN_LEAST and least <= _WITHIN * (self.shared + least) and self.differing <= _WITHIN_MOST:
             return Ruling.COPY
+        if self.edited:
+            return Ruling.OPEN
         return _open_if(self.differing <= (_SAME if self.shared >= _MUCH else _SAME_SHORT))
 
     def sentence(self) -> str:
@@ -96,8 +102,13 @@ class OnSite:
         )
 
 
-def compare_on_site(new: Lines, old: Lines, counts: SiteCounts, *, titles_alike: bool) -> OnSite:
-    """Hold the lines of two pages of one site against each other; ``counts`` is what is known of the site."""
+def compare_on_site(
+    new: Lines, old: Lines, counts: SiteCounts, *, titles_alike: bool = False, similarity: float = 0.0
+) -> OnSite:
+    """Hold the lines of two pages of one site against each other; ``counts`` is what is known of the site.
+
+    ``similarity``: that of the texts.
+    """
     asked = np.array([*new.lines, *old.lines, *new.headlines, *old.headlines], np.uint32)
     stood = dict(zip(asked.tolist(), counts.stood_on(asked).tolist(), strict=True))
     reach = min(new.reach, old.reach)
@@ -111,7 +122,15 @@ def compare_on_site(new: Lines, old: Lines, counts: SiteCounts, *, titles_alike:
         new=round(more * sum(n for line, n in ours.items() if line not in theirs and not stood[line])),
         old=round(more * sum(n for line, n in theirs.items() if line not in ours and stood[line] <= _OWN_LINE)),
         pages=counts.pages(),
+        edited=similarity - _alike(ours, theirs) >= _EDITED,
     )
+
+
+def _alike(ours: Mapping[int, int], theirs: Mapping[int, int]) -> float:
+    """Jaccard similarity of the lines, each as heavy as it has letters."""
+    both = {**ours, **theirs}
+    shared = sum(letters for line, letters in ours.items() if line in theirs)
+    return shared / sum(both.values()) if both else 0.0
 
 
 def _headlines(new: Lines, old: Lines, stood: dict[int, int], *, titles_alike: bool) -> Headlines:

@@ -67,7 +67,7 @@ NESTED = "<div>" * 3000 + "deep" + "</div>" * 3000
         ("too_short", "<html><body><article><p>A boat at dawn, seen from here.</p></article></body></html>"),
         ("too_large", "<p>" * 100_001),
         ("no_text", NESTED),
-        ("too_short", BROKEN),
+        ("no_text", BROKEN),
     ],
     ids=["png", "pdf", "json", "empty", "no text", "caption", "large", "nested", "broken"],
 )

@@ -15,7 +15,7 @@ SHORT: list[dict[str, Any]] = [
 
 def test_short_items_are_known_by_their_own_content_where_they_have_a_url(crawl: Crawl) -> None:
     first, second = (crawl(spider="OwnContentSpider", items=SHORT) for _ in range(2))
-    assert (first.items, first.count("unjudged/too_short")) == (SHORT, 2)
+    assert (first.items, first.count("unjudged/too_short")) == (SHORT, 3)
     assert (second.items, second.count("unchanged")) == ([], 3)
     changed = [{**SHORT[0], "text": "Two photos."}, {**SHORT[1], "author": "B"}, SHORT[2]]
     assert crawl(spider="OwnContentSpider", items=changed).items == changed[:2]
