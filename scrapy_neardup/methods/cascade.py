@@ -51,6 +51,8 @@ _TELLING = 0.12
 _ENOUGH = 0.5
 #: Two articles less alike than this are no copies, whatever stands around them.
 _ARTICLES_APART = 0.3
+#: A text that is longer than this many times the earlier one, and holds that, has grown.
+_GROWN = 1.2
 #: Titles more alike than this, and with the same numbers, are one title in two spellings.
 _TITLES_ALIKE = 0.6
 
@@ -143,7 +145,8 @@ class Cascade(Method):
         same_site = one.site == other.site > 0
         if one.body == other.body:
             likeness = Likeness.IDENTICAL if found.duplicate else None
-            return Comparison(1.0, 1.0, found.duplicate, found.certain, one.title == other.title, likeness, same_site)
+            same = one.title == other.title and not self._has_grown(new, one, other, common)
+            return Comparison(1.0, 1.0, found.duplicate, found.certain, same, likeness, same_site)
         return Comparison(
             f.similarity,
             f.containment,
@@ -158,6 +161,15 @@ class Cascade(Method):
             ),
             same_site=same_site,
         )
+
+    def _has_grown(self, new: Fingerprint, one: Sketch, other: Sketch, common: Set[int]) -> bool:
+        """Whether the new text holds the earlier one and more, though the articles in them are the same.
+
+        So a thread grows of which the first post was taken for the article. Other teasers make no other page.
+        """
+        if one.whole <= _GROWN * other.whole:
+            return False
+        return self._features(new, one, other, common).whole_containment >= self.parameters.excerpt
 
     def explain(self, new: Fingerprint, old: bytes, common: Set[int]) -> Explanation:
         one, other = self._unpack(new.sketch), self._unpack(old)

@@ -368,8 +368,18 @@ def test_one_frame_around_different_articles_makes_no_copies_of_two_sites() -> N
         (shown("a", story(1, 16), story(2, 10), "新的标题在这里", told=True), Kind.UPDATED),
         (shown("a", [*story(1, 15), "更正：渡口明天停航一天。"], story(2, 10), told=True), Kind.UPDATED),
         (shown("a", story(1, 16), story(3, 10)), Kind.UPDATED),
+        (shown("a", story(1, 16), [*story(2, 10), *story(4, 10)], told=True), Kind.UPDATED),
+        (shown("a", story(1, 16), [*story(2, 10), *story(4, 2)], told=True), Kind.UNCHANGED),
     ],
-    ids=["other teasers", "no teasers", "other title", "other article", "an article that cannot be told"],
+    ids=[
+        "other teasers",
+        "no teasers",
+        "other title",
+        "other article",
+        "an article that cannot be told",
+        "a thread with many more posts",
+        "a thread with few more posts",
+    ],
 )
 def test_a_known_page_is_unchanged_if_only_what_stands_around_its_article_is_new(new: Page, kind: Kind) -> None:
     judge = detector()
