@@ -21,7 +21,7 @@ from statistics import fmean, median
 
 import trafilatura
 
-from scrapy_neardup.page.blocks import visible_blocks
+from scrapy_neardup.page.blocks import blocks_of, root_of
 from scrapy_neardup.page.charset import decode
 from scrapy_neardup.page.extraction import extract, head, main_text
 from scrapy_neardup.page.reading import read
@@ -37,13 +37,15 @@ Times = dict[str, list[float]]
 
 def works(html: str) -> dict[str, Callable[[], object]]:
     """What is measured on a page; what one part needs of another is made beforehand."""
-    blocks, main = visible_blocks(html), main_text(html, URL)
+    root = root_of(html)
+    blocks, main = blocks_of(root), main_text(root, URL)
     return {
         "trafilatura as it comes": lambda: trafilatura.extract(html, url=URL),
         "ours, the whole": lambda: extract(html, URL, max_html=LONGEST),
         "  head": lambda: head(html, URL),
-        "  visible blocks": lambda: visible_blocks(html),
-        "  trafilatura fast": lambda: main_text(html, URL),
+        "  parsing": lambda: root_of(html),
+        "  visible blocks": lambda: blocks_of(root),
+        "  trafilatura fast": lambda: main_text(root, URL),
         "  reading": lambda: read(blocks, main),
     }
 

@@ -43,6 +43,7 @@ def test_it_prints_a_table_of_all_parts(
         "trafilatura as it comes",
         "ours, the whole",
         "head",
+        "parsing",
         "visible blocks",
         "trafilatura fast",
         "reading",

@@ -51,7 +51,11 @@ def visible_blocks(html: str) -> list[Block]:
     >>> [(block.text, block.linked) for block in visible_blocks("<h1>Ferry</h1><p>It runs <a href=/>daily</a>.")]
     [('Ferry', 0), ('It runs daily.', 5)]
     """
-    root = root_of(html)
+    return blocks_of(root_of(html))
+
+
+def blocks_of(root: lxml.html.HtmlElement | None) -> list[Block]:
+    """The same of a tree."""
     return _Lines().blocks(root) if root is not None else []
 
 

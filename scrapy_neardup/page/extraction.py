@@ -15,7 +15,7 @@ import trafilatura
 from scrapy_neardup.errors import ExtractionError
 from scrapy_neardup.hashing import fingerprint64
 from scrapy_neardup.model import Page
-from scrapy_neardup.page.blocks import Block, visible_blocks
+from scrapy_neardup.page.blocks import Block, blocks_of, root_of
 from scrapy_neardup.page.charset import decode
 from scrapy_neardup.page.reading import EXTRACTOR, Reading, read, read_own
 from scrapy_neardup.text.titles import article_title
@@ -46,14 +46,14 @@ class Extracted:
     reading: Reading
 
 
-def trafilatura_text(html: str, url: str) -> str | None:
-    """What trafilatura holds for the main text of a page, without comments.
+def trafilatura_text(page: str | lxml.html.HtmlElement, url: str) -> str | None:
+    """What trafilatura holds for the main text of a page, without comments; a tree is left as it is.
 
     ``deduplicate`` stays off: it remembers texts over pages and from the fourth sight on loses them. The rescue of
     short results is on, though it answers with menus now and then: see ``reading``, which does not believe those. The
     extractor must run in one thread alone; two at once bring the process down.
     """
-    return trafilatura.extract(html, url=url, fast=True, include_comments=False, deduplicate=False)
+    return trafilatura.extract(page, url=url, fast=True, include_comments=False, deduplicate=False)
 
 
 def extractor_name(extractor: Extractor | None) -> str:
@@ -80,16 +80,18 @@ def extract(html: str, url: str, *, max_html: int, extractor: Extractor | None =
     page = _unread(html, url, max_html)
     if extractor is not None:
         return replace(page, text=_extracted(extractor, html, url), reader=EXTRACTOR)
-    return _as_read(page, read(visible_blocks(html), main_text(html, url)))
+    root = root_of(html)
+    return _as_read(page, read(blocks_of(root), main_text(root, url)))
 
 
 def look_into(html: str, url: str, *, max_html: int, extractor: Extractor | None = None) -> Extracted:
     """The same page as ``extract`` gives, with all that led to it."""
-    page, blocks = _unread(html, url, max_html), visible_blocks(html)
+    page, root = _unread(html, url, max_html), root_of(html)
+    blocks = blocks_of(root)
     if extractor is not None:
         reading = read_own(blocks, _extracted(extractor, html, url))
     else:
-        reading = read(blocks, main_text(html, url))
+        reading = read(blocks, main_text(root, url))
     return Extracted(_as_read(page, reading), blocks, reading)
 
 
@@ -109,10 +111,12 @@ def check_size(html: str, max_html: int) -> None:
         raise ExtractionError("too_large", f"the page has {len(html)} characters and {html.count('<')} tags")
 
 
-def main_text(html: str, url: str) -> str:
+def main_text(root: lxml.html.HtmlElement | None, url: str) -> str:
     """The main text of a page; empty where there is none, or trafilatura stumbles: then the prose is enough."""
+    if root is None:
+        return ""
     try:
-        return trafilatura_text(html, url) or ""
+        return trafilatura_text(root, url) or ""
     except Exception:  # whatever a page does to it, it must not stop the crawl
         return ""
 

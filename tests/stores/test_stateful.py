@@ -22,6 +22,8 @@ from tests.stores.test_contract import copy_as_killed
 RECIPE = {"method": "minhash", "seed": 7}
 URLS = [f"https://news.example.cn/{name}" for name in ("a", "b", "c", "新闻")]
 KEYS = [0, 1, 2**64 - 1]
+#: As hashes of sites are; a part of it counts the site's pages, as a sentence of them all.
+SITE = 0x5EED_0005_0000_0007
 SENTENCES = [0, 1, 64, 2**32 - 1]
 
 
@@ -153,8 +155,8 @@ class Steps(RuleBasedStateMachine):
 
     @rule(sentences=st.lists(st.sampled_from(SENTENCES)))
     def note(self, sentences: list[int]) -> None:
-        self.store.note(np.array(sentences, np.uint32), site=5)
-        self.model.noted.update(set(sentences))
+        self.store.note(np.array(sentences, np.uint32), SITE)
+        self.model.noted.update({*sentences, SITE})
 
     @rule(crawl=st.integers(0, 1))
     def end_and_begin(self, crawl: int) -> None:
@@ -182,6 +184,7 @@ class Steps(RuleBasedStateMachine):
         assert sum(1 for _ in store._scan(b"j")) == len(model.unsealed)
         repeats = store._recurrence.repeats(np.array(SENTENCES, np.uint32)).tolist()
         assert repeats == [max(0, model.noted[one] - 1) for one in SENTENCES]
+        assert store.on_site(SITE).pages() == min(256, model.noted[SITE])
 
     def teardown(self) -> None:
         self.store.close()
