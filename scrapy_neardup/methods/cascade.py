@@ -51,6 +51,8 @@ _TELLING = 0.12
 _ENOUGH = 0.5
 #: Two articles less alike than this are no copies, whatever stands around them.
 _ARTICLES_APART = 0.3
+#: Different shingles that an article must have, without boilerplate, for its letters to be evidence by themselves.
+_LEAST_ARTICLE = 40
 #: A text that is longer than this many times the earlier one, and holds that, has grown.
 _GROWN = 1.2
 #: Titles more alike than this, and with the same numbers, are one title in two spellings.
@@ -208,7 +210,7 @@ class Cascade(Method):
     def _by_text(self, new: Fingerprint, one: Sketch, other: Sketch, common: Set[int]) -> _Judgement:
         """What the whole texts say, or else the articles in them."""
         f = self._features(new, one, other, common)
-        if one.body == other.body:
+        if one.body == other.body and (one.article is None or one.article.shingles >= _LEAST_ARTICLE):
             what = "articles in them" if one.article or other.article else "texts"
             return _Judgement(f, True, True, f"The {what} are the same, letter by letter.")
         whole = _Judgement(f, *self._decide(f))

@@ -28,10 +28,10 @@ _FEW_PAGES = 8
 _SAME, _SAME_SHORT, _ALIKE, _OPEN, _OTHER, _EARLY = 0.55, 0.2, 0.4, 0.2, 0.05, 0.05
 #: Own letters that both must share: to count as much, to be any evidence, to outweigh another headline.
 _MUCH, _LEAST, _OUTWEIGHS = 400, 40, 200
-#: Under the same headline one page is the other with more around it, if it holds so many letters and nearly nothing of
-#: its own: a print version, a page for phones.
 #: Texts more alike than their lines by so much differ by words here and there: lines were edited, not replaced.
 _EDITED = 0.3
+#: Under the same headline one page is the other with less around it, if beside so many letters that both have it holds
+#: nearly nothing of its own, and the other one not too much: a print version, a page for phones.
 _WITHIN, _WITHIN_LEAST, _WITHIN_MOST = 0.05, 100, 0.5
 
 
@@ -71,7 +71,7 @@ class OnSite:
 
     @property
     def differing(self) -> float:
-        """The share of what the page with more of its own does not share with the other one; 1 if neither has any."""
+        """The share of what the page with more of its own does not share with the other one; 0 if neither has any."""
         most = max(self.new, self.old)
         return most / (self.shared + most) if self.shared + most else 0.0
 

@@ -10,12 +10,16 @@ import pytest
 
 from scrapy_neardup.judging.detector import Detector
 from scrapy_neardup.methods import make_method
+from scrapy_neardup.methods.cascade import Cascade
 from scrapy_neardup.methods.cascade_lines import SAMPLE, Lines
 from scrapy_neardup.methods.cascade_site import Headlines, OnSite, Ruling, compare_on_site
 from scrapy_neardup.methods.evidence import short_fingerprint
 from scrapy_neardup.model import Kind, Page, SiteCounts, Verdict
 from scrapy_neardup.page.extraction import extract
 from scrapy_neardup.stores import MemoryStore
+from scrapy_neardup.text.normalize import letters as letters_in
+from scrapy_neardup.text.normalize import normalize
+from scrapy_neardup.text.sentences import sentences
 from tests.judging.test_detector import answer, story
 
 SAME, ALIKE, NO_HEADLINE, OTHER = Headlines
@@ -403,3 +407,21 @@ def test_it_is_so_for_pages_of_html() -> None:
     first, second = read("1", story(1, 6), TITLE, story(2, 3)), read("2", story(3, 6), OTHER_TITLE, story(4, 3))
     assert [answer(judge, one).kind for one in (first, second)] == [Kind.UNIQUE] * 2
     assert copied(answer(judge, read("3", story(3, 6), OTHER_TITLE, story(5, 3)))) == "2"
+
+
+@pytest.mark.parametrize(("common", "copies"), [(False, True), (True, False)])
+def test_an_article_that_is_boilerplate_makes_no_copies_between_sites(common: bool, copies: bool) -> None:
+    """A consent text that was taken for the article of pages that say different things beside it."""
+    consent = story(9, 12)
+    one, other = (
+        replace(shown(name, consent, story(family, 10), told=True), site=f"{name}.example", title=name)
+        for name, family in (("river", 2), ("lake", 3))
+    )
+    known = {short_fingerprint(letters_in(normalize(line))) for text in consent for line in sentences(text)}
+
+    def is_common(asked: npt.NDArray[np.uint32]) -> npt.NDArray[np.bool_]:
+        return np.array([common and one in known for one in asked.tolist()], np.bool_)
+
+    method = Cascade()
+    found = method.compare(method.guarded(other, is_common), method.guarded(one, is_common).sketch, frozenset())
+    assert found.duplicate is copies
