@@ -9,6 +9,8 @@ from dataclasses import dataclass
 import lxml.html
 from lxml import etree
 
+from scrapy_neardup.text.normalize import letters
+
 # fmt: off
 #: Holds nothing that a reader reads as text of the page.
 _UNSEEN = frozenset((
@@ -27,7 +29,6 @@ _WHOLE = frozenset(("html", "body"))
 _FRAME = frozenset(("nav", "footer"))
 _FRAME_ROLES = frozenset(("navigation", "contentinfo"))
 _END = re.compile(r"</(?:body|html)\s*>", re.IGNORECASE)
-_NO_LETTER = re.compile(r"[\W_]+")
 _NOT_SHOWN = re.compile(r"display\s*:\s*none", re.IGNORECASE)
 
 
@@ -89,15 +90,6 @@ def root_of(html: str) -> lxml.html.HtmlElement | None:
         return lxml.html.document_fromstring(plain, parser=parser)
     except (etree.ParserError, etree.XMLSyntaxError, ValueError):  # nothing but white space, for instance
         return None
-
-
-def letters_of(text: str) -> str:
-    """Letters and digits of a line, by which lines are known whatever stands between them.
-
-    >>> letters_of("Home | News")
-    'HomeNews'
-    """
-    return _NO_LETTER.sub("", text)
 
 
 class _Walk(ABC):
@@ -193,7 +185,7 @@ class _Lines(_Walk):
             return
         self._parts.append(text)
         if self._links:
-            self._linked += len(letters_of(text))
+            self._linked += len(letters(text))
 
     def _end_line(self) -> None:
         if not self._parts:

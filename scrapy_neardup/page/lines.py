@@ -10,6 +10,7 @@ from scrapy_neardup.page.blocks import Block
 from scrapy_neardup.page.extraction import Extracted
 from scrapy_neardup.page.reading import Reading, is_link_line
 from scrapy_neardup.text.marking import Mark, Part, marked, own_letters
+from scrapy_neardup.text.normalize import letters
 
 
 class Role(str, Enum):
@@ -90,4 +91,4 @@ def _roles(blocks: list[Block], reading: Reading) -> Iterator[Role]:
         elif block.frame:
             yield Role.FRAME
         else:
-            yield Role.LINKS if is_link_line(block) else Role.OTHER
+            yield Role.LINKS if is_link_line(block, letters(block.text)) else Role.OTHER

@@ -13,7 +13,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from operator import and_
 
-from scrapy_neardup.page.blocks import Block, letters_of
+from scrapy_neardup.page.blocks import Block
+from scrapy_neardup.text.normalize import letters_each
 
 #: The share of links from which a line is one: a menu, a teaser, a list of related pages.
 _LINKED = 0.8
@@ -81,16 +82,16 @@ def read(blocks: list[Block], main_text: str) -> Reading:
     >>> read([Block("Ferry", headline=True), Block("Menu", linked=4)], "").headline
     'Ferry'
     """
-    lines = [letters_of(block.text) for block in blocks]
-    is_link = [is_link_line(block) for block in blocks]
-    in_main = [is_in and not block.frame for block, is_in in zip(blocks, _in_main(lines, main_text), strict=True)]
+    lines, main = _letters(blocks), _cut(main_text)
+    is_link = [is_link_line(block, line) for block, line in zip(blocks, lines, strict=True)]
+    in_main = [is_in and not block.frame for block, is_in in zip(blocks, _in_main(lines, main), strict=True)]
     kept = [
         bool(line) and not block.frame and (main or not link)
         for block, line, main, link in zip(blocks, lines, in_main, is_link, strict=True)
     ]
-    unseen = _unseen(lines, main_text)
-    hidden = sum(len(letters_of(line)) for line in unseen)
-    count, main_count = (_count(lines, chosen) + hidden for chosen in (kept, in_main))
+    hidden = _unseen(lines, main)
+    unseen, more = [text for text, _ in hidden], sum(len(line) for _, line in hidden)
+    count, main_count = (_count(lines, chosen) + more for chosen in (kept, in_main))
     links = _count(lines, map(and_, in_main, is_link))
     believed = main_count >= _LEAST_MAIN and main_count >= _CREDIBLE * count and links <= _MENU * main_count
     return Reading(
@@ -112,29 +113,39 @@ def read_own(blocks: list[Block], text: str) -> Reading:
     >>> read_own([Block("Ferry"), Block("Menu", linked=4)], "The ferry sails.\\nFerry").kept
     (True, False)
     """
-    lines = [letters_of(block.text) for block in blocks]
+    lines, own = _letters(blocks), _cut(text)
     return Reading(
         text=text,
         main="",
         headline="",
         reader=EXTRACTOR,
-        kept=tuple(_in_main(lines, text)),
+        kept=tuple(_in_main(lines, own)),
         in_main=(False,) * len(blocks),
-        unseen=tuple(_unseen(lines, text, least=1)),
-        letters=len(letters_of(text)),
+        unseen=tuple(text for text, _ in _unseen(lines, own, least=1)),
+        letters=sum(len(line) for _, line in own),
         main_letters=0,
     )
 
 
-def is_link_line(block: Block) -> bool:
-    """Whether a line is nothing but links: an entry of a menu, a teaser, one of a list of related pages."""
-    return block.linked > _LINKED * len(letters_of(block.text))
+def is_link_line(block: Block, line: str) -> bool:
+    """Whether a line, of these letters, is nothing but links: an entry of a menu, a teaser, one of related pages."""
+    return block.linked > _LINKED * len(line)
 
 
-def _in_main(lines: list[str], main_text: str) -> list[bool]:
+def _letters(blocks: list[Block]) -> list[str]:
+    """The letters and digits of each line, by which it is known whatever stands between them."""
+    return letters_each([block.text for block in blocks])
+
+
+def _cut(text: str) -> list[tuple[str, str]]:
+    """The lines of an extractor's text, each with its letters."""
+    lines = text.split("\n")
+    return list(zip(lines, letters_each(lines), strict=True))
+
+
+def _in_main(lines: list[str], main_text: list[tuple[str, str]]) -> list[bool]:
     """Which lines the main text holds, as a line of its own or as a part of one that was joined."""
-    main = dict.fromkeys(map(letters_of, main_text.split("\n")))
-    main.pop("", None)
+    main = dict.fromkeys(line for _, line in main_text if line)
     visible = set(lines)
     # In their order and with nothing between them: a visible line may also be cut into several there.
     joined = "".join(line for line in main if line not in visible)
@@ -149,17 +160,16 @@ def _in_main(lines: list[str], main_text: str) -> list[bool]:
     return found
 
 
-def _unseen(lines: list[str], main_text: str, least: int = _LEAST_HIDDEN) -> list[str]:
-    """The lines of the main text that are not visible, of ``least`` letters and more."""
+def _unseen(lines: list[str], main_text: list[tuple[str, str]], least: int = _LEAST_HIDDEN) -> list[tuple[str, str]]:
+    """The lines of the main text, of ``least`` letters and more, that are not visible."""
     own, visible = set(lines), "".join(lines)
     budget = _LOOKING // max(1, len(visible))
     found = []
-    for line in main_text.split("\n"):
-        letters = letters_of(line)
-        if len(letters) >= least and letters not in own and budget > 0:
+    for text, line in main_text:
+        if len(line) >= least and line not in own and budget > 0:
             budget -= 1
-            if letters not in visible:
-                found.append(line)
+            if line not in visible:
+                found.append((text, line))
     return found
 
 
