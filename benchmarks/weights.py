@@ -29,6 +29,7 @@ from scrapy_neardup.evaluation.labels import read_corpus
 from scrapy_neardup.inputs.packed import find_file
 from scrapy_neardup.judging.detector import Detector
 from scrapy_neardup.methods.cascade import Cascade
+from scrapy_neardup.methods.cascade_check import FineCheck
 from scrapy_neardup.methods.cascade_features import Features
 from scrapy_neardup.model import Fingerprint
 from scrapy_neardup.stores import open_store
@@ -92,7 +93,7 @@ def is_positive(label: str, pair: Mapping[str, Any]) -> bool | None:
 
 def features(method: Cascade, new: Fingerprint, old: bytes) -> Features:
     """The features as ``Cascade.compare`` computes them."""
-    return method._features(new, method._unpack(new.sketch), method._unpack(old), frozenset())
+    return FineCheck(method.parameters, new, method._unpack(new.sketch), method._unpack(old), frozenset()).features
 
 
 def scores(rows: list[Row], method: Cascade, names: tuple[str, ...], groups: list[str] | None) -> Any:

@@ -18,7 +18,6 @@ the body's parts decide among the few that are left. Where it departs from the a
 from __future__ import annotations
 
 from collections.abc import Set
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -26,11 +25,10 @@ import numpy.typing as npt
 
 from scrapy_neardup.hashing import fingerprint64, mix64
 from scrapy_neardup.methods.base import IsCommon, Method, nothing_is_common
-from scrapy_neardup.methods.cascade_features import Features, compare
+from scrapy_neardup.methods.cascade_check import FineCheck, score, weights
 from scrapy_neardup.methods.cascade_lines import Lines
 from scrapy_neardup.methods.cascade_parameters import CascadeParameters
 from scrapy_neardup.methods.cascade_reading import View, Views, read
-from scrapy_neardup.methods.cascade_site import Ruling, compare_on_site
 from scrapy_neardup.methods.cascade_sketch import Article, Sketch
 from scrapy_neardup.methods.evidence import shared_sentences, short_fingerprint
 from scrapy_neardup.methods.features import hashed
@@ -42,31 +40,6 @@ from scrapy_neardup.text.normalize import letters, normalize
 from scrapy_neardup.text.shingles import distinct, shingles
 from scrapy_neardup.text.titles import article_title
 from scrapy_neardup.text.tokens import has_unspaced, numbers, vocabulary, words
-
-#: The similarity from which containment means anything: of texts less alike, one is more than six times as long as the
-#: other, and what the sketch errs by would be more than what is to be measured.
-_TELLING = 0.12
-#: The share of an earlier page's shingles that must be its own: what is left once the others are taken off is as
-#: uncertain as all of them, and with too little of it nothing can be told but that two texts are the same.
-_ENOUGH = 0.5
-#: Two articles less alike than this are no copies, whatever stands around them.
-_ARTICLES_APART = 0.3
-#: Different shingles that an article must have, without boilerplate, for its letters to be evidence by themselves.
-_LEAST_ARTICLE = 40
-#: A text that is longer than this many times the earlier one, and holds that, has grown.
-_GROWN = 1.2
-#: Titles more alike than this, and with the same numbers, are one title in two spellings.
-_TITLES_ALIKE = 0.6
-
-
-@dataclass(frozen=True, slots=True)
-class _Judgement:
-    """What the comparison of two sketches came to."""
-
-    features: Features
-    duplicate: bool
-    certain: bool
-    decision: str
 
 
 class Cascade(Method):
@@ -142,43 +115,29 @@ class Cascade(Method):
 
     def compare(self, new: Fingerprint, old: bytes, common: Set[int]) -> Comparison:
         one, other = self._unpack(new.sketch), self._unpack(old)
-        found = self._judge(new, one, other, common)
-        f = found.features
+        check = FineCheck(self.parameters, new, one, other, common)
+        found = check.judgement()
         same_site = one.site == other.site > 0
         if one.body == other.body:
             likeness = Likeness.IDENTICAL if found.duplicate else None
-            same = one.title == other.title and not self._has_grown(new, one, other, common)
+            same = one.title == other.title and not check.has_grown()
             return Comparison(1.0, 1.0, found.duplicate, found.certain, same, likeness, same_site)
         return Comparison(
-            f.similarity,
-            f.containment,
+            found.features.similarity,
+            found.features.containment,
             found.duplicate,
             found.certain,
             identical=False,
-            likeness=self._likeness(
-                f,
-                found.duplicate,
-                same_title=bool(one.words) and (one.title, one.words) == (other.title, other.words),
-                framed=one.lines is not None and other.lines is not None,
-            ),
+            likeness=check.likeness(found),
             same_site=same_site,
         )
 
-    def _has_grown(self, new: Fingerprint, one: Sketch, other: Sketch, common: Set[int]) -> bool:
-        """Whether the new text holds the earlier one and more, though the articles in them are the same.
-
-        So a thread grows of which the first post was taken for the article. Other teasers make no other page.
-        """
-        if one.whole <= _GROWN * other.whole:
-            return False
-        return self._features(new, one, other, common).whole_containment >= self.parameters.excerpt
-
     def explain(self, new: Fingerprint, old: bytes, common: Set[int]) -> Explanation:
-        one, other = self._unpack(new.sketch), self._unpack(old)
-        found = self._judge(new, one, other, common)
+        p = self.parameters
+        found = FineCheck(p, new, self._unpack(new.sketch), self._unpack(old), common).judgement()
         f = found.features
         features = (
-            *(Feature(name, getattr(f, name), weight, meaning) for name, (weight, meaning) in self._weights().items()),
+            *(Feature(name, getattr(f, name), weight, meaning) for name, (weight, meaning) in weights(p).items()),
             Feature("containment", f.containment, 0.0, "share of the smaller page that the other one holds"),
             Feature("whole", f.whole, 0.0, "similarity with boilerplate, at least"),
             Feature("whole_containment", f.whole_containment, 0.0, "containment with boilerplate, at least"),
@@ -186,90 +145,7 @@ class Cascade(Method):
             Feature("left", f.left, 0.0, "share of the earlier sketch that is no boilerplate"),
             Feature("length", f.length, 0.0, "different shingles of the larger page"),
         )
-        return Explanation(features, self._score(f), self.parameters.base, found.decision)
-
-    def _judge(self, new: Fingerprint, one: Sketch, other: Sketch, common: Set[int]) -> _Judgement:
-        """What text and article say, and on one site the lines."""
-        found = self._by_text(new, one, other, common)
-        if one.lines is None or other.lines is None or not one.site == other.site > 0:
-            return found
-        f = found.features
-        alike = f.title >= _TITLES_ALIKE and not f.title_numbers
-        similarity = 1.0 if one.body == other.body else f.similarity
-        told = compare_on_site(
-            one.lines, other.lines, new.site or _NOTHING_KNOWN, titles_alike=alike, similarity=similarity
-        )
-        if told.ruling is Ruling.APART and found.duplicate:
-            decision = f"{found.decision} But that may be the form of the site: they are kept apart. {told.sentence()}"
-            return _Judgement(f, duplicate=False, certain=False, decision=decision)
-        if told.ruling is Ruling.COPY and not found.duplicate:
-            decision = f"One holds the other, under the same headline. {told.sentence()}"
-            return _Judgement(f, duplicate=True, certain=False, decision=decision)
-        return found
-
-    def _by_text(self, new: Fingerprint, one: Sketch, other: Sketch, common: Set[int]) -> _Judgement:
-        """What the whole texts say, or else the articles in them."""
-        f = self._features(new, one, other, common)
-        if one.body == other.body and (one.article is None or one.article.shingles >= _LEAST_ARTICLE):
-            what = "articles in them" if one.article or other.article else "texts"
-            return _Judgement(f, True, True, f"The {what} are the same, letter by letter.")
-        whole = _Judgement(f, *self._decide(f))
-        if one.article is None and other.article is None:
-            return whole
-        f = compare(
-            one.of_article(), other.of_article(), b"", common, self.parameters.bits, self.parameters.vocabulary_bits
-        )
-        article = _Judgement(f, *self._decide(f))
-        if article.duplicate and not whole.duplicate:
-            return _Judgement(f, True, article.certain, f"Of the articles in them: {article.decision}")
-        if whole.duplicate and one.article and other.article and f.similarity < _ARTICLES_APART:
-            return _Judgement(f, False, False, "The articles differ; what is alike stands around them.")
-        return article if f.similarity > whole.features.similarity else whole
-
-    def _weights(self) -> dict[str, tuple[float, str]]:
-        p = self.parameters
-        return {
-            "similarity": (1.0, f"Jaccard similarity of {p.shingle}-grams"),
-            "title": (p.by_title, "Jaccard similarity of the title words"),
-            "title_numbers": (-p.by_title_numbers, "both titles hold numbers, and not the same"),
-            "vocabulary": (-p.by_vocabulary, "Jaccard similarity of the vocabularies"),
-            "numbers": (-p.by_numbers, "share of numbers that differ, less in a long text"),
-            "site": (-p.by_site, "the same site (0.5: not known)"),
-        }
-
-    def _score(self, f: Features) -> float:
-        score: float = sum(weight * getattr(f, name) for name, (weight, _) in self._weights().items())
-        return score
-
-    def _decide(self, f: Features) -> tuple[bool, bool, str]:
-        """Whether the pages are duplicates, whether by similarity alone, and the rule that says so."""
-        p = self.parameters
-        if f.left < _ENOUGH:
-            return (
-                False,
-                False,
-                "Most of what is known of the earlier page is boilerplate: too little is left to compare.",
-            )
-        if f.length < p.short:
-            copy = f.sentences == 1.0 and f.same_numbers and f.similarity >= p.short_least
-            told = "every sentence of one stands in the other, with the same numbers" if copy else "they differ"
-            return copy, copy, f"Of texts this short one word makes another notice: {told}."
-        if f.similarity >= p.certain and (f.whole >= p.certain_least or f.whole_containment >= p.excerpt):
-            return True, True, f"The similarity reaches {p.certain:g}, which is enough by itself."
-        if f.whole < p.least:
-            return False, False, f"The whole texts, boilerplate and all, are less than {p.least:g} alike."
-        duplicate = self._score(f) >= p.base
-        return duplicate, False, f"The score {'reaches' if duplicate else 'is below'} {p.base:g}."
-
-    def _likeness(self, f: Features, duplicate: bool, *, same_title: bool, framed: bool) -> Likeness | None:
-        p = self.parameters
-        if duplicate:
-            return Likeness.RETITLED if f.title < p.retitled else Likeness.NEAR
-        # What stands around short texts makes them differ in size: of two notices neither is an excerpt.
-        told = f.smaller >= p.short or not framed
-        if f.containment >= p.excerpt and _TELLING <= f.similarity < p.least and told:
-            return Likeness.EXCERPT
-        return Likeness.SAME_TITLE if same_title else None
+        return Explanation(features, score(f, p), p.base, found.decision)
 
     def shared(self, page: Page, old: bytes, limit: int = 3) -> tuple[str, ...]:
         known = self._unpack(old).sentences
@@ -282,28 +158,12 @@ class Cascade(Method):
             simplified=p.simplified,
         )
 
-    def _features(self, new: Fingerprint, one: Sketch, other: Sketch, common: Set[int]) -> Features:
-        return compare(one, other, new.whole, common, self.parameters.bits, self.parameters.vocabulary_bits)
-
     def _normalize(self, text: str) -> str:
         return normalize(text, simplified=self.parameters.simplified)
 
     def _unpack(self, packed: bytes) -> Sketch:
         p = self.parameters
         return Sketch.unpack(packed, p.bins * p.bits // 8, p.vocabulary_bins * p.vocabulary_bits // 8)
-
-
-class _NothingKnown:
-    """Of a site, where there is no state to ask."""
-
-    def pages(self) -> int:
-        return 0
-
-    def stood_on(self, sentences: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint16]:
-        return np.zeros(len(sentences), np.uint16)
-
-
-_NOTHING_KNOWN = _NothingKnown()
 
 
 def _core_key(family: str, found: list[str], count: int) -> list[int]:

@@ -103,14 +103,15 @@ class OnSite:
 
 
 def compare_on_site(
-    new: Lines, old: Lines, counts: SiteCounts, *, titles_alike: bool = False, similarity: float = 0.0
+    new: Lines, old: Lines, counts: SiteCounts | None, *, titles_alike: bool = False, similarity: float = 0.0
 ) -> OnSite:
-    """Hold the lines of two pages of one site against each other; ``counts`` is what is known of the site.
+    """Hold the lines of two pages of one site against each other; ``counts`` is what is known of it, if anything is.
 
     ``similarity``: that of the texts.
     """
     asked = np.array([*new.lines, *old.lines, *new.headlines, *old.headlines], np.uint32)
-    stood = dict(zip(asked.tolist(), counts.stood_on(asked).tolist(), strict=True))
+    on_how_many = counts.stood_on(asked) if counts else np.zeros(len(asked), np.uint16)
+    stood = dict(zip(asked.tolist(), on_how_many.tolist(), strict=True))
     reach = min(new.reach, old.reach)
     # What is beyond the samples is taken to be like what is in them.
     more = 2**32 / (reach + 1)
@@ -121,7 +122,7 @@ def compare_on_site(
         shared=round(more * sum(n for line, n in ours.items() if line in theirs and stood[line] <= _OWN_LINE)),
         new=round(more * sum(n for line, n in ours.items() if line not in theirs and not stood[line])),
         old=round(more * sum(n for line, n in theirs.items() if line not in ours and stood[line] <= _OWN_LINE)),
-        pages=counts.pages(),
+        pages=counts.pages() if counts else 0,
         edited=similarity - _alike(ours, theirs) >= _EDITED,
     )
 

@@ -1,0 +1,150 @@
+"""The fine check of the default method: what two sketches have in common, and whether that makes a copy."""
+
+from __future__ import annotations
+
+from collections.abc import Set
+from dataclasses import dataclass
+
+from scrapy_neardup.methods.cascade_features import Features, compare
+from scrapy_neardup.methods.cascade_parameters import CascadeParameters
+from scrapy_neardup.methods.cascade_site import Ruling, compare_on_site
+from scrapy_neardup.methods.cascade_sketch import Sketch
+from scrapy_neardup.model import Fingerprint, Likeness
+
+#: The similarity from which containment means anything: of texts less alike, one is more than six times as long as the
+#: other, and what the sketch errs by would be more than what is to be measured.
+_TELLING = 0.12
+#: The share of an earlier page's shingles that must be its own: what is left once the others are taken off is as
+#: uncertain as all of them, and with too little of it nothing can be told but that two texts are the same.
+_ENOUGH = 0.5
+#: Two articles less alike than this are no copies, whatever stands around them.
+_ARTICLES_APART = 0.3
+#: Different shingles that an article must have, without boilerplate, for its letters to be evidence by themselves.
+_LEAST_ARTICLE = 40
+#: A text that is longer than this many times the earlier one, and holds that, has grown.
+_GROWN = 1.2
+#: Titles more alike than this, and with the same numbers, are one title in two spellings.
+_TITLES_ALIKE = 0.6
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What the comparison of two sketches came to."""
+
+    features: Features
+    duplicate: bool
+    certain: bool
+    decision: str
+
+
+class FineCheck:
+    """A new page held against an earlier one, by their sketches ``one`` and ``other``.
+
+    ``common`` are keys of the new page that are no evidence. ``features``: what the whole texts have in common.
+    """
+
+    def __init__(self, p: CascadeParameters, new: Fingerprint, one: Sketch, other: Sketch, common: Set[int]) -> None:
+        self.features = compare(one, other, new.whole, common, p.bits, p.vocabulary_bits)
+        self._p = p
+        self._site = new.site
+        self._one = one
+        self._other = other
+        self._common = common
+
+    def judgement(self) -> Judgement:
+        """What text and article say, and on one site the lines."""
+        found, one, other = self._by_text(), self._one, self._other
+        if one.lines is None or other.lines is None or not one.site == other.site > 0:
+            return found
+        if not found.duplicate and one.lines.headlines.isdisjoint(other.lines.headlines):
+            return found  # lines can only make a copy of it under the same headline
+        f = found.features
+        told = compare_on_site(
+            one.lines,
+            other.lines,
+            self._site,
+            titles_alike=f.title >= _TITLES_ALIKE and not f.title_numbers,
+            similarity=1.0 if one.body == other.body else f.similarity,
+        )
+        if told.ruling is Ruling.APART and found.duplicate:
+            decision = f"{found.decision} But that may be the form of the site: they are kept apart. {told.sentence()}"
+            return Judgement(f, duplicate=False, certain=False, decision=decision)
+        if told.ruling is Ruling.COPY and not found.duplicate:
+            decision = f"One holds the other, under the same headline. {told.sentence()}"
+            return Judgement(f, duplicate=True, certain=False, decision=decision)
+        return found
+
+    def likeness(self, found: Judgement) -> Likeness | None:
+        """In which way pages are alike whose texts are not the same."""
+        f, p, one, other = found.features, self._p, self._one, self._other
+        if found.duplicate:
+            return Likeness.RETITLED if f.title < p.retitled else Likeness.NEAR
+        # What stands around short texts makes them differ in size: of two notices neither is an excerpt.
+        told = f.smaller >= p.short or one.lines is None or other.lines is None
+        if f.containment >= p.excerpt and _TELLING <= f.similarity < p.least and told:
+            return Likeness.EXCERPT
+        same_title = bool(one.words) and (one.title, one.words) == (other.title, other.words)
+        return Likeness.SAME_TITLE if same_title else None
+
+    def has_grown(self) -> bool:
+        """Whether the new text holds the earlier one and more, though the articles in them are the same.
+
+        So a thread grows of which the first post was taken for the article. Other teasers make no other page.
+        """
+        longer = self._one.whole > _GROWN * self._other.whole
+        return longer and self.features.whole_containment >= self._p.excerpt
+
+    def _by_text(self) -> Judgement:
+        """What the whole texts say, or else the articles in them."""
+        f, p, one, other = self.features, self._p, self._one, self._other
+        if one.body == other.body and (one.article is None or one.article.shingles >= _LEAST_ARTICLE):
+            what = "articles in them" if one.article or other.article else "texts"
+            return Judgement(f, True, True, f"The {what} are the same, letter by letter.")
+        whole = Judgement(f, *_decide(f, p))
+        if one.article is None and other.article is None:
+            return whole
+        f = compare(one.of_article(), other.of_article(), b"", self._common, p.bits, p.vocabulary_bits)
+        article = Judgement(f, *_decide(f, p))
+        if article.duplicate and not whole.duplicate:
+            return Judgement(f, True, article.certain, f"Of the articles in them: {article.decision}")
+        if whole.duplicate and one.article and other.article and f.similarity < _ARTICLES_APART:
+            return Judgement(f, False, False, "The articles differ; what is alike stands around them.")
+        return article if f.similarity > whole.features.similarity else whole
+
+
+def weights(p: CascadeParameters) -> dict[str, tuple[float, str]]:
+    """Weight and meaning of each feature of the score."""
+    return {
+        "similarity": (1.0, f"Jaccard similarity of {p.shingle}-grams"),
+        "title": (p.by_title, "Jaccard similarity of the title words"),
+        "title_numbers": (-p.by_title_numbers, "both titles hold numbers, and not the same"),
+        "vocabulary": (-p.by_vocabulary, "Jaccard similarity of the vocabularies"),
+        "numbers": (-p.by_numbers, "share of numbers that differ, less in a long text"),
+        "site": (-p.by_site, "the same site (0.5: not known)"),
+    }
+
+
+def score(f: Features, p: CascadeParameters) -> float:
+    """The sum that decides at middling similarity."""
+    found: float = sum(weight * getattr(f, name) for name, (weight, _) in weights(p).items())
+    return found
+
+
+def _decide(f: Features, p: CascadeParameters) -> tuple[bool, bool, str]:
+    """Whether the pages are duplicates, whether by similarity alone, and the rule that says so."""
+    if f.left < _ENOUGH:
+        return (
+            False,
+            False,
+            "Most of what is known of the earlier page is boilerplate: too little is left to compare.",
+        )
+    if f.length < p.short:
+        copy = f.sentences == 1.0 and f.same_numbers and f.similarity >= p.short_least
+        told = "every sentence of one stands in the other, with the same numbers" if copy else "they differ"
+        return copy, copy, f"Of texts this short one word makes another notice: {told}."
+    if f.similarity >= p.certain and (f.whole >= p.certain_least or f.whole_containment >= p.excerpt):
+        return True, True, f"The similarity reaches {p.certain:g}, which is enough by itself."
+    if f.whole < p.least:
+        return False, False, f"The whole texts, boilerplate and all, are less than {p.least:g} alike."
+    duplicate = score(f, p) >= p.base
+    return duplicate, False, f"The score {'reaches' if duplicate else 'is below'} {p.base:g}."
