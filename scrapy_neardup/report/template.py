@@ -20,11 +20,17 @@ def check_template() -> None:
 
 def filled_in(name: str, filters: dict[str, Callable[..., Any]], values: dict[str, Any]) -> str:
     """The template with values in it; they are escaped unless they are Markup."""
-    from jinja2 import Environment, StrictUndefined
+    from jinja2 import Environment, FunctionLoader, StrictUndefined
 
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    environment = Environment(
+        loader=FunctionLoader(text_of),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
     environment.filters.update(filters)
-    return environment.from_string(text_of(name)).render(values).lstrip()
+    return environment.get_template(name).render(values).lstrip()
 
 
 def text_of(name: str) -> str:
