@@ -149,8 +149,11 @@ class LevelDBStore(Store):
 
     def compact(self) -> None:
         with self._guard:
-            # Without bounds plyvel compacts next to nothing. Every key begins with an ASCII letter.
-            self._db.compact_range(start=b"\0", stop=b"\xff")
+            # Without bounds plyvel compacts next to nothing. Every key begins with an ASCII letter. Twice, as LevelDB
+            # looks at its levels before it has written down what it holds in memory, and leaves out those that this
+            # fills; where there are none the second time does nothing.
+            for _ in range(2):
+                self._db.compact_range(start=b"\0", stop=b"\xff")
 
     def _write_seal(self) -> None:
         packed = json.dumps(_inventory(self._files), sort_keys=True)
