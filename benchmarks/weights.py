@@ -33,6 +33,7 @@ from scrapy_neardup.methods.cascade_check import FineCheck
 from scrapy_neardup.methods.cascade_features import Features
 from scrapy_neardup.model import Fingerprint
 from scrapy_neardup.stores import open_store
+from scrapy_neardup.stores.secret import NO_SECRET
 
 FITTED = ("similarity", "title", "title_numbers", "vocabulary")
 #: What else could be weighed; each is tried beside the fitted ones.
@@ -63,13 +64,14 @@ def rows_of(folder: Path, method: Cascade) -> list[Row]:
     for pair in (entry.fields for entry in json_lines(pairs_file, "")):
         partners[pair["a"]].append((pair["b"], pair))
         partners[pair["b"]].append((pair["a"], pair))
-    store = open_store("memory:", method.recipe())
+    store = open_store("memory:", method.recipe(), secret=NO_SECRET)
     detector = Detector(method, store, min_letters=40, who="weights")
     seen: dict[str, bytes] = {}
     rows = []
     for document in corpus.documents():
         page = document.page()
-        new = method.guarded(page, store.common)
+        known = store.on_site(page.site)
+        new = method.guarded(page, known.is_common, known)
         label = corpus.labels[document.id]
         for earlier, pair in partners[document.id]:
             if earlier in seen and (positive := is_positive(label, pair)) is not None:

@@ -12,7 +12,7 @@ from typing import Any
 from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.methods import Method, make_method
 from scrapy_neardup.model import Likeness, Verdict
-from scrapy_neardup.stores import Keep, parse_url
+from scrapy_neardup.stores import Keep, Secret, parse_url
 
 #: What part of an item holds what; a value is the name of the item's field, empty if none does.
 DEFAULT_FIELDS = {
@@ -44,6 +44,7 @@ class Config:
     drop: bool = True  # DROP_DUPLICATES
     policy: Mapping[Likeness, str] = field(default_factory=lambda: dict(DEFAULT_POLICY))  # NEARDUP_POLICY
     store: str = ""  # NEARDUP_STORE; empty: the default under the project's data directory
+    secret: Secret | None = None  # NEARDUP_SECRET; None: each state draws its own
     method: str = "cascade"  # NEARDUP_METHOD
     parameters: Mapping[str, Any] = field(default_factory=dict)  # NEARDUP_PARAMETERS
     extractor: str = ""  # NEARDUP_EXTRACTOR; import path, empty: trafilatura
@@ -124,6 +125,11 @@ def load_extractor(path: str) -> Callable[[str, str], str | None]:
     if not callable(found):
         raise SettingsError(f"NEARDUP_EXTRACTOR is {path!r}, which is not callable; it takes (html, url), gives text.")
     return found  # type: ignore[no-any-return]  # what it gives is checked where it is called
+
+
+def _secret(name: str, value: Any) -> Secret | None:
+    said = _text(name, value)
+    return Secret.shared(said) if said else None
 
 
 def _boolean(name: str, value: Any) -> bool:
@@ -224,6 +230,7 @@ _READERS: dict[str, tuple[str, Callable[[str, Any], Any]]] = {
     "NEARDUP_ENABLED": ("enabled", _boolean),
     "NEARDUP_POLICY": ("policy", _policy),
     "NEARDUP_STORE": ("store", _text),
+    "NEARDUP_SECRET": ("secret", _secret),
     "NEARDUP_METHOD": ("method", _path),
     "NEARDUP_PARAMETERS": ("parameters", _mapping),
     "NEARDUP_EXTRACTOR": ("extractor", _path),

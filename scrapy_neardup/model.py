@@ -49,6 +49,12 @@ class SiteCounts(Protocol):
     def stood_on(self, sentences: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint16]:
         """On how many of them, 256 at most, each of these sentences (32-bit fingerprints) stood."""
 
+    def is_own(self, sentences: npt.NDArray[np.uint32]) -> npt.NDArray[np.bool_]:
+        """Which of them stand on so many of its pages that they are its boilerplate."""
+
+    def is_common(self, sentences: npt.NDArray[np.uint32]) -> npt.NDArray[np.bool_]:
+        """Which of them are boilerplate: of the site, or everywhere."""
+
 
 @dataclass(frozen=True, slots=True)
 class Fingerprint:
@@ -61,7 +67,8 @@ class Fingerprint:
     The rest is of use while the page is judged, and is not kept. ``sentences``: 32-bit fingerprints of the sentences to
     be counted. ``whole``: the sketch of the text with its boilerplate, where there is any. ``own``: letters and digits
     that are not boilerplate; None for a method that does not ask. ``site``: what the state knows of its site.
-    ``boilerplate``: those of the sentences that were left out for standing on many pages.
+    ``boilerplate``: those of the sentences that were left out for standing on many pages. ``unframed``: the sketch of
+    the text without what is boilerplate of its own site, where some more of it is boilerplate everywhere.
     """
 
     keys: tuple[int, ...]
@@ -71,6 +78,7 @@ class Fingerprint:
     own: int | None = None
     site: SiteCounts | None = field(default=None, compare=False, repr=False)
     boilerplate: frozenset[int] = field(default=frozenset(), compare=False, repr=False)
+    unframed: bytes = b""
 
 
 class Likeness(str, Enum):

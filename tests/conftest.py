@@ -1,6 +1,8 @@
-"""What holds for all tests: which of them are slow though they do not say so themselves."""
+"""What holds for all tests: which of them are slow though they do not say so, and that new states draw one secret."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
 
 import pytest
 
@@ -14,3 +16,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.get_closest_marker("soak") or SLOW_FIXTURES & set(getattr(item, "fixturenames", ())):
             item.add_marker("slow")
+
+
+@pytest.fixture(autouse=True, scope="session")
+def drawn_secret() -> Iterator[None]:
+    """Similarities are estimated under the secret of a state: a test that fails fails again.
+
+    For the whole session, as states are also made for all tests of a module.
+    """
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("scrapy_neardup.stores.secret.token_bytes", lambda size: bytes(range(size)))
+        yield

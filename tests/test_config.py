@@ -26,7 +26,7 @@ from scrapy_neardup.methods import METHODS
 from scrapy_neardup.methods.nshash import NSHash
 from scrapy_neardup.model import Kind as Verdicts
 from scrapy_neardup.model import Likeness, Verdict
-from scrapy_neardup.stores import Keep
+from scrapy_neardup.stores import Keep, Secret
 
 Kind = Callable[[dict[str, Any]], Mapping[str, Any]]
 
@@ -65,6 +65,8 @@ READ = [
     ("NEARDUP_STORE", "memory:", "store", "memory:"),
     ("NEARDUP_STORE", "sqlite:///srv/state.sqlite", "store", "sqlite:///srv/state.sqlite"),
     ("NEARDUP_STORE", "", "store", ""),
+    ("NEARDUP_SECRET", "what several states share", "secret", Secret.shared("what several states share")),
+    ("NEARDUP_SECRET", "", "secret", None),
     ("NEARDUP_METHOD", OWN_METHOD, "method", OWN_METHOD),
     ("NEARDUP_METHOD", NSHash, "method", OWN_METHOD),
     ("NEARDUP_METHOD", "cascade", "method", "cascade"),
@@ -123,6 +125,9 @@ REFUSED = [
     ("NEARDUP_STORE", "http://[half", "names no store"),
     ("NEARDUP_STORE", "sqlite://state.sqlite", "three slashes"),
     ("NEARDUP_STORE", "leveldb:///", "three slashes"),
+    ("NEARDUP_SECRET", None, "must be a string"),
+    ("NEARDUP_SECRET", 5, "must be a string"),
+    ("NEARDUP_SECRET", "fifteen letters", "at least 16 characters"),
     ("NEARDUP_METHOD", "casade", "the methods are: cascade"),
     ("NEARDUP_METHOD", "", "the methods are: cascade"),
     ("NEARDUP_METHOD", None, "must be an import path"),

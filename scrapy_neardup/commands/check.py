@@ -18,7 +18,7 @@ from scrapy_neardup.config import Config
 from scrapy_neardup.crawl.state import page_extractor, state_recipe
 from scrapy_neardup.errors import StoreError, StoreLocked, StoreMismatch
 from scrapy_neardup.states.check import Findings, Repaired, check, repair
-from scrapy_neardup.stores import Store, close_store, open_store
+from scrapy_neardup.stores import Secret, Store, close_store, open_store
 
 NAME = "check"
 HELP = "Check that a state is whole: every row is read, and compared with the others. Or make a mended copy of it."
@@ -58,7 +58,7 @@ def run(arguments: argparse.Namespace) -> int:
     url = existing(arguments.store, config)
     source = location_of(url)
     if arguments.repair is None:
-        found = _checked(url)
+        found = _checked(url, config.secret)
         if arguments.json:
             write(as_json({"store": source[1], **_as_data(found)}) + "\n")
         else:
@@ -66,7 +66,7 @@ def run(arguments: argparse.Namespace) -> int:
         return 0 if found.sound else 1
     recipe = state_recipe(config.make_method(), page_extractor(config)) if arguments.assume_recipe else None
     target = _target(arguments.repair, source)
-    mended = repair(source, target, recipe, progress)
+    mended = repair(source, target, recipe, progress, config.secret)
     if arguments.json:
         write(as_json({"source": source[1], **_as_repaired_data(mended)}) + "\n")
     else:
@@ -74,10 +74,10 @@ def run(arguments: argparse.Namespace) -> int:
     return 0 if mended.findings.sound else 1
 
 
-def _checked(url: str) -> Findings:
+def _checked(url: str, secret: Secret | None) -> Findings:
     """What is wrong with the state at a URL; that it cannot be opened is wrong too."""
     try:
-        store = open_store(url, None, OPTION)
+        store = open_store(url, None, OPTION, secret)
     except (StoreLocked, StoreMismatch):
         raise
     except StoreError as error:

@@ -70,6 +70,7 @@ def run(arguments: argparse.Namespace) -> int:
     names = arguments.a, arguments.b
     pages = [read_page(name, config, or_url=bool(arguments.store)) for name in names]
     with _state(arguments.store, method, config, needed=None in pages) as store:
+        method = method.under(store.hashes) if store else method
         a, b = (
             read_side(name, store) if page is None and store else Side(name, page)
             for name, page in zip(names, pages, strict=True)

@@ -179,11 +179,11 @@ def _state(asked: str | None, method: Method, config: Config) -> Iterator[Store]
     recipe = state_recipe(method, page_extractor(config))
     if asked:
         location_of(asked)
-        with opened_or_made(asked, recipe) as store:
+        with opened_or_made(asked, recipe, config.secret) as store:
             yield store
         return
     with tempfile.TemporaryDirectory(prefix="neardup-") as folder:
-        store = open_store("memory:" if method.memory_only else default_url(Path(folder)), recipe)
+        store = open_store("memory:" if method.memory_only else default_url(Path(folder)), recipe, secret=config.secret)
         try:
             yield store
         finally:

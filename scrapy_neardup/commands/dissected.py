@@ -11,9 +11,7 @@ from scrapy_neardup.commands.prejudged import prejudge, why_not
 from scrapy_neardup.config import Config
 from scrapy_neardup.crawl.state import page_extractor
 from scrapy_neardup.errors import LexiconNeeded
-from scrapy_neardup.judging.matching import site_key
 from scrapy_neardup.methods import Method
-from scrapy_neardup.methods.evidence import short_fingerprint
 from scrapy_neardup.model import Fingerprint, Page
 from scrapy_neardup.page.extraction import look_into
 from scrapy_neardup.page.lines import Line, lines_of
@@ -59,6 +57,7 @@ def dissect(served: Served, method: Method, config: Config, store: Store | None)
 
     Raises ExtractionError if there is no page in the response.
     """
+    method = method.under(store.hashes) if store else method
     html = served.html()
     found = look_into(html, served.url, max_html=config.max_html, extractor=page_extractor(config))
     page = replace(found.page, site=site_of(served.url))
@@ -68,12 +67,12 @@ def dissect(served: Served, method: Method, config: Config, store: Store | None)
         html=html,
         page=page,
         reading=found.reading,
-        lines=lines_of(found, _boilerplate(fingerprint, store), simplified=simplified),
+        lines=lines_of(found, _boilerplate(fingerprint, page.site, method, store), simplified=simplified),
         letters=len(own_letters(page.text, simplified=simplified)),
         own=fingerprint.own if fingerprint else None,
         reason=reason,
         why=why,
-        noted=store.on_site(site_key(page.site)).pages() if store and page.site else 0,
+        noted=store.on_site(page.site).pages() if store and page.site else 0,
     )
 
 
@@ -85,10 +84,12 @@ def _judged(method: Method, page: Page, min_letters: int, store: Store | None) -
     return fingerprint, reason, why_not(reason, min_letters) if reason else ""
 
 
-def _boilerplate(fingerprint: Fingerprint | None, store: Store | None) -> Callable[[str], int]:
+def _boilerplate(
+    fingerprint: Fingerprint | None, site: str, method: Method, store: Store | None
+) -> Callable[[str], int]:
     """Tells of a sentence on how many pages it stands, if it was left out for that."""
     if fingerprint is None or store is None or not fingerprint.boilerplate:
         return lambda sentence: 0
     left_out = np.array(sorted(fingerprint.boilerplate), np.uint32)
-    pages = dict(zip(left_out.tolist(), store.stood_on(left_out).tolist(), strict=True))
-    return lambda sentence: pages.get(short_fingerprint(sentence), 0)
+    pages = dict(zip(left_out.tolist(), store.on_site(site).stood_anywhere(left_out).tolist(), strict=True))
+    return lambda sentence: pages.get(method.hashes.short(sentence), 0)

@@ -35,10 +35,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Make the state, and say how many pages it holds; 0."""
-    url = arguments.store or state_url(Config.from_settings(arguments.settings))
+    config = Config.from_settings(arguments.settings)
+    url = arguments.store or state_url(config)
     location_of(url)
     source = ExportFile(arguments.file, progress)
-    with opened_or_made(url, source.recipe) as store:
+    with opened_or_made(url, source.recipe, source.secret or config.secret) as store:
         pages = import_state(source, store, partial(progress, total=source.size))
         location = store.location
     if arguments.json:

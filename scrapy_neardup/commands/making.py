@@ -7,20 +7,22 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from scrapy_neardup.stores import Store, close_store, open_store
+from scrapy_neardup.stores import Secret, Store, close_store, open_store
 
 #: The option that names the state, as messages tell it.
 OPTION = "--store"
 
 
 @contextmanager
-def opened_or_made(url: str, recipe: Mapping[str, Any] | None, named_by: str = OPTION) -> Iterator[Store]:
+def opened_or_made(
+    url: str, recipe: Mapping[str, Any] | None, secret: Secret | None, named_by: str = OPTION
+) -> Iterator[Store]:
     """The state at a URL, closed at the end; without a recipe it must be there.
 
     Raises StoreMismatch that speaks of ``named_by`` if it is of another recipe. What a crawl would take back when it
     opens the state is taken back now; a line on standard error says so.
     """
-    store = open_store(url, recipe, named_by)
+    store = open_store(url, recipe, named_by, secret)
     try:
         tell_taken_back(store)
         yield store

@@ -59,10 +59,11 @@ def run(arguments: argparse.Namespace) -> int:
     with ExitStack() as stack:
         sources = [_source(name, config, stack) for name in arguments.sources]
         recipe: Mapping[str, Any] | None = None
+        secret = config.secret
         if not _is_there(url, config):
-            recipe = sources[0].recipe
+            recipe, secret = sources[0].recipe, sources[0].secret or secret
             check_recipes(sources, recipe, OPTION)
-        store = stack.enter_context(opened_or_made(url, recipe))
+        store = stack.enter_context(opened_or_made(url, recipe, secret))
         check_recipes(sources, store.recipe, OPTION)
         method = None if arguments.keep_originals else _method(store.recipe, config)
         merged = [(source.name, merge(source, store, method, progress)) for source in sources]
@@ -74,7 +75,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _source(name: str, config: Config, stack: ExitStack) -> Source:
     if "://" not in name:
         return ExportFile(Path(name), progress)
-    return OpenState(stack.enter_context(opened_or_made(existing(name, config), None)))
+    return OpenState(stack.enter_context(opened_or_made(existing(name, config), None, config.secret)))
 
 
 def _is_there(url: str, config: Config) -> bool:

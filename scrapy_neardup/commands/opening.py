@@ -29,7 +29,7 @@ def opened(asked: str | None, config: Config, recipe: Mapping[str, Any] | None =
     Without a recipe any state will do, but nothing can be judged by it. Raises StoreError if there is none: opening one
     would make it.
     """
-    with opened_or_made(existing(asked, config), recipe, OPTION if asked else SETTING) as store:
+    with opened_or_made(existing(asked, config), recipe, config.secret, OPTION if asked else SETTING) as store:
         yield store
 
 

@@ -10,7 +10,6 @@ from scrapy_neardup.commands.sides import Side
 from scrapy_neardup.config import Config
 from scrapy_neardup.judging.matching import candidates, has_a_say
 from scrapy_neardup.methods import Method
-from scrapy_neardup.methods.evidence import short_fingerprint
 from scrapy_neardup.model import Comparison, Explanation, Fingerprint, Kind, Likeness, Match, Verdict
 from scrapy_neardup.stores import Store
 from scrapy_neardup.text.marking import Mark, Part, marked, own_letters, sentence_letters
@@ -123,7 +122,7 @@ def _text(
     boilerplate = own.boilerplate if own else frozenset()
 
     def mark(sentence: str) -> Mark:
-        if boilerplate and short_fingerprint(sentence) in boilerplate:
+        if boilerplate and method.hashes.short(sentence) in boilerplate:
             return Mark.BOILERPLATE
         return Mark.SHARED if sentence in shared else Mark.NONE
 

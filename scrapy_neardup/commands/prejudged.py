@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from scrapy_neardup.judging.matching import site_key
 from scrapy_neardup.methods import Method
 from scrapy_neardup.methods.base import nothing_is_common
 from scrapy_neardup.model import Fingerprint, Page
@@ -25,8 +24,8 @@ def prejudge(method: Method, page: Page, min_letters: int, store: Store | None) 
     """
     if reason := why_unjudged(page.text, min_letters):
         return None, reason
-    known = (store.common, store.on_site(site_key(page.site))) if store else (nothing_is_common, None)
-    fingerprint = method.guarded(page, *known)
+    known = store.on_site(page.site) if store else None
+    fingerprint = method.guarded(page, known.is_common if known else nothing_is_common, known)
     own = fingerprint.own
     return fingerprint, "boilerplate" if own is not None and own < min_letters else ""
 

@@ -152,7 +152,7 @@ class Session:
 def _opened_detector(config: Config, store_url: str, extractor: Extractor | None, who: str) -> Detector:
     """A detector on the state, which is open from here on."""
     method = config.make_method()
-    store = open_store(store_url, state_recipe(method, extractor))
+    store = open_store(store_url, state_recipe(method, extractor), secret=config.secret)
     try:
         return Detector(
             method,

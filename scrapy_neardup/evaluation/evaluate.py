@@ -20,7 +20,7 @@ from scrapy_neardup.evaluation.scores import Score, score
 from scrapy_neardup.judging.detector import Detector
 from scrapy_neardup.methods import Method, make_method
 from scrapy_neardup.model import Kind, Page, Verdict
-from scrapy_neardup.stores import Store, close_store, open_store
+from scrapy_neardup.stores import NO_SECRET, Store, close_store, open_store
 
 #: Stores that can be had empty for the while of an evaluation.
 STORES = ("memory:", "leveldb:", "sqlite:")
@@ -161,7 +161,7 @@ def _judging(
 
 def _warm_up(method: Method, page: Page) -> bool:
     """Judge a page for nothing; False if it was not one that the method gets to see."""
-    store = open_store("memory:", method.recipe())
+    store = open_store("memory:", method.recipe(), secret=NO_SECRET)
     try:
         detector = Detector(method, store, min_letters=MIN_LETTERS, who="warm up")
         return detector.judge_now(page, sealed=True).kind is not Kind.UNJUDGED
@@ -178,7 +178,7 @@ def _fresh_store(url: str, method: Method) -> Iterator[Store]:
         raise SettingsError(f"The store of an evaluation is one of {', '.join(STORES)}, not {url!r}.")
     with TemporaryDirectory(prefix="neardup-") as folder:
         place = (Path(folder) / "state").as_uri().removeprefix("file:")
-        store = open_store(url if url == "memory:" else url + place, method.recipe())
+        store = open_store(url if url == "memory:" else url + place, method.recipe(), secret=NO_SECRET)
         try:
             yield store
         finally:

@@ -1,4 +1,4 @@
-"""The one string hash whose values are written down, and a mixer for hashed n-grams.
+"""The hash by which pages are found, and a mixer for hashed numbers; ``keyed`` tells whether they are the same.
 
 Of farmhash only ``fingerprint64`` is the same on every machine: ``hash64`` depends on how the
 extension was compiled, so it must never reach the state.
@@ -13,7 +13,7 @@ import numpy.typing as npt
 from scrapy_neardup.errors import NearDupError
 
 #: Named in the recipe of every state; change it with the functions below.
-HASH_NAME = "farmhash.fingerprint64"
+HASH_NAME = "blake2b under a secret, farmhash.fingerprint64"
 
 if not hasattr(farmhash, "fingerprint64"):
     raise NearDupError(

@@ -11,8 +11,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from scrapy_neardup.errors import SettingsError
-from scrapy_neardup.hashing import fingerprint64
-from scrapy_neardup.judging.matching import Found, Matching, has_a_say, site_key
+from scrapy_neardup.judging.matching import Found, Matching, has_a_say
 from scrapy_neardup.judging.reservations import Blocked, InFlight, Reservation, Ruled, Ruling
 from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Fingerprint, Kind, Likeness, Match, Page, Verdict
@@ -65,7 +64,7 @@ class Detector:
             )
         self.store = store
         self.spent = {"method": 0.0, "store": 0.0}
-        self._method = method
+        self._method = method = method.under(store.hashes)
         self._min_letters = min_letters
         self._also_copies = also_copies
         self.passes = passes
@@ -90,7 +89,8 @@ class Detector:
         if reason:
             return self._by_mark(page, Verdict(Kind.UNJUDGED, page.url, reason=reason))
         begun = perf_counter()
-        fingerprint = self._method.guarded(page, self.store.common, self.store.on_site(site_key(page.site)))
+        known = self.store.on_site(page.site)
+        fingerprint = self._method.guarded(page, known.is_common, known)
         self.spent["method"] += perf_counter() - begun
         begun = perf_counter()
         try:
@@ -125,7 +125,12 @@ class Detector:
                 replaces = earlier.id if earlier else 0
             self.store.add(reservation.record, reservation.evidence, generation=generation, replaces=replaces)
             if not reservation.replaces:
-                self._note(reservation.record.url, reservation.site, reservation.fingerprint)
+                self._note(
+                    reservation.record.url,
+                    reservation.site,
+                    reservation.fingerprint,
+                    everywhere=not reservation.record.delivered,
+                )
         finally:
             self.spent["store"] += perf_counter() - begun
             self._settle(reservation)
@@ -146,17 +151,19 @@ class Detector:
         """The crawl is over; returns the number of pages that are not sealed."""
         return self.store.end(self._generation)
 
-    def _note(self, url: str, site: str, fingerprint: Fingerprint) -> None:
+    def _note(self, url: str, site: str, fingerprint: Fingerprint, *, everywhere: bool = True) -> None:
         """Count the sentences of a page that says something of its own: once, though it was taken back in between.
+
+        Those of a copy count for its site alone: the text of an article that many sites have is not boilerplate.
 
         Counted twice, its own sentences would be taken for those of its site. The page is marked among them, and so
         forgotten when they are.
         """
         if not fingerprint.sentences:
             return
-        key, mark = site_key(site), fingerprint64(url) & 0xFFFFFFFF
-        if not self.store.on_site(key).stood_on(np.array([mark], np.uint32))[0]:
-            self.store.note(np.array([*fingerprint.sentences, mark], np.uint32), key)
+        mark = self.store.hashes.short(f"page {url}")
+        if not self.store.on_site(site).stood_on(np.array([mark], np.uint32))[0]:
+            self.store.note(np.array([*fingerprint.sentences, mark], np.uint32), site, everywhere=everywhere)
 
     def _settle(self, reservation: Reservation) -> None:
         self._in_flight.remove(reservation)
@@ -260,12 +267,12 @@ class Detector:
             delivered=passes,
         )
         verdict = replace(verdict, id=copy.id)
-        counts = differs and best.comparison.same_site and known is None
+        counts = differs and known is None
         if passes:
             filed = replace(fingerprint, keys=copy.keys, sentences=fingerprint.sentences if counts else ())
             return self._reserve(page, verdict, copy, filed, known)
         if counts:
-            self._note(page.url, page.site, fingerprint)
+            self._note(page.url, page.site, fingerprint, everywhere=False)
         kept = evidence(page, likeness, match, copy=True, keep=self._keep)
         self.store.add(copy, kept, replaces=known.id if known else 0)
         return Ruled(verdict)

@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Set
 from dataclasses import dataclass
 
-from scrapy_neardup.hashing import fingerprint64
 from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Comparison, Fingerprint, Likeness
 from scrapy_neardup.stores import Record, Store
@@ -52,11 +51,6 @@ def candidates(method: Method, store: Store, keys: Iterable[int]) -> Candidates:
 def has_a_say(earlier: Record, comparison: Comparison) -> bool:
     """Whether an earlier page may decide: an original always, a witness only where similarity alone decides."""
     return earlier.is_original or comparison.certain
-
-
-def site_key(site: str) -> int:
-    """Under what a state counts the pages of a site; 0 where it is not known."""
-    return fingerprint64(site) if site else 0
 
 
 class Matching:

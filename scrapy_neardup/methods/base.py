@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Set
+from copy import copy
 from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
+from scrapy_neardup.hashing.keyed import OPEN, Keyed
 from scrapy_neardup.methods.parameters import Parameters
 from scrapy_neardup.model import Comparison, Explanation, Fingerprint, Page, SiteCounts
 from scrapy_neardup.text.script import converter_name
@@ -26,8 +28,8 @@ def nothing_is_common(sentences: npt.NDArray[np.uint32]) -> npt.NDArray[np.bool_
 class Method(ABC):
     """A way to recognise near-duplicates, with its parameters.
 
-    A method holds no state: the same page gives the same fingerprint for ever, in every process. Whoever
-    changes what ``fingerprint`` returns must raise ``version``, so that old state is refused, not misread.
+    A method holds no state: the same page gives the same fingerprint for ever, in every process, under the same secret.
+    Whoever changes what ``fingerprint`` returns must raise ``version``, so that old state is refused, not misread.
     """
 
     name: ClassVar[str]
@@ -49,6 +51,14 @@ class Method(ABC):
     def __init__(self, parameters: Any = None) -> None:
         """``parameters``: an instance of ``parameters_type``; without one, the defaults."""
         self.parameters: Any = self.parameters_type() if parameters is None else parameters
+        #: By what it hashes whatever strangers have written.
+        self.hashes = OPEN
+
+    def under(self, hashes: Keyed) -> Method:
+        """The same method with the hashes of a state: its sketches can be compared with those of that state alone."""
+        keyed = copy(self)
+        keyed.hashes = hashes
+        return keyed
 
     @abstractmethod
     def fingerprint(self, page: Page) -> Fingerprint:

@@ -23,15 +23,14 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from scrapy_neardup.hashing import fingerprint64, mix64
+from scrapy_neardup.hashing.keyed import Keyed
 from scrapy_neardup.methods.base import IsCommon, Method, nothing_is_common
 from scrapy_neardup.methods.cascade_check import FineCheck, score, weights
 from scrapy_neardup.methods.cascade_lines import Lines
 from scrapy_neardup.methods.cascade_parameters import CascadeParameters
-from scrapy_neardup.methods.cascade_reading import View, Views, read
+from scrapy_neardup.methods.cascade_reading import Views, read
 from scrapy_neardup.methods.cascade_sketch import Article, Sketch
-from scrapy_neardup.methods.evidence import shared_sentences, short_fingerprint
-from scrapy_neardup.methods.features import hashed
+from scrapy_neardup.methods.evidence import shared_sentences
 from scrapy_neardup.methods.minwise import sketch
 from scrapy_neardup.methods.parameters import Parameters
 from scrapy_neardup.model import Comparison, Explanation, Feature, Fingerprint, Likeness, Page, SiteCounts
@@ -57,50 +56,62 @@ class Cascade(Method):
         return self.guarded(page, nothing_is_common)
 
     def guarded(self, page: Page, is_common: IsCommon, site: SiteCounts | None = None) -> Fingerprint:
-        p = self.parameters
-        found = read(page, is_common, p)
+        p, hashes = self.parameters, self.hashes
+        # Where nothing is known of the site, boilerplate is taken for its own.
+        found = read(page, is_common, site.is_own if site else is_common, p, hashes)
         text, core = found.all, found.core
-        grams = distinct(shingles(text.whole, p.shingle))
-        whole, count = b"", len(grams)
+        grams = distinct(shingles(text.whole, p.shingle, hashes))
+        whole, count, unframed = b"", len(grams), None
         if len(text.own) < len(text.whole):
             whole = sketch(grams, p.bins, p.bits)
-            grams = distinct(shingles(text.own, p.shingle))
+            grams = distinct(shingles(text.own, p.shingle, hashes))
+            if len(text.own) < len(text.unframed):
+                unframed = self._article(text.unframed)
         short = len(grams) < p.short
         characters, spaced = vocabulary(core.text)
-        used = np.concatenate((mix64(characters), hashed(spaced)))
+        used = np.concatenate((hashes.numbers(characters), hashes.each(spaced)))
         packed = Sketch(
-            body=fingerprint64(core.whole),
-            title=short_fingerprint(letters(self._normalize(article_title(page.title)))),
-            site=fingerprint64(page.site) & 0xFFFF if page.site else 0,
+            body=hashes.of(core.whole),
+            title=hashes.short(letters(self._normalize(article_title(page.title)))),
+            site=hashes.short(page.site) if page.site else 0,
             whole=count,
             shingles=len(grams),
             minwise=sketch(grams, p.bins, p.bits),
             vocabulary=sketch(used, p.vocabulary_bins, p.vocabulary_bits),
             # Of a short page all, as every word of it counts.
             sentences=frozenset(
-                map(short_fingerprint, text.lines[:255] if short else text.longest(p.min_sentence, p.max_sentences))
+                map(hashes.short, text.lines[:255] if short else text.longest(p.min_sentence, p.max_sentences))
             ),
-            numbers=_short(numbers(core.text), p.max_numbers),
-            words=_short(found.title, p.max_title_words),
-            lines=Lines.of(text.lines, found.headlines) if page.reader else None,
-            article=self._article(core) if found.has_part else None,
+            numbers=_short(numbers(core.text), p.max_numbers, hashes),
+            words=_short(found.title, p.max_title_words, hashes),
+            lines=Lines.of(text.lines, found.headlines, hashes) if page.reader else None,
+            article=self._article(core.own) if found.has_part else None,
         ).pack()
         keys = tuple(dict.fromkeys(self._keys(page, found)))
-        return Fingerprint(keys, packed, found.counted, whole, len(text.own), site, found.boilerplate)
+        return Fingerprint(
+            keys,
+            packed,
+            found.counted,
+            whole,
+            len(text.own),
+            site,
+            found.boilerplate,
+            unframed.pack() if unframed else b"",
+        )
 
-    def _article(self, core: View) -> Article:
+    def _article(self, own: str) -> Article:
         p = self.parameters
-        grams = distinct(shingles(core.own, p.shingle))
+        grams = distinct(shingles(own, p.shingle, self.hashes))
         return Article(len(grams), sketch(grams, p.bins, p.bits))
 
     def _keys(self, page: Page, found: Views) -> list[int]:
         p = self.parameters
         families = p.keys.split(",")
         about = (*(page.keywords if "keywords" in families else ()), page.description * ("description" in families))
-        keys = _core_key("title", found.title, p.core_words) if "title" in families else []
-        keys += _core_key("about", words(self._normalize(" ".join(about))), p.core_words)
+        keys = self._core_key("title", found.title) if "title" in families else []
+        keys += self._core_key("about", words(self._normalize(" ".join(about))))
         if "sentences" in families:
-            keys += map(fingerprint64, found.core.longest(p.min_sentence, p.sentence_keys))
+            keys += map(self.hashes.of, found.core.longest(p.min_sentence, p.sentence_keys))
         if "shingles" in families:
             # Of all that is judged, what stands around the article may have the smallest hashes, and differs from site
             # to site; but what was taken for the article may differ too.
@@ -108,10 +119,15 @@ class Cascade(Method):
             keys += self._shingle_keys(found.all.own) if found.has_part else []
         return keys
 
+    def _core_key(self, family: str, found: list[str]) -> list[int]:
+        """One key of the set of core words; two words at least, or the key would say nothing."""
+        core = sorted(core_words(found, self.parameters.core_words))
+        return [self.hashes.place(f"{family} {' '.join(core)}")] if len(core) > 1 else []
+
     def _shingle_keys(self, own: str) -> list[int]:
         p = self.parameters
         length = p.key_shingle if has_unspaced(own) else p.key_shingle_spaced
-        return _smallest(shingles(own, length), p.shingle_keys)
+        return _smallest(shingles(own, length, self.hashes), p.shingle_keys)
 
     def compare(self, new: Fingerprint, old: bytes, common: Set[int]) -> Comparison:
         one, other = self._unpack(new.sketch), self._unpack(old)
@@ -152,7 +168,7 @@ class Cascade(Method):
         p = self.parameters
         return shared_sentences(
             page.text,
-            lambda sentence: short_fingerprint(sentence) in known,
+            lambda sentence: self.hashes.short(sentence) in known,
             p.min_sentence,
             limit,
             simplified=p.simplified,
@@ -166,12 +182,6 @@ class Cascade(Method):
         return Sketch.unpack(packed, p.bins * p.bits // 8, p.vocabulary_bins * p.vocabulary_bits // 8)
 
 
-def _core_key(family: str, found: list[str], count: int) -> list[int]:
-    """One key of the set of core words; two words at least, or the key would say nothing."""
-    core = sorted(core_words(found, count))
-    return [fingerprint64(f"{family} {' '.join(core)}")] if len(core) > 1 else []
-
-
 def _smallest(hashes: npt.NDArray[np.uint64], count: int) -> list[int]:
     """The smallest different hashes: two similar sets are likely to have some of them in common."""
     few = distinct(np.partition(hashes, 4 * count)[: 4 * count] if len(hashes) > 4 * count else hashes)
@@ -180,7 +190,7 @@ def _smallest(hashes: npt.NDArray[np.uint64], count: int) -> list[int]:
     return [int(value) for value in few[:count]]
 
 
-def _short(found: list[str], count: int) -> frozenset[int]:
+def _short(found: list[str], count: int, hashes: Keyed) -> frozenset[int]:
     """16-bit hashes of the different strings; of more than ``count`` those with the smallest fingerprints."""
-    smallest = sorted((fingerprint64(one), one.isdigit()) for one in set(found))[:count]
+    smallest = sorted((hashes.of(one), one.isdigit()) for one in set(found))[:count]
     return frozenset(whole & 0xFFFE | digits for whole, digits in smallest)

@@ -21,6 +21,10 @@ _ENOUGH = 0.5
 _ARTICLES_APART = 0.3
 #: Different shingles that an article must have, without boilerplate, for its letters to be evidence by themselves.
 _LEAST_ARTICLE = 40
+#: The share of a page that an earlier one of another site must hold, where the titles may be of one article and where
+#: they are not. Nobody can have an article dropped with less of it; and a site's disclaimer, published by somebody
+#: else under another title, makes no copies of that site's pages.
+_CARRIED, _CARRIED_RETITLED = 0.6, 0.8
 #: A text that is longer than this many times the earlier one, and holds that, has grown.
 _GROWN = 1.2
 #: Titles more alike than this, and with the same numbers, are one title in two spellings.
@@ -44,7 +48,7 @@ class FineCheck:
     """
 
     def __init__(self, p: CascadeParameters, new: Fingerprint, one: Sketch, other: Sketch, common: Set[int]) -> None:
-        self.features = compare(one, other, new.whole, common, p.bits, p.vocabulary_bits)
+        self.features = compare(one, other, new.whole, common, p.bits, p.vocabulary_bits, new.unframed)
         self._p = p
         self._site = new.site
         self._one = one
@@ -94,22 +98,40 @@ class FineCheck:
         longer = self._one.whole > _GROWN * self._other.whole
         return longer and self.features.whole_containment >= self._p.excerpt
 
+    def _carried(self, found: Judgement) -> Judgement:
+        """Between sites no page is a copy of one that holds too little of it, however alike the rest is."""
+        one, other, f = self._one, self._other, found.features
+        if not found.duplicate or one.site == other.site > 0:
+            return found
+        needed = _CARRIED if _may_be_retold(one, other, f, self._p) else _CARRIED_RETITLED
+        if f.carried >= needed:
+            return found
+        decision = (
+            f"The earlier page holds {f.carried:.0%} of this one, and under such titles a copy takes {needed:.0%}."
+        )
+        return Judgement(f, duplicate=False, certain=False, decision=decision)
+
     def _by_text(self) -> Judgement:
         """What the whole texts say, or else the articles in them."""
         f, p, one, other = self.features, self._p, self._one, self._other
         if one.body == other.body and (one.article is None or one.article.shingles >= _LEAST_ARTICLE):
             what = "articles in them" if one.article or other.article else "texts"
             return Judgement(f, True, True, f"The {what} are the same, letter by letter.")
-        whole = Judgement(f, *_decide(f, p))
+        whole = self._carried(Judgement(f, *_decide(f, p)))
         if one.article is None and other.article is None:
             return whole
         f = compare(one.of_article(), other.of_article(), b"", self._common, p.bits, p.vocabulary_bits)
-        article = Judgement(f, *_decide(f, p))
+        article = self._carried(Judgement(f, *_decide(f, p)))
         if article.duplicate and not whole.duplicate:
             return Judgement(f, True, article.certain, f"Of the articles in them: {article.decision}")
         if whole.duplicate and one.article and other.article and f.similarity < _ARTICLES_APART:
             return Judgement(f, False, False, "The articles differ; what is alike stands around them.")
         return article if f.similarity > whole.features.similarity else whole
+
+
+def _may_be_retold(one: Sketch, other: Sketch, f: Features, p: CascadeParameters) -> bool:
+    """Whether two pages have one title in two wordings, or none at all."""
+    return f.title >= p.retitled if one.words and other.words else not (one.words or other.words)
 
 
 def weights(p: CascadeParameters) -> dict[str, tuple[float, str]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Set
 from dataclasses import dataclass
 
-from scrapy_neardup.methods.cascade_sketch import Sketch
+from scrapy_neardup.methods.cascade_sketch import Article, Sketch
 from scrapy_neardup.methods.minwise import jaccard
 
 
@@ -21,6 +21,8 @@ class Features:
     whole: float
     #: The share of the smaller text with its boilerplate that the other one holds; too low rather than too high.
     whole_containment: float
+    #: The share of the new text, without what is its own site's boilerplate, that the earlier page holds.
+    carried: float
     #: Jaccard similarity of the title words; one half where a title is missing.
     title: float
     #: 1 if both titles hold numbers and not the same ones, else 0.
@@ -42,11 +44,19 @@ class Features:
     smaller: int
 
 
-def compare(one: Sketch, other: Sketch, whole: bytes, common: Set[int], bits: int, vocabulary_bits: int) -> Features:
+def compare(
+    one: Sketch,
+    other: Sketch,
+    whole: bytes,
+    common: Set[int],
+    bits: int,
+    vocabulary_bits: int,
+    unframed: bytes = b"",
+) -> Features:
     """The features of a new page ``one`` and an earlier one.
 
     ``whole`` is the new page's min-wise sketch with its boilerplate, empty if it has none; ``common`` are keys that
-    are no evidence.
+    are no evidence. ``unframed``: see ``Fingerprint``.
 
     Of what the earlier page holds, that part is boilerplate too which it shares with the new page's boilerplate: so it
     does not matter whether it was filed before or after its boilerplate was known for that.
@@ -67,11 +77,17 @@ def compare(one: Sketch, other: Sketch, whole: bytes, common: Set[int], bits: in
         left = max(0.0, one.whole - one.shingles - (whole_in_both - in_both))
         whole_in_both += min(other.whole - other.shingles, left)
     length = max(one.shingles, round(theirs))
+    carried = in_both / max(1, one.shingles)
+    if unframed:
+        claimed = Article.unpack(unframed)
+        found = _in_both(jaccard(claimed.minwise, other.minwise, bits), claimed.shingles, other.shingles)
+        carried = found / max(1, claimed.shingles)
     return Features(
         similarity=min(1.0, in_both / max(1.0, one.shingles + theirs - in_both)),
         containment=min(1.0, in_both / max(1.0, min(one.shingles, theirs))),
         whole=min(1.0, whole_in_both / max(1.0, one.whole + other.whole - whole_in_both)),
         whole_containment=min(1.0, whole_in_both / max(1, min(one.whole, other.whole))),
+        carried=min(1.0, carried),
         title=len(one.words & other.words) / len(one.words | other.words) if one.words and other.words else 0.5,
         title_numbers=float(_conflict(one.words, other.words)),
         vocabulary=jaccard(one.vocabulary, other.vocabulary, vocabulary_bits),

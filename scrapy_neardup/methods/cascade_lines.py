@@ -11,7 +11,7 @@ import struct
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from scrapy_neardup.methods.evidence import short_fingerprint
+from scrapy_neardup.hashing.keyed import Keyed
 
 #: Lines that are kept of a page, and headlines.
 SAMPLE = 32
@@ -30,10 +30,10 @@ class Lines:
     lines: Mapping[int, int]
 
     @classmethod
-    def of(cls, lines: Iterable[str], headlines: Iterable[str]) -> Lines:
+    def of(cls, lines: Iterable[str], headlines: Iterable[str], hashes: Keyed) -> Lines:
         """Sample a page's own lines, of letters alone."""
-        known = {short_fingerprint(line): min(len(line), _MAX_LETTERS) for line in lines if line}
-        told = sorted({short_fingerprint(headline) for headline in headlines if headline})
+        known = {hashes.short(line): min(len(line), _MAX_LETTERS) for line in lines if line}
+        told = sorted({hashes.short(headline) for headline in headlines if headline})
         return cls(frozenset(told[:_MAX_HEADLINES]), {one: known[one] for one in sorted(known)[:SAMPLE]})
 
     @property

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from scrapy_neardup.hashing.keyed import Keyed
 from scrapy_neardup.methods.base import IsCommon
 from scrapy_neardup.methods.cascade_parameters import CascadeParameters
-from scrapy_neardup.methods.evidence import short_fingerprint
 from scrapy_neardup.model import Page
 from scrapy_neardup.text.normalize import letters, letters_each, normalize
 from scrapy_neardup.text.sentences import sentences
@@ -27,13 +27,14 @@ _PART = 0.95
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """A text; all but ``whole`` is without boilerplate."""
+    """A text; all but ``whole`` and ``unframed`` is without boilerplate."""
 
     #: Normalised, a sentence a line.
     text: str
-    #: Its letters and digits, and those of the text with boilerplate.
+    #: Its letters and digits; those of the text with boilerplate; those of it without its own site's.
     own: str
     whole: str
+    unframed: str
     #: The letters of its sentences and lines.
     lines: list[str]
 
@@ -67,8 +68,11 @@ class Views:
         return self.article is not None and len(self.article.own) <= _PART * len(self.all.own)
 
 
-def read(page: Page, is_common: IsCommon, p: CascadeParameters) -> Views:
-    """Leave out of a page what stands on many: lines of the text, the name of the site in the title."""
+def read(page: Page, is_common: IsCommon, is_own: IsCommon, p: CascadeParameters, keyed: Keyed) -> Views:
+    """Leave out of a page what stands on many: lines of the text, the name of the site in the title.
+
+    ``is_own`` tells what stands on many pages of the page's own site.
+    """
     pieces = _pieces(page.text, p)
     all_lines = [line for _, line in pieces if line]
     lines = _countable(all_lines, p.min_counted)
@@ -76,27 +80,29 @@ def read(page: Page, is_common: IsCommon, p: CascadeParameters) -> Views:
     headlines = [_headline(part, p) for part in page.headline.split("\n") if part]
     # Of pages of one site every line tells form from article, and the headlines that all of them have.
     counted = (*parts, *headlines, *_ends(all_lines if page.reader else lines))
-    known = {short_fingerprint(line): line for line in counted}
+    known = {keyed.short(line): line for line in counted}
     hashes = np.fromiter(known, np.uint32, len(known))
     boilerplate = {known[one] for one in hashes[is_common(hashes)].tolist()} & {*parts, *headlines, *lines}
+    frame = {known[one] for one in hashes[is_own(hashes)].tolist()} & boilerplate if boilerplate else boilerplate
     own_parts = [part for line, part in parts.items() if line not in boilerplate]
     return Views(
         title=words(_normalize(max(own_parts or parts.values(), key=len, default=""), p)),
         # One of marks alone says nothing; it would be the same headline on all pages that have such a one.
         headlines=[line for line in (*parts, *headlines) if line not in boilerplate and line != _TITLE_PART],
-        all=_view(pieces, boilerplate),
-        article=_view(_pieces(page.main, p), boilerplate) if page.main and page.reader else None,
+        all=_view(pieces, boilerplate, frame),
+        article=_view(_pieces(page.main, p), boilerplate, frame) if page.main and page.reader else None,
         counted=tuple(known),
-        boilerplate=frozenset(map(short_fingerprint, boilerplate)),
+        boilerplate=frozenset(map(keyed.short, boilerplate)),
     )
 
 
-def _view(pieces: list[tuple[str, str]], boilerplate: Set[str]) -> View:
+def _view(pieces: list[tuple[str, str]], boilerplate: Set[str], frame: Set[str]) -> View:
     own = [(piece, line) for piece, line in pieces if line not in boilerplate]
     return View(
         text="\n".join(piece for piece, _ in own),
         own="".join(line for _, line in own),
         whole="".join(line for _, line in pieces),
+        unframed="".join(line for _, line in pieces if line not in frame),
         lines=[line for _, line in own if line],
     )
 

@@ -30,7 +30,7 @@ class Article:
 class Sketch:
     """The sketch's layout, version 1, big-endian.
 
-    Q fingerprint of the body's letters · I that of the title's letters · H that of the site, 0 if it is not known ·
+    Q fingerprint of the body's letters · I that of the title's letters · I that of the site, 0 if it is not known ·
     I I number of different shingles, with boilerplate and without · B B B how many sentences, numbers, title words ·
     min-wise sketch of the shingles · that of the vocabulary · I per sentence · H per number · H per title word, of
     which those that are numbers have the lowest bit set, the others not. But for body, title and the first of the
@@ -53,7 +53,7 @@ class Sketch:
     lines: Lines | None = None
     article: Article | None = None
 
-    _HEAD: ClassVar[struct.Struct] = struct.Struct(">QIHIIBBB")
+    _HEAD: ClassVar[struct.Struct] = struct.Struct(">QIIIIBBB")
 
     def of_article(self) -> Sketch:
         """The same of the article alone, where that is a part of what is judged; else of all."""

@@ -26,7 +26,7 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from scrapy_neardup.methods.features import hashed, word_counts
+from scrapy_neardup.methods.features import word_counts
 from scrapy_neardup.methods.parameters import Parameters, file, number
 from scrapy_neardup.methods.published import Agreement, PublishedMethod, Text
 from scrapy_neardup.model import Fingerprint
@@ -70,7 +70,7 @@ class Cosine(PublishedMethod):
         p = self.parameters
         counts, table = word_counts(text.body, p.stop_words), lexicon(p.lexicon)
         idf = np.array([table.weight(word) for word in counts], np.float64)
-        return signature(hashed(counts), idf, np.array(list(counts.values()), np.float64), p.similarity)
+        return signature(self.hashes.each(counts), idf, np.array(list(counts.values()), np.float64), p.similarity)
 
     def agreement(self, new: Fingerprint, one: bytes, other: bytes, common: Set[int]) -> Agreement:
         """The cosine, to 6 decimals. A page without a word, or with none that tells anything, is like no other."""

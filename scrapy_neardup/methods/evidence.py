@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from scrapy_neardup.hashing import fingerprint64
 from scrapy_neardup.text.normalize import letters, normalize
 from scrapy_neardup.text.sentences import sentences
 
@@ -42,8 +41,3 @@ def shared_sentences(
         if len(own) >= at_least and is_known(own):
             found[sentence] = len(own)
     return tuple(sorted(found, key=lambda sentence: -found[sentence])[:limit])
-
-
-def short_fingerprint(sentence: str) -> int:
-    """32 bits: enough to know a sentence among the few of a page."""
-    return fingerprint64(sentence) & 0xFFFFFFFF

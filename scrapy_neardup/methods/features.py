@@ -2,12 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-
-import numpy as np
-import numpy.typing as npt
-
-from scrapy_neardup.hashing import fingerprint64
 from scrapy_neardup.text.lexicon import Lexicon
 from scrapy_neardup.text.stopwords import stop_words
 from scrapy_neardup.text.tokens import frequencies, words
@@ -22,8 +16,3 @@ def top_tfidf(counts: dict[str, int], table: Lexicon, count: int) -> dict[str, f
     """The ``count`` words of the highest TF-IDF, the highest first, of words of two characters and more."""
     weights = {word: times * table.weight(word) for word, times in counts.items() if len(word) > 1}
     return dict(sorted(weights.items(), key=lambda item: (-item[1], item[0]))[:count])
-
-
-def hashed(found: Collection[str]) -> npt.NDArray[np.uint64]:
-    """The 64-bit fingerprint of each word, in their order."""
-    return np.fromiter(map(fingerprint64, found), np.uint64, len(found))

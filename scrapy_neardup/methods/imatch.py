@@ -6,7 +6,7 @@ and pages with the same hash are duplicates. A copy with one such term more is m
 2004 ("Improved robustness of signature-based near-replica detection via lexicon randomization") mend that by further
 copies of the lexicon, each without a share of the terms drawn at random: one equal signature of them all is enough.
 
-Where it departs: farmhash stands for SHA-1. A term's own hash stands for chance, so that the thinned copies need no
+Where it departs: BLAKE2b stands for SHA-1. A term's own hash stands for chance, so that the thinned copies need no
 file and are the same everywhere. A page that is left with fewer than ``min_terms`` terms has no signature: by a few
 terms pages are alike that are not, which is the known weakness on short texts. The title is left out; copies change it.
 """
@@ -23,8 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from scrapy_neardup.errors import SettingsError
-from scrapy_neardup.hashing import fingerprint64, mix64
-from scrapy_neardup.methods.features import hashed
+from scrapy_neardup.hashing import mix64
 from scrapy_neardup.methods.parameters import Parameters, file, number, whole
 from scrapy_neardup.methods.published import Agreement, PublishedMethod, Text, pack_hashes, unpack_hashes
 from scrapy_neardup.model import Fingerprint
@@ -76,9 +75,9 @@ class IMatch(PublishedMethod):
         terms = self._terms(set(words(text.body, singles=True)))
         kept: list[npt.NDArray[np.bool_]] = [np.ones(len(terms), np.bool_)]
         if p.lexicons > 1:
-            kept += _thinned(hashed(terms), p.lexicons - 1, p.thin)
+            kept += _thinned(self.hashes.each(terms), p.lexicons - 1, p.thin)
         signatures = [
-            fingerprint64(f"imatch {copy} {' '.join(compress(terms, mask))}") if mask.sum() >= p.min_terms else 0
+            self.hashes.of(f"imatch {copy} {' '.join(compress(terms, mask))}") if mask.sum() >= p.min_terms else 0
             for copy, mask in enumerate(kept)
         ]
         return [one for one in signatures if one], pack_hashes(signatures)

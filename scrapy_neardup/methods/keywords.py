@@ -26,7 +26,7 @@ from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
 from typing import ClassVar
 
-from scrapy_neardup.hashing.digests import md5_64
+from scrapy_neardup.hashing.keyed import OPEN, Keyed
 from scrapy_neardup.methods.features import word_counts
 from scrapy_neardup.methods.parameters import Parameters, file, names, number, whole
 from scrapy_neardup.methods.published import Agreement, PublishedMethod, Text
@@ -90,10 +90,10 @@ class Keywords(PublishedMethod):
         counts = word_counts(text.body, self.parameters.stop_words)
         top = keywords(counts, self.parameters.n)
         hashes = (
-            frequent64((word, counts[word]) for word in top),
+            frequent64(((word, counts[word]) for word in top), self.hashes),
             self._description(text),
-            _md5(" ".join(top)),
-            _md5(" ".join(sorted(top))),
+            self._md5(" ".join(top)),
+            self._md5(" ".join(sorted(top))),
         )
         total = sum(counts.values())
         weights = [counts[word] / total for word in sorted(top)]
@@ -114,11 +114,14 @@ class Keywords(PublishedMethod):
             best = max(best, found, key=lambda agreement: (agreement.duplicate, agreement.similarity))
         return best
 
+    def _md5(self, string: str) -> int:
+        return self.hashes.md5(string.encode("utf-8")) if string else 0
+
     def _description(self, text: Text) -> int:
         """Letters alone, as elsewhere: what counts is neither spacing nor punctuation."""
         described = letters(normalize(text.page.description, simplified=self.parameters.simplified))
         data = (described or text.letters).encode("utf-8", "replace")
-        return md5_64(data if described else data[:_OPENING]) if data else 0
+        return self.hashes.md5(data if described else data[:_OPENING]) if data else 0
 
 
 def keywords(counts: dict[str, int], count: int) -> list[str]:
@@ -130,14 +133,14 @@ def keywords(counts: dict[str, int], count: int) -> list[str]:
     return sorted(counts, key=lambda word: (-counts[word], word))[:count]
 
 
-def frequent64(top: Iterable[tuple[str, int]]) -> int:
+def frequent64(top: Iterable[tuple[str, int]], hashes: Keyed = OPEN) -> int:
     """The first 64 bits of part 1's fingerprint; GB 18030 is GBK for all that GBK has.
 
     >>> hex(frequent64([("网页", 12), ("搜索", 10), ("引擎", 7)]))
     '0xa7eb9d92a83cf438'
     """
     string = "".join(f"{word}{times}" for word, times in top)
-    return md5_64(f"{string}\n".encode("gb18030")) if string else 0
+    return hashes.md5(f"{string}\n".encode("gb18030")) if string else 0
 
 
 def weight_difference(one: Sequence[float], other: Sequence[float]) -> float:
@@ -153,7 +156,3 @@ def weight_difference(one: Sequence[float], other: Sequence[float]) -> float:
 def _weights(signature: bytes) -> tuple[float, ...]:
     packed = signature[_HASHES.size :]
     return struct.unpack(f">{len(packed) // 4}f", packed)
-
-
-def _md5(string: str) -> int:
-    return md5_64(string.encode("utf-8")) if string else 0

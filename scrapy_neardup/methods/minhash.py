@@ -66,7 +66,7 @@ class MinHash(PublishedMethod):
     def signature(self, text: Text) -> tuple[Sequence[int], bytes]:
         """A hash of each band; the lower 16 bits of every minimum, in the order of the permutations."""
         p = self.parameters
-        found = text_shingles(text, p.features, p.n)
+        found = text_shingles(text, p.features, p.n, self.hashes)
         if not len(found):
             return (), b""
         smallest = minima(found, p.permutations)

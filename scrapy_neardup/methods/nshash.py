@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from scrapy_neardup.errors import SettingsError
-from scrapy_neardup.hashing.digests import DIGESTS, digest64
+from scrapy_neardup.hashing.keyed import DIGESTS
 from scrapy_neardup.methods.evidence import longest_sentences, shared_sentences
 from scrapy_neardup.methods.parameters import Parameters, choice, whole
 from scrapy_neardup.methods.published import (
@@ -83,4 +83,4 @@ class NSHash(PublishedMethod):
         return []
 
     def _hash(self, sentence: str) -> int:
-        return digest64(self.parameters.hash, sentence)
+        return self.hashes.digest(self.parameters.hash, sentence)

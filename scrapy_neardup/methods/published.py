@@ -11,9 +11,8 @@ from abc import abstractmethod
 from collections.abc import Sequence, Set
 from dataclasses import dataclass
 
-from scrapy_neardup.hashing import fingerprint64
 from scrapy_neardup.methods.base import Method
-from scrapy_neardup.methods.evidence import longest_sentences, shared_sentences, short_fingerprint
+from scrapy_neardup.methods.evidence import longest_sentences, shared_sentences
 from scrapy_neardup.model import Comparison, Fingerprint, Likeness, Page
 from scrapy_neardup.text.normalize import letters, normalize
 from scrapy_neardup.text.titles import article_title
@@ -67,7 +66,7 @@ class PublishedMethod(Method):
 
     def _evidence(self, text: Text) -> list[int]:
         """32-bit fingerprints of the sentences that can be shown to be shared."""
-        return [short_fingerprint(one) for one in longest_sentences(text.body, _MIN_SENTENCE, _EVIDENCE)]
+        return [self.hashes.short(one) for one in longest_sentences(text.body, _MIN_SENTENCE, _EVIDENCE)]
 
     def fingerprint(self, page: Page) -> Fingerprint:
         simplified = self.parameters.simplified
@@ -75,9 +74,9 @@ class PublishedMethod(Method):
         body = normalize(page.text, simplified=simplified)
         text = Text(page, title, body, letters(body))
         keys, signature = self.signature(text)
-        whole = fingerprint64(text.letters)
+        whole = self.hashes.of(text.letters)
         evidence = self._evidence(text)
-        head = _HEAD.pack(whole, fingerprint64(letters(title)) & 0xFFFFFFFF, len(evidence))
+        head = _HEAD.pack(whole, self.hashes.short(letters(title)), len(evidence))
         sketch = b"".join((head, struct.pack(f">{len(evidence)}I", *evidence), signature))
         return Fingerprint(tuple(dict.fromkeys(keys)) or (whole,), sketch)
 
@@ -95,7 +94,7 @@ class PublishedMethod(Method):
         known = struct.unpack_from(f">{_HEAD.unpack_from(old)[2]}I", old, _HEAD.size)
         return shared_sentences(
             page.text,
-            lambda sentence: short_fingerprint(sentence) in known,
+            lambda sentence: self.hashes.short(sentence) in known,
             _MIN_SENTENCE,
             limit,
             simplified=self.parameters.simplified,

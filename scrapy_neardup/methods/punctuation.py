@@ -20,8 +20,7 @@ from dataclasses import dataclass
 from itertools import pairwise, starmap
 from typing import ClassVar
 
-from scrapy_neardup.hashing import fingerprint64
-from scrapy_neardup.hashing.digests import DIGESTS, digest64
+from scrapy_neardup.hashing.keyed import DIGESTS
 from scrapy_neardup.methods.parameters import Parameters, choice, number, whole
 from scrapy_neardup.methods.published import Agreement, PublishedMethod, Text
 from scrapy_neardup.model import Fingerprint
@@ -71,7 +70,7 @@ class Punctuation(PublishedMethod):
         found = [self._hash("title", title) if title else 0, *starmap(self._hash, enumerate(pieces))]
         keys = [value for value in found if value]
         found += [0] * (1 + _PIECES - len(found))
-        return keys if pieces else [*keys, fingerprint64(text.letters)], _SIGNATURE.pack(*found)
+        return keys if pieces else [*keys, self.hashes.of(text.letters)], _SIGNATURE.pack(*found)
 
     def agreement(self, new: Fingerprint, one: bytes, other: bytes, common: Set[int]) -> Agreement:
         """The share of the whole weight, 4.5, that agrees; common titles and pieces have none."""
@@ -83,7 +82,7 @@ class Punctuation(PublishedMethod):
         return Agreement(weight / (_TITLE_WEIGHT + _PIECES), weight >= self.parameters.threshold)
 
     def _hash(self, what: object, string: str) -> int:
-        return digest64(self.parameters.hash, f"{what} {string}")
+        return self.hashes.digest(self.parameters.hash, f"{what} {string}")
 
 
 def beside_marks(body: str) -> tuple[int, str]:

@@ -23,9 +23,10 @@ import numpy as np
 import numpy.typing as npt
 
 from scrapy_neardup.errors import SettingsError
-from scrapy_neardup.hashing import fingerprint64, mix64
+from scrapy_neardup.hashing import mix64
+from scrapy_neardup.hashing.keyed import Keyed
 from scrapy_neardup.hashing.projection import sign_bits
-from scrapy_neardup.methods.features import hashed, word_counts
+from scrapy_neardup.methods.features import word_counts
 from scrapy_neardup.methods.parameters import Parameters, file, number, whole
 from scrapy_neardup.methods.published import Agreement, PublishedMethod, Text
 from scrapy_neardup.model import Fingerprint
@@ -73,8 +74,8 @@ class RandomProjection(PublishedMethod):
         counts = word_counts(text.body, p.stop_words)
         if not counts:
             return (), b""
-        value = _signs(hashed(counts), np.fromiter(counts.values(), np.int64, len(counts)), p.bits)
-        return _runs(value, p.bits, p.tables, p.key_bits), value.to_bytes(p.bits // 8, "big")
+        value = _signs(self.hashes.each(counts), np.fromiter(counts.values(), np.int64, len(counts)), p.bits)
+        return _runs(value, p.bits, p.tables, p.key_bits, self.hashes), value.to_bytes(p.bits // 8, "big")
 
     def agreement(self, new: Fingerprint, one: bytes, other: bytes, common: Set[int]) -> Agreement:
         """The share of equal bits. A page without a word is like no other."""
@@ -93,10 +94,10 @@ def _signs(hashes: npt.NDArray[np.uint64], weights: npt.NDArray[np.int64], bits:
     return value
 
 
-def _runs(value: int, bits: int, tables: int, width: int) -> list[int]:
+def _runs(value: int, bits: int, tables: int, width: int, hashes: Keyed) -> list[int]:
     """The keys: runs of ``width`` bits that begin at equal distances, the last ones going on at the beginning."""
     doubled, mask = value << bits | value, (1 << width) - 1
     return [
-        fingerprint64(f"random projection {table} {doubled >> table * bits // tables & mask:x}")
+        hashes.place(f"random projection {table} {doubled >> table * bits // tables & mask:x}")
         for table in range(tables)
     ]

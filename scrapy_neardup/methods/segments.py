@@ -17,7 +17,6 @@ from itertools import pairwise
 from typing import ClassVar
 
 from scrapy_neardup.errors import SettingsError
-from scrapy_neardup.hashing import fingerprint64
 from scrapy_neardup.methods.parameters import Parameters, choice, whole
 from scrapy_neardup.methods.published import Agreement, PublishedMethod, Text, equal_hashes, pack_hashes
 from scrapy_neardup.model import Fingerprint
@@ -60,7 +59,7 @@ class Segments(PublishedMethod):
             pieces = equal_pieces(text.letters, p.segments, p.min_segment)
         else:
             pieces = longest_pieces(map(letters, text.body.splitlines()), p.segments, p.min_segment)
-        hashes = sorted(set(map(fingerprint64, pieces)))
+        hashes = sorted(set(map(self.hashes.of, pieces)))
         return hashes, pack_hashes(hashes)
 
     def agreement(self, new: Fingerprint, one: bytes, other: bytes, common: Set[int]) -> Agreement:

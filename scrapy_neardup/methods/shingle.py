@@ -23,14 +23,12 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from scrapy_neardup.methods.features import hashed
+from scrapy_neardup.hashing.keyed import OPEN, Keyed
 from scrapy_neardup.methods.parameters import Parameters, choice, number, whole
 from scrapy_neardup.methods.published import Agreement, PublishedMethod, Text
 from scrapy_neardup.model import Fingerprint
-from scrapy_neardup.text.shingles import distinct, n_gram_hashes, shingles
+from scrapy_neardup.text.shingles import distinct, shingles
 from scrapy_neardup.text.tokens import words
-
-_BASE = np.uint64(0xD6E8FEB86659FD93)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +59,7 @@ class Shingle(PublishedMethod):
     def signature(self, text: Text) -> tuple[Sequence[int], bytes]:
         """The smallest hashes; the upper halves of all of them in ascending order, each once, in 4 bytes."""
         p = self.parameters
-        found = distinct(text_shingles(text, p.features, p.n))
+        found = distinct(text_shingles(text, p.features, p.n, self.hashes))
         smallest: list[int] = found[: p.keys].tolist()
         return smallest, distinct((found >> np.uint64(32)).astype("<u4")).tobytes()
 
@@ -75,14 +73,14 @@ class Shingle(PublishedMethod):
         return Agreement(similarity, similarity >= self.parameters.similarity, both / min(len(a), len(b)))
 
 
-def text_shingles(text: Text, features: str, n: int) -> npt.NDArray[np.uint64]:
+def text_shingles(text: Text, features: str, n: int, hashes: Keyed) -> npt.NDArray[np.uint64]:
     """The hash of every shingle of a text, in order of place: n-grams of its ``characters`` or of its ``words``."""
     if features == "characters":
-        return shingles(text.letters, n)
-    return word_shingles(words(text.body, singles=True), n)
+        return shingles(text.letters, n, hashes)
+    return word_shingles(words(text.body, singles=True), n, hashes)
 
 
-def word_shingles(found: Sequence[str], n: int) -> npt.NDArray[np.uint64]:
+def word_shingles(found: Sequence[str], n: int, hashes: Keyed = OPEN) -> npt.NDArray[np.uint64]:
     """The hash of every n-gram of words, in order of place; shape ``(max(1, len - n + 1),)``.
 
     Fewer words than ``n`` are one shingle; no words have none. A polynomial over the words' hashes, as over characters.
@@ -91,4 +89,4 @@ def word_shingles(found: Sequence[str], n: int) -> npt.NDArray[np.uint64]:
     >>> one[1] == other[0], one[0] == word_shingles(["theferry", "sails"], 2)[0]
     (np.True_, np.False_)
     """
-    return n_gram_hashes(hashed(found), n, _BASE)
+    return hashes.n_grams(hashes.each(found), n)

@@ -6,9 +6,10 @@ weight; two pages are duplicates if their fingerprints differ in at most ``dista
 Single-Pass clustering of the Chinese paper on SimHash: a page goes to the nearest earlier centre within the distance,
 or is a new centre.
 
-Where it departs: the feature hash is farmhash. SDBM, the paper's choice (``hash="sdbm"``), is a polynomial in 65599,
-so the bits of short words follow their last characters, and unrelated pages come within 3 bits of each other. The
-article's listing takes the last 64 bits of a 128-bit string hash.
+Where it departs: the feature hash is BLAKE2b under the secret of the state. SDBM, the paper's choice
+(``hash="sdbm"``), is a polynomial in 65599, so the bits of short words follow their last characters, and unrelated
+pages come within 3 bits of each other; and anyone can choose words with the hashes of others. The article's listing
+takes the last 64 bits of a 128-bit string hash.
 """
 
 from __future__ import annotations
@@ -24,10 +25,9 @@ import numpy as np
 import numpy.typing as npt
 
 from scrapy_neardup.errors import SettingsError
-from scrapy_neardup.hashing import fingerprint64
 from scrapy_neardup.hashing.classic import CLASSIC, classic_hashes
 from scrapy_neardup.hashing.projection import sign_bits
-from scrapy_neardup.methods.features import hashed, top_tfidf, word_counts
+from scrapy_neardup.methods.features import top_tfidf, word_counts
 from scrapy_neardup.methods.parameters import Parameters, choice, file, whole
 from scrapy_neardup.methods.published import Agreement, PublishedMethod, Text
 from scrapy_neardup.model import Fingerprint
@@ -55,7 +55,7 @@ class SimHashParameters(Parameters):
     top: int = whole(50, 1, 10_000)
     n: int = whole(4, 1, 64)
     #: The hash of a word. Characters have the hash of all shingles here.
-    hash: str = choice("farmhash", "farmhash", *CLASSIC)
+    hash: str = choice("blake2b", "blake2b", *CLASSIC)
     #: Files of one's own; empty for the small list of this package and for jieba's table.
     stop_words: str = file("a list of stop words")
     lexicon: str = file("a lexicon")
@@ -65,9 +65,9 @@ class SimHashParameters(Parameters):
             raise SettingsError(f"simhash: blocks must be more than distance ({self.distance}), not {self.blocks}.")
         if comb(self.blocks, self.distance) > 255:
             raise SettingsError(f"simhash: blocks must be fewer: {self.blocks} would be more than 255 tables.")
-        if self.features == "characters" and self.hash != "farmhash":
+        if self.features == "characters" and self.hash != "blake2b":
             raise SettingsError(
-                "simhash: hash must be 'farmhash' with features 'characters', which have a hash of their own."
+                "simhash: hash must be 'blake2b' with features 'characters', which have a hash of their own."
             )
 
     @property
@@ -96,7 +96,8 @@ class SimHash(PublishedMethod):
             return (), bytes(8)
         value = sign_bits(hashes, weights)
         keys = [
-            fingerprint64(f"simhash {table} {value & mask:016x}") for table, mask in enumerate(self.parameters.tables)
+            self.hashes.place(f"simhash {table} {value & mask:016x}")
+            for table, mask in enumerate(self.parameters.tables)
         ]
         return keys, value.to_bytes(8, "big")
 
@@ -110,7 +111,7 @@ class SimHash(PublishedMethod):
     def _features(self, text: Text) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64] | None]:
         p = self.parameters
         if p.features == "characters":
-            return shingles(text.letters, p.n), None
+            return shingles(text.letters, p.n, self.hashes), None
         counts = word_counts(text.body, p.stop_words)
         if p.features == "words":
             weights = np.fromiter(counts.values(), np.int64, len(counts))
@@ -120,7 +121,11 @@ class SimHash(PublishedMethod):
         return self._hashes(list(top)), np.array([round(weight * 1024) for weight in top.values()], np.int64)
 
     def _hashes(self, words: list[str]) -> npt.NDArray[np.uint64]:
-        return hashed(words) if self.parameters.hash == "farmhash" else classic_hashes(self.parameters.hash, words, 64)
+        return (
+            self.hashes.each(words)
+            if self.parameters.hash == "blake2b"
+            else classic_hashes(self.parameters.hash, words, 64)
+        )
 
 
 @lru_cache(maxsize=16)

@@ -61,7 +61,7 @@ class SuperShingle(PublishedMethod):
     def signature(self, text: Text) -> tuple[Sequence[int], bytes]:
         """The super-shingles are the keys, and the signature holds them in their order: 8 bytes each."""
         p = self.parameters
-        found = text_shingles(text, p.features, p.n)
+        found = text_shingles(text, p.features, p.n, self.hashes)
         if not len(found):
             return (), b""
         hashes: list[int] = groups(minima(found, p.supershingles * p.rows), p.supershingles).tolist()

@@ -14,7 +14,6 @@ from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from typing import ClassVar
 
-from scrapy_neardup.hashing.digests import md5_64
 from scrapy_neardup.methods.features import word_counts
 from scrapy_neardup.methods.parameters import Parameters, file, number, whole
 from scrapy_neardup.methods.published import Agreement, PublishedMethod, Text
@@ -51,7 +50,7 @@ class TermProfile(PublishedMethod):
         profile = term_profile(word_counts(text.body, p.stop_words), p.percentage, p.sum_interval)
         if not profile:
             return (), b""
-        value = md5_64(" ".join(profile).encode("utf-8"))
+        value = self.hashes.md5(" ".join(profile).encode("utf-8"))
         return (value,), value.to_bytes(8, "big")
 
     def agreement(self, new: Fingerprint, one: bytes, other: bytes, common: Set[int]) -> Agreement:

@@ -13,7 +13,7 @@ import lxml.html
 import trafilatura
 
 from scrapy_neardup.errors import ExtractionError
-from scrapy_neardup.hashing import fingerprint64
+from scrapy_neardup.hashing.keyed import OPEN
 from scrapy_neardup.model import Page
 from scrapy_neardup.page.blocks import Block, blocks_of, root_of
 from scrapy_neardup.page.charset import decode
@@ -98,7 +98,7 @@ def look_into(html: str, url: str, *, max_html: int, extractor: Extractor | None
 def _unread(html: str, url: str, max_html: int) -> Page:
     """The page without its text."""
     check_size(html, max_html)
-    return replace(head(html, url), html=fingerprint64(html) if html.strip() else 0)
+    return replace(head(html, url), html=OPEN.of(html) if html.strip() else 0)
 
 
 def _as_read(page: Page, found: Reading) -> Page:

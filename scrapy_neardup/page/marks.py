@@ -8,11 +8,13 @@ from datetime import date, time, timedelta
 from decimal import Decimal
 from typing import Any
 
-from scrapy_neardup.hashing import fingerprint64
+from scrapy_neardup.hashing.keyed import OPEN
 
 
 def mark_of(item: Mapping[str, Any]) -> int:
-    """The fingerprint of all fields; 0 for an item that holds nothing, or what cannot be told apart for certain.
+    """64 bits of all fields; 0 for an item that holds nothing, or what cannot be told apart for certain.
+
+    Who could make another item with the mark of a given one would need 2**64 tries.
 
     >>> mark_of({"a": 1, "b": [2.5]}) == mark_of({"b": [2.5], "a": 1}) != mark_of({"a": 1})
     True
@@ -22,7 +24,7 @@ def mark_of(item: Mapping[str, Any]) -> int:
     if not item:
         return 0
     try:
-        return fingerprint64(json.dumps(dict(item), sort_keys=True, default=_exact))
+        return OPEN.of(json.dumps(dict(item), sort_keys=True, default=_exact))
     except (TypeError, ValueError, RecursionError):
         return 0
 

@@ -18,7 +18,7 @@ def row_name(item: Mapping[str, Any], listing: str, is_enough: Callable[[str], b
     """What a row without a name is known by: all that it holds, and by its listing unless that ``is_enough``.
 
     >>> row_name({"rank": "1"}, "https://a.example/top", lambda text: False)
-    'https://a.example/top#1bfb199f904fb5a6'
+    'https://a.example/top#29278eaeb4e1a396'
     """
     mark = f"{mark_of(item):016x}"
     return f"text:{mark}" if is_enough(row_text(item)) else f"{listing}#{mark}"

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from scrapy_neardup.errors import ExtractionError
-from scrapy_neardup.hashing import fingerprint64
+from scrapy_neardup.hashing.keyed import OPEN
 from scrapy_neardup.model import Page
 from scrapy_neardup.page.extraction import Extractor, decode_body, extract, head, split_keywords
 from scrapy_neardup.page.marks import mark_of
@@ -54,7 +54,7 @@ class PageSource:
     def name_of_content(self, item: Item) -> str:
         """What an item is known by that has neither a URL nor a response."""
         content = self._value(item, "text") or self._value(item, "html") or ""
-        return f"text:{fingerprint64(str(content)):016x}"
+        return f"text:{OPEN.of(str(content)):016x}"
 
     def page(self, item: Item, served: Served | None, url: str) -> Page:
         """The page of an item; raises ExtractionError with the reason if there is none."""

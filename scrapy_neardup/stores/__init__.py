@@ -16,6 +16,7 @@ from scrapy_neardup.stores.memory import MemoryStore
 from scrapy_neardup.stores.place import SETTING
 from scrapy_neardup.stores.recipe import is_recipe
 from scrapy_neardup.stores.registry import Registry
+from scrapy_neardup.stores.secret import NO_SECRET, Secret
 
 STORES = Registry(
     {
@@ -59,16 +60,18 @@ def parse_url(url: str, named_by: str = SETTING) -> tuple[type[Store], str]:
         raise SettingsError(f"{named_by} is {url!r}, {error}.") from None
 
 
-def open_store(url: str, recipe: Mapping[str, Any] | None, named_by: str = SETTING) -> Store:
+def open_store(
+    url: str, recipe: Mapping[str, Any] | None, named_by: str = SETTING, secret: Secret | None = None
+) -> Store:
     """The store at a URL, opened once for each location of this process; give it back with ``close_store``.
 
-    Without a recipe there must be a state, written by any. ``named_by``: see ``parse_url``.
+    Without a recipe there must be a state, written by any. ``named_by``: see ``parse_url``. ``secret``: see ``Store``.
     """
     kind, location = parse_url(url, named_by)
     if not kind.lasts:
-        return kind(location, recipe, named_by)
+        return kind(location, recipe, named_by, secret)
     if location not in _open:
-        _open[location] = kind(location, recipe, named_by), 1
+        _open[location] = kind(location, recipe, named_by, secret), 1
         return _open[location][0]
     store, holders = _open[location]
     if not isinstance(store, kind) or (recipe is not None and not is_recipe(store.recipe, recipe)):
@@ -93,12 +96,14 @@ def close_store(store: Store) -> None:
 
 
 __all__ = [
+    "NO_SECRET",
     "SETTING",
     "STORES",
     "Evidence",
     "Keep",
     "MemoryStore",
     "Record",
+    "Secret",
     "Store",
     "TakenBack",
     "close_store",

@@ -6,10 +6,12 @@ import json
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import islice
 from typing import Any
 
 from scrapy_neardup.errors import StoreError, StoreMismatch
+from scrapy_neardup.hashing.keyed import Keyed
 from scrapy_neardup.stores import layout
 from scrapy_neardup.stores.changes import Changes
 from scrapy_neardup.stores.counting import Counting
@@ -18,9 +20,12 @@ from scrapy_neardup.stores.layout import Record
 from scrapy_neardup.stores.place import SETTING
 from scrapy_neardup.stores.recipe import check_recipe, pack_recipe
 from scrapy_neardup.stores.removal import Removal
+from scrapy_neardup.stores.secret import SECRET_NAME, SECRET_SETTING, Secret, secret_of
 
 #: Seconds after which a write is made to reach the disk, with all writes before it.
 SYNC_EVERY = 1.0
+#: Where a state holds a secret of its own.
+_SECRET = layout.meta_key("secret")
 #: Pages that are sealed or taken back in one batch.
 _BATCH = 1000
 
@@ -43,10 +48,17 @@ class Store(Removal, Counting):
     Every method may raise StoreError. Nothing here deletes state to get going again.
     """
 
-    def __init__(self, location: str, recipe: Mapping[str, Any] | None, named_by: str = SETTING) -> None:
-        """Open or create the state at ``location``; raises StoreMismatch if another recipe wrote it.
+    def __init__(
+        self,
+        location: str,
+        recipe: Mapping[str, Any] | None,
+        named_by: str = SETTING,
+        secret: Secret | None = None,
+    ) -> None:
+        """Open or create the state at ``location``; raises StoreMismatch if another recipe or secret wrote it.
 
         Without a recipe any is taken, to look at what is there or tidy it up: nothing can be judged by such a store.
+        Without a secret the state's own will do, and a new state draws one.
         """
         super().__init__(location, named_by)
         self._synced = time.monotonic()
@@ -54,10 +66,12 @@ class Store(Removal, Counting):
         self._connect()
         try:
             #: By what the pages were fingerprinted, as plain data.
-            self.recipe = self._check_recipe(recipe)
+            self.recipe = self._check_recipe(recipe, secret)
+            #: Under which the state hashes; None where that is not known here.
+            self.known_secret = secret_of(self.recipe, self._get(_SECRET), secret, location)
             newest = next(self._scan(b"r", reverse=True), None)
             self._newest = layout.last_id(newest[0]) if newest else 0
-            self._recurrence = self._load_recurrence()
+            self._counts = self._load_counts()
             self.taken_back = self._take_back()
             self.pages = self._count()
         except BaseException:
@@ -66,6 +80,21 @@ class Store(Removal, Counting):
 
     # What the detector calls.
 
+    @property
+    def secret(self) -> Secret:
+        """Under which the state hashes; raises StoreMismatch where that is not known here."""
+        if self.known_secret is None:
+            raise StoreMismatch(
+                f"The state at {self.location} was written under a {SECRET_SETTING}, without which nothing can be "
+                "found in it. Set it as the crawl that wrote the state has it."
+            )
+        return self.known_secret
+
+    @cached_property
+    def hashes(self) -> Keyed:
+        """What hashes under its secret; raises StoreMismatch where that is not known here."""
+        return Keyed(self.secret.value)
+
     def new_id(self) -> int:
         """An id larger than every other: the time in nanoseconds, or one more than the last."""
         self._newest = max(self._newest + 1, time.time_ns())
@@ -73,7 +102,7 @@ class Store(Removal, Counting):
 
     def find(self, url: str) -> Record | None:
         """The newest record of a URL."""
-        seen = self._get(layout.url_key(url))
+        seen = self._get(self._url_key(url))
         if seen is None:
             return None
         record = self.record(layout.unpack_seen(seen)[0])
@@ -83,7 +112,7 @@ class Store(Removal, Counting):
 
     def last_seen(self, url: str) -> int:
         """When a URL was last judged, in seconds since 1970; 0 if never."""
-        seen = self._get(layout.url_key(url))
+        seen = self._get(self._url_key(url))
         return layout.unpack_seen(seen)[1] if seen else 0
 
     def records(self) -> Iterator[Record]:
@@ -134,7 +163,7 @@ class Store(Removal, Counting):
             changes.put(layout.evidence_key(record.id), evidence.pack())
         if generation:
             changes.put(layout.journal_key(generation, record.id), layout.pack_id(replaces))
-        changes.put(layout.url_key(record.url), layout.pack_seen(record.id, time.time() if seen is None else seen))
+        changes.put(self._url_key(record.url), layout.pack_seen(record.id, time.time() if seen is None else seen))
         self._commit(changes)
         self._newest = max(self._newest, record.id)
         self.pages += 1 - gone
@@ -142,7 +171,7 @@ class Store(Removal, Counting):
     def touch(self, record: Record, seen: float | None = None) -> None:
         """Note that a URL was seen again: now, or at ``seen``."""
         seen = time.time() if seen is None else seen
-        self._commit(Changes({layout.url_key(record.url): layout.pack_seen(record.id, seen)}))
+        self._commit(Changes({self._url_key(record.url): layout.pack_seen(record.id, seen)}))
 
     def seal(self, generation: int, ids: Iterable[int]) -> None:
         """Keep these pages of a generation for good; they are on disk when this returns."""
@@ -203,7 +232,10 @@ class Store(Removal, Counting):
         if sync:
             self._synced = time.monotonic()
 
-    def _check_recipe(self, recipe: Mapping[str, Any] | None) -> dict[str, Any]:
+    def _url_key(self, url: str) -> bytes:
+        return layout.url_key(url, self.hashes)
+
+    def _check_recipe(self, recipe: Mapping[str, Any] | None, secret: Secret | None) -> dict[str, Any]:
         name = layout.meta_key("recipe")
         written = self._get(name)
         if written is not None:
@@ -219,8 +251,10 @@ class Store(Removal, Counting):
             )
         if recipe is None:
             raise StoreError(f"{self.location} holds no state; name one that a crawl has written.")
-        self._write(Changes({name: pack_recipe(recipe)}), sync=True)
-        return check_recipe(pack_recipe(recipe), None, self.location)
+        secret = secret or Secret.drawn()
+        packed = pack_recipe({**recipe, SECRET_NAME: secret.name})
+        self._write(Changes({name: packed} | ({_SECRET: secret.value} if secret.is_own else {})), sync=True)
+        return check_recipe(packed, None, self.location)
 
     def _count(self) -> int:
         """The count that a clean close left; after a crash every record is counted."""

@@ -1,9 +1,9 @@
 """How the state is written down, the same in every ordered store. Integers are big-endian.
 
-    m + name                    what the state is: its recipe (JSON), its count of pages when it was closed
+    m + name                    what the state is: its recipe (JSON), its secret, its count of pages when it was closed
     r + id                      a page: see ``Record``
     e + id                      what can be told of it: see ``Evidence``
-    u + fingerprint64(url)      id of the page's newest record (8 bytes), time it was last seen (4 bytes, seconds)
+    u + hash of the URL         id of the page's newest record (8 bytes), time it was last seen (4 bytes, seconds)
     k + key + id                a posting: this page is filed under this key; no value
     g + generation              a crawl that has unsealed pages (JSON: who, since when)
     b + block                   counts of sentences, 64 buckets of them, compressed: see ``Recurrence``
@@ -18,9 +18,9 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass
 
-from scrapy_neardup.hashing import fingerprint64
+from scrapy_neardup.hashing.keyed import Keyed
 
-FORMAT = 1
+FORMAT = 2
 
 _ID = struct.Struct(">Q")
 _PREFIX = struct.Struct(">cQ")
@@ -127,9 +127,9 @@ def evidence_key(id: int) -> bytes:
     return _PREFIX.pack(b"e", id)
 
 
-def url_key(url: str) -> bytes:
-    """u + fingerprint64(url), as far as the URL is kept."""
-    return _PREFIX.pack(b"u", fingerprint64(kept_url(url)))
+def url_key(url: str, hashes: Keyed) -> bytes:
+    """u + the hash of a URL, as far as that is kept, under the secret of the state."""
+    return _PREFIX.pack(b"u", hashes.of(kept_url(url)))
 
 
 def posting_prefix(key: int) -> bytes:

@@ -9,6 +9,7 @@ from typing import Any
 from scrapy_neardup.errors import StoreMismatch
 from scrapy_neardup.stores.layout import FORMAT
 from scrapy_neardup.stores.place import SETTING
+from scrapy_neardup.stores.secret import SECRET_NAME
 
 
 def pack_recipe(recipe: Mapping[str, Any]) -> bytes:
@@ -27,6 +28,8 @@ def check_recipe(
     theirs = json.loads(written)
     if not isinstance(theirs, dict):
         raise ValueError("it is no JSON object")
+    if recipe is not None and SECRET_NAME not in recipe:  # the settings do not know it
+        recipe = {**recipe, SECRET_NAME: theirs.get(SECRET_NAME)}
     ours = {**theirs, "format": FORMAT} if recipe is None else _plain(recipe)
     if theirs != ours:
         raise StoreMismatch(
@@ -39,7 +42,7 @@ def check_recipe(
 
 def is_recipe(written: Mapping[str, Any], recipe: Mapping[str, Any]) -> bool:
     """Whether a recipe that was read is the one that ``pack_recipe`` would write."""
-    return written == _plain(recipe)
+    return written == {SECRET_NAME: written.get(SECRET_NAME), **_plain(recipe)}
 
 
 def _plain(recipe: Mapping[str, Any]) -> dict[str, Any]:

@@ -24,6 +24,8 @@ _WAYS = 8
 _BUCKETS = 2**14
 #: Buckets that are written together.
 _BLOCK = 64
+#: Blocks of a table.
+BLOCKS = _BUCKETS // _BLOCK
 #: How a block is written, before it is compressed; the same on every machine.
 _PACKED = np.dtype(
     [
@@ -56,7 +58,7 @@ class Recurrence:
         self._repeats = np.zeros(_BUCKETS * _WAYS, np.uint8)
         #: The way of each bucket that was filled last.
         self._newest = np.full(_BUCKETS, _WAYS - 1, np.uint8)
-        self._dirty = np.zeros(_BUCKETS // _BLOCK, np.bool_)
+        self._dirty = np.zeros(BLOCKS, np.bool_)
 
     def note(self, sentences: Sentences, site: int) -> None:
         """Count the different sentences of one page; ``site`` is any hash of the page's site.
@@ -79,18 +81,20 @@ class Recurrence:
         _, slots, known = self._find(sentences)
         return self._repeats[slots] * known
 
+    def sites(self, sentences: Sentences) -> npt.NDArray[np.uint8]:
+        """How many bits for sites each sentence has set, 32 at most; 0 for one that is not known."""
+        _, slots, known = self._find(sentences)
+        return self._bits(slots) * known
+
+    def _bits(self, slots: _Indices) -> npt.NDArray[np.uint8]:
+        bits = np.unpackbits(self._sites[slots].view(np.uint8).reshape(-1, 4), axis=1)
+        found: npt.NDArray[np.uint8] = bits.sum(axis=1, dtype=np.uint8)
+        return found
+
     def pages(self, sentences: Sentences) -> npt.NDArray[np.uint16]:
         """On how many pages each sentence stood, at least: the first one of each site, and the repeats."""
         _, slots, known = self._find(sentences)
-        sites = np.unpackbits(self._sites[slots].view(np.uint8).reshape(-1, 4), axis=1).sum(axis=1, dtype=np.uint16)
-        stood: npt.NDArray[np.uint16] = (self._repeats[slots] + sites) * known
-        return stood
-
-    def stood_on(self, sentences: Sentences, site: int) -> npt.NDArray[np.uint16]:
-        """On how many pages each sentence stood, if it stood on this site at all; else 0."""
-        _, slots, known = self._find(sentences)
-        here = known & (self._sites[slots] & np.uint32(1 << (site & 31)) != 0)
-        stood: npt.NDArray[np.uint16] = (self._repeats[slots] + np.uint16(1)) * here
+        stood: npt.NDArray[np.uint16] = (self._repeats[slots].astype(np.uint16) + self._bits(slots)) * known
         return stood
 
     def changed(self) -> dict[int, bytes]:
@@ -111,7 +115,7 @@ class Recurrence:
             plain = zlib.decompress(packed)
         except zlib.error as error:
             raise ValueError(f"block {block} of the counted sentences cannot be unpacked ({error})") from None
-        if not 0 <= block < _BUCKETS // _BLOCK or len(plain) != _PACKED.itemsize:
+        if not 0 <= block < BLOCKS or len(plain) != _PACKED.itemsize:
             raise ValueError(f"there is no block {block} with {len(plain)} bytes of counted sentences")
         found = np.frombuffer(plain, _PACKED)[0]
         rows, ways = _place(block)

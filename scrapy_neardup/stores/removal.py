@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from abc import abstractmethod
 
 from scrapy_neardup.stores import layout
 from scrapy_neardup.stores.changes import Changes
@@ -12,6 +13,10 @@ from scrapy_neardup.stores.ordered import OrderedBytes
 
 class Removal(OrderedBytes):
     """What a removal has to write, added to the changes of a batch."""
+
+    @abstractmethod
+    def _url_key(self, url: str) -> bytes:
+        """Where it is written which page is the newest of a URL."""
 
     def record(self, id: int) -> Record | None:
         """The record with this id; None if there is none, or no longer."""
@@ -30,7 +35,7 @@ class Removal(OrderedBytes):
         changes.delete(journal)
         if record is None:  # a later version was sealed in its place, and so in that of the one before it
             return self._erase(layout.unpack_id(replaced), changes)
-        url = layout.url_key(record.url)
+        url = self._url_key(record.url)
         newest = self._points_to(url, id, changes)
         gone = self._erase(id, changes)
         if newest and replaced:
@@ -50,7 +55,7 @@ class Removal(OrderedBytes):
         changes.delete(layout.evidence_key(id))
         for key in record.keys:
             changes.delete(layout.posting_key(key, id))
-        url = layout.url_key(record.url)
+        url = self._url_key(record.url)
         if self._points_to(url, id, changes):
             changes.delete(url)
         return 1

@@ -7,40 +7,23 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from scrapy_neardup.hashing import mix64
+from scrapy_neardup.hashing.keyed import OPEN, Keyed
 
 Unsigned = TypeVar("Unsigned", bound=np.unsignedinteger[Any])
-_BASE = np.uint64(0x9E3779B97F4A7C15)
 
 
-def shingles(letters: str, n: int) -> npt.NDArray[np.uint64]:
+def shingles(letters: str, n: int, hashes: Keyed = OPEN) -> npt.NDArray[np.uint64]:
     """The hash of every n-gram of a string, in order of place; shape ``(max(1, len - n + 1),)``.
 
-    A string shorter than n is one shingle; the empty string has none. The hash is a polynomial in an
-    odd 64-bit base over the code points, modulo 2**64, mixed: the same on every machine.
+    A string shorter than n is one shingle; the empty string has none. The hash is a polynomial over the code points
+    in 64 bits, of which ``hashes`` has the base: the same on every machine.
 
     >>> shingles("abcab", 2)[0] == shingles("xab", 2)[1]
     np.True_
     >>> shingles("", 5).shape, shingles("ab", 5).shape
     ((0,), (1,))
     """
-    return n_gram_hashes(code_points(letters).astype(np.uint64), n, _BASE)
-
-
-def n_gram_hashes(units: npt.NDArray[np.uint64], n: int, base: np.uint64) -> npt.NDArray[np.uint64]:
-    """The hash of every n-gram of a sequence of numbers, in order of place; shape ``(max(1, len - n + 1),)``.
-
-    ``base`` must be odd. Fewer units than ``n`` are one n-gram; of none there is none.
-    """
-    if not len(units):
-        return units
-    n = min(n, len(units))
-    last = len(units) - n + 1
-    hashed = np.zeros(last, dtype=np.uint64)
-    for offset in range(n):
-        hashed *= base
-        hashed += units[offset : offset + last]
-    return mix64(hashed)
+    return hashes.n_grams(code_points(letters).astype(np.uint64), n)
 
 
 def code_points(text: str) -> npt.NDArray[np.uint32]:

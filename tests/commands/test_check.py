@@ -172,14 +172,14 @@ def test_hostile_strings_are_shown_as_text(sqlite: str, capsys: pytest.CaptureFi
     url = f"https://evil.example/{HOSTILE}"
     with opened(sqlite) as store:
         judged(store, [(url, "", "A text that is long enough to be judged by itself, and says nothing at all.")])
-        store._write(Changes(deletes={url_key(url)}), sync=True)
+        store._write(Changes(deletes={url_key(url, store.hashes)}), sync=True)
     for arguments in ([], ["--json"]):
         assert run(check, "--store", sqlite, *arguments) == 1
         said = capsys.readouterr().out
         assert is_harmless(said)
         assert "梨" in said
     with opened(sqlite) as store:
-        store._write(Changes({url_key(BREAD): pack_seen(7, 7)}), sync=True)
+        store._write(Changes({url_key(BREAD, store.hashes): pack_seen(7, 7)}), sync=True)
 
 
 # Mended copies
@@ -216,7 +216,7 @@ def test_json_of_a_mended_copy(sqlite: str, capsys: pytest.CaptureFixture[str], 
     target = (tmp_path / "new" / "mended.sqlite").as_uri().replace("file", "sqlite", 1)
     with opened(sqlite) as store:
         record = records(sqlite)[BREAD]
-        store._write(Changes({url_key("https://lost.example/"): pack_seen(7, 7)}), sync=True)
+        store._write(Changes({url_key("https://lost.example/", store.hashes): pack_seen(7, 7)}), sync=True)
     assert run(check, "--store", sqlite, "--repair", target, "--json") == 0
     found = parsed(capsys.readouterr().out)
     told = found.pop("check")
@@ -244,7 +244,7 @@ def drop_recipe(state: str) -> None:
 
 def test_what_is_lost_or_left_out_is_told(sqlite: str, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     with opened(sqlite) as store:
-        store._write(Changes({url_key("https://lost.example/"): pack_seen(7, 7)}), sync=True)
+        store._write(Changes({url_key("https://lost.example/", store.hashes): pack_seen(7, 7)}), sync=True)
         judged(
             store,
             [("https://evening.example/", "", "A text of the evening, long enough to be judged by itself.")],

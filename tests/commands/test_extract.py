@@ -19,7 +19,6 @@ from scrapy.settings import Settings
 from scrapy_neardup.commands import extract
 from scrapy_neardup.crawl.state import state_recipe
 from scrapy_neardup.errors import NearDupError, SettingsError, StoreError
-from scrapy_neardup.judging.matching import site_key
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Page
 from scrapy_neardup.page.served import Served
@@ -83,9 +82,9 @@ def state(request: pytest.FixtureRequest, folder: Path) -> str:
     place.mkdir(parents=True)
     url = (place / f"state.{request.param}").as_uri().replace("file", request.param, 1)
     store = opened(url)
-    counted = make_method("cascade", {}).fingerprint(Page("", text=ASIDE)).sentences
+    counted = make_method("cascade", {}).under(store.hashes).fingerprint(Page("", text=ASIDE)).sentences
     for number in range(50):
-        store.note(np.array(counted if number < 40 else (), np.uint32), site_key(SITE))
+        store.note(np.array(counted if number < 40 else (), np.uint32), SITE)
     close_store(store)
     return url
 
@@ -212,16 +211,23 @@ def test_boilerplate_of_the_state_is_marked(run: Run, found: Callable[..., Any],
 
 def test_boilerplate_within_a_line_is_marked_there(run: Run, folder: Path, state: str) -> None:
     (folder / "article.html").write_text(ARTICLE.replace(ASIDE, f"{ASIDE}! By post, please"), encoding="utf-8")
-    assert f"\nprose        {{{{{ASIDE}}}}}! By post, please (on 40 pages)\n" in run("article.html")
+    assert f"\nprose        {{{{{ASIDE}}}}}! By post, please (on 40 pages)\n" in run("article.html", "--url", URL)
 
 
 def test_a_page_of_boilerplate_would_not_be_judged(found: Callable[..., Any], folder: Path, state: str) -> None:
     (folder / "footer.html").write_text(f"<p>{ASIDE}</p>", encoding="utf-8")
-    answer = found("footer.html")
+    answer = found("footer.html", "--url", URL)
     assert (answer["judged"], answer["reason"], answer["own_letters"]) == (False, "boilerplate", 0)
+    assert found("footer.html", "--url", "https://moor.example/")["judged"], "it is boilerplate of the other site alone"
 
 
 def test_without_its_address_nobody_knows_whose_page_it_is(run: Run, state: str) -> None:
+    assert "; the site is unknown; 0 lines here with boilerplate.\n" in run("article.html")
+    store = opened(state)
+    counted = make_method("cascade", {}).under(store.hashes).fingerprint(Page("", text=ASIDE)).sentences
+    for number in range(60):
+        store.note(np.array(counted, np.uint32), f"moor{number}.example")
+    close_store(store)
     assert "; the site is unknown; 1 line here with boilerplate.\n" in run("article.html")
 
 

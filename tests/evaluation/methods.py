@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from scrapy_neardup.errors import LexiconNeeded, NearDupError
-from scrapy_neardup.hashing import fingerprint64
+from scrapy_neardup.hashing.keyed import OPEN
 from scrapy_neardup.methods import Method
 from scrapy_neardup.methods.parameters import Parameters, number, whole
 from scrapy_neardup.model import Comparison, Fingerprint, Page
@@ -34,7 +34,7 @@ class First(Method):
     sweep = (0.0, 1.0)
 
     def fingerprint(self, page: Page) -> Fingerprint:
-        begin = fingerprint64(page.text[: self.parameters.letters])
+        begin = OPEN.of(page.text[: self.parameters.letters])
         return Fingerprint((ord(page.text[0]),), struct.pack(">Q", begin))
 
     def compare(self, new: Fingerprint, old: bytes, common: Set[int]) -> Comparison:

@@ -11,6 +11,7 @@ from scrapy_neardup.judging.reservations import Blocked
 from scrapy_neardup.methods import METHODS, make_method
 from scrapy_neardup.model import Kind, Page, Verdict
 from scrapy_neardup.stores import Keep, MemoryStore, Record, Store
+from scrapy_neardup.stores.recurrence import Sentences
 from tests.judging.test_detector import answer, judged, kind, page, reserved, story
 
 TEXT, OTHER = story(1, 40), story(2, 40)
@@ -18,7 +19,7 @@ FIRST = page("first", TEXT, "标题甲", site="a.example")
 COPY = page("copy", [*TEXT[1:], "本站转载。"], "标题甲", site="b.example")
 #: So different that it speaks for itself, and a page that is like this one and not like the first.
 WITNESS = page("second", TEXT[:34] + OTHER[:4], "标题甲", site="a.example")
-THIRD = page("third", TEXT[7:34] + OTHER[:4], "标题乙")
+THIRD = page("third", TEXT[9:34] + OTHER[:4], "标题乙")
 
 
 @pytest.fixture
@@ -115,7 +116,7 @@ def test_what_would_not_be_a_copy_by_a_witness_does_not_wait_for_one(store: Stor
     detector = crawl(store)
     answer(detector, FIRST)
     reserved(detector, WITNESS)
-    assert kind(detector, page("third", TEXT[8:34] + OTHER[:7], "标题甲")) is Kind.UNIQUE
+    assert kind(detector, page("third", TEXT[10:34] + OTHER[:8], "标题甲")) is Kind.UNIQUE
 
 
 def test_a_copy_on_its_way_counts_when_it_is_sealed_or_is_taken_back(store: Store) -> None:
@@ -128,14 +129,20 @@ def test_a_copy_on_its_way_counts_when_it_is_sealed_or_is_taken_back(store: Stor
 
 
 def test_the_sentences_of_a_copy_count_once_it_was_delivered(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    counted: list[int] = []
-    monkeypatch.setattr(store, "note", lambda sentences, site: counted.append(len(sentences)))
+    """For its own site: what many sites have copied is not their boilerplate."""
+    counted: list[tuple[str, bool]] = []
+
+    def note(sentences: Sentences, site: str, *, everywhere: bool = True) -> None:
+        assert len(sentences) > 4
+        counted.append((site, everywhere))
+
+    monkeypatch.setattr(store, "note", note)
     detector = crawl(store)
     answer(detector, FIRST)
     on_its_way = reserved(detector, WITNESS)
-    assert len(counted) == 1
+    assert counted == [("a.example", True)]
     detector.commit(on_its_way, sealed=True)
-    assert len(counted) == 2
+    assert counted == [("a.example", True), ("a.example", False)]
     answer(detector, COPY)
     assert len(counted) == 2, "it is like its original, which counted"
 

@@ -91,15 +91,17 @@ def test_a_copy_names_its_original_and_a_sentence_that_both_share(detector: Dete
     assert len(verdict.match.shared) == 3
 
 
-@pytest.mark.parametrize(("sites", "filed"), [(1, 16), (52, METHODS["cascade"].common)], ids=["one site", "many"])
+@pytest.mark.parametrize(
+    ("sites", "filed"), [(1, 16), (20, METHODS["cascade"].common), (52, 30)], ids=["one site", "some", "many"]
+)
 def test_a_sentence_that_many_originals_share_is_no_evidence_and_its_postings_stop_growing(
     detector: Detector, store: Store, sites: int, filed: int
 ) -> None:
-    """On one site it is soon known for boilerplate; if it goes from site to site, its key is known for common first."""
+    """On one site it is soon known for boilerplate, and on many; on some its key is known for common first."""
     disclaimer = (
         "本文仅代表作者个人观点与本站立场无关转载请注明出处如有侵权请在三十日内与编辑部联系我们将及时处理" * 2 + "。"
     )
-    key = make_method("cascade", {}).fingerprint(Page("", text=disclaimer)).keys[0]
+    key = make_method("cascade", {}).under(store.hashes).fingerprint(Page("", text=disclaimer)).keys[0]
     for number in range(METHODS["cascade"].common + 20):
         site = f"{number % sites}.example"
         assert kind(detector, page(f"site{number}", [*story(100 + number), disclaimer], site=site)) is Kind.UNIQUE
@@ -236,13 +238,13 @@ def test_an_unjudged_page_whose_item_is_lost_is_not_seen(detector: Detector) -> 
 # In which way a page is like another.
 
 HEADLINE = "渡口清晨开航第一班"
-# Its beginning holds a key of the whole: without one, an excerpt is not found.
-LONG = story(5, 20)
+# Its beginning holds the keys of the longest sentences of the whole: without one, an excerpt is not found.
+LONG = sorted(story(5, 20), key=len, reverse=True)
 ALIKE = {
     Likeness.IDENTICAL: page("second", LONG, "图书馆夜间开放"),
     Likeness.NEAR: page("second", [*LONG[1:], *story(2, 2)], HEADLINE),
     Likeness.RETITLED: page("second", [*LONG[1:], *story(2, 2)], "图书馆夜间开放"),
-    Likeness.EXCERPT: page("second", LONG[:5], "图书馆夜间开放"),
+    Likeness.EXCERPT: page("second", LONG[:7], "图书馆夜间开放"),
     Likeness.SAME_TITLE: page("second", story(2), HEADLINE),
 }
 PASSING = [Likeness.EXCERPT, Likeness.SAME_TITLE]
@@ -298,7 +300,7 @@ def test_a_longer_text_that_comes_after_its_excerpt_is_told_of_and_passes(detect
     assert told(found) == (Kind.UNIQUE, Likeness.EXCERPT, "second")
     assert found.match is not None
     assert found.match.containment > 0.9 > 0.4 > found.match.similarity
-    assert set(found.match.shared) <= {sentence.rstrip("。") for sentence in LONG[:5]}
+    assert set(found.match.shared) <= {sentence.rstrip("。") for sentence in LONG[:7]}
 
 
 @pytest.mark.parametrize("likeness", PASSING)
@@ -313,8 +315,8 @@ def test_what_is_no_copy_does_not_wait_for_a_page_on_its_way_and_a_copy_does(sto
 def test_the_best_match_is_a_copy_before_an_excerpt_before_the_same_title(store: Store) -> None:
     """Whatever they say of similarity: that of the page with the same title is larger than that of the excerpt."""
     copied = page("copied", [*LONG[:16], *story(2, 2)], "灯塔修缮老人志愿")
-    excerpt = page("excerpt", [*LONG[:4], *story(3, 1)], "茶园采摘工人合作")
-    title = page("title", [*LONG[8:16], *story(4, 8)], HEADLINE)
+    excerpt = page("excerpt", LONG[:6], "茶园采摘工人合作")
+    title = page("title", [*LONG[6:16], *story(4, 6)], HEADLINE)
     for place, expected in enumerate(
         [
             (Kind.DUPLICATE, Likeness.RETITLED, "copied"),
@@ -363,10 +365,11 @@ def board(number: int, *, clauses: list[str] = CLAUSES, site: str = "board.examp
     return Page(f"http://{site}/{number}", f"第{number}号短讯", text=text, html=number + 1, site=site)
 
 
-def known(store: Store, sentences: list[str] = CLAUSES) -> int:
-    """How many of these the state knows for boilerplate."""
-    counted = make_method("cascade", {}).fingerprint(Page("", text="\n".join(sentences))).sentences
-    return int(store.common(np.array(counted, np.uint32)).sum())
+def known(store: Store, sentences: list[str] = CLAUSES, site: str = "board.example") -> int:
+    """How many of these the state knows for boilerplate of a site."""
+    method = make_method("cascade", {}).under(store.hashes)
+    counted = method.fingerprint(Page("", text="\n".join(sentences))).sentences
+    return int(store.on_site(site).is_common(np.array(counted, np.uint32)).sum())
 
 
 def test_pages_that_differ_in_a_fifth_of_their_text_pass_before_and_after_the_rest_is_known_for_boilerplate(
@@ -377,7 +380,7 @@ def test_pages_that_differ_in_a_fifth_of_their_text_pass_before_and_after_the_re
         assert known(store) == (len(CLAUSES) if number >= 15 else 0)
 
 
-@pytest.mark.parametrize(("clauses", "taken"), [(15, 0), (18, 9)], ids=["five sixths", "six sevenths"])
+@pytest.mark.parametrize(("clauses", "taken"), [(15, 0), (18, 8)], ids=["five sixths", "six sevenths"])
 def test_of_the_first_pages_some_are_taken_for_copies_the_more_the_less_they_say_themselves(
     detector: Detector, store: Store, clauses: int, taken: int
 ) -> None:
@@ -407,7 +410,8 @@ def test_a_copy_of_a_page_with_boilerplate_is_found_whether_filed_before_or_afte
     assert told(answer(detector, copy))[:2] == (Kind.DUPLICATE, Likeness.IDENTICAL)
     longer = replace(copy, url=f"http://{site}/longer", text=f"{copy.text}\n本报记者现场报道")
     found = answer(detector, longer)
-    if number < 16:  # its sketch is boilerplate for four fifths, which leaves too little to tell more than identity
+    if number < 16 and site == "board.example":
+        # The earlier sketch is boilerplate for four fifths, which leaves too little to tell more than identity.
         assert found.kind is Kind.UNIQUE
     else:
         assert (found.kind, found.match and found.match.url) == (Kind.DUPLICATE, board(number).url)

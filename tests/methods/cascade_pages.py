@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from scrapy_neardup.hashing.keyed import OPEN
 from scrapy_neardup.methods.base import IsCommon
 from scrapy_neardup.methods.cascade import Cascade
 from scrapy_neardup.methods.cascade_parameters import CascadeParameters
 from scrapy_neardup.methods.cascade_sketch import Sketch
-from scrapy_neardup.methods.evidence import short_fingerprint
 from scrapy_neardup.model import Comparison, Explanation, Page
 from scrapy_neardup.text.normalize import letters, normalize
 from scrapy_neardup.text.shingles import shingles
@@ -190,7 +190,7 @@ def replaced(text: str, other: str, count: int, seed: int) -> str:
 
 def marks(*given: str) -> IsCommon:
     """A guard that knows these sentences for boilerplate."""
-    known = np.array([short_fingerprint(letters(normalize(sentence))) for sentence in given], np.uint32)
+    known = np.array([OPEN.short(letters(normalize(sentence))) for sentence in given], np.uint32)
 
     def is_common(sentences: npt.NDArray[np.uint32]) -> npt.NDArray[np.bool_]:
         return np.isin(sentences, known)

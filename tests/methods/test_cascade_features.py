@@ -229,8 +229,9 @@ def test_in_the_middle_band_the_score_is_held_against_the_base(text: str) -> Non
 
 
 def test_what_is_certain_asks_for_nothing_else() -> None:
+    """On one site: of another one's, an earlier page must hold enough of it."""
     for seed in range(5):
-        one, other = page(scattered(FERRY, 0.66, seed), ""), page(FERRY)
+        one, other = page(scattered(FERRY, 0.66, seed), "", site="a.example"), page(FERRY, site="a.example")
         similarity = judged(one, other).similarity
         strict: dict[str, Any] = {"base": 1.0, "least": 1.0}
         assert judged(one, other, certain=similarity, **strict).certain, f"seed {seed}"

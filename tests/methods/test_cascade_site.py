@@ -8,12 +8,12 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from scrapy_neardup.hashing.keyed import OPEN
 from scrapy_neardup.judging.detector import Detector
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.methods.cascade import Cascade
 from scrapy_neardup.methods.cascade_lines import SAMPLE, Lines
 from scrapy_neardup.methods.cascade_site import Headlines, OnSite, Ruling, compare_on_site
-from scrapy_neardup.methods.evidence import short_fingerprint
 from scrapy_neardup.model import Kind, Page, SiteCounts, Verdict
 from scrapy_neardup.page.extraction import extract
 from scrapy_neardup.stores import MemoryStore
@@ -23,7 +23,7 @@ from scrapy_neardup.text.sentences import sentences
 from tests.judging.test_detector import answer, story
 
 SAME, ALIKE, NO_HEADLINE, OTHER = Headlines
-COPY, OPEN, APART = Ruling
+COPY, UNDECIDED, APART = Ruling
 
 # What the letters come to
 
@@ -32,27 +32,27 @@ COPY, OPEN, APART = Ruling
     ("headlines", "shared", "new", "old", "pages", "ruling"),
     [
         # Another headline is outweighed by much text that is all but the same, however little is known of the site.
-        (OTHER, 380, 20, 20, 0, OPEN),
+        (OTHER, 380, 20, 20, 0, UNDECIDED),
         (OTHER, 380, 21, 0, 0, APART),
-        (OTHER, 380, 20, 20, 256, OPEN),
+        (OTHER, 380, 20, 20, 256, UNDECIDED),
         (OTHER, 380, 21, 0, 256, APART),
-        (OTHER, 200, 10, 0, 8, OPEN),
+        (OTHER, 200, 10, 0, 8, UNDECIDED),
         (OTHER, 199, 0, 0, 8, APART),
         # Without a headline in common there must be something else.
-        (ALIKE, 40, 0, 0, 8, OPEN),
+        (ALIKE, 40, 0, 0, 8, UNDECIDED),
         (ALIKE, 39, 0, 0, 8, APART),
-        (NO_HEADLINE, 40, 0, 0, 0, OPEN),
+        (NO_HEADLINE, 40, 0, 0, 0, UNDECIDED),
         (NO_HEADLINE, 39, 0, 0, 0, APART),
-        (SAME, 0, 0, 0, 0, OPEN),
+        (SAME, 0, 0, 0, 0, UNDECIDED),
         # Of a site of which little is known, pages must be all but the same.
-        (SAME, 380, 20, 20, 7, OPEN),
+        (SAME, 380, 20, 20, 7, UNDECIDED),
         (SAME, 380, 21, 0, 7, APART),
-        (ALIKE, 380, 20, 20, 7, OPEN),
+        (ALIKE, 380, 20, 20, 7, UNDECIDED),
         (ALIKE, 380, 21, 0, 7, APART),
         # Under a headline that is alike, and where neither has one.
-        (ALIKE, 600, 400, 400, 8, OPEN),
+        (ALIKE, 600, 400, 400, 8, UNDECIDED),
         (ALIKE, 600, 401, 0, 8, APART),
-        (NO_HEADLINE, 800, 200, 200, 8, OPEN),
+        (NO_HEADLINE, 800, 200, 200, 8, UNDECIDED),
         (NO_HEADLINE, 800, 201, 0, 8, APART),
         # Under the same headline one may be within the other.
         (SAME, 380, 21, 0, 8, COPY),
@@ -61,13 +61,13 @@ COPY, OPEN, APART = Ruling
         (SAME, 100, 100, 6, 8, APART),
         (SAME, 99, 99, 0, 8, APART),
         # Or else differ for the most part, if there is much that they share.
-        (SAME, 450, 550, 500, 8, OPEN),
+        (SAME, 450, 550, 500, 8, UNDECIDED),
         (SAME, 450, 551, 500, 8, APART),
-        (SAME, 400, 400, 50, 8, OPEN),
+        (SAME, 400, 400, 50, 8, UNDECIDED),
         (SAME, 399, 399, 50, 8, APART),
-        (SAME, 320, 80, 80, 8, OPEN),
+        (SAME, 320, 80, 80, 8, UNDECIDED),
         (SAME, 320, 81, 80, 8, APART),
-        (SAME, 0, 0, 0, 8, OPEN),
+        (SAME, 0, 0, 0, 8, UNDECIDED),
         (SAME, 0, 1, 0, 8, APART),
     ],
 )
@@ -108,6 +108,12 @@ class Counts:
 
     def stood_on(self, sentences: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint16]:
         return np.array([self.stood.get(one, 0) for one in sentences.tolist()], np.uint16)
+
+    def is_own(self, sentences: npt.NDArray[np.uint32]) -> npt.NDArray[np.bool_]:
+        return self.stood_on(sentences) >= 16
+
+    def is_common(self, sentences: npt.NDArray[np.uint32]) -> npt.NDArray[np.bool_]:
+        return self.is_own(sentences)
 
 
 def lines(*headlines: int, **letters: int) -> Lines:
@@ -308,7 +314,7 @@ def test_of_a_headline_that_is_alike_less_must_agree_than_under_another_one(titl
 def test_of_a_page_read_from_html_short_lines_are_counted_too() -> None:
     """A heading that every page of a site has is its form's."""
     text = "\n".join([*story(1, 3), "读者来信", *story(2, 3)])
-    heading = short_fingerprint("读者来信")
+    heading = OPEN.short("读者来信")
     for reader, counted in (("", False), ("prose", True)):
         page = Page("http://river.example/", text=text, reader=reader)
         assert (heading in make_method("cascade", {}).fingerprint(page).sentences) is counted
@@ -417,7 +423,7 @@ def test_an_article_that_is_boilerplate_makes_no_copies_between_sites(common: bo
         replace(shown(name, consent, story(family, 10), told=True), site=f"{name}.example", title=name)
         for name, family in (("river", 2), ("lake", 3))
     )
-    known = {short_fingerprint(letters_in(normalize(line))) for text in consent for line in sentences(text)}
+    known = {OPEN.short(letters_in(normalize(line))) for text in consent for line in sentences(text)}
 
     def is_common(asked: npt.NDArray[np.uint32]) -> npt.NDArray[np.bool_]:
         return np.array([common and one in known for one in asked.tolist()], np.bool_)

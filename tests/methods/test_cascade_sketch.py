@@ -10,12 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scrapy_neardup.hashing import fingerprint64
+from scrapy_neardup.hashing.keyed import OPEN
 from scrapy_neardup.methods.cascade import Cascade
 from scrapy_neardup.methods.cascade_lines import Lines
 from scrapy_neardup.methods.cascade_parameters import CascadeParameters
 from scrapy_neardup.methods.cascade_sketch import Article, Sketch
-from scrapy_neardup.methods.evidence import short_fingerprint
 from scrapy_neardup.methods.minwise import jaccard, sketch
 from scrapy_neardup.text.normalize import letters, normalize
 from tests.methods.cascade_pages import DEFAULTS, FERRY, MILL, page, unpacked
@@ -103,14 +102,14 @@ def test_the_estimate_counts_the_equal_entries(bits: int, one: bytes, other: byt
 HALF_WORD = st.integers(0, 2**16 - 1)
 WORD = st.integers(0, 2**32 - 1)
 #: Bytes before the first of the two min-wise parts.
-HEAD = 8 + 4 + 2 + 4 + 4 + 3
+HEAD = 8 + 4 + 4 + 4 + 4 + 3
 
 
 SKETCHES = st.builds(
     Sketch,
     body=st.integers(0, 2**64 - 1),
     title=WORD,
-    site=HALF_WORD,
+    site=WORD,
     whole=WORD,
     shingles=WORD,
     minwise=st.binary(max_size=64),
@@ -146,7 +145,7 @@ def test_the_bytes_are_those_that_are_written_down() -> None:
     lists = frozenset((5, 4)), frozenset((8, 6)), frozenset((9,))
     whole = Sketch(1, 2, 0x304, 5, 6, b"\xaa\xbb", b"\xcc", *lists)
     assert whole.pack().hex(" ", 1) == (
-        "00 00 00 00 00 00 00 01 00 00 00 02 03 04 00 00 00 05 00 00 00 06 02 02 01 aa bb cc "
+        "00 00 00 00 00 00 00 01 00 00 00 02 00 00 03 04 00 00 00 05 00 00 00 06 02 02 01 aa bb cc "
         "00 00 00 04 00 00 00 05 00 06 00 08 00 09"
     )
     read = replace(whole, lines=Lines(frozenset((10,)), {11: 12}), article=Article(13, b"\xdd\xee"))
@@ -168,7 +167,7 @@ def test_a_page_keeps_no_more_than_its_parameters_allow() -> None:
 
 def test_a_sentence_of_hundreds_of_letters_is_kept() -> None:
     long = "船" * 300
-    assert short_fingerprint(long) in unpacked(Cascade().fingerprint(page(f"{long}。{FERRY}")).sketch).sentences
+    assert OPEN.short(long) in unpacked(Cascade().fingerprint(page(f"{long}。{FERRY}")).sketch).sentences
     assert Cascade().shared(page(long), Cascade().fingerprint(page(long)).sketch) == (long,)
 
 
@@ -176,10 +175,10 @@ def test_it_holds_the_longest_sentences_and_how_many_shingles_there_are() -> Non
     whole = unpacked(Cascade().fingerprint(page(FERRY, site="a.example")).sketch)
     longest = sorted((letters(normalize(one)) for one in FERRY.replace("\n", "").split("。")), key=len, reverse=True)
     assert len(longest[DEFAULTS.max_sentences]) < len(longest[DEFAULTS.max_sentences - 1])
-    assert whole.sentences == set(map(short_fingerprint, longest[: DEFAULTS.max_sentences]))
+    assert whole.sentences == set(map(OPEN.short, longest[: DEFAULTS.max_sentences]))
     body = letters(normalize(FERRY))
     assert whole.shingles == whole.whole == len({body[at : at + 5] for at in range(len(body) - 4)})
-    assert whole.body == fingerprint64(body)
+    assert whole.body == OPEN.of(body)
 
 
 @pytest.mark.parametrize(
@@ -223,11 +222,11 @@ def test_without_an_article_in_it_a_page_has_lines_and_is_else_as_a_text(reader:
     whole = unpacked(
         Cascade().fingerprint(page(FERRY, "渡口_河湾网", headline="开航", main=main, reader=reader)).sketch
     )
-    lines = Lines.of(letters(normalize(FERRY)).split(), [])
+    lines = Lines.of(letters(normalize(FERRY)).split(), [], OPEN)
     assert whole.article is None
     assert replace(whole, lines=None).pack() == Cascade().fingerprint(page(FERRY, "渡口_河湾网")).sketch
     assert whole.lines is not None
-    assert whole.lines.headlines == set(map(short_fingerprint, ["title 渡口", "title 河湾网", "title 开航"]))
+    assert whole.lines.headlines == set(map(OPEN.short, ["title 渡口", "title 河湾网", "title 开航"]))
     assert len(whole.lines.lines) > len(lines.lines)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from scrapy_neardup.errors import LexiconNeeded, SettingsError
-from scrapy_neardup.hashing import fingerprint64
+from scrapy_neardup.hashing.keyed import OPEN
 from scrapy_neardup.methods.imatch import IMatch, IMatchParameters
 from scrapy_neardup.model import Comparison, Page
 from scrapy_neardup.text.lexicon import LexiconBuilder
@@ -44,7 +44,7 @@ def keys(text: str, **parameters: Any) -> tuple[int, ...]:
 
 def test_the_key_is_the_hash_of_the_sorted_middling_terms(lexicon: str) -> None:
     text = "The ferry, the keel, the rope: one day a lantern by the buoy of 渡口 quay. Ferry!"
-    expected = fingerprint64("imatch 0 buoy ferry lantern quay 渡口")
+    expected = OPEN.of("imatch 0 buoy ferry lantern quay 渡口")
     assert keys(text, lexicon=lexicon, min_terms=5) == (expected,)
 
 
@@ -83,7 +83,7 @@ def test_the_band_is_between_the_lowest_and_the_highest_idf(
     lexicon: str, low: float, high: float, expected: str
 ) -> None:
     found = keys(" ".join(COUNTS), lexicon=lexicon, low=low, high=high, min_terms=1)
-    assert found == (fingerprint64(f"imatch 0 {expected}"),)
+    assert found == (OPEN.of(f"imatch 0 {expected}"),)
 
 
 def test_too_few_terms_make_no_signature(lexicon: str) -> None:
@@ -91,7 +91,7 @@ def test_too_few_terms_make_no_signature(lexicon: str) -> None:
     assert judged(one, other, lexicon=lexicon, min_terms=3).duplicate
     found = judged(one, other, lexicon=lexicon, min_terms=4)
     assert (found.similarity, found.duplicate) == (0.0, False)
-    assert keys(one, lexicon=lexicon, min_terms=4) == (fingerprint64("ferryquaybuoy"),)
+    assert keys(one, lexicon=lexicon, min_terms=4) == (OPEN.of("ferryquaybuoy"),)
 
 
 def test_the_title_is_left_out(lexicon: str) -> None:
@@ -152,7 +152,7 @@ class TestTheBuiltInTable:
             IMatch().fingerprint(page(text))
 
     def test_chinese_needs_none(self) -> None:
-        assert keys(self.CHINESE, min_terms=5) != (fingerprint64(self.CHINESE),)
+        assert keys(self.CHINESE, min_terms=5) != (OPEN.of(self.CHINESE),)
         assert judged(self.CHINESE, f"{self.CHINESE}的了", min_terms=5).duplicate
 
     @pytest.mark.parametrize("more", [" ".join(map(str, range(1000))), "def moor(ferry, quay): return quay.berth"])
@@ -160,7 +160,7 @@ class TestTheBuiltInTable:
         assert keys(f"{self.CHINESE}\n{more}")
 
     def test_nor_does_a_page_without_words(self) -> None:
-        assert keys("，。！") == (fingerprint64(""),)
+        assert keys("，。！") == (OPEN.of(""),)
 
 
 @pytest.mark.parametrize(("low", "high"), [(0.8, 0.8), (0.9, 0.8)])

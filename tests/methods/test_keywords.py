@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from scrapy_neardup.errors import SettingsError
-from scrapy_neardup.hashing.digests import md5_64
+from scrapy_neardup.hashing.keyed import OPEN
 from scrapy_neardup.methods.keywords import Keywords, KeywordsParameters, weight_difference
 from scrapy_neardup.model import Comparison, Page
 
@@ -50,7 +50,7 @@ def test_the_published_example_has_the_published_fingerprint() -> None:
     ("rule", "string"), [("ordered", "网页 搜索 引擎"), ("set", "引擎 搜索 网页"), ("set_weights", "引擎 搜索 网页")]
 )
 def test_the_other_rules_hash_the_words_alone(rule: str, string: str) -> None:
-    assert keys(ARTICLE, rule=rule, n=3) == (md5_64(string.encode()),)
+    assert keys(ARTICLE, rule=rule, n=3) == (OPEN.md5(string.encode()),)
 
 
 #: Rule -> whether it takes the swapped and the lighter page for the article's one, with alpha = 0.04. The squares of
@@ -106,18 +106,18 @@ class TestWeights:
 
 class TestKeywords:
     def test_stop_words_are_none(self) -> None:
-        assert keys("的的的的，我们，渡船，渡船，缆绳", rule="set", n=2) == (md5_64("渡船 缆绳".encode()),)
+        assert keys("的的的的，我们，渡船，渡船，缆绳", rule="set", n=2) == (OPEN.md5("渡船 缆绳".encode()),)
 
     def test_those_of_a_file_are_none(self, tmp_path: Path) -> None:
         (tmp_path / "stop.txt").write_text("渡船\n", encoding="utf-8")
         found = keys("的，的，渡船，渡船，缆绳", rule="ordered", n=2, stop_words=str(tmp_path / "stop.txt"))
-        assert found == (md5_64("的 缆绳".encode()),)
+        assert found == (OPEN.md5("的 缆绳".encode()),)
 
     def test_equally_frequent_words_go_by_their_characters(self) -> None:
-        assert keys("缆绳，渡船，豆浆", rule="ordered", n=2) == (md5_64("渡船 缆绳".encode()),)
+        assert keys("缆绳，渡船，豆浆", rule="ordered", n=2) == (OPEN.md5("渡船 缆绳".encode()),)
 
     def test_a_page_may_have_fewer(self) -> None:
-        assert keys("渡船，缆绳", n=10) == (md5_64("渡船 缆绳".encode()),)
+        assert keys("渡船，缆绳", n=10) == (OPEN.md5("渡船 缆绳".encode()),)
 
     def test_a_page_without_any_has_no_hash(self) -> None:
         found = judged("的，了，和，是", "在，也，就，都", rule="any", n=3)

@@ -96,10 +96,10 @@ def test_the_longest_are_chosen_and_equal_lengths_by_their_characters() -> None:
     assert len(keys.pop()) == 2
 
 
-def test_md5_and_farmhash_agree_on_everything_but_the_keys() -> None:
+def test_md5_and_blake2b_agree_on_everything_but_the_keys() -> None:
     one, other = page(*FERRY), page(*FERRY[:4], *SCHOOL[:1])
     assert agree(one, other, hash="md5") == agree(one, other)
-    keys = [make_method("nshash", {"hash": name}).fingerprint(one).keys for name in ("md5", "farmhash")]
+    keys = [make_method("nshash", {"hash": name}).fingerprint(one).keys for name in ("md5", "blake2b")]
     assert not {*keys[0]} & {*keys[1]}
     # The first eight bytes of MD5 of the UTF-8 letters.
     assert make_method("nshash", {"hash": "md5", "n": 1, "equal": 1}).fingerprint(
@@ -107,7 +107,7 @@ def test_md5_and_farmhash_agree_on_everything_but_the_keys() -> None:
     ).keys == (0xC3FCD3D76192E400,)
 
 
-@pytest.mark.parametrize("name", ["md5", "farmhash"])
+@pytest.mark.parametrize("name", ["md5", "blake2b"])
 def test_shared_sentences_are_shown_with_either_hash(name: str) -> None:
     method = make_method("nshash", {"hash": name})
     sketch = method.fingerprint(page(*FERRY)).sketch

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from scrapy_neardup.errors import SettingsError
+from scrapy_neardup.hashing.keyed import OPEN
 from scrapy_neardup.methods.published import signature_of
 from scrapy_neardup.methods.random_projection import RandomProjection, RandomProjectionParameters, _runs, _signs
 from scrapy_neardup.model import Comparison, Fingerprint
@@ -71,7 +72,7 @@ def test_by_default_ninety_nine_pages_in_a_hundred_at_the_limit_share_a_key() ->
     for _ in range(2000):
         value = chance.getrandbits(p.bits)
         flipped = sum(1 << bit for bit in chance.sample(range(p.bits), different))
-        keys, others = (_runs(one, p.bits, p.tables, p.key_bits) for one in (value, value ^ flipped))
+        keys, others = (_runs(one, p.bits, p.tables, p.key_bits, OPEN) for one in (value, value ^ flipped))
         missed += set(keys).isdisjoint(others)
     assert missed / 2000 <= 0.01
 
@@ -79,17 +80,17 @@ def test_by_default_ninety_nine_pages_in_a_hundred_at_the_limit_share_a_key() ->
 @pytest.mark.parametrize(("tables", "width"), [(16, 16), (20, 14), (3, 60), (8, 64)])
 def test_a_key_changes_with_the_bits_of_its_run_alone(tables: int, width: int) -> None:
     bits, value = 256, random.Random(7).getrandbits(256)
-    keys = _runs(value, bits, tables, width)
+    keys = _runs(value, bits, tables, width, OPEN)
     assert len(set(keys)) == tables
     for bit in range(bits):
-        changed = _runs(value ^ 1 << bit, bits, tables, width)
+        changed = _runs(value ^ 1 << bit, bits, tables, width, OPEN)
         starts = [table * bits // tables for table in range(tables)]
         expected = [(bit - start) % bits < width for start in starts]
         assert [one != other for one, other in zip(keys, changed, strict=True)] == expected
 
 
 def test_the_same_bits_in_another_run_are_another_key() -> None:
-    assert len(set(_runs(0, 256, 16, 16))) == 16
+    assert len(set(_runs(0, 256, 16, 16, OPEN))) == 16
 
 
 def test_the_order_of_words_is_no_evidence_and_stop_words_are_none() -> None:

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_neardup.errors import SettingsError
-from scrapy_neardup.hashing import fingerprint64
 from scrapy_neardup.hashing.classic import CLASSIC, classic_hash
+from scrapy_neardup.hashing.keyed import OPEN
 from scrapy_neardup.hashing.projection import sign_bits
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.methods.published import signature_of
@@ -55,7 +55,7 @@ def test_without_weights_each_hash_counts_as_often_as_it_stands_there(hashes: li
 
 def test_words_count_with_their_frequency_less_stop_words() -> None:
     text = "the ferry and the bridge, the ferry of the village"
-    expected = by_hand({fingerprint64("ferry"): 2, fingerprint64("bridge"): 1, fingerprint64("village"): 1})
+    expected = by_hand({OPEN.of("ferry"): 2, OPEN.of("bridge"): 1, OPEN.of("village"): 1})
     assert bits(SimHash(), text) == expected
 
 
@@ -70,7 +70,7 @@ def test_stop_words_of_a_file_are_left_out(tmp_path: Path) -> None:
     path = tmp_path / "stop.txt"
     path.write_text("# ours\nBridge  # at the end\n\n", encoding="utf-8")
     method = SimHash(SimHashParameters(stop_words=str(path)))
-    assert bits(method, "the ferry, the bridge") == by_hand({fingerprint64("the"): 2, fingerprint64("ferry"): 1})
+    assert bits(method, "the ferry, the bridge") == by_hand({OPEN.of("the"): 2, OPEN.of("ferry"): 1})
 
 
 def test_the_top_words_by_tfidf_are_those_of_the_table() -> None:
@@ -80,7 +80,7 @@ def test_the_top_words_by_tfidf_are_those_of_the_table() -> None:
     assert ordered == ["嫁接", "渡口", "发展"]  # a common word says little, even twice
     for top in (1, 2, 3):
         method = SimHash(SimHashParameters(features="tfidf", top=top))
-        chosen = {fingerprint64(word): round(weights[word] * 1024) for word in ordered[:top]}
+        chosen = {OPEN.of(word): round(weights[word] * 1024) for word in ordered[:top]}
         assert bits(method, text) == by_hand(chosen)
 
 
@@ -149,7 +149,7 @@ def test_texts_without_a_word_are_like_nothing() -> None:
     [
         ({"distance": 3, "blocks": 3}, r"blocks must be more than distance \(3\), not 3"),
         ({"distance": 3, "blocks": 14}, "blocks must be fewer: 14 would be more than 255 tables"),
-        ({"features": "characters", "hash": "sdbm"}, "hash must be 'farmhash' with features 'characters'"),
+        ({"features": "characters", "hash": "sdbm"}, "hash must be 'blake2b' with features 'characters'"),
     ],
 )
 def test_parameters_that_do_not_go_together_are_refused(parameters: dict[str, object], said: str) -> None:

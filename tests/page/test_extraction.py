@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scrapy_neardup.errors import ExtractionError
-from scrapy_neardup.hashing import fingerprint64
+from scrapy_neardup.hashing.keyed import OPEN
 from scrapy_neardup.model import Page
 from scrapy_neardup.page.extraction import MAX_TAGS, decode_body, extract, extractor_name, head, trafilatura_text
 
@@ -213,7 +213,7 @@ class TestExtract:
 
     @pytest.mark.parametrize("html", ["", " ", "<", "\0"])
     def test_what_is_hardly_html_is_an_empty_page(self, html: str) -> None:
-        expected = Page(URL, html=fingerprint64(html) if html.strip() else 0, reader="none")
+        expected = Page(URL, html=OPEN.of(html) if html.strip() else 0, reader="none")
         assert extract(html, URL, max_html=10_000) == expected
 
     @pytest.mark.parametrize("html", ["plain words", "<p>plain words", "<table><td>plain words"])
@@ -240,7 +240,7 @@ class TestExtract:
     def test_an_extractor_gets_html_and_address_and_its_text_is_taken(self) -> None:
         page = extract("<title>船</title>", URL, max_html=100, extractor=lambda html, url: f"{html} from {url}")
         html = "<title>船</title>"
-        assert page == Page(URL, "船", text=f"{html} from {URL}", html=fingerprint64(html), reader="extractor")
+        assert page == Page(URL, "船", text=f"{html} from {URL}", html=OPEN.of(html), reader="extractor")
 
     def test_an_extractor_that_finds_nothing_gives_an_empty_text(self) -> None:
         assert extract("<title>船</title>", URL, max_html=100, extractor=lambda html, url: None).text == ""

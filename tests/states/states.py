@@ -66,7 +66,7 @@ PAGES = [
     (BREAD, "Sisters buy the bakery", text(*BAKERY)),
     (EDITED, "两个星期的惊喜", text(*PEARS[:7], "转载请注明出处和作者")),
     (SAME, "秋月梨早熟", text(*PEARS)),
-    (EXCERPT, "套袋的孩子", text(*PEARS[3:6])),
+    (EXCERPT, "套袋的孩子", text(*PEARS[2:6])),
     (POWER, "通知", NOTICE),
     (POWER_AGAIN, "通知", NOTICE.replace("五号楼", "七号楼").replace("三月九日", "四月二日")),
     (SHORT, "短", "太短。"),
@@ -137,7 +137,7 @@ def aged(store: Store, urls: dict[str, float]) -> None:
     for url, seconds in urls.items():
         record = store.find(url)
         assert record is not None
-        changes.put(url_key(url), pack_seen(record.id, seconds))
+        changes.put(url_key(url, store.hashes), pack_seen(record.id, seconds))
     store._write(changes, sync=True)
 
 

@@ -64,8 +64,11 @@ def test_a_page_was_last_seen_when_its_url_says_or_else_when_it_came() -> None:
         store.add(Record(n * 10**18, f"https://a.example/{n}", n * 10**18))
     store._write(
         Changes(
-            {url_key("https://a.example/1"): pack_seen(10**18, 77), url_key("https://gone.example/"): pack_seen(5, 99)},
-            {url_key("https://a.example/2")},
+            {
+                url_key("https://a.example/1", store.hashes): pack_seen(10**18, 77),
+                url_key("https://gone.example/", store.hashes): pack_seen(5, 99),
+            },
+            {url_key("https://a.example/2", store.hashes)},
         ),
         sync=True,
     )

@@ -22,6 +22,7 @@ import numpy as np
 import pytest
 
 from scrapy_neardup.errors import SettingsError, StoreDamaged, StoreError, StoreLocked, StoreMismatch
+from scrapy_neardup.hashing.keyed import Keyed
 from scrapy_neardup.judging.detector import Detector
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Kind, Page
@@ -30,6 +31,7 @@ from scrapy_neardup.stores import (
     Evidence,
     MemoryStore,
     Record,
+    Secret,
     Store,
     base,
     close_store,
@@ -40,7 +42,8 @@ from scrapy_neardup.stores import (
     parse_url,
 )
 from scrapy_neardup.stores.changes import Changes
-from scrapy_neardup.stores.recurrence import Recurrence, Sentences
+from scrapy_neardup.stores.counts import _PAGE, Counts, _of_site
+from scrapy_neardup.stores.recurrence import _BLOCK, _BUCKETS, BLOCKS, Sentences
 
 RECIPE: dict[str, Any] = {"method": "minhash", "parameters": {"bands": (16, 8), "seed": 7}, "jieba": "0.42.1"}
 OTHER: dict[str, Any] = {"method": "minhash", "parameters": {"bands": (20, 5), "seed": 7}, "jieba": "0.42.1"}
@@ -270,7 +273,7 @@ def test_a_url_too_long_to_be_kept_whole_can_be_added_and_read(store: Store) -> 
 
 
 def test_two_urls_with_one_hash_are_never_taken_for_each_other(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(layout, "fingerprint64", lambda url: 42)
+    monkeypatch.setattr(Keyed, "of", lambda self, text: 42)
     first, second = put(store, "https://a.example/", 1), put(store, "https://b.example/", 2)
     assert store.find("https://b.example/") == second
     assert store.find("https://a.example/") is None
@@ -283,7 +286,7 @@ def test_two_urls_with_one_hash_are_never_taken_for_each_other(store: Store, mon
 def test_withdrawing_an_update_does_not_take_the_place_of_a_url_with_the_same_hash(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(layout, "fingerprint64", lambda url: 42)
+    monkeypatch.setattr(Keyed, "of", lambda self, text: 42)
     generation = store.begin("crawl")
     old = put(store, "https://a.example/")
     new = put(store, "https://a.example/", generation=generation, replaces=old.id)
@@ -678,18 +681,29 @@ def test_the_size_grows_with_the_pages(store: Store) -> None:
 
 # Counts of sentences
 
-SITE = 5
-#: Sentences that lie in three different blocks.
+SITE = "river.example"
+#: Sentences that lie in three different blocks of the table for all sites.
 MENU: Sentences = np.array([7, 70, 16_000], np.uint32)
 
 
-def note(store: Store, pages: int, sentences: Sentences = MENU) -> None:
+def note(store: Store, pages: int, sentences: Sentences = MENU, site: str = SITE) -> None:
     for _ in range(pages):
-        store.note(sentences, SITE)
+        store.note(sentences, site)
 
 
-def repeats(store: Store, sentences: Sentences = MENU) -> list[int]:
-    return [int(count) for count in store._recurrence.repeats(sentences)]
+def stood(store: Store, sentences: Sentences = MENU) -> list[int]:
+    """On how many pages of the site each sentence stood."""
+    return [int(count) for count in store.on_site(SITE).stood_on(sentences)]
+
+
+def common(store: Store, sentences: Sentences = MENU, site: str = SITE) -> list[bool]:
+    return [bool(one) for one in store.on_site(site).is_common(sentences)]
+
+
+def places(store: Store, sentences: Sentences = MENU) -> list[int]:
+    """The blocks that hold the counts of these sentences, in either table, and the count of the pages of the site."""
+    here = _of_site(np.append(sentences, _PAGE), SITE, store.hashes)
+    return sorted({*(here % _BUCKETS // _BLOCK).tolist(), *(BLOCKS + sentences % _BUCKETS // _BLOCK).tolist()})
 
 
 def blocks(store: Store) -> dict[bytes, bytes]:
@@ -710,12 +724,74 @@ def written_keys(store: Store, monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
 
 
 def test_a_sentence_is_common_from_its_sixteenth_page_on_a_site_on(store: Store) -> None:
-    assert store.common(MENU).tolist() == [False] * 3
+    assert common(store) == [False] * 3
     note(store, 15)
-    assert store.common(MENU).tolist() == [False] * 3
+    assert common(store) == [False] * 3
     note(store, 1, MENU[1:])
-    assert store.common(MENU).tolist() == [False, True, True]
-    assert store.common(MENU[:0]).tolist() == []
+    assert common(store) == store.on_site(SITE).is_own(MENU).tolist() == [False, True, True]
+    assert common(store, MENU[:0]) == []
+
+
+def test_a_sentence_that_is_common_on_one_site_is_not_on_another_one(store: Store) -> None:
+    """Or anybody could make the sentences of somebody else's article boilerplate."""
+    note(store, 300)
+    assert common(store) == [True] * 3
+    for other in ("moor.example", "www.river.example", "River.example", ""):
+        known = store.on_site(other)
+        assert common(store, site=other) == known.is_own(MENU).tolist() == [False] * 3
+        assert (known.pages(), known.stood_on(MENU).tolist()) == (0, [0] * 3)
+
+
+def test_a_sentence_that_stands_on_many_sites_is_common_on_whatever_site(store: Store) -> None:
+    for number in range(20):
+        note(store, 1, site=f"daybook{number}.example")
+    assert common(store) == [False] * 3
+    for number in range(20, 80):
+        note(store, 1, MENU[1:], site=f"daybook{number}.example")
+    for site in (SITE, "daybook3.example", ""):
+        assert common(store, site=site) == [False, True, True]
+        assert store.on_site(site).is_own(MENU).tolist() == [False] * 3
+
+
+@pytest.mark.parametrize("site", ["{}.daybook.example", "a.{}.daybook.co.uk", "2001:db8:7:{}::1"])
+def test_many_hosts_of_one_publisher_count_once(store: Store, site: str) -> None:
+    """They cost nothing, and would make anything common everywhere."""
+    for number in range(200):
+        note(store, 1, site=site.format(number))
+    assert common(store) == [False] * 3
+    assert common(store, site=site.format(7)) == [False] * 3
+    for number in range(60):
+        note(store, 1, MENU[:2], site=f"{number}.example" if number % 2 else f"{number}.co.uk")
+    assert common(store) == [True, True, False]
+
+
+def test_accounts_of_one_platform_count_each(store: Store) -> None:
+    for number in range(60):
+        note(store, 1, site=f"mp.weixin.qq.com Mz{number}")
+    assert common(store) == [True] * 3
+
+
+def test_a_copy_counts_for_its_site_alone(store: Store) -> None:
+    """The article that many sites take over is not boilerplate for that; what a site puts on all its pages is."""
+    for number in range(100):
+        store.note(MENU, f"daybook{number}.example", everywhere=False)
+    assert common(store) == [False] * 3
+    assert store.on_site(SITE).stood_anywhere(MENU).tolist() == [0] * 3
+    assert store.on_site("daybook7.example").stood_on(MENU).tolist() == [1] * 3
+    for _ in range(16):
+        store.note(MENU, SITE, everywhere=False)
+    assert common(store) == [True] * 3
+    assert common(store, site="daybook7.example") == [False] * 3
+
+
+def test_where_a_sentence_stood_at_all_is_told_by_whichever_table_knows_more(store: Store) -> None:
+    for number in range(12):
+        note(store, 1, site=f"daybook{number}.example")
+    for _ in range(40):
+        store.note(MENU[:1], SITE, everywhere=False)
+    assert store.on_site(SITE).stood_anywhere(MENU).tolist() == [40, 12, 12]
+    assert store.on_site("moor.example").stood_anywhere(MENU).tolist() == [12] * 3
+    assert store.on_site("moor.example").stood_on(MENU).tolist() == [0] * 3
 
 
 def test_sentences_that_are_counted_are_no_pages(place: Place) -> None:
@@ -737,8 +813,8 @@ def test_counts_are_the_same_after_closing_and_opening_and_go_on(lasting: Place)
     note(store, 3, MENU[:1])
     for closings in range(3):
         store = lasting.reopen(store)
-        assert repeats(store) == [12 + closings, 9 + closings, 9 + closings]
-        assert len(blocks(store)) == 3
+        assert stood(store) == [13 + closings, 10 + closings, 10 + closings]
+        assert [layout.unpack_block(key) for key in blocks(store)] == places(store)
         note(store, 1)
 
 
@@ -751,10 +827,10 @@ def test_a_state_that_is_opened_and_closed_without_pages_writes_no_counts(
     note(store, 2)
     store = lasting.reopen(store)
     keys = written_keys(store, monkeypatch)
-    store.common(MENU)
+    common(store)
     store.close()
     assert keys == [layout.meta_key("pages")]
-    assert repeats(lasting.open()) == [1, 1, 1]
+    assert stood(lasting.open()) == [2, 2, 2]
 
 
 def test_a_close_writes_only_those_counts_that_have_changed(lasting: Place, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -764,7 +840,9 @@ def test_a_close_writes_only_those_counts_that_have_changed(lasting: Place, monk
     note(store, 1, MENU[:1])
     keys = written_keys(store, monkeypatch)
     store.close()
-    assert sorted(keys) == [layout.block_key(0), layout.meta_key("pages")]
+    changed = places(store, MENU[:1])
+    assert len(changed) < len(places(store))
+    assert sorted(keys) == [*map(layout.block_key, changed), layout.meta_key("pages")]
 
 
 def test_after_a_kill_the_counts_of_the_last_five_thousand_pages_are_there(lasting: Place) -> None:
@@ -772,16 +850,16 @@ def test_after_a_kill_the_counts_of_the_last_five_thousand_pages_are_there(lasti
     note(store, counting._COUNTS_EVERY - 1)
     killed = lasting.as_left_by_a_kill()
     after = killed.open()
-    assert repeats(after) == [0, 0, 0]
+    assert stood(after) == [0, 0, 0]
     after.close()
     shutil.rmtree(killed.directory)
 
     store.note(np.array([7, 900], np.uint32), SITE)  # the page with which they are written
     note(store, 100, np.array([900], np.uint32))
     after = lasting.as_left_by_a_kill().open()
-    assert repeats(after, np.array([7, 70, 900], np.uint32)) == [255, 255, 0]
+    assert stood(after, np.array([7, 70, 900], np.uint32)) == [256, 256, 1]
     assert after.pages == records(after) == 0
-    assert repeats(store, np.array([7, 70, 900], np.uint32)) == [255, 255, 100]  # the one that was copied from goes on
+    assert stood(store, np.array([7, 70, 900], np.uint32)) == [256, 256, 101]  # the one that was copied from goes on
 
 
 def test_taking_pages_back_and_withdrawing_them_leaves_the_counts(lasting: Place) -> None:
@@ -790,11 +868,11 @@ def test_taking_pages_back_and_withdrawing_them_leaves_the_counts(lasting: Place
     pages = [put(store, f"{URL}?{n}", generation=generation) for n in range(4)]
     note(store, 4)
     store.withdraw(generation, pages[0].id)
-    assert repeats(store) == [3, 3, 3]
+    assert stood(store) == [4, 4, 4]
     store = lasting.reopen(store)
     assert store.taken_back.pages == 3
     assert store.pages == records(store) == 0
-    assert repeats(store) == [3, 3, 3]
+    assert stood(store) == [4, 4, 4]
 
 
 def test_a_state_without_counts_opens_and_counts_from_there(lasting: Place) -> None:
@@ -804,9 +882,9 @@ def test_a_state_without_counts_opens_and_counts_from_there(lasting: Place) -> N
     store = lasting.reopen(store)
     assert blocks(store) == {}
     assert store.find(URL) == page
-    assert store.common(MENU).tolist() == [False] * 3
+    assert common(store) == [False] * 3
     note(store, 16)
-    assert lasting.reopen(store).common(MENU).tolist() == [True] * 3
+    assert common(lasting.reopen(store)) == [True] * 3
 
 
 @pytest.mark.parametrize(
@@ -816,7 +894,8 @@ def test_a_state_without_counts_opens_and_counts_from_there(lasting: Place) -> N
         (layout.block_key(3), b"", "block 3 of the counted sentences cannot be unpacked"),
         (layout.block_key(3), zlib.compress(b"too short"), "no block 3 with 9 bytes"),
         (layout.block_key(3), zlib.compress(b"\xff" * 4672), "block 3 of the counted sentences holds what cannot"),
-        (layout.block_key(256), zlib.compress(bytes(4672)), "no block 256"),
+        (layout.block_key(BLOCKS + 3), b"garbage", "of the counted sentences cannot be unpacked"),
+        (layout.block_key(2 * BLOCKS), zlib.compress(bytes(4672)), "there is no block"),
         (b"b", zlib.compress(bytes(4672)), "is no key of counted sentences"),
         (layout.block_key(3) + b"x", zlib.compress(bytes(4672)), "is no key of counted sentences"),
     ],
@@ -836,20 +915,20 @@ def test_counts_that_are_damaged_are_refused_in_a_sentence_and_the_state_stays_a
         assert str(lasting.directory / "state") in str(refused.value)
 
     class Blind(lasting.kind):  # type: ignore[misc, name-defined]
-        def _load_recurrence(self) -> Recurrence:
+        def _load_counts(self) -> Counts:
             """Look in without the counts, and take nothing back."""
             self._take_back = lambda: base.TakenBack(0, ())
-            return Recurrence()
+            return Counts()
 
     blind = Blind(parse_url(lasting.url)[1], RECIPE)
     lasting.opened.append(blind)
     assert blind.find(URL) == page
     assert blocks(blind)[key] == packed
-    assert len(blocks(blind)) == 4
+    assert blocks(blind).keys() == {key, *map(layout.block_key, places(blind))}
     blind._write(Changes(deletes={key}), sync=True)
     blind.close()
     store = lasting.open()
-    assert store.common(MENU).tolist() == [True] * 3
+    assert common(store) == [True] * 3
     assert store.taken_back == base.TakenBack(1, ("killed crawl",))
 
 
@@ -861,7 +940,7 @@ def test_two_holders_of_one_state_share_its_counts(lasting: Place) -> None:
             note(first, 1)
             note(second, 1)
         close_store(second)
-        assert first.common(MENU).tolist() == [True] * 3
+        assert common(first) == [True] * 3
     finally:
         close_store(first)
 
@@ -877,11 +956,12 @@ def test_two_detectors_on_one_store_share_counts(store: Store) -> None:
         pages.append(
             Page(f"https://log.example/{number}", "", text=" ".join(words) + f".\n{footer}.", site="log.example")
         )
-    (counted,) = set.intersection(*(set(method.fingerprint(page).sentences) for page in pages))
+    keyed = method.under(store.hashes)
+    (counted,) = set.intersection(*(set(keyed.fingerprint(page).sentences) for page in pages))
     for number, page in enumerate(pages):
-        assert not store.common(np.array([counted], np.uint32)).any()
+        assert common(store, np.array([counted], np.uint32), "log.example") == [False]
         assert detectors[number % 2].judge_now(page, sealed=True).kind is Kind.UNIQUE
-    assert store.common(np.array([counted], np.uint32)).all()
+    assert common(store, np.array([counted], np.uint32), "log.example") == [True]
 
 
 def test_counts_of_another_state_are_added_and_written_at_once(lasting: Place, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -889,23 +969,22 @@ def test_counts_of_another_state_are_added_and_written_at_once(lasting: Place, m
     assert other.counted() == {}
     note(store, 3)
     note(other, 4)
-    assert list(other.counted()) == [0, 1, 250]
-    table = Recurrence()
+    assert list(other.counted()) == places(store)
+    table = Counts()
     for block, packed in other.counted().items():
         table.load(block, packed)
     store.add_counts(table, in_both=1)
-    assert repeats(store) == [2 + 3 - 1] * 3
+    assert stood(store) == [1 + 2 + 3 - 1] * 3
     assert blocks(store) == {layout.block_key(block): packed for block, packed in store.counted().items()}
-    assert repeats(lasting.reopen(store)) == [4] * 3
+    assert stood(lasting.reopen(store)) == [5] * 3
 
 
 # Pages of one site
 
-#: Two sites that have a bit each, and one that shares the first one's.
-RIVER, MOOR, RIVERS_TWIN = (high << 32 | low for high, low in ((0xAAAA, 3), (0xBBBB, 4), (0xCCCC, 3)))
+RIVER, MOOR = SITE, "moor.example"
 
 
-def on_site(store: Store, site: int = RIVER) -> tuple[int, list[int]]:
+def on_site(store: Store, site: str = RIVER) -> tuple[int, list[int]]:
     """How many of a site's pages are known, and on how many each entry of the menu stood."""
     return store.on_site(site).pages(), store.on_site(site).stood_on(MENU).tolist()
 
@@ -934,18 +1013,22 @@ def test_pages_of_other_sites_do_not_count(store: Store) -> None:
         store.note(MENU[:2], MOOR)
     assert on_site(store) == (0, [0, 0, 0])
     store.note(MENU[1:], RIVER)
-    assert on_site(store)[0] == 1
-    assert on_site(store)[1][::2] == [0, 1]
-    assert on_site(store, MOOR)[0] == 5
-    assert on_site(store, RIVERS_TWIN)[0] == 0
+    assert on_site(store) == (1, [0, 1, 1])
+    assert on_site(store, MOOR) == (5, [5, 5, 0])
+    assert on_site(store, "www.river.example") == (0, [0, 0, 0])
 
 
 def test_of_a_page_whose_site_is_not_known_the_sentences_count_for_none(store: Store) -> None:
-    for _ in range(3):
-        store.note(MENU, 0)
-    assert on_site(store, 0) == (0, [0, 0, 0])
+    """But what recurs on such pages is boilerplate of them, as if they were those of one site."""
+    for _ in range(15):
+        store.note(MENU, "")
+    assert common(store, site="") == [False] * 3
+    store.note(MENU[1:], "")
+    assert on_site(store, "") == (0, [0, 0, 0])
     assert on_site(store) == (0, [0, 0, 0])
-    assert repeats(store) == [2, 2, 2]
+    assert store.on_site("").stood_anywhere(MENU).tolist() == [15, 16, 16]
+    assert common(store, site="") == [False, True, True]
+    assert common(store) == [False] * 3
 
 
 def test_what_is_known_of_a_site_is_there_after_closing_and_opening_and_goes_on(lasting: Place) -> None:
@@ -964,7 +1047,7 @@ def test_what_two_states_know_of_a_site_is_added_less_the_pages_of_both(lasting:
         for _ in range(pages):
             one.note(MENU, RIVER)
     other.note(MENU[:1], MOOR)
-    table = Recurrence()
+    table = Counts()
     for block, packed in other.counted().items():
         table.load(block, packed)
     store.add_counts(table, in_both=1)
@@ -1007,7 +1090,8 @@ def test_a_field_that_only_one_recipe_has_is_named_as_well(lasting: Place) -> No
 
 def test_data_without_a_recipe_is_refused_and_kept(lasting: Place) -> None:
     store = lasting.open()
-    store._write(Changes({b"theirs": b"data"}, {layout.meta_key("recipe")}), sync=True)
+    ours = {layout.meta_key("recipe"), layout.meta_key("secret")}
+    store._write(Changes({b"theirs": b"data"}, ours), sync=True)
     before = content(store)
     assert before == {b"theirs": b"data"}
     store.close()
@@ -1015,8 +1099,9 @@ def test_data_without_a_recipe_is_refused_and_kept(lasting: Place) -> None:
         lasting.open()
 
     class Blind(lasting.kind):  # type: ignore[misc, name-defined]
-        def _check_recipe(self, recipe: Mapping[str, Any]) -> None:
+        def _check_recipe(self, recipe: Mapping[str, Any], secret: Secret | None) -> dict[str, Any]:
             """Look in without asking whose it is."""
+            return {}
 
     blind = Blind(parse_url(lasting.url)[1], RECIPE)
     lasting.opened.append(blind)

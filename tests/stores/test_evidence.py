@@ -174,10 +174,10 @@ def test_a_state_can_be_opened_whatever_its_recipe_and_tells_it(tmp_path: Path) 
     place = url("sqlite", tmp_path)
     store = open_store(place, RECIPE)
     put(store, "a")
-    assert store.recipe == {**RECIPE, "format": layout.FORMAT}
+    assert store.recipe == {**RECIPE, "format": layout.FORMAT, "secret": store.secret.name}
     close_store(store)
     again = open_store(place, None)
-    assert (again.recipe, again.pages) == ({**RECIPE, "format": layout.FORMAT}, 1)
+    assert (again.recipe, again.pages) == ({**RECIPE, "format": layout.FORMAT, "secret": store.secret.name}, 1)
     assert open_store(place, RECIPE) is again  # and it is the same state for a crawl of this process
     with pytest.raises(StoreMismatch, match="with other parameters"):
         open_store(place, {"method": "other"})

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scrapy_neardup.hashing import fingerprint64
-from scrapy_neardup.stores.counting import _COMMON
+from scrapy_neardup.hashing.keyed import OPEN
+from scrapy_neardup.stores.counts import _COMMON_BITS, _COMMON_HERE
 from scrapy_neardup.stores.recurrence import _BUCKETS, _PACKED, _WAYS, Recurrence, Sentences
 
 BLOCKS = 256
@@ -271,7 +271,7 @@ def test_what_has_ceased_to_recur_gives_way_to_what_recurs_now() -> None:
         table.note(array(now[number % _WAYS]), SITE)
     for _ in range(20):
         table.note(array(*now), SITE)
-    assert min(counts(table, *now)) >= _COMMON
+    assert min(table.pages(array(*now))) >= _COMMON_HERE
 
 
 @pytest.mark.slow
@@ -284,7 +284,7 @@ def test_a_new_sentence_becomes_common_also_where_many_others_were_repeated_once
         table.note(page, SITE)
         if number >= 8000 and number % 200 == 0:
             table.note(array(77), SITE)
-    assert counts(table, 77)[0] >= _COMMON
+    assert table.pages(array(77))[0] >= _COMMON_HERE
 
 
 def test_of_sentences_without_repeats_the_one_that_came_first_goes_first() -> None:
@@ -299,62 +299,40 @@ def test_of_sentences_without_repeats_the_one_that_came_first_goes_first() -> No
 # Sites
 
 
-def pages_until_common(sites: list[int]) -> int:
+@pytest.mark.parametrize(
+    ("sites", "bits"),
+    [
+        ([], 0),
+        ([SITE] * 300, 1),
+        ([0, 2**64 - 1], 2),
+        ([SITE, OTHER_SITE] * 20, 2),
+        ([SITE, SITE + 32] * 20, 1),  # two sites that share a bit
+        ([SITE, OTHER_SITE, 7, 8] * 10, 4),
+        ([*range(100)], 32),
+    ],
+)
+def test_a_sentence_has_a_bit_for_each_site_however_often_it_stands_there(sites: list[int], bits: int) -> None:
+    table = noted([([7, 9], site) for site in sites])
+    assert table.sites(array(9, of(7, 1), 7)).tolist() == [bits, 0, bits]
+    assert table.sites(array()).tolist() == []
+
+
+def sites_until_common(sites: list[int]) -> int:
     table = Recurrence()
     for number, site in enumerate(sites, 1):
         table.note(array(7), site)
-        if table.repeats(array(7))[0] >= _COMMON:
+        if table.sites(array(7))[0] >= _COMMON_BITS:
             return number
-    raise AssertionError(f"{len(sites)} pages are not enough")
+    raise AssertionError(f"{len(sites)} sites are not enough")
 
 
-@pytest.mark.parametrize(
-    ("sites", "pages"),
-    [
-        ([SITE] * 40, 16),
-        ([0] * 40, 16),
-        ([2**64 - 1] * 40, 16),
-        ([SITE, OTHER_SITE] * 20, 17),
-        ([SITE, SITE + 32] * 20, 16),  # two sites that share a bit
-        ([SITE] * 10 + [OTHER_SITE] * 30, 17),
-        ([SITE, OTHER_SITE, 7, 8] * 10, 19),
-        ([*range(32)] * 2, 47),
-    ],
-)
-def test_a_sentence_is_common_after_fifteen_pages_more_than_the_sites_it_has_stood_on(
-    sites: list[int], pages: int
-) -> None:
-    assert pages_until_common(sites) == pages
-
-
-def test_a_sentence_that_goes_from_site_to_site_is_common_after_about_38_pages() -> None:
+def test_a_sentence_that_goes_from_site_to_site_is_common_after_about_36_sites() -> None:
     needed = [
-        pages_until_common([fingerprint64(f"daybook-{walk}-{one}.example") for one in range(100)]) for walk in range(60)
+        sites_until_common([OPEN.short(f"daybook-{walk}-{one}.example") for one in range(200)]) for walk in range(200)
     ]
-    assert min(needed) > 25
-    assert max(needed) < 52
-    assert 35 < sum(needed) / len(needed) < 41
-
-
-@pytest.mark.parametrize(
-    ("sites", "here", "there"),
-    [
-        ([], 0, 0),
-        ([SITE], 1, 0),
-        ([SITE] * 3, 3, 0),
-        ([OTHER_SITE] * 3, 0, 3),
-        ([SITE, SITE, OTHER_SITE], 2, 2),
-        ([SITE, OTHER_SITE, OTHER_SITE, OTHER_SITE], 3, 3),
-        ([SITE + 32] * 2, 2, 0),
-        ([SITE] * 300, 256, 0),
-    ],
-)
-def test_where_a_sentence_stood_its_pages_are_told_and_elsewhere_none(sites: list[int], here: int, there: int) -> None:
-    """Those of other sites are counted with them, each but its first."""
-    table = noted([([7, 9], site) for site in sites])
-    assert table.stood_on(array(9, of(7, 1), 7), SITE).tolist() == [here, 0, here]
-    assert table.stood_on(array(7), OTHER_SITE).tolist() == [there]
-    assert table.stood_on(array(), SITE).tolist() == []
+    assert min(needed) >= _COMMON_BITS
+    assert max(needed) < 65
+    assert 35 < sum(needed) / len(needed) < 37
 
 
 # Bounded
@@ -393,7 +371,7 @@ def test_a_sentence_that_comes_back_among_a_great_many_that_do_not_is_common(eve
         if number % every == 0:
             table.note(array(77), SITE)
     assert counts(table, 77) == [pages // every - 1]
-    assert pages // every - 1 >= _COMMON
+    assert pages // every >= _COMMON_HERE
 
 
 @pytest.mark.slow

@@ -10,13 +10,13 @@ from scrapy_neardup.states.check.crosscheck import Pages, check_postings, check_
 from scrapy_neardup.states.check.findings import Findings
 from scrapy_neardup.states.reading import Watch, unwatched
 from scrapy_neardup.stores import Evidence, Store
+from scrapy_neardup.stores.counts import Counts
 from scrapy_neardup.stores.layout import last_id, meta_key, unpack_block
-from scrapy_neardup.stores.recurrence import Recurrence
 
 #: First letters of keys; see ``scrapy_neardup.stores.layout``.
 _PREFIXES = b"begjkmru"
-#: The only name below ``m`` while a state is open.
-_RECIPE = meta_key("recipe")
+#: What stands below ``m`` while a state is open.
+_NAMES = frozenset(map(meta_key, ("recipe", "secret")))
 #: Length of a key below ``e``.
 _EVIDENCE = 9
 
@@ -30,7 +30,7 @@ def check(store: Store, watch: Watch = unwatched) -> Findings:
     checksums.
     """
     found = Findings()
-    pages = Pages()
+    pages = Pages(store.hashes)
     steps: tuple[Callable[[], None], ...] = (
         lambda: read_pages(store, found, pages, watch),
         lambda: check_urls(store, found, pages, watch),
@@ -68,7 +68,7 @@ def _check_evidence(store: Store, found: Findings, pages: Pages, watch: Watch) -
 
 
 def _check_blocks(store: Store, found: Findings) -> None:
-    counts = Recurrence()
+    counts = Counts()
     for key, packed in store.rows(b"b"):
         found.blocks += 1
         try:
@@ -80,7 +80,7 @@ def _check_blocks(store: Store, found: Findings) -> None:
 def _check_rest(store: Store, found: Findings) -> None:
     """What is only there while a crawl runs, and what nobody knows."""
     for key, _ in store.rows(b"m"):
-        if key != _RECIPE:
+        if key not in _NAMES:
             found.add("unknown row", f"the key {key!r} is none that this version writes")
     for prefix, what in ((b"j", "an unsealed page"), (b"g", "an unsealed crawl")):
         for key, _ in store.rows(prefix):

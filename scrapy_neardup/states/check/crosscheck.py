@@ -10,6 +10,7 @@ from itertools import islice
 import numpy as np
 import numpy.typing as npt
 
+from scrapy_neardup.hashing.keyed import Keyed
 from scrapy_neardup.states.check.findings import Findings
 from scrapy_neardup.states.members import Collector, Ids, Members, column
 from scrapy_neardup.states.reading import Watch
@@ -31,8 +32,9 @@ class Pages:
     ``whole`` says whether all could be read: if not, what names another page may be right.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, hashes: Keyed) -> None:
         self.whole = False
+        self._hashes = hashes
         self._collector = Collector()
         self._ids = array("Q")
         self._urls = array("Q")
@@ -44,7 +46,7 @@ class Pages:
         """Take the next record, by id."""
         self._collector.add(record)
         self._ids.append(record.id)
-        self._urls.append(last_id(url_key(record.url)))
+        self._urls.append(last_id(url_key(record.url, self._hashes)))
         keys = set(record.keys)
         self._many.append(len(keys))
         self._sums.append(sum(keys) & 0xFFFFFFFFFFFFFFFF)
@@ -133,7 +135,7 @@ def _unnamed(store: Store, found: Findings, id: int) -> None:
     record = _record(store, id)
     if record is None:
         return
-    seen = store.value(url_key(record.url))
+    seen = store.value(url_key(record.url, store.hashes))
     if seen is None:
         found.add("page without URL", f"{id:016x} cannot be found by its URL {record.url}")
     elif len(seen) == _SEEN and (other := _record(store, unpack_seen(seen)[0])) is not None:

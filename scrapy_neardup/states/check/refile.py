@@ -15,6 +15,7 @@ from scrapy_neardup.states.members import Ids, column
 from scrapy_neardup.states.reading import Watch, unwatched
 from scrapy_neardup.stores import Evidence, Record, Store
 from scrapy_neardup.stores.changes import Changes, Row
+from scrapy_neardup.stores.counts import Counts
 from scrapy_neardup.stores.layout import (
     evidence_key,
     last_id,
@@ -25,7 +26,6 @@ from scrapy_neardup.stores.layout import (
     unpack_seen,
     url_key,
 )
-from scrapy_neardup.stores.recurrence import Recurrence
 
 #: Rows that are written in one batch.
 _BATCH = 20_000
@@ -117,7 +117,7 @@ class _Filing:
         return ids
 
     def _file(self, record: Record) -> None:
-        url = url_key(record.url)
+        url = url_key(record.url, self._store.hashes)
         if url in self._changes.puts or self._store.value(url) is not None:
             self._flush()
             earlier = self._store.find(record.url)
@@ -141,7 +141,7 @@ class _Filing:
     def _is_of_another_url(self, record: Record) -> bool:
         """Whether the URL in a record is not the one that names it: SQLite does not see that bytes have changed."""
         at = self._place(record.id)
-        return at is not None and self._urls[at] != last_id(url_key(record.url))
+        return at is not None and self._urls[at] != last_id(url_key(record.url, self._store.hashes))
 
     def _place(self, id: int) -> int | None:
         at = bisect_left(self._ids, id)
@@ -164,7 +164,7 @@ class _Filing:
         return len(taken)
 
     def take_blocks(self) -> int:
-        counts, blocks = Recurrence(), 0
+        counts, blocks = Counts(), 0
         for key, packed in self._salvage.rows(b"b"):
             try:
                 counts.load(unpack_block(key), packed)

@@ -18,6 +18,7 @@ from scrapy_neardup.states.reading import Watch, unwatched
 from scrapy_neardup.stores import Store
 from scrapy_neardup.stores.layout import meta_key
 from scrapy_neardup.stores.recipe import check_recipe
+from scrapy_neardup.stores.secret import SECRET_SETTING, Secret, secret_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +49,13 @@ def repair(
     target: tuple[type[Store], str],
     recipe: Mapping[str, Any] | None = None,
     watch: Watch = unwatched,
+    secret: Secret | None = None,
 ) -> Repaired:
     """Make a mended copy of the state at ``source`` (its kind and location) at ``target``, where nothing may be yet.
 
-    ``recipe`` is taken if that of the state cannot be read. All work is done beside the target, in a directory that is
-    removed in any case; the target appears when it is whole. Raises StoreLocked while a crawl uses the source,
+    ``recipe`` is taken if that of the state cannot be read; ``secret`` is the one that the state does not hold itself.
+    All work is done beside the target, in a directory that is removed in any case; the target appears when it is whole.
+    Raises StoreLocked while a crawl uses the source,
     StoreError if nothing of it can be read or there is no room.
     """
     (kind, location), (new_kind, new_location) = source, target
@@ -65,15 +68,22 @@ def repair(
             draft = str(Path(folder) / "new")
             with kind.damaged_copy(location, Path(folder)) as copy:
                 salvage = Salvage(copy)
-                written, before = _about(salvage, location)
+                written, before, held = _about(salvage, location)
                 if written is None and recipe is None:
                     raise StoreError(
                         f"The recipe by which the pages of the state at {location} were fingerprinted cannot be read. "
                         "If the settings here are those of the crawl that wrote it, add --assume-recipe."
                     )
-                with closing(new_kind(draft, written or recipe)) as store:
+                found = _secret(written, held, secret, location)
+                if found is None:
+                    raise StoreError(
+                        f"The secret of the state at {location} cannot be read, and without it none of its pages could "
+                        "be found again. Restore the state from a backup; if it was written under a "
+                        f"{SECRET_SETTING}, set that."
+                    )
+                with closing(new_kind(draft, written or recipe, secret=found)) as store:
                     filed = refile(salvage, store, watch)
-            with closing(new_kind(draft, None)) as store:
+            with closing(new_kind(draft, None, secret=found)) as store:
                 findings = check(store, watch)
             Path(draft).rename(place)
     except OSError as error:
@@ -83,12 +93,22 @@ def repair(
     return Repaired(new_location, filed, before, written is None, findings)
 
 
-def _about(salvage: Salvage, location: str) -> tuple[dict[str, Any] | None, int | None]:
-    """The recipe and the count of pages, as far as they can be read; raises StoreMismatch for another format."""
+def _about(salvage: Salvage, location: str) -> tuple[dict[str, Any] | None, int | None, bytes | None]:
+    """The recipe, the count of pages and the state's own secret, as far as they can be read.
+
+    Raises StoreMismatch for another format.
+    """
     about = dict(salvage.rows(b"m"))
     pages = about.get(meta_key("pages"), b"")
     try:
         recipe = check_recipe(about[meta_key("recipe")], None, location)
     except (KeyError, TypeError, ValueError):
         recipe = None
-    return recipe, int(pages) if pages.isdigit() else None
+    return recipe, int(pages) if pages.isdigit() else None, about.get(meta_key("secret"))
+
+
+def _secret(recipe: dict[str, Any] | None, own: bytes | None, given: Secret | None, location: str) -> Secret | None:
+    """The secret of the state; where it cannot be told by the recipe, the one that is there."""
+    if recipe is not None:
+        return secret_of(recipe, own, given, location)
+    return given if own is None else Secret(own)

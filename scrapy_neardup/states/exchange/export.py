@@ -24,7 +24,8 @@ def write_export(store: Store, stream: IO[bytes], watch: Watch = iter) -> int:
             digest.update(line)
             packed.write(line)
 
-        put({"scrapy-neardup": "state", "version": VERSION, "recipe": state.recipe})
+        own = {"secret": state.secret.value.hex()} if state.secret and state.secret.is_own else {}
+        put({"scrapy-neardup": "state", "version": VERSION, "recipe": state.recipe, **own})
         for filed in watch(state.pages()):
             put(to_data(filed))
             pages += 1

@@ -11,14 +11,15 @@ from itertools import count
 from pathlib import Path
 from typing import Any, Protocol
 
-from scrapy_neardup.errors import NearDupError
+from scrapy_neardup.errors import NearDupError, StoreMismatch
 from scrapy_neardup.states.exchange.filed import Filed, from_data, from_line
 from scrapy_neardup.stores import SETTING, Store
+from scrapy_neardup.stores.counts import Counts
 from scrapy_neardup.stores.recipe import check_recipe, pack_recipe
-from scrapy_neardup.stores.recurrence import Recurrence
+from scrapy_neardup.stores.secret import SECRET_NAME, SECRET_SETTING, Secret
 
 #: The form of an export; raised with every change that an earlier release would read wrong.
-VERSION = 1
+VERSION = 2
 
 #: Put around the pages of a source, to show how far it is.
 Watch = Callable[[Iterable[Filed]], Iterable[Filed]]
@@ -36,7 +37,11 @@ class Source(Protocol):
         """By what the pages were fingerprinted, as plain data."""
 
     @property
-    def counts(self) -> Recurrence:
+    def secret(self) -> Secret | None:
+        """Under which they were, if it is there: several states may share one that none of them holds."""
+
+    @property
+    def counts(self) -> Counts:
         """On how many pages sentences stand."""
 
     def pages(self) -> Iterator[Filed]:
@@ -50,10 +55,11 @@ class OpenState:
         self.name = store.location
         #: Without the format, which is that of the store and not of the pages.
         self.recipe = {name: value for name, value in store.recipe.items() if name != "format"}
+        self.secret = store.known_secret
         self._store = store
 
     @property
-    def counts(self) -> Recurrence:
+    def counts(self) -> Counts:
         """A copy of its counts of sentences."""
         return _loaded(self._store.counted())
 
@@ -73,6 +79,7 @@ class ExportFile:
     def __init__(self, path: Path, watch: Watch = iter) -> None:
         self.name = str(path)
         self.recipe: dict[str, Any] = {}
+        self.secret: Secret | None = None
         self._path = path
         blocks: dict[int, bytes] = {}
         #: How many pages there are.
@@ -97,6 +104,7 @@ class ExportFile:
                 data = self._head(line) if number == 1 else from_line(line)
                 if number == 1:
                     self.recipe = {name: value for name, value in data["recipe"].items() if name != "format"}
+                    self.secret = _own_secret(data)
                 elif "sha256" in data:
                     if data != {"pages": pages, "sha256": digest.hexdigest()}:
                         raise ValueError("it does not fit the lines before it")
@@ -151,6 +159,11 @@ def check_recipes(sources: Iterable[Source], recipe: Mapping[str, Any], named_by
     ``named_by``: what the user can change to begin another state.
     """
     for source in sources:
+        if source.recipe.get(SECRET_NAME) != recipe.get(SECRET_NAME):
+            raise StoreMismatch(
+                f"{source.name} was written under another secret, so its fingerprints cannot be compared with the "
+                f"others'. States that are to be merged need the same {SECRET_SETTING} from their first crawl on."
+            )
         check_recipe(pack_recipe(source.recipe), recipe, source.name, named_by)
 
 
@@ -171,6 +184,16 @@ def _lines(path: Path) -> Iterator[bytes]:
         raise NearDupError(f"{path} cannot be read: {error.strerror or error}.") from None
 
 
+def _own_secret(head: Mapping[str, Any]) -> Secret | None:
+    """The secret in the head of an export; raises ValueError if it is not that of the pages."""
+    if "secret" not in head:
+        return None
+    secret = Secret(bytes.fromhex(head["secret"])) if isinstance(head["secret"], str) else None
+    if secret is None or secret.name != head["recipe"].get(SECRET_NAME):
+        raise ValueError("its secret is not that of the recipe")
+    return secret
+
+
 def _take_block(data: Mapping[str, Any], blocks: dict[int, bytes]) -> None:
     block = data["block"]
     if type(block) is not int or block <= max(blocks, default=-1) or data.keys() != {"block", "counts"}:
@@ -180,9 +203,9 @@ def _take_block(data: Mapping[str, Any], blocks: dict[int, bytes]) -> None:
     blocks[block] = b64decode(data["counts"], validate=True)
 
 
-def _loaded(blocks: Mapping[int, bytes]) -> Recurrence:
+def _loaded(blocks: Mapping[int, bytes]) -> Counts:
     """Counts as a table; raises ValueError for what is none."""
-    counts = Recurrence()
+    counts = Counts()
     for block, packed in blocks.items():
         counts.load(block, packed)
     return counts

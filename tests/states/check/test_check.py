@@ -128,17 +128,17 @@ DAMAGES: dict[str, tuple[Damage, dict[str, int]]] = {
         lambda store: repack(store, replace(page(store, SHORT), url="https://town.example/other")),
         {"page without URL": 1, "wrong URL": 1},
     ),
-    "the row of a URL is gone": (lambda store: delete(store, url_key(SHORT)), {"page without URL": 1}),
+    "the row of a URL is gone": (lambda store: delete(store, url_key(SHORT, store.hashes)), {"page without URL": 1}),
     "the row of a URL names no page": (
-        lambda store: put(store, url_key("https://none.example/"), pack_seen(7, 7)),
+        lambda store: put(store, url_key("https://none.example/", store.hashes), pack_seen(7, 7)),
         {"URL without page": 1},
     ),
     "the row of a URL names another page": (
-        lambda store: put(store, url_key(SHORT), pack_seen(page(store, BREAD).id, 7)),
+        lambda store: put(store, url_key(SHORT, store.hashes), pack_seen(page(store, BREAD).id, 7)),
         {"wrong URL": 1},
     ),
     "the row of a URL is cut": (
-        lambda store: change(store, url_key(SHORT), lambda seen: seen[:9]),
+        lambda store: change(store, url_key(SHORT, store.hashes), lambda seen: seen[:9]),
         {"unknown row": 1},
     ),
     "the key of a URL is too short": (lambda store: put(store, b"u123", pack_seen(7, 7)), {"unknown row": 1}),
@@ -257,11 +257,11 @@ def test_two_urls_of_one_hash_are_no_problem(state: str, monkeypatch: pytest.Mon
         other = Record(store.new_id(), "https://collision.example/", 1)
         store.add(replace(other, original=other.id))
         assert check(store).sound
-        delete(store, url_key(POWER))
-        alike = {POWER: url_key(other.url)}
+        delete(store, url_key(POWER, store.hashes))
+        alike = {POWER: url_key(other.url, store.hashes)}
         with monkeypatch.context() as patched:
             for module in ("scrapy_neardup.states.check.crosscheck", "scrapy_neardup.stores.layout"):
-                patched.setattr(f"{module}.url_key", lambda url: alike.get(url) or url_key(url))
+                patched.setattr(f"{module}.url_key", lambda url, hashes: alike.get(url) or url_key(url, hashes))
             found = check(store)
     assert (found.sound, found.shared) == (True, 1)
 
@@ -320,7 +320,7 @@ def test_an_empty_state_is_sound(kind: str, tmp_path: Path) -> None:
         assert check(store) == Findings()
         put(store, record_key(1), struct.pack(">Q", 1))
         put(store, posting_key(1, 1), b"")
-        put(store, url_key("x"), pack_seen(1, 1))
+        put(store, url_key("x", store.hashes), pack_seen(1, 1))
         put(store, evidence_key(1), Evidence().pack())
         found = check(store)
         delete(store, record_key(1))

@@ -69,7 +69,7 @@ def fill(store: Store, filed: list[Filed], notes: int = 0) -> Store:
     for one in filed:
         store.add(one.record, one.evidence, seen=one.seen)
     for note in range(notes):
-        store.note(np.array([1, 2, 3 + note], np.uint32), site=7)
+        store.note(np.array([1, 2, 3 + note], np.uint32), "river.example")
     return store
 
 
@@ -112,7 +112,7 @@ def check(store: Store) -> None:
     assert {key for key, _ in store._scan(b"k")} == {
         layout.posting_key(key, record.id) for record in records for key in record.keys
     }
-    assert {key for key, _ in store._scan(b"u")} == {layout.url_key(record.url) for record in records}
+    assert {key for key, _ in store._scan(b"u")} == {layout.url_key(record.url, store.hashes) for record in records}
     assert all(store.find(record.url) == record for record in records)
     assert {key[1:] for key, _ in store._scan(b"e")} <= {key[1:] for key, _ in store._scan(b"r")}
     assert not [*store._scan(b"j"), *store._scan(b"g")]

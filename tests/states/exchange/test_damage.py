@@ -17,7 +17,7 @@ import pytest
 
 from scrapy_neardup.errors import NearDupError, StoreMismatch
 from scrapy_neardup.states.exchange import ExportFile, OpenState, check_recipes, import_state, write_export
-from scrapy_neardup.stores import MemoryStore
+from scrapy_neardup.stores import MemoryStore, Secret
 from tests.states.exchange.states import RECIPE, packed, rows, state
 from tests.states.exchange.test_export import KINDS
 
@@ -65,12 +65,12 @@ def test_a_file_that_was_cut_is_refused_wherever_that_is(tmp_path: Path) -> None
             ExportFile(path)
 
 
-@pytest.mark.parametrize("cut", range(1, 8))
+@pytest.mark.parametrize("cut", range(1, 12))
 def test_lines_that_are_missing_at_the_end_are_missed(tmp_path: Path, cut: int) -> None:
     path = tmp_path / "file"
     lines = gzip.decompress(packed(state(KINDS, notes=1))).splitlines(keepends=True)
     path.write_bytes(gzip.compress(b"".join(lines[:-cut])))
-    with pytest.raises(NearDupError, match=rf"line {9 - cut}: the file ends here, before its last line"):
+    with pytest.raises(NearDupError, match=rf"line {13 - cut}: the file ends here, before its last line"):
         ExportFile(path)
 
 
@@ -80,6 +80,10 @@ BLOCK = {"block": 0, "counts": b64encode(zlib.compress(bytes(4672))).decode()}
 @pytest.mark.parametrize(
     ("change", "told"),
     [
+        (lambda lines: lines[0].update(secret="00" * 32), "line 1: its secret is not that of the recipe"),
+        (lambda lines: lines[0].update(secret=5), "line 1: its secret is not that of the recipe"),
+        (lambda lines: lines[0].update(secret="no"), "line 1: "),
+        (lambda lines: lines[0]["recipe"].pop("secret"), "line 1: its secret is not that of the recipe"),
         (lambda lines: lines[1].pop("id"), "line 2: its id must be 16 hexadecimal digits, not None"),
         (lambda lines: lines[1].update(id="1a"), "line 2: its id must be 16 hexadecimal digits, not '1a'"),
         (lambda lines: lines[1].update(id=26), "line 2: its id must be 16 hexadecimal digits, not 26"),
@@ -108,11 +112,14 @@ BLOCK = {"block": 0, "counts": b64encode(zlib.compress(bytes(4672))).decode()}
         (lambda lines: lines[6].update(more=1), "line 7: its block of counts is not in its place"),
         (lambda lines: lines[6].update(counts="*"), "line 7: "),
         (lambda lines: lines[6].update(counts=3), "line 7: its counts must be a string"),
-        (lambda lines: lines[6].update(counts=""), "is damaged: block 0 of the counted sentences cannot be unpacked"),
-        (lambda lines: lines[6].update(block=256), "is damaged: there is no block 256"),
-        (lambda lines: lines[-1].update(pages=4), "line 8: it does not fit the lines before it"),
-        (lambda lines: lines[-1].update(more=4), "line 8: it does not fit the lines before it"),
-        (lambda lines: lines.pop(3), "line 7: it does not fit the lines before it"),
+        (
+            lambda lines: lines[6].update(counts=""),
+            r"is damaged: block \d+ of the counted sentences cannot be unpacked",
+        ),
+        (lambda lines: lines[-2].update(block=512), "is damaged: there is no block"),
+        (lambda lines: lines[-1].update(pages=4), "line 12: it does not fit the lines before it"),
+        (lambda lines: lines[-1].update(more=4), "line 12: it does not fit the lines before it"),
+        (lambda lines: lines.pop(3), "line 11: it does not fit the lines before it"),
     ],
 )
 def test_a_line_that_is_none_is_named_even_if_the_checksum_fits(tmp_path: Path, change: Change, told: str) -> None:
@@ -138,7 +145,7 @@ def test_what_is_no_object_is_no_line(tmp_path: Path, extra: bytes) -> None:
 def test_a_checksum_that_does_not_fit_is_told_of(tmp_path: Path) -> None:
     lines = lines_of()
     lines[1]["url"] = "https://other.example/"
-    with pytest.raises(NearDupError, match="line 8: it does not fit the lines before it"):
+    with pytest.raises(NearDupError, match="line 12: it does not fit the lines before it"):
         ExportFile(written(tmp_path / "file", lines, sealed=False))
 
 
@@ -162,8 +169,8 @@ def test_nothing_may_stand_behind_the_last_line(tmp_path: Path) -> None:
         gzip.compress(b"{}\n", mtime=0),
         gzip.compress(b"\xff\n", mtime=0),
         gzip.compress(b'{"scrapy-neardup":"lexicon","version":1,"recipe":{}}\n', mtime=0),
-        gzip.compress(b'{"scrapy-neardup":"state","version":"1","recipe":{}}\n', mtime=0),
-        gzip.compress(b'{"scrapy-neardup":"state","version":1,"recipe":[]}\n', mtime=0),
+        gzip.compress(b'{"scrapy-neardup":"state","version":"2","recipe":{}}\n', mtime=0),
+        gzip.compress(b'{"scrapy-neardup":"state","version":2,"recipe":[]}\n', mtime=0),
     ],
 )
 def test_what_is_no_export_is_told_to_be_none(tmp_path: Path, content: bytes) -> None:
@@ -173,11 +180,11 @@ def test_what_is_no_export_is_told_to_be_none(tmp_path: Path, content: bytes) ->
         ExportFile(path)
 
 
-@pytest.mark.parametrize("version", [0, 2, 99])
+@pytest.mark.parametrize("version", [0, 1, 99])
 def test_another_form_is_refused_with_the_way_to_read_it(tmp_path: Path, version: int) -> None:
     lines = lines_of()
     lines[0]["version"] = version
-    with pytest.raises(NearDupError, match=rf"has the form {version}, and this release reads form 1.*Upgrade"):
+    with pytest.raises(NearDupError, match=rf"has the form {version}, and this release reads form 2.*Upgrade"):
         ExportFile(written(tmp_path / "file", lines))
 
 
@@ -207,8 +214,16 @@ def test_another_recipe_is_refused_with_all_that_differs() -> None:
     with pytest.raises(StoreMismatch, match=told):
         check_recipes([OpenState(ours), OpenState(theirs)], ours.recipe)
     check_recipes([OpenState(ours), OpenState(ours)], ours.recipe)
-    check_recipes([OpenState(ours)], RECIPE)
+    check_recipes([OpenState(ours)], {**RECIPE, "secret": ours.secret.name})
     assert rows(ours) == before
+
+
+def test_another_secret_is_refused_before_anything_else() -> None:
+    ours = state(KINDS)
+    for secret in (Secret(b"another"), Secret.shared("a secret of several states")):
+        theirs = MemoryStore("memory:", {**RECIPE, "hash": "md5"}, secret=secret)
+        with pytest.raises(StoreMismatch, match=r"was written under another secret.*the same NEARDUP_SECRET from"):
+            check_recipes([OpenState(ours), OpenState(theirs)], ours.recipe)
 
 
 def test_a_disk_that_is_full_leaves_no_half_of_a_file_unnoticed() -> None:

@@ -253,18 +253,18 @@ def test_what_is_told_of_a_page_is_kept_where_the_other_side_has_nothing_new_to_
 
 def test_counts_are_added_and_pages_that_both_know_are_not_counted_twice() -> None:
     def counts(store: Store) -> list[int]:
-        return [int(count) for count in store._recurrence.repeats(np.array([1, 2], np.uint32))]
+        return [int(count) for count in store.on_site("river.example").stood_on(np.array([1, 2], np.uint32))]
 
     ours = state([own(1, "a"), own(2, "b")], notes=4)
     apart = state([own(3, "c")], notes=5)
     overlapping = state([own(2, "b"), own(4, "d")], notes=3)
     merged(ours, apart)
-    assert counts(ours) == [3 + 4] * 2
+    assert counts(ours) == [1 + 3 + 4] * 2
     merged(ours, overlapping)
-    assert counts(ours) == [3 + 4 + 2 - 1] * 2
+    assert counts(ours) == [1 + 3 + 4 + 2 - 1] * 2
     merged(ours, overlapping)
     merged(ours, apart)
-    assert counts(ours) == [8, 8]
+    assert counts(ours) == [9, 9]
 
 
 # Copies across states

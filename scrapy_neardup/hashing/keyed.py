@@ -1,0 +1,103 @@
+"""Hashes under a secret: who does not know it can make no text that is taken for another one.
+
+Of farmhash anyone can: 32 printable characters with the fingerprint of a given text are a second's work, whatever its
+seed. So farmhash may find an earlier page, and never says that two texts are the same. That is said by BLAKE2b under a
+key (RFC 7693), and n-grams, of which there are too many for that, are hashed by a polynomial whose base and whose
+characters' values are drawn from the key: universal hashing (Carter and Wegman 1979), whose collisions can only be
+found by who knows the base.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from hashlib import blake2b, md5
+
+import numpy as np
+import numpy.typing as npt
+
+from scrapy_neardup.hashing import fingerprint64, mix64
+
+#: The names by which ``Keyed.digest`` knows its functions; the first is the faster.
+DIGESTS = ("blake2b", "md5")
+
+
+class Keyed:
+    """The hashes of one state, under its secret of at most 64 bytes; without one, those that anyone can compute.
+
+    The same secret gives the same hashes in every process, on every machine and in every release.
+    """
+
+    __slots__ = ("_base", "_hash", "_offset", "_place", "secret")
+
+    def __init__(self, secret: bytes = b"") -> None:
+        self.secret = secret
+        self._hash = blake2b(key=secret, digest_size=8)
+        base, self._offset, self._place = np.frombuffer(
+            blake2b(key=secret, digest_size=24, person=b"neardup numbers").digest(), "<u8"
+        ).astype(np.uint64)
+        self._base = base | np.uint64(1)
+
+    def of(self, text: str) -> int:
+        """64 bits of a text's UTF-8 bytes; a lone surrogate is replaced, never an error.
+
+        >>> hex(Keyed().of("近似网页")), Keyed(b"secret").of("近似网页") == Keyed().of("近似网页")
+        ('0x97fe12eb793019e6', False)
+        """
+        hashed = self._hash.copy()
+        hashed.update(_utf8(text))
+        return int.from_bytes(hashed.digest(), "big")
+
+    def short(self, text: str) -> int:
+        """The lower 32 bits: enough to know a sentence among those of a page, or of a site."""
+        return self.of(text) & 0xFFFFFFFF
+
+    def each(self, texts: Collection[str]) -> npt.NDArray[np.uint64]:
+        """The 64 bits of each text, in their order."""
+        return np.fromiter(map(self.of, texts), np.uint64, len(texts))
+
+    def place(self, text: str) -> int:
+        """Where to look for pages with such a text: it may be that of another one, which is for others to tell.
+
+        farmhash, so that it is quick, and mixed with the secret, so that nobody can choose the place.
+        """
+        return int(mix64(np.array([fingerprint64(text)], np.uint64) ^ self._place)[0])
+
+    def numbers(self, values: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+        """The hash of each number: different numbers have different ones."""
+        return mix64(mix64(values ^ self._offset) * self._base)
+
+    def n_grams(self, units: npt.NDArray[np.uint64], n: int) -> npt.NDArray[np.uint64]:
+        """The hash of every n-gram of a sequence of numbers, in order of place; shape ``(max(1, len - n + 1),)``.
+
+        Fewer units than ``n`` are one n-gram; of none there is none.
+        """
+        if not len(units):
+            return units
+        units = mix64(units ^ self._offset)
+        n = min(n, len(units))
+        last = len(units) - n + 1
+        hashed = np.zeros(last, dtype=np.uint64)
+        for offset in range(n):
+            hashed *= self._base
+            hashed += units[offset : offset + last]
+        return mix64(hashed)
+
+    def digest(self, name: str, text: str) -> int:
+        """64 bits by the function of that name, for methods that are published with MD5."""
+        return self.of(text) if name == DIGESTS[0] else self.md5(_utf8(text))
+
+    def md5(self, data: bytes) -> int:
+        """The first 8 bytes of the MD5 of the secret and the data: without a secret, the one that was published.
+
+        >>> hex(Keyed().md5(b""))
+        '0xd41d8cd98f00b204'
+        """
+        return int.from_bytes(md5(self.secret + data, usedforsecurity=False).digest()[:8], "big")
+
+
+def _utf8(text: str) -> bytes:
+    return text.encode("utf-8", "replace")
+
+
+#: The hashes that anyone can compute: for what is compared with nothing that strangers wrote.
+OPEN = Keyed()

@@ -1,0 +1,147 @@
+"""On how many pages of its own site a sentence stands, and on how many sites: two tables of one kind.
+
+What stands on many pages of a site is boilerplate of that site, and of no other: so nobody makes a sentence of somebody
+else's article boilerplate by publishing it often. What stands on many sites is boilerplate everywhere; there a site
+counts once, however many pages and hosts it has, and which of the 32 bits it sets is told by the secret of the state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+import tldextract
+
+from scrapy_neardup.hashing.keyed import Keyed
+from scrapy_neardup.stores.recurrence import BLOCKS, Recurrence, Sentences
+
+#: Pages of a site that make a sentence boilerplate of it.
+_COMMON_HERE = 16
+#: Bits of the 32 for sites that make a sentence boilerplate everywhere: about 38 sites.
+_COMMON_BITS = 22
+# The list of public suffixes that comes with the package: nothing is fetched.
+_domains = tldextract.TLDExtract(suffix_list_urls=(), cache_dir=None)
+
+
+class Counts:
+    """The counts of a state; ``blocks``, ``changed``, ``load`` and ``saved`` as of ``Recurrence``, for both tables."""
+
+    def __init__(self) -> None:
+        self._here = Recurrence()
+        self._everywhere = Recurrence()
+
+    def note(self, sentences: Sentences, site: str, hashes: Keyed, *, everywhere: bool) -> None:
+        """Count the different sentences of one page, for its site, and unless it is a copy for all sites."""
+        self._here.note(_of_site(np.append(sentences, _PAGE), site, hashes), 0)
+        if everywhere:
+            self._everywhere.note(sentences, hashes.short(publisher(site)))
+
+    def pages(self, site: str, hashes: Keyed) -> int:
+        """How many pages of a site were noted, 256 at most."""
+        return int(self.stood_on(np.array([_PAGE], np.uint32), site, hashes)[0])
+
+    def stood_on(self, sentences: Sentences, site: str, hashes: Keyed) -> npt.NDArray[np.uint16]:
+        """On how many pages of a site each sentence stood, 256 at most."""
+        return self._here.pages(_of_site(sentences, site, hashes))
+
+    def is_common_here(self, sentences: Sentences, site: str, hashes: Keyed) -> npt.NDArray[np.bool_]:
+        """Which sentences are boilerplate of a site; pages whose site is not known are taken for those of one."""
+        return self._here.pages(_of_site(sentences, site, hashes)) >= _COMMON_HERE
+
+    def is_common_everywhere(self, sentences: Sentences) -> npt.NDArray[np.bool_]:
+        """Which sentences are boilerplate on whatever site."""
+        return self._everywhere.sites(sentences) >= _COMMON_BITS
+
+    def everywhere(self, sentences: Sentences) -> npt.NDArray[np.uint16]:
+        """On how many pages of whatever sites each sentence stood, copies left out: at least on so many."""
+        return self._everywhere.pages(sentences)
+
+    def changed(self) -> dict[int, bytes]:
+        """Number and packed content of each block that was changed since it was last ``saved``."""
+        return _both(self._here.changed(), self._everywhere.changed())
+
+    def blocks(self) -> dict[int, bytes]:
+        """The same of each block that holds a sentence."""
+        return _both(self._here.blocks(), self._everywhere.blocks())
+
+    def saved(self) -> None:
+        """All that ``changed`` gave has been written."""
+        self._here.saved()
+        self._everywhere.saved()
+
+    def load(self, block: int, packed: bytes) -> None:
+        """Take a block as it was written; raises ValueError if it is none, and then takes nothing."""
+        table, own = (self._here, block) if block < BLOCKS else (self._everywhere, block - BLOCKS)
+        table.load(own, packed)
+
+    def merge(self, other: Counts, in_both: int = 0) -> None:
+        """Add the counts of another state of the same secret; ``in_both``: see ``Recurrence.merge``."""
+        self._here.merge(other._here, in_both)
+        self._everywhere.merge(other._everywhere, in_both)
+
+
+class CountsOfSite:
+    """What is known of one site; empty: pages of which none is known, and nothing is said of it but what is common."""
+
+    def __init__(self, counts: Counts, site: str, hashes: Keyed) -> None:
+        self._counts = counts
+        self._site = site
+        self._hashes = hashes
+
+    def pages(self) -> int:
+        """How many of its pages were noted, 256 at most."""
+        return self._counts.pages(self._site, self._hashes) if self._site else 0
+
+    def stood_on(self, sentences: Sentences) -> npt.NDArray[np.uint16]:
+        """On how many of its pages each sentence stood, 256 at most."""
+        if not self._site:
+            return np.zeros(len(sentences), np.uint16)
+        return self._counts.stood_on(sentences, self._site, self._hashes)
+
+    def stood_anywhere(self, sentences: Sentences) -> npt.NDArray[np.uint16]:
+        """On how many pages each sentence stood at least, of this site or of all."""
+        here = self._counts.stood_on(sentences, self._site, self._hashes)
+        return np.maximum(here, self._counts.everywhere(sentences))
+
+    def is_own(self, sentences: Sentences) -> npt.NDArray[np.bool_]:
+        """Which of these sentences are boilerplate of the site itself."""
+        return self._counts.is_common_here(sentences, self._site, self._hashes)
+
+    def is_common(self, sentences: Sentences) -> npt.NDArray[np.bool_]:
+        """Which of them are boilerplate, of the site or everywhere."""
+        return self.is_own(sentences) | self._counts.is_common_everywhere(sentences)
+
+
+@lru_cache(maxsize=10_000)
+def publisher(site: str) -> str:
+    """Who answers for a site: its registered domain, as hosts below that cost nothing; an account is its own.
+
+    >>> publisher("news.daybook.example.co.uk"), publisher("mp.weixin.qq.com MzA5"), publisher("localhost")
+    ('example.co.uk', 'mp.weixin.qq.com MzA5', 'localhost')
+    >>> publisher("a.b.moor.example"), publisher("203.0.113.7")
+    ('moor.example', '203.0.113.7')
+    """
+    if " " in site:
+        return site
+    if ":" in site:  # as many addresses as a customer is given, 2**80
+        return ":".join(site.split(":")[:3])
+    found = _domains(site)
+    if found.ipv4:
+        return site
+    return found.top_domain_under_public_suffix or ".".join(site.split(".")[-2:])
+
+
+#: Counted with each page of a site, as if it were a sentence of them all.
+_PAGE = np.uint32(0)
+
+
+def _of_site(sentences: Sentences, site: str, hashes: Keyed) -> Sentences:
+    """The fingerprints of these sentences on this site, which say nothing of the same sentences on another one."""
+    mixed = hashes.numbers(sentences.astype(np.uint64) ^ np.uint64(hashes.of(f"site {site}")))
+    return (mixed >> np.uint64(32)).astype(np.uint32)
+
+
+def _both(here: Mapping[int, bytes], everywhere: Mapping[int, bytes]) -> dict[int, bytes]:
+    return {**here, **{BLOCKS + block: packed for block, packed in everywhere.items()}}
