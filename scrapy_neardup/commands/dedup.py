@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
@@ -15,6 +14,7 @@ from scrapy_neardup.commands.opening import location_of
 from scrapy_neardup.commands.output import method_spec, progress, write
 from scrapy_neardup.commands.rejects import Rejects, opened_rejects
 from scrapy_neardup.commands.tally import Tally
+from scrapy_neardup.commands.wording import as_json
 from scrapy_neardup.config import DEFAULT_FIELDS, Config
 from scrapy_neardup.crawl.state import page_extractor, state_recipe
 from scrapy_neardup.errors import NearDupError
@@ -23,6 +23,7 @@ from scrapy_neardup.judging.detector import Detector
 from scrapy_neardup.judging.records import Batch
 from scrapy_neardup.methods import METHODS, Method, make_method
 from scrapy_neardup.model import Verdict
+from scrapy_neardup.oneline import one_line
 from scrapy_neardup.outputs import WRITERS, Writer, opened_output, output_format
 from scrapy_neardup.stores import STORES, Keep, Store, close_store, default_url, open_store
 
@@ -121,7 +122,7 @@ def run(arguments: argparse.Namespace) -> int:
     if tally.without_content:
         sys.stderr.write(
             f"{NAME}: no record has a field {fields['text']!r} or {fields['html']!r}, so none was judged. The first "
-            f"one has: {', '.join(tally.first) or 'nothing'}. Say with --text or --html which it is.\n"
+            f"one has: {one_line(', '.join(tally.first)) or 'nothing'}. Say with --text or --html which it is.\n"
         )
     _tell(tally, rejects, arguments)
     return 1 if rejects.count else 0
@@ -194,7 +195,7 @@ def _tell(tally: Tally, rejects: Rejects, arguments: argparse.Namespace) -> None
     """The numbers; on standard error if standard output has the records."""
     say = sys.stderr.write if arguments.output == "-" else write
     if arguments.json:
-        say(json.dumps({**tally.as_data(), **rejects.as_data()}, ensure_ascii=False) + "\n")
+        say(as_json({**tally.as_data(), **rejects.as_data()}, indent=None) + "\n")
         return
     place = "standard output" if arguments.output == "-" else arguments.output
     say("\n".join([*tally.as_lines(place), *rejects.as_lines()]) + "\n")
