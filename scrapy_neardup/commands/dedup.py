@@ -14,7 +14,7 @@ from scrapy_neardup.commands.opening import location_of
 from scrapy_neardup.commands.output import method_spec, progress, write
 from scrapy_neardup.commands.rejects import Rejects, opened_rejects
 from scrapy_neardup.commands.tally import Tally
-from scrapy_neardup.commands.wording import as_json
+from scrapy_neardup.commands.wording import as_json, counted
 from scrapy_neardup.config import DEFAULT_FIELDS, Config
 from scrapy_neardup.crawl.state import page_extractor, state_recipe
 from scrapy_neardup.errors import NearDupError
@@ -48,6 +48,8 @@ output:
     {"verdict": "duplicate", "kind": "near", "original": "a17", "similarity": 0.93, "shared": ["…"], …}
   Its name says the format: .jsonl, .json, .csv, .tsv, .xml, .xlsx, .parquet, also packed. JSON lines stay as they
   stand, and the tag is put in. HTML and archives give url or path, title, keywords, description and text.
+  In CSV and TSV a title such as =SUM(A1) is written as it is, and a spreadsheet would run it: --spreadsheet puts a '
+  before it, here and in the columns of the verdict. In .xlsx it is a text anyway.
   It takes its place, and the state counts the pages, once all has been read; after an error neither has changed.
 
   Malformed records go to --rejects, each with its place and what is wrong; the exit code is 1 then.
@@ -79,6 +81,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--rejects", metavar="FILE", help="where malformed records go (default: OUT.rejects.jsonl)")
     parser.add_argument("--format", choices=FORMATS, default="", help="that of the inputs (default: by their names)")
     parser.add_argument("--output-format", choices=WRITERS, default="", help="(default: by the name of OUT)")
+    parser.add_argument("--spreadsheet", action="store_true", help="CSV, TSV: formulas as texts, by a ' before them")
     parser.add_argument("--json", action="store_true", help="tell the numbers as a JSON object")
     names = parser.add_argument_group("fields", "What holds what, where the names differ from these.")
     names.add_argument("--id", default="id", metavar="FIELD", help='(default: id; "": records are known by their URL)')
@@ -112,7 +115,7 @@ def run(arguments: argparse.Namespace) -> int:
             extractor=page_extractor(config),
         )
         with (
-            opened_output(arguments.output, format, config.tag_field) as out,
+            opened_output(arguments.output, format, config.tag_field, for_spreadsheet=arguments.spreadsheet) as out,
             opened_rejects(arguments.rejects, arguments.output) as rejects,  # in its place before the output is
         ):
             entries = _entries(arguments.input, arguments.format)
@@ -123,6 +126,11 @@ def run(arguments: argparse.Namespace) -> int:
         sys.stderr.write(
             f"{NAME}: no record has a field {fields['text']!r} or {fields['html']!r}, so none was judged. The first "
             f"one has: {one_line(', '.join(tally.first)) or 'nothing'}. Say with --text or --html which it is.\n"
+        )
+    if out.formulas and not arguments.spreadsheet:
+        sys.stderr.write(
+            f"{NAME}: {counted(out.formulas, 'cell')} of the table would be run as formulas by a spreadsheet, as they "
+            "begin with =, +, - or @. Before you open it in one, write it with --spreadsheet, or as .xlsx.\n"
         )
     _tell(tally, rejects, arguments)
     return 1 if rejects.count else 0
