@@ -100,6 +100,11 @@ class Brake:
     _sites: OrderedDict[str, _Site] = field(default_factory=OrderedDict)
     _originals: OrderedDict[tuple[int, str], dict[int, int]] = field(default_factory=OrderedDict)
 
+    @property
+    def is_on_for_all(self) -> bool:
+        """Whether it is on for so many sites and originals that it is on for every one."""
+        return len(self._on) > _MOST
+
     def lets_pass(self, verdict: Verdict) -> bool:
         """Whether the page is to pass though it is a copy, as the brake is on for its site or its original."""
         return self.acts and verdict.kind is Kind.DUPLICATE and self._is_on(site_of(verdict.url), verdict)
@@ -130,7 +135,7 @@ class Brake:
 
     def _is_on(self, site: str, verdict: Verdict) -> bool:
         original = verdict.match.id if verdict.match else 0
-        return len(self._on) > _MOST or site in self._on or original in self._on
+        return self.is_on_for_all or site in self._on or original in self._on
 
 
 def _recent(known: OrderedDict[K, V], key: K, most: int, new: Callable[[], V]) -> V:

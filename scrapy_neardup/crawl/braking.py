@@ -53,7 +53,12 @@ class BrakeWatch:
             return
         self._notes.count(stats.BRAKE_SITE if alarm.is_of_site else stats.BRAKE_ORIGINAL)
         logger.warning("%s", self._sentence(alarm, store))
-        if self._mode == "close":
+        if self._brake.is_on_for_all:
+            logger.warning(
+                "The safety brake has come on so often that it is on for all sites from here on: %s",
+                "copies pass, tagged." if self._mode != "warn" else "nothing more is told of.",
+            )
+        if self._mode == "close" and self._notes.is_new("brake"):
             self._close_crawl("neardup_brake")
 
     def _sentence(self, alarm: Alarm, store: Store) -> str:
