@@ -56,6 +56,7 @@ class Config:
     keep: Keep = Keep.EVIDENCE  # NEARDUP_KEEP
     commit: str = "feed"  # NEARDUP_COMMIT
     wait: float = 10.0  # NEARDUP_WAIT, in seconds
+    brake: str = "tag"  # NEARDUP_BRAKE
     on_store_error: str = "close"  # NEARDUP_ON_STORE_ERROR
 
     @classmethod
@@ -242,6 +243,7 @@ _READERS: dict[str, tuple[str, Callable[[str, Any], Any]]] = {
     "NEARDUP_KEEP": ("keep", _keep),
     "NEARDUP_COMMIT": ("commit", _choice("feed", "item")),
     "NEARDUP_WAIT": ("wait", _number(0, 3600)),
+    "NEARDUP_BRAKE": ("brake", _choice("warn", "tag", "close")),
     "NEARDUP_ON_STORE_ERROR": ("on_store_error", _choice("close", "pass")),
 }
 

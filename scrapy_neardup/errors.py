@@ -5,9 +5,14 @@ The message of each is a sentence that says what is wrong and what to do about i
 
 from __future__ import annotations
 
+from scrapy_neardup.oneline import MESSAGE, one_line
+
 
 class NearDupError(Exception):
-    """Root of all errors of this package."""
+    """Root of all errors of this package; its message is one line, whatever the URLs in it hold."""
+
+    def __str__(self) -> str:
+        return one_line(super().__str__(), MESSAGE)
 
 
 class SettingsError(NearDupError, ValueError):

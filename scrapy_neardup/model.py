@@ -11,6 +11,8 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from scrapy_neardup.oneline import one_line
+
 
 @dataclass(frozen=True, slots=True)
 class Page:
@@ -215,15 +217,16 @@ class Verdict:
         >>> print(Verdict(Kind.UNJUDGED, "http://a.example/", reason="no_text").sentence())
         unjudged (no_text): http://a.example/
         """
-        said = self.headline
+        said, url = self.headline, one_line(self.url)
         if self.match is None:
-            return f"{said}: {self.url}"
+            return f"{said}: {url}"
+        earlier = one_line(self.match.url)
         shared = f', both say "{_clip(self.match.shared[0])}"' if self.match.shared else ""
         if self.kind is Kind.DUPLICATE:
-            return f"{said}: {self.url} is a copy of {self.match.url} (similarity {self.match.similarity:.2f}{shared})"
+            return f"{said}: {url} is a copy of {earlier} (similarity {self.match.similarity:.2f}{shared})"
         if self.kind is Kind.UNIQUE:
-            return f"{said}: {self.url} is like {self.match.url} (containment {self.match.containment:.2f}{shared})"
-        return f"{said}: {self.url} (similarity {self.match.similarity:.2f} to its earlier text{shared})"
+            return f"{said}: {url} is like {earlier} (containment {self.match.containment:.2f}{shared})"
+        return f"{said}: {url} (similarity {self.match.similarity:.2f} to its earlier text{shared})"
 
     def as_tag(self) -> dict[str, Any]:
         """The verdict as plain data, for the field of a tagged item.
@@ -247,7 +250,7 @@ class Verdict:
 
 
 def _clip(text: str, limit: int = 60) -> str:
-    return text if len(text) <= limit else text[: limit - 1] + "…"
+    return one_line(text if len(text) <= limit else text[: limit - 1] + "…")
 
 
 def _iso(seconds: float) -> str:

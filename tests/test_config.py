@@ -96,6 +96,9 @@ READ = [
     ("NEARDUP_WAIT", 0, "wait", 0.0),
     ("NEARDUP_WAIT", "2.5", "wait", 2.5),
     ("NEARDUP_WAIT", 3600, "wait", 3600.0),
+    ("NEARDUP_BRAKE", "warn", "brake", "warn"),
+    ("NEARDUP_BRAKE", "tag", "brake", "tag"),
+    ("NEARDUP_BRAKE", "close", "brake", "close"),
     ("NEARDUP_ON_STORE_ERROR", "pass", "on_store_error", "pass"),
     ("NEARDUP_ON_STORE_ERROR", "close", "on_store_error", "close"),
 ]
@@ -178,6 +181,7 @@ REFUSED = [
     ("NEARDUP_WAIT", 3601, "from 0 to 3600"),
     ("NEARDUP_WAIT", "nan", "from 0 to 3600"),
     ("NEARDUP_WAIT", None, "from 0 to 3600"),
+    ("NEARDUP_BRAKE", "off", "one of: warn, tag, close"),
     ("NEARDUP_ON_STORE_ERROR", "ignore", "one of: close, pass"),
     ("NEARDUP_ON_STORE_ERROR", None, "one of: close, pass"),
 ]
@@ -208,6 +212,7 @@ def test_without_settings_the_defaults_hold(kind: Kind) -> None:
         keep=Keep.EVIDENCE,
         commit="feed",
         wait=10.0,
+        brake="tag",
         on_store_error="close",
     )
 

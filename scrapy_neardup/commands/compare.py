@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -12,6 +11,7 @@ from scrapy_neardup.commands.opening import opened
 from scrapy_neardup.commands.output import is_coloured, method_spec, write
 from scrapy_neardup.commands.pair import judge
 from scrapy_neardup.commands.sides import Side, read_page, read_side
+from scrapy_neardup.commands.wording import as_json
 from scrapy_neardup.config import Config
 from scrapy_neardup.crawl.state import page_extractor, state_recipe
 from scrapy_neardup.errors import SettingsError
@@ -78,7 +78,7 @@ def run(arguments: argparse.Namespace) -> int:
         outcome = judge(method, config, a, b, store)
     if arguments.json:
         found = as_data(method, a, b, outcome, arguments.limit)
-        write(json.dumps({**found, "store": store.location if store else None}, ensure_ascii=False, indent=2) + "\n")
+        write(as_json({**found, "store": store.location if store else None}) + "\n")
     else:
         write("\n".join(as_lines(method, a, b, outcome, arguments.limit, coloured=is_coloured())) + "\n")
     return 0

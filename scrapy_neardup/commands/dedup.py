@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
@@ -15,6 +14,7 @@ from scrapy_neardup.commands.opening import location_of
 from scrapy_neardup.commands.output import method_spec, progress, write
 from scrapy_neardup.commands.rejects import Rejects, opened_rejects
 from scrapy_neardup.commands.tally import Tally
+from scrapy_neardup.commands.wording import as_json, counted
 from scrapy_neardup.config import DEFAULT_FIELDS, Config
 from scrapy_neardup.crawl.state import page_extractor, state_recipe
 from scrapy_neardup.errors import NearDupError
@@ -23,6 +23,7 @@ from scrapy_neardup.judging.detector import Detector
 from scrapy_neardup.judging.records import Batch
 from scrapy_neardup.methods import METHODS, Method, make_method
 from scrapy_neardup.model import Verdict
+from scrapy_neardup.oneline import one_line
 from scrapy_neardup.outputs import WRITERS, Writer, opened_output, output_format
 from scrapy_neardup.stores import STORES, Keep, Store, close_store, default_url, open_store
 
@@ -47,6 +48,8 @@ output:
     {"verdict": "duplicate", "kind": "near", "original": "a17", "similarity": 0.93, "shared": ["…"], …}
   Its name says the format: .jsonl, .json, .csv, .tsv, .xml, .xlsx, .parquet, also packed. JSON lines stay as they
   stand, and the tag is put in. HTML and archives give url or path, title, keywords, description and text.
+  In CSV and TSV a title such as =SUM(A1) is written as it is, and a spreadsheet would run it: --spreadsheet puts a '
+  before it, here and in the columns of the verdict. In .xlsx it is a text anyway.
   It takes its place, and the state counts the pages, once all has been read; after an error neither has changed.
 
   Malformed records go to --rejects, each with its place and what is wrong; the exit code is 1 then.
@@ -78,6 +81,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--rejects", metavar="FILE", help="where malformed records go (default: OUT.rejects.jsonl)")
     parser.add_argument("--format", choices=FORMATS, default="", help="that of the inputs (default: by their names)")
     parser.add_argument("--output-format", choices=WRITERS, default="", help="(default: by the name of OUT)")
+    parser.add_argument("--spreadsheet", action="store_true", help="CSV, TSV: formulas as texts, by a ' before them")
     parser.add_argument("--json", action="store_true", help="tell the numbers as a JSON object")
     names = parser.add_argument_group("fields", "What holds what, where the names differ from these.")
     names.add_argument("--id", default="id", metavar="FIELD", help='(default: id; "": records are known by their URL)')
@@ -111,7 +115,7 @@ def run(arguments: argparse.Namespace) -> int:
             extractor=page_extractor(config),
         )
         with (
-            opened_output(arguments.output, format, config.tag_field) as out,
+            opened_output(arguments.output, format, config.tag_field, for_spreadsheet=arguments.spreadsheet) as out,
             opened_rejects(arguments.rejects, arguments.output) as rejects,  # in its place before the output is
         ):
             entries = _entries(arguments.input, arguments.format)
@@ -121,7 +125,12 @@ def run(arguments: argparse.Namespace) -> int:
     if tally.without_content:
         sys.stderr.write(
             f"{NAME}: no record has a field {fields['text']!r} or {fields['html']!r}, so none was judged. The first "
-            f"one has: {', '.join(tally.first) or 'nothing'}. Say with --text or --html which it is.\n"
+            f"one has: {one_line(', '.join(tally.first)) or 'nothing'}. Say with --text or --html which it is.\n"
+        )
+    if out.formulas and not arguments.spreadsheet:
+        sys.stderr.write(
+            f"{NAME}: {counted(out.formulas, 'cell')} of the table would be run as formulas by a spreadsheet, as they "
+            "begin with =, +, - or @. Before you open it in one, write it with --spreadsheet, or as .xlsx.\n"
         )
     _tell(tally, rejects, arguments)
     return 1 if rejects.count else 0
@@ -194,7 +203,7 @@ def _tell(tally: Tally, rejects: Rejects, arguments: argparse.Namespace) -> None
     """The numbers; on standard error if standard output has the records."""
     say = sys.stderr.write if arguments.output == "-" else write
     if arguments.json:
-        say(json.dumps({**tally.as_data(), **rejects.as_data()}, ensure_ascii=False) + "\n")
+        say(as_json({**tally.as_data(), **rejects.as_data()}, indent=None) + "\n")
         return
     place = "standard output" if arguments.output == "-" else arguments.output
     say("\n".join([*tally.as_lines(place), *rejects.as_lines()]) + "\n")

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from scrapy_neardup.commands.output import method_spec, parameter_overrides, progress, table, write
+from scrapy_neardup.commands.wording import as_json
 from scrapy_neardup.errors import NearDupError, SettingsError
 from scrapy_neardup.evaluation.documents import Document
 from scrapy_neardup.evaluation.evaluate import GROUPINGS, SINGLE_PASS, STORES, evaluate, sweep, threshold_of
@@ -196,7 +197,7 @@ def _cells(score: Score) -> list[str]:
 
 
 def _line(**values: Any) -> None:
-    write(json.dumps(values, ensure_ascii=False) + "\n")
+    write(as_json(values, indent=None) + "\n")
 
 
 @contextmanager

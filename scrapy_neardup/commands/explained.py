@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from itertools import chain
 from typing import Any
 
-from scrapy_neardup.commands.marking import BRACKETS, printable, shown
+from scrapy_neardup.commands.marking import BRACKETS, shown
 from scrapy_neardup.commands.output import table
 from scrapy_neardup.commands.pair import Compared, Outcome
 from scrapy_neardup.commands.sides import Side
+from scrapy_neardup.commands.wording import line
 from scrapy_neardup.config import DROP, TAG
 from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Feature, Kind, Likeness
@@ -26,8 +27,8 @@ def as_lines(method: Method, a: Side, b: Side, outcome: Outcome, limit: int, *, 
     """Verdict, features, rule and marked texts; of each text ``limit`` characters, or all for 0."""
     yield sentence(outcome)
     for name, side in (("A", a), ("B", b)):
-        title = f', "{printable(side.page.title)}"' if side.page and side.page.title else ""
-        yield f"{name} is {printable(side.name)}{title}"
+        title = f', "{line(side.page.title)}"' if side.page and side.page.title else ""
+        yield f"{name} is {line(side.name)}{title}"
     if outcome.compared is not None:
         yield _in_a_crawl(a, outcome.compared, outcome.action)
         yield from ("", *_evidence(method, outcome.compared))

@@ -16,6 +16,7 @@ from scrapy_neardup.commands.wording import as_json, counted, line, room
 from scrapy_neardup.config import Config
 from scrapy_neardup.crawl.state import page_extractor, state_recipe
 from scrapy_neardup.errors import NearDupError, PageError, SettingsError
+from scrapy_neardup.oneline import one_line
 from scrapy_neardup.page.served import Served
 from scrapy_neardup.report.template import check_template
 
@@ -99,8 +100,8 @@ def _served(arguments: argparse.Namespace) -> Served:
         return Served(arguments.url or path.absolute().as_uri(), path.read_bytes())
     except (OSError, ValueError) as error:  # such as a NUL in the name
         raise NearDupError(
-            f"{line(source)} cannot be read: {line(str(error))}; name a file of HTML, a URL with its http:// or "
-            "https://, or - for standard input."
+            f"{one_line(source)} cannot be read: {one_line(str(error))}; name a file of HTML, a URL with its http:// "
+            "or https://, or - for standard input."
         ) from None
 
 

@@ -13,15 +13,23 @@ from tabulate import tabulate
 from tqdm import tqdm
 
 from scrapy_neardup.errors import SettingsError
+from scrapy_neardup.oneline import one_line
 
 T = TypeVar("T")
 
+#: What may steer a terminal: ends of lines, and the colours of marked texts.
+_OURS = re.compile("(\n|\x1b\\[(?:32|90|0)m)")
 #: A comma before another parameter; any other is part of a value.
 _NEXT = re.compile(r",(?=\s*\w+\s*=)")
 
 
 def write(text: str) -> None:
-    """Write to standard output at once; characters that it cannot take are written as escapes, not refused."""
+    """Write to standard output at once; characters that it cannot take are written as escapes, not refused.
+
+    So are those that steer a terminal, but for ends of lines and our own colours: whoever makes the text has seen to
+    that, and this is for what was forgotten.
+    """
+    text = "".join(part if _OURS.fullmatch(part) else one_line(part, len(part)) for part in _OURS.split(text))
     try:
         sys.stdout.write(text)
     except UnicodeEncodeError:

@@ -10,6 +10,7 @@ from typing import IO, Any
 from scrapy_neardup.atomic import replacing
 from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.inputs import Malformed
+from scrapy_neardup.oneline import one_line
 from scrapy_neardup.outputs import as_json
 
 #: So many are named by what is printed; the file has them all.
@@ -42,7 +43,7 @@ class Rejects:
         self._file.write(as_json({"place": malformed.place, "why": malformed.why, "record": record}) + b"\n")
         self.count += 1
         if self.count <= _NAMED:
-            self._named.append(f"{malformed.place}: {malformed.why}")
+            self._named.append(f"{one_line(malformed.place)}: {one_line(malformed.why)}")
 
     def as_data(self) -> dict[str, Any]:
         """How many there are, and where, for a program."""

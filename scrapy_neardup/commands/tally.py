@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from scrapy_neardup.model import Kind, Verdict
+from scrapy_neardup.oneline import one_line
 
 
 @dataclass(slots=True)
@@ -60,4 +61,4 @@ class Tally:
         yield f"{self.records:,} records: {counted}. {self.written:,} written to {place}."
         for what, counts in (("kinds", self.kinds), ("unjudged", self.reasons), ("skipped", self.skipped)):
             if counts:
-                yield f"  {what}: {', '.join(f'{count:,} {name}' for name, count in counts.most_common())}"
+                yield f"  {what}: {', '.join(f'{count:,} {one_line(name)}' for name, count in counts.most_common())}"

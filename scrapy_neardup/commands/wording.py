@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from datetime import datetime, timezone
 from typing import Any
 
-from scrapy_neardup.commands.marking import printable
+from scrapy_neardup.oneline import one_line
 from scrapy_neardup.states.known import Known
 
 #: Characters that steer a terminal or show nothing, beside those that JSON escapes anyway.
@@ -45,12 +45,12 @@ def iso(seconds: float) -> str | None:
 
 
 def line(text: str) -> str:
-    """A text of a page in one line of a terminal.
+    """A text of a page in one line of a terminal, whole.
 
-    >>> line("The boat\\x1b[31m\\r\\n sank")
-    'The boat�[31m sank'
+    >>> print(line("The boat\\x1b[31m\\r\\n sank"))
+    The boat\\x1b[31m sank
     """
-    return " ".join(printable(text).split())
+    return one_line(" ".join(text.split()), len(text))
 
 
 def room(size: float) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from functools import partial
 from time import perf_counter
@@ -11,6 +10,7 @@ from typing import Any
 from itemadapter import ItemAdapter
 
 from scrapy_neardup.crawl import stats
+from scrapy_neardup.crawl.braking import BrakeWatch
 from scrapy_neardup.crawl.ledger import Account
 from scrapy_neardup.crawl.notes import Notes
 from scrapy_neardup.crawl.outage import Outage
@@ -21,10 +21,11 @@ from scrapy_neardup.errors import PageError, StoreError
 from scrapy_neardup.judging.detector import Detector
 from scrapy_neardup.judging.reservations import Reservation, Ruled
 from scrapy_neardup.model import Kind, Page, Verdict
+from scrapy_neardup.oneline import line_logger
 from scrapy_neardup.page.rows import row_name, row_page
 from scrapy_neardup.page.source import Item, PageSource
 
-logger = logging.getLogger(__name__)
+logger = line_logger(__name__)
 
 #: What to do about pages that pass for want of something, where the reason alone does not say it.
 _CURES = {
@@ -48,8 +49,12 @@ class Judge:
         wait: float,
         *,
         listings: bool = True,
+        watch: BrakeWatch | None = None,
     ) -> None:
-        """``wait``: how many seconds a page waits at most; ``listings``: whether several items may be several rows."""
+        """``wait``: how many seconds a page waits at most; ``listings``: whether several items may be several rows.
+
+        ``watch``: who is told of each page that was judged against others.
+        """
         #: Seconds spent on making pages.
         self.extraction = 0.0
         self._source = source
@@ -59,6 +64,7 @@ class Judge:
         self._wait = wait
         self._silent_sites = SilentSites()
         self._listings = listings
+        self._watch = watch
 
     async def case(self, item: Any, visit: Visit) -> Case:
         """The case that an item belongs to.
@@ -154,6 +160,8 @@ class Judge:
         while not self._outage.happened:
             ruling = self._detector.check(page)
             if isinstance(ruling, Ruled):
+                if self._watch is not None:
+                    self._watch.see(page, ruling, self._detector.store)
                 return ruling
             self._notes.count(stats.WAITED)
             settled = Event()

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import logging
-
 from scrapy.statscollectors import StatsCollector
 
-logger = logging.getLogger(__name__)
+from scrapy_neardup.oneline import line_logger
+
+logger = line_logger(__name__)
 
 
 class Notes:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 
 from scrapy_neardup.crawl import stats
 from scrapy_neardup.crawl.notes import Notes
 from scrapy_neardup.errors import StoreError
+from scrapy_neardup.oneline import line_logger
 
-logger = logging.getLogger(__name__)
+logger = line_logger(__name__)
 
 
 class Outage:

@@ -62,8 +62,11 @@ class NearDupPipeline:
             return item
         case = await session.judge.case(item, ticket.visit)
         action = self._config.action(case.verdict)
-        if action == DROP:
+        if action == DROP and case.account is None:
             raise (DuplicatePage if case.verdict.kind is Kind.DUPLICATE else UnchangedPage)(case.verdict)
+        if action == DROP:  # when the copy was filed the safety brake was on: it is on its way, and must not be dropped
+            action = TAG
+            session.notes.count(stats.BRAKE_PASSED)
         if case.account is not None:
             case.account.enter()
             ticket.account = case.account

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Set
+from collections.abc import Callable, Set
 from functools import partial
 from typing import Any
 
@@ -13,6 +12,7 @@ from scrapy.utils.defer import deferred_from_coro
 
 from scrapy_neardup.config import Config
 from scrapy_neardup.crawl import stats
+from scrapy_neardup.crawl.braking import BrakeWatch
 from scrapy_neardup.crawl.feeds import Feed, FeedWatch, take_over_feeds
 from scrapy_neardup.crawl.judge import Judge
 from scrapy_neardup.crawl.ledger import End, Ledger
@@ -23,11 +23,13 @@ from scrapy_neardup.crawl.tagging import Tagger
 from scrapy_neardup.crawl.tickets import account_at_the_end
 from scrapy_neardup.errors import StoreError
 from scrapy_neardup.judging.detector import Detector
+from scrapy_neardup.model import Verdict
+from scrapy_neardup.oneline import line_logger
 from scrapy_neardup.page.extraction import Extractor
 from scrapy_neardup.page.source import PageSource
 from scrapy_neardup.stores import Store, close_store, open_store
 
-logger = logging.getLogger(__name__)
+logger = line_logger(__name__)
 
 
 class Session:
@@ -42,11 +44,15 @@ class Session:
         self._outage = Outage(self.notes, close_crawl if config.on_store_error == "close" else None)
         extractor = page_extractor(config)
         who = crawler.spider.name if crawler.spider else "unknown"
-        self._detector = _opened_detector(config, store_url, extractor, who)
+        watch = BrakeWatch(config.brake, self.notes, close_crawl)
+        passes = partial(_passes, config, watch)
+        self._detector = _opened_detector(config, store_url, extractor, who, passes)
         self._is_over = False
         self._tell_opening(config)
         source = PageSource(config.fields, config.max_html, extractor)
-        self.judge = Judge(source, self._detector, self.notes, self._outage, config.wait, listings=config.listings)
+        self.judge = Judge(
+            source, self._detector, self.notes, self._outage, config.wait, listings=config.listings, watch=watch
+        )
         self.tagger = Tagger(config.tag_field, self.notes, None if config.drop else close_crawl)
         exporter = take_over_feeds(crawler) if config.commit == "feed" else None
         self._feeds = FeedWatch(exporter, self._seal)
@@ -149,7 +155,14 @@ class Session:
         logger.info("%s", stats.closing_line(numbers.get_stats()))
 
 
-def _opened_detector(config: Config, store_url: str, extractor: Extractor | None, who: str) -> Detector:
+def _passes(config: Config, watch: BrakeWatch, verdict: Verdict) -> bool:
+    """Whether the item of a page with this verdict is passed on, by the policy or as the safety brake is on."""
+    return config.passes(verdict) or watch.passes(verdict)
+
+
+def _opened_detector(
+    config: Config, store_url: str, extractor: Extractor | None, who: str, passes: Callable[[Verdict], bool]
+) -> Detector:
     """A detector on the state, which is open from here on."""
     method = config.make_method()
     store = open_store(store_url, state_recipe(method, extractor), secret=config.secret)
@@ -160,7 +173,7 @@ def _opened_detector(config: Config, store_url: str, extractor: Extractor | None
             min_letters=config.min_letters,
             who=who,
             also_copies=config.also_copies,
-            passes=config.passes,
+            passes=passes,
             keep=config.keep,
         )
     except BaseException:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import logging
 from collections import Counter
 
 from scrapy_neardup.model import Verdict
+from scrapy_neardup.oneline import line_logger, shell_word
 from scrapy_neardup.page.sites import site_of
 
-logger = logging.getLogger(__name__)
+logger = line_logger(__name__)
 
 #: Pages of a site from which a share of them means anything, and the share that is too much.
 _PAGES = 20
@@ -46,5 +46,5 @@ class SilentSites:
             silent,
             pages,
             site,
-            verdict.url,
+            shell_word(verdict.url),
         )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +11,12 @@ from scrapy.utils.project import data_path
 from scrapy_neardup.config import Config, load_extractor
 from scrapy_neardup.hashing import HASH_NAME
 from scrapy_neardup.methods import Method
+from scrapy_neardup.oneline import line_logger
 from scrapy_neardup.page.extraction import Extractor, extractor_name
 from scrapy_neardup.stores import default_url
 from scrapy_neardup.text.tokens import segmenter_name
 
-logger = logging.getLogger(__name__)
+logger = line_logger(__name__)
 
 
 def state_url(config: Config) -> str:

@@ -19,6 +19,10 @@ ERRORS = "neardup/errors"
 TAKEN_BACK = "neardup/taken_back"
 #: Pages of this crawl that are not sealed, as their feed was not stored.
 UNSEALED = "neardup/unsealed"
+#: Times that the safety brake came on: for a site, for an original; items of copies that passed as it was on.
+BRAKE_SITE = "neardup/brake/site"
+BRAKE_ORIGINAL = "neardup/brake/original"
+BRAKE_PASSED = "neardup/brake/passed"
 #: Seconds spent.
 TIME_EXTRACTION = "neardup/time/extraction"
 TIME_METHOD = "neardup/time/method"
@@ -66,5 +70,7 @@ def closing_line(numbers: Mapping[str, Any]) -> str:
     unjudged = sum(count for name, count in numbers.items() if name.startswith("neardup/unjudged/"))
     lost = numbers.get(ROLLED_BACK, 0)
     back = f" {lost} taken back, as their items were lost." if lost else ""
+    if passed := numbers.get(BRAKE_PASSED, 0):
+        back += f" {passed} passed though they are copies, as the safety brake was on."
     state = f"State: {numbers.get(STATE_PAGES, 0)} pages, {numbers.get(STATE_BYTES, 0) / 1000:.1f} kB."
     return f"{numbers.get(PAGES, 0)} pages: {', '.join(kinds)}, {unjudged} unjudged.{back} {state}"

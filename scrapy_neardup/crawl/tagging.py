@@ -10,8 +10,9 @@ from itemadapter import ItemAdapter
 
 from scrapy_neardup.crawl.notes import Notes
 from scrapy_neardup.model import Verdict
+from scrapy_neardup.oneline import line_logger
 
-logger = logging.getLogger(__name__)
+logger = line_logger(__name__)
 
 
 class Tagger:
@@ -33,7 +34,7 @@ class Tagger:
     def _refused(self, item: Any, error: Exception) -> None:
         if not self._notes.is_new("tag"):
             return
-        level, consequence = logging.WARNING, "Items that NEARDUP_POLICY tags pass untagged."
+        level, consequence = logging.WARNING, "Items that NEARDUP_POLICY or the safety brake tags pass untagged."
         if self._close_crawl:
             level, consequence = logging.ERROR, "The crawl is closed; items that are on their way pass untagged."
         logger.log(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterable, Set
 from dataclasses import replace
 from time import perf_counter
@@ -17,8 +16,6 @@ from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Fingerprint, Kind, Likeness, Match, Page, Verdict
 from scrapy_neardup.stores import Keep, Record, Store, evidence
 from scrapy_neardup.text.prose import why_unjudged
-
-logger = logging.getLogger(__name__)
 
 
 def _all_but_copies(verdict: Verdict) -> bool:

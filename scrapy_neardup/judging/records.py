@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -11,11 +10,12 @@ from scrapy_neardup.errors import PageError, StoreError
 from scrapy_neardup.inputs import Entry
 from scrapy_neardup.judging.detector import Detector
 from scrapy_neardup.model import Kind, Page, Verdict
+from scrapy_neardup.oneline import line_logger
 from scrapy_neardup.page.extraction import Extractor, decode_body
 from scrapy_neardup.page.sites import site_of
 from scrapy_neardup.page.source import PageSource
 
-logger = logging.getLogger(__name__)
+logger = line_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)

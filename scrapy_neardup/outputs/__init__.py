@@ -51,21 +51,22 @@ def output_format(name: str, given: str = "") -> str:
 
 
 @contextmanager
-def opened_output(name: str, format: str, tag_field: str) -> Iterator[Writer]:
+def opened_output(name: str, format: str, tag_field: str, *, for_spreadsheet: bool = False) -> Iterator[Writer]:
     """A writer to a file, packed if its name says so; it takes its place once all is written, and after an error not.
 
-    ``-`` is standard output, which gets each record as it comes.
+    ``-`` is standard output, which gets each record as it comes. ``for_spreadsheet``: see ``Writer``.
     """
     if name == "-":
-        yield from _writing(sys.stdout.buffer, format, tag_field)
+        yield from _writing(sys.stdout.buffer, format, tag_field, for_spreadsheet)
         sys.stdout.buffer.flush()
         return
     with replacing(Path(name)) as draft, open_packed_for_writing(draft) as file:
-        yield from _writing(file, format, tag_field)
+        yield from _writing(file, format, tag_field, for_spreadsheet)
 
 
-def _writing(file: IO[bytes], format: str, tag_field: str) -> Iterator[Writer]:
+def _writing(file: IO[bytes], format: str, tag_field: str, for_spreadsheet: bool) -> Iterator[Writer]:
     writer = WRITERS[format](file, tag_field)
+    writer.for_spreadsheet = for_spreadsheet
     try:
         yield writer
         writer.close()

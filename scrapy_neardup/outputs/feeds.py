@@ -11,6 +11,7 @@ from typing import IO, Any, cast
 from scrapy.exporters import CsvItemExporter, XmlItemExporter
 
 from scrapy_neardup.errors import NearDupError
+from scrapy_neardup.outputs.formulas import as_text, is_formula
 from scrapy_neardup.outputs.writer import Tag, Writer, as_cells, as_json, with_tag
 
 #: What no XML may hold; a reader would stop there.
@@ -56,7 +57,7 @@ class XmlWriter(Writer):
 
 
 class CsvWriter(Writer):
-    """A row a record; the first record gives the columns."""
+    """A row a record; the first record gives the columns. Cells stay as they are, unless it is for a spreadsheet."""
 
     def __init__(self, file: IO[bytes], tag_field: str, **options: Any) -> None:
         super().__init__(file, tag_field)
@@ -66,7 +67,10 @@ class CsvWriter(Writer):
     def write(self, fields: Mapping[str, Any], tag: Tag | None, line: bytes = b"") -> None:
         """See ``Writer``; a column for each part of the verdict."""
         cells = as_cells(fields, tag, self._tag_field)
+        self.formulas += sum(map(is_formula, [*(() if self._columns else cells), *cells.values()]))
         self._columns = same_columns(self._columns, cells)
+        if self.for_spreadsheet:
+            cells = {as_text(name): as_text(cell) for name, cell in cells.items()}
         self._exporter.export_item(cells)
 
     def close(self) -> None:

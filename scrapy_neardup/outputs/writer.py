@@ -16,7 +16,14 @@ _ASCII = ScrapyJSONEncoder(ensure_ascii=True, default=str)
 
 
 class Writer(ABC):
-    """Writes records, one at a time; ``close`` ends what was begun, but leaves the file open."""
+    """Writes records, one at a time; ``close`` ends what was begun, but leaves the file open.
+
+    ``for_spreadsheet``: cells of a table that a spreadsheet would run as formulas are to be written as texts, where the
+    format cannot say itself that they are; ``formulas``: how many there were.
+    """
+
+    for_spreadsheet = False
+    formulas = 0
 
     def __init__(self, file: IO[bytes], tag_field: str) -> None:
         """``tag_field``: under what name a record carries its verdict."""

@@ -200,6 +200,57 @@ def test_a_cell_that_looks_like_a_formula_stays_a_text(run: Run, folder: Path) -
     ]
 
 
+FORMULAS = [
+    "=HYPERLINK(A1)",
+    "+1+cmd|' /C calc'!A0",
+    "-1+2",
+    "@SUM(A1)",
+    "\t=1+1",
+    "\r=1+1",
+    "＝1+1",
+]
+TEXTS = ["-12", "+1,234.5", "-1e3", "渡口 = 开航", "'quoted", ""]
+
+
+@pytest.mark.parametrize(("name", "delimiter"), [("out.csv", ","), ("out.tsv", "\t")])
+def test_formulas_are_told_of_and_written_as_texts_where_that_is_asked_for(
+    run: Run, folder: Path, name: str, delimiter: str
+) -> None:
+    records = [{"id": cell or "none", "text": text(*FERRY), "title": cell, "n": -7} for cell in FORMULAS + TEXTS]
+    (folder / "evil.jsonl").write_bytes(lines(*records))
+
+    def table() -> list[dict[str, str]]:
+        with (folder / name).open(newline="", encoding="utf-8") as file:
+            return list(csv.DictReader(file, delimiter=delimiter))
+
+    _, _, warned = run("evil.jsonl", "-o", name, "--tag")
+    originals = {row["neardup.original"] for row in table()} - {""}
+    assert originals == {FORMULAS[0]}, "which is a formula, too"
+    cells = 2 * len(FORMULAS) + len(FORMULAS + TEXTS) - 1
+    assert warned.startswith(
+        f"dedup: {cells} cells of the table would be run as formulas by a spreadsheet, as they begin"
+    )
+    assert [row["title"] for row in table()] == FORMULAS + TEXTS, "for a program nothing has changed"
+    run(name, "-o", f"again.{name}")
+    assert (folder / f"again.{name}").exists()
+
+    _, _, warned = run("evil.jsonl", "-o", name, "--tag", "--spreadsheet")
+    assert warned == ""
+    assert [row["title"] for row in table()] == [f"'{cell}" for cell in FORMULAS] + TEXTS
+    assert {row["neardup.original"] for row in table()} - {""} == {f"'{FORMULAS[0]}"}
+    assert {row["n"] for row in table()} == {"-7"}
+
+
+def test_a_table_that_is_read_and_written_is_the_same(run: Run, folder: Path) -> None:
+    with (folder / "feed.csv").open("w", newline="", encoding="utf-8") as file:
+        table = csv.writer(file)
+        table.writerow(["id", "=note", "text"])
+        table.writerows([f"{number}", cell, text(*FERRY)] for number, cell in enumerate(FORMULAS[:4] + TEXTS))
+    _, _, warned = run("feed.csv", "-o", "out.csv", NEARDUP_POLICY={"identical": "pass"})
+    assert (folder / "out.csv").read_bytes() == (folder / "feed.csv").read_bytes()
+    assert warned.startswith("dedup: 5 cells ")
+
+
 @pytest.mark.parametrize("name", ["out.csv", "out.xlsx", "out.parquet"])
 def test_a_table_that_would_lose_a_field_is_not_written(name: str, run: Run, folder: Path) -> None:
     many = [{"id": f"{number}", "text": "短"} for number in range(1000)]

@@ -120,7 +120,7 @@ def test_an_item_class_without_the_field_passes_untagged_with_one_warning(alike:
     [line] = [line for line in result.log.splitlines() if "UntaggableItem" in line and "cannot be tagged" in line]
     assert " WARNING: " in line
     assert "neardup = scrapy.Field()" in line
-    assert line.endswith("Items that NEARDUP_POLICY tags pass untagged.")
+    assert line.endswith("Items that NEARDUP_POLICY or the safety brake tags pass untagged.")
     assert result.stats.get("log_count/ERROR", 0) == 0
 
 

@@ -1,0 +1,97 @@
+"""What follows when the brake comes on: who is told what, and that nothing a page says can disturb it."""
+
+from __future__ import annotations
+
+import shlex
+
+import pytest
+
+from scrapy_neardup.crawl import brake
+from scrapy_neardup.crawl.braking import BrakeWatch
+from scrapy_neardup.judging.reservations import Ruled
+from scrapy_neardup.model import Kind, Match, Page, Verdict
+from scrapy_neardup.stores import MemoryStore, Record
+from tests.crawl.parts import notes
+
+EVIL = "\n2026-01-01 00:00:00 [scrapy] ERROR: forged \x1b[2J\u202e'; reboot; '"
+
+
+class Crawl:
+    """Pages of which each is a copy under a title of its own; with what reason the crawl was closed."""
+
+    def __init__(self, mode: str, end: str = "") -> None:
+        self.notes = notes()
+        self.closed: list[str] = []
+        self.end = end
+        self.store = MemoryStore("memory:", {})
+        self.watch = BrakeWatch(mode, self.notes, self.closed.append)
+
+    def copy(self, original: int = 90_000, *, site: str = "river.example") -> bool:
+        """Whether it passed."""
+        id = self.store.new_id()
+        url = f"http://{site}/{id}{self.end}"
+        match = Match(
+            original, f"http://other.example/{original}{self.end}", 0.0, 0.9, 0.9, (f"Both say so.{self.end}",)
+        )
+        verdict = Verdict(Kind.DUPLICATE, url, id, match)
+        if self.watch.passes(verdict):
+            return True
+        self.store.add(Record(id, url, original, 0.9))
+        self.watch.see(Page(url, f"Title {id}"), Ruled(verdict), self.store)
+        return False
+
+    def count(self, stat: str) -> int:
+        return int(self.notes.stats.get_value(f"neardup/brake/{stat}", 0))
+
+
+@pytest.mark.parametrize(("mode", "passes", "closed"), [("tag", 4, 0), ("warn", 0, 0), ("close", 4, 1)])
+def test_one_warning_one_stat_and_what_the_setting_says(
+    caplog: pytest.LogCaptureFixture, mode: str, passes: int, closed: int
+) -> None:
+    crawl = Crawl(mode)
+    assert [crawl.copy() for _ in range(9)] == [False] * (9 - passes) + [True] * passes
+    assert crawl.closed == ["neardup_brake"] * closed
+    assert (crawl.count("original"), crawl.count("site")) == (1, 0)
+    [record] = caplog.records
+    assert record.levelname == "WARNING"
+    assert record.getMessage().startswith(
+        "5 pages of river.example, each under another title, were dropped for one page"
+    )
+
+
+def test_the_crawl_is_closed_once(caplog: pytest.LogCaptureFixture) -> None:
+    crawl = Crawl("close")
+    for original in (1, 2):
+        for _ in range(5):
+            crawl.copy(original)
+    assert (crawl.closed, crawl.count("original"), len(caplog.records)) == (["neardup_brake"], 2, 2)
+
+
+@pytest.mark.parametrize("mode", ["tag", "warn", "close"])
+def test_the_warning_is_a_line_whose_command_can_be_typed(caplog: pytest.LogCaptureFixture, mode: str) -> None:
+    crawl = Crawl(mode, EVIL)
+    while not caplog.records:
+        crawl.copy()
+    told = caplog.records[0].getMessage()
+    assert told.isprintable()
+    assert len(told.split(": http://")[-1].split(", http://")) == 5
+    command = told.split("See whether it is one: ")[1].split(". If not, ")[0]
+    words = shlex.split(command)
+    assert words[:3] == ["scrapy", "neardup", "compare"]
+    last = list(crawl.store.records())[-1]
+    assert [word.split("\\n")[0] for word in words[3:]] == [
+        f"http://river.example/{last.id}",
+        "http://other.example/90000",
+    ]
+
+
+def test_it_is_told_once_that_it_is_on_for_all(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(brake, "_MOST", 2)
+    crawl = Crawl("tag")
+    for original in range(1, 6):
+        for _ in range(5):
+            crawl.copy(original)
+    assert [record.getMessage()[:16] for record in caplog.records] == ["5 pages of river"] * 3 + ["The safety brake"]
+    assert crawl.copy(77, site="lake.example")
