@@ -84,10 +84,10 @@ class Ledger:
     def ended(self, account: Account, end: End, feeds: Set[Feed] = frozenset()) -> None:
         """An item has reached its end, and was written by these feeds; a state that fails is reported, not raised."""
         id, was_kept = account.reservation.record.id, account.kept
-        account.feeds |= feeds
+        earlier, account.feeds = account.feeds, account.feeds | feeds
         try:
             if feeds and was_kept and not account.lost:
-                self._feeds.hold(id, feeds)
+                self._feeds.hold(id, feeds, earlier)
             step = account.leave(end)
             if step is Step.KEEP:
                 self._detector.commit(account.reservation, sealed=not account.feeds)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -100,7 +101,7 @@ class Book:
     def withdraw(self, id: int) -> None:
         self._take("withdraw", id)
 
-    def seal(self, ids: list[int]) -> None:
+    def seal(self, ids: Sequence[int]) -> None:
         self._take("seal", *ids)
 
     def _take(self, *what: Any) -> None:
