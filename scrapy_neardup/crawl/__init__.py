@@ -3,6 +3,7 @@
 addon              one line in ADDONS switches everything on
 middleware         makes a visit for each response, and hands it over with its items
 visits, tickets    what the items of a response share; how an item finds that again
+coming             whether more items of a response are to come
 pipeline           has each item's page judged, and drops or tags the item
 session            what the pipeline works with, from the opening of the spider until every feed is stored
 judge, waiting     an item to a verdict; a page waits for a near-duplicate that is on its way

@@ -7,13 +7,16 @@ import inspect
 import os
 from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from scrapy import Spider, signals
 from scrapy.crawler import Crawler
 from scrapy.extensions.feedexport import FeedExporter, FeedSlot
 from twisted.internet.defer import Deferred
 
+from scrapy_neardup.crawl.coming import Coming
 from scrapy_neardup.crawl.deliveries import Deliveries, empties_at_once, name_of
 from scrapy_neardup.crawl.held import Held, Released
 from scrapy_neardup.crawl.torn import end_torn_line
@@ -27,9 +30,10 @@ class Feed:
     """One file of a feed (a batch of it).
 
     ``name``: that of the feed, the same for all its batches. ``beside``: names of feeds that took items of its pages.
+    Without a slot and a name it stands for the items of a response that are still to come.
     """
 
-    slot: FeedSlot
+    slot: FeedSlot | None
     name: str
     stored: bool = False
     failed: bool = False
@@ -94,6 +98,7 @@ class FeedWatch:
         self._names: dict[str, str] = {}
         self._stored: set[str] = set()
         self._lost: dict[str, Unstored] = {}
+        self._rests: WeakKeyDictionary[Coming, Feed] = WeakKeyDictionary()
 
     def opened(self) -> None:
         """Scrapy has opened its feeds: what was in them, and will be overwritten, is told of before an item comes."""
@@ -114,13 +119,13 @@ class FeedWatch:
         took: set[Feed] = set()
         slots: list[FeedSlot] = []
         wrong: tuple[Feed, Exception] | None = None
-        for feed in self._open:
-            count, exporter.slots = feed.slot.itemcount, [feed.slot]
+        for feed, slot in zip(self._open, exporter.slots, strict=True):
+            count, exporter.slots = slot.itemcount, [slot]
             try:
                 exporter.item_scraped(item, spider)
             except Exception as error:  # whatever a feed raises
                 wrong = wrong or (feed, error)
-            if feed.slot.itemcount > count:
+            if slot.itemcount > count:
                 took.add(feed)
             slots += exporter.slots
         exporter.slots = slots
@@ -131,7 +136,7 @@ class FeedWatch:
     def hold(self, id: int, feeds: Set[Feed], earlier: Set[Feed] = frozenset()) -> None:
         """Seal the page once all these feeds are stored, and those that took ``earlier`` items of it."""
         for feed in feeds:
-            feed.beside.update(other.name for other in feeds | earlier if other is not feed)
+            feed.beside.update(other.name for other in feeds | earlier if other is not feed and other.slot)
             if feed.stored:
                 self._tell(feed, Released(1, id, id))
         waiting = frozenset(feed for feed in feeds | earlier if not feed.stored)
@@ -143,6 +148,13 @@ class FeedWatch:
                 self._lose(feed, int(feed.failed))
         else:
             self._held.add(id, waiting)
+
+    def rest(self, coming: Coming) -> Feed:
+        """What a page waits for as long as items that share it are to come: as if they were a feed."""
+        if coming not in self._rests:
+            self._rests[coming] = rest = Feed(None, "")
+            coming.when_over(partial(self._is_stored, rest))
+        return self._rests[coming]
 
     def drop(self, id: int) -> None:
         """The page was taken back."""
@@ -160,17 +172,17 @@ class FeedWatch:
             if known.slot is slot:
                 return known
         feed = Feed(slot, self._names.setdefault(slot.uri_template, name_of(slot)))
-        self._watch(feed)
+        self._watch(feed, slot)
         return feed
 
-    def _watch(self, feed: Feed) -> None:
-        storage = feed.slot.storage
+    def _watch(self, feed: Feed, slot: FeedSlot) -> None:
+        storage = slot.storage
         store, open_file = storage.store, storage.open
 
         def open_and_tell(spider: Spider) -> Any:
-            if self._deliveries is not None and empties_at_once(feed.slot):
+            if self._deliveries is not None and empties_at_once(slot):
                 self._deliveries.overwritten(feed.name)
-            end_torn_line(feed.slot)
+            end_torn_line(slot)
             return open_file(spider)
 
         def stored(result: Any) -> Any:
@@ -191,7 +203,7 @@ class FeedWatch:
         def store_and_tell(file: Any) -> Any:
             try:
                 _to_disk(file)
-                if self._deliveries is not None and not empties_at_once(feed.slot):
+                if self._deliveries is not None and not empties_at_once(slot):
                     self._deliveries.overwritten(feed.name)
                 result: Any = store(file)
             except BaseException:
@@ -217,7 +229,7 @@ class FeedWatch:
         self._lose(feed, self._held.failed(feed))
 
     def _lose(self, feed: Feed, pages: int) -> None:
-        if pages:
+        if pages and feed.slot is not None:
             lost = self._lost.setdefault(feed.name, Unstored(feed.name))
             lost.pages += pages
             lost.beside |= feed.beside

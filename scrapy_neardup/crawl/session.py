@@ -23,7 +23,7 @@ from scrapy_neardup.crawl.outage import Outage
 from scrapy_neardup.crawl.state import page_extractor, state_recipe
 from scrapy_neardup.crawl.tagging import Tagger
 from scrapy_neardup.crawl.telling import tell_of_job, tell_opening, tell_unstored
-from scrapy_neardup.crawl.tickets import account_at_the_end
+from scrapy_neardup.crawl.tickets import account_at_the_end, coming_at_the_end
 from scrapy_neardup.errors import StoreError
 from scrapy_neardup.judging.detector import Detector
 from scrapy_neardup.page.extraction import Extractor
@@ -99,6 +99,8 @@ class Session:
         account = account_at_the_end()
         if account is not None and not self._is_over:
             self._ledger.ended(account, end, feeds)
+        if (coming := coming_at_the_end()) is not None:
+            coming.item_ended()
 
     def _seal(self, ids: Sequence[int]) -> None:
         if self._outage.happened or self._is_over:
