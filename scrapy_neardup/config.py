@@ -55,6 +55,7 @@ class Config:
     max_html: int = 5_000_000  # NEARDUP_MAX_HTML, in characters
     keep: Keep = Keep.EVIDENCE  # NEARDUP_KEEP
     commit: str = "feed"  # NEARDUP_COMMIT
+    overwritten: str = "warn"  # NEARDUP_OVERWRITTEN
     wait: float = 10.0  # NEARDUP_WAIT, in seconds
     brake: str = "tag"  # NEARDUP_BRAKE
     on_store_error: str = "close"  # NEARDUP_ON_STORE_ERROR
@@ -242,6 +243,7 @@ _READERS: dict[str, tuple[str, Callable[[str, Any], Any]]] = {
     "NEARDUP_MAX_HTML": ("max_html", _whole(1, 2**31)),
     "NEARDUP_KEEP": ("keep", _keep),
     "NEARDUP_COMMIT": ("commit", _choice("feed", "item")),
+    "NEARDUP_OVERWRITTEN": ("overwritten", _choice("warn", "forget", "known")),
     "NEARDUP_WAIT": ("wait", _number(0, 3600)),
     "NEARDUP_BRAKE": ("brake", _choice("warn", "tag", "close")),
     "NEARDUP_ON_STORE_ERROR": ("on_store_error", _choice("close", "pass")),

@@ -13,6 +13,7 @@ from scrapy_neardup.commands.output import progress, write
 from scrapy_neardup.commands.wording import as_json, counted, line, missing
 from scrapy_neardup.config import Config
 from scrapy_neardup.errors import SettingsError
+from scrapy_neardup.states.deliveries import overwritten, settle
 from scrapy_neardup.states.forgetting import Forgetting, of_host, pages_where, unseen_since
 from scrapy_neardup.states.near import near_urls
 from scrapy_neardup.stores import Store
@@ -21,7 +22,7 @@ NAME = "forget"
 HELP = "Remove pages from a state, so that they are judged as if they had never been seen."
 EXAMPLES = """\
 what goes:
-  The pages that are named, in one of the three ways. With an original go its copies, of whatever site and age: they
+  The pages that are named, in one of the four ways. With an original go its copies, of whatever site and age: they
   were dropped for it, and the next of them is to be judged anew.
 
   --host HOST     all pages of this host and of those below it (a.example: www.a.example and news.a.example too); one
@@ -29,6 +30,8 @@ what goes:
   --before TIME   pages that were last seen before a time, in UTC unless it says otherwise (2025-03-01,
                   2025-03-01T08:00+08:00), or longer ago than that (12h, 90d, 4w); an original stays while one of its
                   copies was seen since
+  --overwritten   pages that were stored in a feed which a later crawl has overwritten, so that they come again; all
+                  that was first seen in between may go with them
 
   The counts of sentences, by which boilerplate is known, stay. The room that the pages took is free for others; the
   files themselves become smaller by: scrapy neardup compact
@@ -36,6 +39,7 @@ what goes:
 examples:
   scrapy neardup forget https://a.example/ferry
   scrapy neardup forget --host a.example --dry-run
+  scrapy neardup forget --overwritten
   scrapy neardup forget --before 90d --store leveldb:///var/crawls/state.leveldb
 """
 
@@ -50,6 +54,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("urls", metavar="URL", nargs="*", help="a page, by its URL as it was crawled")
     parser.add_argument("--host", metavar="HOST", help="all pages of this host and of those below it")
     parser.add_argument("--before", metavar="TIME", help="pages last seen before a date or time, or an age such as 90d")
+    parser.add_argument(
+        "--overwritten", action="store_true", help="pages that were in a feed before it was overwritten"
+    )
     parser.add_argument("--dry-run", action="store_true", help="tell what would go, and change nothing")
     add_store(parser)
     parser.add_argument("--json", action="store_true", help="print one JSON object instead")
@@ -57,8 +64,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Forget the pages; 1 if one that is named is not in the state, or none is of the host."""
-    if sum((bool(arguments.urls), arguments.host is not None, arguments.before is not None)) != 1:
-        raise SettingsError("Say what to forget in one way: by URLs, by --host HOST, or by --before TIME.")
+    ways = (bool(arguments.urls), arguments.host is not None, arguments.before is not None, arguments.overwritten)
+    if sum(ways) != 1:
+        raise SettingsError(
+            "Say what to forget in one way: by URLs, by --host HOST, by --before TIME, or by --overwritten."
+        )
     choose = _choice(arguments)
     with opened(arguments.store, Config.from_settings(arguments.settings)) as store:
         near = {url: near_urls(store, url) for url in arguments.urls if store.find(url) is None}
@@ -68,6 +78,8 @@ def run(arguments: argparse.Namespace) -> int:
         urls = [record.url for id in sorted(found.ids)[:_NAMED] if (record := store.record(id)) is not None]
         if not arguments.dry_run:
             store.forget(progress(found.ids, len(found.ids)))
+            if arguments.overwritten:
+                settle(store)
     if arguments.json:
         write(as_json(_as_data(found, urls, list(near), dry=arguments.dry_run)) + "\n")
     else:
@@ -77,6 +89,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _choice(arguments: argparse.Namespace) -> Callable[[Store], Forgetting]:
     """What finds the pages; raises SettingsError before a state is opened."""
+    if arguments.overwritten:
+        return lambda store: overwritten(store, progress)
     if arguments.before is not None:
         seconds = before(arguments.before, datetime.now(timezone.utc))
         return lambda store: unseen_since(store, seconds, progress)

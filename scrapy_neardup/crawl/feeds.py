@@ -5,14 +5,21 @@ from __future__ import annotations
 import errno
 import inspect
 import os
-from collections.abc import Callable, Set
+from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from scrapy import Spider, signals
 from scrapy.crawler import Crawler
 from scrapy.extensions.feedexport import FeedExporter, FeedSlot
 from twisted.internet.defer import Deferred
+
+from scrapy_neardup.crawl.coming import Coming
+from scrapy_neardup.crawl.deliveries import Deliveries, empties_at_once, name_of
+from scrapy_neardup.crawl.held import Held, Released
+from scrapy_neardup.crawl.torn import end_torn_line
 
 #: What a file answers that cannot be synced: a pipe, standard output, some network file systems.
 _NO_SYNC = (errno.EINVAL, errno.ENOTSUP, errno.EROFS)
@@ -20,11 +27,38 @@ _NO_SYNC = (errno.EINVAL, errno.ENOTSUP, errno.EROFS)
 
 @dataclass(eq=False, slots=True)
 class Feed:
-    """One file of a feed (a batch of it), and the pages that wait until it is stored, by their ids."""
+    """One file of a feed (a batch of it).
 
-    slot: FeedSlot
-    pages: set[int] = field(default_factory=set)
+    ``name``: that of the feed, the same for all its batches. ``beside``: names of feeds that took items of its pages.
+    Without a slot and a name it stands for the items of a response that are still to come.
+    """
+
+    slot: FeedSlot | None
+    name: str
     stored: bool = False
+    failed: bool = False
+    beside: set[str] = field(default_factory=set)
+
+
+@dataclass(slots=True)
+class Unstored:
+    """A feed that was not stored, or some batches of it: how many pages it held, and which feeds took them ``beside``.
+
+    Of the latter, ``FeedWatch.not_stored`` tells those that were stored.
+    """
+
+    feed: str
+    pages: int = 0
+    beside: set[str] = field(default_factory=set)
+
+
+class NotWritten(Exception):
+    """A feed could not write an item, for the cause of this; ``others``: the names of those that did."""
+
+    def __init__(self, feed: str, others: Set[str]) -> None:
+        super().__init__(feed)
+        self.feed = feed
+        self.others = others
 
 
 def take_over_feeds(crawler: Crawler) -> FeedExporter | None:
@@ -45,82 +79,164 @@ class FeedWatch:
     Scrapy sends ``feed_slot_closed`` whether storing worked or not, so the storages themselves are asked.
     """
 
-    def __init__(self, exporter: FeedExporter | None, seal: Callable[[list[int]], None]) -> None:
-        """``seal`` is called with the ids of pages whose feeds are all stored; without an exporter none has a feed."""
+    def __init__(
+        self,
+        exporter: FeedExporter | None,
+        seal: Callable[[Sequence[int]], None],
+        deliveries: Deliveries | None = None,
+    ) -> None:
+        """``seal`` is called with the ids of pages whose feeds are all stored; without an exporter none has a feed.
+
+        ``deliveries`` is told what becomes of feeds, before the pages in them are sealed.
+        """
         self._exporter = exporter
         self._seal = seal
+        self._deliveries = deliveries
         #: Those that Scrapy writes to at this moment.
         self._open: list[Feed] = []
-        self._waits_for: dict[int, set[Feed]] = {}
+        self._held: Held[Feed] = Held()
+        self._names: dict[str, str] = {}
+        self._stored: set[str] = set()
+        self._lost: dict[str, Unstored] = {}
+        self._rests: WeakKeyDictionary[Coming, Feed] = WeakKeyDictionary()
+
+    def opened(self) -> None:
+        """Scrapy has opened its feeds: what was in them, and will be overwritten, is told of before an item comes."""
+        if self._exporter is not None:
+            self._open = [self._feed(slot) for slot in self._exporter.slots]
+            if self._deliveries is not None:
+                self._deliveries.begin(self._exporter.slots)
 
     def export(self, item: Any, spider: Spider) -> Set[Feed]:
-        """Have an item written by every feed that takes it; returns these. Raises whatever one of them raises.
+        """Have an item written by every feed that takes it; returns these, some of which may be stored by now.
 
-        Then the others may have written it or not; and a feed that was full is perhaps stored by now.
+        Each feed gets it by itself: by Scrapy's own way, those behind one that cannot write it would not have it in any
+        crawl. When all have had their turn, raises NotWritten for the first that could not.
         """
-        if self._exporter is None:
+        if (exporter := self._exporter) is None:
             return frozenset()
-        self._open = [self._feed(slot) for slot in self._exporter.slots]
-        before = [(feed, feed.slot.itemcount) for feed in self._open]
-        self._exporter.item_scraped(item, spider)
-        return frozenset(feed for feed, count in before if feed.slot.itemcount > count)
+        self._open = [self._feed(slot) for slot in exporter.slots]
+        took: set[Feed] = set()
+        slots: list[FeedSlot] = []
+        wrong: tuple[Feed, Exception] | None = None
+        for feed, slot in zip(self._open, exporter.slots, strict=True):
+            count, exporter.slots = slot.itemcount, [slot]
+            try:
+                exporter.item_scraped(item, spider)
+            except Exception as error:  # whatever a feed raises
+                wrong = wrong or (feed, error)
+            if slot.itemcount > count:
+                took.add(feed)
+            slots += exporter.slots
+        exporter.slots = slots
+        if wrong:
+            raise NotWritten(wrong[0].name, {feed.name for feed in took}) from wrong[1]
+        return took
 
-    def hold(self, id: int, feeds: Set[Feed]) -> None:
-        """Seal the page once all these feeds are stored."""
-        waiting = {feed for feed in feeds if not feed.stored}
+    def hold(self, id: int, feeds: Set[Feed], earlier: Set[Feed] = frozenset()) -> None:
+        """Seal the page once all these feeds are stored, and those that took ``earlier`` items of it."""
+        for feed in feeds:
+            feed.beside.update(other.name for other in feeds | earlier if other is not feed and other.slot)
+            if feed.stored:
+                self._tell(feed, Released(1, id, id))
+        waiting = frozenset(feed for feed in feeds | earlier if not feed.stored)
         if not waiting:
             self._seal([id])
-            return
-        self._waits_for.setdefault(id, set()).update(waiting)
-        for feed in waiting:
-            feed.pages.add(id)
+        elif any(feed.failed for feed in waiting):
+            self._held.remove(id)
+            for feed in feeds:
+                self._lose(feed, int(feed.failed))
+        else:
+            self._held.add(id, waiting)
+
+    def rest(self, coming: Coming) -> Feed:
+        """What a page waits for as long as items that share it are to come: as if they were a feed."""
+        if coming not in self._rests:
+            self._rests[coming] = rest = Feed(None, "")
+            coming.when_over(partial(self._is_stored, rest))
+        return self._rests[coming]
 
     def drop(self, id: int) -> None:
         """The page was taken back."""
-        for feed in self._waits_for.pop(id, ()):
-            feed.pages.discard(id)
+        self._held.remove(id)
+
+    def not_stored(self) -> list[Unstored]:
+        """When all feeds are closed: those that were not stored, with the pages in them; these are never sealed."""
+        for feed in self._held.feeds():
+            self._lose(feed, self._held.waiting_for(feed))
+        self._held = Held()
+        return [Unstored(one.feed, one.pages, one.beside & self._stored) for one in self._lost.values()]
 
     def _feed(self, slot: FeedSlot) -> Feed:
         for known in self._open:
             if known.slot is slot:
                 return known
-        feed = Feed(slot)
-        self._watch(feed)
+        feed = Feed(slot, self._names.setdefault(slot.uri_template, name_of(slot)))
+        self._watch(feed, slot)
         return feed
 
-    def _watch(self, feed: Feed) -> None:
-        store = feed.slot.storage.store
+    def _watch(self, feed: Feed, slot: FeedSlot) -> None:
+        storage = slot.storage
+        store, open_file = storage.store, storage.open
+
+        def open_and_tell(spider: Spider) -> Any:
+            if self._deliveries is not None and empties_at_once(slot):
+                self._deliveries.overwritten(feed.name)
+            end_torn_line(slot)
+            return open_file(spider)
 
         def stored(result: Any) -> Any:
             self._is_stored(feed)
             return result
 
-        def store_and_tell(file: Any) -> Any:
-            _to_disk(file)
-            result: Any = store(file)
-            if isinstance(result, Deferred):
-                return result.addCallback(stored)
-            if inspect.isawaitable(result):
-                return _then(result, stored)
-            return stored(result)
+        def failed(failure: Any) -> Any:
+            self._is_lost(feed)
+            return failure
 
-        feed.slot.storage.store = store_and_tell  # type: ignore[method-assign]
+        async def wait(result: Any) -> Any:
+            try:
+                return stored(await result)
+            except BaseException:
+                self._is_lost(feed)
+                raise
+
+        def store_and_tell(file: Any) -> Any:
+            try:
+                _to_disk(file)
+                if self._deliveries is not None and not empties_at_once(slot):
+                    self._deliveries.overwritten(feed.name)
+                result: Any = store(file)
+            except BaseException:
+                self._is_lost(feed)
+                raise
+            if isinstance(result, Deferred):
+                return result.addCallbacks(stored, failed)
+            return wait(result) if inspect.isawaitable(result) else stored(result)
+
+        storage.open = open_and_tell  # type: ignore[method-assign]
+        storage.store = store_and_tell  # type: ignore[method-assign]
 
     def _is_stored(self, feed: Feed) -> None:
         feed.stored = True
-        ready = []
-        for id in sorted(feed.pages):
-            self._waits_for[id].discard(feed)
-            if not self._waits_for[id]:
-                del self._waits_for[id]
-                ready.append(id)
-        feed.pages.clear()
-        if ready:
-            self._seal(ready)
+        self._stored.add(feed.name)
+        held = self._held.stored(feed)
+        self._tell(feed, held)
+        if held.ready:
+            self._seal(held.ready)
 
+    def _is_lost(self, feed: Feed) -> None:
+        feed.failed = True
+        self._lose(feed, self._held.failed(feed))
 
-async def _then(result: Any, call: Callable[[Any], Any]) -> Any:
-    return call(await result)
+    def _lose(self, feed: Feed, pages: int) -> None:
+        if pages and feed.slot is not None:
+            lost = self._lost.setdefault(feed.name, Unstored(feed.name))
+            lost.pages += pages
+            lost.beside |= feed.beside
+
+    def _tell(self, feed: Feed, held: Released) -> None:
+        if self._deliveries is not None and held.pages:
+            self._deliveries.stored(feed.name, held)
 
 
 def _to_disk(file: Any) -> None:

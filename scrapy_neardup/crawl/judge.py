@@ -93,7 +93,9 @@ class Judge:
             else:
                 break
         visit.hearings[url] = hearing = Hearing()
-        hearing.case = await self._hear(url, make)
+        hearing.case = case = await self._hear(url, make)
+        if case.account is not None:
+            case.account.coming = visit.coming
         hearing.over.happen()
         return hearing.case
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Set
 from dataclasses import dataclass, field
 from enum import Enum
 
+from scrapy_neardup.crawl.coming import Coming
 from scrapy_neardup.crawl.feeds import Feed, FeedWatch
 from scrapy_neardup.crawl.outage import Outage
 from scrapy_neardup.errors import StoreError
@@ -37,13 +38,15 @@ class Account:
     """A page that passed, and what becomes of the items that stand and fall with it.
 
     Items that bring no content of their own share the page of their response, and so its account. ``kept``: it was
-    committed. ``lost``: it was taken back, for good. ``feeds``: those that wrote an item of the page.
+    committed. ``lost``: it was taken back, for good. ``feeds``: those that wrote an item of the page. ``coming``: the
+    items of its response, if they share it.
     """
 
     reservation: Reservation
     kept: bool = False
     lost: bool = False
     feeds: set[Feed] = field(default_factory=set)
+    coming: Coming | None = None
     _under_way: int = 0
     _scraped: int = 0
     _failed: int = 0
@@ -84,10 +87,12 @@ class Ledger:
     def ended(self, account: Account, end: End, feeds: Set[Feed] = frozenset()) -> None:
         """An item has reached its end, and was written by these feeds; a state that fails is reported, not raised."""
         id, was_kept = account.reservation.record.id, account.kept
-        account.feeds |= feeds
+        if account.coming is not None and not account.coming.is_last:
+            feeds = feeds | {self._feeds.rest(account.coming)}
+        earlier, account.feeds = account.feeds, account.feeds | feeds
         try:
             if feeds and was_kept and not account.lost:
-                self._feeds.hold(id, feeds)
+                self._feeds.hold(id, feeds, earlier)
             step = account.leave(end)
             if step is Step.KEEP:
                 self._detector.commit(account.reservation, sealed=not account.feeds)

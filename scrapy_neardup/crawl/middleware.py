@@ -9,6 +9,7 @@ from scrapy import Request
 from scrapy.crawler import Crawler
 from scrapy.http import Response, TextResponse
 
+from scrapy_neardup.crawl.coming import Coming
 from scrapy_neardup.crawl.tickets import Tickets
 from scrapy_neardup.crawl.visits import Visit
 from scrapy_neardup.page.served import Served
@@ -33,6 +34,8 @@ class NearDupSpiderMiddleware:
         """
         visit = visit_of(response) if isinstance(response, Response) else None
         first: list[Any] = []
+        coming = visit.coming if visit is not None else Coming()
+        coming.is_read = False
         try:
             async for one in result:
                 if visit is None or one is None or isinstance(one, Request):
@@ -40,6 +43,7 @@ class NearDupSpiderMiddleware:
                     continue
                 self.tickets.announce(one, visit)
                 visit.items += 1
+                coming.announced += 1
                 if visit.items == 1:
                     first.append(one)
                     continue
@@ -47,10 +51,12 @@ class NearDupSpiderMiddleware:
                     yield first.pop()
                 yield one
         except Exception:
+            coming.no_more()
             if first and visit is not None:
                 visit.items += 1  # perhaps there would have been more, and as a row it is not dropped for the page
                 yield first.pop()
             raise
+        coming.no_more()
         if first:
             yield first.pop()
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Set
+from collections.abc import Callable, Sequence, Set
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from scrapy import Spider, signals
@@ -13,14 +14,16 @@ from scrapy.utils.defer import deferred_from_coro
 from scrapy_neardup.config import Config
 from scrapy_neardup.crawl import stats
 from scrapy_neardup.crawl.braking import BrakeWatch
-from scrapy_neardup.crawl.feeds import Feed, FeedWatch, take_over_feeds
+from scrapy_neardup.crawl.deliveries import Deliveries
+from scrapy_neardup.crawl.feeds import Feed, FeedWatch, NotWritten, take_over_feeds
 from scrapy_neardup.crawl.judge import Judge
 from scrapy_neardup.crawl.ledger import End, Ledger
 from scrapy_neardup.crawl.notes import Notes
 from scrapy_neardup.crawl.outage import Outage
 from scrapy_neardup.crawl.state import page_extractor, state_recipe
 from scrapy_neardup.crawl.tagging import Tagger
-from scrapy_neardup.crawl.tickets import account_at_the_end
+from scrapy_neardup.crawl.telling import tell_of_job, tell_opening, tell_unstored
+from scrapy_neardup.crawl.tickets import account_at_the_end, coming_at_the_end
 from scrapy_neardup.errors import StoreError
 from scrapy_neardup.judging.detector import Detector
 from scrapy_neardup.model import Verdict
@@ -46,18 +49,25 @@ class Session:
         who = crawler.spider.name if crawler.spider else "unknown"
         watch = BrakeWatch(config.brake, self.notes, close_crawl)
         passes = partial(_passes, config, watch)
-        self._detector = _opened_detector(config, store_url, extractor, who, passes)
+        job = crawler.settings.get("JOBDIR")
+        self._job = str(Path(job).absolute()) if job else ""
+        self._detector = _opened_detector(config, store_url, extractor, who, self._job, passes)
         self._is_over = False
-        self._tell_opening(config)
+        store = self._detector.store
+        tell_opening(store, config, self.notes, self._job)
         source = PageSource(config.fields, config.max_html, extractor)
         self.judge = Judge(
             source, self._detector, self.notes, self._outage, config.wait, listings=config.listings, watch=watch
         )
         self.tagger = Tagger(config.tag_field, self.notes, None if config.drop else close_crawl)
         exporter = take_over_feeds(crawler) if config.commit == "feed" else None
-        self._feeds = FeedWatch(exporter, self._seal)
+        deliveries = None
+        if exporter is not None and store.lasts:
+            deliveries = Deliveries(store, store.new_id(), config.overwritten, self.notes, self._outage)
+        self._feeds = FeedWatch(exporter, self._seal, deliveries)
         self._ledger = Ledger(self._detector, self._feeds, self._outage, partial(self.notes.count, stats.ROLLED_BACK))
         connect = crawler.signals.connect
+        connect(self._feeds.opened, signals.spider_opened)  # behind Scrapy's own feeds, which are opened by it as well
         connect(self._item_scraped, signals.item_scraped)
         connect(self._item_dropped, signals.item_dropped)
         connect(self._item_error, signals.item_error)
@@ -70,13 +80,16 @@ class Session:
     def _item_scraped(self, item: Any, spider: Spider) -> None:
         try:
             feeds = self._feeds.export(item, spider)
-        except Exception as error:  # whatever a feed raises; Scrapy would tell it as an error of ours
+        except NotWritten as error:  # Scrapy would tell it as an error of ours
+            cause = error.__cause__
             logger.error(
-                "An item could not be written by a feed (%s: %s), so its page is not counted, and judged anew when it "
-                "comes again. See to the feed, or to what it cannot write in such items.",
-                type(error).__name__,
-                error,
-                exc_info=self.notes.is_new("feed"),
+                "An item could not be written by the feed %s (%s: %s), so its page is not counted, and judged anew "
+                "when it comes again%s. See to the feed, or to what it cannot write in such items.",
+                error.feed,
+                type(cause).__name__,
+                cause,
+                f"; {', '.join(sorted(error.others))} did write it, and will then have it twice" * bool(error.others),
+                exc_info=cause if self.notes.is_new("feed") else None,
             )
             self._item_ended(End.FAILED)
         else:
@@ -92,8 +105,10 @@ class Session:
         account = account_at_the_end()
         if account is not None and not self._is_over:
             self._ledger.ended(account, end, feeds)
+        if (coming := coming_at_the_end()) is not None:
+            coming.item_ended()
 
-    def _seal(self, ids: list[int]) -> None:
+    def _seal(self, ids: Sequence[int]) -> None:
         if self._outage.happened or self._is_over:
             return
         try:
@@ -116,27 +131,6 @@ class Session:
             except StoreError as error:
                 logger.error("%s", error)
 
-    # What is told.
-
-    def _tell_opening(self, config: Config) -> None:
-        store = self._detector.store
-        logger.info(
-            "Near-duplicates are %s by the method %s; the state is %s, with %d pages.",
-            "dropped" if config.drop else "tagged",
-            config.method,
-            f"{store.scheme} at {store.location}" if store.lasts else "in memory",
-            store.pages,
-        )
-        back = store.taken_back
-        if back.pages:
-            self.notes.count(stats.TAKEN_BACK, back.pages)
-            logger.warning(
-                "%d pages were taken back from the state: the crawl that added them (%s) was killed, or its feed was "
-                "not stored. They will be judged anew.",
-                back.pages,
-                ", ".join(back.crawls) or "unknown",
-            )
-
     def _sum_up(self, store: Store) -> None:
         """The closing stats, and one line for people."""
         numbers, spent = self.notes.stats, self._detector.spent
@@ -147,11 +141,9 @@ class Session:
         numbers.set_value(stats.STATE_BYTES, store.size())
         unsealed = 0 if self._outage.happened else self._detector.end()
         if unsealed:
-            numbers.set_value(stats.UNSEALED, unsealed)
-            logger.warning(
-                "%d pages are not sealed, as the feed that holds them was not stored. The next crawl takes them back.",
-                unsealed,
-            )
+            tell_unstored(unsealed, self._feeds.not_stored(), self.notes, self._job)
+        if self._job and not self._outage.happened:
+            tell_of_job(store, self.notes, self._job, is_over=True)
         logger.info("%s", stats.closing_line(numbers.get_stats()))
 
 
@@ -161,7 +153,7 @@ def _passes(config: Config, watch: BrakeWatch, verdict: Verdict) -> bool:
 
 
 def _opened_detector(
-    config: Config, store_url: str, extractor: Extractor | None, who: str, passes: Callable[[Verdict], bool]
+    config: Config, store_url: str, extractor: Extractor | None, who: str, job: str, passes: Callable[[Verdict], bool]
 ) -> Detector:
     """A detector on the state, which is open from here on."""
     method = config.make_method()
@@ -172,6 +164,7 @@ def _opened_detector(
             store,
             min_letters=config.min_letters,
             who=who,
+            job=job,
             also_copies=config.also_copies,
             passes=passes,
             keep=config.keep,

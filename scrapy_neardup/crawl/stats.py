@@ -17,12 +17,16 @@ OPTED_OUT = "neardup/opted_out"
 ERRORS = "neardup/errors"
 #: Pages of crawls that were killed or whose feed was not stored, taken back at the opening.
 TAKEN_BACK = "neardup/taken_back"
+#: Those of them that this crawl will not request again, by its JOBDIR.
+NOT_REQUESTED = "neardup/taken_back/not_requested"
 #: Pages of this crawl that are not sealed, as their feed was not stored.
 UNSEALED = "neardup/unsealed"
 #: Times that the safety brake came on: for a site, for an original; items of copies that passed as it was on.
 BRAKE_SITE = "neardup/brake/site"
 BRAKE_ORIGINAL = "neardup/brake/original"
 BRAKE_PASSED = "neardup/brake/passed"
+#: Pages of earlier crawls whose feed this one overwrites.
+OVERWRITTEN = "neardup/overwritten"
 #: Seconds spent.
 TIME_EXTRACTION = "neardup/time/extraction"
 TIME_METHOD = "neardup/time/method"

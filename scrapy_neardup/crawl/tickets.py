@@ -12,6 +12,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
 
+from scrapy_neardup.crawl.coming import Coming
 from scrapy_neardup.crawl.ledger import Account
 from scrapy_neardup.crawl.visits import Visit
 
@@ -21,12 +22,13 @@ class Ticket:
     """One item's way through the pipelines.
 
     ``account``: that of its page, if the state has to know what becomes of the item. ``used``: our pipeline has had it
-    before it.
+    before it. ``ended``: its end was told.
     """
 
     visit: Visit = field(default_factory=Visit)
     account: Account | None = None
     used: bool = False
+    ended: bool = False
 
 
 _current: ContextVar[Ticket | None] = ContextVar("neardup_ticket", default=None)
@@ -72,3 +74,12 @@ def account_at_the_end() -> Account | None:
         return None
     account, ticket.account = ticket.account, None
     return account
+
+
+def coming_at_the_end() -> Coming | None:
+    """The items of the response of the item whose end was signalled; None if that was told already."""
+    ticket = _current.get()
+    if ticket is None or ticket.ended:
+        return None
+    ticket.ended = True
+    return ticket.visit.coming

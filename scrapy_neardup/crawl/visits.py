@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from scrapy_neardup.crawl.coming import Coming
 from scrapy_neardup.crawl.ledger import Account
 from scrapy_neardup.crawl.waiting import Event
 from scrapy_neardup.model import Verdict
@@ -37,6 +38,7 @@ class Visit:
 
     ``opted_out``: the request did. ``hearings``: by URL. ``unnamed``: items so far that brought content and no URL.
     ``items``: all that the callback has yielded so far; before the first is judged it is known whether there are more.
+    ``coming``: those of them that have not ended.
     """
 
     served: Served | None = None
@@ -44,3 +46,4 @@ class Visit:
     hearings: dict[str, Hearing] = field(default_factory=dict)
     unnamed: int = 0
     items: int = 0
+    coming: Coming = field(default_factory=Coming)

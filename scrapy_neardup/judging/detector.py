@@ -43,11 +43,12 @@ class Detector:
         *,
         min_letters: int,
         who: str,
+        job: str = "",
         also_copies: Set[Likeness] = frozenset(),
         passes: Callable[[Verdict], bool] = _all_but_copies,
         keep: Keep = Keep.NOTHING,
     ) -> None:
-        """``min_letters``: what a text needs to be judged; ``who`` names the crawl.
+        """``min_letters``: what a text needs to be judged; ``who`` names the crawl, ``job`` is as for ``Store.begin``.
 
         ``also_copies``: what is to be a duplicate beside what the method says is one. ``passes``: whether the item of a
         duplicate is passed on; without it, none is. ``keep``: what the state is to tell of pages later.
@@ -66,7 +67,7 @@ class Detector:
         self._also_copies = also_copies
         self.passes = passes
         self._keep = keep
-        self._generation = store.begin(who)
+        self._generation = store.begin(who, job)
         self._in_flight = _IN_FLIGHT.setdefault(store, InFlight())
         self._matching = Matching(method, store, also_copies)
 

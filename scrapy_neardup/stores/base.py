@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from heapq import merge
 from itertools import islice
 from typing import Any
 
@@ -17,6 +18,7 @@ from scrapy_neardup.stores.changes import Changes
 from scrapy_neardup.stores.counting import Counting
 from scrapy_neardup.stores.evidence import Evidence
 from scrapy_neardup.stores.layout import Record
+from scrapy_neardup.stores.listing import add_to_list
 from scrapy_neardup.stores.place import SETTING
 from scrapy_neardup.stores.recipe import check_recipe, pack_recipe
 from scrapy_neardup.stores.removal import Removal
@@ -133,10 +135,13 @@ class Store(Removal, Counting):
         found = self._scan(layout.posting_prefix(key), reverse=True)
         return [layout.last_id(posting) for posting, _ in islice(found, limit)]
 
-    def begin(self, who: str) -> int:
-        """A new generation for a crawl; ``who`` names it in the line that tells of its being taken back."""
+    def begin(self, who: str, job: str = "") -> int:
+        """A new generation for a crawl; ``who`` names it in the line that tells of its being taken back.
+
+        ``job``: the directory by which the crawl can be resumed, and where then the URLs of its pages are listed.
+        """
         generation = self.new_id()
-        about = json.dumps({"who": who}, ensure_ascii=False).encode()
+        about = json.dumps({"who": who, "job": job}, ensure_ascii=False).encode()
         self._write(Changes({layout.generation_key(generation): about}), sync=False)
         return generation
 
@@ -269,18 +274,39 @@ class Store(Removal, Counting):
 
     def _take_back(self) -> TakenBack:
         try:
-            crawls = [str(json.loads(about)["who"]) for _, about in self._scan(b"g")]
-        except (ValueError, TypeError, KeyError):
+            crawls = {layout.last_id(key): json.loads(about) for key, about in self._scan(b"g")}
+            names = [str(about["who"]) for about in crawls.values()]
+            jobs = {generation: str(about.get("job", "")) for generation, about in crawls.items()}
+        except (ValueError, TypeError, KeyError, AttributeError):
             raise self.damaged("a crawl in it cannot be read") from None
-        # The newest first: of two unsealed versions of a URL the later one names the earlier one.
-        unsealed = sorted((key for key, _ in self._scan(b"j")), key=layout.last_id, reverse=True)
-        for start in range(0, len(unsealed), _BATCH):
+        pages, unsealed = 0, self._all_unsealed()
+        while batch := list(islice(unsealed, _BATCH)):
+            self._list_for_jobs(batch, jobs)
             changes = Changes()
             changes.delete(layout.meta_key("pages"))  # counted anew
-            for journal in unsealed[start : start + _BATCH]:
+            for journal in batch:
                 self._withdraw(journal, changes)
             self._write(changes, sync=True)
+            pages += len(batch)
         ended = Changes(deletes={key for key, _ in self._scan(b"g")})
         if ended.deletes:
             self._write(ended, sync=True)
-        return TakenBack(len(unsealed), tuple(crawls))
+        return TakenBack(pages, tuple(names))
+
+    def _all_unsealed(self) -> Iterator[bytes]:
+        """The journal of all crawls, the newest page first: of two versions of a URL the later names the earlier one.
+
+        They are not held at once: of a long crawl they are millions.
+        """
+        generations = {layout.generation_of(journal) for journal, _ in self._scan(b"j")}
+        scans = (self._scan(layout.journal_prefix(generation), reverse=True) for generation in generations)
+        return (journal for journal, _ in merge(*scans, key=lambda row: layout.last_id(row[0]), reverse=True))
+
+    def _list_for_jobs(self, journals: Iterable[bytes], jobs: Mapping[int, str]) -> None:
+        urls: dict[str, list[str]] = {}
+        for journal in journals:
+            job = jobs.get(layout.generation_of(journal), "")
+            if job and (record := self.record(layout.last_id(journal))) is not None:
+                urls.setdefault(job, []).append(record.url)
+        for job, listed in urls.items():
+            add_to_list(job, listed)

@@ -5,7 +5,8 @@
     e + id                      what can be told of it: see ``Evidence``
     u + hash of the URL         id of the page's newest record (8 bytes), time it was last seen (4 bytes, seconds)
     k + key + id                a posting: this page is filed under this key; no value
-    g + generation              a crawl that has unsealed pages (JSON: who, since when)
+    f + OPEN.of(feed)     what is in a feed that may be overwritten (JSON): see ``states/deliveries``
+    g + generation              a crawl that has unsealed pages (JSON: who, and the directory of its job)
     b + block                   counts of sentences, 64 buckets of them, compressed: see ``Recurrence``
     j + generation + id         an unsealed page; value: id of the record that it replaces, or nothing
 
@@ -18,7 +19,7 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass
 
-from scrapy_neardup.hashing.keyed import Keyed
+from scrapy_neardup.hashing.keyed import OPEN, Keyed
 
 FORMAT = 2
 
@@ -142,6 +143,11 @@ def posting_key(key: int, id: int) -> bytes:
     return _PAIR.pack(b"k", key, id)
 
 
+def feed_key(feed: str) -> bytes:
+    """f + the hash of a feed's name, which is nothing that a page says."""
+    return _PREFIX.pack(b"f", OPEN.of(feed))
+
+
 def generation_key(generation: int) -> bytes:
     """g + generation."""
     return _PREFIX.pack(b"g", generation)
@@ -155,6 +161,11 @@ def journal_prefix(generation: int) -> bytes:
 def journal_key(generation: int, id: int) -> bytes:
     """j + generation + id."""
     return _PAIR.pack(b"j", generation, id)
+
+
+def generation_of(journal: bytes) -> int:
+    """The generation in a key that ``journal_key`` made."""
+    return int.from_bytes(journal[1:9], "big")
 
 
 def block_key(block: int) -> bytes:

@@ -72,6 +72,7 @@ class Slot:
     """A file of a feed as Scrapy's exporter holds it, which is its own storage."""
 
     itemcount: int = 0
+    uri: str = "mem://feed"
     items: list[Any] = field(default_factory=list)
     answer: Callable[[], Any] = lambda: None
     accepts: Callable[[Any], bool] = lambda item: True
@@ -80,6 +81,13 @@ class Slot:
     @property
     def storage(self) -> Slot:
         return self
+
+    @property
+    def uri_template(self) -> str:
+        return self.uri
+
+    def open(self, spider: Any) -> Any:
+        return None
 
     def store(self, file: Any) -> Any:
         return self.answer()

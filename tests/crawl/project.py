@@ -14,6 +14,7 @@ import pydantic
 import scrapy
 from itemadapter import ItemAdapter
 from scrapy import signals
+from scrapy.dupefilters import RFPDupeFilter
 from scrapy.exceptions import DropItem
 from scrapy.extensions.feedexport import FileFeedStorage
 from scrapy.utils.asyncio import is_asyncio_available
@@ -95,6 +96,26 @@ class PathSpider(scrapy.Spider):
 
     def failed(self, failure: Any) -> Any:
         yield {"url": failure.request.url, "from": "errback"}
+
+
+class OnceSpider(PathSpider):
+    """Requests nothing that was requested before, by its JOBDIR if it has one."""
+
+    name = "once"
+
+    async def start(self) -> Any:
+        async for request in super().start():
+            yield request.replace(dont_filter=False)
+
+
+class EagerFilter(RFPDupeFilter):
+    """Writes each request down at once; Scrapy's own writes some hundred of them together."""
+
+    def request_seen(self, request: scrapy.Request) -> bool:
+        seen = super().request_seen(request)
+        if self.file:
+            self.file.flush()
+        return seen
 
 
 class ManyItemsSpider(PathSpider):

@@ -7,14 +7,16 @@ import errno
 from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from scrapy import Spider
+from scrapy.crawler import Crawler
+from scrapy.extensions.feedexport import FeedExporter
 from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
-from scrapy_neardup.crawl.feeds import FeedWatch
+from scrapy_neardup.crawl.feeds import FeedWatch, NotWritten
 from tests.crawl.parts import Exporter, Slot
 
 SPIDER = Spider("any")
@@ -151,7 +153,7 @@ def test_an_item_that_a_feed_cannot_write_is_an_error_and_the_feeds_go_on() -> N
             raise TypeError("cannot be serialised")
 
     watched = Watched(slot := Slot(writes=write))
-    with pytest.raises(TypeError, match="cannot be serialised"):
+    with pytest.raises(NotWritten, match="mem://feed"):
         watched.watch.export(1, SPIDER)
     watched.export(2)
     slot.store(None)
@@ -215,3 +217,102 @@ def test_a_feed_that_cannot_be_brought_to_the_disk_is_not_stored_and_one_that_ha
     with (tmp_path / "feed").open("wb") as file, pytest.raises(OSError, match="no sync") if fails else nullcontext():
         slot.store(file)
     assert watched.sealed == ([] if fails else [1])
+
+
+def lost(watched: Watched) -> dict[str, tuple[int, set[str]]]:
+    return {one.feed: (one.pages, one.beside) for one in watched.watch.not_stored()}
+
+
+@pytest.mark.parametrize("late", [False, True], ids=["it fails first", "it fails last"])
+def test_pages_of_a_feed_that_fails_are_told_of_with_the_feeds_that_have_them(late: bool) -> None:
+    watched = Watched(
+        good := Slot(uri="mem://good"), bad := Slot(uri="mem://bad").fails(), other := Slot(uri="mem://other")
+    )
+    other.accepts = lambda item: item == 3
+    watched.export(1, 2, 3)
+    for slot in (good, bad) if late else (bad, good):
+        if slot is bad:
+            with pytest.raises(OSError, match="no room"):
+                slot.store(None)
+        else:
+            slot.store(None)
+    assert watched.sealed == []
+    assert lost(watched) == {"mem://bad": (3, {"mem://good"})}
+    other.store(None)
+    assert lost(watched)["mem://bad"][1] == {"mem://good", "mem://other"}
+
+
+def test_batches_that_fail_are_one_feed_and_their_pages_are_not_held_any_longer() -> None:
+    watched = Watched(slot := Slot(uri="mem://batches").fails())
+    for id in range(10):
+        watched.export(id)
+        with pytest.raises(OSError, match="no room"):
+            slot.store(None)
+        watched.exporter.slots = [slot := Slot(uri=slot.uri).fails()]
+    assert len(watched.watch._held) == 0
+    assert lost(watched) == {"mem://batches": (10, set())}
+
+
+def test_a_feed_that_never_came_to_be_stored_is_told_of_too() -> None:
+    watched = Watched(Slot(uri="mem://broken off"), Slot(uri="mem://empty", accepts=lambda item: False))
+    watched.export(1, 2)
+    assert lost(watched) == {"mem://broken off": (2, set())}
+
+
+def test_a_page_whose_first_feed_failed_is_not_sealed_by_the_feed_of_a_later_item() -> None:
+    watched = Watched(bad := Slot(uri="mem://bad").fails())
+    first = watched.watch.export(1, SPIDER)
+    watched.watch.hold(1, first)
+    with pytest.raises(OSError, match="no room"):
+        bad.store(None)
+    watched.exporter.slots = [good := Slot(uri="mem://good")]
+    watched.watch.hold(1, watched.watch.export(1, SPIDER), first)
+    good.store(None)
+    assert watched.sealed == []
+
+
+def test_each_feed_has_its_turn_though_one_before_it_cannot_write_the_item() -> None:
+    def write(item: int) -> None:
+        if item == 1:
+            raise TypeError("cannot be serialised")
+
+    watched = Watched(full := Slot(uri="mem://full"), Slot(uri="mem://bad", writes=write), good := Slot(uri="mem://c"))
+    watched.exporter.batch = 1
+    with pytest.raises(NotWritten) as raised:
+        watched.watch.export(1, SPIDER)
+    assert (raised.value.feed, raised.value.others) == ("mem://bad", {"mem://full", "mem://c"})
+    assert isinstance(raised.value.__cause__, TypeError)
+    assert (full.items, good.items) == ([1], [1])
+    assert watched.exporter.full == [full, good]
+    assert len(watched.exporter.slots) == 3
+    assert full not in watched.exporter.slots, "its next batch is open"
+
+
+@pytest.mark.parametrize(
+    ("options", "before", "after"),
+    [
+        ({}, b'{"a": 1}\n{"b": "ha', b'{"a": 1}\n{"b": "ha\n{"c": 2}\n'),
+        ({}, b'{"a": 1}\n', b'{"a": 1}\n{"c": 2}\n'),
+        ({}, b"", b'{"c": 2}\n'),
+        ({}, None, b'{"c": 2}\n'),
+        ({"overwrite": True}, b'{"b": "ha', b'{"c": 2}\n'),
+        ({"format": "csv"}, b'b\n"ha', b'b\n"hac\r\n2\r\n'),
+    ],
+)
+def test_half_a_line_is_ended_before_an_item_is_appended(
+    tmp_path: Path, options: dict[str, Any], before: bytes | None, after: bytes
+) -> None:
+    path = tmp_path / "out"
+    if before is not None:
+        path.write_bytes(before)
+    feeds = {f"file://{path}": {"format": "jsonlines", **options}}
+    crawler = Crawler(Spider, {"FEEDS": feeds})
+    exporter = FeedExporter.from_crawler(crawler)
+    exporter.open_spider(Spider("any"))
+    watch = FeedWatch(exporter, lambda ids: None)
+    watch.opened()
+    watch.export({"c": 2}, Spider("any"))
+    [slot] = exporter.slots
+    slot.finish_exporting()
+    slot.storage.store(cast(Any, slot.file))
+    assert path.read_bytes() == after

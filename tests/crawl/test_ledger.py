@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -10,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scrapy import Spider
 
+from scrapy_neardup.crawl.coming import Coming
 from scrapy_neardup.crawl.feeds import FeedWatch
 from scrapy_neardup.crawl.ledger import Account, End, Ledger, Step
 from scrapy_neardup.errors import StoreError
@@ -100,7 +102,7 @@ class Book:
     def withdraw(self, id: int) -> None:
         self._take("withdraw", id)
 
-    def seal(self, ids: list[int]) -> None:
+    def seal(self, ids: Sequence[int]) -> None:
         self._take("seal", *ids)
 
     def _take(self, *what: Any) -> None:
@@ -163,6 +165,35 @@ def test_a_later_item_of_a_page_makes_it_wait_for_its_feed_too() -> None:
     assert desk.book.told == [("commit", ID, False)]
     second.store(None)
     assert desk.book.told[1:] == [("seal", ID)]
+
+
+@pytest.mark.parametrize("feeds", [0, 1])
+def test_a_page_that_items_share_is_sealed_when_the_last_of_them_has_ended(feeds: int) -> None:
+    desk = Desk(*(slots := [Slot() for _ in range(feeds)]))
+    desk.account.coming = coming = Coming(is_read=False)
+    for _ in range(2):
+        coming.announced += 1
+        desk.play("es")
+        for slot in slots:  # a batch for each item
+            slot.store(None)
+        desk.exporter.slots = slots = [Slot() for _ in range(feeds)]
+        coming.item_ended()
+        assert desk.book.told == [("commit", ID, False)], "another item may come"
+    coming.announced += 1
+    coming.no_more()
+    desk.play("ed")
+    assert desk.book.told == [("commit", ID, False)], "nobody was told yet that it is over"
+    coming.item_ended()
+    assert desk.book.told[1:] == [("seal", ID)]
+
+
+@pytest.mark.parametrize("feeds", [0, 1])
+def test_the_only_item_of_a_page_is_not_waited_for_twice(feeds: int) -> None:
+    desk = Desk(*(Slot() for _ in range(feeds)))
+    desk.account.coming = coming = Coming(announced=1)
+    assert desk.play("es") == [("commit", ID, not feeds)]
+    coming.item_ended()
+    assert len(desk.book.told) == 1
 
 
 def test_a_page_that_never_came_through_is_released() -> None:

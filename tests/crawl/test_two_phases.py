@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from scrapy.extensions.feedexport import FeedExporter
@@ -149,6 +150,23 @@ def test_pages_are_sealed_at_once_where_the_setting_says_so_or_there_is_no_feed(
         assert crawl(paths, **kill, **settings, **store).code == 9
         again = crawl(paths, **store)
         assert (again.count("taken_back"), again.count("unchanged")) == (0, 3), name
+
+
+@pytest.mark.parametrize("batch", [0, 2], ids=["no feed", "a feed in batches"])
+def test_of_a_page_with_several_items_none_is_lost_when_the_crawl_is_killed_between_them(
+    site: Site, crawl: Crawl, tmp_path: Path, batch: int
+) -> None:
+    site.content |= {f"/{slug}": html(slug) for slug in SLUGS[:3]}
+    paths = [f"/{slug}" for slug in SLUGS[:3]]
+    settings: dict[str, Any] = {"spider": "ManyItemsSpider", "CONCURRENT_ITEMS": 1}
+    if batch:
+        feed = {"format": "jsonlines", "batch_item_count": batch}
+        settings["FEEDS"] = {f"file://{tmp_path}/%(batch_time)s.jsonl": feed}
+    kill = {"ITEM_PIPELINES": {"tests.crawl.project.Kill": 900}, "env": {"KILL_AFTER": "6"}}
+    assert crawl(paths, **settings, **kill).code == 9
+    again = crawl(paths, **settings)
+    assert again.count("taken_back") == 1
+    assert again.paths == [path for path in paths[1:] for _ in range(3)]
 
 
 def test_a_failing_state_loses_no_item_and_closes_the_crawl_or_not(site: Site, crawl: Crawl) -> None:

@@ -8,13 +8,14 @@ from collections.abc import Callable
 from scrapy_neardup.errors import StoreError
 from scrapy_neardup.states.check.crosscheck import Pages, check_postings, check_urls, read_pages
 from scrapy_neardup.states.check.findings import Findings
+from scrapy_neardup.states.deliveries import unpacked
 from scrapy_neardup.states.reading import Watch, unwatched
 from scrapy_neardup.stores import Evidence, Store
 from scrapy_neardup.stores.counts import Counts
 from scrapy_neardup.stores.layout import last_id, meta_key, unpack_block
 
 #: First letters of keys; see ``scrapy_neardup.stores.layout``.
-_PREFIXES = b"begjkmru"
+_PREFIXES = b"befgjkmru"
 #: What stands below ``m`` while a state is open.
 _NAMES = frozenset(map(meta_key, ("recipe", "secret")))
 #: Length of a key below ``e``.
@@ -37,6 +38,7 @@ def check(store: Store, watch: Watch = unwatched) -> Findings:
         lambda: check_postings(store, found, pages, watch),
         lambda: _check_evidence(store, found, pages, watch),
         lambda: _check_blocks(store, found),
+        lambda: _check_feeds(store, found),
         lambda: _check_rest(store, found),
         lambda: _check_file(store, found),
     )
@@ -75,6 +77,20 @@ def _check_blocks(store: Store, found: Findings) -> None:
             counts.load(unpack_block(key), packed)
         except (ValueError, struct.error) as error:
             found.add("broken counts", str(error))
+
+
+def _check_feeds(store: Store, found: Findings) -> None:
+    for key, packed in store.rows(b"f"):
+        if wrong := _broken(key, packed):
+            found.add("broken feed", wrong)
+
+
+def _broken(key: bytes, packed: bytes) -> str:
+    try:
+        unpacked(key, packed)
+    except ValueError as error:
+        return str(error)
+    return ""
 
 
 def _check_rest(store: Store, found: Findings) -> None:

@@ -5,12 +5,14 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
 
 from scrapy_neardup.states.check.crosscheck import unpacked
 from scrapy_neardup.states.check.salvage import Salvage
+from scrapy_neardup.states.deliveries import unpacked as unpacked_feed
 from scrapy_neardup.states.members import Ids, column
 from scrapy_neardup.states.reading import Watch, unwatched
 from scrapy_neardup.stores import Evidence, Record, Store
@@ -59,6 +61,7 @@ def refile(salvage: Salvage, store: Store, watch: Watch = unwatched) -> Refiled:
     filing.take_records(watch)
     evidence = filing.take_evidence(watch)
     blocks = filing.take_blocks()
+    filing.take_feeds()
     return Refiled(
         store.pages, evidence, blocks, filing.broken, filing.named, len(filing.unsealed), filing.replaced, salvage.gaps
     )
@@ -174,6 +177,13 @@ class _Filing:
             blocks += 1
         self._flush()
         return blocks
+
+    def take_feeds(self) -> None:
+        for key, packed in self._salvage.rows(b"f"):
+            with suppress(ValueError):
+                unpacked_feed(key, packed)
+                self._changes.put(key, packed)
+        self._flush()
 
     def _flush(self) -> None:
         if self._changes.puts:

@@ -1,0 +1,177 @@
+"""A crawl with JOBDIR that is killed: what is taken back is not requested again, so its URLs are told of and listed."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scrapy_neardup.errors import StoreError
+from scrapy_neardup.stores import Record, Store, base
+from scrapy_neardup.stores.listing import LIST, add_to_list, prune_list
+from tests.crawl.conftest import Crawl, Site
+from tests.crawl.engineless import article, crawl
+from tests.crawl.pages import html
+from tests.crawl.parts import LastingStore, url
+
+SLUGS = ["bridge-zh", "tea-zh", "kelp-en", "metro-zh", "goats-en", "snow-zh", "tram-en", "honey-zh"]
+MAY, HAVE = "may not come again in this crawl", "have NOT come again in this crawl"
+
+
+@pytest.mark.parametrize("seen", [True, False], ids=["its requests were written down", "they were not"])
+def test_what_a_killed_job_does_not_request_again_is_listed_until_it_has_come(
+    site: Site, crawl: Crawl, tmp_path: Path, seen: bool
+) -> None:
+    site.content |= {f"/{slug}": html(slug) for slug in SLUGS}
+    paths, job, out = list(site.content), tmp_path / "job", tmp_path / "out.jsonl"
+    settings: dict[str, Any] = {"FEEDS": {f"file://{out}": {"format": "jsonlines"}}, "spider": "OnceSpider"}
+    if seen:
+        settings["DUPEFILTER_CLASS"] = "tests.crawl.project.EagerFilter"
+    kill = {"ITEM_PIPELINES": {"tests.crawl.project.Kill": 900}, "env": {"KILL_AFTER": "5"}}
+    assert crawl(paths, **settings, **kill, JOBDIR=str(job)).code == 9
+    resumed = crawl(paths, **settings, JOBDIR=str(job))
+    assert resumed.count("taken_back") == 4
+    assert resumed.log.count(f"4 pages that were taken back from the state {MAY}") == 1
+    if not seen:
+        assert resumed.paths == paths
+        assert HAVE not in resumed.log
+        assert not (job / LIST).exists()
+        return
+    lost = [path for path in paths if path not in resumed.paths]
+    listed = (job / LIST).read_text("utf-8").splitlines()
+    assert (len(listed), resumed.count("taken_back/not_requested")) == (4, 4)
+    assert set(listed) <= {site.base + path for path in lost}, "what was on its way is Scrapy's loss"
+    assert resumed.log.count(f"4 pages that were taken back from the state {HAVE}") == 1
+    assert f"all are listed in {job / LIST}" in resumed.log
+    anew = crawl(paths, **settings)
+    assert sorted(anew.paths) == sorted(lost)
+    again = crawl(paths, **settings, JOBDIR=str(job))
+    assert "taken back" not in again.log
+    assert not (job / LIST).exists()
+
+
+# Without a crawl.
+
+
+def test_a_feed_that_fails_is_told_of_with_the_list_in_which_the_next_start_will_write(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)  # below which the broken feed writes
+    (tmp_path / "job").mkdir()
+    place = {"NEARDUP_STORE": f"sqlite://{tmp_path}/state", "JOBDIR": str(tmp_path / "job")}
+    broken = {
+        "FEEDS": {f"broken://{tmp_path}/out.jsonl": {"format": "jsonlines"}},
+        "FEED_STORAGES": {"broken": "tests.crawl.project.UnstorableFeed"},
+    }
+    three = [article(family) for family in range(3)]
+    crawl(three, **place, **broken)
+    assert f"and lists them in {tmp_path / 'job' / LIST}, for by the JOBDIR" in caplog.text
+    stats = crawl(three[:1], **place)
+    assert (stats["neardup/taken_back"], stats["neardup/taken_back/not_requested"]) == (3, 2)
+    assert caplog.text.count(f"3 pages that were taken back from the state {MAY}") == 1
+    assert caplog.text.count(f"2 pages that were taken back from the state {HAVE}") == 1
+    assert (tmp_path / "job" / LIST).read_text("utf-8").split() == [url(2), url(1)]
+    assert crawl(three[1:], **place)["neardup/taken_back/not_requested"] == 0
+    assert "neardup/taken_back/not_requested" not in crawl([], **place)
+
+
+Rows = dict[bytes, dict[bytes, bytes]]
+
+
+def killed(rows: Rows, job: Path | str, *urls: str) -> None:
+    """A crawl that has added these pages, and was killed."""
+    store = LastingStore(rows)
+    crawl = store.begin("killed", str(job))
+    for one in urls:
+        id = store.new_id()
+        store.add(Record(id, one, id), generation=crawl)
+
+
+def test_whoever_opens_the_state_lists_the_pages_for_the_job_that_lost_them(tmp_path: Path) -> None:
+    rows: Rows = {}
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+    killed(rows, tmp_path / "a", "http://a/1", "http://a/2")
+    # Opened by a crawl that has no job, and is killed as well.
+    killed(rows, "", "http://c/1")
+    killed(rows, tmp_path / "b", "http://b/1")
+    killed(rows, tmp_path / "gone", "http://d/1")
+    LastingStore(rows)
+    assert (tmp_path / "a" / LIST).read_text("utf-8").split() == ["http://a/2", "http://a/1"]
+    assert (tmp_path / "b" / LIST).read_text("utf-8").split() == ["http://b/1"]
+    assert not (tmp_path / "gone").exists()
+
+
+def test_two_crawls_that_were_killed_together_are_taken_back_the_newest_page_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(base, "_BATCH", 3)
+    rows: Rows = {}
+    store = LastingStore(rows)
+    (tmp_path / "job").mkdir()
+    crawls = [store.begin("one", str(tmp_path / "job")), store.begin("other")]
+    for number in range(20):
+        id = store.new_id()
+        store.add(Record(id, f"http://a/{number}", id), generation=crawls[number % 2])
+    order: list[int] = []
+    withdraw = Store._withdraw
+
+    def note(self: Store, journal: bytes, changes: Any) -> int:
+        order.append(int.from_bytes(journal[-8:], "big"))
+        return withdraw(self, journal, changes)
+
+    monkeypatch.setattr(Store, "_withdraw", note)
+    back = LastingStore(rows).taken_back
+    assert (back.pages, back.crawls) == (20, ("one", "other"))
+    assert order == sorted(order, reverse=True)
+    assert len((tmp_path / "job" / LIST).read_text("utf-8").split()) == 10
+
+
+def test_where_the_list_cannot_be_written_nothing_is_taken_back(tmp_path: Path) -> None:
+    rows: Rows = {}
+    killed(rows, tmp_path, "http://a/1")
+    (tmp_path / LIST).mkdir()
+    with pytest.raises(StoreError, match=r"cannot be listed in .*Make that directory writable"):
+        LastingStore(rows)
+    (tmp_path / LIST).rmdir()
+    assert LastingStore(rows).taken_back.pages == 1
+    assert (tmp_path / LIST).read_text("utf-8") == "http://a/1\n"
+
+
+def known(*urls: str) -> Callable[[str], bool]:
+    return lambda url: url in urls
+
+
+def test_a_list_holds_each_url_once_and_none_that_has_come(tmp_path: Path) -> None:
+    assert prune_list(str(tmp_path), known()) == (0, [])
+    add_to_list(str(tmp_path), ["http://a/1", "http://a/2", "http://a/1"])
+    add_to_list(str(tmp_path), [f"http://a/{number}" for number in range(2, 7)])
+    assert prune_list(str(tmp_path), known("http://a/2")) == (5, ["http://a/1", "http://a/3", "http://a/4"])
+    assert (tmp_path / LIST).read_text("utf-8").split() == [f"http://a/{number}" for number in (1, 3, 4, 5, 6)]
+    assert prune_list(str(tmp_path), lambda url: True) == (0, [])
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("url", "line"),
+    [
+        ("http://a/\nhttp://evil/", "http://a/%0Ahttp://evil/"),
+        ("http://a/\x1b[31m", "http://a/%1B[31m"),
+        ("http://a/b c", "http://a/b%20c"),
+        ("http://a/\u2028茶", "http://a/%E2%80%A8茶"),
+    ],
+)
+def test_a_url_is_one_line_of_the_list(tmp_path: Path, url: str, line: str) -> None:
+    add_to_list(str(tmp_path), [url])
+    assert (tmp_path / LIST).read_text("utf-8") == f"{line}\n"
+
+
+def test_a_list_that_cannot_be_read_stops_no_crawl(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.WARNING)
+    (tmp_path / LIST).write_bytes(b"http://a/\xff\n")
+    (tmp_path / f".part.{LIST}").mkdir()
+    crawl([], NEARDUP_STORE="memory:", JOBDIR=str(tmp_path))
+    assert "cannot be read or written" in caplog.text
