@@ -5,7 +5,7 @@
     e + id                      what can be told of it: see ``Evidence``
     u + hash of the URL         id of the page's newest record (8 bytes), time it was last seen (4 bytes, seconds)
     k + key + id                a posting: this page is filed under this key; no value
-    f + OPEN.of(feed)     what is in a feed that may be overwritten (JSON): see ``states/deliveries``
+    f + hash of its name        what is in a feed that may be overwritten (JSON): see ``states/deliveries``
     g + generation              a crawl that has unsealed pages (JSON: who, and the directory of its job)
     b + block                   counts of sentences, 64 buckets of them, compressed: see ``Recurrence``
     j + generation + id         an unsealed page; value: id of the record that it replaces, or nothing
