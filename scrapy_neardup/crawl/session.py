@@ -13,6 +13,7 @@ from scrapy.utils.defer import deferred_from_coro
 
 from scrapy_neardup.config import Config
 from scrapy_neardup.crawl import stats
+from scrapy_neardup.crawl.aside import Aside
 from scrapy_neardup.crawl.feeds import Feed, FeedWatch, take_over_feeds
 from scrapy_neardup.crawl.judge import Judge
 from scrapy_neardup.crawl.ledger import End, Ledger
@@ -45,8 +46,24 @@ class Session:
         self._detector = _opened_detector(config, store_url, extractor, who)
         self._is_over = False
         self._tell_opening(config)
-        source = PageSource(config.fields, config.max_html, extractor)
-        self.judge = Judge(source, self._detector, self.notes, self._outage, config.wait, listings=config.listings)
+        apart = config.make_apart()
+        self._aside = Aside(apart) if apart is not None else None
+        source = PageSource(
+            config.fields,
+            config.max_html,
+            extractor,
+            max_text=config.max_text,
+            is_unchanged=self._detector.is_unchanged,
+        )
+        self.judge = Judge(
+            source,
+            self._detector,
+            self.notes,
+            self._outage,
+            config.wait,
+            listings=config.listings,
+            aside=self._aside,
+        )
         self.tagger = Tagger(config.tag_field, self.notes, None if config.drop else close_crawl)
         exporter = take_over_feeds(crawler) if config.commit == "feed" else None
         self._feeds = FeedWatch(exporter, self._seal)
@@ -105,6 +122,8 @@ class Session:
             self._outage.report(error)
         finally:
             self._is_over = True
+            if self._aside is not None:
+                self._aside.close()
             try:
                 close_store(self._detector.store)
             except StoreError as error:

@@ -98,17 +98,31 @@ def look_into(html: str, url: str, *, max_html: int, extractor: Extractor | None
 def _unread(html: str, url: str, max_html: int) -> Page:
     """The page without its text."""
     check_size(html, max_html)
-    return replace(head(html, url), html=fingerprint64(html) if html.strip() else 0)
+    return replace(head(html, url), html=html_mark(html))
 
 
 def _as_read(page: Page, found: Reading) -> Page:
     return replace(page, text=found.text, main=found.main, headline=found.headline, reader=found.reader)
 
 
+def html_mark(html: str) -> int:
+    """By what a page that is not judged is known to be unchanged; 0 for one that holds nothing."""
+    return fingerprint64(html) if html.strip() else 0
+
+
 def check_size(html: str, max_html: int) -> None:
     """Raises ExtractionError for a page that would take too long to parse."""
-    if len(html) > max_html or html.count("<") > MAX_TAGS:
+    if is_too_large(html, max_html):
         raise ExtractionError("too_large", f"the page has {len(html)} characters and {html.count('<')} tags")
+
+
+def is_too_large(html: str, max_html: int) -> bool:
+    """Whether a page has more characters or tags than are parsed.
+
+    >>> is_too_large("<p>x", 4), is_too_large("<p>xx", 4)
+    (False, True)
+    """
+    return len(html) > max_html or html.count("<") > MAX_TAGS
 
 
 def main_text(root: lxml.html.HtmlElement | None, url: str) -> str:
