@@ -24,14 +24,15 @@ MARKS = "\u0300\u0316"
 
 @dataclass(frozen=True)
 class Room:
-    """How much a page may hold."""
+    """How much a page may hold: bytes, or with ``chars_count`` characters."""
 
     size: int
     tags: int
+    chars_count: bool = False
 
-    def of(self, piece: str, tags: int = 0, size: int = 0) -> str:
+    def of(self, piece: str, tags: int = 0) -> str:
         """A piece repeated as often as there is room for; ``tags``: how many it has, if they count."""
-        size = size or len(piece.encode("utf-8", "replace"))
+        size = len(piece) if self.chars_count else len(piece.encode("utf-8", "replace"))
         times = max(1, (self.size - 2_000) // size)
         return piece * (min(times, max(1, (self.tags - 20) // tags)) if tags else times)
 
@@ -48,7 +49,7 @@ class Room:
 
     def chars(self, bytes_each: int) -> int:
         """How many characters of so many bytes there is room for."""
-        return (self.size - 2_000) // bytes_each
+        return (self.size - 2_000) // (1 if self.chars_count else bytes_each)
 
 
 Kind = Callable[[Room], "str | bytes"]

@@ -64,6 +64,8 @@ class Apart:
     def read(self, html: str, url: str) -> Page:
         """The page; raises ExtractionError, with ``too_slow`` or ``too_large`` if it took more than it may."""
         with self._turn:
+            if self._child is not None and self._child.poll() is not None:  # somebody else ended it, between two pages
+                self._end(self._child)
             try:
                 child = self._child or self._started()
             except (OSError, EOFError) as error:

@@ -15,7 +15,7 @@ from scrapy_neardup.text.marks import count_marks
 #: Characters: most times grow with them; of pages of the web 1 % have more.
 _MAX_SIZE = 700_000
 #: Opening brackets, and so tags: readers take time quadratic in them.
-_MAX_TAGS = 8_000
+_MAX_TAGS = 7_000
 #: Cells that trafilatura makes of tables, each row filled up to the widest one, in which a cell may span a thousand.
 _MAX_CELLS = 500_000
 _SPAN = 1_000

@@ -6,6 +6,7 @@ import asyncio
 import dataclasses
 import os
 import random
+import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -321,3 +322,12 @@ class ApiSpider(PathSpider):
 
     def parse(self, response: Any, kind: str) -> Any:
         yield {"url": response.url, "text": response.json()["body"]}
+
+
+def deadly_extractor(html: str, url: str) -> str | None:
+    """Brings down the process that it runs in, or holds it up, where a page asks for it."""
+    if "<!-- die" in html:
+        os._exit(7)
+    if "<!-- hang" in html:
+        time.sleep(100)
+    return html
