@@ -43,7 +43,7 @@ from scrapy_neardup.stores import MemoryStore
 ROOMS = {
     "5 MB": Room(5_000_000, 99_000),
     "inline": Room(690_000, 6_900, chars_count=True),
-    "judged": Room(490_000, 6_900, chars_count=True),
+    "judged": Room(390_000, 6_900, chars_count=True),
 }
 #: Kinds that are measured in one process.
 TOGETHER = 12

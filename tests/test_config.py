@@ -204,7 +204,7 @@ def test_without_settings_the_defaults_hold(kind: Kind) -> None:
         tag_field="neardup",
         min_letters=40,
         max_html=5_000_000,
-        max_text=500_000,
+        max_text=400_000,
         max_seconds=1.5,
         keep=Keep.EVIDENCE,
         commit="feed",

@@ -23,7 +23,7 @@ from scrapy_neardup.judging.detector import Detector
 from scrapy_neardup.judging.reservations import Reservation, Ruled
 from scrapy_neardup.model import Kind, Page, Verdict
 from scrapy_neardup.page.rows import row_name, row_page
-from scrapy_neardup.page.source import Draft, Item, PageSource
+from scrapy_neardup.page.source import TOO_MUCH, Draft, Item, PageSource
 
 logger = logging.getLogger(__name__)
 
@@ -154,7 +154,9 @@ class Judge:
             return verdict, None
         if ruled.verdict.kind is Kind.UNJUDGED:
             cure = _CURES.get(ruled.verdict.reason, "")
-            self._notes.warn_once(ruled.verdict.reason, "%s passes%s.", ruled.verdict.sentence(), cure)
+            said = self._notes.warn_once(ruled.verdict.reason, "%s passes%s.", ruled.verdict.sentence(), cure)
+            if not said and ruled.verdict.reason in TOO_MUCH:  # each by its name, as somebody may have written it so
+                logger.info("%s passes.", ruled.verdict.sentence())
         return ruled.verdict, ruled.reservation
 
     async def _made(self, make: Make) -> Page:

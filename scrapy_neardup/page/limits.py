@@ -7,7 +7,7 @@ from dataclasses import replace
 from scrapy_neardup.model import Page
 
 #: Characters of text that are judged unless something else is said: the worst of them takes half a second.
-MAX_TEXT = 500_000
+MAX_TEXT = 400_000
 #: Characters of a title, and of a description.
 _MAX_TITLE = 2_000
 _MAX_DESCRIPTION = 20_000

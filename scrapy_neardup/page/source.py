@@ -30,7 +30,7 @@ Item = Mapping[str, Any]
 #: Bytes of a character, at most.
 _LONGEST = 4
 #: Why a page is ``unread``.
-_TOO_MUCH = ("too_large", "too_slow")
+TOO_MUCH = ("too_large", "too_slow")
 #: Characters of a text up to which an item is given a mark: more is no more than counted.
 _MAX_MARKED = 5_000_000
 
@@ -135,7 +135,7 @@ class PageSource:
         def finished(read: Page | ExtractionError) -> Page:
             if isinstance(read, Page):
                 return self._whole(read, item, url)
-            if read.reason not in _TOO_MUCH:
+            if read.reason not in TOO_MUCH:
                 raise read
             return self._whole(Page(url, html=mark, unread=read.reason), item, url)
 
