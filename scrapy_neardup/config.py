@@ -12,6 +12,8 @@ from typing import Any
 from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.methods import Method, make_method
 from scrapy_neardup.model import Likeness, Verdict
+from scrapy_neardup.page.apart import MAX_SECONDS, Apart, Terms
+from scrapy_neardup.page.limits import MAX_TEXT
 from scrapy_neardup.stores import Keep, Secret, parse_url
 
 #: What part of an item holds what; a value is the name of the item's field, empty if none does.
@@ -53,6 +55,8 @@ class Config:
     tag_field: str = "neardup"  # NEARDUP_TAG_FIELD
     min_letters: int = 40  # NEARDUP_MIN_LETTERS
     max_html: int = 5_000_000  # NEARDUP_MAX_HTML, in characters
+    max_text: int = MAX_TEXT  # NEARDUP_MAX_TEXT, in characters
+    max_seconds: float = MAX_SECONDS  # NEARDUP_MAX_SECONDS
     keep: Keep = Keep.EVIDENCE  # NEARDUP_KEEP
     commit: str = "feed"  # NEARDUP_COMMIT
     overwritten: str = "warn"  # NEARDUP_OVERWRITTEN
@@ -109,6 +113,11 @@ class Config:
             return make_method(self.method, self.parameters)
         except SettingsError as error:
             raise SettingsError(f"NEARDUP_METHOD, NEARDUP_PARAMETERS: {error}") from None
+
+    def make_apart(self) -> Apart | None:
+        """What reads pages that may take long, to be closed by whoever asked; None where the extractor bars it."""
+        terms = Terms(self.max_html, self.max_text, self.max_seconds, self.extractor)
+        return Apart(terms) if terms.can_be_sent else None
 
 
 def is_enabled(settings: Mapping[str, Any]) -> bool:
@@ -241,6 +250,8 @@ _READERS: dict[str, tuple[str, Callable[[str, Any], Any]]] = {
     "NEARDUP_TAG_FIELD": ("tag_field", _text),
     "NEARDUP_MIN_LETTERS": ("min_letters", _whole(1, 1_000_000)),
     "NEARDUP_MAX_HTML": ("max_html", _whole(1, 2**31)),
+    "NEARDUP_MAX_TEXT": ("max_text", _whole(1, 2**31)),
+    "NEARDUP_MAX_SECONDS": ("max_seconds", _number(0.1, 3600)),
     "NEARDUP_KEEP": ("keep", _keep),
     "NEARDUP_COMMIT": ("commit", _choice("feed", "item")),
     "NEARDUP_OVERWRITTEN": ("overwritten", _choice("warn", "forget", "known")),

@@ -25,7 +25,8 @@ class Page:
 
     ``main``: those lines of the text that are the article itself, where that could be told. ``headline``: what the body
     has for a title, a line each. ``reader``: how the text was found in HTML; empty for one that came without. ``row``:
-    it stands in a listing, and is the same as another one only if all that it holds is.
+    it stands in a listing, and is the same as another one only if all that it holds is. ``unread``: of one that was too
+    much to be read or judged, why.
     """
 
     url: str
@@ -40,6 +41,7 @@ class Page:
     headline: str = ""
     reader: str = ""
     row: bool = False
+    unread: str = ""
 
 
 class SiteCounts(Protocol):

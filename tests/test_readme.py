@@ -53,6 +53,7 @@ def test_ci_runs_the_second_command_as_it_is_printed() -> None:
         "CONTRIBUTING.md",
         "docs/cascade.md",
         "docs/commands.md",
+        "docs/limits.md",
         "docs/methods.md",
         "benchmarks/README.md",
         "example_project/README.md",

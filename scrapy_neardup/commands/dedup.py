@@ -6,7 +6,7 @@ import argparse
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, nullcontext
 from pathlib import Path
 
 from scrapy_neardup.commands.making import opened_or_made
@@ -97,7 +97,8 @@ def run(arguments: argparse.Namespace) -> int:
     _check_places(arguments.input, arguments.output)
     fields = {part: getattr(arguments, part) or name for part, name in config.fields.items()}
     tally = Tally()
-    with _state(arguments.store, method, config) as store:
+    apart = config.make_apart()
+    with _state(arguments.store, method, config) as store, closing(apart) if apart else nullcontext():
         detector = Detector(
             method,
             store,
@@ -113,6 +114,8 @@ def run(arguments: argparse.Namespace) -> int:
             id_field=arguments.id,
             max_html=config.max_html,
             extractor=page_extractor(config),
+            max_text=config.max_text,
+            apart=apart.read if apart else None,
         )
         with (
             opened_output(arguments.output, format, config.tag_field, for_spreadsheet=arguments.spreadsheet) as out,

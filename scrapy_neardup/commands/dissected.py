@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from scrapy_neardup.commands.bounded import read_bounded, within_bounds
 from scrapy_neardup.commands.prejudged import prejudge, why_not
 from scrapy_neardup.config import Config
 from scrapy_neardup.crawl.state import page_extractor
@@ -16,6 +17,7 @@ from scrapy_neardup.model import Fingerprint, Page
 from scrapy_neardup.page.extraction import look_into
 from scrapy_neardup.page.lines import Line, lines_of
 from scrapy_neardup.page.reading import Reading
+from scrapy_neardup.page.risk import is_risky
 from scrapy_neardup.page.served import Served
 from scrapy_neardup.page.sites import site_of
 from scrapy_neardup.stores import Store
@@ -59,8 +61,10 @@ def dissect(served: Served, method: Method, config: Config, store: Store | None)
     """
     method = method.under(store.hashes) if store else method
     html = served.html()
+    if is_risky(html):
+        read_bounded(html, served.url, config)  # first where it can be ended
     found = look_into(html, served.url, max_html=config.max_html, extractor=page_extractor(config))
-    page = replace(found.page, site=site_of(served.url))
+    page = replace(within_bounds(found.page, config), site=site_of(served.url))
     fingerprint, reason, why = _judged(method, page, config.min_letters, store)
     simplified = method.parameters.simplified
     return Dissected(

@@ -6,13 +6,13 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from scrapy_neardup.commands.bounded import read_bounded
 from scrapy_neardup.config import Config
-from scrapy_neardup.crawl.state import page_extractor
 from scrapy_neardup.errors import NearDupError, PageError
 from scrapy_neardup.evaluation.documents import is_text, read_documents
 from scrapy_neardup.inputs.documents import HTML
 from scrapy_neardup.model import Page
-from scrapy_neardup.page.extraction import decode_body, extract
+from scrapy_neardup.page.extraction import decode_body
 from scrapy_neardup.page.sites import site_of
 from scrapy_neardup.stores import Record, Store
 
@@ -86,7 +86,7 @@ def _from_html(path: Path, config: Config) -> Page:
     try:
         html = decode_body(path.read_bytes())
         url = path.absolute().as_uri()
-        return extract(html, url, max_html=config.max_html, extractor=page_extractor(config))
+        return read_bounded(html, url, config)
     except OSError as error:
         raise NearDupError(f"{path} cannot be read: {error}; see that it is a readable file.") from None
     except PageError as error:

@@ -24,7 +24,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from scrapy_neardup.hashing import fingerprint64
+from scrapy_neardup.hashing.keyed import OPEN
 from scrapy_neardup.model import Kind, Page, Verdict
 from scrapy_neardup.page.sites import site_of
 from scrapy_neardup.text.normalize import letters, normalize
@@ -126,7 +126,7 @@ class Brake:
             return None
         key = verdict.match.id, site
         titles = _recent(self._originals, key, _ORIGINALS, dict)
-        titles.setdefault(fingerprint64(title), verdict.id)
+        titles.setdefault(OPEN.of(title), verdict.id)
         if len(titles) < _TITLES:
             return None
         self._on.add(verdict.match.id)

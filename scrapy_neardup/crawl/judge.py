@@ -10,6 +10,7 @@ from typing import Any
 from itemadapter import ItemAdapter
 
 from scrapy_neardup.crawl import stats
+from scrapy_neardup.crawl.aside import Aside
 from scrapy_neardup.crawl.braking import BrakeWatch
 from scrapy_neardup.crawl.ledger import Account
 from scrapy_neardup.crawl.notes import Notes
@@ -23,9 +24,12 @@ from scrapy_neardup.judging.reservations import Reservation, Ruled
 from scrapy_neardup.model import Kind, Page, Verdict
 from scrapy_neardup.oneline import line_logger
 from scrapy_neardup.page.rows import row_name, row_page
-from scrapy_neardup.page.source import Item, PageSource
+from scrapy_neardup.page.source import TOO_MUCH, Draft, Item, PageSource
 
 logger = line_logger(__name__)
+
+#: Makes the page of an item, or as much of it as takes no time.
+Make = Callable[[], "Page | Draft"]
 
 #: What to do about pages that pass for want of something, where the reason alone does not say it.
 _CURES = {
@@ -33,7 +37,14 @@ _CURES = {
         ": its response gave several items without a text of their own, and the text of the page is none of theirs. "
         "If each is an article, name in NEARDUP_FIELDS the field that holds its text; if all are of one article, give "
         "them the page's URL, or set NEARDUP_LISTINGS = False"
-    )
+    ),
+    "too_large": (
+        ": it holds more characters than NEARDUP_MAX_HTML or NEARDUP_MAX_TEXT, more than 100,000 tags, or so much else "
+        "that it takes too much memory. It is not read again as long as it is the same"
+    ),
+    "too_slow": (
+        ": it takes more seconds to be read than NEARDUP_MAX_SECONDS. It is not read again as long as it is the same"
+    ),
 }
 
 
@@ -50,10 +61,12 @@ class Judge:
         *,
         listings: bool = True,
         watch: BrakeWatch | None = None,
+        aside: Aside | None = None,
     ) -> None:
         """``wait``: how many seconds a page waits at most; ``listings``: whether several items may be several rows.
 
-        ``watch``: who is told of each page that was judged against others.
+        ``watch``: who is told of each page that was judged against others. ``aside`` reads pages that may take long;
+        without it they are read where they would hold up the crawl.
         """
         #: Seconds spent on making pages.
         self.extraction = 0.0
@@ -65,6 +78,7 @@ class Judge:
         self._silent_sites = SilentSites()
         self._listings = listings
         self._watch = watch
+        self._aside = aside
 
     async def case(self, item: Any, visit: Visit) -> Case:
         """The case that an item belongs to.
@@ -75,15 +89,15 @@ class Judge:
         fields: Item = ItemAdapter(item) if ItemAdapter.is_item(item) else {}
         served, url = visit.served, self._url(fields, visit)
         if served is None or self._source.has_own_content(fields):
-            return await self._hear(url, partial(self._source.page, fields, served, url))
+            return await self._hear(url, partial(self._source.draft, fields, served, url))
         if self._source.part(fields):
             return await self._shared(visit, url, partial(row_page, fields, url))
         if self._listings and visit.items > 1 and not self._source.own_url(fields):
             url = row_name(fields, served.url, self._detector.is_enough)
             return await self._hear(url, partial(row_page, fields, url))
-        return await self._shared(visit, url, partial(self._source.page, fields, served, url))
+        return await self._shared(visit, url, partial(self._source.draft, fields, served, url))
 
-    async def _shared(self, visit: Visit, url: str, make: Callable[[], Page]) -> Case:
+    async def _shared(self, visit: Visit, url: str, make: Make) -> Case:
         """The case of a page of the visit, which is heard for the first of its items, and again if it was lost."""
         while (hearing := visit.hearings.get(url)) is not None:
             if hearing.case is None:
@@ -115,7 +129,7 @@ class Judge:
                 return f"{visit.served.url}#{visit.unnamed}"
         return self._source.named(fields, visit.served.url)
 
-    async def _hear(self, url: str, make: Callable[[], Page]) -> Case:
+    async def _hear(self, url: str, make: Make) -> Case:
         verdict, reservation = await self._judge(url, make)
         self._notes.count(stats.PAGES)
         self._notes.count(stats.verdict(verdict.kind.value, verdict.reason))
@@ -128,10 +142,10 @@ class Judge:
             logger.debug("%s", verdict.sentence())
         return Case(verdict, Account(reservation) if reservation is not None else None)
 
-    async def _judge(self, url: str, make: Callable[[], Page]) -> tuple[Verdict, Reservation | None]:
+    async def _judge(self, url: str, make: Make) -> tuple[Verdict, Reservation | None]:
         """The verdict on the page that an item makes; whatever goes wrong, the page is unjudged and the item passes."""
         try:
-            ruled = await self._ruled(self._made(make))
+            ruled = await self._ruled(await self._made(make))
         except PageError as error:
             verdict = Verdict(Kind.UNJUDGED, url, reason=error.reason)
             self._notes.warn_once(error.reason, "%s passes: %s.", verdict.sentence(), str(error).rstrip("."))
@@ -146,13 +160,21 @@ class Judge:
             return verdict, None
         if ruled.verdict.kind is Kind.UNJUDGED:
             cure = _CURES.get(ruled.verdict.reason, "")
-            self._notes.warn_once(ruled.verdict.reason, "%s passes%s.", ruled.verdict.sentence(), cure)
+            said = self._notes.warn_once(ruled.verdict.reason, "%s passes%s.", ruled.verdict.sentence(), cure)
+            if not said and ruled.verdict.reason in TOO_MUCH:  # each by its name, as somebody may have written it so
+                logger.info("%s passes.", ruled.verdict.sentence())
         return ruled.verdict, ruled.reservation
 
-    def _made(self, make: Callable[[], Page]) -> Page:
+    async def _made(self, make: Make) -> Page:
         begun = perf_counter()
         try:
-            return make()
+            made = make()
+            if isinstance(made, Page):
+                return made
+            if self._aside is None:
+                return self._source.read(made)
+            self._notes.count(stats.APART)
+            return await self._aside.read(made)
         finally:
             self.extraction += perf_counter() - begun
 

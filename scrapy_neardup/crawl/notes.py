@@ -26,7 +26,9 @@ class Notes:
         self._told.add(what)
         return new
 
-    def warn_once(self, what: str, message: str, *arguments: object, exc_info: bool = False) -> None:
-        """Log the first of a kind."""
-        if self.is_new(what):
-            logger.warning(message + " (Further cases of %r are only counted.)", *arguments, what, exc_info=exc_info)
+    def warn_once(self, what: str, message: str, *arguments: object, exc_info: bool = False) -> bool:
+        """Log the first of a kind; whether it was."""
+        if not self.is_new(what):
+            return False
+        logger.warning(message + " (Further cases of %r are only counted.)", *arguments, what, exc_info=exc_info)
+        return True

@@ -13,6 +13,7 @@ from scrapy.utils.defer import deferred_from_coro
 
 from scrapy_neardup.config import Config
 from scrapy_neardup.crawl import stats
+from scrapy_neardup.crawl.aside import Aside
 from scrapy_neardup.crawl.braking import BrakeWatch
 from scrapy_neardup.crawl.deliveries import Deliveries
 from scrapy_neardup.crawl.feeds import Feed, FeedWatch, NotWritten, take_over_feeds
@@ -55,9 +56,24 @@ class Session:
         self._is_over = False
         store = self._detector.store
         tell_opening(store, config, self.notes, self._job)
-        source = PageSource(config.fields, config.max_html, extractor)
+        apart = config.make_apart()
+        self._aside = Aside(apart) if apart is not None else None
+        source = PageSource(
+            config.fields,
+            config.max_html,
+            extractor,
+            max_text=config.max_text,
+            is_unchanged=self._detector.is_unchanged,
+        )
         self.judge = Judge(
-            source, self._detector, self.notes, self._outage, config.wait, listings=config.listings, watch=watch
+            source,
+            self._detector,
+            self.notes,
+            self._outage,
+            config.wait,
+            listings=config.listings,
+            watch=watch,
+            aside=self._aside,
         )
         self.tagger = Tagger(config.tag_field, self.notes, None if config.drop else close_crawl)
         exporter = take_over_feeds(crawler) if config.commit == "feed" else None
@@ -126,6 +142,8 @@ class Session:
             self._outage.report(error)
         finally:
             self._is_over = True
+            if self._aside is not None:
+                self._aside.close()
             try:
                 close_store(self._detector.store)
             except StoreError as error:

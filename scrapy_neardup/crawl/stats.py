@@ -15,6 +15,8 @@ WAITED = "neardup/waited"
 OPTED_OUT = "neardup/opted_out"
 #: Things that went wrong and were survived: the log says what.
 ERRORS = "neardup/errors"
+#: Pages that may take long, and were read in a process of their own.
+APART = "neardup/apart"
 #: Pages of crawls that were killed or whose feed was not stored, taken back at the opening.
 TAKEN_BACK = "neardup/taken_back"
 #: Those of them that this crawl will not request again, by its JOBDIR.

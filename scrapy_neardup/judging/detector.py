@@ -79,7 +79,7 @@ class Detector:
         return replace(ruling, verdict=replace(ruling.verdict, reader=page.reader))
 
     def _ruling(self, page: Page) -> Ruling:
-        reason = why_unjudged(page.text, self._min_letters)
+        reason = page.unread or why_unjudged(page.text, self._min_letters)
         if page.row and page.html and not reason:
             return self._by_mark(page, Verdict(Kind.UNIQUE, page.url))
         if page.row:
@@ -95,6 +95,11 @@ class Detector:
             return self._judge(page, fingerprint)
         finally:
             self.spent["store"] += perf_counter() - begun
+
+    def is_unchanged(self, url: str, mark: int) -> bool:
+        """Whether the page at a URL was too little or too much to be judged, and is still made from the very same."""
+        known = self.store.find(url) if mark else None
+        return known is not None and known.similarity == 0 and known.sketch == mark.to_bytes(8, "big")
 
     def is_enough(self, text: str) -> bool:
         """Whether a text can be judged."""

@@ -12,8 +12,9 @@ from scrapy_neardup.judging.detector import Detector
 from scrapy_neardup.model import Kind, Page, Verdict
 from scrapy_neardup.oneline import line_logger
 from scrapy_neardup.page.extraction import Extractor, decode_body
+from scrapy_neardup.page.limits import MAX_TEXT
 from scrapy_neardup.page.sites import site_of
-from scrapy_neardup.page.source import PageSource
+from scrapy_neardup.page.source import PageSource, Read
 
 logger = line_logger(__name__)
 
@@ -41,12 +42,19 @@ class Batch:
         id_field: str,
         max_html: int,
         extractor: Extractor | None,
+        max_text: int = MAX_TEXT,
+        apart: Read | None = None,
     ) -> None:
-        """``fields``: which field of a record holds what; ``id_field``: which one its id, empty if none does."""
+        """``fields``: which field of a record holds what; ``id_field``: which one its id, empty if none does.
+
+        The rest is what ``PageSource`` takes.
+        """
         self._detector = detector
         self._fields = fields
         self._id_field = id_field
-        self._source = PageSource(fields, max_html, extractor)
+        self._source = PageSource(
+            fields, max_html, extractor, max_text=max_text, apart=apart, is_unchanged=detector.is_unchanged
+        )
 
     def judge(self, entry: Entry) -> Judged:
         """The verdict on a record; whatever is wrong with its content, it is unjudged. Raises StoreError."""

@@ -9,5 +9,9 @@ sites       whose page a URL is
 marks       all that an item holds as one number
 rows        an item of a listing to a page
 served      a response, whichever crawler or archive it came from
+limits      how much of a page is judged
+risk        whether a page may take long to read
+apart       such pages read in a process that can be ended
+worker      that process
 source      the fields of an item or a record, with its response, to a page
 """

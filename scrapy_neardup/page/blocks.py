@@ -9,6 +9,8 @@ from dataclasses import dataclass
 import lxml.html
 from lxml import etree
 
+from scrapy_neardup.page.risk import has_many_marks
+from scrapy_neardup.text.marks import few_marks
 from scrapy_neardup.text.normalize import letters
 
 # fmt: off
@@ -87,9 +89,24 @@ def root_of(html: str) -> lxml.html.HtmlElement | None:
     plain = _END.sub(" ", html.replace("\0", "")).encode("utf-8", "replace")
     parser = lxml.html.HTMLParser(encoding="utf-8", remove_comments=True, remove_pis=True)
     try:
-        return lxml.html.document_fromstring(plain, parser=parser)
+        root = lxml.html.document_fromstring(plain, parser=parser)
     except (etree.ParserError, etree.XMLSyntaxError, ValueError):  # nothing but white space, for instance
         return None
+    if has_many_marks(html):
+        _limit_marks(root)
+    return root
+
+
+def _limit_marks(root: lxml.html.HtmlElement) -> None:
+    """Leave no long row of combining marks in a tree: trafilatura normalises its text.
+
+    On the tree, as marks may be written in characters or in references of several kinds.
+    """
+    for element in root.iter():
+        if element.text:
+            element.text = few_marks(element.text)
+        if element.tail:
+            element.tail = few_marks(element.tail)
 
 
 class _Walk(ABC):

@@ -13,7 +13,6 @@ import lxml.html
 import trafilatura
 
 from scrapy_neardup.errors import ExtractionError
-from scrapy_neardup.hashing.keyed import OPEN
 from scrapy_neardup.model import Page
 from scrapy_neardup.page.blocks import Block, blocks_of, root_of
 from scrapy_neardup.page.charset import decode
@@ -98,17 +97,31 @@ def look_into(html: str, url: str, *, max_html: int, extractor: Extractor | None
 def _unread(html: str, url: str, max_html: int) -> Page:
     """The page without its text."""
     check_size(html, max_html)
-    return replace(head(html, url), html=OPEN.of(html) if html.strip() else 0)
+    return replace(head(html, url), html=html_mark(html))
 
 
 def _as_read(page: Page, found: Reading) -> Page:
     return replace(page, text=found.text, main=found.main, headline=found.headline, reader=found.reader)
 
 
+def html_mark(html: str) -> int:
+    """By what a page that is not judged is known to be unchanged; 0 for one that holds nothing."""
+    return OPEN.of(html) if html.strip() else 0
+
+
 def check_size(html: str, max_html: int) -> None:
     """Raises ExtractionError for a page that would take too long to parse."""
-    if len(html) > max_html or html.count("<") > MAX_TAGS:
+    if is_too_large(html, max_html):
         raise ExtractionError("too_large", f"the page has {len(html)} characters and {html.count('<')} tags")
+
+
+def is_too_large(html: str, max_html: int) -> bool:
+    """Whether a page has more characters or tags than are parsed.
+
+    >>> is_too_large("<p>x", 4), is_too_large("<p>xx", 4)
+    (False, True)
+    """
+    return len(html) > max_html or html.count("<") > MAX_TAGS
 
 
 def main_text(root: lxml.html.HtmlElement | None, url: str) -> str:
@@ -117,6 +130,8 @@ def main_text(root: lxml.html.HtmlElement | None, url: str) -> str:
         return ""
     try:
         return trafilatura_text(root, url) or ""
+    except MemoryError:  # not the page's text is less, but what can be known of it
+        raise
     except Exception:  # whatever a page does to it, it must not stop the crawl
         return ""
 
@@ -124,6 +139,8 @@ def main_text(root: lxml.html.HtmlElement | None, url: str) -> str:
 def _extracted(extractor: Extractor, html: str, url: str) -> str:
     try:
         text = extractor(html, url)
+    except MemoryError:
+        raise
     except Exception as error:  # whatever a page does to an extractor, it must not stop the crawl
         raise ExtractionError("extractor_failed", f"the extractor raised {type(error).__name__}: {error}") from error
     if text is not None and not isinstance(text, str):

@@ -2,33 +2,80 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 from scrapy_neardup.errors import ExtractionError
 from scrapy_neardup.hashing.keyed import OPEN
 from scrapy_neardup.model import Page
-from scrapy_neardup.page.extraction import Extractor, decode_body, extract, head, split_keywords
+from scrapy_neardup.page.extraction import (
+    Extractor,
+    decode_body,
+    extract,
+    head,
+    html_mark,
+    is_too_large,
+    split_keywords,
+)
+from scrapy_neardup.page.limits import MAX_TEXT, limited
 from scrapy_neardup.page.marks import mark_of
+from scrapy_neardup.page.risk import is_risky
 from scrapy_neardup.page.served import Served
 from scrapy_neardup.page.sites import site_of
 from scrapy_neardup.text.normalize import normalize
 
 Item = Mapping[str, Any]
 
+#: Bytes of a character, at most.
+_LONGEST = 4
+#: Why a page is ``unread``.
+TOO_MUCH = ("too_large", "too_slow")
+#: Characters of a text up to which an item is given a mark: more is no more than counted.
+_MAX_MARKED = 5_000_000
+
+
+#: HTML of a page and its URL to what is read of it; raises ExtractionError.
+Read = Callable[[str, str], Page]
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A page that is still to be read, and may take long: ``finished`` makes it of what was read, or of why not."""
+
+    html: str
+    url: str
+    finished: Callable[[Page | ExtractionError], Page]
+
 
 class PageSource:
     """What an item holds of its own comes first; what it lacks is taken from its response.
 
-    Items come as mappings of their fields; one that has none is an empty mapping.
+    Items come as mappings of their fields; one that has none is an empty mapping. A page that was too much comes back
+    ``unread``.
     """
 
-    def __init__(self, fields: Mapping[str, str], max_html: int, extractor: Extractor | None) -> None:
-        """``fields``: which field of an item holds what; ``max_html``: see ``extract``."""
+    def __init__(
+        self,
+        fields: Mapping[str, str],
+        max_html: int,
+        extractor: Extractor | None,
+        *,
+        max_text: int = MAX_TEXT,
+        apart: Read | None = None,
+        is_unchanged: Callable[[str, int], bool] = lambda url, mark: False,
+    ) -> None:
+        """``fields``: which field of an item holds what; ``max_html``: see ``extract``; ``max_text``: see ``limited``.
+
+        ``apart`` reads pages that may take long, where they can be ended; without it they are read as all others.
+        ``is_unchanged``: whether a page is known by its URL and its mark, and need not be read.
+        """
         self._fields = fields
         self._max_html = max_html
         self._extractor = extractor
+        self._max_text = max_text
+        self._apart = apart
+        self._is_unchanged = is_unchanged
 
     def has_own_content(self, item: Item) -> bool:
         """Whether the item brings its text or HTML along, and so is a page of its own."""
@@ -58,31 +105,75 @@ class PageSource:
 
     def page(self, item: Item, served: Served | None, url: str) -> Page:
         """The page of an item; raises ExtractionError with the reason if there is none."""
+        made = self.draft(item, served, url)
+        return made if isinstance(made, Page) else self.read(made)
+
+    def read(self, draft: Draft) -> Page:
+        """Read what may take long, and wait for it."""
+        read = self._apart or self._extracted
+        try:
+            return draft.finished(read(draft.html, draft.url))
+        except ExtractionError as error:
+            return draft.finished(error)
+
+    def draft(self, item: Item, served: Served | None, url: str) -> Page | Draft:
+        """The same, but for a page that may take long to read: that is left to whoever asked."""
         text, html = _joined(self._value(item, "text")), self._value(item, "html")
         if text:
-            page = replace(_about(html, served, url), text=text, html=self._mark(item, url))
-        else:
-            content = self._html(html, served)
-            if not html and served is not None and not served.is_of(url, content):
-                raise ExtractionError(
-                    "other_page",
-                    f"the item's URL is not that of its response, {served.url}, which says nothing of it, then. "
-                    "Give such items their text, or let their requests opt out with meta={'neardup': False}",
-                )
-            page = extract(content, url, max_html=self._max_html, extractor=self._extractor)
-        return replace(
+            mark = 0 if len(text) > _MAX_MARKED else self._mark(item, url)
+            return self._whole(replace(_about(html, served, url), text=text, html=mark), item, url)
+        content = self._content(html, served, url)
+        too_large = is_too_large(content, self._max_html)
+        if not too_large and not is_risky(content):
+            return self._whole(self._extracted(content, url), item, url)
+        mark = html_mark(content)
+        if too_large:
+            return self._whole(Page(url, html=mark, unread="too_large"), item, url)
+        if self._is_unchanged(url, mark):
+            return self._whole(Page(url, html=mark, unread="too_slow"), item, url)
+
+        def finished(read: Page | ExtractionError) -> Page:
+            if isinstance(read, Page):
+                return self._whole(read, item, url)
+            if read.reason not in TOO_MUCH:
+                raise read
+            return self._whole(Page(url, html=mark, unread=read.reason), item, url)
+
+        return Draft(content, url, finished)
+
+    def _extracted(self, html: str, url: str) -> Page:
+        return extract(html, url, max_html=self._max_html, extractor=self._extractor)
+
+    def _content(self, html: Any, served: Served | None, url: str) -> str:
+        """The HTML that an item's page is read from."""
+        content = self._html(html, served)
+        if not html and served is not None and not served.is_of(url, content):
+            raise ExtractionError(
+                "other_page",
+                f"the item's URL is not that of its response, {served.url}, which says nothing of it, then. "
+                "Give such items their text, or let their requests opt out with meta={'neardup': False}",
+            )
+        return content
+
+    def _whole(self, page: Page, item: Item, url: str) -> Page:
+        """With what the item says of it, and no more of all than is judged."""
+        page = replace(
             page,
             title=_joined(self._value(item, "title")) or page.title,
             keywords=_words(self._value(item, "keywords")) or page.keywords,
             description=_joined(self._value(item, "description")) or page.description,
             site=site_of(url),
         )
+        return limited(page, self._max_text)
 
     def _mark(self, item: Item, url: str) -> int:
         """By what an item with a short text is known to be unchanged; one that is named by its text alone is not."""
         return 0 if url == self.name_of_content(item) else mark_of(item)
 
     def _html(self, html: Any, served: Served | None) -> str:
+        body = html if isinstance(html, bytes) else served.body if served is not None and not html else b""
+        if len(body) > _LONGEST * self._max_html:
+            raise ExtractionError("too_large", f"the page has {len(body)} bytes, which are not even decoded")
         if html:
             return decode_body(html) if isinstance(html, bytes) else _joined(html)
         if served is not None:

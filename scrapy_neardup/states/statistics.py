@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from scrapy_neardup.hashing import fingerprint64
+from scrapy_neardup.hashing.keyed import OPEN
 from scrapy_neardup.page.sites import site_of
 from scrapy_neardup.states.census import Census
 from scrapy_neardup.states.members import column, place
@@ -89,7 +89,7 @@ class _Pages:
 
     def add(self, record: Record) -> None:
         self.ids.append(record.id)
-        self._sites.append(fingerprint64(site_of(record.url)))
+        self._sites.append(OPEN.of(site_of(record.url)))
         self._copies.append(record.original != record.id)
 
     def sites_of(self, store: Store, limit: int) -> tuple[int, tuple[Site, ...]]:

@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 from scrapy_neardup.atomic import replacing
 from scrapy_neardup.errors import StoreError
-from scrapy_neardup.hashing import fingerprint64
+from scrapy_neardup.hashing.keyed import OPEN
 
 #: The name of the list, in the directory of the job.
 LIST = "neardup-taken-back.txt"
@@ -58,7 +58,7 @@ def prune_list(directory: str, is_known: Callable[[str], bool]) -> tuple[int, li
         draft.open("w", encoding="utf-8", errors="surrogatepass") as kept,
     ):
         for url in map(str.strip, file):
-            mark = fingerprint64(url)
+            mark = OPEN.of(url)
             if url and mark not in seen and not is_known(url):
                 seen.add(mark)
                 kept.write(f"{url}\n")

@@ -1,6 +1,7 @@
 """From text to what methods compare: small stages, each a pure function in a file of its own.
 
 script      traditional Chinese characters as simplified ones
+marks       combining marks in a row, of which no text has many
 normalize   one spelling for one text; its letters and digits alone
 sentences   where sentences end, in Chinese and in Latin script
 marking     which of them another text holds too, or many pages

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 import unicodedata
 
+from scrapy_neardup.text.marks import few_marks
 from scrapy_neardup.text.script import simplify
 
 _NOT_A_WORD = re.compile(r"\W+")
 _NOT_A_WORD_IN_LINE = re.compile(r"[^\w\n]+")
-_LONG_RUN = re.compile(r"[^\w\s]{31,}")
 # Soft hyphens, zero-width spaces and joiners, marks of direction: they show nothing, and cut words in two.
 _INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]+")
 # What NFKC does to the marks of every Chinese page, done first: a text without them passes NFKC's quick check, and the
@@ -39,7 +39,7 @@ def normalize(text: str, *, simplified: bool = False) -> str:
     for wide, narrow in _WIDE_MARKS:
         text = text.replace(wide, narrow)
     if not unicodedata.is_normalized("NFKC", text):
-        text = unicodedata.normalize("NFKC", _LONG_RUN.sub(_few_marks, text))
+        text = unicodedata.normalize("NFKC", few_marks(text))
     text = text.casefold()
     return simplify(text) if simplified else text
 
@@ -60,13 +60,3 @@ def letters_each(pieces: list[str]) -> list[str]:
     ['你好世界', '2apples', '']
     """
     return _NOT_A_WORD_IN_LINE.sub("", "\n".join(pieces)).replace("_", "").split("\n") if pieces else []
-
-
-def _few_marks(run: re.Match[str]) -> str:
-    """Of combining marks in a row the first 30: to put them in order takes time quadratic in their number."""
-    kept, row = [], 0
-    for char in run[0]:
-        row = row + 1 if unicodedata.combining(char) else 0
-        if row <= 30:
-            kept.append(char)
-    return "".join(kept)

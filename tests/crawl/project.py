@@ -6,6 +6,7 @@ import asyncio
 import dataclasses
 import os
 import random
+import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -367,3 +368,12 @@ class ForeignSpider(scrapy.Spider):
         for place, text in enumerate(self.texts):
             for host in ("foreign", "river")[place < self.foreign_from :]:
                 yield {"url": f"http://{host}.example/{place}", "title": f"Article {place}", "text": text}
+
+
+def deadly_extractor(html: str, url: str) -> str | None:
+    """Brings down the process that it runs in, or holds it up, where a page asks for it."""
+    if "<!-- die" in html:
+        os._exit(7)
+    if "<!-- hang" in html:
+        time.sleep(100)
+    return html

@@ -118,7 +118,7 @@ def test_an_item_is_known_by_its_content_where_it_has_nothing_else() -> None:
         (served(status=404), URL, "http_error"),
         (served(html="%PDF-1.7"), URL, "not_html"),
         (Served(URL, b"{}", content_type="application/json"), URL, "not_html"),
-        (served(html="x" * 200_000), URL, "too_large"),
+        (served(html="x" * 400_001), URL, "too_large"),
         (None, URL, "no_content"),
     ],
 )

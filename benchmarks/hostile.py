@@ -1,0 +1,215 @@
+"""Seconds and megabytes that pages take which were written to hold up a crawl, through all that a page goes through.
+
+    python benchmarks/hostile.py [WORDS ...]
+
+Every kind of ``hostile_pages`` is judged in three sizes: 5 MB and 99,000 tags; the largest that may still be read in
+the crawl's own process (see ``scrapy_neardup.page.risk``); and the largest of which all text is judged. That is done
+with the default method and an empty state in memory; with words, only for kinds that hold one of them. Megabytes are
+those beyond what the process had when it began, with those of the process in which it had the page read, looked at
+every ten milliseconds. Exits with 1 if a page took more than 2 seconds, a tenth more for what else the machine does, or
+200 MB.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import gzip
+import json
+import os
+import platform
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import closing, suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from threading import Event, Thread
+
+sys.path.insert(0, str(Path(__file__).parent))
+from hostile_pages import ITEMS, KINDS, Room, kinds
+
+from scrapy_neardup.config import Config
+from scrapy_neardup.errors import PageError
+from scrapy_neardup.judging.detector import Detector
+from scrapy_neardup.judging.reservations import Ruled
+from scrapy_neardup.model import Page
+from scrapy_neardup.page.apart import Apart
+from scrapy_neardup.page.served import Served
+from scrapy_neardup.page.source import PageSource
+from scrapy_neardup.stores import MemoryStore
+
+ROOMS = {
+    "5 MB": Room(5_000_000, 99_000),
+    "inline": Room(690_000, 6_900, chars_count=True),
+    "judged": Room(390_000, 6_900, chars_count=True),
+}
+#: Kinds that are measured in one process.
+TOGETHER = 12
+SECONDS, MEGABYTES = 2.0, 200.0
+URL = "http://river.example/news/page.html"
+
+
+@dataclass(frozen=True)
+class Figures:
+    """What came of one page; ``held``: seconds for which nothing else could be done in the crawl's process."""
+
+    kind: str
+    room: str
+    size: int
+    packed: int
+    seconds: float
+    held: float
+    megabytes: float
+    verdict: str
+
+    @property
+    def is_too_much(self) -> bool:
+        return self.seconds > 1.1 * SECONDS or self.megabytes > MEGABYTES
+
+    @property
+    def share(self) -> float:
+        """Of what it may take, that of which it takes more."""
+        return max(self.seconds / SECONDS, self.megabytes / MEGABYTES)
+
+    def line(self) -> str:
+        return (
+            f"{self.kind:45} {self.room:7} {self.size:10,} {self.packed:10,} {self.seconds:7.2f} {self.held:7.2f} "
+            f"{self.megabytes:6.0f}  {self.verdict}"
+        )
+
+
+HEAD = f"{'kind':45} {'room':7} {'bytes':>10} {'gzipped':>10} {'seconds':>7} {'held up':>7} {'MB':>6}  verdict"
+
+
+class Bench:
+    """What judges pages as a crawl does."""
+
+    def __init__(self) -> None:
+        config = Config()
+        apart = config.make_apart()
+        assert apart is not None
+        self.apart: Apart = apart
+        store = MemoryStore("memory:", {})
+        self.detector = Detector(config.make_method(), store, min_letters=config.min_letters, who="benchmark")
+        self.waited = 0.0
+        self.source = PageSource(config.fields, config.max_html, None, max_text=config.max_text, apart=self._read)
+
+    def _read(self, html: str, url: str) -> Page:
+        begun = time.perf_counter()
+        try:
+            return self.apart.read(html, url)
+        finally:
+            self.waited += time.perf_counter() - begun
+
+    def warm_up(self) -> None:
+        """Load what is loaded once, the child among it: that no page is to be charged with."""
+        text = "Of the 23 boats of the harbour, none of which had been painted, eleven went out again."
+        self.source.page({}, Served("http://sea.example/", ("<p>" * 9_000 + text).encode()), "http://sea.example/")
+        self.verdict({"text": text}, None, "http://sea.example/")
+        self.waited = 0.0
+
+    def verdict(self, item: Mapping[str, object], served: Served | None, url: str = URL) -> str:
+        try:
+            ruling = self.detector.check(self.source.page(item, served, url))
+        except PageError as error:
+            return f"unjudged ({error.reason})"
+        return ruling.verdict.headline if isinstance(ruling, Ruled) else "blocked"
+
+
+def measured(kind: str, room: str) -> Figures:
+    """Judge one page, in this process."""
+    served, item, plain = None, {}, b""
+    if kind in KINDS:
+        made = KINDS[kind](ROOMS[room])
+        plain = made if isinstance(made, bytes) else made.encode("utf-8", "replace")
+        served = Served(URL, plain)
+    else:
+        item = dict(ITEMS[kind](ROOMS[room]))
+        plain = json.dumps(item, ensure_ascii=False).encode("utf-8", "replace")
+    packed, size = len(gzip.compress(plain, 6)), len(plain)
+    made, plain = "", b""
+    bench = Bench()
+    with closing(bench.apart):
+        bench.warm_up()
+        gc.collect()
+        with Memory((os.getpid(), bench.apart.process_id)) as memory:
+            begun = time.perf_counter()
+            verdict = bench.verdict(item, served)
+            seconds = time.perf_counter() - begun
+    return Figures(kind, room, size, packed, seconds, seconds - bench.waited, memory.most / 1e6, verdict)
+
+
+class Memory:
+    """Looks on what processes have beyond what they had; ``most`` is the sum of the most that each of them had."""
+
+    def __init__(self, processes: Sequence[int]) -> None:
+        self._processes = processes
+        self._before: dict[int, int] = {}
+        self._peaks: dict[int, int] = {}
+        self._over = Event()
+        self._thread = Thread(target=self._look, daemon=True)
+
+    def __enter__(self) -> Memory:
+        for process in self._processes:
+            Path(f"/proc/{process}/clear_refs").write_text("5", "ascii")  # the peak is what it has now
+        self._note()
+        self._before = dict(self._peaks)
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._thread.join()
+        self._note()
+
+    @property
+    def most(self) -> int:
+        return sum(self._peaks.values()) - sum(self._before.values())
+
+    def _look(self) -> None:
+        while not self._over.wait(0.01):
+            self._note()
+
+    def _note(self) -> None:
+        for process in self._processes:
+            with suppress(OSError, StopIteration):  # it was ended
+                lines = Path(f"/proc/{process}/status").read_text("ascii", "replace").splitlines()
+                self._peaks[process] = next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM"))
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("words", nargs="*", metavar="WORDS", help="only kinds that hold one of these")
+    parser.add_argument("--in", dest="room", choices=ROOMS, help="only in this size")
+    parser.add_argument("--raw", nargs="+", metavar="KIND", help="these kinds in this process, as JSON lines")
+    given = parser.parse_args(arguments)
+    if given.raw:
+        for kind in given.raw:
+            print(json.dumps(asdict(measured(kind, given.room))), flush=True)
+        return 0
+    print(f"{platform.python_implementation()} {platform.python_version()}, {os.cpu_count()} cores")
+    print(HEAD)
+    found: list[Figures] = []
+    chosen = [kind for kind in kinds() if not given.words or any(word in kind for word in given.words)]
+    for some in (chosen[start : start + TOGETHER] for start in range(0, len(chosen), TOGETHER)):
+        for room in [given.room] if given.room else ROOMS:
+            command = [sys.executable, __file__, "--in", room, "--raw", *some]
+            with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as run:
+                assert run.stdout is not None
+                for line in run.stdout:
+                    found.append(Figures(**json.loads(line)))
+                    print(found[-1].line(), flush=True)
+            if run.returncode:
+                print(f"ended with {run.returncode} behind the last of these")
+                return 1
+    worst = sorted(found, key=lambda one: -one.share)
+    print("\nthe worst:", HEAD, *(one.line() for one in worst[:12]), sep="\n")
+    too_much = [one for one in found if one.is_too_much]
+    print(f"\n{len(found)} pages, {len(too_much)} of them too much")
+    return 1 if too_much else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

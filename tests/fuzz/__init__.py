@@ -1,0 +1,1 @@
+"""What a coverage-guided fuzzer drives; nothing here runs without one."""

@@ -1,0 +1,118 @@
+"""Pages at random: whatever they are made of, they are judged, or it is said why not; nothing else is raised.
+
+The same target is driven by a coverage-guided fuzzer in tests/fuzz; what that finds is written down here.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from scrapy_neardup.page.extraction import extract
+from scrapy_neardup.page.risk import is_risky
+from scrapy_neardup.text.marks import LIMIT
+from scrapy_neardup.text.normalize import normalize
+from tests.fuzz.target import one
+from tests.page.pages import PARAGRAPHS
+
+VERDICTS = {
+    "unique",
+    "no text",
+    "not_html",
+    "no_content",
+    "unjudged (no_text)",
+    "unjudged (too_short)",
+    "unjudged (too_large)",
+    "unjudged (boilerplate)",
+}
+# fmt: off
+NAMES = st.sampled_from((
+    "p", "div", "span", "b", "i", "a", "table", "tr", "td", "th", "ul", "li", "dl", "dt", "dd", "h1", "h2", "br", "hr",
+    "pre", "code", "blockquote", "article", "section", "main", "aside", "nav", "footer", "form", "input", "select",
+    "option", "textarea", "button", "script", "style", "noscript", "template", "iframe", "svg", "math", "title", "meta",
+    "link", "base", "html", "head", "body", "frameset", "plaintext", "ruby", "rt", "img", "figure", "lb", "hi", "x-y",
+))
+# fmt: on
+TEXTS = st.one_of(
+    st.sampled_from(PARAGRAPHS),
+    st.text(max_size=20),
+    st.text(st.characters(categories=["Mn", "Cf", "Cs", "Zs", "Lo"]), max_size=80),
+    st.sampled_from(
+        ("&amp;", "&#x300;&#x316;", "&#xfdfa;", "&#xd800;", "&#0;", "&nosuch", "\0", "<!--", "-->", "]]>", "<")
+    ),
+)
+ATTRIBUTES = st.lists(
+    st.tuples(
+        st.sampled_from(
+            ("class", "id", "href", "style", "hidden", "role", "colspan", "rowspan", "name", "content", "rel")
+        ),
+        st.one_of(
+            st.sampled_from(("navigation", "display:none", "1000", "keywords", "canonical", "/x")), st.text(max_size=9)
+        ),
+    ),
+    max_size=3,
+)
+
+
+@st.composite
+def elements(draw: st.DrawFn, inner: st.SearchStrategy[str]) -> str:
+    """An element that is closed, or is not."""
+    name = draw(NAMES)
+    attributes = "".join(f' {key}="{value}"' for key, value in draw(ATTRIBUTES))
+    closing = draw(st.sampled_from((f"</{name}>", f"</{name}>", "", "</p>", "</body>")))
+    return f"<{name}{attributes}>{draw(inner)}{closing}"
+
+
+PAGES = st.recursive(
+    TEXTS, lambda inner: st.one_of(elements(inner), st.lists(inner, max_size=4).map("".join)), max_leaves=25
+)
+FEW = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
+
+@FEW
+@given(PAGES)
+def test_a_page_of_any_elements_is_judged(html: str) -> None:
+    assert one(b"\x00" + html.encode("utf-8", "replace")) in VERDICTS
+    assert one(b"\x70" + html.encode("utf-8", "surrogatepass")) in VERDICTS
+
+
+@FEW
+@given(st.binary(max_size=300))
+def test_bytes_are_judged(body: bytes) -> None:
+    for kind in (b"\x00", b"\x70", b"\x90", b"\xff"):
+        assert one(kind + body) in VERDICTS
+
+
+@FEW
+@given(PAGES)
+def test_what_is_read_is_the_same_each_time_and_so_is_what_may_take_long(html: str) -> None:
+    first, second = (extract(html, "http://a.example/", max_html=10**6) for _ in range(2))
+    assert first == second
+    assert not is_risky(html)
+
+
+@FEW
+@given(
+    st.lists(st.text(st.characters(categories=["Mn", "Mc", "Me", "Cf", "Lm"]), max_size=200), max_size=9).map("".join)
+)
+def test_no_text_has_a_long_row_of_marks_once_it_is_normalised(text: str) -> None:
+    row = 0
+    for char in normalize(text):
+        row = row + 1 if unicodedata.combining(char) else 0
+        assert row <= 3 * LIMIT, "a mark becomes two or three at most"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"\x00<?xml version='1.0' encoding='x'?>",
+        b"\x00<html",
+        b"\x00<meta charset=utf-7>+AGE-",
+        b"\x70<p>" + "\ud800".encode("utf-8", "surrogatepass"),
+    ],
+)
+def test_what_tests_of_parsers_begin_with(body: bytes) -> None:
+    assert one(body) in VERDICTS

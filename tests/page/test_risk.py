@@ -1,0 +1,86 @@
+"""Which pages may take long: told before they are read, and hidden from by nobody."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+
+import pytest
+from lxml import etree
+
+from scrapy_neardup.page.blocks import root_of
+from scrapy_neardup.page.risk import has_many_marks, is_risky
+from tests.page.pages import ARTICLE, HOSTILE, NONE, PROSE
+
+MARKS = "\u0300\u0316"
+NAMES = [f" a{n}" for n in range(30_000)]
+TALL = "<tr><td>x" * 2_500
+
+
+@pytest.mark.parametrize("html", ["", ARTICLE, PROSE, NONE, HOSTILE, 30 * ARTICLE])
+def test_an_ordinary_page_is_not(html: str) -> None:
+    assert not is_risky(html)
+
+
+@pytest.mark.parametrize(
+    "html",
+    [
+        "x" * 700_001,
+        "<p>" * 7_001,
+        "a" + MARKS * 2_000,
+        "&#x300;" * 3_000,
+        "&#768;" * 3_000,
+        "&DownBreve;&tdot;" * 2_000,
+        "<b>\u0300</b>" * 3_000,
+        f"<tr>{'<td>' * 1_000}{TALL}",
+        f"<tr><TD ColSpan=1000>{TALL}",
+        f"<tr><td colspan='&#49;000'>{TALL}",
+        f"<tr><td cols\0pan=1000>{TALL}",
+        f"<tr><td colspan=9999>{TALL}",
+        "<tr>" + "<td colspan=1000>x" * 500,
+        "<tr>" + "<td colspan=100 rowspan=1000>x" * 100 + "<tr><td>x" * 100,
+        f"<p{''.join(NAMES)}>",
+        f"<p{''.join(NAMES).replace(' ', '/')}>",
+        f"<p {''.join(f'''{name.strip()}='>' ''' for name in NAMES)}>",
+        f'<p x" y=">"{"".join(NAMES)}>',
+        f"<script>'<a b=\"'</script><p y='>' {''.join(NAMES)}>",
+    ],
+    ids=lambda html: html[:40].encode("unicode_escape").decode(),
+)
+def test_what_readers_take_long_for_is_seen(html: str) -> None:
+    assert is_risky(html)
+
+
+@pytest.mark.parametrize("between", ["<b>", '"<>', "='<>' ", "\n\n"])
+def test_attributes_are_counted_wherever_they_stand_and_whatever_the_sample(between: str) -> None:
+    """The blocks that are looked at are drawn anew each time."""
+    chance = random.Random(1)
+    for _ in range(20):
+        prose = " ".join(chance.choice(("ferry", "river", "town")) for _ in range(40_000))
+        names = between.join("".join(NAMES[start : start + 6]) for start in range(0, len(NAMES), 6))
+        assert is_risky(f"{prose}<p {names}>{prose}")
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda n: f"<p>a{MARKS * n}b",
+        lambda n: f"<p>a{'&#x300;&#x316;' * n}b",
+        lambda n: f"<p>a{'&#768;&#790;' * n}b",
+        lambda n: f"<p>a{'&DownBreve;&tdot;' * n}b",
+        lambda n: f"<p>x<b>y</b>a{MARKS * n}b",
+    ],
+)
+def test_a_tree_holds_no_long_row_of_marks(make: Callable[[int], str]) -> None:
+    long, short = root_of(make(5_000)), root_of(make(15))
+    assert long is not None
+    assert short is not None
+    assert etree.tostring(long, encoding="unicode") == etree.tostring(short, encoding="unicode")
+
+
+def test_a_page_with_few_marks_stays_as_it_is() -> None:
+    html = f"<p>a{MARKS * 40}b"
+    assert not has_many_marks(html)
+    root = root_of(html)
+    assert root is not None
+    assert root.text_content() == f"a{MARKS * 40}b"

@@ -1,0 +1,70 @@
+"""Combining marks in a row: thirty stay, whatever they are written with."""
+
+from __future__ import annotations
+
+import unicodedata
+
+import pytest
+
+from scrapy_neardup.text.marks import LIMIT, count_marks, few_marks
+from scrapy_neardup.text.normalize import normalize
+
+#: Rows that whoever normalises them has to put in order.
+ROWS = {
+    "alternating": "\u0300\u0316",
+    "Hebrew": "\u05b0\u0591",
+    "Arabic": "\u064b\u0653",
+    "astral": "\U0001d165\U0001d16d",
+    "half-width voicing, no mark itself": "\uff9e\u0300",
+    "one that becomes two": "\u0344\u0316",
+    "Tibetan, likewise": "\u0f73\u0300",
+}
+
+
+@pytest.mark.parametrize("row", ROWS.values(), ids=list(ROWS))
+def test_of_a_row_thirty_stay(row: str) -> None:
+    text = f"a{row * 500}b{row * 10}c"
+    assert few_marks(text) == f"a{(row * 15)}b{row * 10}c"
+    assert count_marks(text) == 1_020
+
+
+@pytest.mark.parametrize("row", ROWS.values(), ids=list(ROWS))
+def test_a_normalised_text_has_no_long_row(row: str) -> None:
+    for invisible in ("", "\u200b", "\u00ad"):
+        given = "a" + (row * 15 + invisible) * 1_000
+        # One that becomes two by normalising is still counted as one before.
+        assert longest_row(normalize(given)) <= 2 * LIMIT
+
+
+def longest_row(text: str) -> int:
+    longest = length = 0
+    for char in text:
+        length = length + 1 if unicodedata.combining(char) else 0
+        longest = max(longest, length)
+    return longest
+
+
+WRITTEN = [
+    "",
+    "ferry",
+    "渡口停航",
+    "tie\u0302\u0301ng Vie\u0323\u0302t",
+    "שָׁלוֹם",
+    "नौका",
+    "ไทย",
+    f"a{15 * ROWS['alternating']}b",
+]
+
+
+@pytest.mark.parametrize("text", WRITTEN)
+def test_what_people_write_stays(text: str) -> None:
+    assert few_marks(text) is text
+
+
+def test_the_table_of_marks_is_that_of_unicode() -> None:
+    every = [chr(point) for point in range(0x110000)]
+    combining = [char for char in every if unicodedata.combining(char)]
+    assert count_marks("".join(combining)) == len(combining)
+    become_some = "\uff9e\uff9f\u0f73\u0f75\u0f81"
+    assert count_marks(become_some) == 5
+    assert count_marks("".join({*every} - {*combining} - {*become_some})) == 0
