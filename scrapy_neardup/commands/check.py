@@ -194,4 +194,4 @@ def _as_repaired_lines(mended: Repaired, source: str, url: str) -> Iterator[str]
     if mended.assumed:
         yield "  recipe: that of the settings here, as that of the state cannot be read"
     yield from _as_lines(mended.findings, mended.location)
-    yield f"To go on with it set NEARDUP_STORE = {url!r}, or move it to where the damaged one is now."
+    yield f"To go on with it set NEARDUP_STORE = {url!r}, or move it to where the damaged one is now, witness and all."

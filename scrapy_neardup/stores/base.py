@@ -53,10 +53,12 @@ class Store(Removal, Counting):
         self._closed = False
         self._connect()
         try:
+            self._read_tally()
             #: By what the pages were fingerprinted, as plain data.
             self.recipe = self._check_recipe(recipe)
             newest = next(self._scan(b"r", reverse=True), None)
-            self._newest = layout.last_id(newest[0]) if newest else 0
+            self._newest = self._largest = layout.last_id(newest[0]) if newest else 0
+            self._hold_against_tally()
             self._recurrence = self._load_recurrence()
             self.taken_back = self._take_back()
             self.pages = self._count()
@@ -190,7 +192,8 @@ class Store(Removal, Counting):
             return
         self._closed = True
         try:
-            self._write_counts({layout.meta_key("pages"): str(self.pages).encode()}, sync=True)
+            self._ending = True
+            self._write_counts({}, sync=True)
         finally:
             self._disconnect()
 
@@ -223,26 +226,19 @@ class Store(Removal, Counting):
         return check_recipe(pack_recipe(recipe), None, self.location)
 
     def _count(self) -> int:
-        """The count that a clean close left; after a crash every record is counted."""
-        name = layout.meta_key("pages")
-        written = self._get(name)
-        if written is None:
-            return sum(1 for _ in self._scan(b"r"))
-        if not written.isdigit():
-            raise self.damaged(f"its number of pages is {written!r:.60}")
-        self._write(Changes(deletes={name}), sync=False)
-        return int(written)
+        """What the tally says; a state that has none is new, or was filled by another store."""
+        return self._tally.pages if self.tallied else sum(1 for _ in self._scan(b"r"))
 
     def _take_back(self) -> TakenBack:
         try:
             crawls = [str(json.loads(about)["who"]) for _, about in self._scan(b"g")]
         except (ValueError, TypeError, KeyError):
             raise self.damaged("a crawl in it cannot be read") from None
+        self._take_up()  # all was read that it can be refused for
         # The newest first: of two unsealed versions of a URL the later one names the earlier one.
         unsealed = sorted((key for key, _ in self._scan(b"j")), key=layout.last_id, reverse=True)
         for start in range(0, len(unsealed), _BATCH):
             changes = Changes()
-            changes.delete(layout.meta_key("pages"))  # counted anew
             for journal in unsealed[start : start + _BATCH]:
                 self._withdraw(journal, changes)
             self._write(changes, sync=True)

@@ -41,6 +41,7 @@ from scrapy_neardup.stores import (
 )
 from scrapy_neardup.stores.changes import Changes
 from scrapy_neardup.stores.recurrence import Recurrence, Sentences
+from scrapy_neardup.stores.tally import KEY
 
 RECIPE: dict[str, Any] = {"method": "minhash", "parameters": {"bands": (16, 8), "seed": 7}, "jieba": "0.42.1"}
 OTHER: dict[str, Any] = {"method": "minhash", "parameters": {"bands": (20, 5), "seed": 7}, "jieba": "0.42.1"}
@@ -137,8 +138,8 @@ def put(store: Store, url: str = URL, *keys: int, generation: int = 0, replaces:
 
 
 def content(store: Store) -> dict[bytes, bytes]:
-    """All that is written down, but for the count that only a closed state has."""
-    return {key: value for key, value in store._scan(b"") if key != layout.meta_key("pages")}
+    """All that is written down, but for the tally, in which every write is counted."""
+    return {key: value for key, value in store._scan(b"") if key != KEY}
 
 
 def records(store: Store) -> int:
@@ -699,13 +700,13 @@ def blocks(store: Store) -> dict[bytes, bytes]:
 def written_keys(store: Store, monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
     """Fills up with the keys that are put from here on."""
     keys: list[bytes] = []
-    write = store._write
+    write = store._apply
 
     def spy(changes: Changes, *, sync: bool) -> None:
         keys.extend(changes.puts)
         write(changes, sync=sync)
 
-    monkeypatch.setattr(store, "_write", spy)
+    monkeypatch.setattr(store, "_apply", spy)
     return keys
 
 
@@ -753,7 +754,7 @@ def test_a_state_that_is_opened_and_closed_without_pages_writes_no_counts(
     keys = written_keys(store, monkeypatch)
     store.common(MENU)
     store.close()
-    assert keys == [layout.meta_key("pages")]
+    assert keys == [KEY]
     assert repeats(lasting.open()) == [1, 1, 1]
 
 
@@ -764,7 +765,7 @@ def test_a_close_writes_only_those_counts_that_have_changed(lasting: Place, monk
     note(store, 1, MENU[:1])
     keys = written_keys(store, monkeypatch)
     store.close()
-    assert sorted(keys) == [layout.block_key(0), layout.meta_key("pages")]
+    assert sorted(keys) == [layout.block_key(0), KEY]
 
 
 def test_after_a_kill_the_counts_of_the_last_five_thousand_pages_are_there(lasting: Place) -> None:
@@ -837,9 +838,13 @@ def test_counts_that_are_damaged_are_refused_in_a_sentence_and_the_state_stays_a
 
     class Blind(lasting.kind):  # type: ignore[misc, name-defined]
         def _load_recurrence(self) -> Recurrence:
-            """Look in without the counts, and take nothing back."""
-            self._take_back = lambda: base.TakenBack(0, ())
+            """Look in without the counts."""
             return Recurrence()
+
+        def _take_back(self) -> base.TakenBack:
+            """Take nothing back."""
+            self._take_up()
+            return base.TakenBack(0, ())
 
     blind = Blind(parse_url(lasting.url)[1], RECIPE)
     lasting.opened.append(blind)

@@ -146,7 +146,6 @@ REFUSED: dict[str, tuple[str, Callable[[Path], None]]] = {
 
 # What the message names where it is not the file that was damaged.
 NAMED = {
-    "all files deleted": ".ldb",
     "seal is a list": "CURRENT",
     "seal of another state": "000003.log",
     "seal of an empty state": "CURRENT",

@@ -27,8 +27,8 @@ def open_at(path: Path) -> SQLiteStore:
 
 
 def files(path: Path) -> dict[str, bytes]:
-    """The database and what SQLite keeps beside it; our lock file is not of it."""
-    return {file.name: file.read_bytes() for file in path.parent.iterdir() if not file.name.endswith(".lock")}
+    """All that is in the directory of a database."""
+    return {file.name: file.read_bytes() for file in path.parent.iterdir()}
 
 
 def read_all(store: SQLiteStore) -> None:
@@ -150,12 +150,12 @@ def test_every_commit_waits_for_the_disk_and_goes_through_the_log(tmp_path: Path
         assert store._db.execute("PRAGMA journal_mode").fetchone() == ("wal",)
 
 
-def test_a_closed_state_is_one_file_and_the_lock(tmp_path: Path) -> None:
+def test_a_closed_state_is_one_file_with_its_witness_and_the_lock(tmp_path: Path) -> None:
     path = tmp_path / "state.sqlite"
     with closing(open_at(path)) as store:
         store.add(page(1))
         assert store.size() > path.stat().st_size  # the log counts
-    assert set(files(path)) == {"state.sqlite"}
+    assert set(files(path)) == {"state.sqlite", "state.sqlite.witness", "state.sqlite.lock"}
 
 
 # Other processes

@@ -12,11 +12,12 @@ from scrapy_neardup.states.reading import Watch, unwatched
 from scrapy_neardup.stores import Evidence, Store
 from scrapy_neardup.stores.layout import last_id, meta_key, unpack_block
 from scrapy_neardup.stores.recurrence import Recurrence
+from scrapy_neardup.stores.tally import KEY
 
 #: First letters of keys; see ``scrapy_neardup.stores.layout``.
 _PREFIXES = b"begjkmru"
-#: The only name below ``m`` while a state is open.
-_RECIPE = meta_key("recipe")
+#: The names below ``m``.
+_META = (meta_key("recipe"), KEY)
 #: Length of a key below ``e``.
 _EVIDENCE = 9
 
@@ -26,8 +27,7 @@ def check(store: Store, watch: Watch = unwatched) -> Findings:
 
     Held of all pages at once are about a hundred bytes a page. Postings are compared with the keys of records by number
     and sum for each page, so that neither has to be looked up; keys that are wrong and come to the same sum are not
-    found, by a chance of one in 2**64. Bytes of a sketch that have changed are found by LevelDB alone: SQLite keeps no
-    checksums.
+    found, by a chance of one in 2**64. Every row has a checksum, and all together the sum in the tally.
     """
     found = Findings()
     pages = Pages()
@@ -38,6 +38,7 @@ def check(store: Store, watch: Watch = unwatched) -> Findings:
         lambda: _check_evidence(store, found, pages, watch),
         lambda: _check_blocks(store, found),
         lambda: _check_rest(store, found),
+        lambda: _check_tally(store, found),
         lambda: _check_file(store, found),
     )
     for step in steps:
@@ -80,7 +81,7 @@ def _check_blocks(store: Store, found: Findings) -> None:
 def _check_rest(store: Store, found: Findings) -> None:
     """What is only there while a crawl runs, and what nobody knows."""
     for key, _ in store.rows(b"m"):
-        if key != _RECIPE:
+        if key not in _META:
             found.add("unknown row", f"the key {key!r} is none that this version writes")
     for prefix, what in ((b"j", "an unsealed page"), (b"g", "an unsealed crawl")):
         for key, _ in store.rows(prefix):
@@ -91,6 +92,11 @@ def _check_rest(store: Store, found: Findings) -> None:
                 found.add("unknown row", f"the key {key!r} is none that this version writes")
     if (smallest := next(store.rows(b""), None)) is not None and not smallest[0]:
         found.add("unknown row", "there is a row with an empty key")
+
+
+def _check_tally(store: Store, found: Findings) -> None:
+    for problem in store.tally_problems():
+        found.add("wrong tally", problem)
 
 
 def _check_file(store: Store, found: Findings) -> None:

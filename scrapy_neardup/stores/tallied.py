@@ -1,0 +1,207 @@
+"""Every write keeps the tally up, and every opening holds the state against its tally and its witness."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import ClassVar
+
+from scrapy_neardup.errors import StoreError
+from scrapy_neardup.stores import layout
+from scrapy_neardup.stores.changes import Changes
+from scrapy_neardup.stores.ordered import OrderedBytes
+from scrapy_neardup.stores.place import SETTING
+from scrapy_neardup.stores.tally import KEY, Tally, of_row
+from scrapy_neardup.stores.witness import CLOSED, Witness
+
+#: Prefixes of rows that come with a page and end in its id.
+_OF_PAGES = b"rekj"
+_RECORD = ord("r")
+
+
+class Tallied(OrderedBytes):
+    """Ordered bytes that notice when some of them are missing or have changed.
+
+    A backend that has a witness calls ``_meet_witness`` before it opens its database, ``_end_witness`` when that is
+    closed and ``_release_witness`` in any case, all under its lock.
+    """
+
+    #: Whether there is anything to keep up; a state that ends with its process has no tally.
+    tallied: ClassVar[bool] = True
+    _tally: Tally
+    _witness: Witness | None = None
+    #: Whether the files are those that were left at a clean close, as far as the backend can tell without all rows.
+    _untouched = False
+    #: Whether the state was held against its tally; until then nothing of it may be changed.
+    _accepted = False
+    _ending = False
+    #: No row of a page with a larger id has ever been there, so there is no old one to look for.
+    _largest = 2**64 - 1
+
+    @abstractmethod
+    def _apply(self, changes: Changes, *, sync: bool) -> None:
+        """Apply all changes or none; with ``sync`` they, and all before them, survive a power cut."""
+
+    def _accept(self) -> None:
+        """The state is whole, and will be written to."""
+
+    def _settle(self) -> None:
+        """It says now that it is open: see that a copy of its largest file alone says so too."""
+
+    # Writing.
+
+    def _write(self, changes: Changes, *, sync: bool) -> None:
+        if not self.tallied:
+            self._apply(changes, sync=sync)
+            return
+        tally = self._tally.after(*self._difference(changes), closed=self._ending)
+        self._apply(Changes({**changes.puts, KEY: tally.pack()}, changes.deletes), sync=sync)
+        self._tally = tally
+        for key in changes.puts:
+            if key[0] == _RECORD:
+                self._largest = max(self._largest, layout.last_id(key))
+        if self._witness is not None:
+            self._witness.note(tally, synced=sync)
+
+    def _difference(self, changes: Changes) -> tuple[int, int]:
+        """By how much the changes make pages more, and the sum."""
+        pages = total = 0
+        for key in changes.deletes:
+            if (old := self._old(key)) is not None:
+                total -= of_row(key, old)
+                pages -= key[0] == _RECORD
+        for key, value in changes.puts.items():
+            total += of_row(key, value)
+            if (old := self._old(key)) is not None:
+                total -= of_row(key, old)
+            elif key[0] == _RECORD:
+                pages += 1
+        return pages, total
+
+    def _old(self, key: bytes) -> bytes | None:
+        if key[0] in _OF_PAGES and layout.last_id(key) > self._largest:
+            return None
+        return self._get(key)
+
+    # Opening, in four steps.
+
+    def _meet_witness(self, *, new: bool) -> None:
+        """Before the database is opened; ``new``: there is none. Raises StoreDamaged if there must be one."""
+        path = self.witness_of(self.location)
+        assert path is not None
+        try:
+            try:
+                self._witness = Witness(path)
+            except FileNotFoundError:
+                if new:
+                    self._witness = Witness.create(path, Tally.new())
+        except ValueError as error:
+            raise self.damaged(f"its witness {path} cannot be read, {error}") from None
+        except OSError as error:
+            raise StoreError(
+                f"The witness {path} of the state at {self.location} cannot be opened: {error}. "
+                "See that it is a file that can be read and written, and that the disk is not full; put back a backup "
+                f"of {self.parts(self.location)}, or set {SETTING} to a new path to begin another state."
+            ) from error
+        if new and self._witness is not None and self._witness.newest.sequence:
+            raise self._gone(self._witness)
+
+    def _read_tally(self) -> None:
+        """After the database is opened: it must be as new as its witness."""
+        if not self.tallied:
+            return
+        packed, witness = self._get(KEY), self._witness
+        try:
+            self._tally = Tally.new() if packed is None else Tally.unpack(packed)
+        except ValueError as error:
+            raise self.damaged(f"its tally cannot be read ({error})") from None
+        if witness is None:
+            if packed is not None and not self._tally.closed and self.witness_of(self.location):
+                raise self.damaged(
+                    f"its witness {self.witness_of(self.location)} is missing, and the database was not closed when "
+                    "it was left or copied, so pages may be missing, too; what belongs together is "
+                    f"{self.parts(self.location)}"
+                )
+            return
+        newest = witness.newest
+        if packed is None:
+            if newest.sequence:
+                raise self._gone(witness)
+            self._tally = Tally(newest.state)
+        elif newest.state != self._tally.state:
+            raise self.damaged(
+                f"its witness {witness.path} is that of another state. Bring the one that belongs to it, or delete "
+                f"that file if this state was closed; what belongs together is {self.parts(self.location)}"
+            )
+        elif self._tally.sequence < newest.sequence:
+            raise self.damaged(
+                f"it ends at write {self._tally.sequence:,} with {self._tally.pages:,} pages, but by its witness "
+                f"{witness.path} it had come to write {newest.sequence:,} with {newest.pages:,}; if this is an older "
+                f"copy on purpose, bring the witness of that time; what belongs together is {self.parts(self.location)}"
+            )
+
+    def _hold_against_tally(self) -> None:
+        """After its recipe is known: unless it was closed, its rows must be those that its tally tells of."""
+        if not self.tallied:
+            return
+        if not self._tally.sequence:
+            raise self.damaged("it has a recipe, but its tally is missing")
+        witness = self._witness
+        if not (self._untouched and witness is not None and witness.was_closed(self._tally)):
+            for problem in (*self.tally_problems(), *self.file_problems()):
+                raise self.damaged(problem)
+
+    def _take_up(self) -> None:
+        """After all that must be read to open it: from here on the state may change, and says that it is open."""
+        if not self.tallied or self._accepted:
+            return
+        self._accept()
+        self._accepted = True
+        path = self.witness_of(self.location)
+        if self._witness is None and path is not None:
+            with suppress(OSError):
+                self._witness = Witness.create(path, self._tally)
+        self._write(Changes(), sync=True)
+        self._settle()
+
+    def tally_problems(self) -> Iterator[str]:
+        """What the tally tells against the rows; reads all of them."""
+        if not self.tallied:
+            return
+        pages = total = 0
+        last = b""
+        for key, value in self._scan(b""):
+            if key < last:
+                yield f"its rows are not in order at the key {key!r}"
+                return
+            last = key
+            if key != KEY:
+                total += of_row(key, value)
+                pages += key[:1] == b"r"
+        if pages != self._tally.pages:
+            yield f"it holds {pages:,} pages, and held {self._tally.pages:,} when it was last written to"
+        elif self._tally.after(0, 0, closed=False).total != Tally(b"").after(0, total, closed=False).total:
+            yield f"it holds its {pages:,} pages, but among their rows some have changed, or are missing or too many"
+
+    # Closing.
+
+    def _end_witness(self, digest: str = CLOSED) -> None:
+        """The database is closed. Raises OSError."""
+        if self._witness is not None and self._accepted and self._tally.closed:
+            self._witness.close(self._tally, digest)
+
+    def _release_witness(self) -> None:
+        """Let go of the file; a second time does nothing."""
+        if self._witness is not None:
+            self._witness.release()
+            self._witness = None
+
+    def _gone(self, witness: Witness) -> StoreError:
+        left = witness.newest
+        begin = Path(self.location) if Path(self.location).is_dir() else witness.path
+        return self.damaged(
+            f"its database is gone, or empty, and by its witness {witness.path} it had {left.pages:,} pages. Put back "
+            f"{self.parts(self.location)}; to begin anew there, delete {begin}"
+        )
