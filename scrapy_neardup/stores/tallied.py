@@ -13,11 +13,12 @@ from scrapy_neardup.stores import layout
 from scrapy_neardup.stores.changes import Changes
 from scrapy_neardup.stores.ordered import OrderedBytes
 from scrapy_neardup.stores.place import SETTING
-from scrapy_neardup.stores.tally import KEY, Tally, of_row
+from scrapy_neardup.stores.recount import Count
+from scrapy_neardup.stores.tally import DERIVED, KEY, Tally, of_row
 from scrapy_neardup.stores.witness import CLOSED, Witness
 
 #: Prefixes of rows that come with a page and end in its id.
-_OF_PAGES = b"rekj"
+_OF_PAGES = b"rej"
 _RECORD = ord("r")
 
 
@@ -56,34 +57,36 @@ class Tallied(OrderedBytes):
         if not self.tallied:
             self._apply(changes, sync=sync)
             return
+        puts = changes.puts
         tally = self._tally.after(*self._difference(changes), closed=self._ending)
-        self._apply(Changes({**changes.puts, KEY: tally.pack()}, changes.deletes), sync=sync)
+        puts[KEY] = tally.pack()
+        self._apply(changes, sync=sync)
         self._tally = tally
-        for key in changes.puts:
-            if key[0] == _RECORD:
-                self._largest = max(self._largest, layout.last_id(key))
+        for key in puts:
+            if key[0] == _RECORD and (id := layout.last_id(key)) > self._largest:
+                self._largest = id
         if self._witness is not None:
             self._witness.note(tally, synced=sync)
 
     def _difference(self, changes: Changes) -> tuple[int, int]:
-        """By how much the changes make pages more, and the sum."""
+        """By how much the changes make pages more, and the sum; called for every page, so it looks up what it must."""
         pages = total = 0
         for key in changes.deletes:
-            if (old := self._old(key)) is not None:
+            if key[0] not in DERIVED and (old := self._get(key)) is not None:
                 total -= of_row(key, old)
                 pages -= key[0] == _RECORD
+        largest = self._largest
         for key, value in changes.puts.items():
+            first = key[0]
+            if first in DERIVED or key == KEY:
+                continue
             total += of_row(key, value)
-            if (old := self._old(key)) is not None:
+            old = None if first in _OF_PAGES and layout.last_id(key) > largest else self._get(key)
+            if old is not None:
                 total -= of_row(key, old)
-            elif key[0] == _RECORD:
+            elif first == _RECORD:
                 pages += 1
         return pages, total
-
-    def _old(self, key: bytes) -> bytes | None:
-        if key[0] in _OF_PAGES and layout.last_id(key) > self._largest:
-            return None
-        return self._get(key)
 
     # Opening, in four steps.
 
@@ -166,24 +169,17 @@ class Tallied(OrderedBytes):
         self._write(Changes(), sync=True)
         self._settle()
 
-    def tally_problems(self) -> Iterator[str]:
-        """What the tally tells against the rows; reads all of them."""
-        if not self.tallied:
-            return
-        pages = total = 0
-        last = b""
-        for key, value in self._scan(b""):
-            if key < last:
-                yield f"its rows are not in order at the key {key!r}"
-                return
-            last = key
-            if key != KEY:
-                total += of_row(key, value)
-                pages += key[:1] == b"r"
-        if pages != self._tally.pages:
-            yield f"it holds {pages:,} pages, and held {self._tally.pages:,} when it was last written to"
-        elif self._tally.after(0, 0, closed=False).total != Tally(b"").after(0, total, closed=False).total:
-            yield f"it holds its {pages:,} pages, but among their rows some have changed, or are missing or too many"
+    def tally_problems(self, *, tally_alone: bool = False) -> Iterator[str]:
+        """What the tally, and unless it is alone what the records tell against the rows; reads all of them."""
+        if self.tallied:
+            count = Count(tally_alone=tally_alone)
+            try:
+                for key, value in self._scan(b""):
+                    count.add(key, value)
+            except ValueError as error:
+                yield str(error)
+            else:
+                yield from count.problems(self._tally)
 
     # Closing.
 

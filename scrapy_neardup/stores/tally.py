@@ -8,23 +8,24 @@ from __future__ import annotations
 
 import os
 import struct
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import farmhash
 
 from scrapy_neardup.stores.layout import meta_key
 
-#: Under which it stands; the only row that it does not cover.
+#: Under which it stands; it does not cover itself.
 KEY = meta_key("tally")
+#: First bytes of keys that it does not cover, as records tell which there must be: see ``Count``.
+DERIVED = b"ku"
 _PACKED = struct.Struct(">8sQQQ?")
 _MASK = 0xFFFFFFFFFFFFFFFF
 
 
-@dataclass(frozen=True, slots=True)
-class Tally:
+class Tally(NamedTuple):
     """``state`` is drawn when a state is begun; ``sequence`` counts its writes; ``total`` is the sum over its rows.
 
-    ``closed``: whether the write was the last before a clean close.
+    ``closed``: whether the write was the last before a clean close. A tuple, as one is made at every write.
     """
 
     state: bytes
@@ -44,7 +45,7 @@ class Tally:
 
     def pack(self) -> bytes:
         """33 bytes."""
-        return _PACKED.pack(self.state, self.sequence, self.pages, self.total, self.closed)
+        return _PACKED.pack(*self)
 
     @classmethod
     def unpack(cls, packed: bytes) -> Tally:

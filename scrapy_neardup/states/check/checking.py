@@ -95,7 +95,7 @@ def _check_rest(store: Store, found: Findings) -> None:
 
 
 def _check_tally(store: Store, found: Findings) -> None:
-    for problem in store.tally_problems():
+    for problem in store.tally_problems(tally_alone=True):
         found.add("wrong tally", problem)
 
 
