@@ -30,7 +30,7 @@ from scrapy_neardup.stores import STORES, Record
 
 RECIPE = {"method": "minhash", "seed": 7}
 #: Pages that were there before the last process, and those that it adds at least.
-BEFORE, ADDED = 500, 400
+SIZE = (500, 400)
 #: Seconds that reading a state may take.
 _PATIENCE = 60
 Mutation = Callable[[Path], None]
@@ -74,19 +74,20 @@ class State:
         return self.folder / f"state.{self.kind}"
 
 
-def make(kind: str, ending: str, folder: Path) -> State:
+def make(kind: str, ending: str, folder: Path, size: tuple[int, int] = SIZE) -> State:
     """Make the state that is to be damaged; ``ending``: "closed" or "killed"."""
+    before, added = size
     folder.mkdir(parents=True)
     place = str(folder / f"state.{kind}")
     script = [sys.executable, "-c", _FILLING, kind, place]
     # In two openings: what the first one wrote becomes a table of LevelDB's in the second.
-    for begin, end in ((0, BEFORE // 2), (BEFORE // 2, BEFORE)):
+    for begin, end in ((0, before // 2), (before // 2, before)):
         subprocess.run([*script, str(begin), str(end)], check=True, stdout=subprocess.DEVNULL)
-    pages = BEFORE + ADDED
-    with subprocess.Popen([*script, str(BEFORE), str(pages if ending == "closed" else 10**9)], stdout=-1) as child:
+    pages = before + added
+    with subprocess.Popen([*script, str(before), str(pages if ending == "closed" else 10**9)], stdout=-1) as child:
         assert child.stdout is not None
         if ending == "killed":
-            lines = [child.stdout.readline() for _ in range(ADDED)]
+            lines = [child.stdout.readline() for _ in range(added)]
             child.kill()
             lines += child.stdout.readlines()
             pages = 1 + max(int(line) for line in lines if line.endswith(b"\n"))
@@ -288,12 +289,16 @@ def _look(state: State, place: Path) -> tuple[str, str]:
     return "healthy", ""
 
 
-def run(kinds: list[str], every: int, folder: Path) -> dict[tuple[str, str, str, str], Counter[str]]:
-    """Outcomes by kind of store, ending, kind of file and kind of damage; of each ``every``-th damage."""
-    table: dict[tuple[str, str, str, str], Counter[str]] = {}
+#: Outcomes by kind of store, ending, kind of file and kind of damage.
+Table = dict[tuple[str, str, str, str], Counter[str]]
+
+
+def run(kinds: list[str], every: int, folder: Path, size: tuple[int, int] = SIZE) -> Table:
+    """What becomes of each ``every``-th damage."""
+    table: Table = {}
     for kind in kinds:
         for ending in ("closed", "killed"):
-            state = make(kind, ending, folder / kind / ending)
+            state = make(kind, ending, folder / kind / ending, size)
             for damage in list(damages(state))[::every]:
                 found, words = outcome(damage, folder)
                 row = table.setdefault((kind, ending, damage.file, damage.how), Counter())
