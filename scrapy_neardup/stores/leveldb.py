@@ -50,7 +50,9 @@ class LevelDBStore(Store):
 
     @classmethod
     def exists(cls, location: str) -> bool:
-        return (Path(location) / "db").is_dir() or (Path(location) / _WITNESS).exists()
+        with suppress(OSError):  # a name that is too long, a directory that may not be read
+            return (Path(location) / "db").is_dir() or (Path(location) / _WITNESS).exists()
+        return False
 
     @classmethod
     def witness_of(cls, location: str) -> Path:
@@ -83,7 +85,10 @@ class LevelDBStore(Store):
         try:
             self._root.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise StoreError(f"The directory of the state at {self._root} cannot be made: {error}.") from error
+            raise StoreError(
+                f"The directory of the state at {self._root} cannot be made: {error}; set {self.named_by} to another "
+                "path."
+            ) from error
         self._lock = lock(self._root / "lock", self.location)
         try:
             with self._guard:

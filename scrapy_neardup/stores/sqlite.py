@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import ClassVar
 
@@ -41,7 +41,9 @@ class SQLiteStore(Store):
     @classmethod
     def exists(cls, location: str) -> bool:
         path = Path(location)
-        return (path.is_file() and path.stat().st_size > 0) or cls.witness_of(location).exists()
+        with suppress(OSError):  # a name that is too long, a directory that may not be read
+            return (path.is_file() and path.stat().st_size > 0) or cls.witness_of(location).exists()
+        return False
 
     @classmethod
     def witness_of(cls, location: str) -> Path:
@@ -57,11 +59,13 @@ class SQLiteStore(Store):
 
     def _connect(self) -> None:
         path = Path(self.location)
-        refuse_foreign(path, self.named_by, ours=self.witness_of(self.location).exists())
+        refuse_foreign(path, self.witness_of(self.location), self.named_by)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise StoreError(f"The directory of the state at {path} cannot be made: {error}.") from error
+            raise StoreError(
+                f"The directory of the state at {path} cannot be made: {error}; set {self.named_by} to another path."
+            ) from error
         self._lock = lock(path.with_name(path.name + ".lock"), self.location)
         try:
             self._open(path)

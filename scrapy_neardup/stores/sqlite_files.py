@@ -30,19 +30,21 @@ _OUTSIDE = (
 )
 
 
-def refuse_foreign(path: Path, named_by: str, *, ours: bool) -> None:
+def refuse_foreign(path: Path, witness: Path, named_by: str) -> None:
     """Raise StoreMismatch for what is no state and StoreError for no file; nothing is written, not even beside it.
 
-    ``ours``: there is a witness beside the file, so whatever is in its header, it is ours to be told of as damaged.
+    With a witness beside it, it is ours, whatever is in its header, and to be told of as damaged.
     """
-    if path.exists() and not path.is_file():
-        raise StoreError(f"{path} is no file, so it can be no state; set {named_by} to the path of a file.")
     try:
-        if ours or not path.exists() or not path.stat().st_size:
+        if path.exists() and not path.is_file():
+            raise StoreError(f"{path} is no file, so it can be no state; set {named_by} to the path of a file.")
+        if witness.exists() or not path.exists() or not path.stat().st_size:
             return
         application, version = _header(path)
     except OSError as error:
-        raise StoreError(f"{path} cannot be read: {error}. See who may read it, or set {named_by} anew.") from error
+        raise StoreError(
+            f"{path} cannot be read: {error}. See who may read it, or set {named_by} to another path."
+        ) from error
     if application != APPLICATION:
         raise StoreMismatch(
             f"{path} is there, but is no state of scrapy-neardup; it was not touched. Set {named_by} to another path."

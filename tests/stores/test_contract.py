@@ -1204,11 +1204,27 @@ def test_memory_is_named_without_a_path() -> None:
     assert parse_url("memory://") == (STORES["memory"], "memory:")
 
 
+@pytest.mark.parametrize("kind", ["leveldb", "sqlite"])
+@pytest.mark.parametrize("character", ["%00", "%0A", "%1b[31m", "%7F", "%C2%9B", "\0", "\x1b"])
+def test_a_url_with_a_control_character_is_refused_with_the_setting_to_change(kind: str, character: str) -> None:
+    with pytest.raises(SettingsError, match=r"NEARDUP_STORE is .*control character.*name a path without"):
+        parse_url(f"{kind}:///var/lib/sta{character}te")
+
+
+@pytest.mark.parametrize("kind", ["leveldb", "sqlite"])
+def test_a_name_that_is_too_long_for_the_system_is_an_error_in_a_sentence(kind: str, tmp_path: Path) -> None:
+    url = STORES[kind].url(str(tmp_path / ("a" * 300)))
+    assert not STORES[kind].exists(parse_url(url)[1])
+    with pytest.raises(StoreError, match="too long"):
+        open_store(url, RECIPE)
+
+
 @pytest.mark.parametrize(
     "url",
     [
         "",
         "memory",
+        "sqlite:///var/lib/sta\nte",
         "/var/lib/state",
         "state.sqlite",
         "redis://localhost/0",

@@ -112,7 +112,7 @@ def test_an_empty_file_is_begun_as_a_new_state(tmp_path: Path) -> None:
 
 def test_what_is_no_file_is_an_error_and_nothing_is_put_beside_it(tmp_path: Path) -> None:
     (tmp_path / "state.sqlite").mkdir()
-    with pytest.raises(StoreError, match="is no file, .*NEARDUP_STORE") as refused:
+    with pytest.raises(StoreError, match=r"is no file, .*NEARDUP_STORE") as refused:
         open_at(tmp_path / "state.sqlite")
     assert str(tmp_path / "state.sqlite") in str(refused.value)
     assert [file.name for file in tmp_path.rglob("*")] == ["state.sqlite"]
