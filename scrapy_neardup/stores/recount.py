@@ -9,12 +9,12 @@ import numpy as np
 import numpy.typing as npt
 
 from scrapy_neardup.stores.layout import Record, last_id, url_key
-from scrapy_neardup.stores.tally import KEY, Tally, of_row
+from scrapy_neardup.stores.tally import KEY, RowTally, of_row
 
 _MASK = 0xFFFFFFFFFFFFFFFF
 
 
-class Count:
+class Recount:
     """Rows are taken in byte order; held are 32 bytes a page.
 
     The tally covers what nothing else tells of. Of postings and URLs the records say which there must be: the postings
@@ -61,7 +61,7 @@ class Count:
             self._postings -= len(keys)
             self._filed -= (sum(keys) << 64) + len(keys) * record.id
 
-    def problems(self, tally: Tally) -> Iterator[str]:
+    def problems(self, tally: RowTally) -> Iterator[str]:
         """What does not agree, once all rows were taken."""
         if self._pages != tally.pages:
             yield f"it holds {self._pages:,} pages, and held {tally.pages:,} when it was last written to"

@@ -13,8 +13,8 @@ from scrapy_neardup.stores import layout
 from scrapy_neardup.stores.changes import Changes
 from scrapy_neardup.stores.ordered import OrderedBytes
 from scrapy_neardup.stores.place import SETTING
-from scrapy_neardup.stores.recount import Count
-from scrapy_neardup.stores.tally import DERIVED, KEY, Tally, of_row
+from scrapy_neardup.stores.recount import Recount
+from scrapy_neardup.stores.tally import DERIVED, KEY, RowTally, of_row
 from scrapy_neardup.stores.witness import CLOSED, Witness
 
 #: Prefixes of rows that come with a page and end in its id.
@@ -31,7 +31,7 @@ class Tallied(OrderedBytes):
 
     #: Whether there is anything to keep up; a state that ends with its process has no tally.
     tallied: ClassVar[bool] = True
-    _tally: Tally
+    _tally: RowTally
     _witness: Witness | None = None
     #: Whether the files are those that were left at a clean close, as far as the backend can tell without all rows.
     _untouched = False
@@ -99,7 +99,7 @@ class Tallied(OrderedBytes):
                 self._witness = Witness(path)
             except FileNotFoundError:
                 if new:
-                    self._witness = Witness.create(path, Tally.new())
+                    self._witness = Witness.create(path, RowTally.new())
         except ValueError as error:
             raise self.damaged(f"its witness {path} cannot be read, {error}") from None
         except OSError as error:
@@ -117,7 +117,7 @@ class Tallied(OrderedBytes):
             return
         packed, witness = self._get(KEY), self._witness
         try:
-            self._tally = Tally.new() if packed is None else Tally.unpack(packed)
+            self._tally = RowTally.new() if packed is None else RowTally.unpack(packed)
         except ValueError as error:
             raise self.damaged(f"its tally cannot be read ({error})") from None
         if witness is None:
@@ -132,7 +132,7 @@ class Tallied(OrderedBytes):
         if packed is None:
             if newest.sequence:
                 raise self._gone(witness)
-            self._tally = Tally(newest.state)
+            self._tally = RowTally(newest.state)
         elif newest.state != self._tally.state:
             raise self.damaged(
                 f"its witness {witness.path} is that of another state. Bring the one that belongs to it, or delete "
@@ -172,7 +172,7 @@ class Tallied(OrderedBytes):
     def tally_problems(self, *, tally_alone: bool = False) -> Iterator[str]:
         """What the tally, and unless it is alone what the records tell against the rows; reads all of them."""
         if self.tallied:
-            count = Count(tally_alone=tally_alone)
+            count = Recount(tally_alone=tally_alone)
             try:
                 for key, value in self._scan(b""):
                     count.add(key, value)

@@ -16,13 +16,13 @@ from scrapy_neardup.stores.layout import meta_key
 
 #: Under which it stands; it does not cover itself.
 KEY = meta_key("tally")
-#: First bytes of keys that it does not cover, as records tell which there must be: see ``Count``.
+#: First bytes of keys that it does not cover, as records tell which there must be: see ``Recount``.
 DERIVED = b"ku"
 _PACKED = struct.Struct(">8sQQQ?")
 _MASK = 0xFFFFFFFFFFFFFFFF
 
 
-class Tally(NamedTuple):
+class RowTally(NamedTuple):
     """``state`` is drawn when a state is begun; ``sequence`` counts its writes; ``total`` is the sum over its rows.
 
     ``closed``: whether the write was the last before a clean close. A tuple, as one is made at every write.
@@ -35,20 +35,20 @@ class Tally(NamedTuple):
     closed: bool = False
 
     @classmethod
-    def new(cls) -> Tally:
+    def new(cls) -> RowTally:
         """That of a state that is about to be begun."""
         return cls(os.urandom(8))
 
-    def after(self, pages: int, total: int, *, closed: bool) -> Tally:
+    def after(self, pages: int, total: int, *, closed: bool) -> RowTally:
         """That of the next write, by which so many pages come and the sum grows by so much; both may be negative."""
-        return Tally(self.state, self.sequence + 1, self.pages + pages, (self.total + total) & _MASK, closed)
+        return RowTally(self.state, self.sequence + 1, self.pages + pages, (self.total + total) & _MASK, closed)
 
     def pack(self) -> bytes:
         """33 bytes."""
         return _PACKED.pack(*self)
 
     @classmethod
-    def unpack(cls, packed: bytes) -> Tally:
+    def unpack(cls, packed: bytes) -> RowTally:
         """What ``pack`` wrote; raises ValueError for anything else."""
         try:
             return cls(*_PACKED.unpack(packed))

@@ -23,7 +23,7 @@ from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
-from scrapy_neardup.stores.tally import Tally
+from scrapy_neardup.stores.tally import RowTally
 
 #: Bytes of a slot: the smallest sector of a disk, which is written whole or not at all.
 _SLOT = 512
@@ -56,7 +56,7 @@ class Witness:
         self._written = written[1] if written and written[2] == boot() != "" else None
 
     @classmethod
-    def create(cls, path: Path, tally: Tally) -> Witness:
+    def create(cls, path: Path, tally: RowTally) -> Witness:
         """Begin the file: it is there, and on disk, before what it speaks of."""
         draft = path.with_name(path.name + ".draft")
         with draft.open("wb") as file:
@@ -68,17 +68,17 @@ class Witness:
         return cls(path)
 
     @property
-    def newest(self) -> Tally:
+    def newest(self) -> RowTally:
         """As far as the state must have come."""
         if self._written is None or self._written.sequence < self.synced.sequence:
             return self.synced
         return self._written
 
-    def was_closed(self, tally: Tally) -> bool:
+    def was_closed(self, tally: RowTally) -> bool:
         """Whether the state was closed with this tally, and not opened since."""
         return self.digest != _OPEN and tally.closed and tally == self.synced
 
-    def note(self, tally: Tally, *, synced: bool) -> None:
+    def note(self, tally: RowTally, *, synced: bool) -> None:
         """The state was written, and is on disk if ``synced``. That this fails makes the witness know less, no more."""
         with suppress(OSError):
             if synced:
@@ -86,7 +86,7 @@ class Witness:
             else:
                 self._put(_WRITTEN, _line(b"written", tally, self._boot))
 
-    def close(self, tally: Tally, digest: str = CLOSED) -> None:
+    def close(self, tally: RowTally, digest: str = CLOSED) -> None:
         """The state was closed, with this digest of its file. Raises OSError."""
         self._sync(tally, digest)
 
@@ -94,7 +94,7 @@ class Witness:
         """Close the file; a second time does nothing."""
         self._file.close()
 
-    def _sync(self, tally: Tally, digest: str) -> None:
+    def _sync(self, tally: RowTally, digest: str) -> None:
         self._turn = 1 - self._turn
         self._put(self._turn, _line(b"synced", tally, digest.encode()))
         os.fsync(self._file.fileno())
@@ -116,20 +116,20 @@ def boot() -> str:
         return ""
 
 
-def _line(kind: bytes, tally: Tally, rest: bytes) -> bytes:
+def _line(kind: bytes, tally: RowTally, rest: bytes) -> bytes:
     """At every write, so bytes are formatted, which is faster than text."""
     packed = b"%b %b %d %d %016x %d %b" % (kind, tally.state.hex().encode(), *tally[1:], rest)
     return b"%b %08x" % (packed, zlib.crc32(packed)) + b" " * (_SLOT - len(packed) - 10) + b"\n"
 
 
-def _read(line: bytes) -> tuple[str, Tally, str] | None:
+def _read(line: bytes) -> tuple[str, RowTally, str] | None:
     """Kind, tally and rest of a line; None for one that is not whole."""
     packed, _, checksum = line.rstrip(b" \n").rpartition(b" ")
     try:
         if int(checksum, 16) != zlib.crc32(packed):
             return None
         kind, state, sequence, pages, total, closed, rest = packed.decode("ascii").split(" ")
-        tally = Tally(bytes.fromhex(state), int(sequence), int(pages), int(total, 16), closed == "1")
+        tally = RowTally(bytes.fromhex(state), int(sequence), int(pages), int(total, 16), closed == "1")
     except ValueError:
         return None
     return kind, tally, rest

@@ -189,7 +189,7 @@ Of the state at STATE, which is as it was, a mended copy is at MENDED.
   saved: 8 pages, evidence of 4 pages, N blocks of counts
   lost: no page that is known of; when it was last closed it held 8
 The state at MENDED is sound: 8 pages, N keys, 8 URLs, evidence of 4 pages, N blocks of counts.
-To go on with it set NEARDUP_STORE = 'KIND://MENDED', or move it to where the damaged one is now.
+To go on with it set NEARDUP_STORE = 'KIND://MENDED', or move it to where the damaged one is now, witness and all.
 """
 
 

@@ -13,7 +13,7 @@ import pytest
 from scrapy_neardup.errors import StoreDamaged, StoreError
 from scrapy_neardup.states.check import check
 from scrapy_neardup.stores import STORES, Record, Store, default_url, witness
-from scrapy_neardup.stores.tally import KEY, Tally, check_bytes, of_row
+from scrapy_neardup.stores.tally import KEY, RowTally, check_bytes, of_row
 from scrapy_neardup.stores.witness import Witness
 from tests.stores.test_contract import copy_as_killed
 
@@ -62,8 +62,8 @@ def spot(request: pytest.FixtureRequest, tmp_path: Path) -> Spot:
 # The file
 
 
-def tally(sequence: int, *, closed: bool = False) -> Tally:
-    return Tally(b"a state!", sequence, sequence * 2, 2**63 + sequence, closed)
+def tally(sequence: int, *, closed: bool = False) -> RowTally:
+    return RowTally(b"a state!", sequence, sequence * 2, 2**63 + sequence, closed)
 
 
 def test_what_was_noted_is_read_again(tmp_path: Path) -> None:
@@ -117,7 +117,7 @@ def test_a_file_without_a_whole_line_is_no_witness(data: bytes, tmp_path: Path) 
 def test_the_sum_is_another_if_a_row_ends_elsewhere() -> None:
     assert of_row(b"ab", b"c") != of_row(b"a", b"bc")
     assert check_bytes(b"ab", b"c") != check_bytes(b"a", b"bc")
-    assert Tally.unpack(tally(7, closed=True).pack()) == tally(7, closed=True)
+    assert RowTally.unpack(tally(7, closed=True).pack()) == tally(7, closed=True)
 
 
 # A state that was there and is not any more
@@ -401,7 +401,7 @@ def test_the_tally_is_right_whatever_is_written(spot: Spot) -> None:
         store.withdraw(generation, 20)
         store.seal(generation, [21, 22, 31])
         assert list(store.tally_problems()) == []
-        assert store.pages == sum(1 for _ in store.rows(b"r")) == Tally.unpack(store.value(KEY) or b"").pages
+        assert store.pages == sum(1 for _ in store.rows(b"r")) == RowTally.unpack(store.value(KEY) or b"").pages
         killed = spot.copied("killed")
     with closing(killed.open()) as store:
         assert list(store.tally_problems()) == []

@@ -18,7 +18,7 @@ from scrapy_neardup.states.reading import Watch, unwatched
 from scrapy_neardup.stores import Store
 from scrapy_neardup.stores.layout import meta_key
 from scrapy_neardup.stores.recipe import check_recipe
-from scrapy_neardup.stores.tally import KEY, Tally
+from scrapy_neardup.stores.tally import KEY, RowTally
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +97,6 @@ def _about(salvage: Salvage, location: str) -> tuple[dict[str, Any] | None, int 
     except (KeyError, TypeError, ValueError):
         recipe = None
     try:
-        return recipe, Tally.unpack(about.get(KEY, b"")).pages
+        return recipe, RowTally.unpack(about.get(KEY, b"")).pages
     except ValueError:
         return recipe, None
