@@ -50,7 +50,8 @@ class Witness:
             self._file.close()
             raise
         #: As far as the state had surely reached the disk.
-        self._turn, _, self.synced, self.digest = max(synced, key=lambda slot: slot[2].sequence)
+        # The last write before a close stands there twice: as it was synced, and as it was closed.
+        self._turn, _, self.synced, self.digest = max(synced, key=lambda slot: (slot[2].sequence, slot[3] != _OPEN))
         self._boot = boot().encode() or b"-"
         written = slots[_WRITTEN]
         self._written = written[1] if written and written[2] == boot() != "" else None
