@@ -183,7 +183,7 @@ def _as_repaired_lines(mended: Repaired, source: str, url: str) -> Iterator[str]
     counts = counted(filed.blocks, "block of counts", "blocks of counts")
     yield f"Of the state at {source}, which is as it was, a mended copy is at {mended.location}."
     yield f"  saved: {counted(filed.pages, 'page')}, evidence of {counted(filed.evidence, 'page')}, {counts}"
-    before = f"; when it was last closed it held {mended.before:,}" if mended.before is not None else ""
+    before = f"; when it was last written to it held {mended.before:,}" if mended.before is not None else ""
     yield f"  lost: {'at least ' + counted(mended.lost, 'page') if mended.lost else 'no page that is known of'}{before}"
     if filed.unsealed:
         yield f"  left out: {counted(filed.unsealed, 'page')} of a crawl that was killed, or whose feed was not stored"
@@ -194,4 +194,4 @@ def _as_repaired_lines(mended: Repaired, source: str, url: str) -> Iterator[str]
     if mended.assumed:
         yield "  recipe: that of the settings here, as that of the state cannot be read"
     yield from _as_lines(mended.findings, mended.location)
-    yield f"To go on with it set NEARDUP_STORE = {url!r}, or move it to where the damaged one is now."
+    yield f"To go on with it set NEARDUP_STORE = {url!r}, or move it to where the damaged one is now, witness and all."

@@ -13,6 +13,7 @@ import lxml.html
 import trafilatura
 
 from scrapy_neardup.errors import ExtractionError
+from scrapy_neardup.hashing.keyed import OPEN
 from scrapy_neardup.model import Page
 from scrapy_neardup.page.blocks import Block, blocks_of, root_of
 from scrapy_neardup.page.charset import decode

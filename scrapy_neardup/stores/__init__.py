@@ -37,7 +37,8 @@ def default_url(directory: Path) -> str:
     What is in ``directory`` already decides first: an existing state is never switched.
     """
     paths = {scheme: directory / f"state.{scheme}" for scheme in ("leveldb", "sqlite")}
-    existing = [scheme for scheme, path in paths.items() if path.exists()]
+    # A witness without its database is that of a state which is gone: told of, not switched.
+    existing = [name for name, path in paths.items() if path.exists() or STORES[name].exists(str(path))]
     scheme = existing[0] if existing else "leveldb" if find_spec("plyvel") else "sqlite"
     return STORES[scheme].url(str(paths[scheme].absolute()))
 
@@ -48,8 +49,10 @@ def parse_url(url: str, named_by: str = SETTING) -> tuple[type[Store], str]:
     ``named_by`` is what the user wrote the URL into, and is told to change.
     """
     try:
+        if any(character in url for character in "\t\r\n"):  # which urlsplit leaves out
+            raise ValueError
         parts = urlsplit(url)
-    except ValueError:  # half a bracket
+    except ValueError:  # half a bracket, a line end
         parts = urlsplit("")
     if parts.scheme not in STORES:
         raise SettingsError(f"{named_by} is {url!r}, which names no store; use {STORES.forms()}.")

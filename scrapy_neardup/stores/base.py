@@ -6,7 +6,6 @@ import json
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from heapq import merge
 from itertools import islice
 from typing import Any
@@ -67,12 +66,15 @@ class Store(Removal, Counting):
         self._closed = False
         self._connect()
         try:
+            self._read_tally()
             #: By what the pages were fingerprinted, as plain data.
             self.recipe = self._check_recipe(recipe, secret)
             #: Under which the state hashes; None where that is not known here.
-            self.known_secret = secret_of(self.recipe, self._get(_SECRET), secret, location)
+            self.secret = secret_of(self.recipe, self._get(_SECRET), secret, location)
+            self.known_hashes = Keyed(self.secret.value) if self.secret else None
             newest = next(self._scan(b"r", reverse=True), None)
-            self._newest = layout.last_id(newest[0]) if newest else 0
+            self._newest = self._largest = layout.last_id(newest[0]) if newest else 0
+            self._hold_against_tally()
             self._counts = self._load_counts()
             self.taken_back = self._take_back()
             self.pages = self._count()
@@ -83,19 +85,14 @@ class Store(Removal, Counting):
     # What the detector calls.
 
     @property
-    def secret(self) -> Secret:
-        """Under which the state hashes; raises StoreMismatch where that is not known here."""
-        if self.known_secret is None:
+    def hashes(self) -> Keyed:
+        """What hashes under its secret; raises StoreMismatch where that is not known here."""
+        if self.known_hashes is None:
             raise StoreMismatch(
                 f"The state at {self.location} was written under a {SECRET_SETTING}, without which nothing can be "
                 "found in it. Set it as the crawl that wrote the state has it."
             )
-        return self.known_secret
-
-    @cached_property
-    def hashes(self) -> Keyed:
-        """What hashes under its secret; raises StoreMismatch where that is not known here."""
-        return Keyed(self.secret.value)
+        return self.known_hashes
 
     def new_id(self) -> int:
         """An id larger than every other: the time in nanoseconds, or one more than the last."""
@@ -224,7 +221,8 @@ class Store(Removal, Counting):
             return
         self._closed = True
         try:
-            self._write_counts({layout.meta_key("pages"): str(self.pages).encode()}, sync=True)
+            self._ending = True
+            self._write_counts({}, sync=True)
         finally:
             self._disconnect()
 
@@ -262,15 +260,8 @@ class Store(Removal, Counting):
         return check_recipe(packed, None, self.location)
 
     def _count(self) -> int:
-        """The count that a clean close left; after a crash every record is counted."""
-        name = layout.meta_key("pages")
-        written = self._get(name)
-        if written is None:
-            return sum(1 for _ in self._scan(b"r"))
-        if not written.isdigit():
-            raise self.damaged(f"its number of pages is {written!r:.60}")
-        self._write(Changes(deletes={name}), sync=False)
-        return int(written)
+        """What the tally says; a state that has none is new, or was filled by another store."""
+        return self._tally.pages if self.tallied else sum(1 for _ in self._scan(b"r"))
 
     def _take_back(self) -> TakenBack:
         try:
@@ -279,11 +270,11 @@ class Store(Removal, Counting):
             jobs = {generation: str(about.get("job", "")) for generation, about in crawls.items()}
         except (ValueError, TypeError, KeyError, AttributeError):
             raise self.damaged("a crawl in it cannot be read") from None
+        self._take_up()  # all was read that it can be refused for
         pages, unsealed = 0, self._all_unsealed()
         while batch := list(islice(unsealed, _BATCH)):
             self._list_for_jobs(batch, jobs)
             changes = Changes()
-            changes.delete(layout.meta_key("pages"))  # counted anew
             for journal in batch:
                 self._withdraw(journal, changes)
             self._write(changes, sync=True)

@@ -34,7 +34,10 @@ def damaged_leveldb(root: Path, folder: Path) -> Iterator[DamagedCopy]:
     held = lock(root / "lock", str(root))
     try:
         with copying(root):
-            shutil.copytree(root / "db", copy, ignore=shutil.ignore_patterns("LOCK", "LOG", "LOG.old"))
+            kept = root / "db.before"  # by an opening that was cut short: see ``Snapshot``
+            shutil.copytree(
+                kept if kept.exists() else root / "db", copy, ignore=shutil.ignore_patterns("LOCK", "LOG", "LOG.old")
+            )
     finally:
         held.release()
     # In a process of its own, as LevelDB may end it over what it finds.

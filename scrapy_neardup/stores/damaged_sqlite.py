@@ -12,6 +12,8 @@ from pathlib import Path
 from scrapy_neardup.stores.changes import Row
 from scrapy_neardup.stores.damaged import DamagedCopy, UnreadableError, copying, hopeless
 from scrapy_neardup.stores.lock import lock
+from scrapy_neardup.stores.sqlite_files import is_database
+from scrapy_neardup.stores.tally import check_bytes
 
 #: The beginning of SQLite's file: bytes that do not matter here, size of a page (1: 65536), more of them, pages.
 _HEADER = struct.Struct(">16sH10xI")
@@ -22,6 +24,8 @@ _LARGEST = 2**42
 @contextmanager
 def damaged_sqlite(path: Path, folder: Path) -> Iterator[DamagedCopy]:
     """See ``Place.damaged_copy``."""
+    if not is_database(path) and not Path(f"{path}.witness").exists():  # whatever it is, nothing is put beside it
+        raise hopeless(path, "it is no database of SQLite")
     copy = folder / "copy.sqlite"
     held = lock(path.with_name(path.name + ".lock"), str(path))
     try:
@@ -61,6 +65,9 @@ class _SQLiteCopy:
         order = "DESC" if reverse else "ASC"
         query = f"SELECT k, v FROM kv WHERE k >= ? AND k < ? ORDER BY k {order}"  # noqa: S608 - nothing from outside
         try:
-            yield from self._db.execute(query, (low, high))
+            for key, value in self._db.execute(query, (low, high)):
+                # A row that is not what was written is left out; a page among such rows is missed, as others name it.
+                if type(key) is type(value) is bytes and value[-4:] == check_bytes(key, value[:-4]):
+                    yield key, value[:-4]
         except sqlite3.Error as error:
             raise UnreadableError(str(error)) from None

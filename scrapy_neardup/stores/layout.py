@@ -1,6 +1,6 @@
 """How the state is written down, the same in every ordered store. Integers are big-endian.
 
-    m + name                    what the state is: its recipe (JSON), its secret, its count of pages when it was closed
+    m + name                    what the state is: its recipe (JSON), its secret, its tally: see ``RowTally``
     r + id                      a page: see ``Record``
     e + id                      what can be told of it: see ``Evidence``
     u + hash of the URL         id of the page's newest record (8 bytes), time it was last seen (4 bytes, seconds)

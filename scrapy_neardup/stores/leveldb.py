@@ -2,14 +2,17 @@
 
     <location>/lock        ours, taken before LevelDB's own: that one is dropped in silence by a second opening
     <location>/db/         LevelDB's files
-    <location>/seal.json   after a clean close: name and size of every file, checksum of the small ones
+    <location>/seal.json   after a clean close: name and size of every file, checksum of all but tables
+    <location>/witness     how far the state had come: see ``Witness``
 
-LevelDB opens with a truncated log or manifest as if nothing were missing, and then deletes the files that
-the manifest no longer names. So the seal is compared before LevelDB is let near the files.
+LevelDB opens with a truncated log or manifest as if nothing were missing, and then deletes the files that the manifest
+no longer names. So the seal is compared before LevelDB is let near the files, and without one, as after a kill, they
+are kept (see ``Snapshot``) until all rows were held against the tally.
 """
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import zlib
@@ -26,6 +29,18 @@ from scrapy_neardup.stores.changes import Changes, Row
 from scrapy_neardup.stores.damaged import DamagedCopy
 from scrapy_neardup.stores.damaged_leveldb import damaged_leveldb
 from scrapy_neardup.stores.lock import lock
+from scrapy_neardup.stores.snapshot import NOISE, Snapshot
+
+_WITNESS = "witness"
+#: What the system says where the files are not to blame; all else that LevelDB says is damage, however it puts that.
+_OUTSIDE = tuple(
+    os.strerror(getattr(errno, name))
+    for name in (
+        *("ENOSPC", "EDQUOT", "EFBIG", "EIO", "EROFS", "EACCES", "EPERM"),
+        *("EMFILE", "ENFILE", "ENOMEM", "EAGAIN", "EBUSY", "ESTALE"),
+    )
+    if hasattr(errno, name)
+)
 
 
 class LevelDBStore(Store):
@@ -35,7 +50,17 @@ class LevelDBStore(Store):
 
     @classmethod
     def exists(cls, location: str) -> bool:
-        return (Path(location) / "db").is_dir()
+        with suppress(OSError):  # a name that is too long, a directory that may not be read
+            return (Path(location) / "db").is_dir() or (Path(location) / _WITNESS).exists()
+        return False
+
+    @classmethod
+    def witness_of(cls, location: str) -> Path:
+        return Path(location) / _WITNESS
+
+    @classmethod
+    def parts(cls, location: str) -> str:
+        return f"the directory {location} as a whole"
 
     @classmethod
     def damaged_copy(cls, location: str, folder: Path) -> AbstractContextManager[DamagedCopy]:
@@ -56,26 +81,36 @@ class LevelDBStore(Store):
         self._root = Path(self.location)
         self._files = self._root / "db"
         self._seal = self._root / "seal.json"
+        self._snapshot = Snapshot(self._files)
         try:
             self._root.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise StoreError(f"The directory of the state at {self._root} cannot be made: {error}.") from error
+            raise StoreError(
+                f"The directory of the state at {self._root} cannot be made: {error}; set {self.named_by} to another "
+                "path."
+            ) from error
         self._lock = lock(self._root / "lock", self.location)
         try:
             with self._guard:
                 self._open()
         except BaseException:
+            self._release_witness()
             self._lock.release()
             raise
 
     def _open(self) -> None:
+        self._snapshot.restore()
         # A process killed while it made a new state leaves a manifest at most; pages are in these files alone.
         new = not self._files.exists() or not any(f.suffix in (".log", ".ldb", ".sst") for f in self._files.iterdir())
         sealed = self._seal.read_bytes() if self._seal.exists() else None
+        self._meet_witness(new=new)
         if sealed is not None:
             self._check_seal(sealed)
-        elif not new and not (self._files / "CURRENT").exists():
+        if sealed is None and not new and not (self._files / "CURRENT").exists():
             raise self.damaged("its file CURRENT is missing")
+        self._untouched = sealed is not None
+        if not new and sealed is None:
+            self._snapshot.take()
         # Before LevelDB changes a file, or a process killed right then would leave a seal that does not fit.
         self._seal.unlink(missing_ok=True)
         try:
@@ -85,7 +120,12 @@ class LevelDBStore(Store):
         except BaseException:
             if sealed is not None:
                 self._seal.write_bytes(sealed)
+            self._snapshot.restore()
             raise
+
+    def _accept(self) -> None:
+        with self._guard:
+            self._snapshot.drop()
 
     def _disconnect(self) -> None:
         if self._db.closed:
@@ -93,8 +133,13 @@ class LevelDBStore(Store):
         try:
             with self._guard:
                 self._db.close()
-                self._write_seal()
+                if not self._accepted:
+                    self._snapshot.restore()
+                if self._accepted or self._untouched:
+                    self._write_seal()
+                self._end_witness()
         finally:
+            self._release_witness()
             self._lock.release()
 
     def _get(self, key: bytes) -> bytes | None:
@@ -123,7 +168,7 @@ class LevelDBStore(Store):
                 else:
                     at.next()
 
-    def _write(self, changes: Changes, *, sync: bool) -> None:
+    def _apply(self, changes: Changes, *, sync: bool) -> None:
         if self._failed:
             raise StoreError(
                 f"The state at {self.location} takes no more pages, since writing to it has failed before. "
@@ -189,20 +234,23 @@ class _Guard:
         if kind is None:
             return
         plyvel, location = self._store._plyvel, self._store.location
-        if isinstance(error, plyvel.CorruptionError):
+        if isinstance(error, plyvel.Error) and not any(reason in str(error) for reason in _OUTSIDE):
             raise self._store.damaged(str(error)) from error
         if isinstance(error, (plyvel.Error, OSError)):
-            raise StoreError(f"The state at {location} cannot be read or written: {error}.") from error
+            raise StoreError(
+                f"The state at {location} cannot be read or written: {error}. See to the disk (is it full, is it "
+                "there, may this user write to it?) and start again; if that does not help: scrapy neardup check"
+            ) from error
         if isinstance(error, RuntimeError):  # plyvel's answer after a close
             raise StoreError(f"The state at {location} is closed.") from error
 
 
 def _inventory(files: Path) -> dict[str, list[int]]:
-    """Size of every file that holds data, and the checksum of those that name the others."""
+    """Size of every file that holds data, and its checksum; not of tables, which LevelDB verifies block by block."""
     found = {}
     for file in files.iterdir():
-        if file.name in ("LOCK", "LOG", "LOG.old"):
+        if file.name in NOISE:
             continue
-        small = file.name.startswith(("CURRENT", "MANIFEST"))
-        found[file.name] = [file.stat().st_size, zlib.crc32(file.read_bytes()) if small else 0]
+        table = file.suffix in (".ldb", ".sst")
+        found[file.name] = [file.stat().st_size, 0 if table else zlib.crc32(file.read_bytes())]
     return found

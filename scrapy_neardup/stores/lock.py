@@ -23,5 +23,8 @@ def lock(path: Path, location: str) -> FileLock:
             "state of its own with NEARDUP_STORE (in custom_settings, if each spider shall have one)."
         ) from None
     except OSError as error:
-        raise StoreError(f"The state at {location} cannot be locked: {error}. Is the directory writable?") from error
+        raise StoreError(
+            f"The state at {location} cannot be locked: {error}. See that this user may write there, and that "
+            f"{path.name} is a file, or name another path with NEARDUP_STORE."
+        ) from error
     return held

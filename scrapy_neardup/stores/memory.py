@@ -20,6 +20,7 @@ class MemoryStore(Store):
 
     scheme: ClassVar[str] = "memory"
     lasts: ClassVar[bool] = False
+    tallied: ClassVar[bool] = False
 
     @classmethod
     def form(cls) -> str:
@@ -58,7 +59,7 @@ class MemoryStore(Store):
         bucket = self._buckets.get(layout.posting_prefix(key), {})
         return [layout.last_id(posting) for posting in sorted(bucket, reverse=True)[:limit]]
 
-    def _write(self, changes: Changes, *, sync: bool) -> None:
+    def _apply(self, changes: Changes, *, sync: bool) -> None:
         for key in changes.deletes:
             bucket = self._buckets.get(key[:_PREFIX])
             if bucket is not None and bucket.pop(key, None) is not None and not bucket:

@@ -75,4 +75,4 @@ class OrderedBytes(Place):
 
     @abstractmethod
     def _write(self, changes: Changes, *, sync: bool) -> None:
-        """Apply all changes or none; with ``sync`` they, and all before them, survive a power cut."""
+        """Apply all changes or none, and keep the tally up; with ``sync`` they, and all before, survive a power cut."""

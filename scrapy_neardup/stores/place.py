@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from abc import ABC, abstractmethod
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -13,6 +14,8 @@ from urllib.request import url2pathname
 from scrapy_neardup.errors import StoreError
 from scrapy_neardup.stores.damaged import DamagedCopy
 
+#: Characters that no path of a state may have: the system refuses NUL, a terminal acts on the others.
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 #: What names the state of a crawl; a command has an option for it.
 SETTING = "NEARDUP_STORE"
 
@@ -40,7 +43,10 @@ class Place(ABC):
             raise ValueError(f"which names no absolute path; write three slashes: {cls.form()}")
         if parts.query or parts.fragment:
             raise ValueError("which goes on after its path; in a path write %3F for a question mark, %23 for a hash")
-        return os.path.realpath(url2pathname(parts.path))
+        path = url2pathname(parts.path)
+        if _CONTROL.search(path):
+            raise ValueError("which has a control character in its path; name a path without")
+        return os.path.realpath(path)
 
     @classmethod
     def url(cls, location: str) -> str:
@@ -51,6 +57,16 @@ class Place(ABC):
     @abstractmethod
     def exists(cls, location: str) -> bool:
         """Whether there is a state, which opening would make if there is none; it need not be whole."""
+
+    @classmethod
+    def witness_of(cls, location: str) -> Path | None:
+        """The small file that tells how far the state had come (see ``Witness``); None for a kind that keeps none."""
+        return None
+
+    @classmethod
+    def parts(cls, location: str) -> str:
+        """What is to be moved or copied together, for a message."""
+        return location
 
     @classmethod
     def damaged_copy(cls, location: str, folder: Path) -> AbstractContextManager[DamagedCopy]:

@@ -8,10 +8,10 @@ from abc import abstractmethod
 from scrapy_neardup.stores import layout
 from scrapy_neardup.stores.changes import Changes
 from scrapy_neardup.stores.layout import Record
-from scrapy_neardup.stores.ordered import OrderedBytes
+from scrapy_neardup.stores.tallied import Tallied
 
 
-class Removal(OrderedBytes):
+class Removal(Tallied):
     """What a removal has to write, added to the changes of a batch."""
 
     @abstractmethod

@@ -1,24 +1,36 @@
-"""State in one SQLite file: the default where LevelDB cannot be installed."""
+"""State in one SQLite file: the default where LevelDB cannot be installed.
+
+    <location>            the database
+    <location>-wal        its log, until it is closed
+    <location>.witness    how far the state had come: see ``Witness``; after a clean close also a digest of the file
+    <location>.lock       ours, taken before any of these is written to
+
+SQLite keeps no checksums in its file, so each value ends in one over its row. A byte that has changed in what leads to
+the rows can hide some: the digest tells of it, or else all rows are read and held against the tally.
+"""
 
 from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, closing, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import ClassVar
 
-from scrapy_neardup.errors import StoreError, StoreMismatch
+from scrapy_neardup.errors import StoreError
 from scrapy_neardup.stores import layout
 from scrapy_neardup.stores.base import Store
 from scrapy_neardup.stores.changes import Changes, Row
 from scrapy_neardup.stores.damaged import DamagedCopy
 from scrapy_neardup.stores.damaged_sqlite import damaged_sqlite
 from scrapy_neardup.stores.lock import lock
+from scrapy_neardup.stores.sqlite_files import APPLICATION, VERSION, digest, is_ours, is_outside, refuse_foreign
+from scrapy_neardup.stores.tally import check_bytes
+from scrapy_neardup.stores.witness import CLOSED
 
-#: "ndup" in the header of the file, so that a database of somebody else's is never written to.
-_APPLICATION = 0x6E647570
 _ROWS = 500
+#: Bytes at the end of a value: checksum of the row.
+_CHECK = 4
 
 
 class SQLiteStore(Store):
@@ -29,7 +41,17 @@ class SQLiteStore(Store):
     @classmethod
     def exists(cls, location: str) -> bool:
         path = Path(location)
-        return path.is_file() and path.stat().st_size > 0
+        with suppress(OSError):  # a name that is too long, a directory that may not be read
+            return (path.is_file() and path.stat().st_size > 0) or cls.witness_of(location).exists()
+        return False
+
+    @classmethod
+    def witness_of(cls, location: str) -> Path:
+        return Path(f"{location}.witness")
+
+    @classmethod
+    def parts(cls, location: str) -> str:
+        return f"{location}, {location}-wal if there is one, and {location}.witness together"
 
     @classmethod
     def damaged_copy(cls, location: str, folder: Path) -> AbstractContextManager[DamagedCopy]:
@@ -37,54 +59,88 @@ class SQLiteStore(Store):
 
     def _connect(self) -> None:
         path = Path(self.location)
+        refuse_foreign(path, self.witness_of(self.location), self.named_by)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise StoreError(f"The directory of the state at {path} cannot be made: {error}.") from error
+            raise StoreError(
+                f"The directory of the state at {path} cannot be made: {error}; set {self.named_by} to another path."
+            ) from error
         self._lock = lock(path.with_name(path.name + ".lock"), self.location)
         try:
             self._open(path)
         except BaseException:
+            self._release_witness()
             self._lock.release()
             raise
 
     def _open(self, path: Path) -> None:
+        self._path, self._log = path, path.with_name(path.name + "-wal")
         new = not path.exists() or path.stat().st_size == 0
-        if not new and self._application(path) != _APPLICATION:
-            raise StoreMismatch(
-                f"{path} is there, but is no state of scrapy-neardup; it was not touched. "
-                f"Set {self.named_by} to another path."
-            )
+        self._meet_witness(new=new)
+        if new or (self._witness is not None and not self._witness.newest.sequence):  # making it was cut short
+            self._db = self._connection("rwc")
+            self._begin()
+            return
+        if not is_ours(path):
+            raise self.damaged("its header is not that of a state")
+        logged = self._log.exists() and self._log.stat().st_size > 0
+        with self._guard():
+            self._untouched = not logged and self._witness is not None and self._witness.digest == digest(path)
+        # Until the state was held against its tally nothing may change. SQLite would end a damaged log where the damage
+        # is, and move what is before it into the file; a reader does not.
+        self._db = self._connection("ro" if logged else "ro&immutable=1")
+
+    def _connection(self, mode: str) -> sqlite3.Connection:
         with self._guard():
             # Two crawls of one process may run in different threads of it; they never write at the same time.
-            self._db = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+            uri = f"{self._path.as_uri()}?mode={mode}"
+            db = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False)
+            db.execute("PRAGMA cell_size_check = ON")
+            return db
+
+    def _begin(self) -> None:
+        """Make the database ours, all at once, and set it to what it promises."""
         try:
             with self._guard():
-                if new:
-                    self._db.execute(f"PRAGMA application_id = {_APPLICATION}")
-                self._db.execute("PRAGMA journal_mode = WAL")
-                self._db.execute("PRAGMA synchronous = FULL")
+                self._db.execute("BEGIN IMMEDIATE")
+                self._db.execute(f"PRAGMA application_id = {APPLICATION}")
+                self._db.execute(f"PRAGMA user_version = {VERSION}")
                 self._db.execute("CREATE TABLE IF NOT EXISTS kv (k BLOB PRIMARY KEY, v BLOB NOT NULL) WITHOUT ROWID")
+                self._db.execute("COMMIT")
+                self._log_all()
         except BaseException:
             self._db.close()
             raise
 
-    def _application(self, path: Path) -> int:
-        """Whose database it is; as immutable, or SQLite would tidy up what its owner has left beside it."""
-        with self._guard(), closing(sqlite3.connect(f"{path.as_uri()}?immutable=1", uri=True)) as db:
-            return int(db.execute("PRAGMA application_id").fetchone()[0])
+    def _log_all(self) -> None:
+        self._db.execute("PRAGMA journal_mode = WAL")
+        self._db.execute("PRAGMA synchronous = FULL")
+
+    def _accept(self) -> None:
+        with self._guard():
+            self._db.close()
+            self._db = self._connection("rw")
+            self._log_all()
+
+    def _settle(self) -> None:
+        with self._guard():
+            self._db.execute("PRAGMA wal_checkpoint(PASSIVE)")
 
     def _disconnect(self) -> None:
         try:
             with self._guard():
                 self._db.close()
+                logged = self._log.exists() and self._log.stat().st_size > 0
+                self._end_witness(CLOSED if logged or not self._accepted else digest(self._path))
         finally:
+            self._release_witness()
             self._lock.release()
 
     def _get(self, key: bytes) -> bytes | None:
         with self._guard():
             row = self._db.execute("SELECT v FROM kv WHERE k = ?", (key,)).fetchone()
-        return None if row is None else bytes(row[0])
+        return None if row is None else self._checked(key, row[0])
 
     def _scan(self, prefix: bytes, *, reverse: bool = False) -> Iterator[Row]:
         # In pages, each a query of its own, so that no cursor stays open over a write.
@@ -99,7 +155,8 @@ class SQLiteStore(Store):
                 # Nothing in the query comes from outside.
                 query = f"SELECT k, v FROM kv WHERE {where} ORDER BY k {order} LIMIT {rows}"  # noqa: S608
                 found = self._db.execute(query, bounds).fetchall()
-            yield from found
+            for key, value in found:
+                yield key, self._checked(key, value)
             if len(found) < rows:
                 return
             if reverse:
@@ -108,17 +165,24 @@ class SQLiteStore(Store):
                 low = found[-1][0] + b"\0"
             rows = _ROWS
 
-    def _write(self, changes: Changes, *, sync: bool) -> None:
+    def _apply(self, changes: Changes, *, sync: bool) -> None:
         with self._guard():
             self._db.execute("BEGIN IMMEDIATE")
             try:
                 self._db.executemany("DELETE FROM kv WHERE k = ?", [(key,) for key in changes.deletes])
-                self._db.executemany("INSERT OR REPLACE INTO kv VALUES (?, ?)", changes.puts.items())
+                rows = ((key, value + check_bytes(key, value)) for key, value in changes.puts.items())
+                self._db.executemany("INSERT OR REPLACE INTO kv VALUES (?, ?)", rows)
                 self._db.execute("COMMIT")
             except BaseException:
                 if self._db.in_transaction:
                     self._db.execute("ROLLBACK")
                 raise
+
+    def _checked(self, key: object, value: object) -> bytes:
+        """The value of a row without its checksum; raises StoreDamaged if that is another."""
+        if type(key) is bytes and type(value) is bytes and value[-_CHECK:] == check_bytes(key, value[:-_CHECK]):
+            return value[:-_CHECK]
+        raise self.damaged(f"the row {key!r:.60} is not what was written")
 
     def size(self) -> int:
         path = Path(self.location)
@@ -132,8 +196,7 @@ class SQLiteStore(Store):
 
     def file_problems(self) -> Iterator[str]:
         try:
-            with closing(sqlite3.connect(f"{Path(self.location).as_uri()}?mode=ro", uri=True)) as db:
-                yield from (line for (line,) in db.execute("PRAGMA integrity_check") if line != "ok")
+            yield from (line for (line,) in self._db.execute("PRAGMA integrity_check") if line != "ok")
         except sqlite3.Error as error:
             yield str(error)
 
@@ -143,7 +206,10 @@ class SQLiteStore(Store):
             yield
         except sqlite3.ProgrammingError as error:  # sqlite3's answer after a close
             raise StoreError(f"The state at {self.location} is closed.") from error
-        except sqlite3.DatabaseError as error:
-            if isinstance(error, sqlite3.OperationalError):
-                raise StoreError(f"The state at {self.location} cannot be read or written: {error}.") from error
-            raise self.damaged(str(error)) from error
+        except (sqlite3.Error, OSError) as error:
+            if isinstance(error, sqlite3.Error) and not is_outside(error):
+                raise self.damaged(str(error)) from error
+            raise StoreError(
+                f"The state at {self.location} cannot be read or written: {error}. See to the disk (is it full, is it "
+                "there, may this user write to it?) and start again; if that does not help: scrapy neardup check"
+            ) from error

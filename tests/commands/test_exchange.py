@@ -100,7 +100,7 @@ def test_inside_of_a_project_the_state_is_the_projects(tmp_path: Path, east: Pat
     done = scrapy_neardup("import", "east.gz", "--json", cwd=inside)
     assert (done.returncode, done.stderr) == (0, "")
     told = json.loads(done.stdout)
-    (place,) = (one for one in (inside / ".scrapy" / "neardup").iterdir() if one.suffix != ".lock")
+    (place,) = (one for one in (inside / ".scrapy" / "neardup").iterdir() if one.suffix not in (".lock", ".witness"))
     assert told == {"store": str(place), "pages": 3}
     done = scrapy_neardup("merge", url(west), "--json", cwd=inside)
     assert (done.returncode, done.stderr) == (0, "")
@@ -158,7 +158,9 @@ def test_an_export_that_fails_leaves_the_file_that_was_there(
     with pytest.raises(StoreError, match="The disk is gone"):
         run("export", "-o", output, "--store", url(east), "--force")
     assert output.read_text() == "precious"
-    assert {file.name for file in tmp_path.iterdir()} == {"east.gz", "east.sqlite", "east.sqlite.lock"}
+    assert {file.name for file in tmp_path.iterdir()} == {
+        *("east.gz", "east.sqlite", "east.sqlite.lock", "east.sqlite.witness")
+    }
 
 
 def test_where_there_is_no_state_nothing_is_exported_and_none_is_made(tmp_path: Path) -> None:

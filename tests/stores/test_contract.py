@@ -44,6 +44,7 @@ from scrapy_neardup.stores import (
 from scrapy_neardup.stores.changes import Changes
 from scrapy_neardup.stores.counts import _PAGE, Counts, _of_site
 from scrapy_neardup.stores.recurrence import _BLOCK, _BUCKETS, BLOCKS, Sentences
+from scrapy_neardup.stores.tally import KEY
 
 RECIPE: dict[str, Any] = {"method": "minhash", "parameters": {"bands": (16, 8), "seed": 7}, "jieba": "0.42.1"}
 OTHER: dict[str, Any] = {"method": "minhash", "parameters": {"bands": (20, 5), "seed": 7}, "jieba": "0.42.1"}
@@ -140,8 +141,8 @@ def put(store: Store, url: str = URL, *keys: int, generation: int = 0, replaces:
 
 
 def content(store: Store) -> dict[bytes, bytes]:
-    """All that is written down, but for the count that only a closed state has."""
-    return {key: value for key, value in store._scan(b"") if key != layout.meta_key("pages")}
+    """All that is written down, but for the tally, in which every write is counted."""
+    return {key: value for key, value in store._scan(b"") if key != KEY}
 
 
 def records(store: Store) -> int:
@@ -713,13 +714,13 @@ def blocks(store: Store) -> dict[bytes, bytes]:
 def written_keys(store: Store, monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
     """Fills up with the keys that are put from here on."""
     keys: list[bytes] = []
-    write = store._write
+    write = store._apply
 
     def spy(changes: Changes, *, sync: bool) -> None:
         keys.extend(changes.puts)
         write(changes, sync=sync)
 
-    monkeypatch.setattr(store, "_write", spy)
+    monkeypatch.setattr(store, "_apply", spy)
     return keys
 
 
@@ -829,7 +830,7 @@ def test_a_state_that_is_opened_and_closed_without_pages_writes_no_counts(
     keys = written_keys(store, monkeypatch)
     common(store)
     store.close()
-    assert keys == [layout.meta_key("pages")]
+    assert keys == [KEY]
     assert stood(lasting.open()) == [2, 2, 2]
 
 
@@ -842,7 +843,7 @@ def test_a_close_writes_only_those_counts_that_have_changed(lasting: Place, monk
     store.close()
     changed = places(store, MENU[:1])
     assert len(changed) < len(places(store))
-    assert sorted(keys) == [*map(layout.block_key, changed), layout.meta_key("pages")]
+    assert sorted(keys) == [*map(layout.block_key, changed), KEY]
 
 
 def test_after_a_kill_the_counts_of_the_last_five_thousand_pages_are_there(lasting: Place) -> None:
@@ -916,9 +917,13 @@ def test_counts_that_are_damaged_are_refused_in_a_sentence_and_the_state_stays_a
 
     class Blind(lasting.kind):  # type: ignore[misc, name-defined]
         def _load_counts(self) -> Counts:
-            """Look in without the counts, and take nothing back."""
-            self._take_back = lambda: base.TakenBack(0, ())
+            """Look in without the counts."""
             return Counts()
+
+        def _take_back(self) -> base.TakenBack:
+            """Take nothing back."""
+            self._take_up()
+            return base.TakenBack(0, ())
 
     blind = Blind(parse_url(lasting.url)[1], RECIPE)
     lasting.opened.append(blind)
@@ -1284,11 +1289,27 @@ def test_memory_is_named_without_a_path() -> None:
     assert parse_url("memory://") == (STORES["memory"], "memory:")
 
 
+@pytest.mark.parametrize("kind", ["leveldb", "sqlite"])
+@pytest.mark.parametrize("character", ["%00", "%0A", "%1b[31m", "%7F", "%C2%9B", "\0", "\x1b"])
+def test_a_url_with_a_control_character_is_refused_with_the_setting_to_change(kind: str, character: str) -> None:
+    with pytest.raises(SettingsError, match=r"NEARDUP_STORE is .*control character.*name a path without"):
+        parse_url(f"{kind}:///var/lib/sta{character}te")
+
+
+@pytest.mark.parametrize("kind", ["leveldb", "sqlite"])
+def test_a_name_that_is_too_long_for_the_system_is_an_error_in_a_sentence(kind: str, tmp_path: Path) -> None:
+    url = STORES[kind].url(str(tmp_path / ("a" * 300)))
+    assert not STORES[kind].exists(parse_url(url)[1])
+    with pytest.raises(StoreError, match="too long"):
+        open_store(url, RECIPE)
+
+
 @pytest.mark.parametrize(
     "url",
     [
         "",
         "memory",
+        "sqlite:///var/lib/sta\nte",
         "/var/lib/state",
         "state.sqlite",
         "redis://localhost/0",

@@ -28,12 +28,12 @@ class FragileStore(MemoryStore):
     def _disconnect(self) -> None:
         pass
 
-    def _write(self, changes: Changes, *, sync: bool) -> None:
+    def _apply(self, changes: Changes, *, sync: bool) -> None:
         cls = type(self)
         cls.writes += 1
         if cls.writes == cls.fails_at:
             raise StoreError("No space left on device.")
-        super()._write(changes, sync=sync)
+        super()._apply(changes, sync=sync)
 
 
 @pytest.fixture(autouse=True)

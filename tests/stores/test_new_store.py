@@ -48,7 +48,7 @@ class LinesStore(Store):
     def _scan(self, prefix: bytes, *, reverse: bool = False) -> Iterator[Row]:
         yield from sorted((one for one in self._rows.items() if one[0].startswith(prefix)), reverse=reverse)
 
-    def _write(self, changes: Changes, *, sync: bool) -> None:
+    def _apply(self, changes: Changes, *, sync: bool) -> None:
         for key in changes.deletes:
             self._rows.pop(key, None)
         self._rows.update(changes.puts)

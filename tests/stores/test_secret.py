@@ -36,6 +36,8 @@ def made(place: str, secret: Secret | None = None) -> Store:
 def test_each_state_draws_its_own_and_has_it_when_it_is_opened_again(place: str) -> None:
     one, other = made(place), made(f"{place}2")
     drawn = one.secret
+    assert drawn is not None
+    assert other.secret is not None
     assert drawn.is_own
     assert len(drawn.value) == 32
     assert drawn.value != other.secret.value
@@ -74,6 +76,7 @@ def test_one_that_is_set_later_does_not_fit_a_state_with_its_own(place: str) -> 
 def test_the_recipe_names_it_and_tells_nothing_of_it(place: str) -> None:
     for at, secret in ((place, None), (f"{place}2", GIVEN)):
         store = made(at, secret)
+        assert store.secret is not None
         told = json.dumps(store.recipe) + repr(store.secret)
         assert store.secret.name in told
         assert store.secret.value.hex() not in told

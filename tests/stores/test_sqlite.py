@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -27,8 +28,8 @@ def open_at(path: Path) -> SQLiteStore:
 
 
 def files(path: Path) -> dict[str, bytes]:
-    """The database and what SQLite keeps beside it; our lock file is not of it."""
-    return {file.name: file.read_bytes() for file in path.parent.iterdir() if not file.name.endswith(".lock")}
+    """All that is in the directory of a database."""
+    return {file.name: file.read_bytes() for file in path.parent.iterdir()}
 
 
 def read_all(store: SQLiteStore) -> None:
@@ -109,11 +110,31 @@ def test_an_empty_file_is_begun_as_a_new_state(tmp_path: Path) -> None:
         assert store.find(page(1).url) == page(1)
 
 
-def test_a_directory_in_the_place_of_the_file_is_an_error(tmp_path: Path) -> None:
+def test_what_is_no_file_is_an_error_and_nothing_is_put_beside_it(tmp_path: Path) -> None:
     (tmp_path / "state.sqlite").mkdir()
-    with pytest.raises(StoreError) as refused:
+    with pytest.raises(StoreError, match=r"is no file, .*NEARDUP_STORE") as refused:
         open_at(tmp_path / "state.sqlite")
     assert str(tmp_path / "state.sqlite") in str(refused.value)
+    assert [file.name for file in tmp_path.rglob("*")] == ["state.sqlite"]
+
+
+def test_a_state_of_an_older_layout_is_refused_and_stays_as_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "state.sqlite"
+    with closing(sqlite3.connect(path)) as older:
+        older.execute("PRAGMA application_id = 0x6e647570")
+        older.execute("CREATE TABLE kv (k BLOB PRIMARY KEY, v BLOB NOT NULL) WITHOUT ROWID")
+    before = files(path)
+    with pytest.raises(StoreMismatch, match="another version"):
+        open_at(path)
+    assert files(path) == before
+
+
+def test_a_file_that_is_no_database_cannot_be_repaired_and_nothing_is_put_beside_it(tmp_path: Path) -> None:
+    path = tmp_path / "notes.txt"
+    path.write_text("notes")
+    with pytest.raises(StoreError, match="no database"), SQLiteStore.damaged_copy(str(path), tmp_path / "copies"):
+        pass
+    assert files(path) == {"notes.txt": b"notes"}
 
 
 def test_a_directory_that_cannot_be_made_is_an_error_that_names_the_path(tmp_path: Path) -> None:
@@ -150,12 +171,12 @@ def test_every_commit_waits_for_the_disk_and_goes_through_the_log(tmp_path: Path
         assert store._db.execute("PRAGMA journal_mode").fetchone() == ("wal",)
 
 
-def test_a_closed_state_is_one_file_and_the_lock(tmp_path: Path) -> None:
+def test_a_closed_state_is_one_file_with_its_witness_and_the_lock(tmp_path: Path) -> None:
     path = tmp_path / "state.sqlite"
     with closing(open_at(path)) as store:
         store.add(page(1))
         assert store.size() > path.stat().st_size  # the log counts
-    assert set(files(path)) == {"state.sqlite"}
+    assert set(files(path)) == {"state.sqlite", "state.sqlite.witness", "state.sqlite.lock"}
 
 
 # Other processes
@@ -291,3 +312,74 @@ def test_a_full_disk_is_an_error_and_costs_no_page_that_was_acknowledged(ending:
         assert store.postings(1, 9999) == sorted((page(n).id for n in sealed), reverse=True)
         store.add(page(9999))
         assert store.find(page(9999).url) == page(9999)
+
+
+SMALL_DISK = """
+import os
+
+store = SQLiteStore(sys.argv[1], RECIPE)
+n = 0
+try:
+    while True:
+        store.add(page(n))
+        n += 1
+        say(n)
+except StoreError as error:
+    say(type(error).__name__, error)
+if sys.argv[2] == "close":
+    try:
+        store.close()
+    except StoreError:
+        pass
+os._exit(0)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("ending", ["close", "exit"])
+@pytest.mark.parametrize("kilobytes", [1500, 2600, 3300])
+def test_a_disk_that_is_full_leaves_a_state_that_opens_once_there_is_room(
+    kilobytes: int, ending: str, tmp_path: Path
+) -> None:
+    """Its log may be moved into the file by halves then: without the log the file alone is no database."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={kilobytes}k", "tmpfs", str(disk)]
+    if sys.platform != "linux" or subprocess.run(mount, capture_output=True).returncode:
+        pytest.skip("only root may mount a small disk")
+    try:
+        path = disk / "state.sqlite"
+        *told, failed = run(SMALL_DISK, str(path), ending).splitlines()
+        assert failed.startswith("StoreError The state at")
+        pages = int(told[-1])
+        assert pages > 50
+        subprocess.run(["mount", "-o", "remount,size=50m", str(disk)], check=True)
+        with closing(open_at(path)) as store:
+            assert pages <= store.pages <= pages + 1
+            assert [store.find(page(n).url) for n in range(pages)] == [page(n) for n in range(pages)]
+    finally:
+        subprocess.run(["umount", str(disk)], check=True)
+
+
+def test_a_file_into_which_half_of_the_log_was_moved_is_a_healthy_state(tmp_path: Path) -> None:
+    """Its header tells of pages that it has not: an opening that leaves the log out would call that damage."""
+    path, left = tmp_path / "state.sqlite", tmp_path / "left.sqlite"
+    with closing(open_at(path)) as store:
+        for n in range(40):
+            store.add(page(n))
+        with closing(sqlite3.connect(path)) as reader:  # the last one to close would remove the log
+            copy = tmp_path / "whole.sqlite"
+            shutil.copyfile(f"{path}-wal", f"{left}-wal")
+            shutil.copyfile(f"{path}.witness", f"{left}.witness")
+            reader.execute("VACUUM INTO ?", (str(copy),))
+        log = Path(f"{left}-wal").read_bytes()
+        # The newest frame of the first page, as a checkpoint writes it before all others.
+        frames = [log[at : at + 24 + 4096] for at in range(32, len(log) - 4119, 24 + 4096)]
+        first = [frame[24:] for frame in frames if frame[:4] == b"\0\0\0\1"][-1]
+        whole = path.read_bytes()
+        left.write_bytes(first + whole[4096:])
+        assert int.from_bytes(first[28:32], "big") * 4096 > left.stat().st_size
+    with pytest.raises(sqlite3.DatabaseError), closing(sqlite3.connect(f"{left.as_uri()}?immutable=1", uri=True)) as db:
+        db.execute("SELECT count(*) FROM kv").fetchone()
+    with closing(open_at(left)) as store:
+        assert [store.find(page(n).url) for n in range(40)] == [page(n) for n in range(40)]

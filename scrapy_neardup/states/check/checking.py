@@ -13,11 +13,12 @@ from scrapy_neardup.states.reading import Watch, unwatched
 from scrapy_neardup.stores import Evidence, Store
 from scrapy_neardup.stores.counts import Counts
 from scrapy_neardup.stores.layout import last_id, meta_key, unpack_block
+from scrapy_neardup.stores.tally import KEY
 
 #: First letters of keys; see ``scrapy_neardup.stores.layout``.
 _PREFIXES = b"befgjkmru"
-#: What stands below ``m`` while a state is open.
-_NAMES = frozenset(map(meta_key, ("recipe", "secret")))
+#: What stands below ``m``.
+_NAMES = frozenset((meta_key("recipe"), meta_key("secret"), KEY))
 #: Length of a key below ``e``.
 _EVIDENCE = 9
 
@@ -27,8 +28,7 @@ def check(store: Store, watch: Watch = unwatched) -> Findings:
 
     Held of all pages at once are about a hundred bytes a page. Postings are compared with the keys of records by number
     and sum for each page, so that neither has to be looked up; keys that are wrong and come to the same sum are not
-    found, by a chance of one in 2**64. Bytes of a sketch that have changed are found by LevelDB alone: SQLite keeps no
-    checksums.
+    found, by a chance of one in 2**64. Every row has a checksum, and all together the sum in the tally.
     """
     found = Findings()
     pages = Pages(store.hashes)
@@ -40,6 +40,7 @@ def check(store: Store, watch: Watch = unwatched) -> Findings:
         lambda: _check_blocks(store, found),
         lambda: _check_feeds(store, found),
         lambda: _check_rest(store, found),
+        lambda: _check_tally(store, found),
         lambda: _check_file(store, found),
     )
     for step in steps:
@@ -107,6 +108,11 @@ def _check_rest(store: Store, found: Findings) -> None:
                 found.add("unknown row", f"the key {key!r} is none that this version writes")
     if (smallest := next(store.rows(b""), None)) is not None and not smallest[0]:
         found.add("unknown row", "there is a row with an empty key")
+
+
+def _check_tally(store: Store, found: Findings) -> None:
+    for problem in store.tally_problems(tally_alone=True):
+        found.add("wrong tally", problem)
 
 
 def _check_file(store: Store, found: Findings) -> None:

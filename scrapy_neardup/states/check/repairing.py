@@ -19,15 +19,15 @@ from scrapy_neardup.stores import Store
 from scrapy_neardup.stores.layout import meta_key
 from scrapy_neardup.stores.recipe import check_recipe
 from scrapy_neardup.stores.secret import SECRET_SETTING, Secret, secret_of
+from scrapy_neardup.stores.tally import KEY, RowTally
 
 
 @dataclass(frozen=True, slots=True)
 class Repaired:
     """What became of a state.
 
-    ``before``: the pages that it counted when it was last closed, None if that cannot be read, or a kill has left it
-    uncounted. ``assumed``: whether the recipe had to be taken from elsewhere. ``findings``: what a check of the new
-    state found.
+    ``before``: the pages that it counted when it was last written to, None if that cannot be read. ``assumed``: whether
+    the recipe had to be taken from elsewhere. ``findings``: what a check of the new state found.
     """
 
     location: str
@@ -59,9 +59,12 @@ def repair(
     StoreError if nothing of it can be read or there is no room.
     """
     (kind, location), (new_kind, new_location) = source, target
-    place = Path(new_location)
-    if place.exists():
-        raise StoreError(f"There is something at {place} already; name a place where nothing is for the mended copy.")
+    place, witness = Path(new_location), new_kind.witness_of(new_location)
+    for there in (place, witness):
+        if there is not None and there.exists():
+            raise StoreError(
+                f"There is something at {there} already; name a place where nothing is for the mended copy."
+            )
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
         with TemporaryDirectory(prefix=".repair-", dir=place.parent, ignore_cleanup_errors=True) as folder:
@@ -86,6 +89,9 @@ def repair(
             with closing(new_kind(draft, None, secret=found)) as store:
                 findings = check(store, watch)
             Path(draft).rename(place)
+            beside = new_kind.witness_of(draft)
+            if witness is not None and beside is not None and beside.exists():  # else it has moved with the state
+                beside.rename(witness)
     except OSError as error:
         raise StoreError(
             f"The mended copy at {place} cannot be made: {error}; name another place, or make room."
@@ -99,12 +105,15 @@ def _about(salvage: Salvage, location: str) -> tuple[dict[str, Any] | None, int 
     Raises StoreMismatch for another format.
     """
     about = dict(salvage.rows(b"m"))
-    pages = about.get(meta_key("pages"), b"")
     try:
         recipe = check_recipe(about[meta_key("recipe")], None, location)
     except (KeyError, TypeError, ValueError):
         recipe = None
-    return recipe, int(pages) if pages.isdigit() else None, about.get(meta_key("secret"))
+    own = about.get(meta_key("secret"))
+    try:
+        return recipe, RowTally.unpack(about.get(KEY, b"")).pages, own
+    except ValueError:
+        return recipe, None, own
 
 
 def _secret(recipe: dict[str, Any] | None, own: bytes | None, given: Secret | None, location: str) -> Secret | None:

@@ -55,7 +55,7 @@ class OpenState:
         self.name = store.location
         #: Without the format, which is that of the store and not of the pages.
         self.recipe = {name: value for name, value in store.recipe.items() if name != "format"}
-        self.secret = store.known_secret
+        self.secret = store.secret
         self._store = store
 
     @property

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from scrapy_neardup.errors import StoreDamaged
 from scrapy_neardup.states.check import check
 from scrapy_neardup.states.check.findings import NAMED, Findings
 from scrapy_neardup.stores import Evidence, Record, Store
@@ -300,10 +301,19 @@ def test_a_damaged_file_of_sqlite_is_found(tmp_path: Path) -> None:
         db.execute("PRAGMA writable_schema = ON")
         db.execute("UPDATE sqlite_master SET sql = 'CREATE INDEX beside ON other (a)' WHERE name = 'beside'")
         db.commit()
-    with opened(url) as store:
+    with pytest.raises(StoreDamaged, match="beside"), opened(url):
+        pass
+
+
+def test_a_file_of_sqlite_that_is_damaged_while_it_is_open_is_found(tmp_path: Path) -> None:
+    url = made("sqlite", tmp_path)
+    with opened(url) as store, closing(sqlite3.connect(tmp_path / "state.sqlite")) as db:
+        db.execute("CREATE TABLE other (a, b)")
+        db.execute("PRAGMA writable_schema = ON")
+        db.execute("UPDATE sqlite_master SET rootpage = 2 WHERE name = 'other'")
+        db.commit()
         found = check(store)
-    assert set(found.counts) == {"broken file"}
-    assert "beside" in found.problems[0].what
+    assert "broken file" in found.counts
 
 
 def test_findings_count_what_they_do_not_name() -> None:

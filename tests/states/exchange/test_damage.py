@@ -214,6 +214,7 @@ def test_another_recipe_is_refused_with_all_that_differs() -> None:
     with pytest.raises(StoreMismatch, match=told):
         check_recipes([OpenState(ours), OpenState(theirs)], ours.recipe)
     check_recipes([OpenState(ours), OpenState(ours)], ours.recipe)
+    assert ours.secret is not None
     check_recipes([OpenState(ours)], {**RECIPE, "secret": ours.secret.name})
     assert rows(ours) == before
 

@@ -1,0 +1,96 @@
+"""All rows of a state, counted anew and held against its tally."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterator
+
+import numpy as np
+import numpy.typing as npt
+
+from scrapy_neardup.hashing.keyed import Keyed
+from scrapy_neardup.stores.layout import Record, last_id, url_key
+from scrapy_neardup.stores.tally import KEY, RowTally, of_row
+
+_MASK = 0xFFFFFFFFFFFFFFFF
+
+
+class Recount:
+    """Rows are taken in byte order; held are 32 bytes a page.
+
+    The tally covers what nothing else tells of. Of postings and URLs the records say which there must be: the postings
+    are compared by number and sum, and each record's URL must have a row, each such row name a record.
+    """
+
+    def __init__(self, hashes: Keyed | None, *, tally_alone: bool = False) -> None:
+        """``hashes``: by what URLs are filed; where that is not known here, these are not looked at.
+
+        ``tally_alone``: leave out what records tell, as somebody else looks at that.
+        """
+        self._hashes = hashes
+        self._tally_alone = tally_alone
+        self._last = b""
+        self._pages = self._total = 0
+        #: Postings less those that the records name: how many, and the sum of keys and ids as one number.
+        self._postings = self._filed = 0
+        self._ids, self._urls = array("Q"), array("Q")
+        self._named, self._known = array("Q"), array("Q")
+
+    def add(self, key: bytes, value: bytes) -> None:
+        """Take the next row; raises ValueError if it cannot be there."""
+        if key < self._last:
+            raise ValueError(f"its rows are not in order at the key {key!r:.60}")
+        self._last = key
+        first = key[:1]
+        if self._tally_alone:
+            if first not in (b"k", b"u") and key != KEY:
+                self._total += of_row(key, value)
+                self._pages += first == b"r"
+        elif first == b"k":
+            self._postings += 1
+            self._filed += int.from_bytes(key[1:], "big")
+        elif first == b"u":
+            self._known.append(last_id(key))
+            self._named.append(int.from_bytes(value[:8], "big"))
+        elif key != KEY:
+            self._total += of_row(key, value)
+            if first == b"r":
+                self._take(_record(key, value))
+
+    def _take(self, record: Record) -> None:
+        self._pages += 1
+        self._ids.append(record.id)
+        if self._hashes is not None:
+            self._urls.append(last_id(url_key(record.url, self._hashes)))
+        if record.keys:
+            keys = set(record.keys)
+            self._postings -= len(keys)
+            self._filed -= (sum(keys) << 64) + len(keys) * record.id
+
+    def problems(self, tally: RowTally) -> Iterator[str]:
+        """What does not agree, once all rows were taken."""
+        if self._pages != tally.pages:
+            yield f"it holds {self._pages:,} pages, and held {tally.pages:,} when it was last written to"
+        elif self._total & _MASK != tally.total:
+            yield f"it holds its {self._pages:,} pages, but some of its rows have changed, or are missing or too many"
+        if self._postings or self._filed:
+            yield "its postings are not those that its records name"
+        if not _all_in(self._urls, self._known):
+            yield "the URL of a page is not there"
+        if not _all_in(self._named, self._ids):
+            yield "a URL names a page that is not there"
+
+
+def _all_in(some: array[int], others: array[int]) -> bool:
+    return bool(np.isin(_column(some), _column(others)).all())
+
+
+def _column(values: array[int]) -> npt.NDArray[np.uint64]:
+    return np.frombuffer(values, np.uint64) if values else np.empty(0, np.uint64)
+
+
+def _record(key: bytes, packed: bytes) -> Record:
+    try:
+        return Record.unpack(last_id(key), packed)
+    except ValueError as error:
+        raise ValueError(f"the record {last_id(key):016x} cannot be read ({error})") from None

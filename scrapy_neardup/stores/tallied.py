@@ -1,0 +1,206 @@
+"""Every write keeps the tally up, and every opening holds the state against its tally and its witness."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import ClassVar
+
+from scrapy_neardup.errors import StoreError
+from scrapy_neardup.hashing.keyed import Keyed
+from scrapy_neardup.stores import layout
+from scrapy_neardup.stores.changes import Changes
+from scrapy_neardup.stores.ordered import OrderedBytes
+from scrapy_neardup.stores.place import SETTING
+from scrapy_neardup.stores.recount import Recount
+from scrapy_neardup.stores.tally import DERIVED, KEY, RowTally, of_row
+from scrapy_neardup.stores.witness import CLOSED, Witness
+
+#: Prefixes of rows that come with a page and end in its id.
+_OF_PAGES = b"rej"
+_RECORD = ord("r")
+
+
+class Tallied(OrderedBytes):
+    """Ordered bytes that notice when some of them are missing or have changed.
+
+    A backend that has a witness calls ``_meet_witness`` before it opens its database, ``_end_witness`` when that is
+    closed and ``_release_witness`` in any case, all under its lock.
+    """
+
+    #: Whether there is anything to keep up; a state that ends with its process has no tally.
+    tallied: ClassVar[bool] = True
+    #: What hashes under the secret of the state; None where that is not known here.
+    known_hashes: Keyed | None = None
+    _tally: RowTally
+    _witness: Witness | None = None
+    #: Whether the files are those that were left at a clean close, as far as the backend can tell without all rows.
+    _untouched = False
+    #: Whether the state was held against its tally; until then nothing of it may be changed.
+    _accepted = False
+    _ending = False
+    #: No row of a page with a larger id has ever been there, so there is no old one to look for.
+    _largest = 2**64 - 1
+
+    @abstractmethod
+    def _apply(self, changes: Changes, *, sync: bool) -> None:
+        """Apply all changes or none; with ``sync`` they, and all before them, survive a power cut."""
+
+    def _accept(self) -> None:
+        """The state is whole, and will be written to."""
+
+    def _settle(self) -> None:
+        """It says now that it is open: see that a copy of its largest file alone says so too."""
+
+    # Writing.
+
+    def _write(self, changes: Changes, *, sync: bool) -> None:
+        if not self.tallied:
+            self._apply(changes, sync=sync)
+            return
+        puts = changes.puts
+        tally = self._tally.after(*self._difference(changes), closed=self._ending)
+        puts[KEY] = tally.pack()
+        self._apply(changes, sync=sync)
+        self._tally = tally
+        for key in puts:
+            if key[0] == _RECORD and (id := layout.last_id(key)) > self._largest:
+                self._largest = id
+        if self._witness is not None:
+            self._witness.note(tally, synced=sync)
+
+    def _difference(self, changes: Changes) -> tuple[int, int]:
+        """By how much the changes make pages more, and the sum; called for every page, so it looks up what it must."""
+        pages = total = 0
+        for key in changes.deletes:
+            if key[0] not in DERIVED and (old := self._get(key)) is not None:
+                total -= of_row(key, old)
+                pages -= key[0] == _RECORD
+        largest = self._largest
+        for key, value in changes.puts.items():
+            first = key[0]
+            if first in DERIVED or key == KEY:
+                continue
+            total += of_row(key, value)
+            old = None if first in _OF_PAGES and layout.last_id(key) > largest else self._get(key)
+            if old is not None:
+                total -= of_row(key, old)
+            elif first == _RECORD:
+                pages += 1
+        return pages, total
+
+    # Opening, in four steps.
+
+    def _meet_witness(self, *, new: bool) -> None:
+        """Before the database is opened; ``new``: there is none. Raises StoreDamaged if there must be one."""
+        path = self.witness_of(self.location)
+        assert path is not None
+        try:
+            try:
+                self._witness = Witness(path)
+            except FileNotFoundError:
+                if new:
+                    self._witness = Witness.create(path, RowTally.new())
+        except ValueError as error:
+            raise self.damaged(f"its witness {path} cannot be read, {error}") from None
+        except OSError as error:
+            raise StoreError(
+                f"The witness {path} of the state at {self.location} cannot be opened: {error}. "
+                "See that it is a file that can be read and written, and that the disk is not full; put back a backup "
+                f"of {self.parts(self.location)}, or set {SETTING} to a new path to begin another state."
+            ) from error
+        if new and self._witness is not None and self._witness.newest.sequence:
+            raise self._gone(self._witness)
+
+    def _read_tally(self) -> None:
+        """After the database is opened: it must be as new as its witness."""
+        if not self.tallied:
+            return
+        packed, witness = self._get(KEY), self._witness
+        try:
+            self._tally = RowTally.new() if packed is None else RowTally.unpack(packed)
+        except ValueError as error:
+            raise self.damaged(f"its tally cannot be read ({error})") from None
+        if witness is None:
+            if packed is not None and not self._tally.closed and self.witness_of(self.location):
+                raise self.damaged(
+                    f"its witness {self.witness_of(self.location)} is missing, and the database was not closed when "
+                    "it was left or copied, so pages may be missing, too; what belongs together is "
+                    f"{self.parts(self.location)}"
+                )
+            return
+        newest = witness.newest
+        if packed is None:
+            if newest.sequence:
+                raise self._gone(witness)
+            self._tally = RowTally(newest.state)
+        elif newest.state != self._tally.state:
+            raise self.damaged(
+                f"its witness {witness.path} is that of another state. Bring the one that belongs to it, or delete "
+                f"that file if this state was closed; what belongs together is {self.parts(self.location)}"
+            )
+        elif self._tally.sequence < newest.sequence:
+            raise self.damaged(
+                f"it ends at write {self._tally.sequence:,} with {self._tally.pages:,} pages, but by its witness "
+                f"{witness.path} it had come to write {newest.sequence:,} with {newest.pages:,}; if this is an older "
+                f"copy on purpose, bring the witness of that time; what belongs together is {self.parts(self.location)}"
+            )
+
+    def _hold_against_tally(self) -> None:
+        """After its recipe is known: unless it was closed, its rows must be those that its tally tells of."""
+        if not self.tallied:
+            return
+        if not self._tally.sequence:
+            raise self.damaged("it has a recipe, but its tally is missing")
+        witness = self._witness
+        if not (self._untouched and witness is not None and witness.was_closed(self._tally)):
+            for problem in (*self.tally_problems(), *self.file_problems()):
+                raise self.damaged(problem)
+
+    def _take_up(self) -> None:
+        """After all that must be read to open it: from here on the state may change, and says that it is open."""
+        if not self.tallied or self._accepted:
+            return
+        self._accept()
+        self._accepted = True
+        path = self.witness_of(self.location)
+        if self._witness is None and path is not None:
+            with suppress(OSError):
+                self._witness = Witness.create(path, self._tally)
+        self._write(Changes(), sync=True)
+        self._settle()
+
+    def tally_problems(self, *, tally_alone: bool = False) -> Iterator[str]:
+        """What the tally, and unless it is alone what the records tell against the rows; reads all of them."""
+        if self.tallied:
+            count = Recount(self.known_hashes, tally_alone=tally_alone)
+            try:
+                for key, value in self._scan(b""):
+                    count.add(key, value)
+            except ValueError as error:
+                yield str(error)
+            else:
+                yield from count.problems(self._tally)
+
+    # Closing.
+
+    def _end_witness(self, digest: str = CLOSED) -> None:
+        """The database is closed. Raises OSError."""
+        if self._witness is not None and self._accepted and self._tally.closed:
+            self._witness.close(self._tally, digest)
+
+    def _release_witness(self) -> None:
+        """Let go of the file; a second time does nothing."""
+        if self._witness is not None:
+            self._witness.release()
+            self._witness = None
+
+    def _gone(self, witness: Witness) -> StoreError:
+        left = witness.newest
+        begin = Path(self.location) if Path(self.location).is_dir() else witness.path
+        return self.damaged(
+            f"its database is gone, or empty, and by its witness {witness.path} it had {left.pages:,} pages. Put back "
+            f"{self.parts(self.location)}; to begin anew there, delete {begin}"
+        )

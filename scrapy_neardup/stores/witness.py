@@ -1,0 +1,146 @@
+"""A small file beside a state that tells how far the state had come: what is behind it has lost something.
+
+A database cannot tell that its end is missing: a log that was cut or deleted, a copy of last week, an empty directory
+all look sound. The witness tells the number of the last write, and of the last one that had reached the disk by then;
+each of its lines ends in a checksum:
+
+    synced TALLY -        twice, written in turn: a power cut may tear the one that is being written
+    synced TALLY DIGEST   likewise, after a clean close; DIGEST: of the database's file, or "closed"
+    written TALLY BOOT    at every write, without waiting for the disk
+
+TALLY is the state's name, the number of its writes, its pages, the sum over its rows, and 1 if it is closed.
+
+After a kill nothing that was written may be missing, so ``written`` counts. After a power cut what was not synced may
+be, and what reached the disk first is anybody's guess, so ``written`` counts in that boot of the machine alone in which
+it was written. The state is always written before its witness: it may be ahead, never behind.
+"""
+
+from __future__ import annotations
+
+import os
+import zlib
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+
+from scrapy_neardup.stores.tally import RowTally
+
+#: Bytes of a slot: the smallest sector of a disk, which is written whole or not at all.
+_SLOT = 512
+_SLOTS = 3
+_WRITTEN = 2
+_OPEN = "-"
+#: The digest of a state that has none.
+CLOSED = "closed"
+
+
+class Witness:
+    """The open file; whoever holds the lock of the state has it alone."""
+
+    def __init__(self, path: Path) -> None:
+        """Raises FileNotFoundError if there is none, ValueError if it cannot be what was written, OSError."""
+        self.path = path
+        self._file = path.open("r+b", buffering=0)
+        try:
+            slots = [_read(self._file.read(_SLOT)) for _ in range(_SLOTS)]
+            synced = [(at, *slot) for at, slot in enumerate(slots[:_WRITTEN]) if slot and slot[0] == "synced"]
+            if not synced:
+                raise ValueError("none of its lines is whole")
+        except BaseException:
+            self._file.close()
+            raise
+        #: As far as the state had surely reached the disk.
+        # The last write before a close stands there twice: as it was synced, and as it was closed.
+        self._turn, _, self.synced, self.digest = max(synced, key=lambda slot: (slot[2].sequence, slot[3] != _OPEN))
+        self._boot = boot().encode() or b"-"
+        written = slots[_WRITTEN]
+        self._written = written[1] if written and written[2] == boot() != "" else None
+
+    @classmethod
+    def create(cls, path: Path, tally: RowTally) -> Witness:
+        """Begin the file: it is there, and on disk, before what it speaks of."""
+        draft = path.with_name(path.name + ".draft")
+        with draft.open("wb") as file:
+            file.write(_line(b"synced", tally, b"-") * _WRITTEN + b" " * (_SLOT - 1) + b"\n")
+            file.flush()
+            os.fsync(file.fileno())
+        draft.replace(path)
+        _sync_directory(path.parent)
+        return cls(path)
+
+    @property
+    def newest(self) -> RowTally:
+        """As far as the state must have come."""
+        if self._written is None or self._written.sequence < self.synced.sequence:
+            return self.synced
+        return self._written
+
+    def was_closed(self, tally: RowTally) -> bool:
+        """Whether the state was closed with this tally, and not opened since."""
+        return self.digest != _OPEN and tally.closed and tally == self.synced
+
+    def note(self, tally: RowTally, *, synced: bool) -> None:
+        """The state was written, and is on disk if ``synced``. That this fails makes the witness know less, no more."""
+        with suppress(OSError):
+            if synced:
+                self._sync(tally, _OPEN)
+            else:
+                self._put(_WRITTEN, _line(b"written", tally, self._boot))
+
+    def close(self, tally: RowTally, digest: str = CLOSED) -> None:
+        """The state was closed, with this digest of its file. Raises OSError."""
+        self._sync(tally, digest)
+
+    def release(self) -> None:
+        """Close the file; a second time does nothing."""
+        self._file.close()
+
+    def _sync(self, tally: RowTally, digest: str) -> None:
+        self._turn = 1 - self._turn
+        self._put(self._turn, _line(b"synced", tally, digest.encode()))
+        os.fsync(self._file.fileno())
+
+    def _put(self, slot: int, line: bytes) -> None:
+        if hasattr(os, "pwrite"):
+            os.pwrite(self._file.fileno(), line, slot * _SLOT)
+        else:
+            self._file.seek(slot * _SLOT)
+            self._file.write(line)
+
+
+@cache
+def boot() -> str:
+    """Which run of the machine this is; empty where that cannot be told, and then only what was synced counts."""
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text("ascii").strip()
+    except OSError:
+        return ""
+
+
+def _line(kind: bytes, tally: RowTally, rest: bytes) -> bytes:
+    """At every write, so bytes are formatted, which is faster than text."""
+    packed = b"%b %b %d %d %016x %d %b" % (kind, tally.state.hex().encode(), *tally[1:], rest)
+    return b"%b %08x" % (packed, zlib.crc32(packed)) + b" " * (_SLOT - len(packed) - 10) + b"\n"
+
+
+def _read(line: bytes) -> tuple[str, RowTally, str] | None:
+    """Kind, tally and rest of a line; None for one that is not whole."""
+    packed, _, checksum = line.rstrip(b" \n").rpartition(b" ")
+    try:
+        if int(checksum, 16) != zlib.crc32(packed):
+            return None
+        kind, state, sequence, pages, total, closed, rest = packed.decode("ascii").split(" ")
+        tally = RowTally(bytes.fromhex(state), int(sequence), int(pages), int(total, 16), closed == "1")
+    except ValueError:
+        return None
+    return kind, tally, rest
+
+
+def _sync_directory(directory: Path) -> None:
+    """Make a name in it survive a power cut, where a directory can be synced."""
+    with suppress(OSError):
+        held = os.open(directory, os.O_RDONLY)
+        try:
+            os.fsync(held)
+        finally:
+            os.close(held)
