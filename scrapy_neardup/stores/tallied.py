@@ -61,35 +61,37 @@ class Tallied(OrderedBytes):
             self._apply(changes, sync=sync)
             return
         puts = changes.puts
-        tally = self._tally.after(*self._difference(changes), closed=self._ending)
+        pages, total, largest = self._difference(changes)
+        tally = self._tally.after(pages, total, closed=self._ending)
         puts[KEY] = tally.pack()
         self._apply(changes, sync=sync)
-        self._tally = tally
-        for key in puts:
-            if key[0] == _RECORD and (id := layout.last_id(key)) > self._largest:
-                self._largest = id
+        self._tally, self._largest = tally, largest
         if self._witness is not None:
             self._witness.note(tally, synced=sync)
 
-    def _difference(self, changes: Changes) -> tuple[int, int]:
-        """By how much the changes make pages more, and the sum; called for every page, so it looks up what it must."""
+    def _difference(self, changes: Changes) -> tuple[int, int, int]:
+        """By how much the changes make pages more, and the sum, and the largest id then.
+
+        Called for every page, so it looks up only what it must.
+        """
         pages = total = 0
         for key in changes.deletes:
             if key[0] not in DERIVED and (old := self._get(key)) is not None:
                 total -= of_row(key, old)
                 pages -= key[0] == _RECORD
-        largest = self._largest
+        before = largest = self._largest
         for key, value in changes.puts.items():
             first = key[0]
             if first in DERIVED or key == KEY:
                 continue
             total += of_row(key, value)
-            old = None if first in _OF_PAGES and layout.last_id(key) > largest else self._get(key)
-            if old is not None:
+            id = layout.last_id(key) if first in _OF_PAGES else 0
+            if id <= before and (old := self._get(key)) is not None:
                 total -= of_row(key, old)
             elif first == _RECORD:
                 pages += 1
-        return pages, total
+                largest = max(largest, id)
+        return pages, total, largest
 
     # Opening, in four steps.
 

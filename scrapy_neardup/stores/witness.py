@@ -81,11 +81,13 @@ class Witness:
 
     def note(self, tally: RowTally, *, synced: bool) -> None:
         """The state was written, and is on disk if ``synced``. That this fails makes the witness know less, no more."""
-        with suppress(OSError):
+        try:
             if synced:
                 self._sync(tally, _OPEN)
             else:
                 self._put(_WRITTEN, _line(b"written", tally, self._boot))
+        except OSError:
+            pass
 
     def close(self, tally: RowTally, digest: str = CLOSED) -> None:
         """The state was closed, with this digest of its file. Raises OSError."""
