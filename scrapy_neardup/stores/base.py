@@ -77,6 +77,7 @@ class Store(Removal, Counting):
             self._hold_against_tally()
             self._counts = self._load_counts()
             self.taken_back = self._take_back()
+            self._keep_secret(self.secret)
             self.pages = self._count()
         except BaseException:
             self._disconnect()

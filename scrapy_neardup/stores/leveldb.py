@@ -83,7 +83,7 @@ class LevelDBStore(Store):
         self._seal = self._root / "seal.json"
         self._snapshot = Snapshot(self._files)
         try:
-            self._root.mkdir(parents=True, exist_ok=True)
+            self._root.mkdir(mode=0o770, parents=True, exist_ok=True)  # it holds its secret
         except OSError as error:
             raise StoreError(
                 f"The directory of the state at {self._root} cannot be made: {error}; set {self.named_by} to another "

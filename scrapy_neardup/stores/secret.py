@@ -35,8 +35,8 @@ class Secret:
         """The one that a user gives several states; raises SettingsError for one that could be guessed."""
         if len(said) < _LEAST:
             raise SettingsError(
-                f"{SECRET_SETTING} must have at least {_LEAST} characters, or it could be guessed. Draw one with: "
-                "python -c 'import secrets; print(secrets.token_hex())'"
+                f"{SECRET_SETTING} must have at least {_LEAST} characters, or it could be guessed. Draw one with "
+                "python -c 'import secrets; print(secrets.token_hex())', and keep it out of the repository."
             )
         return cls(blake2b(said.encode("utf-8", "surrogatepass"), digest_size=_BYTES).digest(), is_own=False)
 

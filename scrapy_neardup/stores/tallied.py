@@ -15,6 +15,7 @@ from scrapy_neardup.stores.changes import Changes
 from scrapy_neardup.stores.ordered import OrderedBytes
 from scrapy_neardup.stores.place import SETTING
 from scrapy_neardup.stores.recount import Recount
+from scrapy_neardup.stores.secret import Secret
 from scrapy_neardup.stores.tally import DERIVED, KEY, RowTally, of_row
 from scrapy_neardup.stores.witness import CLOSED, Witness
 
@@ -173,6 +174,12 @@ class Tallied(OrderedBytes):
                 self._witness = Witness.create(path, self._tally)
         self._write(Changes(), sync=True)
         self._settle()
+
+    def _keep_secret(self, secret: Secret | None) -> None:
+        """Have the witness hold it too, if it is the state's own."""
+        if self._witness is not None and secret is not None and secret.is_own:
+            with suppress(OSError):
+                self._witness.keep(secret.value)
 
     def tally_problems(self, *, tally_alone: bool = False) -> Iterator[str]:
         """What the tally, and unless it is alone what the records tell against the rows; reads all of them."""

@@ -7,6 +7,7 @@ each of its lines ends in a checksum:
     synced TALLY -        twice, written in turn: a power cut may tear the one that is being written
     synced TALLY DIGEST   likewise, after a clean close; DIGEST: of the database's file, or "closed"
     written TALLY BOOT    at every write, without waiting for the disk
+    secret HEX            the state's own secret, without which a mended copy of it would be of no use
 
 TALLY is the state's name, the number of its writes, its pages, the sum over its rows, and 1 if it is closed.
 
@@ -29,6 +30,7 @@ from scrapy_neardup.stores.tally import RowTally
 _SLOT = 512
 _SLOTS = 3
 _WRITTEN = 2
+_SECRET = 3
 _OPEN = "-"
 #: The digest of a state that has none.
 CLOSED = "closed"
@@ -49,6 +51,8 @@ class Witness:
         except BaseException:
             self._file.close()
             raise
+        self._file.seek(_SECRET * _SLOT)
+        self.secret = _read_secret(self._file.read(_SLOT))
         #: As far as the state had surely reached the disk.
         # The last write before a close stands there twice: as it was synced, and as it was closed.
         self._turn, _, self.synced, self.digest = max(synced, key=lambda slot: (slot[2].sequence, slot[3] != _OPEN))
@@ -60,7 +64,8 @@ class Witness:
     def create(cls, path: Path, tally: RowTally) -> Witness:
         """Begin the file: it is there, and on disk, before what it speaks of."""
         draft = path.with_name(path.name + ".draft")
-        with draft.open("wb") as file:
+        draft.unlink(missing_ok=True)
+        with open(draft, "xb", opener=_for_us) as file:
             file.write(_line(b"synced", tally, b"-") * _WRITTEN + b" " * (_SLOT - 1) + b"\n")
             file.flush()
             os.fsync(file.fileno())
@@ -88,6 +93,13 @@ class Witness:
                 self._put(_WRITTEN, _line(b"written", tally, self._boot))
         except OSError:
             pass
+
+    def keep(self, secret: bytes) -> None:
+        """Hold the secret of the state as well. Raises OSError."""
+        if self.secret != secret:
+            self._put(_SECRET, _checked(b"secret %b" % secret.hex().encode()))
+            os.fsync(self._file.fileno())
+            self.secret = secret
 
     def close(self, tally: RowTally, digest: str = CLOSED) -> None:
         """The state was closed, with this digest of its file. Raises OSError."""
@@ -122,6 +134,11 @@ def boot() -> str:
 def _line(kind: bytes, tally: RowTally, rest: bytes) -> bytes:
     """At every write, so bytes are formatted, which is faster than text."""
     packed = b"%b %b %d %d %016x %d %b" % (kind, tally.state.hex().encode(), *tally[1:], rest)
+    return _checked(packed)
+
+
+def _checked(packed: bytes) -> bytes:
+    """A line of the length of a slot, with its checksum."""
     return b"%b %08x" % (packed, zlib.crc32(packed)) + b" " * (_SLOT - len(packed) - 10) + b"\n"
 
 
@@ -136,6 +153,31 @@ def _read(line: bytes) -> tuple[str, RowTally, str] | None:
     except ValueError:
         return None
     return kind, tally, rest
+
+
+def secret_at(path: Path) -> bytes | None:
+    """The secret that a witness holds, however damaged the rest of it is; None if it cannot be read."""
+    try:
+        with path.open("rb") as file:
+            file.seek(_SECRET * _SLOT)
+            return _read_secret(file.read(_SLOT))
+    except OSError:
+        return None
+
+
+def _read_secret(line: bytes) -> bytes | None:
+    packed, _, checksum = line.rstrip(b" \n").rpartition(b" ")
+    try:
+        if not packed.startswith(b"secret ") or int(checksum, 16) != zlib.crc32(packed):
+            return None
+        return bytes.fromhex(packed.removeprefix(b"secret ").decode("ascii"))
+    except ValueError:
+        return None
+
+
+def _for_us(path: str, flags: int) -> int:
+    """Opens a new file that nobody but its owner can read."""
+    return os.open(path, flags, 0o600)
 
 
 def _sync_directory(directory: Path) -> None:

@@ -20,6 +20,7 @@ from scrapy_neardup.stores.layout import meta_key
 from scrapy_neardup.stores.recipe import check_recipe
 from scrapy_neardup.stores.secret import SECRET_SETTING, Secret, secret_of
 from scrapy_neardup.stores.tally import KEY, RowTally
+from scrapy_neardup.stores.witness import secret_at
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +78,7 @@ def repair(
                         f"The recipe by which the pages of the state at {location} were fingerprinted cannot be read. "
                         "If the settings here are those of the crawl that wrote it, add --assume-recipe."
                     )
-                found = _secret(written, held, secret, location)
+                found = _secret(written, held or _beside(kind, location), secret, location)
                 if found is None:
                     raise StoreError(
                         f"The secret of the state at {location} cannot be read, and without it none of its pages could "
@@ -114,6 +115,12 @@ def _about(salvage: Salvage, location: str) -> tuple[dict[str, Any] | None, int 
         return recipe, RowTally.unpack(about.get(KEY, b"")).pages, own
     except ValueError:
         return recipe, None, own
+
+
+def _beside(kind: type[Store], location: str) -> bytes | None:
+    """The secret that the witness of a state holds."""
+    witness = kind.witness_of(location)
+    return secret_at(witness) if witness is not None else None
 
 
 def _secret(recipe: dict[str, Any] | None, own: bytes | None, given: Secret | None, location: str) -> Secret | None:

@@ -187,7 +187,7 @@ DAMAGES: dict[str, tuple[str, Mutation, float]] = {
     "pages of zeros": ("sqlite", zero(0.15, 0.35, 0.55, 0.75), 0.85),
     "a page scribbled over": ("sqlite", scribble(0.7), 0.95),
     "pages scribbled over": ("sqlite", scribble(0.15, 0.3, 0.45, 0.7, 0.85), 0.85),
-    "end cut": ("sqlite", cut(0.97), 0.9),
+    "end cut": ("sqlite", cut(0.97), 0.85),
     "end cut within a page": ("sqlite", cut(0.9013), 0.65),
 }
 
