@@ -204,7 +204,7 @@ def test_json_holds_all_of_it(found: Callable[..., Any]) -> None:
     assert answer["decision"].startswith("The s")
     assert 0 < answer["keys"]["shared"] <= answer["keys"]["of"]
     part = found("d.jsonl#ferry", "d.jsonl#excerpt")["keys"]
-    assert part["shared"] < part["of"] == answer["keys"]["of"]
+    assert 0 < part["shared"] < part["of"]
     assert (answer["a"]["name"], answer["a"]["title"], answer["a"]["cut"]) == ("d.jsonl#ferry", "渡口恢复通航", False)
     assert "".join(part["text"] for part in answer["a"]["text"]) == text(*FERRY)
     assert marks(answer["a"]) == marks(answer["b"]) == FERRY[:7]

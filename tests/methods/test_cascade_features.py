@@ -274,6 +274,7 @@ DECISIONS: dict[str, Callable[[Explanation, Comparison], bool]] = {
     "enough by itself": lambda e, c: c.duplicate and c.certain and c.similarity >= DEFAULTS.certain,
     "boilerplate and all": lambda e, c: not c.duplicate and values(e)["whole"] < DEFAULTS.least,
     "The score reaches": lambda e, c: c.duplicate and not c.certain and e.score >= e.needed,
+    "The earlier page holds": lambda e, c: not (c.duplicate or c.certain or c.same_site),
     "The score is below": lambda e, c: not c.duplicate and e.score < e.needed,
 }
 
