@@ -1,8 +1,8 @@
 """Whether a page may take long to read: told from its HTML in a fraction of the time that reading it takes.
 
 What is measured are upper bounds of whatever a reader's time grows with faster than with the size of the page, for no
-look at the HTML tells as much as a parser knows, and strangers write it. A page below all of them takes 1.3 s at most,
-which is the worst of the kinds in benchmarks/hostile.py; of the pages of the web about two in a hundred are above one.
+look at the HTML tells as much as a parser knows, and strangers write it. A page below all of them takes a second or so
+at most: benchmarks/hostile.py has the kinds. Of the pages of the web about two in a hundred are above one.
 """
 
 from __future__ import annotations

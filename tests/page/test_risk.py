@@ -51,6 +51,7 @@ def test_what_readers_take_long_for_is_seen(html: str) -> None:
     assert is_risky(html)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("between", ["<b>", '"<>', "='<>' ", "\n\n"])
 def test_attributes_are_counted_wherever_they_stand_and_whatever_the_sample(between: str) -> None:
     """The blocks that are looked at are drawn anew each time."""
