@@ -7,7 +7,7 @@ the crawl's own process (see ``scrapy_neardup.page.risk``); and the largest of w
 with the default method and an empty state in memory; with words, only for kinds that hold one of them. Megabytes are
 those beyond what the process had when it began, with those of the process in which it had the page read, looked at
 every ten milliseconds. Exits with 1 if a page took more than 2 seconds, a tenth more for what else the machine does, or
-200 MB.
+200 MB. With --cpu seconds are those of processors, in both processes: for a machine that has other work.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ class Bench:
         return ruling.verdict.headline if isinstance(ruling, Ruled) else "blocked"
 
 
-def measured(kind: str, room: str) -> Figures:
+def measured(kind: str, room: str, *, cpu: bool) -> Figures:
     """Judge one page, in this process."""
     served, item, plain = None, {}, b""
     if kind in KINDS:
@@ -134,24 +134,31 @@ def measured(kind: str, room: str) -> Figures:
     with closing(bench.apart):
         bench.warm_up()
         gc.collect()
-        with Memory((os.getpid(), bench.apart.process_id)) as memory:
-            begun = time.perf_counter()
+        with Use((os.getpid(), bench.apart.process_id)) as use:
+            begun, own = time.perf_counter(), time.process_time()
             verdict = bench.verdict(item, served)
-            seconds = time.perf_counter() - begun
-    return Figures(kind, room, size, packed, seconds, seconds - bench.waited, memory.most / 1e6, verdict)
+            seconds, own = time.perf_counter() - begun, time.process_time() - own
+    held = own if cpu else seconds - bench.waited
+    if cpu:
+        seconds = own + use.seconds
+    return Figures(kind, room, size, packed, seconds, held, use.most / 1e6, verdict)
 
 
-class Memory:
-    """Looks on what processes have beyond what they had; ``most`` is the sum of the most that each of them had."""
+class Use:
+    """Looks on what processes have beyond what they had; ``most`` is the sum of the most bytes that each of them had.
+
+    ``seconds`` are those of a processor in the last of them.
+    """
 
     def __init__(self, processes: Sequence[int]) -> None:
         self._processes = processes
         self._before: dict[int, int] = {}
         self._peaks: dict[int, int] = {}
+        self._ticks: list[int] = []
         self._over = Event()
         self._thread = Thread(target=self._look, daemon=True)
 
-    def __enter__(self) -> Memory:
+    def __enter__(self) -> Use:
         for process in self._processes:
             Path(f"/proc/{process}/clear_refs").write_text("5", "ascii")  # the peak is what it has now
         self._note()
@@ -168,6 +175,10 @@ class Memory:
     def most(self) -> int:
         return sum(self._peaks.values()) - sum(self._before.values())
 
+    @property
+    def seconds(self) -> float:
+        return (self._ticks[-1] - self._ticks[0]) / os.sysconf("SC_CLK_TCK")
+
     def _look(self) -> None:
         while not self._over.wait(0.01):
             self._note()
@@ -176,6 +187,9 @@ class Memory:
         for process in self._processes:
             with suppress(OSError, StopIteration):  # it was ended
                 lines = Path(f"/proc/{process}/status").read_text("ascii", "replace").splitlines()
+                times = Path(f"/proc/{process}/stat").read_text("ascii", "replace").rpartition(")")[2].split()
+                if process == self._processes[-1]:
+                    self._ticks.append(int(times[11]) + int(times[12]))
                 self._peaks[process] = next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM"))
 
 
@@ -183,11 +197,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("words", nargs="*", metavar="WORDS", help="only kinds that hold one of these")
     parser.add_argument("--in", dest="room", choices=ROOMS, help="only in this size")
+    parser.add_argument("--cpu", action="store_true", help="count the time of processors")
     parser.add_argument("--raw", nargs="+", metavar="KIND", help="these kinds in this process, as JSON lines")
     given = parser.parse_args(arguments)
     if given.raw:
         for kind in given.raw:
-            print(json.dumps(asdict(measured(kind, given.room))), flush=True)
+            print(json.dumps(asdict(measured(kind, given.room, cpu=given.cpu))), flush=True)
         return 0
     print(f"{platform.python_implementation()} {platform.python_version()}, {os.cpu_count()} cores")
     print(HEAD)
@@ -195,7 +210,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     chosen = [kind for kind in kinds() if not given.words or any(word in kind for word in given.words)]
     for some in (chosen[start : start + TOGETHER] for start in range(0, len(chosen), TOGETHER)):
         for room in [given.room] if given.room else ROOMS:
-            command = [sys.executable, __file__, "--in", room, "--raw", *some]
+            command = [sys.executable, __file__, "--in", room, *["--cpu"] * given.cpu, "--raw", *some]
             with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as run:
                 assert run.stdout is not None
                 for line in run.stdout:

@@ -21,10 +21,11 @@ _ENOUGH = 0.5
 _ARTICLES_APART = 0.3
 #: Different shingles that an article must have, without boilerplate, for its letters to be evidence by themselves.
 _LEAST_ARTICLE = 40
-#: The share of a page that an earlier one of another site must hold, where the titles may be of one article and where
-#: they are not. Nobody can have an article dropped with less of it; and a site's disclaimer, published by somebody
-#: else under another title, makes no copies of that site's pages.
-_CARRIED, _CARRIED_RETITLED = 0.6, 0.8
+#: The share of a page that an earlier one of another site must hold, where the titles may be of one article, where they
+#: are not, and then of a short text, in which a line with the source weighs more. Nobody can have an article dropped
+#: with less of it; and a site's disclaimer, published by somebody else under another title, makes no copies of that
+#: site's pages.
+_CARRIED, _CARRIED_RETITLED, _CARRIED_SHORT = 0.6, 0.8, 0.68
 #: A text that is longer than this many times the earlier one, and holds that, has grown.
 _GROWN = 1.2
 #: Titles more alike than this, and with the same numbers, are one title in two spellings.
@@ -104,6 +105,8 @@ class FineCheck:
         if not found.duplicate or one.site == other.site > 0:
             return found
         needed = _CARRIED if _may_be_retold(one, other, f, self._p) else _CARRIED_RETITLED
+        if f.length < self._p.short:
+            needed = min(needed, _CARRIED_SHORT)
         if f.carried >= needed:
             return found
         decision = (

@@ -92,7 +92,7 @@ def root_of(html: str) -> lxml.html.HtmlElement | None:
         root = lxml.html.document_fromstring(plain, parser=parser)
     except (etree.ParserError, etree.XMLSyntaxError, ValueError):  # nothing but white space, for instance
         return None
-    if has_many_marks(html):
+    if has_many_marks(html, len(plain)):
         _limit_marks(root)
     return root
 

@@ -1,8 +1,8 @@
 """Whether a page may take long to read: told from its HTML in a fraction of the time that reading it takes.
 
 What is measured are upper bounds of whatever a reader's time grows with faster than with the size of the page, for no
-look at the HTML tells as much as a parser knows, and strangers write it. A page below all of them takes 1.3 s at most,
-which is the worst of the kinds in benchmarks/hostile.py; of the pages of the web about two in a hundred are above one.
+look at the HTML tells as much as a parser knows, and strangers write it. A page below all of them takes a second or so
+at most: benchmarks/hostile.py has the kinds. Of the pages of the web about two in a hundred are above one.
 """
 
 from __future__ import annotations
@@ -42,15 +42,19 @@ def is_risky(html: str) -> bool:
     (False, True)
     """
     html = html.replace("\0", "")  # as it is before it is parsed
-    if len(html) > _MAX_SIZE or html.count("<") > _MAX_TAGS or has_many_marks(html):
+    if len(html) > _MAX_SIZE or html.count("<") > _MAX_TAGS:
         return True
     plain = html.encode("utf-8", "replace").lower()
-    return _cells(plain) > _MAX_CELLS or (len(html) > _ATTRIBUTES_FROM and _has_many_names(plain))
+    return (
+        has_many_marks(html, len(plain))
+        or _cells(plain) > _MAX_CELLS
+        or (len(html) > _ATTRIBUTES_FROM and _has_many_names(plain))
+    )
 
 
-def has_many_marks(html: str) -> bool:
-    """Whether a page may hold many combining marks: every reference by number may be one."""
-    found = count_marks(html)
+def has_many_marks(html: str, size: int) -> bool:
+    """Whether a page of so many bytes in UTF-8 may hold many combining marks: every reference by number may be one."""
+    found = count_marks(html) if size - len(html) > _MAX_MARKS else 0  # a mark takes two bytes and more
     if html.count("&") > _MAX_MARKS:
         found += html.count("&#") + sum(map(html.count, _NAMED_MARKS))
     return found > 2 * _MAX_MARKS

@@ -19,7 +19,7 @@ from scrapy_neardup.stores.recurrence import BLOCKS, Recurrence, Sentences
 
 #: Pages of a site that make a sentence boilerplate of it.
 _COMMON_HERE = 16
-#: Bits of the 32 for sites that make a sentence boilerplate everywhere: about 38 sites.
+#: Bits of the 32 for sites that make a sentence boilerplate everywhere: about 36 publishers.
 _COMMON_BITS = 22
 # The list of public suffixes that comes with the package: nothing is fetched.
 _domains = tldextract.TLDExtract(suffix_list_urls=(), cache_dir=None)
@@ -74,7 +74,12 @@ class Counts:
     def load(self, block: int, packed: bytes) -> None:
         """Take a block as it was written; raises ValueError if it is none, and then takes nothing."""
         table, own = (self._here, block) if block < BLOCKS else (self._everywhere, block - BLOCKS)
-        table.load(own, packed)
+        try:
+            table.load(own, packed)
+        except ValueError as error:
+            raise ValueError(
+                f"of the counts {'of sites' if table is self._here else 'of all sites'}: {error}"
+            ) from None
 
     def merge(self, other: Counts, in_both: int = 0) -> None:
         """Add the counts of another state of the same secret; ``in_both``: see ``Recurrence.merge``."""

@@ -297,6 +297,22 @@ def test_what_is_no_page_is_refused_as_in_a_crawl(
         run(URL, NEARDUP_MAX_HTML=500)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        (f"<p{''.join(f' a{n}' for n in range(100_000))}>", r"it takes more than 0\.5 s to be read \(too_slow\)"),
+        ("<p>" + "The ferry sails. " * 100, r"its text has more than 1,000 characters .* \(too_large\)"),
+    ],
+)
+def test_what_is_too_much_for_a_crawl_is_refused_likewise(
+    run: Run, monkeypatch: pytest.MonkeyPatch, body: str, said: str
+) -> None:
+    monkeypatch.setattr(extract, "fetch", lambda url, settings: Served(URL, body.encode()))
+    with pytest.raises(NearDupError, match=f"^No page can be made of {URL}: {said}"):
+        run(URL, NEARDUP_MAX_SECONDS=0.5, NEARDUP_MAX_TEXT=1_000)
+
+
 @pytest.mark.parametrize("name", ["nosuch.html", ".", "a\0b", "x" * 5000, "www.daybook.example/1"])
 def test_what_is_no_file_is_refused(run: Run, name: str) -> None:
     with pytest.raises(NearDupError, match=r"cannot be read: .*; name a file of HTML, a URL with its http:// or"):

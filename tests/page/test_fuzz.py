@@ -72,6 +72,7 @@ PAGES = st.recursive(
 FEW = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
+@pytest.mark.slow
 @FEW
 @given(PAGES)
 def test_a_page_of_any_elements_is_judged(html: str) -> None:

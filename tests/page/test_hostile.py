@@ -27,6 +27,7 @@ def pages() -> ModuleType:
     return hostile_pages
 
 
+@pytest.mark.slow
 def test_every_kind_is_judged_or_it_is_said_why_not(pages: ModuleType) -> None:
     source, answers = PageSource(FIELDS, 5_000_000, None), {}
     for name in pages.kinds():

@@ -25,6 +25,7 @@ def test_a_text_within_the_limit_stays_one_beyond_is_left_out(text: str) -> None
     assert beyond == Page(URL, html=7, unread="too_large")
 
 
+@pytest.mark.slow
 def test_no_character_becomes_more_than_six_that_is_not_counted_for_it() -> None:
     for point in range(0x110000):
         many = len(normalize(chr(point))) + 1

@@ -51,6 +51,7 @@ def test_what_readers_take_long_for_is_seen(html: str) -> None:
     assert is_risky(html)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("between", ["<b>", '"<>', "='<>' ", "\n\n"])
 def test_attributes_are_counted_wherever_they_stand_and_whatever_the_sample(between: str) -> None:
     """The blocks that are looked at are drawn anew each time."""
@@ -80,7 +81,7 @@ def test_a_tree_holds_no_long_row_of_marks(make: Callable[[int], str]) -> None:
 
 def test_a_page_with_few_marks_stays_as_it_is() -> None:
     html = f"<p>a{MARKS * 40}b"
-    assert not has_many_marks(html)
+    assert not has_many_marks(html, len(html.encode()))
     root = root_of(html)
     assert root is not None
     assert root.text_content() == f"a{MARKS * 40}b"

@@ -61,6 +61,7 @@ def test_what_people_write_stays(text: str) -> None:
     assert few_marks(text) is text
 
 
+@pytest.mark.slow
 def test_the_table_of_marks_is_that_of_unicode() -> None:
     every = [chr(point) for point in range(0x110000)]
     combining = [char for char in every if unicodedata.combining(char)]
