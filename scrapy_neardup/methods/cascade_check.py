@@ -25,7 +25,7 @@ _LEAST_ARTICLE = 40
 #: are not, and then of a short text, in which a line with the source weighs more. Nobody can have an article dropped
 #: with less of it; and a site's disclaimer, published by somebody else under another title, makes no copies of that
 #: site's pages.
-_CARRIED, _CARRIED_RETITLED, _CARRIED_SHORT = 0.6, 0.8, 0.68
+_CARRIED, _CARRIED_RETITLED, _CARRIED_SHORT = 0.6, 0.8, 0.6
 #: A text that is longer than this many times the earlier one, and holds that, has grown.
 _GROWN = 1.2
 #: Titles more alike than this, and with the same numbers, are one title in two spellings.

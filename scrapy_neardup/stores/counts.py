@@ -73,13 +73,13 @@ class Counts:
 
     def load(self, block: int, packed: bytes) -> None:
         """Take a block as it was written; raises ValueError if it is none, and then takes nothing."""
-        table, own = (self._here, block) if block < BLOCKS else (self._everywhere, block - BLOCKS)
+        if block < BLOCKS:
+            self._here.load(block, packed)
+            return
         try:
-            table.load(own, packed)
+            self._everywhere.load(block - BLOCKS, packed)
         except ValueError as error:
-            raise ValueError(
-                f"of the counts {'of sites' if table is self._here else 'of all sites'}: {error}"
-            ) from None
+            raise ValueError(f"{error}, in the counts over all sites, from {BLOCKS} on") from None
 
     def merge(self, other: Counts, in_both: int = 0) -> None:
         """Add the counts of another state of the same secret; ``in_both``: see ``Recurrence.merge``."""

@@ -19,6 +19,7 @@ from scrapy_neardup.errors import NearDupError, SettingsError, StoreError
 from scrapy_neardup.report.gather import gather
 from scrapy_neardup.report.page import page
 from scrapy_neardup.stores import Evidence, Keep, Record
+from scrapy_neardup.stores.tally import KEY
 from tests.commands.run import scrapy_neardup
 from tests.states.states import HOSTILE, KINDS, PAGES, is_harmless, made, opened, parsed, run, url_of
 
@@ -113,10 +114,10 @@ def test_standard_output_gets_utf_8_as_the_page_says_whatever_it_is_set_to(
 
 def test_the_state_is_left_as_it_was(state: str) -> None:
     with opened(state) as store:
-        before = dict(store._scan(b""))
+        before = {key: value for key, value in store._scan(b"") if key != KEY}  # the tally counts openings, too
     assert run(command, "--store", state) == 0
     with opened(state) as store:
-        assert dict(store._scan(b"")) == before
+        assert {key: value for key, value in store._scan(b"") if key != KEY} == before
 
 
 def test_an_empty_state_has_a_report(tmp_path: Path, capsys: Captured) -> None:

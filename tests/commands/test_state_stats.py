@@ -11,6 +11,7 @@ from scrapy_neardup.crawl.state import state_recipe
 from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.stores import Evidence, Keep, Record, Secret
+from scrapy_neardup.stores.layout import FORMAT
 from tests.states.states import (
     HOSTILE,
     KINDS,
@@ -98,7 +99,7 @@ def test_json_holds_all_of_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]
         "last_seen": "2096-10-02T07:06:40+00:00",
         "recipe": {
             **state_recipe(make_method("cascade", {}), None),
-            "format": 2,
+            "format": FORMAT,
             "secret": Secret(bytes(range(32))).name,
         },
     }

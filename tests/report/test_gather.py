@@ -19,6 +19,7 @@ from scrapy_neardup.report.figures import BINS, OTHERS
 from scrapy_neardup.report.gather import GROUPS, PAGES_OF_GROUP, gather
 from scrapy_neardup.stores import Evidence, Record, Secret, layout
 from scrapy_neardup.stores.changes import Changes
+from scrapy_neardup.stores.layout import FORMAT
 from tests.report import recount
 from tests.report.recount import BEGIN, GONE, NO_SITE, SECOND, Filed, State, filled, large_state, small_states
 
@@ -130,7 +131,7 @@ def test_an_empty_state_is_told_as_such() -> None:
     assert report == Report(
         "memory:",
         "cascade",
-        (("format", "2"), ("secret", SECRET), ("version", "1")),
+        (("format", str(FORMAT)), ("secret", SECRET), ("version", "1")),
         Totals(size=store.size()),
         flow=SiteFlow(shown=15),
         similarities=report.similarities,
@@ -296,7 +297,7 @@ def test_the_recipe_is_told_whatever_it_is() -> None:
 
 def test_a_state_without_a_method_and_parameters_can_be_told() -> None:
     report = gather(State({}).store)
-    assert (report.method, report.parameters) == ("", (("format", "2"), ("secret", SECRET)))
+    assert (report.method, report.parameters) == ("", (("format", str(FORMAT)), ("secret", SECRET)))
 
 
 # Groups.
