@@ -142,7 +142,7 @@ class _Filing:
         return record.first_seen if at is None else self._seen[at]
 
     def _is_of_another_url(self, record: Record) -> bool:
-        """Whether the URL in a record is not the one that names it: SQLite does not see that bytes have changed."""
+        """Whether the URL in a record is not the one that names it."""
         at = self._place(record.id)
         return at is not None and self._urls[at] != last_id(url_key(record.url, self._store.hashes))
 
