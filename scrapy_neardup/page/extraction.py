@@ -131,7 +131,7 @@ def main_text(root: lxml.html.HtmlElement | None, url: str) -> str:
         return ""
     try:
         return trafilatura_text(root, url) or ""
-    except MemoryError:  # not the page's text is less, but what can be known of it
+    except MemoryError:  # a page is not to be judged by less than it says
         raise
     except Exception:  # whatever a page does to it, it must not stop the crawl
         return ""
@@ -140,8 +140,6 @@ def main_text(root: lxml.html.HtmlElement | None, url: str) -> str:
 def _extracted(extractor: Extractor, html: str, url: str) -> str:
     try:
         text = extractor(html, url)
-    except MemoryError:
-        raise
     except Exception as error:  # whatever a page does to an extractor, it must not stop the crawl
         raise ExtractionError("extractor_failed", f"the extractor raised {type(error).__name__}: {error}") from error
     if text is not None and not isinstance(text, str):

@@ -72,9 +72,11 @@ def _read(html: str, url: str, extractor: Extractor | None, given: dict[str, Any
         page = extract(html, url, max_html=given["max_html"], extractor=extractor)
         return {"page": asdict(limited(page, given["max_text"]))}
     except ExtractionError as error:
-        return {"reason": error.reason, "message": str(error)}
+        if not isinstance(error.__cause__, MemoryError):
+            return {"reason": error.reason, "message": str(error)}
     except MemoryError:
-        return {"reason": "too_large", "message": f"reading the page takes more than {MEMORY // 10**6} MB"}
+        pass
+    return {"reason": "too_large", "message": f"it takes more than {MEMORY // 10**6} MB to be read"}
 
 
 def _extractor(path: str) -> Extractor | None:
