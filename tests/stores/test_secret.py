@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from secrets import token_bytes
 
 import pytest
 
@@ -18,8 +19,9 @@ STORES = ["sqlite", "leveldb"]
 
 
 @pytest.fixture(autouse=True)
-def drawn_secret() -> None:
+def drawn(monkeypatch: pytest.MonkeyPatch) -> None:
     """As in a crawl: each is another one."""
+    monkeypatch.setattr("scrapy_neardup.stores.secret.token_bytes", token_bytes)
 
 
 @pytest.fixture(params=STORES)
