@@ -24,8 +24,8 @@ from scrapy_neardup.stores import STORES
 NAME = "merge"
 HELP = "Add the pages of other states, or of exported files, to a state."
 EXAMPLES = """\
-All must have been written with the same method, parameters and versions; nothing is written if one is not, or if a file
-is damaged. Where --store names no state yet, it is made.
+All must have been written with the same method, parameters and versions, and under the same NEARDUP_SECRET; nothing is
+written if one is not, or if a file is damaged. Where --store names no state yet, it is made.
 
 Pages are united by URL. Of a page that both sides know, the version that was last seen later stays. An original of the
 one that the method calls a copy of an original of the other becomes its copy, as if both had been crawled into one
