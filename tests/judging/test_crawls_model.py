@@ -45,6 +45,7 @@ from tests.stores.test_contract import copy_as_killed
 TEXTS = st.builds(Text, st.integers(0, 1), st.sampled_from(Version))
 POLICIES = st.builds(Policy, st.booleans(), st.sampled_from([frozenset[Likeness](), frozenset([Likeness.EXCERPT])]))
 CRAWL = st.integers(0, 1)
+ITEMS = st.sampled_from(["through", "sealed", "coming"])
 #: What has to be told alike by all stores: kind, reason, likeness, id, and of the match id, URL and likeness.
 Told = tuple[object, ...]
 
@@ -170,10 +171,19 @@ class Crawls(RuleBasedStateMachine):
 
     # Pages.
 
-    @rule(at=CRAWL, url=st.sampled_from(URLS), text=TEXTS, item=st.sampled_from(["through", "sealed", "coming"]))
-    def a_page_comes(self, at: int, url: str, text: Text, item: str) -> None:
-        if self.judge(at, url, text) and item != "coming":
-            self.settle(self.model.coming[url], through=True, sealed=item == "sealed")
+    @rule(at=CRAWL, pages=st.lists(st.tuples(st.sampled_from(URLS), TEXTS, ITEMS), min_size=1, max_size=5))
+    def pages_come(self, at: int, pages: list[tuple[str, Text, str]]) -> None:
+        for url, text, item in pages:
+            if self.judge(at, url, text) and item != "coming":
+                self.settle(self.model.coming[url], through=True, sealed=item == "sealed")
+                self.says_what_the_model_says()
+
+    @precondition(lambda self: self.model.pages)
+    @rule(at=CRAWL, which=st.integers(0, 9), url=st.sampled_from(URLS), version=st.none() | st.sampled_from(Version))
+    def a_page_comes_again(self, at: int, which: int, url: str, version: Version | None) -> None:
+        """The same text at the same URL; or one of its family, most often elsewhere."""
+        known = list(self.model.pages.values())[which % len(self.model.pages)]
+        self.judge(at, *((known.url, known.text) if version is None else (url, Text(known.text.family, version))))
 
     def judge(self, at: int, url: str, text: Text) -> bool:
         """Whether the page passes, and is on its way."""
