@@ -141,9 +141,9 @@ class OnItsWay:
 class Expected:
     """The answer on a page. Where several earlier pages decide as well as each other, it is one of them.
 
-    ``kind`` is None for a page that has to wait; ``by``: the URLs of those for which, or the ids of originals, each
+    ``kind`` is None for a page that has to wait; ``by``: the URLs of those for which. ``originals``: their ids, each
     with whether the page is to be a witness of it then. ``passes``: whether it is on its way from now on; ``id``: of
-    the record that it keeps, if it is one that the state has.
+    the record of one that is unchanged.
     """
 
     kind: Kind | None
@@ -168,16 +168,7 @@ class State(Pages[Known]):
         if known is not None and (known.is_original or known.delivered) and known.text == text:
             return Expected(Kind.UNCHANGED, id=known.id)
         if originals := self._copied(url, text, policy):
-            passes = not policy.drops
-            kept = [
-                known.id
-                for original, _ in originals
-                if known is not None
-                and not passes
-                and (known.is_original or known.delivered or known.original == original)
-            ]
-            assert len(kept) in (0, len(originals)), "which of two equals it is makes no difference"
-            return Expected(Kind.DUPLICATE, originals=originals, passes=passes, id=kept[0] if kept else 0)
+            return Expected(Kind.DUPLICATE, originals=originals, passes=not policy.drops)
         copies = _copies(text, policy)
         if by := frozenset(one.known.url for one in self.coming.values() if copies(one.known)):
             return Expected(None, by)
@@ -210,6 +201,13 @@ class State(Pages[Known]):
             if rank == best:
                 found.add((original.id, comparison.similarity < 0.9 and earlier.is_original))
         return frozenset(found)
+
+    def keeps_its_place(self, url: str, original: int) -> int:
+        """The id of what is known of a URL, if it stays though the page is now a copy of this one, and dropped."""
+        known = self.find(url)
+        if known is None or not (known.is_original or known.delivered or known.original == original):
+            return 0
+        return known.id
 
     def copies_of(self, gone: Iterable[int]) -> list[int]:
         ids = set(gone)
