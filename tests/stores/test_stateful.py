@@ -16,7 +16,8 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
-from scrapy_neardup.stores import STORES, Record, Store, TakenBack, layout
+from scrapy_neardup.stores import STORES, Record, Store, layout
+from tests.stores.model import Pages
 from tests.stores.test_contract import copy_as_killed
 
 RECIPE = {"method": "minhash", "seed": 7}
@@ -28,61 +29,12 @@ SENTENCES = [1, 2, 64, 2**32 - 1]
 
 
 @dataclass
-class Model:
-    """What the store should hold, said as plainly as can be."""
+class Model(Pages[Record]):
+    """What the store should hold, of pages and of sentences."""
 
-    pages: dict[int, Record] = field(default_factory=dict)
-    newest: dict[str, int] = field(default_factory=dict)
-    # Page -> the generation under which it is unsealed, and the page it replaces. It stays listed when another
-    # version is sealed in its place, for what it replaced is then still to go.
-    unsealed: dict[int, tuple[int, int]] = field(default_factory=dict)
-    crawls: dict[int, str] = field(default_factory=dict)
     # On how many pages of their one site sentences stood; and what of that is written, which no page takes back.
     noted: Counter[int | str] = field(default_factory=Counter)
     written: Counter[int | str] = field(default_factory=Counter)
-
-    def find(self, url: str) -> Record | None:
-        return self.pages.get(self.newest.get(url, 0))
-
-    def remove(self, id: int) -> None:
-        page = self.pages.pop(id, None)
-        if page is not None and self.newest.get(page.url) == id:
-            del self.newest[page.url]
-
-    def add(self, page: Record, generation: int, replaces: int) -> None:
-        self.pages[page.id] = page
-        if generation:
-            self.unsealed[page.id] = generation, replaces
-        else:
-            self.remove(replaces)
-        self.newest[page.url] = page.id
-
-    def seal(self, generation: int, ids: list[int]) -> None:
-        for id in ids:
-            if id in self.unsealed and self.unsealed[id][0] == generation:
-                self.remove(self.unsealed.pop(id)[1])
-
-    def withdraw(self, id: int) -> None:
-        _, replaced = self.unsealed.pop(id, (0, 0))
-        page = self.pages.get(id)
-        if page is None:
-            self.remove(replaced)
-        elif self.newest.get(page.url) == id:
-            self.remove(id)
-            if replaced:
-                self.newest[page.url] = replaced
-        else:
-            self.remove(id)
-            for later, (generation, names) in self.unsealed.items():
-                if names == id:
-                    self.unsealed[later] = generation, replaced
-
-    def take_back(self) -> TakenBack:
-        told = TakenBack(len(self.unsealed), tuple(self.crawls.values()))
-        for id in sorted(self.unsealed, reverse=True):
-            self.withdraw(id)
-        self.crawls.clear()
-        return told
 
 
 class Steps(RuleBasedStateMachine):
@@ -129,7 +81,7 @@ class Steps(RuleBasedStateMachine):
     def seal(self, crawl: int, of: list[int], unknown: bool) -> None:
         """Seal some of a crawl's pages: its unsealed ones that ``of`` does not hold back."""
         generation = self.generations[crawl]
-        mine = sorted(id for id, (of_which, _) in self.model.unsealed.items() if of_which == generation)
+        mine = self.model.unsealed_of(generation)
         ids = [id for at, id in enumerate(mine) if not of or of[at % len(of)] > 0]
         if unknown:
             ids = [1, *ids, *ids[:1]]
@@ -161,7 +113,7 @@ class Steps(RuleBasedStateMachine):
     @rule(crawl=st.integers(0, 1))
     def end_and_begin(self, crawl: int) -> None:
         generation = self.generations[crawl]
-        left = sum(1 for of_which, _ in self.model.unsealed.values() if of_which == generation)
+        left = len(self.model.unsealed_of(generation))
         assert self.store.end(generation) == left
         if not left:
             del self.model.crawls[generation]

@@ -1,0 +1,237 @@
+"""What a detector should say and a state should know, told of pages alone: which text is like which, and nothing more.
+
+How alike two texts are is asked of the method, which has tests of its own; here it is a table that does not change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Set
+from dataclasses import dataclass, field
+from enum import IntEnum
+from functools import cache
+from typing import NamedTuple
+
+from scrapy_neardup.methods import Method, make_method
+from scrapy_neardup.model import Comparison, Fingerprint, Kind, Likeness, Page
+from scrapy_neardup.stores import MemoryStore
+from tests.judging.test_detector import story
+from tests.stores.model import Pages
+
+URLS = [f"http://{name}.example/" for name in ("first", "second", "third", "fourth", "fifth")]
+
+
+class Version(IntEnum):
+    """The texts of one family."""
+
+    FIRST = 0
+    #: All of the first, and a line.
+    EDITED = 1
+    #: A copy of the first that differs so much that it speaks for itself.
+    WITNESS = 2
+    #: A copy of the witness, and not of the first.
+    FURTHER = 3
+    #: Part of the first: a copy where the policy says so.
+    EXCERPT = 4
+    #: Too little to be judged.
+    SHORT = 5
+
+
+class Text(NamedTuple):
+    """What stands at a URL; families have nothing in common, but for what is short."""
+
+    family: int
+    version: Version
+
+    @property
+    def is_short(self) -> bool:
+        return self.version is Version.SHORT
+
+    def page(self, url: str) -> Page:
+        """At a site of its own, as no site is to have boilerplate here."""
+        site = url.removeprefix("http://").rstrip("/")
+        if self.is_short:
+            return Page(url, text="图。", html=self.family + 1, site=site)
+        body, other = story(2 * self.family + 1, 20), story(2 * self.family + 2, 2)
+        text = {
+            Version.FIRST: body,
+            Version.EDITED: [*body, "由编辑部转载。"],
+            Version.WITNESS: [*body[:17], *other],
+            Version.FURTHER: [*body[4:17], *other],
+            Version.EXCERPT: body[:7],
+        }[self.version]
+        return Page(url, f"标题{self.family}", text="".join(text), site=site)
+
+
+@cache
+def _method() -> tuple[Method, MemoryStore]:
+    """Under the secret that all states of these tests draw."""
+    store = MemoryStore("memory:", {})
+    return make_method("cascade", {}).under(store.hashes), store
+
+
+@cache
+def fingerprint(text: Text, url: str = "http://old.example/") -> Fingerprint:
+    method, store = _method()
+    page = text.page(url)
+    known = store.on_site(page.site)
+    return method.guarded(page, known.is_common, known)
+
+
+@cache
+def compared(new: Text, old: Text) -> Comparison:
+    """Of different sites, as all URLs are."""
+    return _method()[0].compare(fingerprint(new, "http://new.example/"), fingerprint(old).sketch, frozenset())
+
+
+@cache
+def shares_keys(one: Text, other: Text) -> bool:
+    return not set(fingerprint(one).keys).isdisjoint(fingerprint(other).keys)
+
+
+@dataclass(frozen=True)
+class Known:
+    """A page that counts, or is on its way; ``original`` is its own id unless it is a copy."""
+
+    id: int
+    url: str
+    text: Text
+    original: int
+    is_witness: bool = False
+    delivered: bool = False
+
+    @property
+    def is_original(self) -> bool:
+        return self.original == self.id and not self.text.is_short
+
+    @property
+    def is_filed(self) -> bool:
+        """Whether others are found by it."""
+        return self.is_original or self.is_witness
+
+    @property
+    def keys(self) -> tuple[int, ...]:
+        return fingerprint(self.text, self.url).keys if self.is_filed else ()
+
+    @property
+    def sketch(self) -> bytes:
+        if self.text.is_short:
+            return (self.text.family + 1).to_bytes(8, "big")
+        return fingerprint(self.text, self.url).sketch if self.is_filed or self.delivered else b""
+
+
+@dataclass(frozen=True)
+class Policy:
+    """What a crawl makes of copies."""
+
+    drops: bool = True
+    also_copies: frozenset[Likeness] = frozenset()
+
+
+@dataclass(eq=False)
+class OnItsWay:
+    """A page that passed and whose item has not arrived; ``waiting``: the pages that ask again then."""
+
+    known: Known
+    crawl: int
+    replaces: int
+    waiting: list[tuple[int, str, Text]] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Expected:
+    """The answer on a page. Where several earlier pages decide as well as each other, it is one of them.
+
+    ``kind`` is None for a page that has to wait; ``by``: the URLs of those for which. ``originals``: their ids, each
+    with whether the page is to be a witness of it then. ``passes``: whether it is on its way from now on; ``id``: of
+    the record of one that is unchanged.
+    """
+
+    kind: Kind | None
+    by: frozenset[str] = frozenset()
+    originals: frozenset[tuple[int, bool]] = frozenset()
+    passes: bool = False
+    id: int = 0
+
+
+@dataclass
+class State(Pages[Known]):
+    """Pages that count and pages on their way."""
+
+    coming: dict[str, OnItsWay] = field(default_factory=dict)
+
+    def judge(self, url: str, text: Text, policy: Policy) -> Expected:
+        known = self.find(url)
+        if text.is_short:
+            return self._short(url, text, known)
+        if url in self.coming:
+            return Expected(None, frozenset([url]))
+        if known is not None and (known.is_original or known.delivered) and known.text == text:
+            return Expected(Kind.UNCHANGED, id=known.id)
+        if originals := self._copied(url, text, policy):
+            return Expected(Kind.DUPLICATE, originals=originals, passes=not policy.drops)
+        copies = _copies(text, policy)
+        if by := frozenset(one.known.url for one in self.coming.values() if copies(one.known)):
+            return Expected(None, by)
+        was_delivered = known is not None and (known.is_original or known.delivered)
+        return Expected(Kind.UPDATED if was_delivered else Kind.UNIQUE, passes=True)
+
+    def _short(self, url: str, text: Text, known: Known | None) -> Expected:
+        """It is compared with what was at its URL alone, and what is known of that stays."""
+        if url in self.coming:
+            same = self.coming[url].known.text == text
+            return Expected(None, frozenset([url])) if same else Expected(Kind.UNJUDGED)
+        if known is not None and not known.text.is_short:
+            return Expected(Kind.UNJUDGED)
+        if known is not None and known.text == text:
+            return Expected(Kind.UNCHANGED, id=known.id)
+        return Expected(Kind.UNJUDGED, passes=True)
+
+    def _copied(self, url: str, text: Text, policy: Policy) -> frozenset[tuple[int, bool]]:
+        """The originals that the page is most like, if that makes it a copy."""
+        copies, best = _copies(text, policy), (False, 0.0, 0.0)
+        found: set[tuple[int, bool]] = set()
+        for earlier in self.pages.values():
+            original = self.pages.get(earlier.original)
+            if earlier.url == url or original is None or original.url == url or not copies(earlier):
+                continue
+            comparison = compared(text, earlier.text)
+            rank = comparison.duplicate, comparison.similarity, comparison.containment
+            if rank > best:
+                found, best = set(), rank
+            if rank == best:
+                found.add((original.id, comparison.similarity < 0.9 and earlier.is_original))
+        return frozenset(found)
+
+    def keeps_its_place(self, url: str, original: int) -> int:
+        """The id of what is known of a URL, if it stays though the page is now a copy of this one, and dropped."""
+        known = self.find(url)
+        if known is None or not (known.is_original or known.delivered or known.original == original):
+            return 0
+        return known.id
+
+    def copies_of(self, gone: Iterable[int]) -> list[int]:
+        ids = set(gone)
+        return [page.id for page in self.pages.values() if page.original in ids and page.original != page.id]
+
+
+def _copies(text: Text, policy: Policy) -> Callable[[Known], bool]:
+    """Whether a text is a copy of that of an earlier page: by a witness only if it is much like it."""
+
+    def is_copy(earlier: Known) -> bool:
+        if not earlier.is_filed or not shares_keys(text, earlier.text):
+            return False
+        comparison = compared(text, earlier.text)
+        return comparison.is_copy(policy.also_copies) and (earlier.is_original or comparison.certain)
+
+    return is_copy
+
+
+def copies_of_each_other(pages: Iterable[Known]) -> Set[tuple[str, str]]:
+    """The originals of different URLs of which the later one is a copy of the earlier one: there should be none."""
+    originals = sorted((page for page in pages if page.is_original), key=lambda page: page.id)
+    return {
+        (earlier.url, later.url)
+        for at, later in enumerate(originals)
+        for earlier in originals[:at]
+        if earlier.url != later.url and _copies(later.text, Policy())(earlier)
+    }
