@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from scrapy_neardup.hashing.keyed import Keyed
-from scrapy_neardup.stores.layout import Record, last_id, url_key
+from scrapy_neardup.stores.layout import Record, last_id, unpack_id, url_key
 from scrapy_neardup.stores.tally import KEY, RowTally, of_row
 
 _MASK = 0xFFFFFFFFFFFFFFFF
@@ -35,6 +35,7 @@ class Recount:
         self._postings = self._filed = 0
         self._ids, self._urls = array("Q"), array("Q")
         self._named, self._known = array("Q"), array("Q")
+        self._replaced: set[int] = set()
 
     def add(self, key: bytes, value: bytes) -> None:
         """Take the next row; raises ValueError if it cannot be there."""
@@ -54,13 +55,16 @@ class Recount:
             self._named.append(int.from_bytes(value[:8], "big"))
         elif key != KEY:
             self._total += of_row(key, value)
-            if first == b"r":
+            if first == b"j":
+                self._replaced.add(unpack_id(value))
+            elif first == b"r":
                 self._take(_record(key, value))
 
     def _take(self, record: Record) -> None:
         self._pages += 1
         self._ids.append(record.id)
-        if self._hashes is not None:
+        # One that is to go has no row of its own any more if the versions after it were taken back; else theirs is its.
+        if self._hashes is not None and record.id not in self._replaced:
             self._urls.append(last_id(url_key(record.url, self._hashes)))
         if record.keys:
             keys = set(record.keys)

@@ -497,7 +497,7 @@ def test_crawls_in_any_order_leave_and_say_what_the_model_does_in_all_stores(qui
 @pytest.mark.timeout(6 * 3600)
 @pytest.mark.parametrize("scheme", STORES)
 def test_crawls_in_a_great_many_orders_leave_and_say_what_the_model_does(scheme: str, quick: Path) -> None:
-    """An hour for each store, where its files are in memory."""
+    """An hour or two for each store, where its files are in memory."""
     for part in range(20):  # what Hypothesis holds of its runs grows with their number
         (quick / str(part)).mkdir()
         walk([scheme], quick / str(part), 1000)
