@@ -11,6 +11,7 @@ the rows can hide some: the digest tells of it, or else all rows are read and he
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
@@ -79,6 +80,8 @@ class SQLiteStore(Store):
         new = not path.exists() or path.stat().st_size == 0
         self._meet_witness(new=new)
         if new or (self._witness is not None and not self._witness.newest.sequence):  # making it was cut short
+            with self._guard():  # it holds its secret, which is not for everybody
+                os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o660))
             self._db = self._connection("rwc")
             self._begin()
             return

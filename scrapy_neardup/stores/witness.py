@@ -176,8 +176,8 @@ def _read_secret(line: bytes) -> bytes | None:
 
 
 def _for_us(path: str, flags: int) -> int:
-    """Opens a new file that nobody but its owner can read."""
-    return os.open(path, flags, 0o600)
+    """Opens a new file that not everybody can read: it holds the secret of the state."""
+    return os.open(path, flags, 0o660)
 
 
 def _sync_directory(directory: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from secrets import token_bytes
 
@@ -73,6 +74,14 @@ def test_one_that_is_set_later_does_not_fit_a_state_with_its_own(place: str) -> 
     close_store(made(place))
     with pytest.raises(StoreMismatch, match=r"under a secret of its own.*Take the setting away"):
         made(place, GIVEN)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="there are no such permissions")
+def test_not_everybody_can_read_the_files_of_a_state_that_holds_its_own(place: str) -> None:
+    close_store(made(place))
+    path = Path(place.partition("://")[2])
+    closed = {path, path / "witness"} if path.is_dir() else {path, Path(f"{path}.witness")}
+    assert {file.stat().st_mode & 0o007 for file in closed} == {0}
 
 
 def test_the_recipe_names_it_and_tells_nothing_of_it(place: str) -> None:
