@@ -1,6 +1,6 @@
 """What becomes of states that are damaged in every way there is: loud, healthy, or silent, of which there must be none.
 
-    python -m tests.stores.damages [leveldb|sqlite ...] [--every N]
+    python -m tests.stores.damages [leveldb|sqlite ...] [--every N] [--pages N]
 
 A state of each kind is made twice: closed cleanly, and by a process that is killed in the midst of writing. Each file
 of it is deleted, emptied, cut, zeroed in places and has bits flipped in many; then it is opened, and every page that
@@ -313,10 +313,11 @@ def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("kinds", nargs="*", default=["leveldb", "sqlite"])
     parser.add_argument("--every", type=int, default=1, help="do each N-th only")
+    parser.add_argument("--pages", type=int, default=SIZE[0], help="pages of the state, before the last ones are added")
     arguments = parser.parse_args()
     outcomes = ("loud", "healthy", "silent", "foreign")
     with tempfile.TemporaryDirectory() as folder:
-        table = run(arguments.kinds, arguments.every, Path(folder))
+        table = run(arguments.kinds, arguments.every, Path(folder), (arguments.pages, arguments.pages * 4 // 5))
     form = "{:8} {:7} {:12} {:12}" + " {:>8}" * len(outcomes)
     lines = [form.format("store", "left", "file", "damage", *outcomes)]
     lines += [form.format(*row, *(found[outcome] for outcome in outcomes)) for row, found in table.items()]
