@@ -133,11 +133,10 @@ class Cascade(Method):
         one, other = self._unpack(new.sketch), self._unpack(old)
         check = FineCheck(self.parameters, new, one, other, common)
         found = check.judgement()
-        same_site = one.site == other.site > 0
         if one.body == other.body:
             likeness = Likeness.IDENTICAL if found.duplicate else None
             same = one.title == other.title and not check.has_grown()
-            return Comparison(1.0, 1.0, found.duplicate, found.certain, same, likeness, same_site)
+            return Comparison(1.0, 1.0, found.duplicate, found.certain, same, likeness, check.same_site)
         return Comparison(
             found.features.similarity,
             found.features.containment,
@@ -145,7 +144,7 @@ class Cascade(Method):
             found.certain,
             identical=False,
             likeness=check.likeness(found),
-            same_site=same_site,
+            same_site=check.same_site,
         )
 
     def explain(self, new: Fingerprint, old: bytes, common: Set[int]) -> Explanation:

@@ -21,11 +21,10 @@ _ENOUGH = 0.5
 _ARTICLES_APART = 0.3
 #: Different shingles that an article must have, without boilerplate, for its letters to be evidence by themselves.
 _LEAST_ARTICLE = 40
-#: The share of a page that an earlier one of another site must hold, where the titles may be of one article, where they
-#: are not, and then of a short text, in which a line with the source weighs more. Nobody can have an article dropped
-#: with less of it; and a site's disclaimer, published by somebody else under another title, makes no copies of that
-#: site's pages.
-_CARRIED, _CARRIED_RETITLED, _CARRIED_SHORT = 0.6, 0.8, 0.6
+#: The share of a page that an earlier one of another site must hold, where the titles may be of one article or the text
+#: is short, so that a line with the source weighs much, and where not. Nobody can have an article dropped with less of
+#: it; and a site's disclaimer, published by somebody else under another title, makes no copies of that site's pages.
+_CARRIED, _CARRIED_RETITLED = 0.6, 0.8
 #: A text that is longer than this many times the earlier one, and holds that, has grown.
 _GROWN = 1.2
 #: Titles more alike than this, and with the same numbers, are one title in two spellings.
@@ -49,6 +48,8 @@ class FineCheck:
     """
 
     def __init__(self, p: CascadeParameters, new: Fingerprint, one: Sketch, other: Sketch, common: Set[int]) -> None:
+        #: Whether both pages are known to be of one site.
+        self.same_site = one.site == other.site > 0
         self.features = compare(one, other, new.whole, common, p.bits, p.vocabulary_bits, new.unframed)
         self._p = p
         self._site = new.site
@@ -59,7 +60,7 @@ class FineCheck:
     def judgement(self) -> Judgement:
         """What text and article say, and on one site the lines."""
         found, one, other = self._by_text(), self._one, self._other
-        if one.lines is None or other.lines is None or not one.site == other.site > 0:
+        if one.lines is None or other.lines is None or not self.same_site:
             return found
         if not found.duplicate and one.lines.headlines.isdisjoint(other.lines.headlines):
             return found  # lines can only make a copy of it under the same headline
@@ -102,11 +103,10 @@ class FineCheck:
     def _carried(self, found: Judgement) -> Judgement:
         """Between sites no page is a copy of one that holds too little of it, however alike the rest is."""
         one, other, f = self._one, self._other, found.features
-        if not found.duplicate or one.site == other.site > 0:
+        if not found.duplicate or self.same_site:
             return found
-        needed = _CARRIED if _may_be_retold(one, other, f, self._p) else _CARRIED_RETITLED
-        if f.length < self._p.short:
-            needed = min(needed, _CARRIED_SHORT)
+        short = f.length < self._p.short
+        needed = _CARRIED if short or _may_be_retold(one, other, f, self._p) else _CARRIED_RETITLED
         if f.carried >= needed:
             return found
         decision = (

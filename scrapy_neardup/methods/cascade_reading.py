@@ -82,8 +82,9 @@ def read(page: Page, is_common: IsCommon, is_own: IsCommon, p: CascadeParameters
     counted = (*parts, *headlines, *_ends(all_lines if page.reader else lines))
     known = {keyed.short(line): line for line in counted}
     hashes = np.fromiter(known, np.uint32, len(known))
-    boilerplate = {known[one] for one in hashes[is_common(hashes)].tolist()} & {*parts, *headlines, *lines}
-    frame = {known[one] for one in hashes[is_own(hashes)].tolist()} & boilerplate if boilerplate else boilerplate
+    common = hashes[is_common(hashes)]
+    boilerplate = {known[one] for one in common.tolist()} & {*parts, *headlines, *lines}
+    frame = {known[one] for one in common[is_own(common)].tolist()} & boilerplate
     own_parts = [part for line, part in parts.items() if line not in boilerplate]
     return Views(
         title=words(_normalize(max(own_parts or parts.values(), key=len, default=""), p)),

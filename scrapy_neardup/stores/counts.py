@@ -48,7 +48,7 @@ class Counts:
 
     def is_common_here(self, sentences: Sentences, site: str, hashes: Keyed) -> npt.NDArray[np.bool_]:
         """Which sentences are boilerplate of a site; pages whose site is not known are taken for those of one."""
-        return self._here.pages(_of_site(sentences, site, hashes)) >= _COMMON_HERE
+        return self.stood_on(sentences, site, hashes) >= _COMMON_HERE
 
     def is_common_everywhere(self, sentences: Sentences) -> npt.NDArray[np.bool_]:
         """Which sentences are boilerplate on whatever site."""

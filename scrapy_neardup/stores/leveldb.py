@@ -233,16 +233,13 @@ class _Guard:
     ) -> None:
         if kind is None:
             return
-        plyvel, location = self._store._plyvel, self._store.location
+        plyvel = self._store._plyvel
         if isinstance(error, plyvel.Error) and not any(reason in str(error) for reason in _OUTSIDE):
             raise self._store.damaged(str(error)) from error
         if isinstance(error, (plyvel.Error, OSError)):
-            raise StoreError(
-                f"The state at {location} cannot be read or written: {error}. See to the disk (is it full, is it "
-                "there, may this user write to it?) and start again; if that does not help: scrapy neardup check"
-            ) from error
+            raise self._store.out_of_reach(error) from error
         if isinstance(error, RuntimeError):  # plyvel's answer after a close
-            raise StoreError(f"The state at {location} is closed.") from error
+            raise StoreError(f"The state at {self._store.location} is closed.") from error
 
 
 def _inventory(files: Path) -> dict[str, list[int]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator
 
-from scrapy_neardup.errors import StoreDamaged
+from scrapy_neardup.errors import StoreDamaged, StoreError
 from scrapy_neardup.stores.changes import Changes, Row
 from scrapy_neardup.stores.place import SETTING, Place
 
@@ -42,6 +42,13 @@ class OrderedBytes(Place):
             f"The state at {self.location} is damaged: {what}. It was not touched. Restore it from a backup, save what "
             f"can be read with: scrapy neardup check --repair TO, or set {SETTING} to a new path to begin another "
             "state."
+        )
+
+    def out_of_reach(self, error: Exception) -> StoreError:
+        """The error to raise where the disk or the system does not let us, and the state may be as it should."""
+        return StoreError(
+            f"The state at {self.location} cannot be read or written: {error}. See to the disk (is it full, is it "
+            "there, may this user write to it?) and start again; if that does not help: scrapy neardup check"
         )
 
     @abstractmethod

@@ -212,7 +212,4 @@ class SQLiteStore(Store):
         except (sqlite3.Error, OSError) as error:
             if isinstance(error, sqlite3.Error) and not is_outside(error):
                 raise self.damaged(str(error)) from error
-            raise StoreError(
-                f"The state at {self.location} cannot be read or written: {error}. See to the disk (is it full, is it "
-                "there, may this user write to it?) and start again; if that does not help: scrapy neardup check"
-            ) from error
+            raise self.out_of_reach(error) from error
