@@ -21,6 +21,8 @@ from scrapy_neardup.model import Likeness
 from scrapy_neardup.page.extraction import extract
 
 ROOT = Path(__file__).parents[1]
+#: Similarities are estimated under the secret of a state: a test that fails fails again.
+SECRET = "the example is crawled under this one"
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +47,7 @@ def port() -> int:
 def crawl(project: Path, port: int, feed: str, *settings: str) -> tuple[dict[str, dict[str, Any]], str]:
     """Crawl as the README says; returns the feed's items by path, and the log."""
     command = [sys.executable, "-m", "scrapy", "crawl", "mirror", "-s", f"NEWSMIRROR_PORT={port}", "-O", feed]
-    for setting in settings:
+    for setting in (*settings, f"NEARDUP_SECRET={SECRET}"):
         command += ["-s", setting]
     ran = subprocess.run(
         command,
