@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence, Set
 from functools import partial
 from pathlib import Path
+from time import time
 from typing import Any
 
 from scrapy import Spider, signals
@@ -31,6 +32,7 @@ from scrapy_neardup.model import Verdict
 from scrapy_neardup.oneline import line_logger
 from scrapy_neardup.page.extraction import Extractor
 from scrapy_neardup.page.source import PageSource
+from scrapy_neardup.states.crawls import Crawl, remember_crawl
 from scrapy_neardup.stores import Store, close_store, open_store
 
 logger = line_logger(__name__)
@@ -55,6 +57,8 @@ class Session:
         self._detector = _opened_detector(config, store_url, extractor, who, self._job, passes)
         self._is_over = False
         store = self._detector.store
+        self._who = who
+        self._remember_crawl()
         tell_opening(store, config, self.notes, self._job)
         apart = config.make_apart()
         self._aside = Aside(apart) if apart is not None else None
@@ -162,7 +166,14 @@ class Session:
             tell_unstored(unsealed, self._feeds.not_stored(), self.notes, self._job)
         if self._job and not self._outage.happened:
             tell_of_job(store, self.notes, self._job, is_over=True)
+        if not self._outage.happened:
+            self._remember_crawl(int(time()))
         logger.info("%s", stats.closing_line(numbers.get_stats()))
+
+    def _remember_crawl(self, ended: int = 0) -> None:
+        told = self.notes.stats.get_stats().items() if ended else ()
+        counts = {name.removeprefix("neardup/"): count for name, count in told if name.startswith("neardup/")}
+        remember_crawl(self._detector.store, Crawl(self._detector.generation, self._who, ended, counts))
 
 
 def _passes(config: Config, watch: BrakeWatch, verdict: Verdict) -> bool:

@@ -150,6 +150,11 @@ class Detector:
         """The feeds that hold these pages are stored: keep them for good; without ids, all that are not sealed yet."""
         self.store.seal(self._generation, self.store.unsealed(self._generation) if ids is None else ids)
 
+    @property
+    def generation(self) -> int:
+        """Names the crawl: the time at which it began, in nanoseconds since 1970."""
+        return self._generation
+
     def end(self) -> int:
         """The crawl is over; returns the number of pages that are not sealed."""
         return self.store.end(self._generation)

@@ -6,6 +6,7 @@
     u + hash of the URL         id of the page's newest record (8 bytes), time it was last seen (4 bytes, seconds)
     k + key + id                a posting: this page is filed under this key; no value
     f + hash of its name        what is in a feed that may be overwritten (JSON): see ``states/deliveries``
+    c + generation              a crawl, by the time of its beginning (JSON): see ``states/crawls``
     g + generation              a crawl that has unsealed pages (JSON: who, and the directory of its job)
     b + block                   counts of sentences, 64 buckets of them, compressed: see ``Recurrence``
     j + generation + id         an unsealed page; value: id of the record that it replaces, or nothing
@@ -146,6 +147,11 @@ def posting_key(key: int, id: int) -> bytes:
 def feed_key(feed: str) -> bytes:
     """f + the hash of a feed's name, which is nothing that a page says."""
     return _PREFIX.pack(b"f", OPEN.of(feed))
+
+
+def crawl_key(generation: int) -> bytes:
+    """c + generation."""
+    return _PREFIX.pack(b"c", generation)
 
 
 def generation_key(generation: int) -> bytes:

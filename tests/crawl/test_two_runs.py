@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from scrapy_neardup.states.crawls import crawls
+from scrapy_neardup.stores import close_store, open_store
 from tests.crawl.conftest import ADDONS, Crawl, Result, Site
 from tests.crawl.pages import html
 
@@ -90,3 +92,17 @@ def test_a_second_process_is_told_who_holds_the_state(news: Site, crawl: Crawl, 
         process.kill()
     assert "response_received_count" not in result.stats
     assert f"Another process is using the state at {tmp_path}/state" in result.log
+
+
+def test_the_state_remembers_each_crawl_with_its_counts(site: Site, crawl: Crawl, tmp_path: Path) -> None:
+    site.content |= {"/a": html("bridge-zh"), "/b": html("bridge-zh", "Copied."), "/c": html("tea-zh")}
+    store = f"sqlite://{tmp_path}/state.db"
+    killed = {"ITEM_PIPELINES": {"tests.crawl.project.Kill": 900}, "env": {"KILL_AFTER": "2"}}
+    assert crawl(["/a", "/b", "/c"], NEARDUP_STORE=store, **killed).code == 9
+    crawl(["/a", "/b", "/c"], NEARDUP_STORE=store)
+    opened = open_store(store, None)
+    dead, ended = crawls(opened)
+    close_store(opened)
+    assert (dead.who, dead.ended, dict(dead.counts)) == ("paths", 0, {})
+    assert ended.begun - 1 <= ended.ended <= ended.begun + 100
+    assert [ended.counts[name] for name in ("unique", "duplicate", "unchanged", "pages")] == [1, 1, 1, 3]

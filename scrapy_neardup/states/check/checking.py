@@ -8,7 +8,8 @@ from collections.abc import Callable
 from scrapy_neardup.errors import StoreError
 from scrapy_neardup.states.check.crosscheck import Pages, check_postings, check_urls, read_pages
 from scrapy_neardup.states.check.findings import Findings
-from scrapy_neardup.states.deliveries import unpacked
+from scrapy_neardup.states.crawls import unpacked_crawl
+from scrapy_neardup.states.deliveries import unpacked as unpacked_feed
 from scrapy_neardup.states.reading import Watch, unwatched
 from scrapy_neardup.stores import Evidence, Store
 from scrapy_neardup.stores.counts import Counts
@@ -16,7 +17,7 @@ from scrapy_neardup.stores.layout import last_id, meta_key, unpack_block
 from scrapy_neardup.stores.tally import KEY
 
 #: First letters of keys; see ``scrapy_neardup.stores.layout``.
-_PREFIXES = b"befgjkmru"
+_PREFIXES = b"bcefgjkmru"
 #: What stands below ``m``.
 _NAMES = frozenset((meta_key("recipe"), meta_key("secret"), KEY))
 #: Length of a key below ``e``.
@@ -38,7 +39,7 @@ def check(store: Store, watch: Watch = unwatched) -> Findings:
         lambda: check_postings(store, found, pages, watch),
         lambda: _check_evidence(store, found, pages, watch),
         lambda: _check_blocks(store, found),
-        lambda: _check_feeds(store, found),
+        lambda: _check_feeds_and_crawls(store, found),
         lambda: _check_rest(store, found),
         lambda: _check_tally(store, found),
         lambda: _check_file(store, found),
@@ -80,15 +81,16 @@ def _check_blocks(store: Store, found: Findings) -> None:
             found.add("broken counts", str(error))
 
 
-def _check_feeds(store: Store, found: Findings) -> None:
-    for key, packed in store.rows(b"f"):
-        if wrong := _broken(key, packed):
-            found.add("broken feed", wrong)
+def _check_feeds_and_crawls(store: Store, found: Findings) -> None:
+    for prefix, what, unpack in ((b"f", "broken feed", unpacked_feed), (b"c", "broken crawl", unpacked_crawl)):
+        for key, packed in store.rows(prefix):
+            if wrong := _broken(key, packed, unpack):
+                found.add(what, wrong)
 
 
-def _broken(key: bytes, packed: bytes) -> str:
+def _broken(key: bytes, packed: bytes, unpack: Callable[[bytes, bytes], object]) -> str:
     try:
-        unpacked(key, packed)
+        unpack(key, packed)
     except ValueError as error:
         return str(error)
     return ""

@@ -12,6 +12,7 @@ import numpy as np
 
 from scrapy_neardup.states.check.crosscheck import unpacked
 from scrapy_neardup.states.check.salvage import Salvage
+from scrapy_neardup.states.crawls import unpacked_crawl
 from scrapy_neardup.states.deliveries import unpacked as unpacked_feed
 from scrapy_neardup.states.members import Ids, column
 from scrapy_neardup.states.reading import Watch, unwatched
@@ -61,7 +62,7 @@ def refile(salvage: Salvage, store: Store, watch: Watch = unwatched) -> Refiled:
     filing.take_records(watch)
     evidence = filing.take_evidence(watch)
     blocks = filing.take_blocks()
-    filing.take_feeds()
+    filing.take_feeds_and_crawls()
     return Refiled(
         store.pages, evidence, blocks, filing.broken, filing.named, len(filing.unsealed), filing.replaced, salvage.gaps
     )
@@ -178,11 +179,12 @@ class _Filing:
         self._flush()
         return blocks
 
-    def take_feeds(self) -> None:
-        for key, packed in self._salvage.rows(b"f"):
-            with suppress(ValueError):
-                unpacked_feed(key, packed)
-                self._changes.put(key, packed)
+    def take_feeds_and_crawls(self) -> None:
+        for prefix, unpack in ((b"f", unpacked_feed), (b"c", unpacked_crawl)):
+            for key, packed in self._salvage.rows(prefix):
+                with suppress(ValueError):
+                    unpack(key, packed)
+                    self._changes.put(key, packed)
         self._flush()
 
     def _flush(self) -> None:

@@ -1,0 +1,66 @@
+"""The last crawls on a state: who they were, when, and what came of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from scrapy_neardup.stores import Store
+from scrapy_neardup.stores.changes import Changes
+from scrapy_neardup.stores.layout import crawl_key, last_id
+
+#: Crawls that are remembered: the last ones.
+_CRAWLS = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Crawl:
+    """A crawl by its generation, which is the time at which it began in nanoseconds since 1970.
+
+    ``ended``: in seconds since 1970, 0 for one that runs, or was killed. ``counts``: its stats, by their names without
+    ``neardup/``; empty until it has ended.
+    """
+
+    generation: int
+    who: str
+    ended: int = 0
+    counts: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def begun(self) -> float:
+        """Seconds since 1970."""
+        return self.generation / 1e9
+
+
+def remember_crawl(store: Store, crawl: Crawl) -> None:
+    """Write down a crawl, when it begins and when it ends; of too many the oldest are not remembered."""
+    about = {"who": crawl.who, "ended": crawl.ended, "counts": dict(crawl.counts)}
+    changes = Changes({crawl_key(crawl.generation): json.dumps(about).encode()})
+    others = [key for key, _ in store.rows(b"c") if key not in changes.puts]
+    for key in others[: max(0, len(others) - _CRAWLS + 1)]:
+        changes.delete(key)
+    store.write(changes)
+
+
+def crawls(store: Store) -> Iterator[Crawl]:
+    """All crawls that the state remembers, the oldest first; raises StoreDamaged for a row that is none."""
+    try:
+        for key, packed in store.rows(b"c"):
+            yield unpacked_crawl(key, packed)
+    except ValueError as error:
+        raise store.damaged(str(error)) from None
+
+
+def unpacked_crawl(key: bytes, packed: bytes) -> Crawl:
+    """The crawl that ``remember_crawl`` wrote; raises ValueError for another row."""
+    generation = last_id(key)
+    try:
+        about = json.loads(packed)
+        counts = {str(name): count for name, count in about["counts"].items() if isinstance(count, (int, float))}
+        found = Crawl(generation, str(about["who"]), int(about["ended"]), counts)
+    except (ValueError, TypeError, KeyError, AttributeError):
+        raise ValueError(f"what is remembered of a crawl cannot be read ({packed[:60]!r})") from None
+    if key != crawl_key(generation):
+        raise ValueError(f"{key!r} is no key of a crawl")
+    return found
