@@ -89,6 +89,7 @@ class Crawl:
         self.brake = Brake(acts)
         self.alarms: list[tuple[int, Alarm]] = []
         self.dropped = self.passed = self.pages = 0
+        self._missing: set[str] = set()
         self._detector = Detector(
             CONFIG.make_method(),
             MemoryStore("memory:", {}),
@@ -107,9 +108,15 @@ class Crawl:
         self.pages += 1
         self.dropped += copy and ruled.reservation is None
         self.passed += copy and ruled.reservation is not None
+        (self._missing.add if copy and ruled.reservation is None else self._missing.discard)(one.url)
         alarm = self.brake.see(one, ruled.verdict, dropped=copy and ruled.reservation is None)
         if alarm is not None:
             self.alarms.append((self.dropped, alarm))
+
+    @property
+    def missing(self) -> int:
+        """Pages that were dropped whenever they came."""
+        return len(self._missing)
 
     def _passes(self, verdict: Verdict) -> bool:
         return CONFIG.passes(verdict) or self.brake.lets_pass(verdict)
@@ -117,15 +124,18 @@ class Crawl:
 
 def drawn() -> None:
     """A line for each of the drawn sites."""
-    print("| site | pages | dropped without the brake | with it | passed, tagged | it comes on for |")
-    print("|---|---|---|---|---|---|")
+    print("| site | pages | dropped without the brake | with it | passed | it comes on for | missing after two |")
+    print("|---|---|---|---|---|---|---|")
     for make in (disclaimer, relaunch, forged, mirror, reposted):
         without, braked = Crawl(acts=False), Crawl(acts=True)
         for one in make():
             without.judge(one)
             braked.judge(one)
         told = ", ".join("a site" if alarm.is_of_site else "an original" for _, alarm in braked.alarms) or "nothing"
-        print(f"| {make.__name__} | {braked.pages} | {without.dropped} | {braked.dropped} | {braked.passed} | {told} |")
+        line = f"| {make.__name__} | {braked.pages} | {without.dropped} | {braked.dropped} | {braked.passed} | {told} |"
+        for one in make():  # it stays on
+            braked.judge(one)
+        print(f"{line} {braked.missing} |")
 
 
 def verdicts(path: Path) -> Iterator[tuple[Page, Verdict]]:

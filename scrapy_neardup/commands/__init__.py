@@ -35,6 +35,7 @@ COMMANDS = (
     "compare",
     "extract",
     "forget",
+    "brake",
     "compact",
     "check",
     "export",

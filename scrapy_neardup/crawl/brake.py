@@ -97,8 +97,17 @@ class Brake:
 
     acts: bool
     _on: set[str | int] = field(default_factory=set)
+    _off: set[str | int] = field(default_factory=set)
     _sites: OrderedDict[str, _Site] = field(default_factory=OrderedDict)
     _originals: OrderedDict[tuple[int, str], dict[int, int]] = field(default_factory=OrderedDict)
+
+    def put_on(self, what: str | int) -> None:
+        """It has come on before: for a site, or for an original by its id."""
+        self._on.add(what)
+
+    def put_off(self, what: str | int) -> None:
+        """Somebody says that all is well there: it does not come on for it."""
+        self._off.add(what)
 
     @property
     def is_on_for_all(self) -> bool:
@@ -118,11 +127,11 @@ class Brake:
         before = seen.see(verdict.id if dropped else None)
         if not dropped or verdict.match is None:
             return None
-        if before is not None:
+        if before is not None and site not in self._off:
             self._on.add(site)
             return Alarm(site, verdict, seen.ids, before)
         title = letters(normalize(f"{article_title(page.title[:_LONGEST])}{page.headline[:_LONGEST]}"))
-        if not title:
+        if not title or verdict.match.id in self._off:
             return None
         key = verdict.match.id, site
         titles = _recent(self._originals, key, _ORIGINALS, dict)

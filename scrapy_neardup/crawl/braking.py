@@ -1,28 +1,37 @@
-"""What follows when the safety brake comes on: a warning, a stat, copies that pass, or the end of the crawl."""
+"""What follows when the safety brake comes on: a warning, a stat, copies that pass, or the end of the crawl.
+
+The state remembers what it came on for, until somebody releases it: so what was dropped until it came on is brought by
+the next crawl, and none of it is lost.
+"""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 
-from scrapy_neardup.config import DEFAULT_POLICY, DROP, TAG
 from scrapy_neardup.crawl import stats
 from scrapy_neardup.crawl.brake import Alarm, Brake
 from scrapy_neardup.crawl.notes import Notes
 from scrapy_neardup.judging.reservations import Ruled
 from scrapy_neardup.model import Kind, Page, Verdict
 from scrapy_neardup.oneline import line_logger, one_line, shell_word
+from scrapy_neardup.states.brakes import Braked, brakes, remember_brake
 from scrapy_neardup.stores import Store
 
 logger = line_logger(__name__)
 
-#: With it a crawl delivers, tagged, what was dropped before; what was delivered is unchanged.
-_ALL_PASS = json.dumps({likeness.value: TAG for likeness, action in DEFAULT_POLICY.items() if action == DROP})
 _NOW = {
     "warn": "They go on being dropped, as NEARDUP_BRAKE is 'warn'.",
     "tag": "From here on copies {of} pass, tagged; with NEARDUP_BRAKE = 'warn' they would be dropped.",
     "close": "The crawl is closed, as NEARDUP_BRAKE is 'close'; copies {of} that are on their way pass, tagged.",
 }
+#: What becomes of those that were dropped.
+_THEN = {
+    "warn": "with NEARDUP_BRAKE = 'tag' the next crawl brings what was dropped until here",
+    "tag": "the next crawl brings what was dropped until here, tagged",
+    "close": "the next crawl brings what was dropped until here, tagged",
+}
+#: Names that are told of when a crawl begins.
+_NAMED = 3
 
 
 class BrakeWatch:
@@ -34,6 +43,23 @@ class BrakeWatch:
         self._mode = mode
         self._notes = notes
         self._close_crawl = close_crawl
+
+    def take_up(self, store: Store) -> None:
+        """It stays on for what it came on for in earlier crawls; raises StoreError if that cannot be read."""
+        known = list(brakes(store))
+        found = [braked for braked in known if not braked.released]
+        for braked in known:
+            (self._brake.put_off if braked.released else self._brake.put_on)(braked.original or braked.site)
+        if not found or self._mode == "warn":
+            return
+        self._notes.count(stats.BRAKE_KEPT, len(found))
+        named = ", ".join(one_line(braked.name) for braked in found[-_NAMED:])
+        logger.warning(
+            "The safety brake came on in an earlier crawl, for %s%s: copies of theirs pass, tagged. See which these "
+            "are: scrapy neardup brake. Where all is well again: scrapy neardup brake --release NAME",
+            named,
+            f" and {len(found) - _NAMED} more" if len(found) > _NAMED else "",
+        )
 
     def passes(self, verdict: Verdict) -> bool:
         """Whether a copy is to pass as the brake is on.
@@ -52,6 +78,9 @@ class BrakeWatch:
         if alarm is None:
             return
         self._notes.count(stats.BRAKE_SITE if alarm.is_of_site else stats.BRAKE_ORIGINAL)
+        match = alarm.verdict.match
+        original, url = (0, "") if alarm.is_of_site or match is None else (match.id, match.url)
+        remember_brake(store, Braked(alarm.verdict.id, alarm.site, original, url))
         logger.warning("%s", self._sentence(alarm, store))
         if self._brake.is_on_for_all:
             logger.warning(
@@ -68,11 +97,12 @@ class BrakeWatch:
         both = f', both say "{one_line(match.shared[0], 60)}"' if match and match.shared else ""
         urls = ", ".join(one_line(record.url) for record in records if record)
         now = _NOW[self._mode].format(of="on this site" if alarm.is_of_site else "of that page")
+        name = shell_word(alarm.site if alarm.is_of_site else original)
         return (
             f"{_found(alarm, one_line(original))}. The last one is {one_line(verdict.url)}, as a copy of "
             f"{one_line(original)}{both}. {now} See whether it is one: scrapy neardup compare "
-            f"{shell_word(verdict.url)} {shell_word(original)}. If not, a crawl with NEARDUP_POLICY = {_ALL_PASS} "
-            f"brings the pages that were dropped, and none twice: {urls}"
+            f"{shell_word(verdict.url)} {shell_word(original)}. If so: scrapy neardup brake --release {name}. "
+            f"If not, {_THEN[self._mode]}: {urls}"
         )
 
 

@@ -57,6 +57,7 @@ class Session:
         self._detector = _opened_detector(config, store_url, extractor, who, self._job, passes)
         self._is_over = False
         store = self._detector.store
+        watch.take_up(store)
         self._who = who
         self._remember_crawl()
         tell_opening(store, config, self.notes, self._job)

@@ -27,6 +27,8 @@ UNSEALED = "neardup/unsealed"
 BRAKE_SITE = "neardup/brake/site"
 BRAKE_ORIGINAL = "neardup/brake/original"
 BRAKE_PASSED = "neardup/brake/passed"
+#: Sites and originals for which it came on in an earlier crawl.
+BRAKE_KEPT = "neardup/brake/kept"
 #: Pages of earlier crawls whose feed this one overwrites.
 OVERWRITTEN = "neardup/overwritten"
 #: Seconds spent.

@@ -8,7 +8,9 @@ known       what a state knows of one page
 near        URLs that a reader takes for the same
 forgetting  which pages are to go
 crawls      the last crawls, and what came of them
+brakes      for what the safety brake is on
 deliveries  which feeds hold the pages of which crawls
+kept_rows   those rows of a state that are not of its pages
 check/      whether a state is whole, and a mended copy of one that is not
 exchange/   export, import and merge
 

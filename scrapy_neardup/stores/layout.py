@@ -7,6 +7,7 @@
     k + key + id                a posting: this page is filed under this key; no value
     f + hash of its name        what is in a feed that may be overwritten (JSON): see ``states/deliveries``
     c + generation              a crawl, by the time of its beginning (JSON): see ``states/crawls``
+    h + id of a page            with it the safety brake came on (JSON): see ``states/brakes``
     g + generation              a crawl that has unsealed pages (JSON: who, and the directory of its job)
     b + block                   counts of sentences, 64 buckets of them, compressed: see ``Recurrence``
     j + generation + id         an unsealed page; value: id of the record that it replaces, or nothing
@@ -152,6 +153,11 @@ def feed_key(feed: str) -> bytes:
 def crawl_key(generation: int) -> bytes:
     """c + generation."""
     return _PREFIX.pack(b"c", generation)
+
+
+def brake_key(id: int) -> bytes:
+    """h + id."""
+    return _PREFIX.pack(b"h", id)
 
 
 def generation_key(generation: int) -> bytes:

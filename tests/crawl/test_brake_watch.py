@@ -10,6 +10,7 @@ from scrapy_neardup.crawl import brake
 from scrapy_neardup.crawl.braking import BrakeWatch
 from scrapy_neardup.judging.reservations import Ruled
 from scrapy_neardup.model import Kind, Match, Page, Verdict
+from scrapy_neardup.states.brakes import release, watch_again
 from scrapy_neardup.stores import MemoryStore, Record
 from tests.crawl.parts import notes
 
@@ -25,6 +26,12 @@ class Crawl:
         self.end = end
         self.store = MemoryStore("memory:", {})
         self.watch = BrakeWatch(mode, self.notes, self.closed.append)
+
+    def again(self, mode: str) -> None:
+        """Another crawl on the same state."""
+        self.notes = notes()
+        self.watch = BrakeWatch(mode, self.notes, self.closed.append)
+        self.watch.take_up(self.store)
 
     def copy(self, original: int = 90_000, *, site: str = "river.example") -> bool:
         """Whether it passed."""
@@ -75,7 +82,8 @@ def test_the_warning_is_a_line_whose_command_can_be_typed(caplog: pytest.LogCapt
     told = caplog.records[0].getMessage()
     assert told.isprintable()
     assert len(told.split(": http://")[-1].split(", http://")) == 5
-    command = told.split("See whether it is one: ")[1].split(". If not, ")[0]
+    command, release = told.split("See whether it is one: ")[1].split(". If not, ")[0].split(". If so: ")
+    assert shlex.split(release)[:4] == ["scrapy", "neardup", "brake", "--release"]
     words = shlex.split(command)
     assert words[:3] == ["scrapy", "neardup", "compare"]
     last = list(crawl.store.records())[-1]
@@ -95,3 +103,42 @@ def test_it_is_told_once_that_it_is_on_for_all(
             crawl.copy(original)
     assert [record.getMessage()[:16] for record in caplog.records] == ["5 pages of river"] * 3 + ["The safety brake"]
     assert crawl.copy(77, site="lake.example")
+
+
+def test_it_stays_on_until_it_is_released(caplog: pytest.LogCaptureFixture) -> None:
+    crawl = Crawl("tag")
+    assert [crawl.copy() for _ in range(6)] == [False] * 5 + [True]
+    crawl.again("tag")
+    assert (crawl.copy(), crawl.count("kept"), crawl.count("original")) == (True, 1, 0)
+    assert "came on in an earlier crawl, for http://other.example/90000: copies" in caplog.messages[-1]
+    assert crawl.copy(1) is False, "another original"
+    crawl.again("warn")
+    assert (crawl.copy(), crawl.count("kept")) == (False, 0)
+    assert [braked.name for braked in release(crawl.store, {"http://other.example/90000"})] == [
+        "http://other.example/90000"
+    ]
+    crawl.again("tag")
+    assert [crawl.copy() for _ in range(9)] == [False] * 9, "what was released is not watched"
+    assert (crawl.count("kept"), crawl.count("original")) == (0, 0)
+    watch_again(crawl.store, {"http://other.example/90000"})
+    crawl.again("tag")
+    assert [crawl.copy() for _ in range(6)] == [False] * 5 + [True]
+
+
+def test_where_it_only_warned_it_can_be_had_later(caplog: pytest.LogCaptureFixture) -> None:
+    crawl = Crawl("warn")
+    for _ in range(6):
+        crawl.copy()
+    assert "with NEARDUP_BRAKE = 'tag' the next crawl brings what was dropped" in caplog.messages[0]
+    crawl.again("tag")
+    assert crawl.copy()
+
+
+def test_at_the_beginning_of_a_crawl_a_few_are_named(caplog: pytest.LogCaptureFixture) -> None:
+    crawl = Crawl("tag", EVIL)
+    for original in range(1, 6):
+        for _ in range(5):
+            crawl.copy(original)
+    crawl.again("tag")
+    assert "and 2 more: copies" in caplog.messages[-1]
+    assert caplog.messages[-1].isprintable()

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.commands.run import scrapy_neardup
 from tests.crawl.conftest import ADDONS, ONE_BY_ONE, Crawl, Result, Site
 from tests.crawl.parts import text
 
@@ -31,18 +31,8 @@ def warnings(result: Result) -> list[str]:
     return [line for line in result.log.splitlines() if "WARNING" in line and "crawl.braking" in line]
 
 
-def policy_of(warning: str) -> dict[str, str]:
-    """What the warning says that brings the pages back."""
-    found = re.search(r"NEARDUP_POLICY = ({.*?})", warning)
-    assert found is not None
-    policy: dict[str, str] = json.loads(found[1])
-    return policy
-
-
-def test_a_site_of_which_only_the_footer_is_read_loses_five_pages_and_gets_them_back(
-    relaunched: Site, crawl: Crawl
-) -> None:
-    first, second = (crawl(OLD + NEW, **RELAUNCHED) for _ in range(2))
+def test_a_site_of_which_only_the_footer_is_read_gets_its_pages_in_two_crawls(relaunched: Site, crawl: Crawl) -> None:
+    first, second, third = (crawl(OLD + NEW, **RELAUNCHED) for _ in range(3))
     assert first.paths == [*OLD, NEW[0], *SAVED]
     tags = {path: item.get("neardup") for path, item in zip(first.paths, first.items, strict=True)}
     assert [path for path, tag in tags.items() if tag] == SAVED
@@ -59,27 +49,47 @@ def test_a_site_of_which_only_the_footer_is_read_loses_five_pages_and_gets_them_
     assert f"scrapy neardup compare {base}/new/5 {base}/new/0. " in told
     assert told.endswith(": " + ", ".join(relaunched.base + path for path in LOST))
 
-    assert second.items == [], "what passed as the brake was on was delivered, and is known by its own URL"
-    assert (second.count("unchanged"), second.count("duplicate")) == (len(OLD) + 1 + len(SAVED), len(LOST))
-    assert first.count("state/pages") == second.count("state/pages") == len(OLD + NEW)
-    assert crawl(OLD + NEW, NEARDUP_POLICY=policy_of(told), **RELAUNCHED).paths == LOST
+    assert second.paths == LOST, "what passed as the brake was on was delivered, and is known by its own URL"
+    assert (second.count("unchanged"), second.count("brake/passed")) == (len(OLD) + 1 + len(SAVED), len(LOST))
+    assert (second.count("brake/kept"), second.count("brake/original")) == (1, 0)
+    [told] = warnings(second)
+    assert f"came on in an earlier crawl, for {base}/new/0: copies of theirs pass, tagged." in told
+    assert (third.items, third.count("unchanged")) == ([], len(OLD + NEW))
+    assert first.count("state/pages") == third.count("state/pages") == len(OLD + NEW)
 
 
-def test_forged_copies_of_the_articles_of_a_site_cost_thirteen_of_them(crawl: Crawl, tmp_path: Path) -> None:
+def test_where_it_is_released_copies_are_dropped_as_before(relaunched: Site, crawl: Crawl, tmp_path: Path) -> None:
+    store = {"NEARDUP_STORE": f"sqlite://{tmp_path}/state.db"}
+    crawl(OLD + NEW[:7], **RELAUNCHED, **store)
+    name = relaunched.base + NEW[0]
+    named = ("--store", store["NEARDUP_STORE"])
+    assert f"| {name} | original, copied by 127.0.0.1 | 20" in scrapy_neardup("brake", *named, cwd=tmp_path).stdout
+    other = scrapy_neardup("brake", *named, "--release", "b.example", cwd=tmp_path)
+    assert (other.returncode, other.stdout) == (1, "released: 0 brakes\n")
+    assert "The safety brake never came on for b.example" in other.stderr
+    assert scrapy_neardup("brake", *named, "--release", name, cwd=tmp_path).stdout == "released: 1 brake\n"
+    [listed] = json.loads(scrapy_neardup("brake", *named, "--json", cwd=tmp_path).stdout)["brakes"]
+    assert (listed["name"], listed["site"], listed["released"]) == (name, "127.0.0.1", True)
+    second = crawl(OLD + NEW[:10], **RELAUNCHED, **store)
+    assert (second.items, second.count("duplicate"), warnings(second)) == ([], 8, [])
+
+
+def test_articles_of_a_site_that_were_forged_come_in_two_crawls(crawl: Crawl, tmp_path: Path) -> None:
     arguments: dict[str, Any] = {"texts": [text(number) for number in range(70)], "foreign_from": 30}
     feed = {"FEEDS": {str(tmp_path / "feed.jsonl"): {"format": "jsonlines"}}}
-    first, second = (crawl(None, "ForeignSpider", **arguments, **feed) for _ in range(2))
+    first, second, third = (crawl(None, "ForeignSpider", **arguments, **feed) for _ in range(3))
     own = [f"http://river.example/{number}" for number in range(70)]
     assert [url for url in first.urls if "river" in url] == own[:30] + own[43:]
     [told] = warnings(first)
     assert "Of the last pages of river.example 13 were dropped as copies, of those before 0%: " in told
     assert told.endswith(": " + ", ".join(own[30:43]))
     assert (first.count("brake/site"), first.count("brake/original")) == (1, 0)
-    assert (second.items, second.count("duplicate")) == ([], 13)
-    assert len(warnings(second)) == 1, "it sees what the first one saw, and comes on at the same place"
-    assert "are not sealed" not in first.log + second.log
+    assert second.urls == own[30:43]
+    assert third.items == []
+    assert [len(warnings(one)) for one in (second, third)] == [1, 1], "it is on until somebody releases it"
+    assert "are not sealed" not in first.log + second.log + third.log
     delivered = [json.loads(line)["url"] for line in (tmp_path / "feed.jsonl").read_text("utf-8").splitlines()]
-    assert sorted(delivered) == sorted(first.urls)
+    assert sorted(delivered) == sorted(first.urls + second.urls)
 
 
 def test_what_it_does_is_a_setting_and_whatever_becomes_of_the_items_none_is_lost_by_it(

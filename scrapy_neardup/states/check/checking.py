@@ -8,8 +8,7 @@ from collections.abc import Callable
 from scrapy_neardup.errors import StoreError
 from scrapy_neardup.states.check.crosscheck import Pages, check_postings, check_urls, read_pages
 from scrapy_neardup.states.check.findings import Findings
-from scrapy_neardup.states.crawls import unpacked_crawl
-from scrapy_neardup.states.deliveries import unpacked as unpacked_feed
+from scrapy_neardup.states.kept_rows import KEPT
 from scrapy_neardup.states.reading import Watch, unwatched
 from scrapy_neardup.stores import Evidence, Store
 from scrapy_neardup.stores.counts import Counts
@@ -17,7 +16,7 @@ from scrapy_neardup.stores.layout import last_id, meta_key, unpack_block
 from scrapy_neardup.stores.tally import KEY
 
 #: First letters of keys; see ``scrapy_neardup.stores.layout``.
-_PREFIXES = b"bcefgjkmru"
+_PREFIXES = b"bcefghjkmru"
 #: What stands below ``m``.
 _NAMES = frozenset((meta_key("recipe"), meta_key("secret"), KEY))
 #: Length of a key below ``e``.
@@ -39,7 +38,7 @@ def check(store: Store, watch: Watch = unwatched) -> Findings:
         lambda: check_postings(store, found, pages, watch),
         lambda: _check_evidence(store, found, pages, watch),
         lambda: _check_blocks(store, found),
-        lambda: _check_feeds_and_crawls(store, found),
+        lambda: _check_kept(store, found),
         lambda: _check_rest(store, found),
         lambda: _check_tally(store, found),
         lambda: _check_file(store, found),
@@ -81,11 +80,11 @@ def _check_blocks(store: Store, found: Findings) -> None:
             found.add("broken counts", str(error))
 
 
-def _check_feeds_and_crawls(store: Store, found: Findings) -> None:
-    for prefix, what, unpack in ((b"f", "broken feed", unpacked_feed), (b"c", "broken crawl", unpacked_crawl)):
-        for key, packed in store.rows(prefix):
-            if wrong := _broken(key, packed, unpack):
-                found.add(what, wrong)
+def _check_kept(store: Store, found: Findings) -> None:
+    for kept in KEPT:
+        for key, packed in store.rows(kept.prefix):
+            if wrong := _broken(key, packed, kept.unpack):
+                found.add(f"broken {kept.what}", wrong)
 
 
 def _broken(key: bytes, packed: bytes, unpack: Callable[[bytes, bytes], object]) -> str:

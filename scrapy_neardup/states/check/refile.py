@@ -12,8 +12,7 @@ import numpy as np
 
 from scrapy_neardup.states.check.crosscheck import unpacked
 from scrapy_neardup.states.check.salvage import Salvage
-from scrapy_neardup.states.crawls import unpacked_crawl
-from scrapy_neardup.states.deliveries import unpacked as unpacked_feed
+from scrapy_neardup.states.kept_rows import KEPT
 from scrapy_neardup.states.members import Ids, column
 from scrapy_neardup.states.reading import Watch, unwatched
 from scrapy_neardup.stores import Evidence, Record, Store
@@ -62,7 +61,7 @@ def refile(salvage: Salvage, store: Store, watch: Watch = unwatched) -> Refiled:
     filing.take_records(watch)
     evidence = filing.take_evidence(watch)
     blocks = filing.take_blocks()
-    filing.take_feeds_and_crawls()
+    filing.take_kept()
     return Refiled(
         store.pages, evidence, blocks, filing.broken, filing.named, len(filing.unsealed), filing.replaced, salvage.gaps
     )
@@ -179,11 +178,11 @@ class _Filing:
         self._flush()
         return blocks
 
-    def take_feeds_and_crawls(self) -> None:
-        for prefix, unpack in ((b"f", unpacked_feed), (b"c", unpacked_crawl)):
-            for key, packed in self._salvage.rows(prefix):
+    def take_kept(self) -> None:
+        for kept in KEPT:
+            for key, packed in self._salvage.rows(kept.prefix):
                 with suppress(ValueError):
-                    unpack(key, packed)
+                    kept.unpack(key, packed)
                     self._changes.put(key, packed)
         self._flush()
 

@@ -1,0 +1,25 @@
+"""Rows of a state that are not of its pages: what reads them tells a check whether they are whole."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from scrapy_neardup.states.brakes import unpacked_brake
+from scrapy_neardup.states.crawls import unpacked_crawl
+from scrapy_neardup.states.deliveries import unpacked
+
+
+class KeptRows(NamedTuple):
+    """Those that begin with a prefix; ``unpack`` raises ValueError for a row that is none of them."""
+
+    prefix: bytes
+    what: str
+    unpack: Callable[[bytes, bytes], object]
+
+
+KEPT = (
+    KeptRows(b"f", "feed", unpacked),
+    KeptRows(b"c", "crawl", unpacked_crawl),
+    KeptRows(b"h", "brake", unpacked_brake),
+)
