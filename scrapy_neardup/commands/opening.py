@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from scrapy_neardup.commands.making import OPTION, opened_or_made
 from scrapy_neardup.config import Config
-from scrapy_neardup.crawl.state import state_url
+from scrapy_neardup.crawl.state import check_tools, state_url
 from scrapy_neardup.errors import StoreError
 from scrapy_neardup.stores import SETTING, STORES, Store, parse_url
 
@@ -30,6 +31,7 @@ def opened(asked: str | None, config: Config, recipe: Mapping[str, Any] | None =
     would make it.
     """
     with opened_or_made(existing(asked, config), recipe, config.secret, OPTION if asked else SETTING) as store:
+        check_tools(store, strict=config.strict, say=lambda said: sys.stderr.write(f"{said}\n"))
         yield store
 
 

@@ -14,7 +14,7 @@ from scrapy_neardup.stores.evidence import Evidence, Keep, evidence
 from scrapy_neardup.stores.layout import Record
 from scrapy_neardup.stores.memory import MemoryStore
 from scrapy_neardup.stores.place import SETTING
-from scrapy_neardup.stores.recipe import is_recipe
+from scrapy_neardup.stores.recipe import fits
 from scrapy_neardup.stores.registry import Registry
 from scrapy_neardup.stores.secret import NO_SECRET, Secret
 
@@ -77,7 +77,7 @@ def open_store(
         _open[location] = kind(location, recipe, named_by, secret), 1
         return _open[location][0]
     store, holders = _open[location]
-    if not isinstance(store, kind) or (recipe is not None and not is_recipe(store.recipe, recipe)):
+    if not isinstance(store, kind) or (recipe is not None and not fits(store.recipe, recipe)):
         raise StoreMismatch(
             f"Another crawl of this process has opened {location} with other parameters. Give the two crawls "
             f"the same NEARDUP settings, or each a state of its own with {named_by}."
