@@ -40,6 +40,7 @@ COMMANDS = (
     "export",
     "import",
     "merge",
+    "migrate",
     "evaluate",
     "robustness",
     "collisions",

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 from scrapy_neardup.errors import SettingsError, StoreMismatch
 from scrapy_neardup.stores.base import Store, TakenBack
 from scrapy_neardup.stores.evidence import Evidence, Keep, evidence
+from scrapy_neardup.stores.exchanged import refuse_unfinished
 from scrapy_neardup.stores.layout import Record
 from scrapy_neardup.stores.memory import MemoryStore
 from scrapy_neardup.stores.place import SETTING
@@ -73,6 +74,7 @@ def open_store(
     kind, location = parse_url(url, named_by)
     if not kind.lasts:
         return kind(location, recipe, named_by, secret)
+    refuse_unfinished(location)
     if location not in _open:
         _open[location] = kind(location, recipe, named_by, secret), 1
         return _open[location][0]

@@ -21,11 +21,8 @@ KEY = meta_key("decisions")
 def decisions_of(store: Store) -> dict[str, Any]:
     """Those of the last crawl, by name; empty if there was none. Raises StoreDamaged for a row that is none."""
     packed = store.value(KEY)
-    if packed is None:  # of a state that has all parameters in its recipe
-        found = store.recipe.get(PARAMETERS)
-        return dict(found) if isinstance(found, dict) else {}
     try:
-        return dict(json.loads(packed))
+        return {} if packed is None else dict(json.loads(packed))
     except (ValueError, TypeError):
         raise store.damaged("what its last crawl decided by cannot be read") from None
 
@@ -34,7 +31,14 @@ def decide(store: Store, said: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
     """Remember by what this crawl decides; returns what has changed, as it was and as it is. Raises StoreError."""
     plain = json.loads(json.dumps(said))
     before = decisions_of(store)
-    if store.value(KEY) is None or before != plain:
+    if before != plain:
         packed = json.dumps(plain, ensure_ascii=False, sort_keys=True).encode("utf-8", "surrogatepass")
         store.write(Changes({KEY: packed}))
-    return {name: (before[name], now) for name, now in plain.items() if name in before and before[name] != now}
+    known = {**_all_parameters(store), **before}
+    return {name: (known[name], now) for name, now in plain.items() if name in known and known[name] != now}
+
+
+def _all_parameters(store: Store) -> dict[str, Any]:
+    """Those in the recipe: of a state that was begun before these were left out of it, all of them."""
+    found = store.recipe.get(PARAMETERS)
+    return dict(found) if isinstance(found, dict) else {}
