@@ -20,7 +20,7 @@ from scrapy_neardup.methods import METHODS, Method, make_method
 from scrapy_neardup.model import Comparison, Fingerprint, Page
 from scrapy_neardup.stores import Record, Store
 from scrapy_neardup.stores.former import former_recipes, former_sketch
-from scrapy_neardup.stores.recipe import fits
+from scrapy_neardup.stores.recipe import is_method_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,6 @@ def former_method(recipe: Mapping[str, Any]) -> Method | None:
         known = {field.name for field in fields(kind.parameters_type)}
         given = {name: value for name, value in recipe["parameters"].items() if name in known}
         method = make_method(kind.name, given)
-        own = {name: recipe.get(name) for name in ("format", *method.recipe())}
-        if fits(own, method.recipe()):
+        if is_method_of(recipe, method.recipe()):
             return method
     return None

@@ -66,6 +66,12 @@ def fits(theirs: Mapping[str, Any], recipe: Mapping[str, Any]) -> bool:
     return not _told(theirs, _ours(theirs, recipe))
 
 
+def is_method_of(theirs: Mapping[str, Any], said: Mapping[str, Any]) -> bool:
+    """Whether a recipe that was read is that of a method which says so of itself, whatever tools it names."""
+    own = {name: theirs[name] for name in said if name in theirs}
+    return fits({"format": FORMAT, **own}, said)
+
+
 def renamed(theirs: Mapping[str, Any], recipe: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
     """The tools that have another name or version in two recipes that fit, with the one there and the one here."""
     return {
