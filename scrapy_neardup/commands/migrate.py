@@ -23,7 +23,7 @@ from scrapy_neardup.oneline import one_line
 from scrapy_neardup.page.extraction import decode_body
 from scrapy_neardup.page.sites import site_of
 from scrapy_neardup.page.source import PageSource
-from scrapy_neardup.states.migration import Fate, Migrated, Migration
+from scrapy_neardup.states.migration import Way, Migrated, Migration
 from scrapy_neardup.stores import Store
 from scrapy_neardup.stores.exchanged import as_left, draft_of, exchange, finish, is_unfinished, remove_draft
 from scrapy_neardup.stores.place import Place
@@ -150,7 +150,7 @@ def _pages(entries: Any, source: PageSource, html: str) -> Iterator[Page | None]
 
 
 def _as_text(found: Migrated, source: str, place: str) -> str:
-    rows = [(fate.value, f"{many:,}") for fate in Fate if (many := found.pages[fate])]
+    rows = [(way.value, f"{many:,}") for way in Way if (many := found.pages[way])]
     total = sum(found.pages.values())
     lines = [f"{source}: {total:,} page{'s' * (total != 1)} brought to the method, parameters and versions of now"]
     lines += [f"in {place}"] * (source != place)
@@ -159,7 +159,7 @@ def _as_text(found: Migrated, source: str, place: str) -> str:
         lines.append(
             f"Of {found.rows:,} records of the feed {found.used:,} are of a page that was to be fingerprinted."
         )
-    if found.pages[Fate.URL]:
+    if found.pages[Way.URL]:
         lines.append(
             "Pages that are known by their URL are fingerprinted when they come again; those of which there is a feed "
             "with texts can be now: scrapy neardup migrate --from FEED"
@@ -173,6 +173,6 @@ def _say_kept(kind: type[Place], kept: str) -> None:
 
 
 def _as_data(found: Migrated, source: str, place: str, kept: str) -> dict[str, Any]:
-    pages = {fate.name.lower(): found.pages[fate] for fate in Fate}
+    pages = {way.name.lower(): found.pages[way] for way in Way}
     records = {"records": found.rows, "records_used": found.used}
     return {"store": place, "from": source, "kept": kept or None, "pages": pages, **records}

@@ -44,7 +44,7 @@ _META = frozenset((meta_key("recipe"), meta_key("secret"), FORMER, TALLY))
 _BATCH = 1000
 
 
-class Fate(Enum):
+class Way(Enum):
     """What became of a page."""
 
     FEED = "fingerprinted anew, from the feed"
@@ -57,9 +57,9 @@ class Fate(Enum):
 
 @dataclass(slots=True)
 class Migrated:
-    """How many pages have which fate; the rows of the feed, and how many of them are of a page that was filed by it."""
+    """How many pages have which way; the rows of the feed, and how many of them are of a page that was filed by it."""
 
-    pages: Counter[Fate] = field(default_factory=Counter)
+    pages: Counter[Way] = field(default_factory=Counter)
     rows: int = 0
     used: int = 0
     #: Ids of the pages whose row came.
@@ -87,10 +87,10 @@ class Migration:
         own = {**old.recipe, PARAMETERS: {**old.recipe.get(PARAMETERS, {}), **decisions_of(old)}}
         soon = Changes({FORMER: pack_former([*recipes, own])})
         for record, told in with_evidence(old, watch):
-            fate, placed = self._placed(record, kept_page(record.url, told))
-            self.found.pages[fate] += 1
+            way, placed = self._placed(record, kept_page(record.url, told))
+            self.found.pages[way] += 1
             new.add(placed, told, seen=old.last_seen(record.url))
-            if fate is not Fate.URL:
+            if way is not Way.URL:
                 continue
             packed = pack_former_sketch(len(recipes), record.sketch)
             if record.former:  # by what recipe, that of before says
@@ -100,7 +100,7 @@ class Migration:
             if len(soon.puts) >= _BATCH:
                 new.write(soon)
                 soon = Changes()
-        if self.found.pages[Fate.URL] and soon.puts:
+        if self.found.pages[Way.URL] and soon.puts:
             new.write(soon)
 
     def take_feed(self, pages: Iterable[Page | None]) -> None:
@@ -113,23 +113,23 @@ class Migration:
             self.found.used += 1
             if known.id not in self.found.fed:
                 self.found.fed.add(known.id)
-                self.found.pages[self._fate_of(known)] -= 1
-                self.found.pages[Fate.FEED] += 1
+                self.found.pages[self._way_of(known)] -= 1
+                self.found.pages[Way.FEED] += 1
             seen, told = self._new.last_seen(known.url), self._new.evidence(known.id)
             filed = self._filed(known, page, speaks=known.is_original or self._was_witness(known))
             self._new.add(filed, told, replaces=known.id, seen=seen)
 
-    def _placed(self, record: Record, page: Page | None) -> tuple[Fate, Record]:
+    def _placed(self, record: Record, page: Page | None) -> tuple[Way, Record]:
         """What becomes of a page, and its record here."""
         if record.similarity == 0 and record.original == record.id:
-            return Fate.UNJUDGED, record
+            return Way.UNJUDGED, record
         if record.is_light and not record.sketch and not record.former:
-            return Fate.COPY, record
+            return Way.COPY, record
         if page is not None and self._is_enough(page):
-            return Fate.TEXT, self._filed(record, page, speaks=record.is_original or bool(record.keys))
+            return Way.TEXT, self._filed(record, page, speaks=record.is_original or bool(record.keys))
         if self.is_same_method and not record.former:
-            return Fate.KEPT, record
-        return Fate.URL, replace(record, keys=(), sketch=b"", former=True)
+            return Way.KEPT, record
+        return Way.URL, replace(record, keys=(), sketch=b"", former=True)
 
     def _filed(self, record: Record, page: Page, *, speaks: bool) -> Record:
         """The record with the fingerprint of its page; one that speaks for an original, or is one, has keys."""
@@ -152,12 +152,12 @@ class Migration:
     def _is_enough(self, page: Page) -> bool:
         return not page.unread and not why_unjudged(page.text, self._min_letters)
 
-    def _fate_of(self, known: Record) -> Fate:
+    def _way_of(self, known: Record) -> Way:
         """What became of a page before its row came."""
         page = kept_page(known.url, self._new.evidence(known.id))
         if known.former:
-            return Fate.URL
-        return Fate.TEXT if page is not None and self._is_enough(page) else Fate.KEPT
+            return Way.URL
+        return Way.TEXT if page is not None and self._is_enough(page) else Way.KEPT
 
     def _take_rows(self, rows: Iterator[Row]) -> None:
         """Those that are of no page's fingerprint, as they are."""
