@@ -63,6 +63,7 @@ class Config:
     wait: float = 10.0  # NEARDUP_WAIT, in seconds
     brake: str = "tag"  # NEARDUP_BRAKE
     on_store_error: str = "close"  # NEARDUP_ON_STORE_ERROR
+    strict: bool = False  # NEARDUP_STRICT
 
     @classmethod
     def from_settings(cls, settings: Mapping[str, Any]) -> Config:
@@ -258,6 +259,7 @@ _READERS: dict[str, tuple[str, Callable[[str, Any], Any]]] = {
     "NEARDUP_WAIT": ("wait", _number(0, 3600)),
     "NEARDUP_BRAKE": ("brake", _choice("warn", "tag", "close")),
     "NEARDUP_ON_STORE_ERROR": ("on_store_error", _choice("close", "pass")),
+    "NEARDUP_STRICT": ("strict", _boolean),
 }
 
 #: Every setting that is read.

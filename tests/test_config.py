@@ -105,6 +105,8 @@ READ = [
     ("NEARDUP_BRAKE", "close", "brake", "close"),
     ("NEARDUP_ON_STORE_ERROR", "pass", "on_store_error", "pass"),
     ("NEARDUP_ON_STORE_ERROR", "close", "on_store_error", "close"),
+    ("NEARDUP_STRICT", "True", "strict", True),
+    ("NEARDUP_STRICT", False, "strict", False),
 ]
 
 REFUSED = [
@@ -191,6 +193,7 @@ REFUSED = [
     ("NEARDUP_BRAKE", "off", "one of: warn, tag, close"),
     ("NEARDUP_ON_STORE_ERROR", "ignore", "one of: close, pass"),
     ("NEARDUP_ON_STORE_ERROR", None, "one of: close, pass"),
+    ("NEARDUP_STRICT", "perhaps", "it must be True or False"),
 ]
 
 

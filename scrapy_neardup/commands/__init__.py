@@ -41,6 +41,7 @@ COMMANDS = (
     "export",
     "import",
     "merge",
+    "migrate",
     "evaluate",
     "robustness",
     "collisions",

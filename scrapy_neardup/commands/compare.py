@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from scrapy_neardup.commands.explained import as_data, as_lines
-from scrapy_neardup.commands.opening import opened
+from scrapy_neardup.commands.opening import add_strict, config_of, opened
 from scrapy_neardup.commands.output import is_coloured, method_spec, write
 from scrapy_neardup.commands.pair import judge
 from scrapy_neardup.commands.sides import Side, read_page, read_side
@@ -55,6 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"one of {', '.join(METHODS)} (default: the project's, else cascade)",
     )
     parser.add_argument("--store", metavar="URL", help="the state (default, for a URL: the project's)")
+    add_strict(parser)
     parser.add_argument(
         "--limit", type=int, default=3000, metavar="N", help="characters shown of each text (default: 3000; 0: all)"
     )
@@ -65,7 +66,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Print the verdict with all that led to it; 0, whatever it is."""
     if arguments.limit < 0:
         raise SettingsError(f"--limit must be 0 or more, not {arguments.limit}; 0 shows all.")
-    config = Config.from_settings(arguments.settings)
+    config = config_of(arguments)
     method = make_method(*method_spec(arguments.method)) if arguments.method else config.make_method()
     names = arguments.a, arguments.b
     pages = [read_page(name, config, or_url=bool(arguments.store)) for name in names]

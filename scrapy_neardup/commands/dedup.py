@@ -10,13 +10,13 @@ from contextlib import closing, contextmanager, nullcontext
 from pathlib import Path
 
 from scrapy_neardup.commands.making import opened_or_made
-from scrapy_neardup.commands.opening import location_of
+from scrapy_neardup.commands.opening import add_strict, config_of, location_of, warn
 from scrapy_neardup.commands.output import method_spec, progress, write
 from scrapy_neardup.commands.rejects import Rejects, opened_rejects
 from scrapy_neardup.commands.tally import Tally
 from scrapy_neardup.commands.wording import as_json, counted
 from scrapy_neardup.config import DEFAULT_FIELDS, Config
-from scrapy_neardup.crawl.state import page_extractor, state_recipe
+from scrapy_neardup.crawl.state import check_tools, deciding, page_extractor, state_recipe, take_over
 from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.inputs import FORMATS, Entry, Malformed, Skipped, read_input
 from scrapy_neardup.judging.detector import Detector
@@ -78,6 +78,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME[:PARAMETER=VALUE,…]",
         help=f"one of {', '.join(METHODS)} (default: the project's, else cascade)",
     )
+    add_strict(parser)
     parser.add_argument("--rejects", metavar="FILE", help="where malformed records go (default: OUT.rejects.jsonl)")
     parser.add_argument("--format", choices=FORMATS, default="", help="that of the inputs (default: by their names)")
     parser.add_argument("--output-format", choices=WRITERS, default="", help="(default: by the name of OUT)")
@@ -91,7 +92,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Judge all records and write those that are wanted; 1 if any was malformed, else 0."""
-    config = Config.from_settings(arguments.settings)
+    config = config_of(arguments)
     method = make_method(*method_spec(arguments.method)) if arguments.method else config.make_method()
     format = output_format(arguments.output, arguments.output_format)
     _check_places(arguments.input, arguments.output)
@@ -192,6 +193,9 @@ def _state(asked: str | None, method: Method, config: Config) -> Iterator[Store]
     if asked:
         location_of(asked)
         with opened_or_made(asked, recipe, config.secret) as store:
+            check_tools(store, strict=config.strict, say=warn)
+            if changed := take_over(store, recipe, deciding(config, method)):
+                warn(f"The state at {store.location} {changed}.")
             yield store
         return
     with tempfile.TemporaryDirectory(prefix="neardup-") as folder:

@@ -49,7 +49,7 @@ def as_data(method: Method, a: Side, b: Side, outcome: Outcome, limit: int) -> d
         "sentence": sentence(outcome),
         "action": outcome.action,
         "method": method.name,
-        "parameters": method.parameters.recipe(),
+        "parameters": method.parameters.as_data(),
         **(_compared(method, compared) if compared else {}),
         "a": _side(a, outcome.texts[0], limit),
         "b": _side(b, outcome.texts[1], limit),

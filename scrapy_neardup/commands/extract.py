@@ -10,10 +10,9 @@ from scrapy_neardup.atomic import replacing
 from scrapy_neardup.commands.dissected import Dissected, dissect
 from scrapy_neardup.commands.extracted import as_data, as_html, as_lines
 from scrapy_neardup.commands.fetching import fetch
-from scrapy_neardup.commands.opening import add_store, opened_if_there
+from scrapy_neardup.commands.opening import add_store, add_strict, config_of, opened_if_there
 from scrapy_neardup.commands.output import is_coloured, write
 from scrapy_neardup.commands.wording import as_json, counted, line, room
-from scrapy_neardup.config import Config
 from scrapy_neardup.crawl.state import page_extractor, state_recipe
 from scrapy_neardup.errors import NearDupError, PageError, SettingsError
 from scrapy_neardup.oneline import one_line
@@ -56,6 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--url", metavar="URL", help="the address of the page in a file: it tells whose page it is")
     add_store(parser)
+    add_strict(parser)
     output = parser.add_mutually_exclusive_group()
     output.add_argument("--html", metavar="FILE", help="write the page with its parts marked instead (- prints)")
     output.add_argument("--json", action="store_true", help="print one JSON object instead")
@@ -65,7 +65,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Print what is read of the page, and why; 0."""
     if arguments.html:
         check_template()
-    config = Config.from_settings(arguments.settings)
+    config = config_of(arguments)
     method = config.make_method()
     served = _served(arguments)
     with opened_if_there(arguments.store, config, state_recipe(method, page_extractor(config))) as (store, why):

@@ -19,7 +19,9 @@ from scrapy_neardup.crawl.state import state_url
 from scrapy_neardup.errors import StoreError
 from scrapy_neardup.methods import Method
 from scrapy_neardup.states.exchange import ExportFile, Merged, OpenState, Source, check_recipes, merge, method_of
-from scrapy_neardup.stores import STORES
+from scrapy_neardup.stores import STORES, Store
+from scrapy_neardup.stores.decisions import decisions_of
+from scrapy_neardup.stores.recipe import PARAMETERS
 
 NAME = "merge"
 HELP = "Add the pages of other states, or of exported files, to a state."
@@ -65,7 +67,7 @@ def run(arguments: argparse.Namespace) -> int:
             check_recipes(sources, recipe, OPTION)
         store = stack.enter_context(opened_or_made(url, recipe, secret))
         check_recipes(sources, store.recipe, OPTION)
-        method = None if arguments.keep_originals else _method(store.recipe, config)
+        method = None if arguments.keep_originals else _method(store, config)
         merged = [(source.name, merge(source, store, method, progress)) for source in sources]
         render = _as_data if arguments.json else _as_text
         write(render(merged, store.location, store.pages))
@@ -87,7 +89,8 @@ def _is_there(url: str, config: Config) -> bool:
     return True
 
 
-def _method(recipe: Mapping[str, Any], config: Config) -> Method | None:
+def _method(store: Store, config: Config) -> Method | None:
+    recipe = {**store.recipe, PARAMETERS: {**store.recipe.get(PARAMETERS, {}), **decisions_of(store)}}
     method = method_of(recipe, config.make_method())
     if method is None:
         sys.stderr.write(

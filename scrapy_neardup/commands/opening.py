@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from typing import Any
 
 from scrapy_neardup.commands.making import OPTION, opened_or_made
 from scrapy_neardup.config import Config
-from scrapy_neardup.crawl.state import state_url
+from scrapy_neardup.crawl.state import check_tools, state_url
 from scrapy_neardup.errors import StoreError
 from scrapy_neardup.stores import SETTING, STORES, Store, parse_url
 
@@ -22,6 +24,24 @@ def add_store(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_strict(parser: argparse.ArgumentParser) -> None:
+    """The option that has a state refused which other versions wrote."""
+    parser.add_argument(
+        "--strict", action="store_true", help="refuse a state that other versions wrote, though they read alike"
+    )
+
+
+def config_of(arguments: argparse.Namespace) -> Config:
+    """The settings, with the option that ``add_strict`` adds."""
+    config = Config.from_settings(arguments.settings)
+    return replace(config, strict=config.strict or arguments.strict)
+
+
+def warn(said: str) -> None:
+    """A line on standard error."""
+    sys.stderr.write(f"{said}\n")
+
+
 @contextmanager
 def opened(asked: str | None, config: Config, recipe: Mapping[str, Any] | None = None) -> Iterator[Store]:
     """The state at the URL that was asked for, or where a crawl here keeps it; closed at the end.
@@ -30,6 +50,7 @@ def opened(asked: str | None, config: Config, recipe: Mapping[str, Any] | None =
     would make it.
     """
     with opened_or_made(existing(asked, config), recipe, config.secret, OPTION if asked else SETTING) as store:
+        check_tools(store, strict=config.strict, say=warn)
         yield store
 
 

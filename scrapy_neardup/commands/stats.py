@@ -15,6 +15,7 @@ from scrapy_neardup.commands.wording import as_json, facts, iso, line, room
 from scrapy_neardup.config import Config
 from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.states.statistics import Statistics, statistics
+from scrapy_neardup.stores.decisions import decisions_of
 
 NAME = "stats"
 HELP = "Count what is in a state: pages, originals, copies by kind, groups, sites, room, and by what method."
@@ -50,12 +51,12 @@ def run(arguments: argparse.Namespace) -> int:
         raise SettingsError(f"--limit must be 0 or more, not {arguments.limit}.")
     with opened(arguments.store, Config.from_settings(arguments.settings)) as store:
         found = statistics(store, arguments.limit, progress)
-        place, recipe = f"{store.scheme}: {store.location}", store.recipe
+        place, recipe, decided = f"{store.scheme}: {store.location}", store.recipe, decisions_of(store)
         location = {"store": store.location, "backend": store.scheme}
     if arguments.json:
-        write(as_json({**location, **as_data(found), "recipe": recipe}) + "\n")
+        write(as_json({**location, **as_data(found), "recipe": recipe, "decisions": decided}) + "\n")
     else:
-        write("\n".join(_as_text(found, place, recipe)))
+        write("\n".join(_as_text(found, place, {**recipe, "decides by": decided})))
     return 0
 
 

@@ -22,7 +22,7 @@ from scrapy_neardup.crawl.judge import Judge
 from scrapy_neardup.crawl.ledger import End, Ledger
 from scrapy_neardup.crawl.notes import Notes
 from scrapy_neardup.crawl.outage import Outage
-from scrapy_neardup.crawl.state import page_extractor, state_recipe
+from scrapy_neardup.crawl.state import check_tools, deciding, page_extractor, state_recipe, take_over
 from scrapy_neardup.crawl.tagging import Tagger
 from scrapy_neardup.crawl.telling import tell_of_job, tell_opening, tell_unstored
 from scrapy_neardup.crawl.tickets import account_at_the_end, coming_at_the_end
@@ -187,8 +187,12 @@ def _opened_detector(
 ) -> Detector:
     """A detector on the state, which is open from here on."""
     method = config.make_method()
-    store = open_store(store_url, state_recipe(method, extractor), secret=config.secret)
+    recipe = state_recipe(method, extractor)
+    store = open_store(store_url, recipe, secret=config.secret)
     try:
+        check_tools(store, strict=config.strict, say=logger.warning)
+        if changed := take_over(store, recipe, deciding(config, method)):
+            logger.info("The state at %s %s.", store.location, changed)
         return Detector(
             method,
             store,

@@ -7,10 +7,10 @@ from dataclasses import replace
 from time import perf_counter
 from weakref import WeakKeyDictionary
 
-import numpy as np
-
 from scrapy_neardup.errors import SettingsError
+from scrapy_neardup.judging.former import Former, FormerlyFound
 from scrapy_neardup.judging.matching import Found, Matching, has_a_say
+from scrapy_neardup.judging.noting import note_once
 from scrapy_neardup.judging.reservations import Blocked, InFlight, Reservation, Ruled, Ruling
 from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Fingerprint, Kind, Likeness, Match, Page, Verdict
@@ -70,6 +70,7 @@ class Detector:
         self._generation = store.begin(who, job)
         self._in_flight = _IN_FLIGHT.setdefault(store, InFlight())
         self._matching = Matching(method, store, also_copies)
+        self._former = Former(store)
 
     def check(self, page: Page) -> Ruling:
         """Judge a page. Raises StoreError if the state fails; then nothing is reserved."""
@@ -160,18 +161,7 @@ class Detector:
         return self.store.end(self._generation)
 
     def _note(self, url: str, site: str, fingerprint: Fingerprint, *, everywhere: bool = True) -> None:
-        """Count the sentences of a page that says something of its own: once, though it was taken back in between.
-
-        Those of a copy count for its site alone: the text of an article that many sites have is not boilerplate.
-
-        Counted twice, its own sentences would be taken for those of its site. The page is marked among them, and so
-        forgotten when they are.
-        """
-        if not fingerprint.sentences:
-            return
-        mark = self.store.hashes.short(f"page {url}")
-        if not self.store.on_site(site).stood_on(np.array([mark], np.uint32))[0]:
-            self.store.note(np.array([*fingerprint.sentences, mark], np.uint32), site, everywhere=everywhere)
+        note_once(self.store, url, site, fingerprint, everywhere=everywhere)
 
     def _settle(self, reservation: Reservation) -> None:
         self._in_flight.remove(reservation)
@@ -183,7 +173,12 @@ class Detector:
             return Blocked(twin)
         known = self.store.find(page.url)
         before: Match | None = None
-        if known is not None and (known.is_original or known.delivered):
+        formerly = self._former.of(page, known)
+        if formerly and (ruled := self._as_formerly(page, fingerprint, known, formerly)):
+            return ruled
+        if known is not None and known.former:
+            before = self._before(known, formerly)
+        elif known is not None and (known.is_original or known.delivered):
             comparison = self._method.compare(fingerprint, known.sketch, frozenset())
             if comparison.identical:
                 self.store.touch(known)
@@ -209,6 +204,34 @@ class Detector:
         verdict = Verdict(kind, page.url, id, match, likeness=likeness)
         record = Record(id, page.url, id, 1.0, keys, fingerprint.sketch)
         return self._reserve(page, verdict, record, fingerprint, known)
+
+    def _as_formerly(
+        self, page: Page, fingerprint: Fingerprint, known: Record | None, formerly: FormerlyFound
+    ) -> Ruled | None:
+        """The verdict on a page of a former recipe that is what it was, or is a copy of what it was a copy of."""
+        base, comparison = formerly.base, formerly.comparison
+        if known is None or not (comparison.identical if known.former else comparison.is_copy(self._also_copies)):
+            return None
+        original = self._original(base)
+        match = Match(original.id, original.url, original.first_seen, comparison.similarity, comparison.containment)
+        if not known.former:
+            verdict = Verdict(Kind.DUPLICATE, page.url, known.id, match, likeness=comparison.likeness)
+            if self.passes(verdict):
+                return None  # it is to be delivered: as what comes for the first time
+            self.store.touch(known)
+            return Ruled(verdict)
+        common, _ = self._matching.best(page.url, fingerprint, page.canonical)
+        keys = tuple(key for key in fingerprint.keys if key not in common) if known.is_original else ()
+        record = replace(known, keys=keys, sketch=fingerprint.sketch, former=False)
+        self.store.add(record, self.store.evidence(known.id), replaces=known.id)
+        self._note(page.url, page.site, fingerprint, everywhere=not known.delivered)
+        return Ruled(Verdict(Kind.UNCHANGED, page.url, known.id, match))
+
+    def _before(self, known: Record, formerly: FormerlyFound | None) -> Match:
+        """Of a page of a former recipe that is not what it was, as far as that can be told."""
+        comparison = formerly.comparison if formerly else None
+        similarity, containment = (comparison.similarity, comparison.containment) if comparison else (0.0, 0.0)
+        return Match(known.id, known.url, known.first_seen, similarity, containment)
 
     def _reserve(
         self, page: Page, verdict: Verdict, record: Record, fingerprint: Fingerprint, known: Record | None

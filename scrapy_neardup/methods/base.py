@@ -90,6 +90,10 @@ class Method(ABC):
         """Up to ``limit`` passages of the page that stand in the earlier one too, the longest first."""
 
     def recipe(self) -> dict[str, Any]:
-        """Everything that must be equal for two sketches to be comparable, as plain data."""
+        """Everything that must be equal for two sketches to be comparable, as plain data; not what only decides."""
         said = {"method": self.name, "method version": self.version, "parameters": self.parameters.recipe()}
         return {**said, "script": converter_name()} if self.parameters.simplified else said
+
+    def decisions(self) -> dict[str, Any]:
+        """What only decides on two sketches, as plain data: it may be changed from crawl to crawl."""
+        return dict(self.parameters.decisions())

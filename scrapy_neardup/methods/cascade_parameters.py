@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from scrapy_neardup.methods.parameters import Parameters, names, number, option, whole
+from scrapy_neardup.methods.parameters import Parameters, decides, names, number, option, whole
 
 _FAMILIES = "title", "keywords", "description", "sentences", "shingles"
 
@@ -50,19 +50,19 @@ class CascadeParameters(Parameters):
     max_numbers: int = whole(12, 1, 255)
     max_title_words: int = whole(10, 1, 255)
     #: What decides; the weights are fitted by benchmarks/weights.py.
-    certain: float = number(0.76)
-    base: float = number(0.54)
-    by_title: float = number(0.11)
-    by_title_numbers: float = number(0.05)
-    by_vocabulary: float = number(0.18)
-    by_numbers: float = number(0.3)
-    by_site: float = number(0.04)
-    least: float = number(0.55)
-    certain_least: float = number(0.35)
+    certain: float = decides(number(0.76))
+    base: float = decides(number(0.54))
+    by_title: float = decides(number(0.11))
+    by_title_numbers: float = decides(number(0.05))
+    by_vocabulary: float = decides(number(0.18))
+    by_numbers: float = decides(number(0.3))
+    by_site: float = decides(number(0.04))
+    least: float = decides(number(0.55))
+    certain_least: float = decides(number(0.35))
     #: Texts with fewer different shingles than ``short`` are copies if every sentence of one stands in the other, they
     #: hold the same numbers and are alike for ``short_least``: of one sentence, one word makes another notice.
     short: int = whole(120, 1, 4096)
-    short_least: float = number(0.6)
+    short_least: float = decides(number(0.6))
     #: Containment that makes an excerpt of a page that is no copy, and title similarity below which a copy is retitled.
-    excerpt: float = number(0.8)
-    retitled: float = number(0.5)
+    excerpt: float = decides(number(0.8))
+    retitled: float = decides(number(0.5))

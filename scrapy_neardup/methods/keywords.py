@@ -28,7 +28,7 @@ from typing import ClassVar
 
 from scrapy_neardup.hashing.keyed import OPEN, Keyed
 from scrapy_neardup.methods.features import word_counts
-from scrapy_neardup.methods.parameters import Parameters, file, names, number, whole
+from scrapy_neardup.methods.parameters import Parameters, decides, file, names, number, whole
 from scrapy_neardup.methods.published import Agreement, PublishedMethod, Text
 from scrapy_neardup.model import Fingerprint
 from scrapy_neardup.text.normalize import letters, normalize
@@ -58,7 +58,7 @@ class KeywordsParameters(Parameters):
     #: How many keywords.
     n: int = whole(10, 1, 1000)
     #: How much weights may differ: 0 are the same, 1 have nothing in common.
-    alpha: float = number(0.01)
+    alpha: float = decides(number(0.01))
     #: A file of one's own; empty for the small list of this package.
     stop_words: str = file("a list of stop words")
 

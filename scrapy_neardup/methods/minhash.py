@@ -24,7 +24,7 @@ import numpy as np
 
 from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.hashing.permutations import groups, minima
-from scrapy_neardup.methods.parameters import Parameters, choice, number, whole
+from scrapy_neardup.methods.parameters import Parameters, choice, decides, number, whole
 from scrapy_neardup.methods.published import Agreement, PublishedMethod, Text
 from scrapy_neardup.methods.shingle import text_shingles
 from scrapy_neardup.model import Fingerprint
@@ -43,7 +43,7 @@ class MinHashParameters(Parameters):
     features: str = choice("characters", "characters", "words")
     n: int = whole(5, 1, 64)
     #: The smallest estimated Jaccard similarity of two duplicates.
-    similarity: float = number(0.75, 0.01)
+    similarity: float = decides(number(0.75, 0.01))
     #: Hash functions, of which a page keeps 2 bytes each; and the bands that they are cut into, a key each.
     permutations: int = whole(128, 1, 4096)
     bands: int = whole(25, 1, 255)

@@ -20,7 +20,7 @@ from typing import ClassVar
 from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.hashing.keyed import DIGESTS
 from scrapy_neardup.methods.evidence import longest_sentences, shared_sentences
-from scrapy_neardup.methods.parameters import Parameters, choice, whole
+from scrapy_neardup.methods.parameters import Parameters, choice, decides, whole
 from scrapy_neardup.methods.published import (
     Agreement,
     PublishedMethod,
@@ -43,7 +43,7 @@ class NSHashParameters(Parameters):
     n: int = whole(5, 1, 64)
     min_sentence: int = whole(10, 1, 4096)
     #: How many hashes must be the same.
-    equal: int = whole(3, 1, 64)
+    equal: int = decides(whole(3, 1, 64))
     hash: str = choice(DIGESTS[0], *DIGESTS)
 
     def _check(self) -> None:

@@ -3,16 +3,20 @@
 A method's parameters are the fields of a frozen dataclass derived from ``Parameters``, each declared by one of the
 functions below: ``n: int = whole(5, 1, 64)``. What a field may hold stands in one place, with its default, and the
 errors read the same for every method.
+
+A parameter on which no fingerprint depends, but only what is made of two of them, is declared by ``decides`` of such a
+function. It is no part of a state's recipe, and may be changed between crawls. In doubt a parameter is none of these: a
+state that is refused costs less than one that is misread.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields
+from dataclasses import Field, dataclass, field, fields
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar, cast
 
 from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.text.script import converter_name
@@ -20,6 +24,7 @@ from scrapy_neardup.text.script import converter_name
 # A field's metadata hold its check, which answers nothing or how the sentence "... must be" ends, and under "limits" or
 # "choices" what it may be.
 _Check = Callable[[Any], str]
+_T = TypeVar("_T")
 
 
 def whole(default: int, low: int, high: int) -> int:
@@ -89,6 +94,12 @@ def file(what: str) -> str:
     return field(default="", metadata={"check": check, "file": True})
 
 
+def decides(declared: _T) -> _T:
+    """The same field, of a parameter on which neither keys nor sketches nor counted sentences depend."""
+    made = cast("Field[_T]", declared)
+    return cast(_T, field(default=made.default, metadata={**made.metadata, "decides": True}))
+
+
 @dataclass(frozen=True, slots=True)
 class Parameters:
     """What all methods may be told; a method's own parameters are added by a derived class."""
@@ -112,10 +123,21 @@ class Parameters:
         """What fields must be to one another; raises SettingsError."""
 
     def recipe(self) -> dict[str, Any]:
-        """The parameters as plain data, a file as the digest of its content."""
+        """Those on which fingerprints depend, as plain data, a file as the digest of its content."""
+        return {name: value for name, value in self.as_data().items() if name not in self._deciding()}
+
+    def decisions(self) -> dict[str, Any]:
+        """The others, which only decide: two crawls of one state may have them different."""
+        return {name: getattr(self, name) for name in self._deciding()}
+
+    def as_data(self) -> dict[str, Any]:
+        """All of them."""
         values = {one.name: getattr(self, one.name) for one in fields(self)}
         files = [one.name for one in fields(self) if one.metadata.get("file") and values[one.name]]
         return {**values, **{name: _digest(values[name]) for name in files}}
+
+    def _deciding(self) -> list[str]:
+        return [one.name for one in fields(self) if one.metadata.get("decides")]
 
 
 def _digest(path: str) -> str:

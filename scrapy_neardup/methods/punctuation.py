@@ -21,7 +21,7 @@ from itertools import pairwise, starmap
 from typing import ClassVar
 
 from scrapy_neardup.hashing.keyed import DIGESTS
-from scrapy_neardup.methods.parameters import Parameters, choice, number, whole
+from scrapy_neardup.methods.parameters import Parameters, choice, decides, number, whole
 from scrapy_neardup.methods.published import Agreement, PublishedMethod, Text
 from scrapy_neardup.model import Fingerprint
 from scrapy_neardup.text.normalize import letters
@@ -43,7 +43,7 @@ class PunctuationParameters(Parameters):
     method: ClassVar[str] = "punctuation"
 
     #: What must agree: the title weighs 1.5, each of the three pieces 1.0.
-    threshold: float = number(3.0, 1.0, 4.5)
+    threshold: float = decides(number(3.0, 1.0, 4.5))
     #: Marks that a text needs to have pieces.
     min_marks: int = whole(6, 1, 10_000)
     hash: str = choice(DIGESTS[0], *DIGESTS)

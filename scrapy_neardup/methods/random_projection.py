@@ -27,7 +27,7 @@ from scrapy_neardup.hashing import mix64
 from scrapy_neardup.hashing.keyed import Keyed
 from scrapy_neardup.hashing.projection import sign_bits
 from scrapy_neardup.methods.features import word_counts
-from scrapy_neardup.methods.parameters import Parameters, file, number, whole
+from scrapy_neardup.methods.parameters import Parameters, decides, file, number, whole
 from scrapy_neardup.methods.published import Agreement, PublishedMethod, Text
 from scrapy_neardup.model import Fingerprint
 
@@ -43,7 +43,7 @@ class RandomProjectionParameters(Parameters):
     #: A multiple of 64.
     bits: int = whole(256, 64, 4096)
     #: The smallest share of equal bits of two duplicates; pages that have nothing in common agree in half of them.
-    similarity: float = number(0.92, 0.5)
+    similarity: float = decides(number(0.92, 0.5))
     #: Keys of a page, and the bits of each. Wider ones are shared by fewer pages, duplicates or not.
     tables: int = whole(16, 1, 255)
     key_bits: int = whole(16, 1, 64)

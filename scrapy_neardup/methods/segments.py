@@ -17,7 +17,7 @@ from itertools import pairwise
 from typing import ClassVar
 
 from scrapy_neardup.errors import SettingsError
-from scrapy_neardup.methods.parameters import Parameters, choice, whole
+from scrapy_neardup.methods.parameters import Parameters, choice, decides, whole
 from scrapy_neardup.methods.published import Agreement, PublishedMethod, Text, equal_hashes, pack_hashes
 from scrapy_neardup.model import Fingerprint
 from scrapy_neardup.text.normalize import letters
@@ -31,7 +31,7 @@ class SegmentsParameters(Parameters):
 
     #: How many pieces are hashed, and how many hashes must be the same.
     segments: int = whole(4, 1, 255)
-    equal: int = whole(3, 1, 255)
+    equal: int = decides(whole(3, 1, 255))
     #: Where a page is cut: ``paragraphs``, or pieces of the same ``length``.
     cut: str = choice("paragraphs", "paragraphs", "length")
     #: The letters of a piece: paragraphs are joined until they have so many, and fewer pieces are cut of a short page.

@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from scrapy_neardup.hashing.keyed import OPEN, Keyed
-from scrapy_neardup.methods.parameters import Parameters, choice, number, whole
+from scrapy_neardup.methods.parameters import Parameters, choice, decides, number, whole
 from scrapy_neardup.methods.published import Agreement, PublishedMethod, Text
 from scrapy_neardup.model import Fingerprint
 from scrapy_neardup.text.shingles import distinct, shingles
@@ -41,7 +41,7 @@ class ShingleParameters(Parameters):
     features: str = choice("characters", "characters", "words")
     n: int = whole(5, 1, 64)
     #: The smallest Jaccard similarity of two duplicates.
-    similarity: float = number(0.95, 0.01)
+    similarity: float = decides(number(0.95, 0.01))
     #: The smallest hashes under which a page is filed.
     keys: int = whole(16, 1, 255)
 

@@ -20,7 +20,7 @@ from typing import ClassVar
 
 from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.hashing.permutations import groups, minima
-from scrapy_neardup.methods.parameters import Parameters, choice, whole
+from scrapy_neardup.methods.parameters import Parameters, choice, decides, whole
 from scrapy_neardup.methods.published import Agreement, PublishedMethod, Text, pack_hashes, unpack_hashes
 from scrapy_neardup.methods.shingle import text_shingles
 from scrapy_neardup.model import Fingerprint
@@ -39,7 +39,7 @@ class SuperShingleParameters(Parameters):
     supershingles: int = whole(6, 1, 64)
     rows: int = whole(14, 1, 64)
     #: How many super-shingles of two duplicates are the same.
-    equal: int = whole(2, 1, 64)
+    equal: int = decides(whole(2, 1, 64))
 
     def _check(self) -> None:
         if self.equal > self.supershingles:

@@ -14,6 +14,7 @@ from scrapy_neardup.report.lines import GivenTexts, Lookup, PageLines
 from scrapy_neardup.report.pairs import chosen
 from scrapy_neardup.states.reading import Watch, unwatched, with_evidence
 from scrapy_neardup.stores import Record, Store
+from scrapy_neardup.stores.decisions import decisions_of
 from scrapy_neardup.text.script import converter_name
 
 #: Groups that are shown, the copies of each, and pairs in all.
@@ -48,20 +49,20 @@ def gather(
     largest = figures.largest(GROUPS)
     members = _members(watch(store.records(), store.pages), largest)
     candidates = figures.candidates.best(2 * PAIRS)
-    simplified = _is_simplified(store.recipe)
+    simplified, decided = _is_simplified(store.recipe), {**_own(store.recipe), **decisions_of(store)}
 
     def composed(given: GivenTexts) -> tuple[PageLines, Report]:
         lines = PageLines(store, given)
         report = Report(
             clean_text(store.location),
             clean_line(str(store.recipe.get("method", "")), SENTENCE),
-            _parameters(store.recipe),
+            _parameters({**store.recipe, **decided}),
             figures.totals(),
             figures.by_kind(),
             figures.by_passed(),
             figures.flow(),
             figures.times.times(),
-            Similarities(tuple(figures.similar_copies), tuple(figures.similar_passed), _thresholds(store.recipe)),
+            Similarities(tuple(figures.similar_copies), tuple(figures.similar_passed), _thresholds(decided)),
             tuple(_group(lines, id, largest[id], members[id]) for id in largest),
             chosen(candidates, lines, PAIRS, simplified=simplified),
             tuple(_copies(lines, reversed(figures.newest))),
@@ -119,19 +120,22 @@ def _copies(lines: PageLines, ids: Iterable[int]) -> Iterable[CopyLine]:
 
 def _parameters(recipe: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
     """The recipe's parameters, and what else belongs to it."""
-    own = recipe.get("parameters")
-    given = {**recipe, **(own if isinstance(own, dict) else {})}
+    given = {**recipe, **_own(recipe)}
     return tuple(
         (clean_line(str(name), SENTENCE), clean_line(value if isinstance(value, str) else json.dumps(value), SENTENCE))
         for name, value in given.items()
-        if name not in ("method", "parameters")
+        if name not in ("method", "parameters", "samples")
     )
 
 
-def _thresholds(recipe: Mapping[str, Any]) -> tuple[Threshold, ...]:
-    """Those parameters that are known to be similarities; a distance is none."""
+def _own(recipe: Mapping[str, Any]) -> dict[str, Any]:
+    """The parameters in a recipe, whatever wrote it."""
     own = recipe.get("parameters")
-    given = own if isinstance(own, dict) else {}
+    return dict(own) if isinstance(own, dict) else {}
+
+
+def _thresholds(given: Mapping[str, Any]) -> tuple[Threshold, ...]:
+    """Those of the last crawl's decisions that are known to be similarities; a distance is none."""
     return tuple(
         Threshold(name, float(given[name]), meaning)
         for name, meaning in _THRESHOLDS.items()
@@ -141,8 +145,7 @@ def _thresholds(recipe: Mapping[str, Any]) -> tuple[Threshold, ...]:
 
 def _is_simplified(recipe: Mapping[str, Any]) -> bool:
     """Whether sentences in traditional and simplified characters are one; no if there is no converter here."""
-    own = recipe.get("parameters")
-    if not (isinstance(own, dict) and own.get("simplified")):
+    if not _own(recipe).get("simplified"):
         return False
     try:
         converter_name()

@@ -13,6 +13,7 @@ deliveries  which feeds hold the pages of which crawls
 kept_rows   those rows of a state that are not of its pages
 check/      whether a state is whole, and a mended copy of one that is not
 exchange/   export, import and merge
+migration   the pages of a state under another recipe
 
 Every function here reads the state in streams: what is held of all pages at once are columns of numbers.
 """

@@ -11,10 +11,11 @@ from urllib.parse import urlsplit
 from scrapy_neardup.errors import SettingsError, StoreMismatch
 from scrapy_neardup.stores.base import Store, TakenBack
 from scrapy_neardup.stores.evidence import Evidence, Keep, evidence
+from scrapy_neardup.stores.exchanged import refuse_unfinished
 from scrapy_neardup.stores.layout import Record
 from scrapy_neardup.stores.memory import MemoryStore
 from scrapy_neardup.stores.place import SETTING
-from scrapy_neardup.stores.recipe import is_recipe
+from scrapy_neardup.stores.recipe import fits
 from scrapy_neardup.stores.registry import Registry
 from scrapy_neardup.stores.secret import NO_SECRET, Secret
 
@@ -73,11 +74,12 @@ def open_store(
     kind, location = parse_url(url, named_by)
     if not kind.lasts:
         return kind(location, recipe, named_by, secret)
+    refuse_unfinished(location)
     if location not in _open:
         _open[location] = kind(location, recipe, named_by, secret), 1
         return _open[location][0]
     store, holders = _open[location]
-    if not isinstance(store, kind) or (recipe is not None and not is_recipe(store.recipe, recipe)):
+    if not isinstance(store, kind) or (recipe is not None and not fits(store.recipe, recipe)):
         raise StoreMismatch(
             f"Another crawl of this process has opened {location} with other parameters. Give the two crawls "
             f"the same NEARDUP settings, or each a state of its own with {named_by}."

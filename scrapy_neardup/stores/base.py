@@ -19,7 +19,7 @@ from scrapy_neardup.stores.evidence import Evidence
 from scrapy_neardup.stores.layout import Record
 from scrapy_neardup.stores.listing import add_to_list
 from scrapy_neardup.stores.place import SETTING
-from scrapy_neardup.stores.recipe import check_recipe, pack_recipe
+from scrapy_neardup.stores.recipe import check_recipe, pack_recipe, renamed, updated
 from scrapy_neardup.stores.removal import Removal
 from scrapy_neardup.stores.secret import SECRET_NAME, SECRET_SETTING, Secret, secret_of
 
@@ -78,10 +78,20 @@ class Store(Removal, Counting):
             self._counts = self._load_counts()
             self.taken_back = self._take_back()
             self._keep_secret(self.secret)
+            #: Tools that have another name or version here, and read the samples as those did that wrote the state.
+            self.renamed = renamed(self.recipe, recipe or {})
             self.pages = self._count()
         except BaseException:
             self._disconnect()
             raise
+
+    def take_on(self, recipe: Mapping[str, Any]) -> None:
+        """Have the recipe name the tools as they are called now, where they read as those that wrote the state did."""
+        found = updated(self.recipe, recipe)
+        if found != self.recipe:
+            self._write(Changes({layout.meta_key("recipe"): pack_recipe(found)}), sync=True)
+            self.recipe = found
+        self.renamed = {}
 
     # What the detector calls.
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import zlib
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, replace
 from enum import Enum
 
 from scrapy_neardup.model import Likeness, Match, Page
 
 _LONGEST_TITLE = 200
 _LONGEST_SENTENCE = 300
+#: What else of a page goes into its fingerprint.
+_ABOUT = ("title", "keywords", "description", "site", "main", "headline", "reader")
 
 
 class Keep(str, Enum):
@@ -30,7 +32,7 @@ class Evidence:
     ``likeness``: the name of the kind, empty for a page that is like none. ``like``: id of the page of which an
     original is an excerpt, or shares the title; 0 for a copy, whose record names its original. ``letters``: characters
     of the page's text. ``shared``: sentences of this page that the other one holds too. ``text``: only with
-    ``Keep.TEXTS``.
+    ``Keep.TEXTS``; and ``about``, which is what else a page is judged by, as JSON.
     """
 
     likeness: str = ""
@@ -41,19 +43,21 @@ class Evidence:
     title: str = ""
     shared: tuple[str, ...] = ()
     text: str = ""
+    about: str = ""
 
     def pack(self) -> bytes:
         """The fields in their order as a JSON array, compressed by zlib; no lone surrogate stops it."""
-        plain = json.dumps(astuple(self), ensure_ascii=False, separators=(",", ":"))
+        told = astuple(self)
+        plain = json.dumps(told if self.about else told[:-1], ensure_ascii=False, separators=(",", ":"))
         return zlib.compress(plain.encode("utf-8", "surrogatepass"))
 
     @classmethod
     def unpack(cls, packed: bytes) -> Evidence:
         """What ``pack`` wrote; raises ValueError for anything else."""
         try:
-            *fields, shared, text = json.loads(zlib.decompress(packed).decode("utf-8", "surrogatepass"))
-            likeness, like, similarity, containment, letters, title = fields
-            return cls(likeness, like, similarity, containment, letters, title, tuple(shared), text)
+            fields = json.loads(zlib.decompress(packed).decode("utf-8", "surrogatepass"))
+            likeness, like, similarity, containment, letters, title, shared, text, *about = fields
+            return cls(likeness, like, similarity, containment, letters, title, tuple(shared), text, *about)
         except (zlib.error, TypeError) as error:
             raise ValueError(f"{len(packed)} bytes are no evidence: {error}") from None
 
@@ -62,10 +66,10 @@ def evidence(page: Page, likeness: Likeness | None, match: Match | None, *, copy
     """What is to be kept of a page that is a copy of ``match``, or else like it in a way; None for nothing."""
     if keep is Keep.NOTHING or (keep is Keep.EVIDENCE and likeness is None):
         return None
-    text = page.text if keep is Keep.TEXTS else ""
+    text, about = (page.text, about_page(page)) if keep is Keep.TEXTS else ("", "")
     title = page.title[:_LONGEST_TITLE]
     if match is None or likeness is None:
-        return Evidence(letters=len(page.text), title=title, text=text)
+        return Evidence(letters=len(page.text), title=title, text=text, about=about)
     return Evidence(
         likeness.value,
         0 if copy else match.id,
@@ -75,4 +79,26 @@ def evidence(page: Page, likeness: Likeness | None, match: Match | None, *, copy
         title,
         tuple(sentence[:_LONGEST_SENTENCE] for sentence in match.shared),
         text,
+        about,
     )
+
+
+def about_page(page: Page) -> str:
+    """What a page is judged by beside its text, so that it can be fingerprinted anew by another method.
+
+    Lines of the article are written once more, as packing makes next to nothing of what stands there already.
+    """
+    values = {name: getattr(page, name) for name in _ABOUT if getattr(page, name)}
+    return json.dumps(values, ensure_ascii=False, separators=(",", ":"))
+
+
+def kept_page(url: str, told: Evidence | None) -> Page | None:
+    """The page that was judged, as far as a state keeps it; None if it keeps no text of it."""
+    if told is None or not told.text:
+        return None
+    page = Page(url, told.title, text=told.text)
+    try:
+        about = {name: value for name, value in json.loads(told.about or "{}").items() if name in _ABOUT}
+    except (ValueError, AttributeError):
+        return page
+    return replace(page, **{**about, "keywords": tuple(about.get("keywords", ()))})

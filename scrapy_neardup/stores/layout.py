@@ -3,6 +3,7 @@
     m + name                    what the state is: its recipe (JSON), its secret, its tally: see ``RowTally``
     r + id                      a page: see ``Record``
     e + id                      what can be told of it: see ``Evidence``
+    o + id                      of a page of a former recipe: which one (2 bytes), and its sketch: see ``former``
     u + hash of the URL         id of the page's newest record (8 bytes), time it was last seen (4 bytes, seconds)
     k + key + id                a posting: this page is filed under this key; no value
     f + hash of its name        what is in a feed that may be overwritten (JSON): see ``states/deliveries``
@@ -33,7 +34,7 @@ _HEAD = struct.Struct(">BBH")
 _ORIGINAL = struct.Struct(">QH")
 _LONGEST_URL = 65535
 #: Bits of the first byte.
-_OWN, _DELIVERED = 1, 2
+_OWN, _DELIVERED, _FORMER = 1, 2, 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +44,8 @@ class Record:
     An original is its own ``original``. A copy names the original that it is a copy of; only one that differs enough to
     be a witness of its own (see ``Detector``) has keys and a sketch, and one that was ``delivered`` all the same, for
     the policy lets it pass, has a sketch: by that it is known to be unchanged. A page that could not be judged is its
-    own original too, with similarity 0, no keys, and the fingerprint of what it was made from for a sketch.
+    own original too, with similarity 0, no keys, and the fingerprint of what it was made from for a sketch. One of a
+    ``former`` recipe has neither keys nor sketch: it is known by its URL until it comes again.
     """
 
     id: int
@@ -54,6 +56,8 @@ class Record:
     sketch: bytes = b""
     #: Of a copy: whether its item passed and came through. Other pages are here because theirs did.
     delivered: bool = False
+    #: Whether it was judged by another recipe, and is no more compared with any page.
+    former: bool = False
 
     @property
     def is_original(self) -> bool:
@@ -71,12 +75,13 @@ class Record:
         return self.id / 1e9
 
     def pack(self) -> bytes:
-        """B 1 if others can be copies of it, 2 if it is a copy that was delivered · B number of keys · H bytes of URL ·
-        Q per key · URL · if others cannot, Q original · H similarity in 65535ths · sketch.
+        """B 1 if others can be copies of it, 2 if it is a copy that was delivered, 4 if of a former recipe · B number
+        of keys · H bytes of URL · Q per key · URL · if others cannot, Q original · H similarity in 65535ths · sketch.
         """
         url = kept_url(self.url).encode("utf-8", "surrogatepass")
         own = self.original == self.id and self.similarity == 1.0
-        head = _HEAD.pack(own * _OWN | self.delivered * _DELIVERED, len(self.keys), len(url))
+        flags = own * _OWN | self.delivered * _DELIVERED | self.former * _FORMER
+        head = _HEAD.pack(flags, len(self.keys), len(url))
         original = b"" if own else _ORIGINAL.pack(self.original, round(self.similarity * 65535))
         return b"".join((head, struct.pack(f">{len(self.keys)}Q", *self.keys), url, original, self.sketch))
 
@@ -99,6 +104,7 @@ class Record:
                 struct.unpack_from(f">{keys}Q", packed, _HEAD.size),
                 packed[sketch:],
                 bool(flags & _DELIVERED),
+                bool(flags & _FORMER),
             )
         except struct.error as error:
             raise ValueError(str(error)) from None
@@ -128,6 +134,11 @@ def record_key(id: int) -> bytes:
 def evidence_key(id: int) -> bytes:
     """e + id."""
     return _PREFIX.pack(b"e", id)
+
+
+def former_key(id: int) -> bytes:
+    """o + id."""
+    return _PREFIX.pack(b"o", id)
 
 
 def url_key(url: str, hashes: Keyed) -> bytes:

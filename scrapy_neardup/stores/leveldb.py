@@ -63,6 +63,15 @@ class LevelDBStore(Store):
         return f"the directory {location} as a whole"
 
     @classmethod
+    def pieces(cls, location: str) -> tuple[Path, ...]:
+        root = Path(location)
+        return root / "db", root / "seal.json", root / _WITNESS
+
+    @classmethod
+    def lock_of(cls, location: str) -> Path:
+        return Path(location) / "lock"
+
+    @classmethod
     def damaged_copy(cls, location: str, folder: Path) -> AbstractContextManager[DamagedCopy]:
         return damaged_leveldb(Path(location), folder)
 
@@ -89,7 +98,7 @@ class LevelDBStore(Store):
                 f"The directory of the state at {self._root} cannot be made: {error}; set {self.named_by} to another "
                 "path."
             ) from error
-        self._lock = lock(self._root / "lock", self.location)
+        self._lock = lock(self.lock_of(self.location), self.location)
         try:
             with self._guard:
                 self._open()

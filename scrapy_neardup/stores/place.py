@@ -69,6 +69,16 @@ class Place(ABC):
         return location
 
     @classmethod
+    def pieces(cls, location: str) -> tuple[Path, ...]:
+        """The files and folders of a state that is closed, for whoever moves it; none for a kind that has no such."""
+        return ()
+
+    @classmethod
+    def lock_of(cls, location: str) -> Path:
+        """The file that is locked while a state is used."""
+        return Path(f"{location}.lock")
+
+    @classmethod
     def damaged_copy(cls, location: str, folder: Path) -> AbstractContextManager[DamagedCopy]:
         """The state, locked while it is copied into ``folder``, which is the caller's to remove, to be read from there.
 

@@ -1,4 +1,12 @@
-"""By what recipe the pages of a state were fingerprinted: those of two recipes cannot be compared."""
+"""By what recipe the pages of a state were fingerprinted: those of two recipes cannot be compared.
+
+    {"format": 2, "secret": …, "method": "cascade", "method version": 1, "parameters": {…}, "hash": …,
+     "extractor": "… trafilatura 2.3.1 …", "segmenter": "jieba 0.42.1 …", "samples": {"extractor": "a8ce…", …}}
+
+It holds nothing that only decides on two fingerprints: see ``decisions``. Of the tools, which are other people's, it
+holds what they are called and, under "samples", a digest of what they make of texts of ours: by that, and not by a
+version, they are the same or not (see ``text.samples``).
+"""
 
 from __future__ import annotations
 
@@ -11,6 +19,10 @@ from scrapy_neardup.stores.layout import FORMAT
 from scrapy_neardup.stores.place import SETTING
 from scrapy_neardup.stores.secret import SECRET_NAME
 
+#: Names of what is compared in a way of its own.
+SAMPLES = "samples"
+PARAMETERS = "parameters"
+
 
 def pack_recipe(recipe: Mapping[str, Any]) -> bytes:
     """The recipe as it is written into a new state, with the format of the state."""
@@ -20,7 +32,7 @@ def pack_recipe(recipe: Mapping[str, Any]) -> bytes:
 def check_recipe(
     written: bytes, recipe: Mapping[str, Any] | None, location: str, named_by: str = SETTING
 ) -> dict[str, Any]:
-    """The recipe in ``written``; raises StoreMismatch, with all that differs, unless it is ``recipe``.
+    """The recipe in ``written``; raises StoreMismatch, with all that differs, unless ``fits`` says that it will do.
 
     Without one to compare with, only the format must be ours. ``named_by``: what the user can change to begin another
     state. Raises ValueError for what is no recipe.
@@ -28,27 +40,78 @@ def check_recipe(
     theirs = json.loads(written)
     if not isinstance(theirs, dict):
         raise ValueError("it is no JSON object")
-    if recipe is not None and SECRET_NAME not in recipe:  # the settings do not know it
-        recipe = {**recipe, SECRET_NAME: theirs.get(SECRET_NAME)}
-    ours = {**theirs, "format": FORMAT} if recipe is None else _plain(recipe)
-    if theirs != ours:
+    if theirs.get("format") != FORMAT:
         raise StoreMismatch(
-            f"The state at {location} was written by another recipe: {_differences(theirs, ours)}. "
+            f"The state at {location} has the format {theirs.get('format')}, and this release reads and writes format "
+            f"{FORMAT}, so it was not touched. Upgrade, if a later release wrote it: pip install --upgrade "
+            f"scrapy-neardup; or set {named_by} to a new path to begin another state."
+        )
+    if recipe is not None and not fits(theirs, recipe):
+        raise StoreMismatch(
+            f"The state at {location} was written by another recipe: {_told(theirs, _ours(theirs, recipe))}. "
             "Fingerprints of two recipes cannot be compared, so it was not touched. Go back to the settings and "
-            f"versions that wrote it, or set {named_by} to a new path to begin another state."
+            "versions that wrote it, bring the state to those of now with: scrapy neardup migrate, or set "
+            f"{named_by} to a new path to begin another state."
         )
     return theirs
 
 
-def is_recipe(written: Mapping[str, Any], recipe: Mapping[str, Any]) -> bool:
-    """Whether a recipe that was read is the one that ``pack_recipe`` would write."""
-    return written == {SECRET_NAME: written.get(SECRET_NAME), **_plain(recipe)}
+def fits(theirs: Mapping[str, Any], recipe: Mapping[str, Any]) -> bool:
+    """Whether fingerprints by a recipe can be compared with those of a recipe that was read.
+
+    A tool under another name or version will do if it makes of the samples what that one made of them; one under the
+    same that makes something else of them will not. Parameters that are here none of the recipe, as they only decide,
+    may stand there: states had all of them in their recipes once.
+    """
+    return not _told(theirs, _ours(theirs, recipe))
 
 
-def _plain(recipe: Mapping[str, Any]) -> dict[str, Any]:
-    """As it comes back from where it is written: tuples have become lists."""
+def is_method_of(theirs: Mapping[str, Any], said: Mapping[str, Any]) -> bool:
+    """Whether a recipe that was read is that of a method which says so of itself, whatever tools it names."""
+    own = {name: theirs[name] for name in said if name in theirs}
+    return fits({"format": FORMAT, **own}, said)
+
+
+def renamed(theirs: Mapping[str, Any], recipe: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
+    """The tools that have another name or version in two recipes that fit, with the one there and the one here."""
+    return {
+        tool: (str(theirs.get(tool)), str(recipe[tool]))
+        for tool in recipe.get(SAMPLES, ())
+        if theirs.get(tool) != recipe.get(tool)
+    }
+
+
+def updated(theirs: Mapping[str, Any], recipe: Mapping[str, Any]) -> dict[str, Any]:
+    """The recipe that was read, with the names and samples of the tools as they are now."""
+    samples = dict(recipe.get(SAMPLES, {}))
+    return {**theirs, **{tool: recipe[tool] for tool in samples}, **({SAMPLES: samples} if samples else {})}
+
+
+def _ours(theirs: Mapping[str, Any], recipe: Mapping[str, Any]) -> dict[str, Any]:
+    """Ours as it would be written, tuples as lists; with their secret, which the settings do not know."""
     plain: dict[str, Any] = json.loads(pack_recipe(recipe))
-    return plain
+    return {SECRET_NAME: theirs.get(SECRET_NAME), **plain}
+
+
+def _told(theirs: Mapping[str, Any], ours: Mapping[str, Any]) -> str:
+    """All that keeps two recipes from being compared; empty for nothing."""
+    there, here = dict(theirs), dict(ours)
+    sampled, samples = (_mapping(one.pop(SAMPLES, None)) for one in (there, here))
+    found = []
+    for tool in sorted({*sampled, *samples}):
+        names = there.pop(tool, None), here.pop(tool, None)
+        same = sampled.get(tool) == samples.get(tool) if tool in sampled and tool in samples else names[0] == names[1]
+        if not same:
+            otherwise = ", which reads our samples otherwise" if tool in sampled and tool in samples else ""
+            found.append(f"{tool} is {names[0]!r} there and {names[1]!r} here{otherwise}")
+    wanted = _mapping(here.get(PARAMETERS))
+    if wanted:
+        there[PARAMETERS] = {name: value for name, value in _mapping(there.get(PARAMETERS)).items() if name in wanted}
+    return "; ".join(one for one in (_differences(there, here), *found) if one)
+
+
+def _mapping(found: Any) -> dict[str, Any]:
+    return found if isinstance(found, dict) else {}
 
 
 def _differences(theirs: Mapping[str, Any], ours: Mapping[str, Any], within: str = "") -> str:

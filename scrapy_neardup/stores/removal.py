@@ -53,6 +53,8 @@ class Removal(Tallied):
             return 0
         changes.delete(layout.record_key(id))
         changes.delete(layout.evidence_key(id))
+        if record.former:
+            changes.delete(layout.former_key(id))
         for key in record.keys:
             changes.delete(layout.posting_key(key, id))
         url = self._url_key(record.url)

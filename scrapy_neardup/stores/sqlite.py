@@ -55,6 +55,10 @@ class SQLiteStore(Store):
         return f"{location}, {location}-wal if there is one, and {location}.witness together"
 
     @classmethod
+    def pieces(cls, location: str) -> tuple[Path, ...]:
+        return Path(location), cls.witness_of(location)
+
+    @classmethod
     def damaged_copy(cls, location: str, folder: Path) -> AbstractContextManager[DamagedCopy]:
         return damaged_sqlite(Path(location), folder)
 
@@ -67,7 +71,7 @@ class SQLiteStore(Store):
             raise StoreError(
                 f"The directory of the state at {path} cannot be made: {error}; set {self.named_by} to another path."
             ) from error
-        self._lock = lock(path.with_name(path.name + ".lock"), self.location)
+        self._lock = lock(self.lock_of(self.location), self.location)
         try:
             self._open(path)
         except BaseException:

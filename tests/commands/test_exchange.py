@@ -199,16 +199,17 @@ def test_merging_makes_the_state_if_there_is_none(
 def test_states_of_two_recipes_are_not_merged_and_nothing_is_written(
     tmp_path: Path, east: Path, west: Path, made: bool
 ) -> None:
-    other = crawled(tmp_path / "other.sqlite", {"e": 5}, make_method("cascade", {"base": 0.7}))
+    other = crawled(tmp_path / "other.sqlite", {"e": 5}, make_method("cascade", {"bins": 256}))
     before = content(east), content(other)
     given = ("--store", url(tmp_path / "new.sqlite")) if made else ("--store", url(east))
     with pytest.raises(StoreMismatch) as raised:
         run("merge", url(west), url(other), *given)
     assert str(raised.value) == (
-        f"The state at {other} was written by another recipe: parameters.base is 0.7 there and 0.6 here. "
+        f"The state at {other} was written by another recipe: parameters.bins is 256 there and 512 here. "
         "Fingerprints of two recipes cannot be compared, so it was not touched. Go back to the settings and "
-        "versions that wrote it, or set --store to a new path to begin another state."
-    ).replace("0.6", str(CASCADE.recipe()["parameters"]["base"]))
+        "versions that wrote it, bring the state to those of now with: scrapy neardup migrate, or set --store to a "
+        "new path to begin another state."
+    )
     assert (content(east), content(other)) == before
     assert not (tmp_path / "new.sqlite").exists()
 

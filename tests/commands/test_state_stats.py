@@ -102,6 +102,7 @@ def test_json_holds_all_of_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]
             "format": FORMAT,
             "secret": Secret(bytes(range(32))).name,
         },
+        "decisions": {},
     }
 
 

@@ -62,16 +62,20 @@ def not_refused(name: str, cases: Iterable[tuple[str, Any]], pattern: str) -> di
 
 
 @each_method
-def test_the_recipe_changes_with_each_parameter(name: str, tmp_path: Path) -> None:
-    usual = make_method(name, {}).recipe()
+def test_the_recipe_changes_with_each_parameter_that_does_not_only_decide(name: str, tmp_path: Path) -> None:
+    """A parameter is in the recipe, or among what is decided by: in one of them, whatever it is."""
+    usual = make_method(name, {})
     for field in parameters_of(name):
         refused = {value: refusal(name, {field.name: value}) for value in others(field, tmp_path)}
         # What does not go with the defaults of the other parameters is refused by the method's name.
         assert all(not said or said.startswith(f"{name}: ") for said in refused.values()), (field.name, refused)
         taken = [value for value, said in refused.items() if not said]
         assert taken, f"{field.name}: no other value of it was tried"
-        same = [value for value in taken if make_method(name, {field.name: value}).recipe() == usual]
-        assert not same, f"{field.name}: the recipe does not tell {same} from {field.default}"
+        decides = bool(field.metadata.get("decides"))
+        for value in taken:
+            other = make_method(name, {field.name: value})
+            changed = (other.recipe() != usual.recipe(), other.decisions() != usual.decisions())
+            assert changed == (not decides, decides), f"{field.name}: {value} and {field.default}"
 
 
 @each_method

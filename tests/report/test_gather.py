@@ -19,6 +19,7 @@ from scrapy_neardup.report.figures import BINS, OTHERS
 from scrapy_neardup.report.gather import GROUPS, PAGES_OF_GROUP, gather
 from scrapy_neardup.stores import Evidence, Record, Secret, layout
 from scrapy_neardup.stores.changes import Changes
+from scrapy_neardup.stores.decisions import decide
 from scrapy_neardup.stores.layout import FORMAT
 from tests.report import recount
 from tests.report.recount import BEGIN, GONE, NO_SITE, SECOND, Filed, State, filled, large_state, small_states
@@ -267,8 +268,10 @@ def test_thresholds_are_those_parameters_that_are_similarities(recipe: dict[str,
 @pytest.mark.parametrize("name", METHODS)
 def test_each_method_that_judges_by_a_similarity_has_its_thresholds(name: str) -> None:
     recipe = make_method(name, {}).recipe()
-    found = {one.name: one.value for one in gather(State(recipe).store).similarities.thresholds}
-    given = recipe["parameters"]
+    state = State(recipe)
+    decide(state.store, make_method(name, {}).decisions())
+    found = {one.name: one.value for one in gather(state.store).similarities.thresholds}
+    given = make_method(name, {}).parameters.as_data()
     names = {"certain", "base", "least"} if name == "cascade" else {"similarity"} & set(given)
     if name != "cascade" and 0 < given.get("threshold", 0) < 1:
         names.add("threshold")

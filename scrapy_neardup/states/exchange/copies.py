@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from scrapy_neardup.errors import SettingsError
+from scrapy_neardup.judging.former import former_method
 from scrapy_neardup.judging.matching import Matching
-from scrapy_neardup.methods import METHODS, Method, make_method
+from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Comparison, Fingerprint
 from scrapy_neardup.stores import Record, Store
+from scrapy_neardup.stores.recipe import is_method_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,15 +28,9 @@ def method_of(recipe: Mapping[str, Any], own: Method | None = None) -> Method | 
 
     None if neither does, as for a method of somebody else's or one with a lexicon, of which the recipe has a digest.
     """
-    offered = [own] if own is not None else []
-    with suppress(KeyError, TypeError, SettingsError):
-        if recipe["method"] in METHODS:  # of somebody else's not even the module is imported
-            offered.append(make_method(recipe["method"], recipe["parameters"]))
-    for method in offered:
-        said = json.loads(json.dumps(method.recipe()))
-        if said.items() <= recipe.items():
-            return method
-    return None
+    if own is not None and is_method_of(recipe, own.recipe()):
+        return own
+    return former_method(recipe)  # of somebody else's not even the module is imported
 
 
 def find_copy(method: Method, store: Store, page: Record) -> Copy | None:

@@ -16,7 +16,7 @@ from scrapy_neardup.stores import Evidence, Record
 _LAST_ID = 2**63
 _LAST_SECOND = 2**32
 _HEX = re.compile(r"[0-9a-f]{16}")
-_NAMES = frozenset(("id", "url", "seen", "original", "similarity", "keys", "sketch", "delivered", "evidence"))
+_NAMES = frozenset(("id", "url", "seen", "original", "similarity", "keys", "sketch", "delivered", "former", "evidence"))
 _EMPTY = Evidence()
 _EVIDENCE = {one.name: type(getattr(_EMPTY, one.name)) for one in fields(Evidence)}
 
@@ -51,6 +51,8 @@ def to_data(filed: Filed) -> dict[str, Any]:
         data["sketch"] = b64encode(record.sketch).decode()
     if record.delivered:
         data["delivered"] = True
+    if record.former:
+        data["former"] = True
     if told is not None:
         values = {name: getattr(told, name) for name in _EVIDENCE if getattr(told, name) != getattr(_EMPTY, name)}
         data["evidence"] = {**values, "like": f"{told.like:016x}"} if told.like else values
@@ -73,7 +75,9 @@ def from_data(data: Mapping[str, Any]) -> Filed:
     except ValueError as error:
         raise ValueError(f"its sketch is no base64 ({error})") from None
     delivered = _typed(data.get("delivered", False), "delivered", bool)
-    record = Record(id, url, original, similarity, tuple(_number(key, "key") for key in keys), sketch, delivered)
+    former = _typed(data.get("former", False), "former", bool)
+    filed = tuple(_number(key, "key") for key in keys)
+    record = Record(id, url, original, similarity, filed, sketch, delivered, former)
     return Filed(record, seen, _evidence(_typed(data["evidence"], "evidence", dict)) if "evidence" in data else None)
 
 

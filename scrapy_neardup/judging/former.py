@@ -1,0 +1,72 @@
+"""Pages that were judged by a former recipe, and come again: are they what they were then?
+
+A state that was brought to another method, without texts to fingerprint its pages by, knows them by URL alone. Yet it
+keeps their former sketches, and where the former method can still be made, a page that comes again is fingerprinted by
+that one as well. So one that is unchanged is not delivered twice; it is filed anew, under its id, and from then on like
+any other. A known copy of such a page is compared with it in the same way, as its original may come after it.
+
+All else is judged as what comes for the first time: in doubt a page passes, as ``updated``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, fields
+from typing import Any
+
+from scrapy_neardup.errors import SettingsError, StoreError
+from scrapy_neardup.methods import METHODS, Method, make_method
+from scrapy_neardup.model import Comparison, Fingerprint, Page
+from scrapy_neardup.stores import Record, Store
+from scrapy_neardup.stores.former import former_recipes, former_sketch
+from scrapy_neardup.stores.recipe import is_method_of
+
+
+@dataclass(frozen=True, slots=True)
+class FormerlyFound:
+    """What the former method says of a page and the earlier one ``base``: itself, or what it was a copy of."""
+
+    base: Record
+    comparison: Comparison
+
+
+class Former:
+    """The former methods of one state; nothing is asked of a state that was never migrated."""
+
+    def __init__(self, store: Store) -> None:
+        """Raises StoreDamaged if the row that tells of them cannot be read."""
+        self._store = store
+        self._methods = [former_method(recipe) for recipe in former_recipes(store)]
+
+    def of(self, page: Page, known: Record | None) -> FormerlyFound | None:
+        """What was known of a page by its URL; None where nothing can be said. Raises StoreError."""
+        if not self._methods or known is None:
+            return None
+        base = known if known.former else self._store.record(known.original)
+        found = former_sketch(self._store, base.id) if base is not None and base.former else None
+        if base is None or found is None or found[0] >= len(self._methods):
+            return None
+        method = self._methods[found[0]]
+        if method is None:
+            return None
+        method = method.under(self._store.hashes)
+        try:
+            made: Fingerprint = method.fingerprint(page)
+            return FormerlyFound(base, method.compare(made, found[1], frozenset()))
+        except StoreError:
+            raise
+        except Exception:  # it is one more look, at what another release may have written: never in the way of a page
+            return None
+
+
+def former_method(recipe: Mapping[str, Any]) -> Method | None:
+    """The method of a recipe that was read, if it is built in and needs no file, of which the recipe has a digest."""
+    with suppress(SettingsError, KeyError, TypeError, AttributeError):
+        kind = METHODS[recipe["method"]]
+        known = {field.name for field in fields(kind.parameters_type)}
+        given = {name: value for name, value in recipe["parameters"].items() if name in known}
+        method = make_method(kind.name, given)
+        if is_method_of(recipe, method.recipe()):
+            return method
+    return None

@@ -1,0 +1,172 @@
+"""The pages of a state under another recipe: fingerprinted anew where their texts are there, else known by their URLs.
+
+Nothing is judged again. A page keeps its id, and with it the time when it was first seen, its group, what can be told
+of it and in which feed it was delivered; all rows but those that hold fingerprints go over as they are. What becomes of
+the fingerprint of an original, of a witness and of a copy that was delivered:
+
+1. From a feed, read by the extractor of now, if the page is in it under its URL; of several rows the last.
+2. From the text that the state keeps (NEARDUP_KEEP = "texts").
+3. As it is, where method, parameters and hash are the same and only a tool is another: what was read then is compared
+   with what is read now, and is as like it as the two tools are.
+4. None: the page is known by its URL, see ``judging.former``.
+
+Counts of sentences go over where a fingerprint may. Else they are begun anew, from what is fingerprinted.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from itertools import islice
+
+from scrapy_neardup.judging.matching import candidates
+from scrapy_neardup.judging.noting import note_once
+from scrapy_neardup.methods import Method
+from scrapy_neardup.model import Page
+from scrapy_neardup.states.exchange.sources import OpenState
+from scrapy_neardup.states.reading import Watch, unwatched, with_evidence
+from scrapy_neardup.stores import Record, Store
+from scrapy_neardup.stores.changes import Changes, Row
+from scrapy_neardup.stores.decisions import decisions_of
+from scrapy_neardup.stores.evidence import kept_page
+from scrapy_neardup.stores.former import KEY as FORMER
+from scrapy_neardup.stores.former import former_recipes, pack_former, pack_former_sketch
+from scrapy_neardup.stores.layout import former_key, meta_key
+from scrapy_neardup.stores.recipe import PARAMETERS, SAMPLES, fits
+from scrapy_neardup.stores.tally import KEY as TALLY
+from scrapy_neardup.text.prose import why_unjudged
+
+#: Rows that are made anew: postings, records with their evidence, URLs, counts of sentences, crawls under way.
+_OURS = frozenset(b"kreoubgj")
+_META = frozenset((meta_key("recipe"), meta_key("secret"), FORMER, TALLY))
+_BATCH = 1000
+
+
+class Way(Enum):
+    """What became of a page."""
+
+    FEED = "fingerprinted anew, from the feed"
+    TEXT = "fingerprinted anew, from the text that the state keeps"
+    KEPT = "with the fingerprint that it had"
+    URL = "known by its URL, and judged when it comes again"
+    COPY = "a copy, known by its URL and its original"
+    UNJUDGED = "not judged then, and known by what it was made from"
+
+
+@dataclass(slots=True)
+class Migrated:
+    """How many pages have which way; the rows of the feed, and how many of them are of a page that was filed by it."""
+
+    pages: Counter[Way] = field(default_factory=Counter)
+    rows: int = 0
+    used: int = 0
+    #: Ids of the pages whose row came.
+    fed: set[int] = field(default_factory=set)
+
+
+class Migration:
+    """One state on its way into an empty one of another recipe and the same secret."""
+
+    def __init__(self, old: Store, new: Store, method: Method, min_letters: int) -> None:
+        self._old, self._new = old, new
+        self._method = method.under(new.hashes)
+        self._min_letters = min_letters
+        #: Whether fingerprints of the two can be compared, whatever tools read the pages.
+        self.is_same_method = fits(_method_of(old), _method_of(new))
+        self.found = Migrated()
+
+    def take_all(self, watch: Watch = unwatched) -> None:
+        """Bring over all that the old state holds. Raises StoreError."""
+        old, new = self._old, self._new
+        if self.is_same_method:
+            new.add_counts(OpenState(old).counts)
+        self._take_rows(old.rows(b""))
+        recipes = former_recipes(old)
+        own = {**old.recipe, PARAMETERS: {**old.recipe.get(PARAMETERS, {}), **decisions_of(old)}}
+        soon = Changes({FORMER: pack_former([*recipes, own])})
+        for record, told in with_evidence(old, watch):
+            way, placed = self._placed(record, kept_page(record.url, told))
+            self.found.pages[way] += 1
+            new.add(placed, told, seen=old.last_seen(record.url))
+            if way is not Way.URL:
+                continue
+            packed = pack_former_sketch(len(recipes), record.sketch)
+            if record.former:  # by what recipe, that of before says
+                packed = old.value(former_key(record.id)) or b""
+            if packed:
+                soon.put(former_key(record.id), packed)
+            if len(soon.puts) >= _BATCH:
+                new.write(soon)
+                soon = Changes()
+        if self.found.pages[Way.URL] and soon.puts:
+            new.write(soon)
+
+    def take_feed(self, pages: Iterable[Page | None]) -> None:
+        """Fingerprint those pages anew that are in a feed; ``None`` is a row of which no page can be made."""
+        for page in pages:
+            known = self._new.find(page.url) if page else None
+            self.found.rows += 1
+            if page is None or known is None or not self._can_be_filled(known) or not self._is_enough(page):
+                continue
+            self.found.used += 1
+            if known.id not in self.found.fed:
+                self.found.fed.add(known.id)
+                self.found.pages[self._way_of(known)] -= 1
+                self.found.pages[Way.FEED] += 1
+            seen, told = self._new.last_seen(known.url), self._new.evidence(known.id)
+            filed = self._filed(known, page, speaks=known.is_original or self._was_witness(known))
+            self._new.add(filed, told, replaces=known.id, seen=seen)
+
+    def _placed(self, record: Record, page: Page | None) -> tuple[Way, Record]:
+        """What becomes of a page, and its record here."""
+        if record.similarity == 0 and record.original == record.id:
+            return Way.UNJUDGED, record
+        if record.is_light and not record.sketch and not record.former:
+            return Way.COPY, record
+        if page is not None and self._is_enough(page):
+            return Way.TEXT, self._filed(record, page, speaks=record.is_original or bool(record.keys))
+        if self.is_same_method and not record.former:
+            return Way.KEPT, record
+        return Way.URL, replace(record, keys=(), sketch=b"", former=True)
+
+    def _filed(self, record: Record, page: Page, *, speaks: bool) -> Record:
+        """The record with the fingerprint of its page; one that speaks for an original, or is one, has keys."""
+        known = self._new.on_site(page.site)
+        made = self._method.guarded(page, known.is_common, known)
+        common = candidates(self._method, self._new, made.keys).common if speaks else frozenset()
+        if not self.is_same_method and speaks:
+            note_once(self._new, record.url, page.site, made, everywhere=record.is_original)
+        keys = tuple(key for key in made.keys if key not in common) if speaks else ()
+        return replace(record, keys=keys, sketch=made.sketch, former=False)
+
+    def _can_be_filled(self, known: Record) -> bool:
+        judged = known.original != known.id or known.similarity > 0
+        return judged and (known.former or bool(known.sketch))
+
+    def _was_witness(self, known: Record) -> bool:
+        earlier = self._old.record(known.id)
+        return earlier is not None and bool(earlier.keys)
+
+    def _is_enough(self, page: Page) -> bool:
+        return not page.unread and not why_unjudged(page.text, self._min_letters)
+
+    def _way_of(self, known: Record) -> Way:
+        """What became of a page before its row came."""
+        page = kept_page(known.url, self._new.evidence(known.id))
+        if known.former:
+            return Way.URL
+        return Way.TEXT if page is not None and self._is_enough(page) else Way.KEPT
+
+    def _take_rows(self, rows: Iterator[Row]) -> None:
+        """Those that are of no page's fingerprint, as they are."""
+        kept = (row for row in rows if row[0][0] not in _OURS and row[0] not in _META)
+        while batch := list(islice(kept, _BATCH)):
+            self._new.write(Changes(dict(batch)))
+
+
+def _method_of(store: Store) -> dict[str, object]:
+    """What fingerprints depend on beside the tools, other people's, that read and cut a text."""
+    tools = {SAMPLES, "extractor", "segmenter", "script"}
+    return {name: value for name, value in store.recipe.items() if name not in tools}

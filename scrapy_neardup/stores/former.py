@@ -1,0 +1,43 @@
+"""By which recipes pages were judged that a migration could not fingerprint anew, as their texts were not there.
+
+Such a page is known by its URL. Its former sketch is kept in a row of its own, where nobody takes it for one of now: by
+it the page can be known to be unchanged when it comes again (see ``judging.former``).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from scrapy_neardup.stores.base import Store
+from scrapy_neardup.stores.layout import former_key, meta_key
+
+KEY = meta_key("former")
+_NUMBER = 2
+
+
+def former_recipes(store: Store) -> list[dict[str, Any]]:
+    """Those recipes, in the order of their numbers; raises StoreDamaged for a row that is none."""
+    packed = store.value(KEY)
+    try:
+        found = [] if packed is None else json.loads(packed)
+        return [dict(recipe) for recipe in found]
+    except (ValueError, TypeError):
+        raise store.damaged("the recipes before its own cannot be read") from None
+
+
+def pack_former(recipes: Sequence[Mapping[str, Any]]) -> bytes:
+    """The row that holds them."""
+    return json.dumps(recipes, ensure_ascii=False, sort_keys=True).encode("utf-8", "surrogatepass")
+
+
+def pack_former_sketch(number: int, sketch: bytes) -> bytes:
+    """The former sketch of a page, by the recipe with this number."""
+    return number.to_bytes(_NUMBER, "big") + sketch
+
+
+def former_sketch(store: Store, id: int) -> tuple[int, bytes] | None:
+    """The number of a page's recipe, and its sketch; None if it is not there."""
+    packed = store.value(former_key(id))
+    return None if packed is None else (int.from_bytes(packed[:_NUMBER], "big"), packed[_NUMBER:])

@@ -1,0 +1,92 @@
+"""What may be changed between two crawls on one state, what may not, and the way out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scrapy_neardup.commands import migrate
+from scrapy_neardup.stores import close_store, open_store
+from scrapy_neardup.stores.changes import Changes
+from scrapy_neardup.stores.layout import meta_key
+from scrapy_neardup.stores.recipe import pack_recipe
+from tests.crawl.conftest import Crawl, Site
+from tests.crawl.pages import html
+from tests.states.states import run
+
+PATHS = ["/bridge-zh", "/tea-zh", "/copy"]
+
+
+@pytest.fixture
+def news(site: Site) -> Site:
+    site.content |= {"/bridge-zh": html("bridge-zh"), "/tea-zh": html("tea-zh"), "/copy": html("tea-zh", "Copied.")}
+    return site
+
+
+@pytest.fixture
+def url(tmp_path: Path) -> str:
+    return f"sqlite://{tmp_path}/state.sqlite"
+
+
+def by_version(url: str, name: str, **samples: str) -> None:
+    """Have the state as another version of trafilatura would have written it."""
+    store = open_store(url, None)
+    recipe = {**store.recipe, "extractor": name, "samples": {**store.recipe["samples"], **samples}}
+    store.write(Changes({meta_key("recipe"): pack_recipe(recipe)}))
+    close_store(store)
+
+
+def test_a_threshold_is_changed_between_two_crawls_and_a_line_says_so(news: Site, crawl: Crawl, url: str) -> None:
+    def crawled(**settings: Any) -> Any:
+        return crawl(PATHS, NEARDUP_STORE=url, **settings)
+
+    first = crawled()
+    assert first.paths == PATHS[:2]
+    assert "from here on" not in first.log
+    second = crawled(NEARDUP_PARAMETERS={"base": 0.6, "certain": 1}, NEARDUP_POLICY={"excerpt": "drop"})
+    assert (second.items, second.count("unchanged"), second.count("duplicate")) == ([], 2, 1)
+    changed = "state.sqlite decides by certain = 1, base = 0.6, NEARDUP_POLICY excerpt = drop from here on; until now"
+    assert f"{changed} 0.76, 0.54, tag." in second.log
+
+
+def test_another_version_that_reads_alike_is_warned_of_once(news: Site, crawl: Crawl, url: str) -> None:
+    crawl(PATHS, NEARDUP_STORE=url)
+    by_version(url, "visible prose and trafilatura 1.9 fast")
+    strict = crawl(PATHS, NEARDUP_STORE=url, NEARDUP_STRICT=True)
+    assert "response_received_count" not in strict.stats
+    assert "With NEARDUP_STRICT that is not taken, though they read our samples alike" in strict.log
+    warned = crawl(PATHS, NEARDUP_STORE=url)
+    assert (warned.items, warned.count("unchanged")) == ([], 2)
+    assert "the extractor was visible prose and trafilatura 1.9 fast, and is visible prose and traf" in warned.log
+    assert "They read our samples alike, so it is used as it is." in warned.log
+    store = open_store(url, None)
+    assert store.recipe["extractor"].startswith("visible prose and trafilatura 2.")
+    close_store(store)
+
+
+def test_one_that_reads_otherwise_is_refused_until_the_state_is_migrated(news: Site, crawl: Crawl, url: str) -> None:
+    crawl(PATHS, NEARDUP_STORE=url)
+    by_version(url, "visible prose and trafilatura 1.9 fast", extractor="0" * 16)
+    refused = crawl(PATHS, NEARDUP_STORE=url)
+    assert "response_received_count" not in refused.stats
+    assert "which reads our samples otherwise. Fingerprints of two recipes cannot be compared" in refused.log
+    assert "bring the state to those of now with: scrapy neardup migrate" in refused.log
+    assert run(migrate, "--store", url) == 0
+    again = crawl(PATHS, NEARDUP_STORE=url)
+    assert (again.items, again.count("unchanged"), again.count("duplicate")) == ([], 2, 1)
+
+
+def test_another_method_goes_on_with_what_was_delivered(news: Site, crawl: Crawl, url: str) -> None:
+    """Pages of HTML, of which the state keeps no text: by the former method they are known to be unchanged."""
+    settings = {"NEARDUP_STORE": url, "NEARDUP_METHOD": "simhash"}
+    crawl(PATHS, NEARDUP_STORE=url)
+    assert "method is 'cascade' there and 'simhash' here" in crawl(PATHS, **settings).log
+    assert run(migrate, "--store", url, NEARDUP_METHOD="simhash") == 0
+    news.content["/new"] = html("ferry-zh")
+    news.content["/bridge-zh"] = html("bridge-zh", "更正：大桥的长度为一千二百米，本站先前的报道有误。")
+    second = crawl(["/copy", "/bridge-zh", "/tea-zh", "/new"], **settings)
+    assert second.paths == ["/bridge-zh", "/new"], second.log[-3000:]
+    assert (second.count("updated"), second.count("unchanged"), second.count("duplicate")) == (1, 1, 1)
+    assert crawl(["/copy", "/bridge-zh", "/tea-zh", "/new"], **settings).items == []

@@ -1,0 +1,87 @@
+"""Samples by which a reader, a segmenter and a converter are known: they notice what changes, and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from scrapy_neardup.model import Page
+from scrapy_neardup.page import extraction, samples
+from scrapy_neardup.page.extraction import extract
+from scrapy_neardup.page.samples import PAGES, reader_sample
+from scrapy_neardup.text import samples as texts
+from scrapy_neardup.text import tokens
+from scrapy_neardup.text.samples import converter_sample, digest, segmenter_sample
+from tests.processes import answer_with_hash_seed
+
+#: Before anything is put in another's place, as they are made once.
+READ, CUT = reader_sample(), segmenter_sample()
+fresh: Callable[[], str] = reader_sample.__wrapped__
+cut_anew: Callable[[], str] = segmenter_sample.__wrapped__
+
+
+def test_a_sample_is_the_same_in_every_process() -> None:
+    code = "import json\nfrom scrapy_neardup.page.samples import *\nfrom scrapy_neardup.text.samples import *\n"
+    assert answer_with_hash_seed("1", f"{code}print(json.dumps([reader_sample(), segmenter_sample()]))") == [READ, CUT]
+    assert len(READ) == len(CUT) == 16
+
+
+def test_the_pages_are_read_in_every_way_there_is() -> None:
+    read = [extract(html, "https://a.example/", max_html=100_000) for html in PAGES]
+    assert {page.reader for page in read} == {"article", "prose"}
+    assert all(page.text and page.title for page in read)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda text: text.replace("船工们说", "船工说"),
+        lambda text: "\n".join(text.splitlines()[:-1]),
+        lambda text: f"分享到：微信 微博\n{text}",
+        lambda text: text.replace("wait(12)", ""),
+    ],
+    ids=["a word", "a line less", "a line more", "code"],
+)
+def test_an_extractor_that_reads_otherwise_is_noticed(
+    monkeypatch: pytest.MonkeyPatch, change: Callable[[str], str]
+) -> None:
+    real = extraction.trafilatura_text
+    monkeypatch.setattr(extraction, "trafilatura_text", lambda page, url: change(real(page, url) or ""))
+    assert fresh() != READ
+
+
+def test_so_is_a_reader_of_ours(monkeypatch: pytest.MonkeyPatch) -> None:
+    def other(html: str, url: str, **named: Any) -> Page:
+        return replace(extract(html, url, **named), headline="")
+
+    monkeypatch.setattr(samples, "extract", other)
+    assert fresh() != READ
+
+
+def test_an_extractor_that_reads_alike_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = extraction.trafilatura_text
+    monkeypatch.setattr(extraction, "trafilatura_text", lambda page, url: f"{real(page, url) or ''}\n")
+    monkeypatch.setattr(extraction, "version", lambda name: "99.9")
+    assert fresh() == READ
+
+
+def test_both_segmenters_cut_the_samples_alike_and_another_one_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tokens, "_segmenter", tokens.jieba_cut)
+    assert cut_anew() == CUT
+    monkeypatch.setattr(tokens, "_segmenter", lambda: list)
+    assert cut_anew() != CUT
+
+
+def test_the_converter_has_a_sample(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("opencc")
+    assert len(converter_sample()) == 16
+    monkeypatch.setattr(texts, "simplify", lambda text: text)
+    assert converter_sample.__wrapped__() != converter_sample()
+
+
+def test_a_digest_knows_where_one_string_ends() -> None:
+    assert digest(["ab", "c"]) != digest(["a", "bc"]) != digest(["abc"])
+    assert digest(["船\ud800"]) == digest(iter(["船\ud800"]))
