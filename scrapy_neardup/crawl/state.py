@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 from scrapy.exceptions import NotConfigured
 from scrapy.utils.project import data_path
 
 from scrapy_neardup.config import Config, load_extractor
-from scrapy_neardup.hashing import HASH_NAME
-from scrapy_neardup.methods import Method
+from scrapy_neardup.judging.recipe import state_recipe as state_recipe  # who looks for the one looks for the other
 from scrapy_neardup.oneline import line_logger
-from scrapy_neardup.page.extraction import Extractor, extractor_name
+from scrapy_neardup.page.extraction import Extractor
 from scrapy_neardup.stores import default_url
-from scrapy_neardup.text.tokens import segmenter_name
 
 logger = line_logger(__name__)
 
@@ -45,13 +42,3 @@ def state_url(config: Config) -> str:
 def page_extractor(config: Config) -> Extractor | None:
     """The user's own way to take the text out of HTML, NEARDUP_EXTRACTOR; None where it is ours."""
     return load_extractor(config.extractor) if config.extractor else None
-
-
-def state_recipe(method: Method, extractor: Extractor | None) -> dict[str, Any]:
-    """Everything that must be equal for the pages of two crawls to be comparable, as plain data."""
-    return {
-        **method.recipe(),
-        "hash": HASH_NAME,
-        "segmenter": segmenter_name(),
-        "extractor": extractor_name(extractor),
-    }

@@ -79,8 +79,8 @@ def open_store(
     store, holders = _open[location]
     if not isinstance(store, kind) or (recipe is not None and not is_recipe(store.recipe, recipe)):
         raise StoreMismatch(
-            f"Another crawl of this process has opened {location} with other parameters. Give the two crawls "
-            f"the same NEARDUP settings, or each a state of its own with {named_by}."
+            f"In this process {location} is open already, with other parameters: by another crawl, or a Deduplicator "
+            f"that was not closed. Give both the same, or each a state of its own with {named_by}, or close the first."
         )
     _open[location] = store, holders + 1
     return store
