@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
@@ -12,9 +13,12 @@ from typing import Any
 from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.methods import Method, make_method
 from scrapy_neardup.model import Likeness, Verdict
+from scrapy_neardup.oneline import line_logger
 from scrapy_neardup.page.apart import MAX_SECONDS, Apart, Terms
 from scrapy_neardup.page.limits import MAX_TEXT
 from scrapy_neardup.stores import Keep, Secret, parse_url
+
+logger = line_logger(__name__)
 
 #: What part of an item holds what; a value is the name of the item's field, empty if none does.
 DEFAULT_FIELDS = {
@@ -37,6 +41,13 @@ DEFAULT_POLICY = {
     Likeness.EXCERPT: TAG,
     Likeness.SAME_TITLE: TAG,
 }
+
+
+#: How our names are written by those who do not know them; and names that speak of dropping duplicates.
+_PREFIX = re.compile(r"^(?:SCRAPY_?)?NEAR_?DUP(?:E|S|ES|LICATES?|LICATE_PAGES)?_")
+_DROPPING = re.compile(
+    r"^(?:DROP|FILTER|SKIP|REMOVE)_?(?:NEAR_?)?DUP(?:E|S|ES|LICAT(?:E|ES|ED|ION|IONS))?(?:_PAGES|_ITEMS)?$"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,13 +81,20 @@ class Config:
         given = {name: settings[name] for name in settings if name.startswith("NEARDUP_")}
         for name in given:
             if name not in _READERS:
-                close = get_close_matches(name, _READERS, 1)
-                meant = f" Did you mean {close[0]}?" if close else ""
-                raise SettingsError(f"There is no setting {name}.{meant} The settings are: {', '.join(SETTINGS)}.")
+                meant = meant_setting(name)
+                asked = f" Did you mean {meant}?" if meant else ""
+                raise SettingsError(f"There is no setting {name}.{asked} The settings are: {', '.join(SETTINGS)}.")
         values = {
             _READERS[name][0]: _READERS[name][1](name, value) for name, value in given.items() if name in _READERS
         }
         values.pop("enabled", None)
+        for name, meant in look_alikes(settings).items():
+            logger.warning(
+                "There is a setting %s, which scrapy-neardup does not read. If it is meant for it, the name is %s; "
+                "if it is somebody else's, all is well.",
+                name,
+                meant,
+            )
         drop = settings.get("DROP_DUPLICATES")
         if drop is not None:
             values["drop"] = _boolean("DROP_DUPLICATES", drop)
@@ -118,6 +136,33 @@ class Config:
         """What reads pages that may take long, to be closed by whoever asked; None where the extractor bars it."""
         terms = Terms(self.max_html, self.max_text, self.max_seconds, self.extractor)
         return Apart(terms) if terms.can_be_sent else None
+
+
+def meant_setting(name: str) -> str:
+    """The setting that was probably meant by a name that is none; empty if there is no telling.
+
+    >>> meant_setting("NEARDUP_DROP_DUPLICATES"), meant_setting("NEARDUP_STROE"), meant_setting("DOWNLOAD_DELAY")
+    ('DROP_DUPLICATES', 'NEARDUP_STORE', '')
+    """
+    plain = _PREFIX.sub("", name)
+    is_prefixed = plain != name
+    if (
+        (is_prefixed and plain in ("DROP", "DUPLICATES"))
+        or _DROPPING.search(plain)
+        or _is_close(plain, "DROP_DUPLICATES")
+    ):
+        return "DROP_DUPLICATES"
+    return next(iter(get_close_matches(f"NEARDUP_{plain}", _READERS, 1)), "") if is_prefixed else ""
+
+
+def _is_close(name: str, other: str) -> bool:
+    return abs(len(name) - len(other)) <= 4 and bool(get_close_matches(name, [other], 1, 0.8))
+
+
+def look_alikes(settings: Mapping[str, Any]) -> dict[str, str]:
+    """Settings that are none of ours and may be meant to be, each with ours; they may also be somebody else's."""
+    others = [name for name in settings if name not in SETTINGS and not name.startswith("NEARDUP_")]
+    return {name: meant for name in others if (meant := meant_setting(name))}
 
 
 def is_enabled(settings: Mapping[str, Any]) -> bool:

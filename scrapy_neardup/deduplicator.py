@@ -170,7 +170,7 @@ class Deduplicator:
                 page = replace(page, html=0)
             return self._remembered(page) if remember else self._seen(page)
         except PageError as error:
-            self._tell(url, error.reason, str(error))
+            self._tell(url, error.reason, str(error).partition(". ")[0])  # what follows is to be done in a crawl
             return Verdict(Kind.UNJUDGED, url, reason=error.reason)
         except StoreError:
             raise

@@ -276,6 +276,9 @@ def test_an_impossible_value_is_refused_in_a_sentence_that_names_the_setting(kin
         ("NEARDUP_PARAMETER", "NEARDUP_PARAMETERS"),
         ("NEARDUP_MIN_LETTER", "NEARDUP_MIN_LETTERS"),
         ("NEARDUP_FIELD", "NEARDUP_FIELDS"),
+        ("NEARDUP_DROP_DUPLICATES", "DROP_DUPLICATES"),
+        ("NEARDUP_DROP_DUPES", "DROP_DUPLICATES"),
+        ("NEARDUP_DROP", "DROP_DUPLICATES"),
     ],
 )
 def test_an_unknown_name_is_refused_with_the_one_that_was_meant(kind: Kind, name: str, meant: str) -> None:
@@ -283,6 +286,39 @@ def test_an_unknown_name_is_refused_with_the_one_that_was_meant(kind: Kind, name
         Config.from_settings(kind({name: 1}))
     assert f"Did you mean {meant}" in str(refused.value)
     assert f"The settings are: {', '.join(SETTINGS)}." in str(refused.value)
+
+
+LOOK_ALIKES = {
+    "DROP_DUPLICATE": "DROP_DUPLICATES",
+    "DROP_DUPES": "DROP_DUPLICATES",
+    "DROP_DUPS": "DROP_DUPLICATES",
+    "DROP_NEAR_DUPLICATES": "DROP_DUPLICATES",
+    "DROPDUPLICATES": "DROP_DUPLICATES",
+    "DORP_DUPLICATES": "DROP_DUPLICATES",
+    "DROP_DUBLICATES": "DROP_DUPLICATES",
+    "FILTER_DUPLICATES": "DROP_DUPLICATES",
+    "NEAR_DUP_STORE": "NEARDUP_STORE",
+    "NEARDUPE_POLICY": "NEARDUP_POLICY",
+    "NEAR_DUPLICATES_KEEP": "NEARDUP_KEEP",
+}
+
+
+@both_kinds
+@pytest.mark.parametrize(("name", "meant"), LOOK_ALIKES.items())
+def test_a_name_that_may_be_meant_for_us_is_told_of_and_not_refused(
+    kind: Kind, name: str, meant: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert Config.from_settings(kind({name: False})) == Config()
+    [said] = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+    assert f"There is a setting {name}," in said
+    assert f"the name is {meant};" in said
+
+
+def test_settings_of_scrapy_and_our_own_are_not_taken_for_others(caplog: pytest.LogCaptureFixture) -> None:
+    ours = {"DROP_DUPLICATES": False, "NEARDUP_STORE": "memory:"}
+    others = {"DUPEFILTER_CLASS": "a.B", "DROP_TABLES": 1, "DUPLICATES": 1, "DROP_ITEMS": 1, "SKIP_DUPLICATE_CHECK": 1}
+    Config.from_settings(Settings({**ours, **others}))
+    assert caplog.text == ""
 
 
 def test_an_unknown_name_like_no_other_is_refused_with_the_list_alone() -> None:

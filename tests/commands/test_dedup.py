@@ -421,6 +421,15 @@ def test_a_state_that_lasts_is_made_used_again_and_known_to_a_crawl(scheme: str,
     assert (verdict.kind, verdict.match.url) == (Kind.DUPLICATE, "http://ferry.example/")
 
 
+@pytest.mark.parametrize("method", ["cascade", "cosine"])
+def test_a_state_in_memory_will_do_and_leaves_nothing(method: str, run: Run, folder: Path) -> None:
+    before = set(folder.iterdir())
+    for _ in range(2):
+        assert run("feed.jsonl", "-o", "out.jsonl", "--store", "memory:", "--method", method)[0] == 0
+        assert {one.name for one in set(folder.iterdir()) - before} == {"out.jsonl"}
+        assert 0 < len(read(folder / "out.jsonl")) <= len(RECORDS)
+
+
 def test_the_second_run_over_a_state_knows_what_the_first_one_wrote(run: Run, folder: Path) -> None:
     state = (folder / "state").as_uri().replace("file", "sqlite")
     arguments = ("feed.jsonl", "-o", "out.jsonl", "--store", state)
