@@ -94,7 +94,9 @@ def test_a_crawl_knows_what_a_script_has_seen_and_the_other_way_round(tmp_path: 
         assert dedup.check(**page(2, 1)).kind is Kind.DUPLICATE
 
 
-def test_html_is_read_as_in_a_crawl_and_bytes_by_the_charset_that_they_or_their_header_name() -> None:
+def test_html_is_read_as_in_a_crawl_and_bytes_by_the_charset_that_they_or_their_header_name(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     prose = "渡口今天重新开航了，等船的人比上个月多了一倍。码头上的灯一直亮到半夜，谁也不肯先走。" * 3
     plain = f"<html><head><title>渡口</title></head><body><p>{prose}</p></body></html>"
     named = plain.replace("<head>", '<head><meta charset="gb18030">').encode("gb18030")
@@ -117,6 +119,8 @@ def test_html_is_read_as_in_a_crawl_and_bytes_by_the_charset_that_they_or_their_
             assert found.similar_id == first.similar_id
         no_html = dedup.check(url="http://f.example/6", html=b"{}", content_type="application/json")
         assert (no_html.kind, no_html.reason) == (Kind.UNJUDGED, "not_html")
+    assert "the response is application/json, not HTML" in caplog.text
+    assert "meta=" not in caplog.text  # which is for a crawl
 
 
 def test_the_same_url_again_is_another_version_and_no_copy() -> None:
