@@ -43,6 +43,8 @@ DEFAULT_POLICY = {
 }
 
 
+#: What is no setting of its own: each method has its limits, which are parameters.
+_OF_METHODS = ("THRESHOLD", "SIMILARITY", "SIMILARITY_THRESHOLD", "DISTANCE", "LIMIT")
 #: How our names are written by those who do not know them; and names that speak of dropping duplicates.
 _PREFIX = re.compile(r"^(?:SCRAPY_?)?NEAR_?DUP(?:E|S|ES|LICATES?|LICATE_PAGES)?_")
 _DROPPING = re.compile(
@@ -152,7 +154,11 @@ def meant_setting(name: str) -> str:
         or _is_close(plain, "DROP_DUPLICATES")
     ):
         return "DROP_DUPLICATES"
-    return next(iter(get_close_matches(f"NEARDUP_{plain}", _READERS, 1)), "") if is_prefixed else ""
+    if not is_prefixed:
+        return ""
+    named = {setting.removeprefix("NEARDUP_"): setting for setting in _READERS}
+    named |= dict.fromkeys(_OF_METHODS, "NEARDUP_PARAMETERS")
+    return named[close[0]] if (close := get_close_matches(plain, named, 1)) else ""
 
 
 def _is_close(name: str, other: str) -> bool:
@@ -232,10 +238,15 @@ def _number(low: float, high: float) -> Callable[[str, Any], float]:
         except (TypeError, ValueError, OverflowError):
             number = float("nan")
         if not low <= number <= high:
-            raise SettingsError(f"{name} is {value!r}; it must be a number from {low:g} to {high:g}.")
+            raise SettingsError(f"{name} is {value!r}; it must be a number from {_plain(low)} to {_plain(high)}.")
         return number
 
     return read
+
+
+def _plain(number: float) -> str:
+    """A number as people write it, however large."""
+    return str(int(number)) if number == int(number) else f"{number:g}"
 
 
 def _whole(low: int, high: int) -> Callable[[str, Any], int]:
@@ -266,7 +277,11 @@ def _fields(name: str, value: Any) -> dict[str, str]:
     unknown = sorted(set(given) - set(DEFAULT_FIELDS))
     if unknown or not all(isinstance(field, str) for field in given.values()):
         wrong = ", ".join(unknown) or repr(value)
-        raise SettingsError(f"{name}: {wrong} cannot be; it maps {', '.join(DEFAULT_FIELDS)} to names of item fields.")
+        turned = {field: part for part, field in given.items() if isinstance(field, str) and field in DEFAULT_FIELDS}
+        meant = f" Did you mean {turned!r}?" if turned and len(turned) == len(given) else ""
+        raise SettingsError(
+            f"{name}: {wrong} cannot be; it maps {', '.join(DEFAULT_FIELDS)} to names of item fields.{meant}"
+        )
     return {**DEFAULT_FIELDS, **given}
 
 
@@ -277,9 +292,22 @@ def _policy(name: str, value: Any) -> dict[Likeness, str]:
         if kind not in kinds or action not in ACTIONS:
             raise SettingsError(
                 f"{name}: {kind!r}: {action!r} cannot be; it maps some of {', '.join(kinds)} to one of "
-                f"{', '.join(ACTIONS)}."
+                f"{', '.join(ACTIONS)}.{_turned_policy(kind, action, kinds)}"
             )
     return {**DEFAULT_POLICY, **{kinds[kind]: action for kind, action in given.items()}}
+
+
+def _turned_policy(kind: str, action: Any, kinds: Mapping[str, Likeness]) -> str:
+    """What was probably meant by a policy that is the wrong way round."""
+    named = [action] if isinstance(action, str) else action
+    if (
+        kind not in ACTIONS
+        or not isinstance(named, (list, tuple))
+        or not named
+        or not set(map(str, named)) <= set(kinds)
+    ):
+        return ""
+    return f" Did you mean {dict.fromkeys(map(str, named), kind)!r}?"
 
 
 _READERS: dict[str, tuple[str, Callable[[str, Any], Any]]] = {

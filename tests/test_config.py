@@ -124,6 +124,8 @@ REFUSED = [
     ("NEARDUP_POLICY", {"retitled": "keep"}, "'retitled': 'keep' cannot be; it maps some of"),
     ("NEARDUP_POLICY", {"near": "drop", "retitled": "Tag"}, "'retitled': 'Tag' cannot be"),
     ("NEARDUP_POLICY", '{"retitled": true}', "to one of drop, tag, pass"),
+    ("NEARDUP_POLICY", {"drop": ["near", "excerpt"]}, "Did you mean {'near': 'drop', 'excerpt': 'drop'}?"),
+    ("NEARDUP_POLICY", {"tag": "retitled"}, "Did you mean {'retitled': 'tag'}?"),
     ("NEARDUP_POLICY", {"retitled": ["tag"]}, "to one of drop, tag, pass"),
     ("NEARDUP_STORE", None, "must be a string"),
     ("NEARDUP_STORE", 5, "must be a string"),
@@ -136,6 +138,8 @@ REFUSED = [
     ("NEARDUP_SECRET", 5, "must be a string"),
     ("NEARDUP_SECRET", "fifteen letters", "at least 16 characters"),
     ("NEARDUP_METHOD", "casade", "the methods are: cascade"),
+    ("NEARDUP_METHOD", "SimHash", "Did you mean simhash?"),
+    ("NEARDUP_METHOD", "random-projection", "Did you mean random_projection?"),
     ("NEARDUP_METHOD", "", "the methods are: cascade"),
     ("NEARDUP_METHOD", None, "must be an import path"),
     ("NEARDUP_METHOD", "no_such_module.Method", "cannot be imported"),
@@ -165,6 +169,7 @@ REFUSED = [
     ("NEARDUP_FIELDS", None, "must be a dict"),
     ("NEARDUP_FIELDS", "body", "as JSON"),
     ("NEARDUP_FIELDS", {"body": "text"}, "body cannot be; it maps url, title"),
+    ("NEARDUP_FIELDS", {"body": "text", "link": "url"}, "Did you mean {'text': 'body', 'url': 'link'}?"),
     ("NEARDUP_FIELDS", {"text": 5}, "cannot be; it maps url, title"),
     ("NEARDUP_FIELDS", {1: "text", "body": "text"}, "keys must be strings"),
     ("NEARDUP_TAG_FIELD", 5, "must be a string"),
@@ -172,7 +177,7 @@ REFUSED = [
     ("NEARDUP_MIN_LETTERS", -1, "from 1 to"),
     ("NEARDUP_MIN_LETTERS", "many", "from 1 to"),
     ("NEARDUP_MIN_LETTERS", 4.5, "must be a whole number"),
-    ("NEARDUP_MIN_LETTERS", 10**400, "from 1 to"),
+    ("NEARDUP_MIN_LETTERS", 10**400, "from 1 to 1000000."),
     ("NEARDUP_MIN_LETTERS", None, "from 1 to"),
     ("NEARDUP_MAX_HTML", 0, "from 1 to"),
     ("NEARDUP_MAX_HTML", 2**31 + 1, "from 1 to"),
@@ -265,7 +270,7 @@ def test_an_impossible_value_is_refused_in_a_sentence_that_names_the_setting(kin
         assert said, f"{name} = {value!r} was taken"
         assert reason in said, (name, value)
         assert name in said, (name, value)
-        assert said.endswith("."), (name, value)
+        assert said.endswith((".", "?")), (name, value)
 
 
 @both_kinds
@@ -279,6 +284,8 @@ def test_an_impossible_value_is_refused_in_a_sentence_that_names_the_setting(kin
         ("NEARDUP_DROP_DUPLICATES", "DROP_DUPLICATES"),
         ("NEARDUP_DROP_DUPES", "DROP_DUPLICATES"),
         ("NEARDUP_DROP", "DROP_DUPLICATES"),
+        ("NEARDUP_THRESHOLD", "NEARDUP_PARAMETERS"),
+        ("NEARDUP_SIMILARITY", "NEARDUP_PARAMETERS"),
     ],
 )
 def test_an_unknown_name_is_refused_with_the_one_that_was_meant(kind: Kind, name: str, meant: str) -> None:

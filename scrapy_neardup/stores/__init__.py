@@ -55,12 +55,28 @@ def parse_url(url: str, named_by: str = SETTING) -> tuple[type[Store], str]:
     except ValueError:  # half a bracket, a line end
         parts = urlsplit("")
     if parts.scheme not in STORES:
-        raise SettingsError(f"{named_by} is {url!r}, which names no store; use {STORES.forms()}.")
+        there = states_near(url) if url and not parts.scheme else []
+        raise SettingsError(
+            f"{named_by} is {url!r}, which names no store; use {' or '.join(there) if there else STORES.forms()}."
+        )
     kind = STORES[parts.scheme]
     try:
         return kind, kind.read_url(parts)
     except ValueError as error:
         raise SettingsError(f"{named_by} is {url!r}, {error}.") from None
+
+
+def states_near(path: str) -> list[str]:
+    """The URLs of states that somebody may mean who names a path: at it, or under their usual name in that folder."""
+    if not path.isprintable():
+        return []
+    place = Path(path).resolve()
+    return [
+        kind.url(str(location))
+        for scheme, kind in STORES.items()
+        for location in (place, place / f"state.{scheme}")
+        if kind.lasts and kind.exists(str(location))
+    ]
 
 
 def open_store(
@@ -114,4 +130,5 @@ __all__ = [
     "evidence",
     "open_store",
     "parse_url",
+    "states_near",
 ]
