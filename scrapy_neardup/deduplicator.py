@@ -81,6 +81,7 @@ class Deduplicator:
             judging = config.make_method()
             self._store = open_store(_url(store), state_recipe(judging, own), "store", config.secret)
             try:
+                _tell_taken_back(self._store)
                 self._detector = _detector(judging, self._store, config)
                 self._glancing = _detector(judging, glance(self._store), config)
             except BaseException:
@@ -224,6 +225,16 @@ def _detector(method: Method, store: Store, config: Config) -> Detector:
         passes=config.passes,
         keep=config.keep,
     )
+
+
+def _tell_taken_back(store: Store) -> None:
+    if back := store.taken_back.pages:
+        logger.warning(
+            "%d pages were taken back from the state: the crawl that added them (%s) was killed, or its feed was not "
+            "stored. They are judged anew when they come again.",
+            back,
+            ", ".join(store.taken_back.crawls) or "unknown",
+        )
 
 
 def _waiting(page: Page) -> Verdict:

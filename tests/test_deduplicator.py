@@ -23,7 +23,8 @@ from scrapy_neardup.errors import (
     StoreMismatch,
     UsageError,
 )
-from scrapy_neardup.model import Kind
+from scrapy_neardup.judging.reservations import Ruled
+from scrapy_neardup.model import Kind, Page
 from scrapy_neardup.stores import Store, open_store
 from tests.crawl.engineless import article, crawl
 from tests.crawl.parts import text, url
@@ -233,6 +234,21 @@ def test_what_was_checked_is_kept_though_the_script_is_killed(tmp_path: Path) ->
     with Deduplicator(tmp_path / "seen.db") as dedup:
         assert dedup.check(text=FERRY).kind is Kind.UNCHANGED
         assert dedup._store.taken_back.pages == 0
+
+
+def test_pages_of_a_killed_crawl_are_taken_back_and_told_of(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    path = tmp_path / "seen.db"
+    with Deduplicator(path) as dedup:
+        dedup.check(**page(1))
+        killed = dedup._store.begin("morning")
+        reserved = dedup._glancing.check(Page(**page(2)))
+        assert isinstance(reserved, Ruled)
+        assert reserved.reservation is not None
+        dedup._store.add(reserved.reservation.record, generation=killed)
+    assert "taken back" not in caplog.text
+    with Deduplicator(path) as dedup:
+        assert "1 pages were taken back from the state: the crawl that added them (morning)" in caplog.text
+        assert [dedup.check(**page(one)).kind for one in (1, 2)] == [Kind.UNCHANGED, Kind.UNIQUE]
 
 
 def test_a_leveldb_folder_that_is_there_is_recognised_by_its_path(tmp_path: Path) -> None:

@@ -16,7 +16,8 @@ import pytest
 from scrapy_neardup import Deduplicator
 from scrapy_neardup.config import Config
 
-PAGE = Path(__file__).parents[1].joinpath("docs", "script.md").read_text(encoding="utf-8")
+ROOT = Path(__file__).parents[1]
+PAGE = ROOT.joinpath("docs", "script.md").read_text(encoding="utf-8")
 LOOP, PANDAS, *CELLS = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
 [PRINTED] = re.findall(r"```\n(new: .*?)```", PAGE, re.DOTALL)
 
@@ -83,6 +84,16 @@ def test_each_parameter_stands_in_the_table_with_its_default_which_is_that_of_th
             assert str(one.default) in told[one.name]
         elif one.default:
             assert f'"{one.default}"' in told[one.name]
+
+
+@pytest.mark.parametrize("name", ["README.md", "README.zh-CN.md"])
+def test_what_the_readmes_print_of_it_runs(name: str, tmp_path: Path) -> None:
+    text = ROOT.joinpath(name).read_text(encoding="utf-8")
+    [code] = re.findall(r"```python\n([^`]*import Deduplicator.*?)```", text, re.DOTALL)
+    names: dict[str, Any] = {}
+    exec(code.replace("/var/data", str(tmp_path)), names)
+    assert names["verdict"].headline == "unjudged (too_short)"  # of an ellipsis
+    assert (tmp_path / "seen.db").is_file()
 
 
 @pytest.mark.slow

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 import pickle
+import re
+from typing import Any
 
 import pytest
+import scrapy
 from scrapy import Request, Spider
-from scrapy.http import HtmlResponse, Response
+from scrapy.http import HtmlResponse, Response, TextResponse
 from scrapy.utils.request import request_from_dict
 
 from scrapy_neardup.crawl.handed import HANDED, HandedOver
-from tests.crawl.conftest import Crawl, Site
+from tests.crawl.conftest import ROOT, Crawl, Site
 from tests.crawl.pages import html
 
 PAGES = {"/page1": html("bridge-zh"), "/page2": html("bridge-zh", "Sent in by a reader."), "/page3": html("kelp-en")}
@@ -108,3 +111,17 @@ def test_a_request_that_hands_nothing_over_stays_as_it_is() -> None:
     assert HandedOver().response(None) is None
     bare = Response("http://a.example/")
     assert handed(bare).meta[HANDED].request is None
+
+
+@pytest.mark.parametrize("name", ["README.md", "README.zh-CN.md"])
+def test_the_spider_of_the_readme_hands_its_page_over(name: str) -> None:
+    [code] = re.findall(r"```python\n(def parse\(.*?)```", (ROOT / name).read_text(encoding="utf-8"), re.DOTALL)
+    functions: dict[str, Any] = {"scrapy": scrapy}
+    exec(code, functions)
+    kept = {name: functions[name] for name in ("parse", "parse_views")}
+    spider: Any = type("Printed", (Spider,), {"name": "printed", **kept})()
+    page = HtmlResponse("http://a.example/1/", body=b"<h1>The ferry</h1>")
+    [request] = spider.parse(page)
+    assert request.meta == {HANDED: page}
+    [item] = request.callback(TextResponse(request.url, body=b'{"views": 7}'), **request.cb_kwargs)
+    assert item == {"url": "http://a.example/1/", "title": "The ferry", "views": 7}
