@@ -33,6 +33,7 @@ def replacing(path: Path) -> Iterator[Path]:
     except BrokenPipeError:  # not of this file
         raise
     except OSError as error:
+        cure = "make room" if target.parent.is_dir() else f"make the folder {target.parent}"
         raise NearDupError(
-            f"{path} cannot be written: {error.strerror or error}; name another place, or make room."
+            f"{path} cannot be written: {error.strerror or error}; name another place, or {cure}."
         ) from None

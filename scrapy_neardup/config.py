@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
@@ -12,9 +13,12 @@ from typing import Any
 from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.methods import Method, make_method
 from scrapy_neardup.model import Likeness, Verdict
+from scrapy_neardup.oneline import line_logger
 from scrapy_neardup.page.apart import MAX_SECONDS, Apart, Terms
 from scrapy_neardup.page.limits import MAX_TEXT
 from scrapy_neardup.stores import Keep, Secret, parse_url
+
+logger = line_logger(__name__)
 
 #: What part of an item holds what; a value is the name of the item's field, empty if none does.
 DEFAULT_FIELDS = {
@@ -37,6 +41,15 @@ DEFAULT_POLICY = {
     Likeness.EXCERPT: TAG,
     Likeness.SAME_TITLE: TAG,
 }
+
+
+#: What is no setting of its own: each method has its limits, which are parameters.
+_OF_METHODS = ("THRESHOLD", "SIMILARITY", "SIMILARITY_THRESHOLD", "DISTANCE", "LIMIT")
+#: How our names are written by those who do not know them; and names that speak of dropping duplicates.
+_PREFIX = re.compile(r"^(?:SCRAPY_?)?NEAR_?DUP(?:E|S|ES|LICATES?|LICATE_PAGES)?_")
+_DROPPING = re.compile(
+    r"^(?:DROP|FILTER|SKIP|REMOVE)_?(?:NEAR_?)?DUP(?:E|S|ES|LICAT(?:E|ES|ED|ION|IONS))?(?:_PAGES|_ITEMS)?$"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,13 +84,20 @@ class Config:
         given = {name: settings[name] for name in settings if name.startswith("NEARDUP_")}
         for name in given:
             if name not in _READERS:
-                close = get_close_matches(name, _READERS, 1)
-                meant = f" Did you mean {close[0]}?" if close else ""
-                raise SettingsError(f"There is no setting {name}.{meant} The settings are: {', '.join(SETTINGS)}.")
+                meant = meant_setting(name)
+                asked = f" Did you mean {meant}?" if meant else ""
+                raise SettingsError(f"There is no setting {name}.{asked} The settings are: {', '.join(SETTINGS)}.")
         values = {
             _READERS[name][0]: _READERS[name][1](name, value) for name, value in given.items() if name in _READERS
         }
         values.pop("enabled", None)
+        for name, meant in look_alikes(settings).items():
+            logger.warning(
+                "There is a setting %s, which scrapy-neardup does not read. If it is meant for it, the name is %s; "
+                "if it is somebody else's, all is well.",
+                name,
+                meant,
+            )
         drop = settings.get("DROP_DUPLICATES")
         if drop is not None:
             values["drop"] = _boolean("DROP_DUPLICATES", drop)
@@ -115,10 +135,46 @@ class Config:
         except SettingsError as error:
             raise SettingsError(f"NEARDUP_METHOD, NEARDUP_PARAMETERS: {error}") from None
 
+    def deciding(self, method: Method) -> dict[str, Any]:
+        """What two crawls of one state may have different, as it only decides: parameters of the method, and settings."""
+        policy = {f"NEARDUP_POLICY {likeness.value}": action for likeness, action in self.policy.items()}
+        return {**method.decisions(), "NEARDUP_MIN_LETTERS": self.min_letters, **policy}
+
     def make_apart(self) -> Apart | None:
         """What reads pages that may take long, to be closed by whoever asked; None where the extractor bars it."""
         terms = Terms(self.max_html, self.max_text, self.max_seconds, self.extractor)
         return Apart(terms) if terms.can_be_sent else None
+
+
+def meant_setting(name: str) -> str:
+    """The setting that was probably meant by a name that is none; empty if there is no telling.
+
+    >>> meant_setting("NEARDUP_DROP_DUPLICATES"), meant_setting("NEARDUP_STROE"), meant_setting("DOWNLOAD_DELAY")
+    ('DROP_DUPLICATES', 'NEARDUP_STORE', '')
+    """
+    plain = _PREFIX.sub("", name)
+    is_prefixed = plain != name
+    if (
+        (is_prefixed and plain in ("DROP", "DUPLICATES"))
+        or _DROPPING.search(plain)
+        or _is_close(plain, "DROP_DUPLICATES")
+    ):
+        return "DROP_DUPLICATES"
+    if not is_prefixed:
+        return ""
+    named = {setting.removeprefix("NEARDUP_"): setting for setting in _READERS}
+    named |= dict.fromkeys(_OF_METHODS, "NEARDUP_PARAMETERS")
+    return named[close[0]] if (close := get_close_matches(plain, named, 1)) else ""
+
+
+def _is_close(name: str, other: str) -> bool:
+    return abs(len(name) - len(other)) <= 4 and bool(get_close_matches(name, [other], 1, 0.8))
+
+
+def look_alikes(settings: Mapping[str, Any]) -> dict[str, str]:
+    """Settings that are none of ours and may be meant to be, each with ours; they may also be somebody else's."""
+    others = [name for name in settings if name not in SETTINGS and not name.startswith("NEARDUP_")]
+    return {name: meant for name in others if (meant := meant_setting(name))}
 
 
 def is_enabled(settings: Mapping[str, Any]) -> bool:
@@ -188,10 +244,15 @@ def _number(low: float, high: float) -> Callable[[str, Any], float]:
         except (TypeError, ValueError, OverflowError):
             number = float("nan")
         if not low <= number <= high:
-            raise SettingsError(f"{name} is {value!r}; it must be a number from {low:g} to {high:g}.")
+            raise SettingsError(f"{name} is {value!r}; it must be a number from {_plain(low)} to {_plain(high)}.")
         return number
 
     return read
+
+
+def _plain(number: float) -> str:
+    """A number as people write it, however large."""
+    return str(int(number)) if number == int(number) else f"{number:g}"
 
 
 def _whole(low: int, high: int) -> Callable[[str, Any], int]:
@@ -222,7 +283,11 @@ def _fields(name: str, value: Any) -> dict[str, str]:
     unknown = sorted(set(given) - set(DEFAULT_FIELDS))
     if unknown or not all(isinstance(field, str) for field in given.values()):
         wrong = ", ".join(unknown) or repr(value)
-        raise SettingsError(f"{name}: {wrong} cannot be; it maps {', '.join(DEFAULT_FIELDS)} to names of item fields.")
+        turned = {field: part for part, field in given.items() if isinstance(field, str) and field in DEFAULT_FIELDS}
+        meant = f" Did you mean {turned!r}?" if turned and len(turned) == len(given) else ""
+        raise SettingsError(
+            f"{name}: {wrong} cannot be; it maps {', '.join(DEFAULT_FIELDS)} to names of item fields.{meant}"
+        )
     return {**DEFAULT_FIELDS, **given}
 
 
@@ -233,9 +298,22 @@ def _policy(name: str, value: Any) -> dict[Likeness, str]:
         if kind not in kinds or action not in ACTIONS:
             raise SettingsError(
                 f"{name}: {kind!r}: {action!r} cannot be; it maps some of {', '.join(kinds)} to one of "
-                f"{', '.join(ACTIONS)}."
+                f"{', '.join(ACTIONS)}.{_turned_policy(kind, action, kinds)}"
             )
     return {**DEFAULT_POLICY, **{kinds[kind]: action for kind, action in given.items()}}
+
+
+def _turned_policy(kind: str, action: Any, kinds: Mapping[str, Likeness]) -> str:
+    """What was probably meant by a policy that is the wrong way round."""
+    named = [action] if isinstance(action, str) else action
+    if (
+        kind not in ACTIONS
+        or not isinstance(named, (list, tuple))
+        or not named
+        or not set(map(str, named)) <= set(kinds)
+    ):
+        return ""
+    return f" Did you mean {dict.fromkeys(map(str, named), kind)!r}?"
 
 
 _READERS: dict[str, tuple[str, Callable[[str, Any], Any]]] = {

@@ -19,6 +19,10 @@ class SettingsError(NearDupError, ValueError):
     """A setting or a parameter has a name or a value that cannot be."""
 
 
+class UsageError(NearDupError, TypeError):
+    """A script called something with what cannot be, or when it cannot be."""
+
+
 class StoreError(NearDupError):
     """The state could not be read or written."""
 

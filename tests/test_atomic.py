@@ -70,3 +70,25 @@ def test_where_nothing_can_be_written_is_said(tmp_path: Path) -> None:
     for path in (tmp_path / "missing" / "out", tmp_path):
         with pytest.raises(NearDupError, match="cannot be written"):
             write(path)
+
+
+def test_a_folder_that_is_missing_is_to_be_made_and_a_disk_that_is_full_to_be_cleared(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "reports"
+    with (
+        pytest.raises(NearDupError, match=r"name another place, or make the folder .*reports"),
+        replacing(folder / "a.txt") as draft,
+    ):
+        draft.write_text("new")
+    folder.mkdir()
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "replace", full)
+    with (
+        pytest.raises(NearDupError, match="No space left on device; name another place, or make room"),
+        replacing(folder / "a.txt") as draft,
+    ):
+        draft.write_text("new")

@@ -126,6 +126,8 @@ REFUSED = [
     ("NEARDUP_POLICY", {"retitled": "keep"}, "'retitled': 'keep' cannot be; it maps some of"),
     ("NEARDUP_POLICY", {"near": "drop", "retitled": "Tag"}, "'retitled': 'Tag' cannot be"),
     ("NEARDUP_POLICY", '{"retitled": true}', "to one of drop, tag, pass"),
+    ("NEARDUP_POLICY", {"drop": ["near", "excerpt"]}, "Did you mean {'near': 'drop', 'excerpt': 'drop'}?"),
+    ("NEARDUP_POLICY", {"tag": "retitled"}, "Did you mean {'retitled': 'tag'}?"),
     ("NEARDUP_POLICY", {"retitled": ["tag"]}, "to one of drop, tag, pass"),
     ("NEARDUP_STORE", None, "must be a string"),
     ("NEARDUP_STORE", 5, "must be a string"),
@@ -138,6 +140,8 @@ REFUSED = [
     ("NEARDUP_SECRET", 5, "must be a string"),
     ("NEARDUP_SECRET", "fifteen letters", "at least 16 characters"),
     ("NEARDUP_METHOD", "casade", "the methods are: cascade"),
+    ("NEARDUP_METHOD", "SimHash", "Did you mean simhash?"),
+    ("NEARDUP_METHOD", "random-projection", "Did you mean random_projection?"),
     ("NEARDUP_METHOD", "", "the methods are: cascade"),
     ("NEARDUP_METHOD", None, "must be an import path"),
     ("NEARDUP_METHOD", "no_such_module.Method", "cannot be imported"),
@@ -167,6 +171,7 @@ REFUSED = [
     ("NEARDUP_FIELDS", None, "must be a dict"),
     ("NEARDUP_FIELDS", "body", "as JSON"),
     ("NEARDUP_FIELDS", {"body": "text"}, "body cannot be; it maps url, title"),
+    ("NEARDUP_FIELDS", {"body": "text", "link": "url"}, "Did you mean {'text': 'body', 'url': 'link'}?"),
     ("NEARDUP_FIELDS", {"text": 5}, "cannot be; it maps url, title"),
     ("NEARDUP_FIELDS", {1: "text", "body": "text"}, "keys must be strings"),
     ("NEARDUP_TAG_FIELD", 5, "must be a string"),
@@ -174,7 +179,7 @@ REFUSED = [
     ("NEARDUP_MIN_LETTERS", -1, "from 1 to"),
     ("NEARDUP_MIN_LETTERS", "many", "from 1 to"),
     ("NEARDUP_MIN_LETTERS", 4.5, "must be a whole number"),
-    ("NEARDUP_MIN_LETTERS", 10**400, "from 1 to"),
+    ("NEARDUP_MIN_LETTERS", 10**400, "from 1 to 1000000."),
     ("NEARDUP_MIN_LETTERS", None, "from 1 to"),
     ("NEARDUP_MAX_HTML", 0, "from 1 to"),
     ("NEARDUP_MAX_HTML", 2**31 + 1, "from 1 to"),
@@ -268,7 +273,7 @@ def test_an_impossible_value_is_refused_in_a_sentence_that_names_the_setting(kin
         assert said, f"{name} = {value!r} was taken"
         assert reason in said, (name, value)
         assert name in said, (name, value)
-        assert said.endswith("."), (name, value)
+        assert said.endswith((".", "?")), (name, value)
 
 
 @both_kinds
@@ -279,6 +284,11 @@ def test_an_impossible_value_is_refused_in_a_sentence_that_names_the_setting(kin
         ("NEARDUP_PARAMETER", "NEARDUP_PARAMETERS"),
         ("NEARDUP_MIN_LETTER", "NEARDUP_MIN_LETTERS"),
         ("NEARDUP_FIELD", "NEARDUP_FIELDS"),
+        ("NEARDUP_DROP_DUPLICATES", "DROP_DUPLICATES"),
+        ("NEARDUP_DROP_DUPES", "DROP_DUPLICATES"),
+        ("NEARDUP_DROP", "DROP_DUPLICATES"),
+        ("NEARDUP_THRESHOLD", "NEARDUP_PARAMETERS"),
+        ("NEARDUP_SIMILARITY", "NEARDUP_PARAMETERS"),
     ],
 )
 def test_an_unknown_name_is_refused_with_the_one_that_was_meant(kind: Kind, name: str, meant: str) -> None:
@@ -286,6 +296,39 @@ def test_an_unknown_name_is_refused_with_the_one_that_was_meant(kind: Kind, name
         Config.from_settings(kind({name: 1}))
     assert f"Did you mean {meant}" in str(refused.value)
     assert f"The settings are: {', '.join(SETTINGS)}." in str(refused.value)
+
+
+LOOK_ALIKES = {
+    "DROP_DUPLICATE": "DROP_DUPLICATES",
+    "DROP_DUPES": "DROP_DUPLICATES",
+    "DROP_DUPS": "DROP_DUPLICATES",
+    "DROP_NEAR_DUPLICATES": "DROP_DUPLICATES",
+    "DROPDUPLICATES": "DROP_DUPLICATES",
+    "DORP_DUPLICATES": "DROP_DUPLICATES",
+    "DROP_DUBLICATES": "DROP_DUPLICATES",
+    "FILTER_DUPLICATES": "DROP_DUPLICATES",
+    "NEAR_DUP_STORE": "NEARDUP_STORE",
+    "NEARDUPE_POLICY": "NEARDUP_POLICY",
+    "NEAR_DUPLICATES_KEEP": "NEARDUP_KEEP",
+}
+
+
+@both_kinds
+@pytest.mark.parametrize(("name", "meant"), LOOK_ALIKES.items())
+def test_a_name_that_may_be_meant_for_us_is_told_of_and_not_refused(
+    kind: Kind, name: str, meant: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert Config.from_settings(kind({name: False})) == Config()
+    [said] = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+    assert f"There is a setting {name}," in said
+    assert f"the name is {meant};" in said
+
+
+def test_settings_of_scrapy_and_our_own_are_not_taken_for_others(caplog: pytest.LogCaptureFixture) -> None:
+    ours = {"DROP_DUPLICATES": False, "NEARDUP_STORE": "memory:"}
+    others = {"DUPEFILTER_CLASS": "a.B", "DROP_TABLES": 1, "DUPLICATES": 1, "DROP_ITEMS": 1, "SKIP_DUPLICATE_CHECK": 1}
+    Config.from_settings(Settings({**ours, **others}))
+    assert caplog.text == ""
 
 
 def test_an_unknown_name_like_no_other_is_refused_with_the_list_alone() -> None:

@@ -33,6 +33,7 @@ ORDER = [
     "report",
     "evaluation",
     "config",
+    "deduplicator",
     "outputs",
     "crawl",
     "commands",

@@ -124,7 +124,17 @@ def test_every_extra_that_is_named_is_there(name: str) -> None:
 @pytest.mark.parametrize("name", ["README.md", "README.zh-CN.md"])
 def test_every_extra_but_that_for_tests_stands_in_the_readme(name: str) -> None:
     told = {extra for extra in EXTRAS if f"`{extra}`" in read(name)}
-    assert set(EXTRAS) - told - {"test"} <= {"leveldb"}  # that one is told of where LevelDB is missing
+    assert set(EXTRAS) - told - {"test", "all"} <= {"leveldb"}  # that one is told of where LevelDB is missing
+
+
+def test_all_extras_are_all_that_are_for_users() -> None:
+    """LevelDB is a dependency where it has a wheel; elsewhere it needs a compiler, which nobody is to meet unasked."""
+    [own] = EXTRAS["all"]
+    named = re.fullmatch(r"scrapy-neardup\[([\w,]+)\]", own)
+    assert named is not None
+    assert set(named[1].split(",")) == set(EXTRAS) - {"all", "leveldb", "test"}
+    assert 'pip install "scrapy-neardup[all]"' in read("README.md")
+    assert 'pip install "scrapy-neardup[all]"' in read("README.zh-CN.md")
 
 
 def test_the_package_names_only_extras_that_are_there() -> None:

@@ -15,8 +15,9 @@ from scrapy_neardup.commands.opening import add_store, existing, location_of
 from scrapy_neardup.commands.output import progress, table, write
 from scrapy_neardup.commands.wording import as_json, counted, line
 from scrapy_neardup.config import Config
-from scrapy_neardup.crawl.state import page_extractor, state_recipe
+from scrapy_neardup.crawl.state import page_extractor
 from scrapy_neardup.errors import StoreError, StoreLocked, StoreMismatch
+from scrapy_neardup.judging.recipe import state_recipe
 from scrapy_neardup.states.check import Findings, Repaired, check, repair
 from scrapy_neardup.stores import Secret, Store, close_store, open_store
 

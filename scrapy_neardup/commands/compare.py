@@ -10,11 +10,15 @@ from scrapy_neardup.commands.explained import as_data, as_lines
 from scrapy_neardup.commands.opening import add_strict, config_of, opened
 from scrapy_neardup.commands.output import is_coloured, method_spec, write
 from scrapy_neardup.commands.pair import judge
+from scrapy_neardup.commands.remembered import Remembered, remembered
+from scrapy_neardup.commands.remembered import as_data as remembered_data
+from scrapy_neardup.commands.remembered import as_lines as remembered_lines
 from scrapy_neardup.commands.sides import Side, read_page, read_side
 from scrapy_neardup.commands.wording import as_json
 from scrapy_neardup.config import Config
-from scrapy_neardup.crawl.state import page_extractor, state_recipe
+from scrapy_neardup.crawl.state import page_extractor
 from scrapy_neardup.errors import SettingsError
+from scrapy_neardup.judging.recipe import state_recipe
 from scrapy_neardup.methods import METHODS, Method, make_method
 from scrapy_neardup.stores import Store
 
@@ -28,6 +32,9 @@ pages:
                         {"id": "42", "title": "…", "text": "…"} a line; also .gz, .bz2, .xz, .zst
   https://a.example/    a page of the state: features can be compared; texts are there if the crawl kept them
                         (NEARDUP_KEEP = "texts")
+
+  Of a copy that was dropped the state keeps why, and no text unless NEARDUP_KEEP = "texts": with its original it is
+  told of as it was judged then, in either order.
 
   A is the page that was there first; B is judged against it. Both are judged by the method, the extractor and the
   other settings of the project, if the command runs in one.
@@ -71,6 +78,9 @@ def run(arguments: argparse.Namespace) -> int:
     names = arguments.a, arguments.b
     pages = [read_page(name, config, or_url=bool(arguments.store)) for name in names]
     with _state(arguments.store, method, config, needed=None in pages) as store:
+        if store and pages == [None, None] and (known := remembered(store, *names)):
+            _tell_remembered(known, store, as_json_object=arguments.json)
+            return 0
         method = method.under(store.hashes) if store else method
         a, b = (
             read_side(name, store) if page is None and store else Side(name, page)
@@ -83,6 +93,13 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         write("\n".join(as_lines(method, a, b, outcome, arguments.limit, coloured=is_coloured())) + "\n")
     return 0
+
+
+def _tell_remembered(known: Remembered, store: Store, *, as_json_object: bool) -> None:
+    if as_json_object:
+        write(as_json({**remembered_data(known), "store": store.location}) + "\n")
+    else:
+        write("\n".join(remembered_lines(known)) + "\n")
 
 
 @contextmanager

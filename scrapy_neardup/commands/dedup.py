@@ -9,23 +9,24 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, nullcontext
 from pathlib import Path
 
-from scrapy_neardup.commands.making import opened_or_made
-from scrapy_neardup.commands.opening import add_strict, config_of, location_of, warn
+from scrapy_neardup.commands.making import OPTION, opened_or_made
+from scrapy_neardup.commands.opening import add_strict, config_of, warn
 from scrapy_neardup.commands.output import method_spec, progress, write
 from scrapy_neardup.commands.rejects import Rejects, opened_rejects
 from scrapy_neardup.commands.tally import Tally
 from scrapy_neardup.commands.wording import as_json, counted
 from scrapy_neardup.config import DEFAULT_FIELDS, Config
-from scrapy_neardup.crawl.state import check_tools, deciding, page_extractor, state_recipe, take_over
+from scrapy_neardup.crawl.state import page_extractor
 from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.inputs import FORMATS, Entry, Malformed, Skipped, read_input
 from scrapy_neardup.judging.detector import Detector
+from scrapy_neardup.judging.recipe import check_tools, state_recipe, take_over
 from scrapy_neardup.judging.records import Batch
 from scrapy_neardup.methods import METHODS, Method, make_method
 from scrapy_neardup.model import Verdict
 from scrapy_neardup.oneline import one_line
 from scrapy_neardup.outputs import WRITERS, Writer, opened_output, output_format
-from scrapy_neardup.stores import STORES, Keep, Store, close_store, default_url, open_store
+from scrapy_neardup.stores import STORES, Keep, Store, close_store, default_url, open_store, parse_url
 
 NAME = "dedup"
 HELP = "Drop or tag near-duplicates in files: feeds, sheets, Parquet, folders of HTML, web archives."
@@ -55,8 +56,9 @@ output:
   Malformed records go to --rejects, each with its place and what is wrong; the exit code is 1 then.
 
 the state:
-  Without --store it is kept in a temporary folder. With it, records are judged against all pages that it holds, and a
-  crawl that uses it will know them. A crawl knows pages by their URL: use --id "" where records have both.
+  Without --store it is kept in a temporary folder, with --store memory: in memory. With one that lasts, records are
+  judged against all pages that it holds, and a crawl that uses it will know them. A crawl knows pages by their URL: use
+  --id "" where records have both.
 
 examples:
   scrapy neardup dedup feed.jsonl -o clean.jsonl
@@ -72,7 +74,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("input", nargs="+", metavar="INPUT", help="a file or folder, or - for standard input")
     parser.add_argument("-o", dest="output", default="-", metavar="OUT", help="(default: standard output)")
     parser.add_argument("--tag", action="store_true", help="write every record, with its verdict")
-    parser.add_argument("--store", metavar="URL", help=f"a state that lasts: {STORES.forms(lasting=True)}")
+    parser.add_argument("--store", metavar="URL", help=f"a state: {STORES.forms()}")
     parser.add_argument(
         "--method",
         metavar="NAME[:PARAMETER=VALUE,…]",
@@ -190,16 +192,16 @@ def _check_places(inputs: list[str], output: str) -> None:
 def _state(asked: str | None, method: Method, config: Config) -> Iterator[Store]:
     """The state that was asked for, made if it is not there; else one that goes with the command."""
     recipe = state_recipe(method, page_extractor(config))
-    if asked:
-        location_of(asked)
+    if asked and parse_url(asked, OPTION)[0].lasts:
         with opened_or_made(asked, recipe, config.secret) as store:
             check_tools(store, strict=config.strict, say=warn)
-            if changed := take_over(store, recipe, deciding(config, method)):
+            if changed := take_over(store, recipe, config.deciding(method)):
                 warn(f"The state at {store.location} {changed}.")
             yield store
         return
     with tempfile.TemporaryDirectory(prefix="neardup-") as folder:
-        store = open_store("memory:" if method.memory_only else default_url(Path(folder)), recipe, secret=config.secret)
+        url = asked or ("memory:" if method.memory_only else default_url(Path(folder)))
+        store = open_store(url, recipe, OPTION, config.secret)
         try:
             yield store
         finally:

@@ -13,8 +13,9 @@ from scrapy_neardup.commands.fetching import fetch
 from scrapy_neardup.commands.opening import add_store, add_strict, config_of, opened_if_there
 from scrapy_neardup.commands.output import is_coloured, write
 from scrapy_neardup.commands.wording import as_json, counted, line, room
-from scrapy_neardup.crawl.state import page_extractor, state_recipe
+from scrapy_neardup.crawl.state import page_extractor
 from scrapy_neardup.errors import NearDupError, PageError, SettingsError
+from scrapy_neardup.judging.recipe import state_recipe
 from scrapy_neardup.oneline import one_line
 from scrapy_neardup.page.served import Served
 from scrapy_neardup.report.template import check_template

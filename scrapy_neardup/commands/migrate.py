@@ -14,16 +14,17 @@ from scrapy_neardup.commands.opening import add_store, existing, location_of
 from scrapy_neardup.commands.output import progress, table, write
 from scrapy_neardup.commands.wording import as_json
 from scrapy_neardup.config import DEFAULT_FIELDS, Config
-from scrapy_neardup.crawl.state import page_extractor, state_recipe, state_url
+from scrapy_neardup.crawl.state import page_extractor, state_url
 from scrapy_neardup.errors import PageError, SettingsError, StoreError
 from scrapy_neardup.inputs import FORMATS, Entry, Malformed, read_input
+from scrapy_neardup.judging.recipe import state_recipe
 from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Page
 from scrapy_neardup.oneline import one_line
 from scrapy_neardup.page.extraction import decode_body
 from scrapy_neardup.page.sites import site_of
 from scrapy_neardup.page.source import PageSource
-from scrapy_neardup.states.migration import Way, Migrated, Migration
+from scrapy_neardup.states.migration import Migrated, Migration, Way
 from scrapy_neardup.stores import Store
 from scrapy_neardup.stores.exchanged import as_left, draft_of, exchange, finish, is_unfinished, remove_draft
 from scrapy_neardup.stores.place import Place

@@ -11,9 +11,10 @@ from typing import Any
 
 from scrapy_neardup.commands.making import OPTION, opened_or_made
 from scrapy_neardup.config import Config
-from scrapy_neardup.crawl.state import check_tools, state_url
+from scrapy_neardup.crawl.state import state_url
 from scrapy_neardup.errors import StoreError
-from scrapy_neardup.stores import SETTING, STORES, Store, parse_url
+from scrapy_neardup.judging.recipe import check_tools
+from scrapy_neardup.stores import SETTING, STORES, Store, parse_url, states_near
 
 
 def add_store(parser: argparse.ArgumentParser) -> None:
@@ -76,6 +77,9 @@ def existing(asked: str | None, config: Config) -> str:
     url = asked or state_url(config)
     kind, location = location_of(url)
     if not kind.exists(location):
+        there = states_near(location)
+        if there:
+            raise StoreError(f"There is no state at {location}; name the one that is there: {OPTION} {there[0]}")
         raise StoreError(
             f"There is no state at {location}; name the one that a crawl has written with {OPTION} "
             f"{STORES.forms(lasting=True)}."

@@ -65,9 +65,10 @@ def read_side(url: str, store: Store) -> Side:
     if compared or page:
         return Side(url, page, record if compared else None)
     original = store.record(record.original)
+    whose = f" of {original.url}, similarity {record.similarity:.2f}" if original else ", and its original is gone"
     raise NearDupError(
-        f"Of {url} the state keeps nothing to compare it by, but only that it is a copy"
-        + (f" of {original.url}; compare with that one, or with a file." if original else "; name a file.")
+        f"Of {url} the state keeps no text, but only that it is a copy{whose}. Compare it with its original, or name a "
+        'file that holds its text; the next crawl keeps texts with NEARDUP_KEEP = "texts".'
     )
 
 

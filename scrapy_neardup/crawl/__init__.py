@@ -2,6 +2,7 @@
 
 addon              one line in ADDONS switches everything on
 middleware         makes a visit for each response, and hands it over with its items
+handed             an earlier response that a request hands over
 visits, tickets    what the items of a response share; how an item finds that again
 coming             whether more items of a response are to come
 pipeline           has each item's page judged, and drops or tags the item

@@ -7,6 +7,7 @@ from scrapy.settings import BaseSettings
 from scrapy_neardup.config import is_enabled
 from scrapy_neardup.crawl.middleware import NearDupSpiderMiddleware, ResponsePipeline
 from scrapy_neardup.crawl.pipeline import NearDupPipeline
+from scrapy_neardup.errors import SettingsError
 
 
 class Addon:
@@ -23,3 +24,10 @@ class Addon:
         add("SPIDER_MIDDLEWARES", NearDupSpiderMiddleware, -1_000_000)
         add("ITEM_PIPELINES", ResponsePipeline, -1_000_000)
         add("ITEM_PIPELINES", NearDupPipeline, 300)
+
+    def open_spider(self) -> None:
+        """Called of pipelines alone, and this is none: Scrapy would take it for one that has nothing to do."""
+        raise SettingsError(
+            "ITEM_PIPELINES names scrapy_neardup.Addon, which is no pipeline: it stands in "
+            'ADDONS = {"scrapy_neardup.Addon": 500}, and brings its pipeline along.'
+        )

@@ -18,7 +18,7 @@ from scrapy_neardup.crawl.outage import Outage
 from scrapy_neardup.crawl.silence import SilentSites
 from scrapy_neardup.crawl.visits import Case, Hearing, Visit
 from scrapy_neardup.crawl.waiting import Event
-from scrapy_neardup.errors import PageError, StoreError
+from scrapy_neardup.errors import ExtractionError, PageError, StoreError
 from scrapy_neardup.judging.detector import Detector
 from scrapy_neardup.judging.reservations import Reservation, Ruled
 from scrapy_neardup.model import Kind, Page, Verdict
@@ -46,6 +46,17 @@ _CURES = {
         ": it takes more seconds to be read than NEARDUP_MAX_SECONDS. It is not read again as long as it is the same"
     ),
 }
+
+
+def _without_response() -> Page:
+    """What is said of an item that came with neither content nor response, where the add-on is on."""
+    raise ExtractionError(
+        "no_content",
+        "the item has no text or HTML of its own, and came without a response: from start(), from an errback, or by "
+        "'scrapy parse --pipelines', which leaves out what hands responses over. A crawl judges what callbacks yield; "
+        "to have others judged, give them their text (NEARDUP_FIELDS), or their request the page: "
+        "meta={'neardup_response': response}",
+    )
 
 
 class Judge:
@@ -88,6 +99,8 @@ class Judge:
         """
         fields: Item = ItemAdapter(item) if ItemAdapter.is_item(item) else {}
         served, url = visit.served, self._url(fields, visit)
+        if visit.is_bare and not self._source.has_own_content(fields):
+            return await self._hear(url, _without_response)
         if served is None or self._source.has_own_content(fields):
             return await self._hear(url, partial(self._source.draft, fields, served, url))
         if self._source.part(fields):

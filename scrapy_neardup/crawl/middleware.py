@@ -10,6 +10,7 @@ from scrapy.crawler import Crawler
 from scrapy.http import Response, TextResponse
 
 from scrapy_neardup.crawl.coming import Coming
+from scrapy_neardup.crawl.handed import HandedOver, led_here
 from scrapy_neardup.crawl.tickets import Tickets
 from scrapy_neardup.crawl.visits import Visit
 from scrapy_neardup.page.served import Served
@@ -19,25 +20,30 @@ class NearDupSpiderMiddleware:
     """Stands next to the engine, so that it sees items as all other middlewares left them."""
 
     def __init__(self) -> None:
-        self.tickets = Tickets()
+        self.tickets = Tickets(are_handed_over=True)
+        self._handed = HandedOver()
 
     async def process_start(self, start: AsyncIterator[Any]) -> AsyncIterator[Any]:
         """Items of ``start()`` have no response."""
         async for one in start:
+            if isinstance(one, Request):
+                self._handed.lighten(one)
             yield one
 
     async def process_spider_output(self, response: Any, result: AsyncIterator[Any]) -> AsyncIterator[Any]:
-        """Announce every item; the response of an errback's item is a Failure, which is none.
+        """Announce every item; the response of an errback's item is a Failure, and so none, but for one handed over.
 
         The first item is held back until it is known whether another one comes, for several may be a listing. It is not
         lost with a callback that fails.
         """
-        visit = visit_of(response) if isinstance(response, Response) else None
+        visit = self._visit(response)
         first: list[Any] = []
         coming = visit.coming if visit is not None else Coming()
         coming.is_read = False
         try:
             async for one in result:
+                if isinstance(one, Request):
+                    self._handed.lighten(one)
                 if visit is None or one is None or isinstance(one, Request):
                     yield one
                     continue
@@ -59,6 +65,16 @@ class NearDupSpiderMiddleware:
         coming.no_more()
         if first:
             yield first.pop()
+
+    def _visit(self, response: Any) -> Visit | None:
+        """The visit of a response, or of the one that its request hands over; None where there is neither."""
+        request: Request | None = getattr(response, "request", None)  # Scrapy gives a Failure one
+        handed = self._handed.response(request)
+        if isinstance(response, Response):
+            return visit_of(response, handed)
+        if handed is None or request is None:
+            return None
+        return Visit(served_of(handed, frozenset((request.url,))), request.meta.get("neardup") is False)
 
 
 class ResponsePipeline:
@@ -85,20 +101,22 @@ class ResponsePipeline:
         return item
 
 
-def visit_of(response: Response) -> Visit:
-    """The visit that a response is the answer to."""
+def visit_of(response: Response, handed: Response | None = None) -> Visit:
+    """The visit that a response is the answer to; of its items the response that was ``handed`` over is the page."""
+    opted_out = response.request is not None and response.meta.get("neardup") is False
+    if handed is None:
+        return Visit(served_of(response), opted_out)
+    return Visit(served_of(handed, led_here(response) | {str(response.url)}), opted_out)
+
+
+def served_of(response: Response, aliases: frozenset[str] = frozenset()) -> Served:
+    """A response as the rest of the package knows it; ``aliases``: other URLs that it answers for."""
     content_type = response.headers.get("Content-Type")
-    aliases: frozenset[str] = frozenset()
-    opted_out = False
-    if response.request is not None:  # meta is that of the request
-        aliases = frozenset((response.request.url, *response.meta.get("redirect_urls", ())))
-        opted_out = response.meta.get("neardup") is False
-    served = Served(
+    return Served(
         str(response.url),
         response.body,
         response.status,
         content_type.decode("latin-1") if content_type else None,
-        aliases,
+        led_here(response) | aliases,
         isinstance(response, TextResponse),
     )
-    return Visit(served, opted_out)

@@ -12,6 +12,7 @@ from scrapy_neardup.crawl import stats
 from scrapy_neardup.crawl.session import Session
 from scrapy_neardup.crawl.state import state_url
 from scrapy_neardup.crawl.tickets import ticket_here
+from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.model import Kind, Verdict
 
 
@@ -49,6 +50,14 @@ class NearDupPipeline:
             raise NotConfigured("NEARDUP_ENABLED is False: no page is judged.")
         config = Config.from_settings(crawler.settings)
         return cls(crawler, config, state_url(config))
+
+    def update_settings(self, settings: object) -> None:
+        """Called of add-ons alone, and this is none: Scrapy would take it for one that has nothing to do."""
+        raise SettingsError(
+            "ADDONS names scrapy_neardup.NearDupPipeline, which is a pipeline and would not be called there. The "
+            'add-on is ADDONS = {"scrapy_neardup.Addon": 500}; the pipeline alone, for items that bring their text, is '
+            'ITEM_PIPELINES = {"scrapy_neardup.NearDupPipeline": 300}.'
+        )
 
     def open_spider(self) -> None:
         """Open the state; raises StoreError, which keeps the crawl from starting."""

@@ -22,12 +22,13 @@ from scrapy_neardup.crawl.judge import Judge
 from scrapy_neardup.crawl.ledger import End, Ledger
 from scrapy_neardup.crawl.notes import Notes
 from scrapy_neardup.crawl.outage import Outage
-from scrapy_neardup.crawl.state import check_tools, deciding, page_extractor, state_recipe, take_over
+from scrapy_neardup.crawl.state import page_extractor
 from scrapy_neardup.crawl.tagging import Tagger
 from scrapy_neardup.crawl.telling import tell_of_job, tell_opening, tell_unstored
 from scrapy_neardup.crawl.tickets import account_at_the_end, coming_at_the_end
 from scrapy_neardup.errors import StoreError
 from scrapy_neardup.judging.detector import Detector
+from scrapy_neardup.judging.recipe import check_tools, state_recipe, take_over
 from scrapy_neardup.model import Verdict
 from scrapy_neardup.oneline import line_logger
 from scrapy_neardup.page.extraction import Extractor
@@ -191,7 +192,7 @@ def _opened_detector(
     store = open_store(store_url, recipe, secret=config.secret)
     try:
         check_tools(store, strict=config.strict, say=logger.warning)
-        if changed := take_over(store, recipe, deciding(config, method)):
+        if changed := take_over(store, recipe, config.deciding(method)):
             logger.info("The state at %s %s.", store.location, changed)
         return Detector(
             method,

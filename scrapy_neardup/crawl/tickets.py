@@ -37,7 +37,9 @@ _current: ContextVar[Ticket | None] = ContextVar("neardup_ticket", default=None)
 class Tickets:
     """The items of a crawl that are on their way from the spider to the pipelines, each with its visit."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, are_handed_over: bool = False) -> None:
+        """``are_handed_over``: somebody announces the items that have a response."""
+        self._are_handed_over = are_handed_over
         # Holding the item keeps its identity from being given away; the same object may be yielded twice.
         self._announced: dict[int, deque[tuple[Any, Visit]]] = {}
 
@@ -49,7 +51,7 @@ class Tickets:
         """Make the ticket of an item that enters the pipelines; one that was never announced has a visit to itself."""
         announced = self._announced.get(id(item))
         if announced is None:
-            _current.set(Ticket())
+            _current.set(Ticket(Visit(is_bare=self._are_handed_over)))
             return
         _, visit = announced.popleft()
         if not announced:

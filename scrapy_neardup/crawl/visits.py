@@ -38,7 +38,7 @@ class Visit:
 
     ``opted_out``: the request did. ``hearings``: by URL. ``unnamed``: items so far that brought content and no URL.
     ``items``: all that the callback has yielded so far; before the first is judged it is known whether there are more.
-    ``coming``: those of them that have not ended.
+    ``coming``: those of them that have not ended. ``is_bare``: there is no response though the add-on is on.
     """
 
     served: Served | None = None
@@ -47,3 +47,4 @@ class Visit:
     unnamed: int = 0
     items: int = 0
     coming: Coming = field(default_factory=Coming)
+    is_bare: bool = False

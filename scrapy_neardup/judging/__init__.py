@@ -5,5 +5,7 @@ noting        sentences are counted
 former        pages that another method has judged, and that come again
 reservations  pages that passed, and whose items are still on their way
 detector      a page goes in, a ruling comes out, and the page is kept or taken back
+recipe        by what pages are fingerprinted, and so can be compared
+glance        a store for whoever looks and leaves no trace
 records       records of files before a detector
 """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields
+from difflib import get_close_matches
 from importlib import import_module
 from typing import Any
 
@@ -61,8 +62,11 @@ def make_method(name: str, parameters: Mapping[str, Any]) -> Method:
 def _imported(path: str) -> type[Method]:
     module, _, name = path.rpartition(".")
     if not module:
+        close = get_close_matches(path.lower().replace("-", "_"), METHODS, 1)
+        meant = f" Did you mean {close[0]}?" if close else ""
         raise SettingsError(
             f"There is no method {path!r}; the methods are: {', '.join(METHODS)}; or give the import path of your own."
+            + meant
         )
     try:
         found = getattr(import_module(module), name)

@@ -29,6 +29,8 @@ Item = Mapping[str, Any]
 
 #: Bytes of a character, at most.
 _LONGEST = 4
+#: Characters from which a field of an item may be its text.
+_LEAST_TEXT = 40
 #: Why a page is ``unread``.
 TOO_MUCH = ("too_large", "too_slow")
 #: Characters of a text up to which an item is given a mark: more is no more than counted.
@@ -122,7 +124,7 @@ class PageSource:
         if text:
             mark = 0 if len(text) > _MAX_MARKED else self._mark(item, url)
             return self._whole(replace(_about(html, served, url), text=text, html=mark), item, url)
-        content = self._content(html, served, url)
+        content = self._content(item, html, served, url)
         too_large = is_too_large(content, self._max_html)
         if not too_large and not is_risky(content):
             return self._whole(self._extracted(content, url), item, url)
@@ -144,16 +146,33 @@ class PageSource:
     def _extracted(self, html: str, url: str) -> Page:
         return extract(html, url, max_html=self._max_html, extractor=self._extractor)
 
-    def _content(self, html: Any, served: Served | None, url: str) -> str:
+    def _content(self, item: Item, html: Any, served: Served | None, url: str) -> str:
         """The HTML that an item's page is read from."""
-        content = self._html(html, served)
+        try:
+            content = self._html(html, served)
+        except ExtractionError as error:
+            if error.reason != "not_html" or html or served is None:
+                raise
+            raise ExtractionError(error.reason, f"{error}. {self._cure(item)}") from None
         if not html and served is not None and not served.is_of(url, content):
             raise ExtractionError(
                 "other_page",
                 f"the item's URL is not that of its response, {served.url}, which says nothing of it, then. "
-                "Give such items their text, or let their requests opt out with meta={'neardup': False}",
+                f"{self._cure(item)}; if it is not to be judged, have its request opt out: meta={{'neardup': False}}",
             )
         return content
+
+    def _cure(self, item: Item) -> str:
+        """What to do about an item of which the response is not the page."""
+        texts = {name: len(_joined(item[name])) for name in item if name not in self._fields.values()}
+        longest = max(texts, key=lambda name: texts[name], default="")
+        own = "If it brings its text, name that field in NEARDUP_FIELDS"
+        if texts.get(longest, 0) >= _LEAST_TEXT:
+            own = f"If its text is what it holds in {longest!r}, say so: NEARDUP_FIELDS = {{'text': {longest!r}}}"
+        return (
+            f"{own}; if its page was an earlier response, have the request hand that over: "
+            "meta={'neardup_response': response}"
+        )
 
     def _whole(self, page: Page, item: Item, url: str) -> Page:
         """With what the item says of it, and no more of all than is judged."""

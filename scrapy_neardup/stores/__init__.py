@@ -56,12 +56,28 @@ def parse_url(url: str, named_by: str = SETTING) -> tuple[type[Store], str]:
     except ValueError:  # half a bracket, a line end
         parts = urlsplit("")
     if parts.scheme not in STORES:
-        raise SettingsError(f"{named_by} is {url!r}, which names no store; use {STORES.forms()}.")
+        there = states_near(url) if url and not parts.scheme else []
+        raise SettingsError(
+            f"{named_by} is {url!r}, which names no store; use {' or '.join(there) if there else STORES.forms()}."
+        )
     kind = STORES[parts.scheme]
     try:
         return kind, kind.read_url(parts)
     except ValueError as error:
         raise SettingsError(f"{named_by} is {url!r}, {error}.") from None
+
+
+def states_near(path: str) -> list[str]:
+    """The URLs of states that somebody may mean who names a path: at it, or under their usual name in that folder."""
+    if not path.isprintable():
+        return []
+    place = Path(path).resolve()
+    return [
+        kind.url(str(location))
+        for scheme, kind in STORES.items()
+        for location in (place, place / f"state.{scheme}")
+        if kind.lasts and kind.exists(str(location))
+    ]
 
 
 def open_store(
@@ -81,8 +97,8 @@ def open_store(
     store, holders = _open[location]
     if not isinstance(store, kind) or (recipe is not None and not fits(store.recipe, recipe)):
         raise StoreMismatch(
-            f"Another crawl of this process has opened {location} with other parameters. Give the two crawls "
-            f"the same NEARDUP settings, or each a state of its own with {named_by}."
+            f"In this process {location} is open already, with other parameters: by another crawl, or a Deduplicator "
+            f"that was not closed. Give both the same, or each a state of its own with {named_by}, or close the first."
         )
     _open[location] = store, holders + 1
     return store
@@ -116,4 +132,5 @@ __all__ = [
     "evidence",
     "open_store",
     "parse_url",
+    "states_near",
 ]

@@ -17,9 +17,9 @@ import pytest
 from scrapy.settings import Settings
 
 from scrapy_neardup.commands import NearDupCommand, compare
-from scrapy_neardup.crawl.state import state_recipe
 from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.judging.detector import Detector
+from scrapy_neardup.judging.recipe import state_recipe
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Page
 from scrapy_neardup.stores import Keep, Record, Store, close_store, open_store
@@ -415,7 +415,7 @@ def test_with_a_store_a_url_may_be_any_string(found: Callable[..., Any], state: 
         ("https://gone.example/", r"state\..* has no page https://gone\.example/; write the URL as it was crawled"),
         (
             "https://same.example/",
-            f"nothing to compare it by, but only that it is a copy of {A}; compare",
+            f"keeps no text, but only that it is a copy of {A}, similarity",
         ),
     ],
 )
@@ -526,6 +526,67 @@ def test_what_is_no_state_is_not_made_one(run: Callable[..., Any], folder: Path,
     with pytest.raises(NearDupError, match=r"There is no state at .*state; name the one that a crawl has written"):
         run("d.jsonl#ferry", "d.jsonl#copy", "--store", place.as_uri().replace("file", scheme, 1))
     assert set(folder.rglob("*")) == before
+
+
+# A copy of which no text is kept.
+
+
+def fill(folder: Path, *pages: Page, keep: Keep = Keep.EVIDENCE) -> str:
+    url = (folder / "state.sqlite").as_uri().replace("file", "sqlite", 1)
+    with opened(url) as store:
+        judged(store, *pages, keep=keep)
+    return url
+
+
+SAME = "https://same.example/"
+
+
+def test_an_original_and_its_copy_are_told_of_in_either_order(
+    run: Callable[..., Any], found: Callable[..., Any], folder: Path
+) -> None:
+    url = fill(folder, page("ferry", A), page("same", SAME), page("other", B))
+    for one, two, said in ((A, SAME, "B is a copy of A"), (SAME, A, "A is a copy of B")):
+        lines = run(one, two, "--store", url)
+        assert lines[0].startswith(f"duplicate (identical): {said}, similarity 1.00.")
+        assert f"A is {one}" in lines[1]
+        assert f"B is {two}" in lines[2]
+        assert any(FERRY[0][:20] in line for line in lines)
+        assert 'NEARDUP_KEEP = "texts"' in lines[-1]
+        answer = found(one, two, "--store", url)
+        assert (answer["verdict"], answer["kind"], answer["original"]) == ("duplicate", "identical", A)
+        assert (answer["remembered"], answer["a"]["name"], answer["similarity"]) == (True, one, 1.0)
+        assert answer["shared"]
+
+
+def test_two_copies_of_one_original_are_told_of_by_that(run: Callable[..., Any], folder: Path) -> None:
+    again = "https://again.example/"
+    url = fill(folder, page("ferry", A), page("same", SAME), page("same", again))
+    lines = run(SAME, again, "--store", url)
+    assert lines[0].startswith("duplicate (identical): B is a copy of the page of which A is one, similarity 1.00")
+    assert f"Both are copies of {A};" in lines[3]
+
+
+def test_where_nothing_was_kept_the_copy_is_told_of_without_its_kind(run: Callable[..., Any], folder: Path) -> None:
+    url = fill(folder, page("ferry", A), page("same", SAME), keep=Keep.NOTHING)
+    assert run(A, SAME, "--store", url)[0] == "duplicate: B is a copy of A, similarity 1.00."
+
+
+def test_where_its_text_was_kept_it_is_compared_by_that(found: Callable[..., Any], folder: Path) -> None:
+    url = fill(folder, page("ferry", A), page("same", SAME), keep=Keep.TEXTS)
+    answer = found(A, SAME, "--store", url)
+    assert "remembered" not in answer
+    assert answer["features"]
+
+
+def test_with_another_page_the_message_names_the_original_and_what_would_help(
+    run: Callable[..., Any], folder: Path
+) -> None:
+    url = fill(folder, page("ferry", A), page("same", SAME), page("other", B))
+    with pytest.raises(NearDupError, match="keeps no text, but only that it is a copy of") as refused:
+        run(B, SAME, "--store", url)
+    said = str(refused.value)
+    assert f"Of {SAME} the state" in said
+    assert f"a copy of {A}, similarity 1.00. Compare it with its original, or name a file" in said
 
 
 # What is refused.

@@ -16,10 +16,10 @@ import pytest
 from scrapy.settings import Settings
 
 from scrapy_neardup.commands import dedup
-from scrapy_neardup.crawl.state import state_recipe
 from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.inputs import Entry, read_input
 from scrapy_neardup.judging.detector import Detector
+from scrapy_neardup.judging.recipe import state_recipe
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Kind, Page
 from scrapy_neardup.stores import close_store, open_store
@@ -419,6 +419,15 @@ def test_a_state_that_lasts_is_made_used_again_and_known_to_a_crawl(scheme: str,
     close_store(store)
     assert verdict.match is not None
     assert (verdict.kind, verdict.match.url) == (Kind.DUPLICATE, "http://ferry.example/")
+
+
+@pytest.mark.parametrize("method", ["cascade", "cosine"])
+def test_a_state_in_memory_will_do_and_leaves_nothing(method: str, run: Run, folder: Path) -> None:
+    before = set(folder.iterdir())
+    for _ in range(2):
+        assert run("feed.jsonl", "-o", "out.jsonl", "--store", "memory:", "--method", method)[0] == 0
+        assert {one.name for one in set(folder.iterdir()) - before} == {"out.jsonl"}
+        assert 0 < len(read(folder / "out.jsonl")) <= len(RECORDS)
 
 
 def test_the_second_run_over_a_state_knows_what_the_first_one_wrote(run: Run, folder: Path) -> None:

@@ -17,8 +17,8 @@ import pytest
 from scrapy.settings import Settings
 
 from scrapy_neardup.commands import extract
-from scrapy_neardup.crawl.state import state_recipe
 from scrapy_neardup.errors import NearDupError, SettingsError, StoreError
+from scrapy_neardup.judging.recipe import state_recipe
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Page
 from scrapy_neardup.page.served import Served

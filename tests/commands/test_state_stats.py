@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from scrapy_neardup.commands import stats
-from scrapy_neardup.crawl.state import state_recipe
 from scrapy_neardup.errors import NearDupError
+from scrapy_neardup.judging.recipe import state_recipe
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.stores import Evidence, Keep, Record, Secret
 from scrapy_neardup.stores.layout import FORMAT

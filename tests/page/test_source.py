@@ -152,3 +152,31 @@ def test_a_response_speaks_for_its_aliases_and_for_what_its_html_names(url: str)
 def test_a_text_of_its_own_is_judged_though_the_response_says_nothing_of_it(response: Served | None, url: str) -> None:
     page = source().page({"text": "Own text."}, response, url)
     assert (page.url, page.text, page.title) == (url, "Own text.", "")
+
+
+BODY = "After ten years the ferry sails again, and the whole harbour came to see it off."
+
+
+@pytest.mark.parametrize(
+    ("item", "cure"),
+    [
+        ({"url": URL, "body": BODY}, "in 'body', say so: NEARDUP_FIELDS = {'text': 'body'}"),
+        ({"url": URL, "teaser": "Short.", "content": [BODY, BODY]}, "NEARDUP_FIELDS = {'text': 'content'}"),
+        ({"url": URL, "description": BODY * 3}, "If it brings its text, name that field in NEARDUP_FIELDS"),
+        ({"url": URL, "views": 7}, "If it brings its text, name that field in NEARDUP_FIELDS"),
+        ({}, "If it brings its text, name that field in NEARDUP_FIELDS"),
+    ],
+    ids=["a field", "the longest field", "a field that is read already", "no text", "no item"],
+)
+@pytest.mark.parametrize("reason", ["not_html", "other_page"])
+def test_an_item_of_which_the_response_is_not_the_page_is_told_what_to_name_or_to_hand_over(
+    item: dict[str, Any], cure: str, reason: str
+) -> None:
+    answer = (
+        Served("https://a.example/api", b"{}", content_type="application/json") if reason == "not_html" else served()
+    )
+    with pytest.raises(ExtractionError) as raised:
+        source().page(item, answer, URL if reason == "not_html" else "https://a.example/other")
+    assert raised.value.reason == reason
+    assert cure in str(raised.value)
+    assert "meta={'neardup_response': response}" in str(raised.value)

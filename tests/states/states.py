@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 from scrapy.settings import Settings
 
-from scrapy_neardup.crawl.state import state_recipe
 from scrapy_neardup.judging.detector import Detector
+from scrapy_neardup.judging.recipe import state_recipe
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Page
 from scrapy_neardup.page.sites import site_of

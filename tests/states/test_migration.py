@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from scrapy_neardup.commands import migrate
-from scrapy_neardup.crawl import state as crawl_state
-from scrapy_neardup.crawl.state import state_recipe
 from scrapy_neardup.errors import SettingsError, StoreError, StoreLocked, StoreMismatch
+from scrapy_neardup.judging import recipe as judging_recipe
 from scrapy_neardup.judging.detector import Detector
+from scrapy_neardup.judging.recipe import state_recipe
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Page, Verdict
 from scrapy_neardup.page.sites import site_of
@@ -295,15 +295,15 @@ def test_a_feed_of_html_under_other_names_and_one_that_comes_later(
 @pytest.fixture
 def other_reader(monkeypatch: pytest.MonkeyPatch) -> None:
     """Another version of the extractor, which reads our samples otherwise."""
-    monkeypatch.setattr(crawl_state, "extractor_name", lambda extractor: "visible prose and trafilatura 9.9 fast")
-    monkeypatch.setattr(crawl_state, "reader_sample", lambda: "0123456789abcdef")
+    monkeypatch.setattr(judging_recipe, "extractor_name", lambda extractor: "visible prose and trafilatura 9.9 fast")
+    monkeypatch.setattr(judging_recipe, "reader_sample", lambda: "0123456789abcdef")
 
 
 @pytest.mark.usefixtures("other_reader")
 def test_by_another_extractor_fingerprints_stay(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.MonkeyPatch.context() as as_it_was:
-        as_it_was.setattr(crawl_state, "extractor_name", lambda extractor: "visible prose and trafilatura 9.8 fast")
-        as_it_was.setattr(crawl_state, "reader_sample", lambda: "fedcba9876543210")
+        as_it_was.setattr(judging_recipe, "extractor_name", lambda extractor: "visible prose and trafilatura 9.8 fast")
+        as_it_was.setattr(judging_recipe, "reader_sample", lambda: "fedcba9876543210")
         state = url_of("sqlite", tmp_path / "state.sqlite")
         crawl(state)
     refusal = r"extractor is '.* 9\.8 fast' there and .* here, which reads our samples otherwise\. .*migrate"
