@@ -136,7 +136,7 @@ class Config:
             raise SettingsError(f"NEARDUP_METHOD, NEARDUP_PARAMETERS: {error}") from None
 
     def deciding(self, method: Method) -> dict[str, Any]:
-        """What two crawls of one state may have different, as it only decides: parameters of the method, and settings."""
+        """What two crawls of one state may have different, as it only decides: parameters of the method, settings."""
         policy = {f"NEARDUP_POLICY {likeness.value}": action for likeness, action in self.policy.items()}
         return {**method.decisions(), "NEARDUP_MIN_LETTERS": self.min_letters, **policy}
 
