@@ -1,6 +1,8 @@
 """Where a method meets a store, and nowhere else.
 
 matching      earlier pages that a page may be like, and which of them decides
+preference    which of two copies is the better one
+succession    what part a copy takes in its group: a copy, or the page that stands for it
 reservations  pages that passed, and whose items are still on their way
 detector      a page goes in, a ruling comes out, and the page is kept or taken back
 records       records of files before a detector

@@ -1,4 +1,4 @@
-"""What a state can tell of a page beside what it needs to judge others: for people, never for a verdict."""
+"""What a state can tell of a page beside what it needs to judge others: for people, and for NEARDUP_KEEP_POLICY."""
 
 from __future__ import annotations
 
@@ -31,6 +31,9 @@ class Evidence:
     original is an excerpt, or shares the title; 0 for a copy, whose record names its original. ``letters``: characters
     of the page's text. ``shared``: sentences of this page that the other one holds too. ``text``: only with
     ``Keep.TEXTS``.
+
+    ``article``: letters of the article, and ``canonical``: the other page that this one names as its original. They are
+    kept where the policy weighs pages by them, and take no room elsewhere.
     """
 
     likeness: str = ""
@@ -41,19 +44,23 @@ class Evidence:
     title: str = ""
     shared: tuple[str, ...] = ()
     text: str = ""
+    article: int = 0
+    canonical: str = ""
 
     def pack(self) -> bytes:
         """The fields in their order as a JSON array, compressed by zlib; no lone surrogate stops it."""
-        plain = json.dumps(astuple(self), ensure_ascii=False, separators=(",", ":"))
+        fields = astuple(self)
+        fields = fields if self.article or self.canonical else fields[:-2]
+        plain = json.dumps(fields, ensure_ascii=False, separators=(",", ":"))
         return zlib.compress(plain.encode("utf-8", "surrogatepass"))
 
     @classmethod
     def unpack(cls, packed: bytes) -> Evidence:
         """What ``pack`` wrote; raises ValueError for anything else."""
         try:
-            *fields, shared, text = json.loads(zlib.decompress(packed).decode("utf-8", "surrogatepass"))
-            likeness, like, similarity, containment, letters, title = fields
-            return cls(likeness, like, similarity, containment, letters, title, tuple(shared), text)
+            fields = json.loads(zlib.decompress(packed).decode("utf-8", "surrogatepass"))
+            likeness, like, similarity, containment, letters, title, shared, text, *weights = fields
+            return cls(likeness, like, similarity, containment, letters, title, tuple(shared), text, *weights)
         except (zlib.error, TypeError) as error:
             raise ValueError(f"{len(packed)} bytes are no evidence: {error}") from None
 
