@@ -2,8 +2,8 @@
 
 A better page is filed under the id of its group, as if that were one of its keys, and the newest one so filed stands
 for the group. Nothing that was written before is touched for it: the old original keeps its record, its keys and its
-sketch, copies name the group as before, and once a better page is taken back or forgotten the one before it stands there
-again.
+sketch, copies name the group as before, and once a better page is taken back or forgotten the one before it stands
+there again.
 """
 
 from __future__ import annotations
