@@ -239,7 +239,7 @@ def _policy(name: str, value: Any) -> dict[Likeness, str]:
     return {**DEFAULT_POLICY, **{kinds[kind]: action for kind, action in given.items()}}
 
 
-def _keep_policy(name: str, value: Any) -> KeepPolicy:
+def read_keep_policy(name: str, value: Any) -> KeepPolicy:
     """One of ``POLICIES``, or hosts: a list, or one as JSON."""
     if value in POLICIES:
         return str(value)
@@ -276,7 +276,7 @@ _READERS: dict[str, tuple[str, Callable[[str, Any], Any]]] = {
     "NEARDUP_MAX_TEXT": ("max_text", _whole(1, 2**31)),
     "NEARDUP_MAX_SECONDS": ("max_seconds", _number(0.1, 3600)),
     "NEARDUP_KEEP": ("keep", _keep),
-    "NEARDUP_KEEP_POLICY": ("keep_policy", _keep_policy),
+    "NEARDUP_KEEP_POLICY": ("keep_policy", read_keep_policy),
     "NEARDUP_COMMIT": ("commit", _choice("feed", "item")),
     "NEARDUP_OVERWRITTEN": ("overwritten", _choice("warn", "forget", "known")),
     "NEARDUP_WAIT": ("wait", _number(0, 3600)),
