@@ -13,7 +13,7 @@ from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.judging.matching import Found, Matching, has_a_say
 from scrapy_neardup.judging.preference import Candidate, Preference
 from scrapy_neardup.judging.reservations import Blocked, InFlight, Reservation, Ruled, Ruling
-from scrapy_neardup.judging.succession import Part, Succession
+from scrapy_neardup.judging.succession import Role, Succession
 from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Fingerprint, Kind, Likeness, Match, Page, Verdict
 from scrapy_neardup.stores import Keep, Record, Store, evidence, stands_for
@@ -196,10 +196,10 @@ class Detector:
         common, best = self._matching.best(page.url, fingerprint, page.canonical)
         keys = tuple(key for key in fingerprint.keys if key not in common)
         if best is not None and best.comparison.is_copy(self._also_copies):
-            part = self._succession.part(Candidate(page, fingerprint), known, best, common)
-            if part is Part.COPY:
+            role = self._succession.role(Candidate(page, fingerprint), known, best, common)
+            if role is Role.COPY:
                 return self._copy(page, best, known, fingerprint, keys)
-            return self._in_its_group(part, page, best, known, replace(fingerprint, keys=keys), before)
+            return self._in_its_group(role, page, best, known, replace(fingerprint, keys=keys), before)
         for twin in self._on_their_way(fingerprint):
             comparison = self._method.compare(fingerprint, twin.record.sketch, common)
             if has_a_say(twin.record, comparison) and comparison.is_copy(self._also_copies):
@@ -302,7 +302,7 @@ class Detector:
 
     def _in_its_group(
         self,
-        part: Part,
+        role: Role,
         page: Page,
         best: Found,
         known: Record | None,
@@ -315,19 +315,19 @@ class Detector:
         """
         group, match, likeness = best.original.group, self._match(page, best), best.comparison.likeness
         rivals = self._in_flight.by_key.get(group)
-        if part.leads and rivals:
+        if role.leads and rivals:
             return Blocked(rivals[0])
         differs = known is None and match.similarity < self._method.witness_below
         filed = replace(
             fingerprint,
-            keys=(*fingerprint.keys, group) if part.leads else fingerprint.keys,
+            keys=(*fingerprint.keys, group) if role.leads else fingerprint.keys,
             sentences=fingerprint.sentences if differs else (),
         )
         id = self.store.new_id()
         record = Record(id, page.url, group, match.similarity, filed.keys, fingerprint.sketch, delivered=True)
-        better = part is Part.BETTER
+        better = role is Role.BETTER
         verdict = Verdict(
-            part.kind,
+            role.kind,
             page.url,
             id,
             match if better else before or match,

@@ -20,7 +20,7 @@ from scrapy_neardup.model import Kind, Likeness
 from scrapy_neardup.stores import Record, Store, leader
 
 
-class Part(Enum):
+class Role(Enum):
     """What a copy is to its group."""
 
     #: Nothing but a copy.
@@ -35,12 +35,12 @@ class Part(Enum):
     @property
     def leads(self) -> bool:
         """Whether it stands for the group."""
-        return self in (Part.BETTER, Part.LEADING)
+        return self in (Role.BETTER, Role.LEADING)
 
     @property
     def kind(self) -> Kind:
         """Its verdict."""
-        return {Part.COPY: Kind.DUPLICATE, Part.BETTER: Kind.BETTER}.get(self, Kind.UPDATED)
+        return {Role.COPY: Kind.DUPLICATE, Role.BETTER: Kind.BETTER}.get(self, Kind.UPDATED)
 
 
 class Succession:
@@ -54,20 +54,20 @@ class Succession:
         self._store = store
         self._also_copies = also_copies
 
-    def part(self, new: Candidate, known: Record | None, best: Found, common: frozenset[int]) -> Part:
+    def role(self, new: Candidate, known: Record | None, best: Found, common: frozenset[int]) -> Role:
         """The part of a page that is a copy; ``known`` is what is known of its URL, ``common`` keys are no evidence."""
         standing = best.original
         if self.preference is None and not (standing.leads or (known is not None and known.leads)):
-            return Part.COPY
+            return Role.COPY
         group = standing.group
         stood = known is not None and known.original == group and (known.is_original or _speaks(known))
         if stood and known is not None and known.leads:
             newest = leader(self._store, group)
             if newest is not None and newest.url == known.url:
-                return Part.LEADING
+                return Role.LEADING
         if self.preference is not None and self._supersedes(new, best, common, self.preference):
-            return Part.BETTER
-        return Part.SUPERSEDED if stood and standing.leads else Part.COPY
+            return Role.BETTER
+        return Role.SUPERSEDED if stood and standing.leads else Role.COPY
 
     def _supersedes(self, new: Candidate, best: Found, common: frozenset[int], preference: Preference) -> bool:
         standing = best.original

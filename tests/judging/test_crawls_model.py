@@ -25,7 +25,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from scrapy_neardup.judging.detector import Detector
 from scrapy_neardup.judging.preference import make_preference
 from scrapy_neardup.judging.reservations import Blocked, Reservation, Ruled
-from scrapy_neardup.judging.succession import Part
+from scrapy_neardup.judging.succession import Role
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Kind, Likeness, Verdict
 from scrapy_neardup.states.check.checking import check
@@ -236,7 +236,7 @@ class Crawls(RuleBasedStateMachine):
         """The URLs of the pages for which one may wait: that it may copy, or that are to lead the group before it."""
         by = expected.by
         for group, _ in expected.originals:
-            if self.model.part(url, text, group, policy).leads:
+            if self.model.role(url, text, group, policy).leads:
                 by |= self.model.rivals(group)
         return by
 
@@ -249,16 +249,16 @@ class Crawls(RuleBasedStateMachine):
         group = verdict.group or verdict.match.id
         witness = {is_witness for id, is_witness in expected.originals if id == group}
         assert witness, f"{verdict.sentence()}, and not {expected}"
-        part = self.model.part(url, text, group, self.crawls[at].policy)
-        self.seen[f"as {part.value}"] += 1
-        assert verdict.kind is part.kind, f"{verdict.sentence()}, and not {part}"
+        role = self.model.role(url, text, group, self.crawls[at].policy)
+        self.seen[f"as {role.value}"] += 1
+        assert verdict.kind is role.kind, f"{verdict.sentence()}, and not {role}"
         assert int(verdict.similar_id, 16) == group
-        if part.kind is not Kind.UPDATED:
+        if role.kind is not Kind.UPDATED:
             assert verdict.match.url != url, "a page is never its own duplicate"
             standing = self.model.standing(group, besides=url)
             assert standing
             assert standing.url == verdict.match.url
-        passes = expected.passes or part is not Part.COPY
+        passes = expected.passes or role is not Role.COPY
         kept = 0 if passes else self.model.keeps_its_place(url, group)
         if kept:
             assert verdict.id == kept
@@ -266,11 +266,11 @@ class Crawls(RuleBasedStateMachine):
         assert (url in self.sides[0].coming) is passes
         copy = self.sides[0].coming[url].record if passes else self.sides[0].store.record(verdict.id)
         assert copy is not None
-        if part is Part.COPY:
+        if role is Role.COPY:
             assert bool(copy.keys) in witness
         else:
-            assert not (part.leads and self.model.rivals(group))
-        known = Known(verdict.id, url, text, group, bool(copy.keys), passes, part.leads)
+            assert not (role.leads and self.model.rivals(group))
+        known = Known(verdict.id, url, text, group, bool(copy.keys), passes, role.leads)
         if passes:
             self.comes(at, known)
         else:
@@ -527,7 +527,7 @@ def test_crawls_in_any_order_leave_and_say_what_the_model_does_in_all_stores(qui
     schemes = [scheme for scheme in STORES if scheme != "leveldb" or find_spec("plyvel")]
     seen = walk(schemes, quick, 20)
     assert {kind.value for kind in Kind} <= {headline.split()[0] for headline in seen}, seen
-    assert {f"as {part.value}" for part in Part} <= seen.keys(), seen
+    assert {f"as {role.value}" for role in Role} <= seen.keys(), seen
 
 
 @pytest.mark.soak
