@@ -13,7 +13,7 @@ from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.judging.matching import Found, Matching, has_a_say
 from scrapy_neardup.judging.preference import Candidate, Preference
 from scrapy_neardup.judging.reservations import Blocked, InFlight, Reservation, Ruled, Ruling
-from scrapy_neardup.judging.succession import Role, Succession
+from scrapy_neardup.judging.succession import Standing, Succession
 from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Fingerprint, Kind, Likeness, Match, Page, Verdict
 from scrapy_neardup.stores import Keep, Record, Store, evidence, stands_for
@@ -197,7 +197,7 @@ class Detector:
         keys = tuple(key for key in fingerprint.keys if key not in common)
         if best is not None and best.comparison.is_copy(self._also_copies):
             role = self._succession.role(Candidate(page, fingerprint), known, best, common)
-            if role is Role.COPY:
+            if role is Standing.COPY:
                 return self._copy(page, best, known, fingerprint, keys)
             return self._in_its_group(role, page, best, known, replace(fingerprint, keys=keys), before)
         for twin in self._on_their_way(fingerprint):
@@ -302,14 +302,14 @@ class Detector:
 
     def _in_its_group(
         self,
-        role: Role,
+        role: Standing,
         page: Page,
         best: Found,
         known: Record | None,
         fingerprint: Fingerprint,
         before: Match | None,
     ) -> Ruling:
-        """The page passes though it is a copy: it stands for its group from now on, or has stood there.
+        """The page passes though it is a copy: it stands for its group from now on, or is news of a delivered page.
 
         Who leads may not change while another page that is to lead is on its way.
         """
@@ -317,15 +317,17 @@ class Detector:
         rivals = self._in_flight.by_key.get(group)
         if role.leads and rivals:
             return Blocked(rivals[0])
-        differs = known is None and match.similarity < self._method.witness_below
+        differs = match.similarity < self._method.witness_below
         filed = replace(
             fingerprint,
-            keys=(*fingerprint.keys, group) if role.leads else fingerprint.keys,
-            sentences=fingerprint.sentences if differs else (),
+            keys=fingerprint.keys if role.leads or (differs and best.compared.is_original) else (),
+            sentences=fingerprint.sentences if differs and known is None else (),
         )
+        if role.leads:
+            filed = replace(filed, keys=(*filed.keys, group))
         id = self.store.new_id()
         record = Record(id, page.url, group, match.similarity, filed.keys, fingerprint.sketch, delivered=True)
-        better = role is Role.BETTER
+        better = role is Standing.BETTER
         verdict = Verdict(
             role.kind,
             page.url,

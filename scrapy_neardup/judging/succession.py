@@ -1,11 +1,11 @@
-"""What part a copy takes in its group: one more copy, or the page that stands for the group from now on.
+"""What a copy is to its group: one more copy, or the page that stands for the group from now on.
 
 The first page of a group keeps its record, its sketch and its say, whoever stands for the group later, and a better
 page must be a copy of that one: so a group that is led by one page after the other goes no further from it than its
 copies do.
 
-What was delivered as the page of a group is told of when it changes, though another stands there by now: nobody can
-have the updates of an article dropped by publishing a better copy of it.
+What was delivered is told of when it changes, though it is a copy of a page that stands there for being better: nobody
+can have the updates of an article dropped by publishing a better copy of it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from scrapy_neardup.model import Kind, Likeness
 from scrapy_neardup.stores import Record, Store, leader
 
 
-class Role(Enum):
+class Standing(Enum):
     """What a copy is to its group."""
 
     #: Nothing but a copy.
@@ -29,18 +29,18 @@ class Role(Enum):
     BETTER = "better"
     #: A new version of the page that stands for the group.
     LEADING = "leading"
-    #: A new version of one that stood there, until a better one came.
-    SUPERSEDED = "superseded"
+    #: A new version of a page that was delivered, where a better one stands for the group.
+    FOLLOWS = "follows"
 
     @property
     def leads(self) -> bool:
         """Whether it stands for the group."""
-        return self in (Role.BETTER, Role.LEADING)
+        return self in (Standing.BETTER, Standing.LEADING)
 
     @property
     def kind(self) -> Kind:
         """Its verdict."""
-        return {Role.COPY: Kind.DUPLICATE, Role.BETTER: Kind.BETTER}.get(self, Kind.UPDATED)
+        return {Standing.COPY: Kind.DUPLICATE, Standing.BETTER: Kind.BETTER}.get(self, Kind.UPDATED)
 
 
 class Succession:
@@ -54,20 +54,20 @@ class Succession:
         self._store = store
         self._also_copies = also_copies
 
-    def role(self, new: Candidate, known: Record | None, best: Found, common: frozenset[int]) -> Role:
-        """The part of a page that is a copy; ``known`` is what is known of its URL, ``common`` keys are no evidence."""
+    def role(self, new: Candidate, known: Record | None, best: Found, common: frozenset[int]) -> Standing:
+        """What a copy is to its group; ``known`` is what is known of its URL, ``common`` keys are no evidence."""
         standing = best.original
         if self.preference is None and not (standing.leads or (known is not None and known.leads)):
-            return Role.COPY
+            return Standing.COPY
         group = standing.group
-        stood = known is not None and known.original == group and (known.is_original or _speaks(known))
-        if stood and known is not None and known.leads:
+        if known is not None and known.leads and known.original == group:
             newest = leader(self._store, group)
             if newest is not None and newest.url == known.url:
-                return Role.LEADING
+                return Standing.LEADING
         if self.preference is not None and self._supersedes(new, best, common, self.preference):
-            return Role.BETTER
-        return Role.SUPERSEDED if stood and standing.leads else Role.COPY
+            return Standing.BETTER
+        was_delivered = known is not None and (known.is_original or known.delivered)
+        return Standing.FOLLOWS if was_delivered and standing.leads else Standing.COPY
 
     def _supersedes(self, new: Candidate, best: Found, common: frozenset[int], preference: Preference) -> bool:
         standing = best.original
@@ -79,8 +79,3 @@ class Succession:
         if first.id == best.compared.id:
             return True
         return self._method.compare(new.fingerprint, first.sketch, common).is_copy(self._also_copies)
-
-
-def _speaks(known: Record) -> bool:
-    """Whether a copy was delivered, and is one that others are compared with."""
-    return known.delivered and bool(known.keys)

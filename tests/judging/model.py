@@ -12,7 +12,7 @@ from functools import cache
 from typing import NamedTuple
 
 from scrapy_neardup.judging.preference import LONGEST, KeepPolicy
-from scrapy_neardup.judging.succession import Role
+from scrapy_neardup.judging.succession import Standing
 from scrapy_neardup.methods import Method, make_method
 from scrapy_neardup.model import Comparison, Fingerprint, Kind, Likeness, Page
 from scrapy_neardup.stores import MemoryStore
@@ -32,7 +32,7 @@ class Version(IntEnum):
     WITNESS = 2
     #: A copy of the witness, and not of the first.
     FURTHER = 3
-    #: Role of the first: a copy where the policy says so.
+    #: Standing of the first: a copy where the policy says so.
     EXCERPT = 4
     #: Too little to be judged.
     SHORT = 5
@@ -213,23 +213,22 @@ class State(Pages[Known]):
         found = max(leading, key=lambda one: one.id) if leading else self.pages.get(group)
         return found if found is not None and found.url != besides else None
 
-    def role(self, url: str, text: Text, group: int, policy: Policy) -> Role:
+    def role(self, url: str, text: Text, group: int, policy: Policy) -> Standing:
         """What a copy is to its group."""
         known, standing, first = self.find(url), self.standing(group, besides=url), self.pages.get(group)
         assert standing is not None
         if known is not None and known.leads and known.original == group:
             newest = self.standing(group)
             if newest is not None and newest.url == url:
-                return Role.LEADING
+                return Standing.LEADING
         if first is None or first.url == url:
             first = standing
         is_copy = compared(text, first.text).is_copy(policy.also_copies)
         if is_copy and policy.likes_better(url, text, standing):
-            return Role.BETTER
-        stood = known is not None and known.original == group and (known.is_original or known.delivered)
-        if stood and known is not None and known.is_filed and standing.leads:
-            return Role.SUPERSEDED
-        return Role.COPY
+            return Standing.BETTER
+        if known is not None and (known.is_original or known.delivered) and standing.leads:
+            return Standing.FOLLOWS
+        return Standing.COPY
 
     def rivals(self, group: int) -> frozenset[str]:
         """The URLs of pages on their way that are to lead a group."""

@@ -140,6 +140,15 @@ def test_a_superseded_page_that_changes_passes_each_time_and_the_better_one_stay
     assert check(store).lost == 0
 
 
+def test_a_page_that_was_another_article_in_between_is_delivered_again_beside_a_better_copy(store: Store) -> None:
+    answer(crawl(store), WIRE)
+    answer(crawl(store), TIMES)
+    assert kind(crawl(store), replace(WIRE, text="".join(story(9, 30)))) is Kind.UPDATED
+    assert kind(crawl(store), changed(WIRE, "更正：第一班船是空的。")) is Kind.UPDATED
+    assert said(answer(crawl(store), LATE)) == (Kind.DUPLICATE, TIMES.url)
+    assert is_sound(store)
+
+
 def test_the_better_page_stays_where_it_is_when_it_changes(store: Store) -> None:
     group = answer(crawl(store), WIRE).similar_id
     answer(crawl(store), TIMES)

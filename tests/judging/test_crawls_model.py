@@ -25,7 +25,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from scrapy_neardup.judging.detector import Detector
 from scrapy_neardup.judging.preference import make_preference
 from scrapy_neardup.judging.reservations import Blocked, Reservation, Ruled
-from scrapy_neardup.judging.succession import Role
+from scrapy_neardup.judging.succession import Standing
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Kind, Likeness, Verdict
 from scrapy_neardup.states.check.checking import check
@@ -258,7 +258,7 @@ class Crawls(RuleBasedStateMachine):
             standing = self.model.standing(group, besides=url)
             assert standing
             assert standing.url == verdict.match.url
-        passes = expected.passes or role is not Role.COPY
+        passes = expected.passes or role is not Standing.COPY
         kept = 0 if passes else self.model.keeps_its_place(url, group)
         if kept:
             assert verdict.id == kept
@@ -266,10 +266,10 @@ class Crawls(RuleBasedStateMachine):
         assert (url in self.sides[0].coming) is passes
         copy = self.sides[0].coming[url].record if passes else self.sides[0].store.record(verdict.id)
         assert copy is not None
-        if role is Role.COPY:
-            assert bool(copy.keys) in witness
+        if role.leads:
+            assert not self.model.rivals(group)
         else:
-            assert not (role.leads and self.model.rivals(group))
+            assert bool(copy.keys) in witness
         known = Known(verdict.id, url, text, group, bool(copy.keys), passes, role.leads)
         if passes:
             self.comes(at, known)
@@ -463,13 +463,13 @@ class Crawls(RuleBasedStateMachine):
 
     @invariant()
     def copies_are_of_another_url_and_of_originals(self) -> None:
-        """But for a version of the original that has taken its part, until it is sealed."""
+        """But for an earlier version of the same page, until it goes."""
         pages = self.model.pages
         for page in pages.values():
             original = pages.get(page.original)
             if original is not None and original is not page:
                 assert original.is_original
-                assert original.url != page.url or page.id in self.model.unsealed
+                assert original.url != page.url or self.model.newest[page.url] != original.id
 
     @invariant()
     def each_article_counts_once(self) -> None:
@@ -527,7 +527,7 @@ def test_crawls_in_any_order_leave_and_say_what_the_model_does_in_all_stores(qui
     schemes = [scheme for scheme in STORES if scheme != "leveldb" or find_spec("plyvel")]
     seen = walk(schemes, quick, 20)
     assert {kind.value for kind in Kind} <= {headline.split()[0] for headline in seen}, seen
-    assert {f"as {role.value}" for role in Role} <= seen.keys(), seen
+    assert {f"as {role.value}" for role in Standing} <= seen.keys(), seen
 
 
 @pytest.mark.soak
