@@ -11,8 +11,9 @@ from importlib import import_module
 from typing import Any
 
 from scrapy_neardup.errors import SettingsError
+from scrapy_neardup.judging.preference import FIRST, POLICIES, KeepPolicy
 from scrapy_neardup.methods import Method, make_method
-from scrapy_neardup.model import Likeness, Verdict
+from scrapy_neardup.model import Kind, Likeness, Verdict
 from scrapy_neardup.oneline import line_logger
 from scrapy_neardup.page.apart import MAX_SECONDS, Apart, Terms
 from scrapy_neardup.page.limits import MAX_TEXT
@@ -71,6 +72,7 @@ class Config:
     max_text: int = MAX_TEXT  # NEARDUP_MAX_TEXT, in characters
     max_seconds: float = MAX_SECONDS  # NEARDUP_MAX_SECONDS
     keep: Keep = Keep.EVIDENCE  # NEARDUP_KEEP
+    keep_policy: KeepPolicy = FIRST  # NEARDUP_KEEP_POLICY; hosts as a tuple
     commit: str = "feed"  # NEARDUP_COMMIT
     overwritten: str = "warn"  # NEARDUP_OVERWRITTEN
     wait: float = 10.0  # NEARDUP_WAIT, in seconds
@@ -118,7 +120,7 @@ class Config:
 
     def action(self, verdict: Verdict) -> str:
         """What becomes of the item of a page with this verdict: one of ``ACTIONS``."""
-        if not self.drop:
+        if not self.drop or verdict.kind is Kind.BETTER:  # the tag says what it supersedes
             return TAG
         if verdict.likeness is not None:
             return self.policy[verdict.likeness]
@@ -316,6 +318,27 @@ def _turned_policy(kind: str, action: Any, kinds: Mapping[str, Likeness]) -> str
     return f" Did you mean {dict.fromkeys(map(str, named), kind)!r}?"
 
 
+def read_keep_policy(name: str, value: Any) -> KeepPolicy:
+    """One of ``POLICIES``, or hosts: a list, or one as JSON."""
+    if value in POLICIES:
+        return str(value)
+    try:
+        hosts = json.loads(value) if isinstance(value, str) else value
+    except ValueError:
+        hosts = None
+    if isinstance(hosts, (list, tuple)) and hosts and all(isinstance(host, str) and _is_host(host) for host in hosts):
+        return tuple(hosts)
+    raise SettingsError(
+        f"{name} is {value!r}; it must be one of: {', '.join(POLICIES)}, or a list of hosts, the best one first, such "
+        "as ['a.example', 'b.example'], on the command line as JSON."
+    )
+
+
+def _is_host(text: str) -> bool:
+    """Whether a text may be the name of a host: no URL, no path, no port."""
+    return bool(text.strip()) and not any(mark in text.strip() for mark in "/:@?#* \t\n")
+
+
 _READERS: dict[str, tuple[str, Callable[[str, Any], Any]]] = {
     "NEARDUP_ENABLED": ("enabled", _boolean),
     "NEARDUP_POLICY": ("policy", _policy),
@@ -332,6 +355,7 @@ _READERS: dict[str, tuple[str, Callable[[str, Any], Any]]] = {
     "NEARDUP_MAX_TEXT": ("max_text", _whole(1, 2**31)),
     "NEARDUP_MAX_SECONDS": ("max_seconds", _number(0.1, 3600)),
     "NEARDUP_KEEP": ("keep", _keep),
+    "NEARDUP_KEEP_POLICY": ("keep_policy", read_keep_policy),
     "NEARDUP_COMMIT": ("commit", _choice("feed", "item")),
     "NEARDUP_OVERWRITTEN": ("overwritten", _choice("warn", "forget", "known")),
     "NEARDUP_WAIT": ("wait", _number(0, 3600)),

@@ -161,12 +161,16 @@ class Match:
 
 
 class Kind(str, Enum):
-    """The five answers; the value is the name in stats, logs and tags."""
+    """The six answers; the value is the name in stats, logs and tags.
+
+    ``BETTER`` is a copy that passes, as it takes the place of the page that stood for its group.
+    """
 
     UNIQUE = "unique"
     DUPLICATE = "duplicate"
     UNCHANGED = "unchanged"
     UPDATED = "updated"
+    BETTER = "better"
     UNJUDGED = "unjudged"
 
 
@@ -176,7 +180,8 @@ class Verdict:
 
     ``id`` names the page in the state (0: it has none). ``reason`` says why a page is unjudged. ``likeness`` says how a
     duplicate is like the page that it matches, or a page that passes, of which it is an excerpt or shares the title.
-    ``reader`` says how the page's text was found in its HTML (see ``Page``).
+    ``reader`` says how the page's text was found in its HTML (see ``Page``). ``group`` names the group of a page that
+    passes and belongs to one all the same; the match of a better page is the one that it supersedes.
     """
 
     kind: Kind
@@ -186,6 +191,7 @@ class Verdict:
     reason: str = ""
     likeness: Likeness | None = None
     reader: str = ""
+    group: int = 0
 
     @property
     def is_copy(self) -> bool:
@@ -195,7 +201,7 @@ class Verdict:
     @property
     def similar_id(self) -> str:
         """The same 16 hexadecimal digits for all pages of one group; empty for a page outside the state."""
-        group = self.match.id if self.match and self.is_copy else self.id
+        group = self.match.id if self.match and self.is_copy else self.group or self.id
         return f"{group:016x}" if group else ""
 
     @property
@@ -226,6 +232,8 @@ class Verdict:
         shared = f', both say "{_clip(self.match.shared[0])}"' if self.match.shared else ""
         if self.kind is Kind.DUPLICATE:
             return f"{said}: {url} is a copy of {earlier} (similarity {self.match.similarity:.2f}{shared})"
+        if self.kind is Kind.BETTER:
+            return f"{said}: {url} supersedes {earlier} (similarity {self.match.similarity:.2f}{shared})"
         if self.kind is Kind.UNIQUE:
             return f"{said}: {url} is like {earlier} (containment {self.match.containment:.2f}{shared})"
         return f"{said}: {url} (similarity {self.match.similarity:.2f} to its earlier text{shared})"
@@ -233,7 +241,8 @@ class Verdict:
     def as_tag(self) -> dict[str, Any]:
         """The verdict as plain data, for the field of a tagged item.
 
-        ``original`` is there for copies alone; ``like`` is the earlier page that any other page was compared with.
+        ``original`` is there for copies alone; ``like`` is the earlier page that any other page was compared with, and
+        ``supersedes`` the one whose place a better page takes.
         """
         match = self.match
         return {
@@ -244,6 +253,7 @@ class Verdict:
             "similar_id": self.similar_id or None,
             "original": match.url if match and self.is_copy else None,
             "like": match.url if match and not self.is_copy else None,
+            "supersedes": match.url if match and self.kind is Kind.BETTER else None,
             "first_seen": _iso(match.first_seen) if match else None,
             "similarity": round(match.similarity, 4) if match else None,
             "containment": round(match.containment, 4) if match else None,

@@ -13,15 +13,17 @@ from scrapy_neardup.commands.making import OPTION, opened_or_made
 from scrapy_neardup.commands.opening import add_strict, config_of, warn
 from scrapy_neardup.commands.output import method_spec, progress, write
 from scrapy_neardup.commands.rejects import Rejects, opened_rejects
+from scrapy_neardup.commands.superseded import Superseded
 from scrapy_neardup.commands.tally import Tally
 from scrapy_neardup.commands.wording import as_json, counted
-from scrapy_neardup.config import DEFAULT_FIELDS, Config
+from scrapy_neardup.config import DEFAULT_FIELDS, Config, read_keep_policy
 from scrapy_neardup.crawl.state import page_extractor
 from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.inputs import FORMATS, Entry, Malformed, Skipped, read_input
 from scrapy_neardup.judging.detector import Detector
+from scrapy_neardup.judging.preference import KeepPolicy, Preference, make_preference
 from scrapy_neardup.judging.recipe import check_tools, state_recipe, take_over
-from scrapy_neardup.judging.records import Batch
+from scrapy_neardup.judging.records import Batch, Judged
 from scrapy_neardup.methods import METHODS, Method, make_method
 from scrapy_neardup.model import Verdict
 from scrapy_neardup.oneline import one_line
@@ -43,6 +45,13 @@ inputs:
   Records are judged one after the other, in the order of the inputs, each against all before it: the first one of a
   group stays. A record is known by its id if it has one, else by its URL, else by its place. Two records of one name
   are two versions of a page, and never copies of each other: give ids that are unique in all inputs, or none (--id "").
+
+which one stays:
+  --keep-policy (or NEARDUP_KEEP_POLICY) says that a later one may take its place: "longest", the one with the longest
+  article, by a tenth at least; "canonical", the one that an earlier one names as its original; or hosts, best first,
+  with commas between them. Hosts are those of the records' names, so where they have ids too it takes --id "". Records
+  then wait in a temporary file until all are judged, and superseded ones are not written; with --tag all are, as they
+  come, and the better ones say what they supersede. What an earlier run has written stays as it is.
 
 output:
   OUT gets the records that are no copies; with --tag all of them, each with its verdict in the field "neardup":
@@ -81,6 +90,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"one of {', '.join(METHODS)} (default: the project's, else cascade)",
     )
     add_strict(parser)
+    parser.add_argument(
+        "--keep-policy", metavar="POLICY", help="which copy stays: first, longest, canonical, or hosts (default: first)"
+    )
     parser.add_argument("--rejects", metavar="FILE", help="where malformed records go (default: OUT.rejects.jsonl)")
     parser.add_argument("--format", choices=FORMATS, default="", help="that of the inputs (default: by their names)")
     parser.add_argument("--output-format", choices=WRITERS, default="", help="(default: by the name of OUT)")
@@ -99,6 +111,8 @@ def run(arguments: argparse.Namespace) -> int:
     format = output_format(arguments.output, arguments.output_format)
     _check_places(arguments.input, arguments.output)
     fields = {part: getattr(arguments, part) or name for part, name in config.fields.items()}
+    policy = _keep_policy(arguments.keep_policy) if arguments.keep_policy else config.keep_policy
+    preference = make_preference(policy)
     tally = Tally()
     apart = config.make_apart()
     with _state(arguments.store, method, config) as store, closing(apart) if apart else nullcontext():
@@ -110,6 +124,7 @@ def run(arguments: argparse.Namespace) -> int:
             also_copies=config.also_copies,
             passes=_passes(config, tag=arguments.tag),
             keep=config.keep if arguments.store else Keep.NOTHING,
+            preference=preference,
         )
         batch = Batch(
             detector,
@@ -125,7 +140,8 @@ def run(arguments: argparse.Namespace) -> int:
             opened_rejects(arguments.rejects, arguments.output) as rejects,  # in its place before the output is
         ):
             entries = _entries(arguments.input, arguments.format)
-            _judge_all(entries, batch, detector.passes, out, rejects, tally, tag=arguments.tag)
+            passed = _judge_all(entries, batch, detector.passes, rejects, tally)
+            _write_all(passed, out, tally, tag=arguments.tag, preference=preference)
         detector.seal()  # only now: the records that are not sealed are those of an output that was not written
         detector.end()
     if tally.without_content:
@@ -146,12 +162,10 @@ def _judge_all(
     entries: Iterator[Entry | Malformed | Skipped],
     batch: Batch,
     passes: Callable[[Verdict], bool],
-    out: Writer,
     rejects: Rejects,
     tally: Tally,
-    *,
-    tag: bool,
-) -> None:
+) -> Iterator[tuple[Judged, Entry]]:
+    """The records that pass, as they come."""
     for entry in progress(entries, what="records"):
         if isinstance(entry, Malformed):
             rejects.take(entry)
@@ -160,14 +174,38 @@ def _judge_all(
             tally.skipped[entry.why] += 1
             continue
         judged = batch.judge(entry)
-        verdict = judged.verdict
-        tally.add(verdict, entry.fields)
-        if passes(verdict):
-            try:
-                out.write(judged.fields, verdict.as_tag() if tag else None, entry.line)
-            except NearDupError as error:
-                raise NearDupError(f"{entry.place}: {error}") from None
-            tally.written += 1
+        tally.add(judged.verdict, entry.fields)
+        if passes(judged.verdict):
+            yield judged, entry
+
+
+def _write_all(
+    passed: Iterator[tuple[Judged, Entry]], out: Writer, tally: Tally, *, tag: bool, preference: Preference | None
+) -> None:
+    """Write them as they come; where a later one may take the place of an earlier one, when all have come."""
+    if tag or preference is None:
+        for judged, entry in passed:
+            _write(judged, entry.line, entry.place, out, tally, tag=tag)
+        return
+    with Superseded() as waiting:
+        for judged, entry in passed:
+            waiting.add(judged, entry)
+        for one in waiting:
+            _write(one.judged, one.line, one.place, out, tally, tag=tag)
+
+
+def _write(judged: Judged, line: bytes, place: str, out: Writer, tally: Tally, *, tag: bool) -> None:
+    try:
+        out.write(judged.fields, judged.verdict.as_tag() if tag else None, line)
+    except NearDupError as error:
+        raise NearDupError(f"{place}: {error}") from None
+    tally.written += 1
+
+
+def _keep_policy(given: str) -> KeepPolicy:
+    """What --keep-policy says; hosts may have commas between them."""
+    hosts = given.split(",") if "." in given and not given.lstrip().startswith("[") else None
+    return read_keep_policy("--keep-policy", hosts or given)
 
 
 def _passes(config: Config, *, tag: bool) -> Callable[[Verdict], bool]:

@@ -75,7 +75,8 @@ def as_data(known: Known) -> dict[str, Any]:
         "first_seen": iso(record.first_seen),
         "last_seen": iso(known.last_seen),
         "original": _page(known.original) if known.original else None,
-        "original_is_gone": known.is_copy and known.original is None,
+        "original_is_gone": known.original_is_gone,
+        "superseded": known.is_superseded,
         "like": _page(known.like) if known.like else None,
         "similarity": known.similarity or None,
         "containment": (evidence.containment or None) if evidence else None,
@@ -112,7 +113,7 @@ def _as_text(known: Known) -> str:
         told.append(("similarity", f"{known.similarity:.4f}"))
     if evidence and evidence.containment:
         told.append(("containment", f"{evidence.containment:.4f}"))
-    if evidence:
+    if evidence and (evidence.title or evidence.likeness or evidence.text):  # not only what a policy weighs by
         told.append(("title", line(evidence.title) or "(none)"))
         told.append(("length", counted(evidence.letters, "character")))
     elif known.is_copy:
@@ -132,10 +133,11 @@ def _as_text(known: Known) -> str:
 
 def _other(known: Known) -> list[tuple[str, object]]:
     """The page that decided, if there was one."""
-    if known.is_copy and known.original is None:
+    if known.original_is_gone:
         return [("original", f"gone: {known.record.original:016x} was updated since, or forgotten")]
     if known.original is not None:
-        return [("original", f"{line(known.original.url)}\nfirst seen {iso(known.original.first_seen)}")]
+        what = "superseded by" if known.is_superseded else "original"
+        return [(what, f"{line(known.original.url)}\nfirst seen {iso(known.original.first_seen)}")]
     if known.evidence and known.evidence.likeness:
         how = _LIKE.get(known.evidence.likeness, "like")
         return [("like", f"{how} {line(known.like.url) if known.like else 'a page that is gone since'}")]
@@ -149,6 +151,8 @@ def _group(known: Known) -> str:
     more = "" if known.size <= len(known.newest) else f", the newest {len(known.newest)} of them"
     lines = [f"{name}, {counted(known.size, 'page')}{more}:"]
     for record, evidence in known.newest:
-        kind = "original" if record.original == record.id else line(_kind(evidence) or "copy")
+        kind = line(_kind(evidence) or "copy") if record.original != record.id else "superseded"
+        if known.standing is not None and record.id == known.standing.id:
+            kind = "original"
         lines.append(f"{iso(record.first_seen)}  {kind:<10}  {line(record.url)}")
     return "\n".join(lines)

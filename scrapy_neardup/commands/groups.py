@@ -16,7 +16,7 @@ from scrapy_neardup.commands.wording import as_json, counted, iso, line
 from scrapy_neardup.config import Config
 from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.states.members import members
-from scrapy_neardup.stores import Store
+from scrapy_neardup.stores import Record, Store, leader
 
 NAME = "groups"
 HELP = "List the groups of a state, the largest first: an original, and the pages that were dropped for it."
@@ -30,7 +30,8 @@ a line of JSON:
   {"similar_id": "17b9…", "size": 3, "original": "https://…", "first_seen": "2025-…", "pages": [{"url": "https://…",
   "first_seen": "2025-…", "similarity": 0.93, "kind": "near", "title": "…"}, …]}
   The pages are in the order in which they were first seen, the original (kind null, similarity 1) among them.
-  similar_id is the one that tagged items have.
+  similar_id is the one that tagged items have. Where a better page superseded the first one (NEARDUP_KEEP_POLICY), it
+  is the original, and the page of kind null the one that came first.
 
 examples:
   scrapy neardup groups
@@ -77,7 +78,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _lines(store: Store, groups: list[tuple[int, list[int]]], *, wide: bool | None = None) -> Iterator[str]:
     for original, ids in progress(groups, len(groups), "groups"):
-        record = store.record(original)
+        record = _standing(store, original)
         group = {
             "similar_id": f"{original:016x}",
             "size": len(ids),
@@ -86,6 +87,10 @@ def _lines(store: Store, groups: list[tuple[int, list[int]]], *, wide: bool | No
             "pages": list(_pages(store, ids)),
         }
         yield as_json(group, indent=None, wide=wide) + "\n"
+
+
+def _standing(store: Store, group: int) -> Record | None:
+    return leader(store, group) or store.record(group)
 
 
 def _pages(store: Store, ids: Iterable[int]) -> Iterator[dict[str, Any]]:
@@ -108,10 +113,12 @@ def _show(store: Store, groups: list[tuple[int, list[int]]], all: int) -> None:
     """The groups as people read them."""
     for original, ids in groups:
         write(f"{original:016x}  {counted(len(ids), 'page')}\n")
-        if ids[0] != original:
+        standing = _standing(store, original)
+        if standing is None:
             write("  (the original is gone: updated since, or forgotten)\n")
         for id, page in zip(ids, _pages(store, islice(ids, _PAGES)), strict=False):
-            kind = "original" if id == original else f"{page['similarity']:.2f} {line(page['kind'] or 'copy')}"
+            kind = "superseded" if id == original else f"{page['similarity']:.2f} {line(page['kind'] or 'copy')}"
+            kind = "original" if standing and id == standing.id else kind
             title = f'  "{line(page["title"])}"' if page["title"] else ""
             write(f"  {page['first_seen']}  {kind:<14}  {line(page['url'])}{title}\n")
         if len(ids) > _PAGES:

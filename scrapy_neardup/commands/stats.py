@@ -70,6 +70,7 @@ def as_data(found: Statistics) -> dict[str, Any]:
         "kinds": found.kinds,
         "originals_like_others": found.passed,
         "witnesses": found.witnesses,
+        "better": found.better,
         "copies_without_original": found.lost,
         "groups": found.groups,
         "largest_group": found.largest,
@@ -118,6 +119,8 @@ def _pages(found: Statistics) -> Iterator[tuple[str, int]]:
     for kind, many in found.kinds.items():
         yield f"- {line(kind)}", many
     yield "- of all copies, witnesses", found.witnesses
+    if found.better:
+        yield "- of all copies, better than their original", found.better
     if found.lost:
         yield "- of all copies, those whose original is gone", found.lost
     yield "unjudged", found.unjudged

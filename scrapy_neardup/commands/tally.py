@@ -57,7 +57,8 @@ class Tally:
 
     def as_lines(self, place: str) -> Iterator[str]:
         """The numbers for people; ``place`` is where records were written to."""
-        counted = ", ".join(f"{self.verdicts[kind.value]:,} {kind.value}" for kind in Kind)
+        kinds = (kind.value for kind in Kind if kind is not Kind.BETTER or self.verdicts[kind.value])
+        counted = ", ".join(f"{self.verdicts[kind]:,} {kind}" for kind in kinds)
         yield f"{self.records:,} records: {counted}. {self.written:,} written to {place}."
         for what, counts in (("kinds", self.kinds), ("unjudged", self.reasons), ("skipped", self.skipped)):
             if counts:

@@ -28,6 +28,7 @@ from scrapy_neardup.crawl.telling import tell_of_job, tell_opening, tell_unstore
 from scrapy_neardup.crawl.tickets import account_at_the_end, coming_at_the_end
 from scrapy_neardup.errors import StoreError
 from scrapy_neardup.judging.detector import Detector
+from scrapy_neardup.judging.preference import make_preference
 from scrapy_neardup.judging.recipe import check_tools, state_recipe, take_over
 from scrapy_neardup.model import Verdict
 from scrapy_neardup.oneline import line_logger
@@ -203,6 +204,7 @@ def _opened_detector(
             also_copies=config.also_copies,
             passes=passes,
             keep=config.keep,
+            preference=make_preference(config.keep_policy),
         )
     except BaseException:
         close_store(store)

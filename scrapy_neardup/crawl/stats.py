@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-#: Pages judged; the sum of the five verdicts.
+#: Pages judged; the sum of the six verdicts.
 PAGES = "neardup/pages"
 #: Pages that passed, whose item was then lost: taken back.
 ROLLED_BACK = "neardup/rolled_back"
@@ -75,6 +75,8 @@ def closing_line(numbers: Mapping[str, Any]) -> str:
     9 pages: 6 unique, 2 duplicate, 0 unchanged, 0 updated, 1 unjudged. State: 8 pages, 4.1 kB.
     """
     kinds = [f"{numbers.get(verdict(kind), 0)} {kind}" for kind in ("unique", "duplicate", "unchanged", "updated")]
+    if better := numbers.get(verdict("better"), 0):
+        kinds.append(f"{better} better")
     unjudged = sum(count for name, count in numbers.items() if name.startswith("neardup/unjudged/"))
     lost = numbers.get(ROLLED_BACK, 0)
     back = f" {lost} taken back, as their items were lost." if lost else ""

@@ -3,6 +3,8 @@
 matching      earlier pages that a page may be like, and which of them decides
 noting        sentences are counted
 former        pages that another method has judged, and that come again
+preference    which of two copies is the better one
+succession    what part a copy takes in its group: a copy, or the page that stands for it
 reservations  pages that passed, and whose items are still on their way
 detector      a page goes in, a ruling comes out, and the page is kept or taken back
 recipe        by what pages are fingerprinted, and so can be compared

@@ -11,10 +11,12 @@ from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.judging.former import Former, FormerlyFound
 from scrapy_neardup.judging.matching import Found, Matching, has_a_say
 from scrapy_neardup.judging.noting import note_once
+from scrapy_neardup.judging.preference import Candidate, Preference
 from scrapy_neardup.judging.reservations import Blocked, InFlight, Reservation, Ruled, Ruling
+from scrapy_neardup.judging.succession import Standing, Succession
 from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Fingerprint, Kind, Likeness, Match, Page, Verdict
-from scrapy_neardup.stores import Keep, Record, Store, evidence
+from scrapy_neardup.stores import Keep, Record, Store, evidence, stands_for
 from scrapy_neardup.text.prose import why_unjudged
 
 
@@ -33,7 +35,8 @@ class Detector:
     original and is never a witness itself. So a group cannot drift further than that one step.
 
     A copy whose item passes all the same is on its way like any other page; once it was delivered, its text is known
-    under its own URL.
+    under its own URL. A copy that is better than the page that stands for its group passes and stands there from then
+    on: see ``succession``.
     """
 
     def __init__(
@@ -47,11 +50,13 @@ class Detector:
         also_copies: Set[Likeness] = frozenset(),
         passes: Callable[[Verdict], bool] = _all_but_copies,
         keep: Keep = Keep.NOTHING,
+        preference: Preference | None = None,
     ) -> None:
         """``min_letters``: what a text needs to be judged; ``who`` names the crawl, ``job`` is as for ``Store.begin``.
 
         ``also_copies``: what is to be a duplicate beside what the method says is one. ``passes``: whether the item of a
-        duplicate is passed on; without it, none is. ``keep``: what the state is to tell of pages later.
+        duplicate is passed on; without it, none is. ``keep``: what the state is to tell of pages later. ``preference``:
+        which copies are better than the page that came first; none is without it.
 
         Raises SettingsError for a method that only works in memory and a store on disk.
         """
@@ -71,6 +76,7 @@ class Detector:
         self._in_flight = _IN_FLIGHT.setdefault(store, InFlight())
         self._matching = Matching(method, store, also_copies)
         self._former = Former(store)
+        self._succession = Succession(method, store, also_copies, preference)
 
     def check(self, page: Page) -> Ruling:
         """Judge a page. Raises StoreError if the state fails; then nothing is reserved."""
@@ -190,7 +196,10 @@ class Detector:
         common, best = self._matching.best(page.url, fingerprint, page.canonical)
         keys = tuple(key for key in fingerprint.keys if key not in common)
         if best is not None and best.comparison.is_copy(self._also_copies):
-            return self._copy(page, best, known, fingerprint, keys)
+            role = self._succession.role(Candidate(page, fingerprint), known, best, common)
+            if role is Standing.COPY:
+                return self._copy(page, best, known, fingerprint, keys)
+            return self._in_its_group(role, page, best, known, replace(fingerprint, keys=keys), before)
         for twin in self._on_their_way(fingerprint):
             comparison = self._method.compare(fingerprint, twin.record.sketch, common)
             if has_a_say(twin.record, comparison) and comparison.is_copy(self._also_copies):
@@ -234,11 +243,22 @@ class Detector:
         return Match(known.id, known.url, known.first_seen, similarity, containment)
 
     def _reserve(
-        self, page: Page, verdict: Verdict, record: Record, fingerprint: Fingerprint, known: Record | None
+        self,
+        page: Page,
+        verdict: Verdict,
+        record: Record,
+        fingerprint: Fingerprint,
+        known: Record | None,
+        found: tuple[Likeness | None, Match | None] | None = None,
     ) -> Ruled:
-        """The page passes and is new to the state, or another version of ``known``: it is on its way from now on."""
-        copy = verdict.kind is Kind.DUPLICATE
-        kept = evidence(page, verdict.likeness, verdict.match, copy=copy, keep=self._keep)
+        """The page passes and is new to the state, or another version of ``known``: it is on its way from now on.
+
+        ``found``: how it is like which page, where the verdict does not say that.
+        """
+        likeness, match = found or (verdict.likeness, verdict.match)
+        kept = evidence(page, likeness, match, copy=record.original != record.id, keep=self._keep)
+        if (preference := self._succession.preference) is not None and record.keys:
+            kept = preference.weighed(Candidate(page, fingerprint), kept, self._method)
         reservation = Reservation(verdict, fingerprint, record, kept, page.site, known.id if known else 0)
         self._in_flight.add(reservation)
         return Ruled(verdict, reservation)
@@ -308,13 +328,51 @@ class Detector:
         self.store.add(copy, kept, replaces=known.id if known else 0)
         return Ruled(verdict)
 
+    def _in_its_group(
+        self,
+        role: Standing,
+        page: Page,
+        best: Found,
+        known: Record | None,
+        fingerprint: Fingerprint,
+        before: Match | None,
+    ) -> Ruling:
+        """The page passes though it is a copy: it stands for its group from now on, or is news of a delivered page.
+
+        Who leads may not change while another page that is to lead is on its way.
+        """
+        group, match, likeness = best.original.group, self._match(page, best), best.comparison.likeness
+        rivals = self._in_flight.by_key.get(group)
+        if role.leads and rivals:
+            return Blocked(rivals[0])
+        differs = match.similarity < self._method.witness_below
+        filed = replace(
+            fingerprint,
+            keys=fingerprint.keys if role.leads or (differs and best.compared.is_original) else (),
+            sentences=fingerprint.sentences if differs and known is None else (),
+        )
+        if role.leads:
+            filed = replace(filed, keys=(*filed.keys, group))
+        id = self.store.new_id()
+        record = Record(id, page.url, group, match.similarity, filed.keys, fingerprint.sketch, delivered=True)
+        better = role is Standing.BETTER
+        verdict = Verdict(
+            role.kind,
+            page.url,
+            id,
+            match if better else before or match,
+            likeness=likeness if better else None,
+            group=group,
+        )
+        return self._reserve(page, verdict, record, filed, known, (likeness, match))
+
     def _original(self, known: Record) -> Record:
-        """The page that a known one is a copy of: it is itself if it is none, or that one is gone."""
-        return known if known.is_original else self.store.record(known.original) or known
+        """The page that stands for the group of a known one: it is itself if there is none, or that one is gone."""
+        return stands_for(self.store, known) or known
 
     def _match(self, page: Page, found: Found) -> Match:
         return Match(
-            found.original.id,
+            found.original.group,
             found.original.url,
             found.original.first_seen,
             found.comparison.similarity,

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Comparison, Fingerprint, Likeness
-from scrapy_neardup.stores import Record, Store
+from scrapy_neardup.stores import Record, Store, stands_for
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,10 @@ class Candidates:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """An earlier page that a page is like; ``compared`` is the original itself or a witness of it."""
+    """An earlier page that a page is like; ``compared`` is the original itself or another page of its group.
+
+    ``original`` stands for the group: one that was better than the first, if there was one.
+    """
 
     comparison: Comparison
     original: Record
@@ -49,8 +52,11 @@ def candidates(method: Method, store: Store, keys: Iterable[int]) -> Candidates:
 
 
 def has_a_say(earlier: Record, comparison: Comparison) -> bool:
-    """Whether an earlier page may decide: an original always, a witness only where similarity alone decides."""
-    return earlier.is_original or comparison.certain
+    """Whether an earlier page may decide: an original always, a witness only where similarity alone decides.
+
+    A copy that has come to stand for its group decides like an original.
+    """
+    return earlier.is_original or comparison.certain or earlier.leads
 
 
 class Matching:
@@ -76,8 +82,8 @@ class Matching:
             if not has_a_say(earlier, comparison):
                 continue
             if best is None or self._rank(comparison) > self._rank(best.comparison):
-                original = earlier if earlier.is_original else self._store.record(earlier.original)
-                if original is not None and original.url != url:
+                original = stands_for(self._store, earlier, besides=url)
+                if original is not None:
                     best = Found(comparison, original, earlier)
         return found.common, best
 
@@ -85,7 +91,7 @@ class Matching:
         """The records of candidates, originals and witnesses."""
         named = self._store.find(canonical) if canonical else None
         if named is not None and named.similarity > 0:
-            ids = (*ids, named.original)
+            ids = (*ids, named.original, *([named.id] if named.leads else ()))
         for id in dict.fromkeys(ids):
             record = self._store.record(id)
             if record is not None and record.sketch and record.url != url:

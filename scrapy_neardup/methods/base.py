@@ -81,6 +81,10 @@ class Method(ABC):
         ``common`` holds those keys of the new page that too many originals share to be evidence.
         """
 
+    def length(self, sketch: bytes) -> int:
+        """How long a page is without what is not its own, in a measure of the method; 0 if its sketch does not tell."""
+        return 0
+
     def explain(self, new: Fingerprint, old: bytes, common: Set[int]) -> Explanation | None:
         """How ``compare`` decides on these two; None for a method that looks at nothing but similarity."""
         return None

@@ -147,6 +147,10 @@ class Cascade(Method):
             same_site=check.same_site,
         )
 
+    def length(self, sketch: bytes) -> int:
+        """Different shingles of the article, or of all that is no boilerplate: about as many as letters."""
+        return self._unpack(sketch).of_article().shingles
+
     def explain(self, new: Fingerprint, old: bytes, common: Set[int]) -> Explanation:
         p = self.parameters
         found = FineCheck(p, new, self._unpack(new.sketch), self._unpack(old), common).judgement()

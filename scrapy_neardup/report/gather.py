@@ -13,7 +13,7 @@ from scrapy_neardup.report.figures import Figures
 from scrapy_neardup.report.lines import GivenTexts, Lookup, PageLines
 from scrapy_neardup.report.pairs import chosen
 from scrapy_neardup.states.reading import Watch, unwatched, with_evidence
-from scrapy_neardup.stores import Record, Store
+from scrapy_neardup.stores import Record, Store, leader, stands_for
 from scrapy_neardup.stores.decisions import decisions_of
 from scrapy_neardup.text.script import converter_name
 
@@ -86,8 +86,11 @@ def _members(records: Iterable[Record], largest: Collection[int]) -> dict[int, l
 
 
 def _group(lines: PageLines, id: int, copies: int, members: Iterable[int]) -> Group:
-    record = lines.store.record(id)
-    evidence = lines.store.evidence(id)
+    better = leader(lines.store, id)
+    record = better or lines.store.record(id)
+    evidence = lines.store.evidence(record.id if record else id)
+    if better is not None:  # the page that came first is one of those that it stands for
+        members = [id, *(one for one in members if one != better.id)][:PAGES_OF_GROUP]
     pages = tuple(_lines(lines, members))
     title = evidence.title if evidence else ""
     title = title or next((page.title for page in pages if page.title and page.kind in _SAME_TITLE), "")
@@ -111,7 +114,8 @@ def _copies(lines: PageLines, ids: Iterable[int]) -> Iterable[CopyLine]:
         record = store.record(id)
         if record is None:
             continue
-        original = store.record(record.original)
+        # Of a page that was better: the one that came first.
+        original = store.record(record.original) if record.leads else stands_for(store, record, besides=record.url)
         yield CopyLine(
             lines.page(record, store.evidence(id)),
             lines.page(original, store.evidence(original.id)) if original else None,

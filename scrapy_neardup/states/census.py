@@ -20,16 +20,18 @@ class Census:
     """Takes every page once, by id; what grows with the state are eight bytes for each copy.
 
     ``kinds``: copies by likeness. ``passed``: originals that are like an earlier page, by likeness. ``witnesses``:
-    copies that others are compared with. ``first_seen``: of the first page, in seconds since 1970, 0 if there is none.
+    copies that others are compared with. ``better``: copies that have come to stand for their group. ``first_seen``: of
+    the first page, in seconds since 1970, 0 if there is none.
     """
 
     def __init__(self) -> None:
-        self.pages = self.originals = self.witnesses = 0
+        self.pages = self.originals = self.witnesses = self.better = 0
         self.first_seen = self._newest = 0.0
         self.kinds: Counter[str] = Counter()
         self.passed: Counter[str] = Counter()
         #: The original of each copy.
         self._copied = array("Q")
+        self._led = array("Q")
 
     def add(self, record: Record, evidence: Evidence | None) -> None:
         """Count a page."""
@@ -42,6 +44,9 @@ class Census:
             self._copied.append(record.original)
             self.kinds[likeness or UNKNOWN] += 1
             self.witnesses += bool(record.keys)
+            if record.leads:
+                self.better += 1
+                self._led.append(record.original)
         elif record.is_original:
             self.originals += 1
             if evidence and likeness and evidence.like:
@@ -60,6 +65,10 @@ class Census:
     def groups(self) -> tuple[Ids, npt.NDArray[np.intp]]:
         """Ids of the originals that have copies, also of those that are gone, in their order; how many each has."""
         return np.unique(column(self._copied), return_counts=True)
+
+    def led(self) -> Ids:
+        """Ids of the groups for which a better page stands."""
+        return np.unique(column(self._led))
 
     def last_seen(self, store: Store) -> int:
         """When any page of the state was last judged, in seconds since 1970; 0 if there is none."""

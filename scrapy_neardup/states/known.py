@@ -8,36 +8,52 @@ from dataclasses import dataclass
 
 from scrapy_neardup.model import Kind
 from scrapy_neardup.states.reading import Watch, unwatched
-from scrapy_neardup.stores import Evidence, Record, Store
+from scrapy_neardup.stores import Evidence, Record, Store, stands_for
 
 
 @dataclass(frozen=True, slots=True)
 class Known:
     """A page of the state.
 
-    ``last_seen``: seconds since 1970. ``original``: that of a copy, None if it is gone since. ``like``: the page that
-    an original is an excerpt of or shares the title with. ``size``: pages of the group that are in the state;
-    ``newest``: some of them.
+    ``last_seen``: seconds since 1970. ``standing``: the page that stands for its group, which may be itself, None if it
+    is gone since. ``like``: the page that an original is an excerpt of or shares the title with. ``size``: pages of the
+    group that are in the state; ``newest``: some of them.
     """
 
     record: Record
     evidence: Evidence | None
     last_seen: int
-    original: Record | None
+    standing: Record | None
     like: Record | None
     size: int
     newest: tuple[tuple[Record, Evidence | None], ...]
 
     @property
     def is_copy(self) -> bool:
-        """Whether another page is its original; its item was dropped then, unless it was delivered."""
+        """Whether another page was there before it; its item was dropped then, unless it was delivered."""
         return self.record.original != self.record.id
+
+    @property
+    def original(self) -> Record | None:
+        """The other page that stands for its group; of a page that is no copy, one that was better."""
+        other = self.standing is not None and self.standing.id != self.record.id
+        return self.standing if other and self.record.similarity > 0 else None
+
+    @property
+    def original_is_gone(self) -> bool:
+        """Whether it is a copy, and nothing stands for its group any more."""
+        return self.is_copy and self.standing is None
+
+    @property
+    def is_superseded(self) -> bool:
+        """Whether it stood for its group until a better page came."""
+        return self.original is not None and (self.record.leads or not self.is_copy)
 
     @property
     def verdict(self) -> Kind:
         """What was said of it; of a page that was updated the state knows its last version only."""
         if self.is_copy:
-            return Kind.DUPLICATE
+            return Kind.BETTER if self.record.leads else Kind.DUPLICATE
         return Kind.UNIQUE if self.record.is_original else Kind.UNJUDGED
 
     @property
@@ -48,7 +64,7 @@ class Known:
     @property
     def is_witness(self) -> bool:
         """Whether it is a copy that others are compared with too."""
-        return self.is_copy and bool(self.record.keys)
+        return self.is_copy and bool(self.record.keys) and not self.record.leads
 
     @property
     def similarity(self) -> float:
@@ -75,7 +91,7 @@ def _known(store: Store, record: Record, size: int, newest: deque[Record]) -> Kn
         record,
         evidence,
         store.last_seen(record.url),
-        store.record(record.original) if record.original != record.id else None,
+        stands_for(store, record),
         store.record(evidence.like) if evidence and evidence.like else None,
         size,
         tuple((one, store.evidence(one.id)) for one in reversed(newest)),

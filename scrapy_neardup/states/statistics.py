@@ -28,9 +28,9 @@ class Site:
 class Statistics:
     """The numbers of a state.
 
-    ``kinds``: copies by their likeness. ``passed``: originals that are like an earlier page, by likeness.
-    ``lost``: copies whose original is gone. ``groups``: those of two pages or more. Times in seconds since 1970, 0 for
-    an empty state.
+    ``kinds``: copies by their likeness. ``passed``: originals that are like an earlier page, by likeness. ``better``:
+    copies that have come to stand for their group. ``lost``: copies whose original is gone. ``groups``: those of two
+    pages or more. Times in seconds since 1970, 0 for an empty state.
     """
 
     pages: int
@@ -38,6 +38,7 @@ class Statistics:
     copies: int
     unjudged: int
     witnesses: int
+    better: int
     lost: int
     kinds: dict[str, int]
     passed: dict[str, int]
@@ -66,7 +67,8 @@ def statistics(store: Store, limit: int = 10, watch: Watch = unwatched) -> Stati
         copies=census.copies,
         unjudged=census.unjudged,
         witnesses=census.witnesses,
-        lost=int(copies[~there].sum()),
+        better=census.better,
+        lost=int(copies[~there & ~np.isin(originals, census.led())].sum()),
         kinds=dict(census.kinds.most_common()),
         passed=dict(census.passed.most_common()),
         groups=int((sizes > 1).sum()),

@@ -13,6 +13,7 @@ from scrapy_neardup.stores.base import Store, TakenBack
 from scrapy_neardup.stores.evidence import Evidence, Keep, evidence
 from scrapy_neardup.stores.exchanged import refuse_unfinished
 from scrapy_neardup.stores.layout import Record
+from scrapy_neardup.stores.leading import leader, stands_for
 from scrapy_neardup.stores.memory import MemoryStore
 from scrapy_neardup.stores.place import SETTING
 from scrapy_neardup.stores.recipe import fits
@@ -130,7 +131,9 @@ __all__ = [
     "close_store",
     "default_url",
     "evidence",
+    "leader",
     "open_store",
     "parse_url",
+    "stands_for",
     "states_near",
 ]

@@ -1,4 +1,4 @@
-"""What a state can tell of a page beside what it needs to judge others: for people, never for a verdict."""
+"""What a state can tell of a page beside what it needs to judge others: for people, and for NEARDUP_KEEP_POLICY."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from scrapy_neardup.model import Likeness, Match, Page
 
 _LONGEST_TITLE = 200
 _LONGEST_SENTENCE = 300
+#: Fields that are always there; those behind them are written as far as one says something.
+_FIELDS = 8
 #: What else of a page goes into its fingerprint.
 _ABOUT = ("title", "keywords", "description", "site", "main", "headline", "reader")
 
@@ -33,6 +35,9 @@ class Evidence:
     original is an excerpt, or shares the title; 0 for a copy, whose record names its original. ``letters``: characters
     of the page's text. ``shared``: sentences of this page that the other one holds too. ``text``: only with
     ``Keep.TEXTS``; and ``about``, which is what else a page is judged by, as JSON.
+
+    ``article``: letters of the article, and ``canonical``: the other page that this one names as its original. They are
+    kept where the policy weighs pages by them, and take no room elsewhere.
     """
 
     likeness: str = ""
@@ -44,11 +49,15 @@ class Evidence:
     shared: tuple[str, ...] = ()
     text: str = ""
     about: str = ""
+    article: int = 0
+    canonical: str = ""
 
     def pack(self) -> bytes:
         """The fields in their order as a JSON array, compressed by zlib; no lone surrogate stops it."""
-        told = astuple(self)
-        plain = json.dumps(told if self.about else told[:-1], ensure_ascii=False, separators=(",", ":"))
+        fields = list(astuple(self))
+        while len(fields) > _FIELDS and not fields[-1]:
+            fields.pop()
+        plain = json.dumps(fields, ensure_ascii=False, separators=(",", ":"))
         return zlib.compress(plain.encode("utf-8", "surrogatepass"))
 
     @classmethod
@@ -56,8 +65,8 @@ class Evidence:
         """What ``pack`` wrote; raises ValueError for anything else."""
         try:
             fields = json.loads(zlib.decompress(packed).decode("utf-8", "surrogatepass"))
-            likeness, like, similarity, containment, letters, title, shared, text, *about = fields
-            return cls(likeness, like, similarity, containment, letters, title, tuple(shared), text, *about)
+            likeness, like, similarity, containment, letters, title, shared, text, *more = fields
+            return cls(likeness, like, similarity, containment, letters, title, tuple(shared), text, *more)
         except (zlib.error, TypeError) as error:
             raise ValueError(f"{len(packed)} bytes are no evidence: {error}") from None
 

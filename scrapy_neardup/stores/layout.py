@@ -5,7 +5,8 @@
     e + id                      what can be told of it: see ``Evidence``
     o + id                      of a page of a former recipe: which one (2 bytes), and its sketch: see ``former``
     u + hash of the URL         id of the page's newest record (8 bytes), time it was last seen (4 bytes, seconds)
-    k + key + id                a posting: this page is filed under this key; no value
+    k + key + id                a posting: this page is filed under this key; no value. A page that is better than the
+                                one that stood for its group is filed under the group's id, too: see ``leading``
     f + hash of its name        what is in a feed that may be overwritten (JSON): see ``states/deliveries``
     c + generation              a crawl, by the time of its beginning (JSON): see ``states/crawls``
     h + id of a page            with it the safety brake came on (JSON): see ``states/brakes``
@@ -46,6 +47,9 @@ class Record:
     the policy lets it pass, has a sketch: by that it is known to be unchanged. A page that could not be judged is its
     own original too, with similarity 0, no keys, and the fingerprint of what it was made from for a sketch. One of a
     ``former`` recipe has neither keys nor sketch: it is known by its URL until it comes again.
+
+    A copy that was better than the page which stood for its group until then is filed under the group's id as well:
+    see ``leading``.
     """
 
     id: int
@@ -63,6 +67,16 @@ class Record:
     def is_original(self) -> bool:
         """Whether other pages can be copies of it."""
         return self.original == self.id and self.similarity > 0
+
+    @property
+    def leads(self) -> bool:
+        """Whether it is a copy that has come to stand for its group, or did until a better one came."""
+        return self.original != self.id and self.original in self.keys
+
+    @property
+    def group(self) -> int:
+        """The id that names the group for which it stands."""
+        return self.original if self.leads else self.id
 
     @property
     def is_light(self) -> bool:

@@ -497,7 +497,7 @@ def test_the_numbers_can_be_had_as_json(run: Run) -> None:
     _, said, _ = run("feed.jsonl", "-o", "out.jsonl", "--json")
     assert json.loads(said) == {
         "records": 5,
-        "verdicts": {"unique": 3, "duplicate": 1, "unchanged": 0, "updated": 0, "unjudged": 1},
+        "verdicts": {"unique": 3, "duplicate": 1, "unchanged": 0, "updated": 0, "better": 0, "unjudged": 1},
         "kinds": {"retitled": 1, "excerpt": 1},
         "unjudged": {"too_short": 1},
         "skipped": {},

@@ -91,6 +91,7 @@ def test_json_holds_all_of_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]
         "kinds": {"retitled": 1, "identical": 1},
         "originals_like_others": {"excerpt": 1, "same_title": 1},
         "witnesses": 1,
+        "better": 0,
         "copies_without_original": 0,
         "groups": 1,
         "largest_group": 3,

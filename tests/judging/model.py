@@ -11,6 +11,8 @@ from enum import IntEnum
 from functools import cache
 from typing import NamedTuple
 
+from scrapy_neardup.judging.preference import LONGEST, KeepPolicy
+from scrapy_neardup.judging.succession import Standing
 from scrapy_neardup.methods import Method, make_method
 from scrapy_neardup.model import Comparison, Fingerprint, Kind, Likeness, Page
 from scrapy_neardup.stores import MemoryStore
@@ -30,7 +32,7 @@ class Version(IntEnum):
     WITNESS = 2
     #: A copy of the witness, and not of the first.
     FURTHER = 3
-    #: Part of the first: a copy where the policy says so.
+    #: Standing of the first: a copy where the policy says so.
     EXCERPT = 4
     #: Too little to be judged.
     SHORT = 5
@@ -88,9 +90,17 @@ def shares_keys(one: Text, other: Text) -> bool:
     return not set(fingerprint(one).keys).isdisjoint(fingerprint(other).keys)
 
 
+@cache
+def length(text: Text) -> int:
+    return _method()[0].length(fingerprint(text).sketch)
+
+
 @dataclass(frozen=True)
 class Known:
-    """A page that counts, or is on its way; ``original`` is its own id unless it is a copy."""
+    """A page that counts, or is on its way; ``original`` is its own id unless it is a copy.
+
+    ``leads``: it was better than the page that stood for its group.
+    """
 
     id: int
     url: str
@@ -98,6 +108,7 @@ class Known:
     original: int
     is_witness: bool = False
     delivered: bool = False
+    leads: bool = False
 
     @property
     def is_original(self) -> bool:
@@ -110,7 +121,8 @@ class Known:
 
     @property
     def keys(self) -> tuple[int, ...]:
-        return fingerprint(self.text, self.url).keys if self.is_filed else ()
+        own = fingerprint(self.text, self.url).keys if self.is_filed else ()
+        return (*own, self.original) if self.leads else own
 
     @property
     def sketch(self) -> bytes:
@@ -121,10 +133,18 @@ class Known:
 
 @dataclass(frozen=True)
 class Policy:
-    """What a crawl makes of copies."""
+    """What a crawl makes of copies, and which it likes better."""
 
     drops: bool = True
     also_copies: frozenset[Likeness] = frozenset()
+    keep: KeepPolicy = "first"
+
+    def likes_better(self, url: str, text: Text, standing: Known) -> bool:
+        if isinstance(self.keep, tuple):
+            ranks = [one.removeprefix("http://").rstrip("/") for one in (url, standing.url)]
+            new, old = (self.keep.index(host) if host in self.keep else len(self.keep) for host in ranks)
+            return new < old
+        return self.keep == LONGEST and length(text) >= 1.1 * length(standing.text)
 
 
 @dataclass(eq=False)
@@ -141,9 +161,10 @@ class OnItsWay:
 class Expected:
     """The answer on a page. Where several earlier pages decide as well as each other, it is one of them.
 
-    ``kind`` is None for a page that has to wait; ``by``: the URLs of those for which. ``originals``: their ids, each
-    with whether the page is to be a witness of it then. ``passes``: whether it is on its way from now on; ``id``: of
-    the record of one that is unchanged.
+    ``kind`` is None for a page that has to wait; ``by``: the URLs of those for which. ``originals``: the ids of their
+    groups, each with whether the page is to be a witness of it then; a page that is a copy can be more than that to its
+    group, see ``State.role``. ``passes``: whether it is on its way from now on; ``id``: of the record of one that is
+    unchanged.
     """
 
     kind: Kind | None
@@ -186,20 +207,46 @@ class State(Pages[Known]):
             return Expected(Kind.UNCHANGED, id=known.id)
         return Expected(Kind.UNJUDGED, passes=True)
 
+    def standing(self, group: int, besides: str = "") -> Known | None:
+        """The page that stands for a group: the newest that has come to lead it, else its original."""
+        leading = [one for one in self.pages.values() if one.leads and one.original == group and one.url != besides]
+        found = max(leading, key=lambda one: one.id) if leading else self.pages.get(group)
+        return found if found is not None and found.url != besides else None
+
+    def role(self, url: str, text: Text, group: int, policy: Policy) -> Standing:
+        """What a copy is to its group."""
+        known, standing, first = self.find(url), self.standing(group, besides=url), self.pages.get(group)
+        assert standing is not None
+        if known is not None and known.leads and known.original == group:
+            newest = self.standing(group)
+            if newest is not None and newest.url == url:
+                return Standing.LEADING
+        if first is None or first.url == url:
+            first = standing
+        is_copy = compared(text, first.text).is_copy(policy.also_copies)
+        if is_copy and policy.likes_better(url, text, standing):
+            return Standing.BETTER
+        if known is not None and (known.is_original or known.delivered) and standing.leads:
+            return Standing.FOLLOWS
+        return Standing.COPY
+
+    def rivals(self, group: int) -> frozenset[str]:
+        """The URLs of pages on their way that are to lead a group."""
+        return frozenset(url for url, one in self.coming.items() if one.known.leads and one.known.original == group)
+
     def _copied(self, url: str, text: Text, policy: Policy) -> frozenset[tuple[int, bool]]:
         """The originals that the page is most like, if that makes it a copy."""
         copies, best = _copies(text, policy), (False, 0.0, 0.0)
         found: set[tuple[int, bool]] = set()
         for earlier in self.pages.values():
-            original = self.pages.get(earlier.original)
-            if earlier.url == url or original is None or original.url == url or not copies(earlier):
+            if earlier.url == url or self.standing(earlier.original, besides=url) is None or not copies(earlier):
                 continue
             comparison = compared(text, earlier.text)
             rank = comparison.duplicate, comparison.similarity, comparison.containment
             if rank > best:
                 found, best = set(), rank
             if rank == best:
-                found.add((original.id, comparison.similarity < 0.9 and earlier.is_original))
+                found.add((earlier.original, comparison.similarity < 0.9 and earlier.is_original))
         return frozenset(found)
 
     def keeps_its_place(self, url: str, original: int) -> int:
@@ -221,7 +268,8 @@ def _copies(text: Text, policy: Policy) -> Callable[[Known], bool]:
         if not earlier.is_filed or not shares_keys(text, earlier.text):
             return False
         comparison = compared(text, earlier.text)
-        return comparison.is_copy(policy.also_copies) and (earlier.is_original or comparison.certain)
+        has_a_say = earlier.is_original or earlier.leads or comparison.certain
+        return comparison.is_copy(policy.also_copies) and has_a_say
 
     return is_copy
 

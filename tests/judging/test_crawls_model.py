@@ -1,8 +1,9 @@
 """Crawls in any order on one state, against a model that knows of pages alone, and all stores against each other.
 
-Two crawls of one process are under way at any time. Their pages are unique, copies, witnesses, excerpts, updated,
-unchanged or too short; their items come through, are lost, keep others waiting; feeds are stored, crawls end or are
-killed, pages are withdrawn and forgotten. Ids are counted and not taken from the clock, so all stores give the same.
+Two crawls of one process are under way at any time. Their pages are unique, copies, better copies, witnesses, excerpts,
+updated, unchanged or too short; their items come through, are lost, keep others waiting; feeds are stored, crawls end
+or are killed, pages are withdrawn and forgotten. Ids are counted and not taken from the clock, so all stores give the
+same.
 """
 
 from __future__ import annotations
@@ -22,7 +23,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
 from scrapy_neardup.judging.detector import Detector
+from scrapy_neardup.judging.preference import make_preference
 from scrapy_neardup.judging.reservations import Blocked, Reservation, Ruled
+from scrapy_neardup.judging.succession import Standing
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Kind, Likeness, Verdict
 from scrapy_neardup.states.check.checking import check
@@ -44,7 +47,12 @@ from tests.judging.model import (
 from tests.stores.test_contract import copy_as_killed
 
 TEXTS = st.builds(Text, st.integers(0, 1), st.sampled_from(Version))
-POLICIES = st.builds(Policy, st.booleans(), st.sampled_from([frozenset[Likeness](), frozenset([Likeness.EXCERPT])]))
+POLICIES = st.builds(
+    Policy,
+    st.booleans(),
+    st.sampled_from([frozenset[Likeness](), frozenset([Likeness.EXCERPT])]),
+    st.sampled_from(["first", "longest", ("third.example", "second.example"), ("fourth.example",)]),
+)
 CRAWL = st.integers(0, 1)
 ITEMS = st.sampled_from(["through", "sealed", "coming"])
 #: What has to be told alike by all stores: kind, reason, likeness, id, and of the match id, URL and likeness.
@@ -96,6 +104,7 @@ class Side:
             also_copies=policy.also_copies,
             passes=lambda verdict: not (policy.drops and verdict.is_copy),
             keep=keep,
+            preference=make_preference(policy.keep),
         )
 
 
@@ -153,7 +162,7 @@ class Crawls(RuleBasedStateMachine):
 
     def begin_two(self) -> None:
         self.begin(0, Policy(), Keep.EVIDENCE)
-        self.begin(1, Policy(drops=False), Keep.NOTHING)
+        self.begin(1, Policy(drops=False, keep=("second.example",)), Keep.NOTHING)
 
     @rule(at=CRAWL, policy=POLICIES, keep=st.sampled_from(Keep))
     def one_crawl_ends_and_another_begins(self, at: int, policy: Policy, keep: Keep) -> None:
@@ -203,19 +212,19 @@ class Crawls(RuleBasedStateMachine):
                 side.coming[url] = ruling.reservation
         ruling = rulings[0]
         if isinstance(ruling, Blocked):
-            assert expected.kind is None, f"{expected} and not waiting for {ruling.by.record.url}"
-            assert ruling.by.record.url in expected.by
+            by = self.waits_for(url, text, crawl.policy, expected)
+            assert ruling.by.record.url in by, f"{expected} and not waiting for {ruling.by.record.url}"
             self.wait((at, url, text), ruling.by.record.url)
             return False
         verdict = ruling.verdict
         self.seen[verdict.headline] += 1
+        if expected.originals:
+            return self.follow(at, url, text, verdict, expected)
         assert verdict.kind is expected.kind, f"{verdict.sentence()}, and not {expected}"
         assert (ruling.reservation is not None) is expected.passes
         if expected.id:
             assert verdict.id == expected.id
-        if verdict.kind is Kind.DUPLICATE:
-            self.follow(at, url, text, verdict, expected)
-        elif expected.passes:
+        if expected.passes:
             assert ruling.reservation is not None
             self.comes(at, Known(ruling.reservation.record.id, url, text, ruling.reservation.record.id))
         return expected.passes
@@ -223,27 +232,51 @@ class Crawls(RuleBasedStateMachine):
     def told(self, ruling: Ruled | Blocked) -> Told:
         return ("waits", ruling.by.record.url) if isinstance(ruling, Blocked) else told(ruling.verdict)
 
-    def follow(self, at: int, url: str, text: Text, verdict: Verdict, expected: Expected) -> None:
-        """A copy was found: it is one of an original that is there, and is filed under that."""
+    def waits_for(self, url: str, text: Text, policy: Policy, expected: Expected) -> frozenset[str]:
+        """The URLs of the pages for which one may wait: that it may copy, or that are to lead the group before it."""
+        by = expected.by
+        for group, _ in expected.originals:
+            if self.model.role(url, text, group, policy).leads:
+                by |= self.model.rivals(group)
+        return by
+
+    def follow(self, at: int, url: str, text: Text, verdict: Verdict, expected: Expected) -> bool:
+        """A copy was found: it is one of a page that is there, and is filed under the group of that, or leads it.
+
+        Returns whether it passes.
+        """
         assert verdict.match
-        assert verdict.match.url != url, "a page is never its own duplicate"
-        original = self.model.pages[verdict.match.id]
-        assert original.url == verdict.match.url
-        witness = {is_witness for id, is_witness in expected.originals if id == original.id}
+        group = verdict.group or verdict.match.id
+        witness = {is_witness for id, is_witness in expected.originals if id == group}
         assert witness, f"{verdict.sentence()}, and not {expected}"
-        kept = 0 if expected.passes else self.model.keeps_its_place(url, original.id)
+        role = self.model.role(url, text, group, self.crawls[at].policy)
+        self.seen[f"as {role.value}"] += 1
+        assert verdict.kind is role.kind, f"{verdict.sentence()}, and not {role}"
+        assert int(verdict.similar_id, 16) == group
+        if role.kind is not Kind.UPDATED:
+            assert verdict.match.url != url, "a page is never its own duplicate"
+            standing = self.model.standing(group, besides=url)
+            assert standing
+            assert standing.url == verdict.match.url
+        passes = expected.passes or role is not Standing.COPY
+        kept = 0 if passes else self.model.keeps_its_place(url, group)
         if kept:
             assert verdict.id == kept
-            return
-        copy = self.sides[0].coming[url].record if expected.passes else self.sides[0].store.record(verdict.id)
+            return False
+        assert (url in self.sides[0].coming) is passes
+        copy = self.sides[0].coming[url].record if passes else self.sides[0].store.record(verdict.id)
         assert copy is not None
-        assert bool(copy.keys) in witness
-        known = Known(verdict.id, url, text, original.id, bool(copy.keys), expected.passes)
-        if expected.passes:
+        if role.leads:
+            assert not self.model.rivals(group)
+        else:
+            assert bool(copy.keys) in witness
+        known = Known(verdict.id, url, text, group, bool(copy.keys), passes, role.leads)
+        if passes:
             self.comes(at, known)
         else:
             self.model.add(known, 0, self.model.newest.get(url, 0))
             self.safe[url] = known.id
+        return passes
 
     def comes(self, at: int, known: Known) -> None:
         self.model.coming[known.url] = OnItsWay(known, at, self.model.newest.get(known.url, 0))
@@ -381,7 +414,7 @@ class Crawls(RuleBasedStateMachine):
         self.judges_as_the_model_does(Policy(drops=False, also_copies=policy.also_copies))
 
     def is_sound(self) -> None:
-        lost = sum(page.original not in self.model.pages for page in self.model.pages.values())
+        lost = sum(self.model.standing(page.original) is None for page in self.model.pages.values())
         for side in self.sides:
             found = check(side.store)
             assert found.sound, found
@@ -430,10 +463,13 @@ class Crawls(RuleBasedStateMachine):
 
     @invariant()
     def copies_are_of_another_url_and_of_originals(self) -> None:
+        """But for an earlier version of the same page, until it goes."""
         pages = self.model.pages
         for page in pages.values():
             original = pages.get(page.original)
-            assert original is None or original is page or (original.is_original and original.url != page.url)
+            if original is not None and original is not page:
+                assert original.is_original
+                assert original.url != page.url or self.model.newest[page.url] != original.id
 
     @invariant()
     def each_article_counts_once(self) -> None:
@@ -491,6 +527,7 @@ def test_crawls_in_any_order_leave_and_say_what_the_model_does_in_all_stores(qui
     schemes = [scheme for scheme in STORES if scheme != "leveldb" or find_spec("plyvel")]
     seen = walk(schemes, quick, 20)
     assert {kind.value for kind in Kind} <= {headline.split()[0] for headline in seen}, seen
+    assert {f"as {role.value}" for role in Standing} <= seen.keys(), seen
 
 
 @pytest.mark.soak

@@ -68,7 +68,7 @@ class Pages:
 
 def read_pages(store: Store, found: Findings, pages: Pages, watch: Watch) -> None:
     """Unpack all records; what was written must come out when it is packed again."""
-    whole = True
+    whole, led = True, array("Q")
     try:
         for key, packed in watch(store.rows(b"r"), total=store.pages):
             found.pages += 1
@@ -78,6 +78,8 @@ def read_pages(store: Store, found: Findings, pages: Pages, watch: Watch) -> Non
                 found.add("broken record", f"that of {last_id(key):016x} cannot be unpacked ({len(packed)} bytes)")
             else:
                 pages.add(record)
+                if record.leads:
+                    led.append(record.original)
     except BaseException:
         whole = False
         raise
@@ -88,7 +90,7 @@ def read_pages(store: Store, found: Findings, pages: Pages, watch: Watch) -> Non
     members = pages.members
     copies = members.originals[members.copies]
     at, there = members.place(copies)
-    found.lost = int((~there).sum())
+    found.lost = int((~there & ~np.isin(copies, column(led))).sum())
     chained = there & (members.copies[at] | ~members.judged[at])
     for id in members.ids[members.copies][chained].tolist():
         found.add("copy of a copy", f"{id:016x} names an original that is none")

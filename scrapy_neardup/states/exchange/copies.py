@@ -45,4 +45,4 @@ def find_copy(method: Method, store: Store, page: Record) -> Copy | None:
     if found is None or not found.comparison.duplicate:
         return None
     differs = found.comparison.similarity < method.witness_below
-    return Copy(found.original.id, found.comparison, differs and found.compared.is_original)
+    return Copy(found.original.group, found.comparison, differs and found.compared.is_original)

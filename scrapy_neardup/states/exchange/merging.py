@@ -8,6 +8,8 @@ Pages are united by URL, as if those of the other state had been crawled here wh
   An original stays one, for its copies stand on it; if it has become a copy since, only the time is taken.
 * An original that the method calls a copy of one of this state's becomes its copy, and its own copies go with it; they
   are witnesses no longer, or a group could drift. Originals of the same state are not compared: they have been.
+* A page that stands for its group there stands for it here; but if the original there is a copy of one here, the group
+  has here the page that stands for that.
 * What was delivered there stays delivered: a page that is a copy here has its sketch still, and is unchanged when it
   comes again with the same text.
 
@@ -112,6 +114,9 @@ def _placed(record: Record, plan: Plan, store: Store) -> Record:
     else:
         placed = replace(placed, original=plan.original(record.original, store))
         speaks = placed.original == plan.here(record.original)
+        if record.leads:  # by the id that its group has here
+            keys = (placed.original if key == record.original else key for key in record.keys)
+            placed = replace(placed, keys=tuple(keys))
     return placed if speaks else replace(placed, keys=(), sketch=placed.sketch if placed.delivered else b"")
 
 
