@@ -29,6 +29,7 @@ from scrapy_neardup.stores import Store
 from scrapy_neardup.stores.exchanged import as_left, draft_of, exchange, finish, is_unfinished, remove_draft
 from scrapy_neardup.stores.place import Place
 from scrapy_neardup.stores.recipe import fits
+from scrapy_neardup.stores.tally import KEY, RowTally
 
 NAME = "migrate"
 HELP = "Bring a state to the method, parameters and versions of now."
@@ -93,7 +94,7 @@ def run(arguments: argparse.Namespace) -> int:
         source = old.location
         with opened_or_made(kind.url(draft_of(place)), recipe, _secret_of(old)) as new:
             found = _migrated(old, new, method, config, arguments)
-            pages = new.pages
+            pages = RowTally.unpack(new.value(KEY) or b"").pages
         if pages != old.pages:
             raise StoreError(
                 f"Of {old.pages:,} pages {pages:,} came over, so the state at {old.location} was left as it is. Look "

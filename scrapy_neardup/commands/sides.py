@@ -64,6 +64,11 @@ def read_side(url: str, store: Store) -> Side:
     compared = bool(record.sketch) and not record.is_light
     if compared or page:
         return Side(url, page, record if compared else None)
+    if record.former:
+        raise NearDupError(
+            f"Of {url} the state keeps no fingerprint by this method, as it was migrated from another one and the page "
+            "has not come again since; name a file, or fill it in with: scrapy neardup migrate --from FEED"
+        )
     original = store.record(record.original)
     whose = f" of {original.url}, similarity {record.similarity:.2f}" if original else ", and its original is gone"
     raise NearDupError(

@@ -47,8 +47,8 @@ def check_tools(store: Store, *, strict: bool, say: Callable[[str], object]) -> 
     if strict:
         raise StoreMismatch(
             f"The state at {store.location} was written by other versions: {told}. With {STRICT_SETTING} that is not "
-            "taken, though they read our samples alike, and the state was not touched. Go back to those versions, "
-            f"bring the state to those of now with: scrapy neardup migrate, or take {STRICT_SETTING} away."
+            "taken, though they read our samples alike. Go back to those versions, bring the state to those of now "
+            f"with: scrapy neardup migrate, or take {STRICT_SETTING} away."
         )
     say(
         f"The state at {store.location} was written by other versions: {told}. They read our samples alike, so it is "

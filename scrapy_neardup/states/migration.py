@@ -27,13 +27,13 @@ from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Page
 from scrapy_neardup.states.exchange.sources import OpenState
 from scrapy_neardup.states.reading import Watch, unwatched, with_evidence
-from scrapy_neardup.stores import Record, Store
+from scrapy_neardup.stores import Evidence, Record, Store
 from scrapy_neardup.stores.changes import Changes, Row
 from scrapy_neardup.stores.decisions import decisions_of
 from scrapy_neardup.stores.evidence import kept_page
 from scrapy_neardup.stores.former import KEY as FORMER
 from scrapy_neardup.stores.former import former_recipes, pack_former, pack_former_sketch
-from scrapy_neardup.stores.layout import former_key, meta_key
+from scrapy_neardup.stores.layout import evidence_key, former_key, meta_key, pack_seen, posting_key, record_key, url_key
 from scrapy_neardup.stores.recipe import PARAMETERS, SAMPLES, fits
 from scrapy_neardup.stores.tally import KEY as TALLY
 from scrapy_neardup.text.prose import why_unjudged
@@ -42,6 +42,8 @@ from scrapy_neardup.text.prose import why_unjudged
 _OURS = frozenset(b"kreoubgj")
 _META = frozenset((meta_key("recipe"), meta_key("secret"), FORMER, TALLY))
 _BATCH = 1000
+#: Rows that are written at once; a page is some ten of them, and what is common among their keys is seen from then on.
+_ROWS = 2000
 
 
 class Way(Enum):
@@ -89,19 +91,27 @@ class Migration:
         for record, told in with_evidence(old, watch):
             way, placed = self._placed(record, kept_page(record.url, told))
             self.found.pages[way] += 1
-            new.add(placed, told, seen=old.last_seen(record.url))
-            if way is not Way.URL:
-                continue
-            packed = pack_former_sketch(len(recipes), record.sketch)
-            if record.former:  # by what recipe, that of before says
-                packed = old.value(former_key(record.id)) or b""
-            if packed:
+            self._file(placed, told, old.last_seen(record.url), soon)
+            if way is Way.URL:
+                packed = pack_former_sketch(len(recipes), record.sketch)
+                if record.former:  # its row says by what recipe it was judged
+                    packed = old.value(former_key(record.id)) or packed
                 soon.put(former_key(record.id), packed)
-            if len(soon.puts) >= _BATCH:
+            if len(soon.puts) >= _ROWS:
                 new.write(soon)
                 soon = Changes()
-        if self.found.pages[Way.URL] and soon.puts:
-            new.write(soon)
+        if not self.found.pages[Way.URL]:
+            soon.delete(FORMER)
+        new.write(soon)
+
+    def _file(self, record: Record, told: Evidence | None, seen: int, soon: Changes) -> None:
+        """What ``Store.add`` would write, to be written with that of other pages: nobody reads the state yet."""
+        for key in record.keys:
+            soon.put(posting_key(key, record.id), b"")
+        soon.put(record_key(record.id), record.pack())
+        if told is not None:
+            soon.put(evidence_key(record.id), told.pack())
+        soon.put(url_key(record.url, self._new.hashes), pack_seen(record.id, seen))
 
     def take_feed(self, pages: Iterable[Page | None]) -> None:
         """Fingerprint those pages anew that are in a feed; ``None`` is a row of which no page can be made."""

@@ -19,6 +19,7 @@ from scrapy_neardup.judging.recipe import state_recipe
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Page, Verdict
 from scrapy_neardup.page.sites import site_of
+from scrapy_neardup.states import migration
 from scrapy_neardup.states.check.checking import check
 from scrapy_neardup.states.deliveries import Delivery, deliveries, remember
 from scrapy_neardup.stores import Keep, Record, Store, close_store, exchanged, open_store, parse_url
@@ -395,17 +396,18 @@ def test_an_exchange_that_is_cut_short_is_ended_by_the_next_call(
 
 def test_a_migration_that_fails_before_leaves_the_state_alone(state: str, monkeypatch: pytest.MonkeyPatch) -> None:
     before = told(state)
-    real, left = Store.add, 5
+    real, left = Record.pack, 5
 
-    def add(self: Store, record: Record, *arguments: Any, **named: Any) -> None:
+    def pack(self: Record) -> bytes:
         nonlocal left
         left -= 1
         if not left:
             raise KeyboardInterrupt
-        real(self, record, *arguments, **named)
+        return real(self)
 
     with monkeypatch.context() as stopped:
-        stopped.setattr(Store, "add", add)
+        stopped.setattr(migration, "_ROWS", 3)
+        stopped.setattr(Record, "pack", pack)
         with pytest.raises(KeyboardInterrupt):
             run(migrate, "--store", state, **MINHASH)
     assert told(state) == before
