@@ -1,6 +1,7 @@
 """How the state is written down, the same in every ordered store. Integers are big-endian.
 
-    m + name                    what the state is: its recipe (JSON), its secret, its tally: see ``RowTally``
+    m + name                    what the state is: its recipe (JSON), its secret, its tally: see ``RowTally``; and
+                                how far its expiry has come: see ``Expiry``
     r + id                      a page: see ``Record``
     e + id                      what can be told of it: see ``Evidence``
     u + hash of the URL         id of the page's newest record (8 bytes), time it was last seen (4 bytes, seconds)
@@ -11,7 +12,7 @@
     j + generation + id         an unsealed page; value: id of the record that it replaces, or nothing
 
 Ids are the nanoseconds since 1970 at which a page was first seen, each larger than the last: newest first
-is a reverse scan, and expiry will be a range.
+is a reverse scan, and the oldest come first where pages expire.
 """
 
 from __future__ import annotations

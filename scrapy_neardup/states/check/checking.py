@@ -12,13 +12,14 @@ from scrapy_neardup.states.deliveries import unpacked
 from scrapy_neardup.states.reading import Watch, unwatched
 from scrapy_neardup.stores import Evidence, Store
 from scrapy_neardup.stores.counts import Counts
+from scrapy_neardup.stores.expiry import HANDS
 from scrapy_neardup.stores.layout import last_id, meta_key, unpack_block
 from scrapy_neardup.stores.tally import KEY
 
 #: First letters of keys; see ``scrapy_neardup.stores.layout``.
 _PREFIXES = b"befgjkmru"
 #: What stands below ``m``.
-_NAMES = frozenset((meta_key("recipe"), meta_key("secret"), KEY))
+_NAMES = frozenset((meta_key("recipe"), meta_key("secret"), HANDS, KEY))
 #: Length of a key below ``e``.
 _EVIDENCE = 9
 
