@@ -14,7 +14,7 @@ from scrapy_neardup.judging.matching import Found, Matching, has_a_say
 from scrapy_neardup.judging.reservations import Blocked, InFlight, Reservation, Ruled, Ruling
 from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Fingerprint, Kind, Likeness, Match, Page, Verdict
-from scrapy_neardup.stores import Keep, Record, Store, evidence
+from scrapy_neardup.stores import Bounds, Keep, Record, Store, evidence
 from scrapy_neardup.text.prose import why_unjudged
 
 
@@ -22,6 +22,8 @@ def _all_but_copies(verdict: Verdict) -> bool:
     return not verdict.is_copy
 
 
+#: Steps in a row without a page that can go, after which no more are tried.
+_IDLE = 1000
 _IN_FLIGHT: WeakKeyDictionary[Store, InFlight] = WeakKeyDictionary()
 
 
@@ -47,11 +49,14 @@ class Detector:
         also_copies: Set[Likeness] = frozenset(),
         passes: Callable[[Verdict], bool] = _all_but_copies,
         keep: Keep = Keep.NOTHING,
+        bounds: Bounds | None = None,
+        on_expired: Callable[[int], None] = lambda pages: None,
     ) -> None:
         """``min_letters``: what a text needs to be judged; ``who`` names the crawl, ``job`` is as for ``Store.begin``.
 
         ``also_copies``: what is to be a duplicate beside what the method says is one. ``passes``: whether the item of a
-        duplicate is passed on; without it, none is. ``keep``: what the state is to tell of pages later.
+        duplicate is passed on; without it, none is. ``keep``: what the state is to tell of pages later. ``bounds``: how
+        long and how many pages the state is to know; ``on_expired`` is told how many were forgotten for that.
 
         Raises SettingsError for a method that only works in memory and a store on disk.
         """
@@ -67,12 +72,17 @@ class Detector:
         self._also_copies = also_copies
         self.passes = passes
         self._keep = keep
+        self._bounds = bounds
+        self._on_expired = on_expired
+        self._judged = 0
         self._generation = store.begin(who, job)
         self._in_flight = _IN_FLIGHT.setdefault(store, InFlight())
         self._matching = Matching(method, store, also_copies)
 
     def check(self, page: Page) -> Ruling:
         """Judge a page. Raises StoreError if the state fails; then nothing is reserved."""
+        self._judged += 1
+        self._expire()
         ruling = self._ruling(page)
         if isinstance(ruling, Blocked):
             return ruling
@@ -126,7 +136,9 @@ class Detector:
             if replaces and self.store.record(replaces) is None:  # taken back in the meantime, for the one before it
                 earlier = self.store.find(reservation.record.url)
                 replaces = earlier.id if earlier else 0
-            self.store.add(reservation.record, reservation.evidence, generation=generation, replaces=replaces)
+            self.store.add(
+                reservation.record, reservation.evidence, generation=generation, replaces=replaces, of=reservation.of
+            )
             if not reservation.replaces:
                 self._note(
                     reservation.record.url,
@@ -149,6 +161,26 @@ class Detector:
     def seal(self, ids: Iterable[int] | None = None) -> None:
         """The feeds that hold these pages are stored: keep them for good; without ids, all that are not sealed yet."""
         self.store.seal(self._generation, self.store.unsealed(self._generation) if ids is None else ids)
+
+    def trim(self) -> None:
+        """As many steps as pages were judged, as far as there are too many: what this crawl added may be sealed by now.
+
+        Whatever else is too much in the state takes its time.
+        """
+        idle = 0
+        while self._judged and idle < _IDLE and self._bounds and self._bounds.exceeded(self.store.pages):
+            self._judged -= 1
+            idle = 0 if self._expire() else idle + 1
+
+    def _expire(self) -> int:
+        if self._bounds is None:
+            return 0
+        begun = perf_counter()
+        gone = self.store.expire(self._bounds)
+        self.spent["store"] += perf_counter() - begun
+        if gone:
+            self._on_expired(gone)
+        return gone
 
     def end(self) -> int:
         """The crawl is over; returns the number of pages that are not sealed."""
@@ -181,8 +213,9 @@ class Detector:
         if known is not None and (known.is_original or known.delivered):
             comparison = self._method.compare(fingerprint, known.sketch, frozenset())
             if comparison.identical:
-                self.store.touch(known)
-                same = self._match(page, Found(comparison, self._original(known), known))
+                original = self._original(known)
+                self.store.touch(known, of=() if original is known else (original,))
+                same = self._match(page, Found(comparison, original, known))
                 return Ruled(Verdict(Kind.UNCHANGED, page.url, known.id, same))
             before = self._match(page, Found(comparison, known, known))
         if fingerprint.own is not None and fingerprint.own < self._min_letters:
@@ -206,12 +239,18 @@ class Detector:
         return self._reserve(page, verdict, record, fingerprint, known)
 
     def _reserve(
-        self, page: Page, verdict: Verdict, record: Record, fingerprint: Fingerprint, known: Record | None
+        self,
+        page: Page,
+        verdict: Verdict,
+        record: Record,
+        fingerprint: Fingerprint,
+        known: Record | None,
+        of: tuple[Record, ...] = (),
     ) -> Ruled:
         """The page passes and is new to the state, or another version of ``known``: it is on its way from now on."""
         copy = verdict.kind is Kind.DUPLICATE
         kept = evidence(page, verdict.likeness, verdict.match, copy=copy, keep=self._keep)
-        reservation = Reservation(verdict, fingerprint, record, kept, page.site, known.id if known else 0)
+        reservation = Reservation(verdict, fingerprint, record, kept, page.site, known.id if known else 0, of)
         self._in_flight.add(reservation)
         return Ruled(verdict, reservation)
 
@@ -255,8 +294,9 @@ class Detector:
         match, likeness = self._match(page, best), best.comparison.likeness
         verdict = Verdict(Kind.DUPLICATE, page.url, match=match, likeness=likeness)
         passes = self.passes(verdict)
+        of = tuple({one.id: one for one in (best.original, best.compared)}.values())
         if known is not None and not passes and _keeps_its_place(known, match.id):
-            self.store.touch(known)
+            self.store.touch(known, of=of)
             return Ruled(replace(verdict, id=known.id))
         differs = match.similarity < self._method.witness_below
         is_witness = differs and best.compared.is_original
@@ -273,11 +313,11 @@ class Detector:
         counts = differs and known is None
         if passes:
             filed = replace(fingerprint, keys=copy.keys, sentences=fingerprint.sentences if counts else ())
-            return self._reserve(page, verdict, copy, filed, known)
+            return self._reserve(page, verdict, copy, filed, known, of)
         if counts:
             self._note(page.url, page.site, fingerprint, everywhere=False)
         kept = evidence(page, likeness, match, copy=True, keep=self._keep)
-        self.store.add(copy, kept, replaces=known.id if known else 0)
+        self.store.add(copy, kept, replaces=known.id if known else 0, of=of)
         return Ruled(verdict)
 
     def _original(self, known: Record) -> Record:

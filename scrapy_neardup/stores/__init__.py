@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 from scrapy_neardup.errors import SettingsError, StoreMismatch
 from scrapy_neardup.stores.base import Store, TakenBack
 from scrapy_neardup.stores.evidence import Evidence, Keep, evidence
+from scrapy_neardup.stores.expiry import Bounds
 from scrapy_neardup.stores.layout import Record
 from scrapy_neardup.stores.memory import MemoryStore
 from scrapy_neardup.stores.place import SETTING
@@ -102,6 +103,7 @@ __all__ = [
     "NO_SECRET",
     "SETTING",
     "STORES",
+    "Bounds",
     "Evidence",
     "Keep",
     "MemoryStore",

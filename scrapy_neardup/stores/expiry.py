@@ -47,6 +47,10 @@ class Bounds:
     ttl: float | None = None
     max_pages: int | None = None
 
+    def exceeded(self, pages: int) -> bool:
+        """Whether so many pages are too many."""
+        return self.max_pages is not None and pages > self.max_pages
+
 
 @dataclass(slots=True)
 class Hand:
