@@ -3,10 +3,10 @@
     python benchmarks/endless.py [PAGES [leveldb|sqlite|memory]] [--max-pages N] [--ttl HOURS] [--directory DIR]
 
 Of the pages, 5,000,000 if nothing is said, 70 in a hundred are new articles, 15 copies of one of the last 100,000 at a
-new URL, 13 come again as they were, and 2 with another text. Their keys and sketches are drawn at random, as many and as
-long as the default method makes of real articles; all else is as in a crawl: the look for candidates, the comparison,
-filing, and a feed of 1,000 items that is stored and seals its pages. The clock is moved: 50,000 pages come at 40 a
-second, then 50,000 at 5, and so on, so that now the number of pages is the bound, and now the TTL.
+new URL, 13 come again as they were, and 2 with another text. Their keys and sketches are drawn at random, as many and
+as long as the default method makes of articles of 1,500 letters; all else is as in a crawl: the look for candidates,
+the comparison, filing, and a feed of 1,000 items that is stored and seals its pages. The clock is moved: 50,000 pages
+come at 40 a second, then 50,000 at 5, and so on, so that now the number of pages is the bound, and now the TTL.
 
 Each row is a twentieth of the pages. ``longest``: the page that took longest of all that came then, by the clock.
 """
@@ -31,10 +31,10 @@ from synthetic import pages as synthetic_pages
 
 from scrapy_neardup.judging.detector import Detector
 from scrapy_neardup.judging.reservations import Ruled
-from scrapy_neardup.methods.base import IsCommon, SiteCounts
+from scrapy_neardup.methods.base import IsCommon
 from scrapy_neardup.methods.cascade import Cascade
 from scrapy_neardup.methods.cascade_sketch import Sketch
-from scrapy_neardup.model import Fingerprint, Page
+from scrapy_neardup.model import Fingerprint, Page, SiteCounts
 from scrapy_neardup.stores import STORES, Bounds, Keep, Store
 
 #: Pages among which a copy, or a page that comes again, has been.

@@ -35,6 +35,7 @@ COMMANDS = (
     "compare",
     "extract",
     "forget",
+    "expire",
     "compact",
     "check",
     "export",

@@ -7,6 +7,7 @@ statistics  what is in a state, in numbers
 known       what a state knows of one page
 near        URLs that a reader takes for the same
 forgetting  which pages are to go
+expiring    which pages were not seen for too long, or are too many
 deliveries  which feeds hold the pages of which crawls
 check/      whether a state is whole, and a mended copy of one that is not
 exchange/   export, import and merge
