@@ -200,6 +200,7 @@ class Store(Expiry, Counting):
                 changes.delete(journal)
             self._write(changes, sync=True)
             self.pages -= gone
+            self._sealed(min(batch))
 
     def withdraw(self, generation: int, id: int) -> None:
         """Take one page back, sealed or not; an unsealed one gives its place to the record that it replaced."""

@@ -1,13 +1,14 @@
 """Pages that were not seen for long are forgotten, a few with each page that comes, so an endless crawl's state ends.
 
-Two hands go over the pages in the order in which they were first seen, a few pages at a time, and go on the next time
+Hands go over the pages in the order in which they were first seen, a few pages at a time, and go on the next time
 where they were: from the beginning a scan would pass whatever was deleted there, and pages that stay would be looked at
 again and again. Where they are is written with what they remove, so that it outlives a crawl.
 
 * One looks for pages that were last seen too long ago. None that was first seen later can be among them, so there it
   waits, and goes round once more a few times in a TTL, for pages that stayed as they had been seen again.
-* The other one removes the oldest where there are too many, but for those that were seen again since it last came by:
-  those have another turn, as long as it finds others near.
+* Where there are too many pages the oldest go, and a frontier moves on behind them. It passes over those that were seen
+  again; a second hand goes round among these, and where one of them was last seen before the page on the frontier was,
+  it goes first. So about those go that were not seen for longest, and nothing has to be written where a page is seen.
 
 A page that is not sealed stays, as it may be taken back, and so does one in whose place a page is that is not sealed.
 """
@@ -27,9 +28,9 @@ from scrapy_neardup.stores.removal import Removal
 
 #: Where it stands how far the hands have come.
 HANDS = layout.meta_key("hands")
-_PACKED = struct.Struct(">4Q")
-#: Pages that a step looks at: for those that are overdue, and where there are too many.
-_LOOKS, _LOOKS_MANY = 4, 16
+_PACKED = struct.Struct(">3Q")
+#: Pages that a hand looks at in a step, and those that the frontier passes over at most.
+_LOOKS, _PASSES = 4, 16
 #: Pages that a step removes at most where there are too many.
 _MOST = 4
 #: Seconds behind a page's first sight in which its own item arrives: a later sight is another one.
@@ -91,9 +92,8 @@ class Expiry(Removal):
     _by_number: Hand
     #: When the first hand last turned, in seconds since 1970.
     _turned = 0.0
-    #: When the other one began its round before this one, and this one.
-    _spare_since: int
-    _round_since: int
+    #: No page before this one is there but those that were passed over.
+    _frontier: int
     #: Whether it is to be written how far they have come.
     _moved = False
 
@@ -127,7 +127,7 @@ class Expiry(Removal):
             hand.turn()
             self._turned = now
         gone = looked = 0
-        for id, packed in self._on_from(hand, _LOOKS):
+        for id, packed in self._on_from(hand.at, _LOOKS):
             if id >= horizon:
                 hand.at = id
                 return gone
@@ -142,34 +142,48 @@ class Expiry(Removal):
         return gone
 
     def _surplus(self, most: int, changes: Changes) -> int:
-        hand, gone, looked = self._by_number, 0, 0
-        spared: list[tuple[int, int]] = []
-        for id, packed in self._on_from(hand, _LOOKS_MANY):
+        gone, passed = 0, self._behind_frontier(changes)
+        old = sorted(passed)
+        for id, packed in self._on_from(self._frontier, _PASSES):
+            self._frontier = id
+            if gone == most:
+                return gone
+            record = self._unpacked(id, packed)
+            seen = None if layout.record_key(id) in changes.deletes else self._last_seen_if_free(record)
+            if seen is not None and seen <= record.first_seen + _AGAIN:
+                while old and old[0][0] <= seen and gone < most:
+                    gone += self._erase(old.pop(0)[1], changes)
+                if gone == most:
+                    return gone
+                gone += self._erase(id, changes)
+            elif seen is not None:
+                old.append((seen, id))
+                old.sort()
+            self._frontier = id + 1
+        return gone or (self._erase(old[0][1], changes) if old else 0)
+
+    def _behind_frontier(self, changes: Changes) -> Iterator[tuple[int, int]]:
+        """A few of the pages that the frontier has passed over: when they were last seen, and their ids."""
+        hand, looked = self._by_number, 0
+        if hand.at >= self._frontier:
+            return
+        for id, packed in self._on_from(hand.at, _LOOKS):
+            if id >= self._frontier:
+                break
             looked, hand.at = looked + 1, id + 1
             if layout.record_key(id) in changes.deletes:
                 continue
-            record = self._unpacked(id, packed)
-            seen = self._last_seen_if_free(record)
-            if seen is None:
-                hand.keep(id)
-            elif seen > max(record.first_seen + _AGAIN, self._spare_since):
-                hand.keep(id)
-                spared.append((seen, id))
-            else:
-                gone += self._erase(id, changes)
-            if gone == most:
-                return gone
-        if looked < _LOOKS_MANY:
+            hand.keep(id)
+            if (seen := self._last_seen_if_free(self._unpacked(id, packed))) is not None:
+                yield seen, id
+        if looked < _LOOKS:
+            hand.at = self._frontier
             hand.turn()
-            self._spare_since, self._round_since = self._round_since, int(self.now())
-        if not gone and spared:
-            gone = self._erase(min(spared)[1], changes)
-        return gone
 
-    def _on_from(self, hand: Hand, limit: int) -> Iterator[tuple[int, bytes]]:
+    def _on_from(self, id: int, limit: int) -> Iterator[tuple[int, bytes]]:
         """The next records by id."""
         self._moved = True
-        rows = islice(self._rows_from(layout.record_key(hand.at), b"r"), limit)
+        rows = islice(self._rows_from(layout.record_key(id), b"r"), limit)
         return ((layout.last_id(key), packed) for key, packed in rows)
 
     def _last_seen_if_free(self, record: Record) -> int | None:
@@ -189,17 +203,21 @@ class Expiry(Removal):
     def _load_hands(self) -> None:
         packed = self._get(HANDS)
         try:
-            by_time, by_number, self._spare_since, self._round_since = _PACKED.unpack(packed or bytes(_PACKED.size))
+            by_time, by_number, self._frontier = _PACKED.unpack(packed or bytes(_PACKED.size))
         except struct.error as error:
             raise self.damaged(f"how far its expiry has come cannot be read ({error})") from None
         self._by_time, self._by_number = Hand(by_time, kept=0), Hand(by_number, kept=0)
 
     def _packed_hands(self) -> bytes:
-        return _PACKED.pack(self._by_time.at, self._by_number.at, self._spare_since, self._round_since)
+        return _PACKED.pack(self._by_time.at, self._by_number.at, self._frontier)
 
     def _unwritten_hands(self) -> dict[bytes, bytes]:
         """The row that tells of the hands, if they have moved since it was written."""
         return {HANDS: self._packed_hands()} if self._moved else {}
+
+    def _sealed(self, id: int) -> None:
+        """A page can go from now on; the frontier may have passed over it."""
+        self._frontier = min(self._frontier, id)
 
     def _added(self, id: int) -> None:
         self._by_time.added(id)
