@@ -69,10 +69,8 @@ class Hand:
         self.kept = id if self.kept is None else min(self.kept, id)
 
     def added(self, id: int) -> None:
-        """There is a new page; its id may be smaller than others that have gone."""
-        if id < self.at:
-            self.keep(id)
-        self.first = min(self.first, id)
+        """There is a new page; pages arrive later than they got their ids, so the hand may be behind it already."""
+        self.at, self.first = min(self.at, id), min(self.first, id)
 
     def turn(self) -> None:
         """Go back to the first page."""
@@ -222,3 +220,4 @@ class Expiry(Removal):
     def _added(self, id: int) -> None:
         self._by_time.added(id)
         self._by_number.added(id)
+        self._frontier = min(self._frontier, id)

@@ -151,6 +151,7 @@ def test_a_page_that_was_seen_again_is_passed_over_once(store: Store, clock: Clo
     for number in range(1, 10):
         clock.now += HOUR
         put(store, number)
+    clock.now += HOUR / 2
     store.touch(first)
     for number in range(10, 19):
         clock.now += HOUR
