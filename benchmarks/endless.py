@@ -2,11 +2,12 @@
 
     python benchmarks/endless.py [PAGES [leveldb|sqlite|memory]] [--max-pages N] [--ttl HOURS] [--directory DIR]
 
-Of the pages, 5,000,000 if nothing is said, 70 in a hundred are new articles, 15 copies of one of the last 100,000 at a
-new URL, 13 come again as they were, and 2 with another text. Their keys and sketches are drawn at random, as many and
-as long as the default method makes of articles of 1,500 letters; all else is as in a crawl: the look for candidates,
-the comparison, filing, and a feed of 1,000 items that is stored and seals its pages. The clock is moved: 50,000 pages
-come at 40 a second, then 50,000 at 5, and so on, so that now the number of pages is the bound, and now the TTL.
+Of the pages, 5,000,000 if nothing is said, 70 in a hundred are new articles, 15 copies of a recent one at a new URL, 13
+come again as they were, and 2 with another text. Their keys and sketches are drawn at random, as many and as long as
+the default method makes of articles of 1,500 letters; all else is as in a crawl: the look for candidates, the
+comparison, filing, and a feed of 1,000 items that is stored and seals its pages. Recent are half as many pages as may
+be known. The clock is moved: a quarter as many pages come at 40 a second, then as many at 5, and so on, so that now the
+number of pages is the bound, and now the TTL. With a tenth of all three numbers a crawl goes through its state as often.
 
 Each row is a twentieth of the pages. ``longest``: the page that took longest of all that came then, by the clock.
 """
@@ -37,12 +38,10 @@ from scrapy_neardup.methods.cascade_sketch import Sketch
 from scrapy_neardup.model import Fingerprint, Page, SiteCounts
 from scrapy_neardup.stores import STORES, Bounds, Keep, Store
 
-#: Pages among which a copy, or a page that comes again, has been.
-RECENT = 100_000
 #: Items of a feed, after which it is stored.
 BATCH = 1_000
-#: Pages at one speed, and the two speeds, in pages a second.
-PACE, FAST, SLOW = 50_000, 40, 5
+#: The two speeds, in pages a second.
+FAST, SLOW = 40, 5
 ROWS = 20
 TEXT = "渡口今天早上开航，往来的人很多，船工说水位比去年高了两尺，两岸的人都在等着看灯。" * 2
 _HEAD = Sketch._HEAD
@@ -72,13 +71,14 @@ class Drawn(Cascade):
 
 @dataclass
 class Clock:
-    """What time it is where the pages come from, in seconds since 1970."""
+    """What time it is where the pages come from, in seconds since 1970; ``pace``: pages at one speed."""
 
+    pace: int
     now: float = 1_750_000_000.0
     last: int = 0
 
     def tick(self, number: int) -> None:
-        self.now += 1 / (FAST if number // PACE % 2 == 0 else SLOW)
+        self.now += 1 / (FAST if number // self.pace % 2 == 0 else SLOW)
 
     def new_id(self) -> int:
         self.last = max(self.last + 1, int(self.now * 1e9))
@@ -87,13 +87,13 @@ class Clock:
 
 @dataclass
 class Crawl:
-    """Draws pages and has them judged; ``gone``: pages that expired."""
+    """Draws pages and has them judged; ``recent``: URL and article of those that may be copied, or come again."""
 
     store: Store
     detector: Detector
     clock: Clock
+    recent: deque[tuple[str, int]]
     chance: random.Random = field(default_factory=lambda: random.Random(7))
-    recent: deque[tuple[str, int]] = field(default_factory=lambda: deque(maxlen=RECENT))
     held: list[int] = field(default_factory=list)
     longest: float = 0.0
 
@@ -160,7 +160,8 @@ def main() -> None:
 
 def measured(name: str, directory: str, count: int, bounds: Bounds) -> Iterator[Row]:
     """A row for each twentieth; the state is closed and compacted at the end."""
-    clock = Clock()
+    most = bounds.max_pages or count
+    clock = Clock(max(1, most // 4))
     store: Store = STORES[name](f"{directory}/state", {})
     store.new_id = clock.new_id  # type: ignore[method-assign]
     store.now = lambda: clock.now  # type: ignore[method-assign]
@@ -173,7 +174,7 @@ def measured(name: str, directory: str, count: int, bounds: Bounds) -> Iterator[
     detector = Detector(
         method, store, min_letters=40, who="benchmark", keep=Keep.NOTHING, bounds=bounds, on_expired=expired
     )
-    crawl = Crawl(store, detector, clock)
+    crawl = Crawl(store, detector, clock, deque(maxlen=max(1, most // 2)))
     each = count // ROWS
     for row in range(ROWS):
         begun, crawl.longest = time.process_time(), 0.0

@@ -339,7 +339,7 @@ class Crawls(RuleBasedStateMachine):
 
     # Expiry.
 
-    @rule(hours=st.sampled_from([1, 10, 20]))
+    @rule(hours=st.sampled_from([1, 10, 30]))
     def time_passes(self, hours: int) -> None:
         self.model.now += hours * HOUR
         for side in self.sides:
