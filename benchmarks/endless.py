@@ -7,7 +7,7 @@ come again as they were, and 2 with another text. Their keys and sketches are dr
 the default method makes of articles of 1,500 letters; all else is as in a crawl: the look for candidates, the
 comparison, filing, and a feed of 1,000 items that is stored and seals its pages. Recent are half as many pages as may
 be known. The clock is moved: a quarter as many pages come at 40 a second, then as many at 5, and so on, so that now the
-number of pages is the bound, and now the TTL. With a tenth of all three numbers a crawl goes through its state as often.
+number of pages is the bound, and now the TTL. A tenth of all three numbers goes through the state as often.
 
 Each row is a twentieth of the pages. ``longest``: the page that took longest of all that came then, by the clock.
 """
