@@ -119,25 +119,33 @@ class Expiry(Removal):
         now, hand = self.now(), self._by_time
         # After a clock that was ahead ids do not tell when a page was seen.
         horizon = int((now - ttl) * 1e9) if self._newest <= now * 1e9 else _NO_ID
-        if hand.at >= horizon:
-            if now < self._turned + ttl / _ROUNDS:
-                return 0
-            hand.turn()
-            self._turned = now
+        if hand.at >= horizon and not self._turns(hand, now, ttl):
+            return 0
         gone = looked = 0
         for id, packed in self._on_from(hand.at, _LOOKS):
             if id >= horizon:
                 hand.at = id
-                return gone
+                break
             looked, hand.at, record = looked + 1, id + 1, self._unpacked(id, packed)
             seen = self._last_seen_if_free(record)
             if seen is not None and seen < now - ttl:
                 gone += self._erase(id, changes)
             else:
                 hand.keep(id)
-        if looked < _LOOKS:
-            hand.at = max(hand.at, horizon)
+        else:
+            if looked < _LOOKS:
+                hand.at = max(hand.at, horizon)
+        if hand.at >= horizon:
+            self._turns(hand, now, ttl)
         return gone
+
+    def _turns(self, hand: Hand, now: float, ttl: float) -> bool:
+        """Whether the hand, which has come as far as it can, goes back to the first page."""
+        if now < self._turned + ttl / _ROUNDS:
+            return False
+        hand.turn()
+        self._turned = now
+        return True
 
     def _surplus(self, most: int, changes: Changes) -> int:
         gone, passed = 0, self._behind_frontier(changes)

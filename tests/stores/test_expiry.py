@@ -90,6 +90,25 @@ def test_a_page_that_is_seen_again_is_known_for_another_ttl(store: Store, clock:
     assert known(store) == []
 
 
+@pytest.mark.parametrize("every", [30, 60, 600])
+def test_where_pages_come_all_the_time_those_that_were_seen_again_are_not_overlooked(
+    store: Store, clock: Clock, every: int
+) -> None:
+    first = put(store, 0)
+    clock.now += HOUR / 2
+    store.touch(first)
+    touched = clock.now
+    number = 0
+    while clock.now < touched + 1.2 * HOUR:
+        assert clock.now > touched + HOUR or store.record(first.id)
+        number += 1
+        clock.now += every
+        put(store, number)
+        store.expire(Bounds(ttl=HOUR))
+    assert store.record(first.id) is None
+    assert store.pages <= 1.2 * HOUR / every + 1
+
+
 def test_the_sight_of_a_copy_is_one_of_the_pages_by_which_it_is_one(store: Store, clock: Clock) -> None:
     original, witness, other = (put(store, number) for number in (1, 2, 3))
     for number in range(10, 14):
