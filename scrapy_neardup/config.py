@@ -17,7 +17,7 @@ from scrapy_neardup.model import Kind, Likeness, Verdict
 from scrapy_neardup.oneline import line_logger
 from scrapy_neardup.page.apart import MAX_SECONDS, Apart, Terms
 from scrapy_neardup.page.limits import MAX_TEXT
-from scrapy_neardup.stores import Keep, Secret, parse_url
+from scrapy_neardup.stores import Bounds, Keep, Secret, parse_url
 
 logger = line_logger(__name__)
 
@@ -52,6 +52,11 @@ _DROPPING = re.compile(
     r"^(?:DROP|FILTER|SKIP|REMOVE)_?(?:NEAR_?)?DUP(?:E|S|ES|LICAT(?:E|ES|ED|ION|IONS))?(?:_PAGES|_ITEMS)?$"
 )
 
+#: A span of time, and its units in seconds.
+_SPAN = re.compile(r"(\d{1,12}(?:\.\d{1,6})?) ?(s|min|h|d|w)?")
+_UNITS = {"s": 1, "min": 60, "h": 3600, "d": 86_400, "w": 604_800}
+_LONGEST = 100 * 366 * 86_400
+
 
 @dataclass(frozen=True, slots=True)
 class Config:
@@ -73,6 +78,8 @@ class Config:
     max_seconds: float = MAX_SECONDS  # NEARDUP_MAX_SECONDS
     keep: Keep = Keep.EVIDENCE  # NEARDUP_KEEP
     keep_policy: KeepPolicy = FIRST  # NEARDUP_KEEP_POLICY; hosts as a tuple
+    ttl: float | None = None  # NEARDUP_TTL, in seconds
+    max_pages: int | None = None  # NEARDUP_MAX_PAGES
     commit: str = "feed"  # NEARDUP_COMMIT
     overwritten: str = "warn"  # NEARDUP_OVERWRITTEN
     wait: float = 10.0  # NEARDUP_WAIT, in seconds
@@ -129,6 +136,12 @@ class Config:
     def passes(self, verdict: Verdict) -> bool:
         """Whether the item of a page with this verdict is passed on, tagged or not."""
         return self.action(verdict) != DROP
+
+    @property
+    def bounds(self) -> Bounds | None:
+        """How long and how many pages are known; None where nothing is to be forgotten."""
+        bounds = Bounds(self.ttl, self.max_pages)
+        return None if bounds == Bounds() else bounds
 
     def make_method(self) -> Method:
         """The method with its parameters; raises SettingsError that names the settings."""
@@ -267,6 +280,29 @@ def _whole(low: int, high: int) -> Callable[[str, Any], int]:
     return read
 
 
+def seconds(name: str, value: Any) -> float | None:
+    """A time span: a number of seconds, or a text such as 90d; None for ever. Raises SettingsError for anything else.
+
+    >>> seconds("NEARDUP_TTL", "90d"), seconds("NEARDUP_TTL", "1.5h"), seconds("NEARDUP_TTL", 30)
+    (7776000.0, 5400.0, 30.0)
+    """
+    said = _SPAN.fullmatch(str(value).strip().lower()) if not isinstance(value, bool) else None
+    if value is None or value == "":
+        return None
+    found = float(said[1]) * _UNITS[said[2] or "s"] if said else 0.0
+    if not 1 <= found <= _LONGEST:
+        raise SettingsError(
+            f"{name} is {value!r}; it must be a number of seconds, or one with a unit, such as '90d' ('12h', '30min', "
+            "'4w'): at least a second, and a hundred years at most. Without it pages are known for ever."
+        )
+    return found
+
+
+def many_pages(name: str, value: Any) -> int | None:
+    """How many pages at most; None for any number. Raises SettingsError for what is no number of pages."""
+    return None if value is None or value == "" else _whole(1, 2**53)(name, value)
+
+
 def _mapping(name: str, value: Any) -> dict[str, Any]:
     if isinstance(value, str):
         try:
@@ -356,6 +392,8 @@ _READERS: dict[str, tuple[str, Callable[[str, Any], Any]]] = {
     "NEARDUP_MAX_SECONDS": ("max_seconds", _number(0.1, 3600)),
     "NEARDUP_KEEP": ("keep", _keep),
     "NEARDUP_KEEP_POLICY": ("keep_policy", read_keep_policy),
+    "NEARDUP_TTL": ("ttl", seconds),
+    "NEARDUP_MAX_PAGES": ("max_pages", many_pages),
     "NEARDUP_COMMIT": ("commit", _choice("feed", "item")),
     "NEARDUP_OVERWRITTEN": ("overwritten", _choice("warn", "forget", "known")),
     "NEARDUP_WAIT": ("wait", _number(0, 3600)),

@@ -36,6 +36,7 @@ COMMANDS = (
     "extract",
     "forget",
     "brake",
+    "expire",
     "compact",
     "check",
     "export",

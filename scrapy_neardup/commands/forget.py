@@ -75,16 +75,21 @@ def run(arguments: argparse.Namespace) -> int:
         for url, others in near.items():
             sys.stderr.write(missing(url, others, store.location))
         found = choose(store)
-        urls = [record.url for id in sorted(found.ids)[:_NAMED] if (record := store.record(id)) is not None]
+        urls = first_urls(store, found)
         if not arguments.dry_run:
             store.forget(progress(found.ids, len(found.ids)))
             if arguments.overwritten:
                 settle(store)
     if arguments.json:
-        write(as_json(_as_data(found, urls, list(near), dry=arguments.dry_run)) + "\n")
+        write(as_json(as_data(found, urls, list(near), dry=arguments.dry_run)) + "\n")
     else:
-        write(_as_text(found, urls, dry=arguments.dry_run))
+        write(as_text(found, urls, dry=arguments.dry_run))
     return 1 if near or (arguments.host is not None and not found.ids) else 0
+
+
+def first_urls(store: Store, found: Forgetting) -> list[str]:
+    """Those of the oldest pages, as many as a dry run names."""
+    return [record.url for id in sorted(found.ids)[:_NAMED] if (record := store.record(id)) is not None]
 
 
 def _choice(arguments: argparse.Namespace) -> Callable[[Store], Forgetting]:
@@ -127,7 +132,8 @@ def before(text: str, now: datetime) -> float:
     return found.timestamp()
 
 
-def _as_data(found: Forgetting, urls: list[str], missing: list[str], *, dry: bool) -> dict[str, object]:
+def as_data(found: Forgetting, urls: list[str], missing: list[str], *, dry: bool) -> dict[str, object]:
+    """What goes or went, for JSON."""
     return {
         "dry_run": dry,
         "pages": len(found.ids),
@@ -140,7 +146,8 @@ def _as_data(found: Forgetting, urls: list[str], missing: list[str], *, dry: boo
     }
 
 
-def _as_text(found: Forgetting, urls: list[str], *, dry: bool) -> str:
+def as_text(found: Forgetting, urls: list[str], *, dry: bool) -> str:
+    """What goes or went, in lines; the URLs are told of what would go."""
     if not found.ids:
         return "There is nothing to forget.\n"
     said = f"{'would forget' if dry else 'forgot'} {counted(len(found.ids), 'page')}: {_sorts(found)}\n"

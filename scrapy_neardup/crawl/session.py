@@ -56,7 +56,8 @@ class Session:
         passes = partial(_passes, config, watch)
         job = crawler.settings.get("JOBDIR")
         self._job = str(Path(job).absolute()) if job else ""
-        self._detector = _opened_detector(config, store_url, extractor, who, self._job, passes)
+        on_expired = partial(self.notes.count, stats.EXPIRED)
+        self._detector = _opened_detector(config, store_url, extractor, who, self._job, passes, on_expired)
         self._is_over = False
         store = self._detector.store
         watch.take_up(store)
@@ -158,6 +159,8 @@ class Session:
 
     def _sum_up(self, store: Store) -> None:
         """The closing stats, and one line for people."""
+        if not self._outage.happened:
+            self._detector.trim()
         numbers, spent = self.notes.stats, self._detector.spent
         numbers.set_value(stats.TIME_EXTRACTION, round(self.judge.extraction, 3))
         numbers.set_value(stats.TIME_METHOD, round(spent["method"], 3))
@@ -185,7 +188,13 @@ def _passes(config: Config, watch: BrakeWatch, verdict: Verdict) -> bool:
 
 
 def _opened_detector(
-    config: Config, store_url: str, extractor: Extractor | None, who: str, job: str, passes: Callable[[Verdict], bool]
+    config: Config,
+    store_url: str,
+    extractor: Extractor | None,
+    who: str,
+    job: str,
+    passes: Callable[[Verdict], bool],
+    on_expired: Callable[[int], None],
 ) -> Detector:
     """A detector on the state, which is open from here on."""
     method = config.make_method()
@@ -205,6 +214,8 @@ def _opened_detector(
             passes=passes,
             keep=config.keep,
             preference=make_preference(config.keep_policy),
+            bounds=config.bounds,
+            on_expired=on_expired,
         )
     except BaseException:
         close_store(store)

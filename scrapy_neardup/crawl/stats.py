@@ -31,6 +31,8 @@ BRAKE_PASSED = "neardup/brake/passed"
 BRAKE_KEPT = "neardup/brake/kept"
 #: Pages of earlier crawls whose feed this one overwrites.
 OVERWRITTEN = "neardup/overwritten"
+#: Pages that the state has forgotten, by NEARDUP_TTL and NEARDUP_MAX_PAGES.
+EXPIRED = "neardup/expired"
 #: Seconds spent.
 TIME_EXTRACTION = "neardup/time/extraction"
 TIME_METHOD = "neardup/time/method"
@@ -82,5 +84,7 @@ def closing_line(numbers: Mapping[str, Any]) -> str:
     back = f" {lost} taken back, as their items were lost." if lost else ""
     if passed := numbers.get(BRAKE_PASSED, 0):
         back += f" {passed} passed though they are copies, as the safety brake was on."
+    if expired := numbers.get(EXPIRED, 0):
+        back += f" {expired} of the state expired."
     state = f"State: {numbers.get(STATE_PAGES, 0)} pages, {numbers.get(STATE_BYTES, 0) / 1000:.1f} kB."
     return f"{numbers.get(PAGES, 0)} pages: {', '.join(kinds)}, {unjudged} unjudged.{back} {state}"

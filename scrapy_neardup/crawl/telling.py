@@ -29,6 +29,7 @@ def tell_opening(store: Store, config: Config, notes: Notes, job: str) -> None:
         f"{store.scheme} at {store.location}" if store.lasts else "in memory",
         store.pages,
     )
+    _tell_bounds(store, config)
     back = store.taken_back
     if back.pages:
         notes.count(stats.TAKEN_BACK, back.pages)
@@ -40,6 +41,21 @@ def tell_opening(store: Store, config: Config, notes: Notes, job: str) -> None:
         )
     if job:
         tell_of_job(store, notes, job, is_over=False)
+
+
+def _tell_bounds(store: Store, config: Config) -> None:
+    """How long and how many pages are known, where that is bounded."""
+    if config.ttl is not None:
+        logger.info("Pages are forgotten %g hours after they were last seen (NEARDUP_TTL).", config.ttl / 3600)
+    if config.max_pages is not None:
+        surplus = store.pages - config.max_pages
+        logger.info(
+            "Of more than %d pages the oldest are forgotten (NEARDUP_MAX_PAGES).%s",
+            config.max_pages,
+            f" The state holds {surplus} more: they go a few with each page; all at once by scrapy neardup expire."
+            if surplus > 0
+            else "",
+        )
 
 
 def tell_of_job(store: Store, notes: Notes, job: str, *, is_over: bool) -> None:

@@ -16,7 +16,7 @@ from scrapy_neardup.judging.reservations import Blocked, InFlight, Reservation, 
 from scrapy_neardup.judging.succession import Standing, Succession
 from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Fingerprint, Kind, Likeness, Match, Page, Verdict
-from scrapy_neardup.stores import Keep, Record, Store, evidence, stands_for
+from scrapy_neardup.stores import Bounds, Keep, Record, Store, evidence, stands_for
 from scrapy_neardup.text.prose import why_unjudged
 
 
@@ -24,6 +24,8 @@ def _all_but_copies(verdict: Verdict) -> bool:
     return not verdict.is_copy
 
 
+#: Steps in a row without a page that can go, after which no more are tried.
+_IDLE = 1000
 _IN_FLIGHT: WeakKeyDictionary[Store, InFlight] = WeakKeyDictionary()
 
 
@@ -51,12 +53,15 @@ class Detector:
         passes: Callable[[Verdict], bool] = _all_but_copies,
         keep: Keep = Keep.NOTHING,
         preference: Preference | None = None,
+        bounds: Bounds | None = None,
+        on_expired: Callable[[int], None] = lambda pages: None,
     ) -> None:
         """``min_letters``: what a text needs to be judged; ``who`` names the crawl, ``job`` is as for ``Store.begin``.
 
         ``also_copies``: what is to be a duplicate beside what the method says is one. ``passes``: whether the item of a
         duplicate is passed on; without it, none is. ``keep``: what the state is to tell of pages later. ``preference``:
-        which copies are better than the page that came first; none is without it.
+        which copies are better than the page that came first; none is without it. ``bounds``: how long and how many
+        pages the state is to know; ``on_expired`` is told how many were forgotten for that.
 
         Raises SettingsError for a method that only works in memory and a store on disk.
         """
@@ -72,6 +77,9 @@ class Detector:
         self._also_copies = also_copies
         self.passes = passes
         self._keep = keep
+        self._bounds = bounds
+        self._on_expired = on_expired
+        self._judged = 0
         self._generation = store.begin(who, job)
         self._in_flight = _IN_FLIGHT.setdefault(store, InFlight())
         self._matching = Matching(method, store, also_copies)
@@ -80,6 +88,8 @@ class Detector:
 
     def check(self, page: Page) -> Ruling:
         """Judge a page. Raises StoreError if the state fails; then nothing is reserved."""
+        self._judged += 1
+        self._expire()
         ruling = self._ruling(page)
         if isinstance(ruling, Blocked):
             return ruling
@@ -133,7 +143,9 @@ class Detector:
             if replaces and self.store.record(replaces) is None:  # taken back in the meantime, for the one before it
                 earlier = self.store.find(reservation.record.url)
                 replaces = earlier.id if earlier else 0
-            self.store.add(reservation.record, reservation.evidence, generation=generation, replaces=replaces)
+            self.store.add(
+                reservation.record, reservation.evidence, generation=generation, replaces=replaces, of=reservation.of
+            )
             if not reservation.replaces:
                 self._note(
                     reservation.record.url,
@@ -162,6 +174,26 @@ class Detector:
         """Names the crawl: the time at which it began, in nanoseconds since 1970."""
         return self._generation
 
+    def trim(self) -> None:
+        """As many steps as pages were judged, as far as there are too many: what this crawl added may be sealed by now.
+
+        Whatever else is too much in the state takes its time.
+        """
+        idle = 0
+        while self._judged and idle < _IDLE and self._bounds and self._bounds.exceeded(self.store.pages):
+            self._judged -= 1
+            idle = 0 if self._expire() else idle + 1
+
+    def _expire(self) -> int:
+        if self._bounds is None:
+            return 0
+        begun = perf_counter()
+        gone = self.store.expire(self._bounds)
+        self.spent["store"] += perf_counter() - begun
+        if gone:
+            self._on_expired(gone)
+        return gone
+
     def end(self) -> int:
         """The crawl is over; returns the number of pages that are not sealed."""
         return self.store.end(self._generation)
@@ -187,8 +219,9 @@ class Detector:
         elif known is not None and (known.is_original or known.delivered):
             comparison = self._method.compare(fingerprint, known.sketch, frozenset())
             if comparison.identical:
-                self.store.touch(known)
-                same = self._match(page, Found(comparison, self._original(known), known))
+                original = self._original(known)
+                self.store.touch(known, of=() if original is known else (original,))
+                same = self._match(page, Found(comparison, original, known))
                 return Ruled(Verdict(Kind.UNCHANGED, page.url, known.id, same))
             before = self._match(page, Found(comparison, known, known))
         if fingerprint.own is not None and fingerprint.own < self._min_letters:
@@ -250,6 +283,7 @@ class Detector:
         fingerprint: Fingerprint,
         known: Record | None,
         found: tuple[Likeness | None, Match | None] | None = None,
+        of: tuple[Record, ...] = (),
     ) -> Ruled:
         """The page passes and is new to the state, or another version of ``known``: it is on its way from now on.
 
@@ -259,7 +293,7 @@ class Detector:
         kept = evidence(page, likeness, match, copy=record.original != record.id, keep=self._keep)
         if (preference := self._succession.preference) is not None and record.keys:
             kept = preference.weighed(Candidate(page, fingerprint), kept, self._method)
-        reservation = Reservation(verdict, fingerprint, record, kept, page.site, known.id if known else 0)
+        reservation = Reservation(verdict, fingerprint, record, kept, page.site, known.id if known else 0, of)
         self._in_flight.add(reservation)
         return Ruled(verdict, reservation)
 
@@ -303,8 +337,9 @@ class Detector:
         match, likeness = self._match(page, best), best.comparison.likeness
         verdict = Verdict(Kind.DUPLICATE, page.url, match=match, likeness=likeness)
         passes = self.passes(verdict)
+        of = tuple({one.id: one for one in (best.original, best.compared)}.values())
         if known is not None and not passes and _keeps_its_place(known, match.id):
-            self.store.touch(known)
+            self.store.touch(known, of=of)
             return Ruled(replace(verdict, id=known.id))
         differs = match.similarity < self._method.witness_below
         is_witness = differs and best.compared.is_original
@@ -321,11 +356,11 @@ class Detector:
         counts = differs and known is None
         if passes:
             filed = replace(fingerprint, keys=copy.keys, sentences=fingerprint.sentences if counts else ())
-            return self._reserve(page, verdict, copy, filed, known)
+            return self._reserve(page, verdict, copy, filed, known, of=of)
         if counts:
             self._note(page.url, page.site, fingerprint, everywhere=False)
         kept = evidence(page, likeness, match, copy=True, keep=self._keep)
-        self.store.add(copy, kept, replaces=known.id if known else 0)
+        self.store.add(copy, kept, replaces=known.id if known else 0, of=of)
         return Ruled(verdict)
 
     def _in_its_group(
@@ -364,7 +399,7 @@ class Detector:
             likeness=likeness if better else None,
             group=group,
         )
-        return self._reserve(page, verdict, record, filed, known, (likeness, match))
+        return self._reserve(page, verdict, record, filed, known, (likeness, match), of=(best.original,))
 
     def _original(self, known: Record) -> Record:
         """The page that stands for the group of a known one: it is itself if there is none, or that one is gone."""

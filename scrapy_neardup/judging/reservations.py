@@ -23,6 +23,8 @@ class Reservation:
     site: str = ""
     #: The id of the same URL's earlier record, 0 if there is none.
     replaces: int = 0
+    #: Of a copy: the earlier pages by which it is one.
+    of: tuple[Record, ...] = ()
     settled: bool = False
     _waiting: list[Callable[[], None]] = field(default_factory=list)
 

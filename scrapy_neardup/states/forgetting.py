@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from scrapy_neardup.page.sites import site_of
 from scrapy_neardup.states.members import Collector, Flags, Members, last_seen, members
@@ -35,7 +36,7 @@ def pages_where(store: Store, is_wanted: Callable[[Record], bool], watch: Watch 
     for record in watch(store.records(), store.pages):
         collector.add(record)
         wanted.append(is_wanted(record))
-    return _forgetting(collector.members(), np.array(wanted, np.bool_))
+    return forgetting_of(collector.members(), np.array(wanted, np.bool_))
 
 
 def unseen_since(store: Store, seconds: float, watch: Watch = unwatched) -> Forgetting:
@@ -43,11 +44,17 @@ def unseen_since(store: Store, seconds: float, watch: Watch = unwatched) -> Forg
 
     An original stays while any of its copies was seen since: the next one is a copy too.
     """
+    found, seen = last_sights(store, watch)
+    return forgetting_of(found, seen < np.uint64(max(seconds, 0)))
+
+
+def last_sights(store: Store, watch: Watch = unwatched) -> tuple[Members, npt.NDArray[np.uint64]]:
+    """All pages, and when each was last seen (seconds since 1970), itself or in a copy of it."""
     found = members(watch(store.records(), store.pages))
     seen = last_seen(store, found)
     at, there = found.place(found.originals)
     np.maximum.at(seen, at[there], seen[there])  # each by its copies; a copy is nobody's original
-    return _forgetting(found, seen < np.uint64(max(seconds, 0)))
+    return found, seen
 
 
 def of_host(host: str) -> Callable[[Record], bool]:
@@ -71,7 +78,8 @@ def of_host(host: str) -> Callable[[Record], bool]:
     return is_wanted
 
 
-def _forgetting(found: Members, wanted: Flags) -> Forgetting:
+def forgetting_of(found: Members, wanted: Flags) -> Forgetting:
+    """These pages, and the copies of those of them that are originals."""
     going = found.ids[wanted]
     copies = found.copies
     along = copies & np.isin(found.originals, going)

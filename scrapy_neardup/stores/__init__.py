@@ -12,6 +12,7 @@ from scrapy_neardup.errors import SettingsError, StoreMismatch
 from scrapy_neardup.stores.base import Store, TakenBack
 from scrapy_neardup.stores.evidence import Evidence, Keep, evidence
 from scrapy_neardup.stores.exchanged import refuse_unfinished
+from scrapy_neardup.stores.expiry import Bounds
 from scrapy_neardup.stores.layout import Record
 from scrapy_neardup.stores.leading import leader, stands_for
 from scrapy_neardup.stores.memory import MemoryStore
@@ -121,6 +122,7 @@ __all__ = [
     "NO_SECRET",
     "SETTING",
     "STORES",
+    "Bounds",
     "Evidence",
     "Keep",
     "MemoryStore",

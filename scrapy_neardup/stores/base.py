@@ -16,11 +16,11 @@ from scrapy_neardup.stores import layout
 from scrapy_neardup.stores.changes import Changes
 from scrapy_neardup.stores.counting import Counting
 from scrapy_neardup.stores.evidence import Evidence
+from scrapy_neardup.stores.expiry import Expiry
 from scrapy_neardup.stores.layout import Record
 from scrapy_neardup.stores.listing import add_to_list
 from scrapy_neardup.stores.place import SETTING
 from scrapy_neardup.stores.recipe import check_recipe, pack_recipe, renamed, updated
-from scrapy_neardup.stores.removal import Removal
 from scrapy_neardup.stores.secret import SECRET_NAME, SECRET_SETTING, Secret, secret_of
 
 #: Seconds after which a write is made to reach the disk, with all writes before it.
@@ -39,7 +39,7 @@ class TakenBack:
     crawls: tuple[str, ...]
 
 
-class Store(Removal, Counting):
+class Store(Expiry, Counting):
     """Pages by id, by URL and by key, in generations.
 
     A page that is added under a generation counts at once, but for good only when it was sealed: the next
@@ -64,6 +64,7 @@ class Store(Removal, Counting):
         super().__init__(location, named_by)
         self._synced = time.monotonic()
         self._closed = False
+        self._running = set()
         self._connect()
         try:
             self._read_tally()
@@ -76,6 +77,7 @@ class Store(Removal, Counting):
             self._newest = self._largest = layout.last_id(newest[0]) if newest else 0
             self._hold_against_tally()
             self._counts = self._load_counts()
+            self._load_hands()
             self.taken_back = self._take_back()
             self._keep_secret(self.secret)
             #: Tools that have another name or version here, and read the samples as those did that wrote the state.
@@ -104,6 +106,9 @@ class Store(Removal, Counting):
                 "found in it. Set it as the crawl that wrote the state has it."
             )
         return self.known_hashes
+
+    def now(self) -> float:
+        return time.time()
 
     def new_id(self) -> int:
         """An id larger than every other: the time in nanoseconds, or one more than the last."""
@@ -149,6 +154,7 @@ class Store(Removal, Counting):
         ``job``: the directory by which the crawl can be resumed, and where then the URLs of its pages are listed.
         """
         generation = self.new_id()
+        self._running.add(generation)
         about = json.dumps({"who": who, "job": job}, ensure_ascii=False).encode()
         self._write(Changes({layout.generation_key(generation): about}), sync=False)
         return generation
@@ -161,12 +167,15 @@ class Store(Removal, Counting):
         generation: int = 0,
         replaces: int = 0,
         seen: float | None = None,
+        of: Iterable[Record] = (),
     ) -> None:
         """File a page in one atomic batch: unsealed under ``generation``, or for good if that is 0.
 
         ``replaces`` is the id of the same URL's earlier record, which may be the page's own without a generation; it
         goes when the new one is sealed. ``seen``: when the page was last seen, in seconds since 1970; now if not given.
+        ``of``: the earlier pages by which it is known to be a copy; they were seen then, too.
         """
+        seen = self.now() if seen is None else seen
         changes = Changes()
         gone = self._erase(replaces, changes) if replaces and not generation else 0
         for key in record.keys:
@@ -176,15 +185,19 @@ class Store(Removal, Counting):
             changes.put(layout.evidence_key(record.id), evidence.pack())
         if generation:
             changes.put(layout.journal_key(generation, record.id), layout.pack_id(replaces))
-        changes.put(self._url_key(record.url), layout.pack_seen(record.id, time.time() if seen is None else seen))
+        changes.put(self._url_key(record.url), layout.pack_seen(record.id, seen))
+        self._see(of, seen, changes)
         self._commit(changes)
+        self._added(record.id)
         self._newest = max(self._newest, record.id)
         self.pages += 1 - gone
 
-    def touch(self, record: Record, seen: float | None = None) -> None:
-        """Note that a URL was seen again: now, or at ``seen``."""
-        seen = time.time() if seen is None else seen
-        self._commit(Changes({self._url_key(record.url): layout.pack_seen(record.id, seen)}))
+    def touch(self, record: Record, seen: float | None = None, of: Iterable[Record] = ()) -> None:
+        """Note that a URL was seen again: now, or at ``seen``. ``of``: as for ``add``."""
+        seen = self.now() if seen is None else seen
+        changes = Changes({self._url_key(record.url): layout.pack_seen(record.id, seen)})
+        self._see(of, seen, changes)
+        self._commit(changes)
 
     def seal(self, generation: int, ids: Iterable[int]) -> None:
         """Keep these pages of a generation for good; they are on disk when this returns."""
@@ -197,6 +210,7 @@ class Store(Removal, Counting):
                 changes.delete(journal)
             self._write(changes, sync=True)
             self.pages -= gone
+            self._sealed(min(batch))
 
     def withdraw(self, generation: int, id: int) -> None:
         """Take one page back, sealed or not; an unsealed one gives its place to the record that it replaced."""
@@ -223,6 +237,7 @@ class Store(Removal, Counting):
         """End a crawl's generation; returns how many of its pages stay unsealed, to be taken back later."""
         unsealed = sum(1 for _ in self.unsealed(generation))
         if not unsealed:
+            self._running.discard(generation)
             self._write(Changes(deletes={layout.generation_key(generation)}), sync=True)
         return unsealed
 
@@ -233,7 +248,7 @@ class Store(Removal, Counting):
         self._closed = True
         try:
             self._ending = True
-            self._write_counts({}, sync=True)
+            self._write_counts(self._unwritten_hands(), sync=True)
         finally:
             self._disconnect()
 
@@ -245,6 +260,15 @@ class Store(Removal, Counting):
         self._write(changes, sync=sync)
         if sync:
             self._synced = time.monotonic()
+
+    def _see(self, pages: Iterable[Record], seconds: float, changes: Changes) -> None:
+        """Pages were seen in their copies: so an article that is still copied is known as long as it is."""
+        for page in pages:
+            key = self._url_key(page.url)
+            written = self._get(key)
+            # Where a later version is on its way, the URL is no longer this page's.
+            if written is not None and layout.unpack_seen(written)[0] == page.id:
+                changes.put(key, layout.pack_seen(page.id, max(seconds, layout.unpack_seen(written)[1])))
 
     def _url_key(self, url: str) -> bytes:
         return layout.url_key(url, self.hashes)

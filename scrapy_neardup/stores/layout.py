@@ -1,6 +1,7 @@
 """How the state is written down, the same in every ordered store. Integers are big-endian.
 
-    m + name                    what the state is: its recipe (JSON), its secret, its tally: see ``RowTally``
+    m + name                    what the state is: its recipe (JSON), its secret, its tally: see ``RowTally``; and
+                                how far its expiry has come: see ``Expiry``
     r + id                      a page: see ``Record``
     e + id                      what can be told of it: see ``Evidence``
     o + id                      of a page of a former recipe: which one (2 bytes), and its sketch: see ``former``
@@ -15,7 +16,7 @@
     j + generation + id         an unsealed page; value: id of the record that it replaces, or nothing
 
 Ids are the nanoseconds since 1970 at which a page was first seen, each larger than the last: newest first
-is a reverse scan, and expiry will be a range.
+is a reverse scan, and the oldest come first where pages expire.
 """
 
 from __future__ import annotations

@@ -156,6 +156,13 @@ class LevelDBStore(Store):
             value: bytes | None = self._db.get(key, verify_checksums=True)
         return value
 
+    def _rows_from(self, low: bytes, prefix: bytes) -> Iterator[Row]:
+        with self._guard, self._db.raw_iterator(verify_checksums=True) as at:
+            at.seek(max(low, prefix))
+            while at.valid() and at.key().startswith(prefix):
+                yield at.item()
+                at.next()
+
     def _scan(self, prefix: bytes, *, reverse: bool = False) -> Iterator[Row]:
         # plyvel's other iterator ends at a damaged block as if there were no more; this one raises.
         with self._guard, self._db.raw_iterator(verify_checksums=True) as at:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator
 from typing import ClassVar
 from urllib.parse import SplitResult
@@ -39,6 +40,9 @@ class MemoryStore(Store):
     def exists(cls, location: str) -> bool:
         return False
 
+    #: The ids of all records in their order, once somebody has asked for them.
+    _ids: list[int] | None = None
+
     def _connect(self) -> None:
         self._buckets: dict[bytes, dict[bytes, bytes]] = {}
 
@@ -59,13 +63,37 @@ class MemoryStore(Store):
         bucket = self._buckets.get(layout.posting_prefix(key), {})
         return [layout.last_id(posting) for posting in sorted(bucket, reverse=True)[:limit]]
 
+    def _rows_from(self, low: bytes, prefix: bytes) -> Iterator[Row]:
+        if prefix != b"r" or len(low) != _PREFIX:
+            yield from super()._rows_from(low, prefix)
+            return
+        if self._ids is None:
+            self._ids = sorted(layout.last_id(key) for key in self._buckets if key.startswith(prefix))
+        at = bisect_left(self._ids, layout.last_id(low))
+        while at < len(self._ids):
+            key = layout.record_key(self._ids[at])
+            yield key, self._buckets[key][key]
+            at += 1
+
     def _apply(self, changes: Changes, *, sync: bool) -> None:
+        if self._ids is not None:
+            for key in changes.deletes | changes.puts.keys():
+                if key.startswith(b"r"):
+                    self._keep_in_order(self._ids, layout.last_id(key), is_there=key in changes.puts)
         for key in changes.deletes:
             bucket = self._buckets.get(key[:_PREFIX])
             if bucket is not None and bucket.pop(key, None) is not None and not bucket:
                 del self._buckets[key[:_PREFIX]]
         for key, value in changes.puts.items():
             self._buckets.setdefault(key[:_PREFIX], {})[key] = value
+
+    def _keep_in_order(self, ids: list[int], id: int, *, is_there: bool) -> None:
+        at = bisect_left(ids, id)
+        was_there = at < len(ids) and ids[at] == id
+        if is_there and not was_there:
+            ids.insert(at, id)
+        elif was_there and not is_there:
+            del ids[at]
 
     def size(self) -> int:
         """The bytes of keys and values; Python's own overhead is several times that."""

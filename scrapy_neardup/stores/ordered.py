@@ -80,6 +80,10 @@ class OrderedBytes(Place):
     def _scan(self, prefix: bytes, *, reverse: bool = False) -> Iterator[Row]:
         """All keys that begin with ``prefix``, in byte order, with their values."""
 
+    def _rows_from(self, low: bytes, prefix: bytes) -> Iterator[Row]:
+        """The same from the key ``low`` on; a backend that goes there at once does not pass what was deleted before."""
+        return (row for row in self._scan(prefix) if row[0] >= low)
+
     @abstractmethod
     def _write(self, changes: Changes, *, sync: bool) -> None:
         """Apply all changes or none, and keep the tally up; with ``sync`` they, and all before, survive a power cut."""

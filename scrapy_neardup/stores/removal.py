@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from abc import abstractmethod
 
 from scrapy_neardup.stores import layout
@@ -17,6 +16,10 @@ class Removal(Tallied):
     @abstractmethod
     def _url_key(self, url: str) -> bytes:
         """Where it is written which page is the newest of a URL."""
+
+    @abstractmethod
+    def now(self) -> float:
+        """Seconds since 1970; a simulation may put another clock in its place."""
 
     def record(self, id: int) -> Record | None:
         """The record with this id; None if there is none, or no longer."""
@@ -39,7 +42,7 @@ class Removal(Tallied):
         newest = self._points_to(url, id, changes)
         gone = self._erase(id, changes)
         if newest and replaced:
-            changes.put(url, layout.pack_seen(layout.unpack_id(replaced), time.time()))
+            changes.put(url, layout.pack_seen(layout.unpack_id(replaced), self.now()))
         elif not newest:  # a later version may name it; that one now replaces what this one would have
             for later, names in self._scan(b"j"):
                 if names == layout.pack_id(id) and later not in changes.deletes:

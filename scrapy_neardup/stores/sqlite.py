@@ -149,9 +149,14 @@ class SQLiteStore(Store):
             row = self._db.execute("SELECT v FROM kv WHERE k = ?", (key,)).fetchone()
         return None if row is None else self._checked(key, row[0])
 
+    def _rows_from(self, low: bytes, prefix: bytes) -> Iterator[Row]:
+        return self._between(max(low, prefix), layout.after(prefix))
+
     def _scan(self, prefix: bytes, *, reverse: bool = False) -> Iterator[Row]:
+        return self._between(prefix, layout.after(prefix), reverse=reverse)
+
+    def _between(self, low: bytes, high: bytes | None, *, reverse: bool = False) -> Iterator[Row]:
         # In pages, each a query of its own, so that no cursor stays open over a write.
-        low, high = prefix, layout.after(prefix)
         order = "DESC" if reverse else "ASC"
         rows = 16  # most scans want the first few
         while True:

@@ -17,6 +17,7 @@ from scrapy_neardup.methods import Method, make_method
 from scrapy_neardup.model import Comparison, Fingerprint, Kind, Likeness, Page
 from scrapy_neardup.stores import MemoryStore
 from tests.judging.test_detector import story
+from tests.stores.clock import Clock
 from tests.stores.model import Pages
 
 URLS = [f"http://{name}.example/" for name in ("first", "second", "third", "fourth", "fifth")]
@@ -176,9 +177,32 @@ class Expected:
 
 @dataclass
 class State(Pages[Known]):
-    """Pages that count and pages on their way."""
+    """Pages that count and pages on their way; ``sights``: when the newest page of each URL was last seen."""
 
     coming: dict[str, OnItsWay] = field(default_factory=dict)
+    now: float = Clock.now
+    sights: dict[str, int] = field(default_factory=dict)
+
+    def see(self, id: int, original: int = 0) -> None:
+        """The page was seen, and so was what it is a copy of, as far as that is there and the newest of its URL."""
+        for one in (id, original, self.pages[id].original):
+            page = self.pages.get(one)
+            if page is not None and self.newest.get(page.url) == one:
+                self.sights[page.url] = int(self.now)
+
+    def seen(self, id: int) -> int:
+        return self.sights[self.pages[id].url]
+
+    def free(self) -> set[int]:
+        """The pages that may go: those that are sealed, and in whose place no other one is."""
+        return {id for id, page in self.pages.items() if id not in self.unsealed and self.newest.get(page.url) == id}
+
+    def withdraw(self, id: int) -> None:
+        before = dict(self.newest)
+        super().withdraw(id)
+        for url, newest in self.newest.items():
+            if newest != before[url]:
+                self.sights[url] = int(self.now)
 
     def judge(self, url: str, text: Text, policy: Policy) -> Expected:
         known = self.find(url)

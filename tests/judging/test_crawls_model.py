@@ -2,8 +2,8 @@
 
 Two crawls of one process are under way at any time. Their pages are unique, copies, better copies, witnesses, excerpts,
 updated, unchanged or too short; their items come through, are lost, keep others waiting; feeds are stored, crawls end
-or are killed, pages are withdrawn and forgotten. Ids are counted and not taken from the clock, so all stores give the
-same.
+or are killed, pages are withdrawn, forgotten, and expire. The clock is moved by the test, so all stores give the same
+ids.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Kind, Likeness, Verdict
 from scrapy_neardup.states.check.checking import check
 from scrapy_neardup.states.forgetting import of_host, pages_where
-from scrapy_neardup.stores import STORES, Keep, Store
+from scrapy_neardup.stores import STORES, Bounds, Keep, Store
 from tests.crawl.parts import LastingStore
 from tests.judging.model import (
     URLS,
@@ -44,6 +44,7 @@ from tests.judging.model import (
     compared,
     copies_of_each_other,
 )
+from tests.stores.clock import HOUR, Clock
 from tests.stores.test_contract import copy_as_killed
 
 TEXTS = st.builds(Text, st.integers(0, 1), st.sampled_from(Version))
@@ -55,6 +56,9 @@ POLICIES = st.builds(
 )
 CRAWL = st.integers(0, 1)
 ITEMS = st.sampled_from(["through", "sealed", "coming"])
+#: One TTL for all, as a hand that was told of another one would have another place to wait at.
+TTL = 24 * HOUR
+BOUNDS = st.builds(Bounds, st.sampled_from([None, TTL]), st.sampled_from([None, 1, 3, 5]))
 #: What has to be told alike by all stores: kind, reason, likeness, id, and of the match id, URL and likeness.
 Told = tuple[object, ...]
 
@@ -65,19 +69,21 @@ class Side:
     def __init__(self, scheme: str, root: Path) -> None:
         self.scheme, self.root = scheme, root
         self.files: dict[bytes, dict[bytes, bytes]] = {}
-        self.ids = count(1)
+        self.clock = Clock()
         self.detectors: dict[int, Detector] = {}
         self.coming: dict[str, Reservation] = {}
         self.woken: list[tuple[int, str, Text]] = []
         self.open()
 
     def open(self) -> None:
-        if self.scheme == "memory":
-            self.store: Store = LastingStore(self.files)
-        else:
-            self.root.mkdir(exist_ok=True)
-            self.store = STORES[self.scheme](str(self.root / "state"), make_method("cascade", {}).recipe())
-        self.store.new_id = self.ids.__next__  # type: ignore[method-assign]  # counted: the same in all stores
+        with pytest.MonkeyPatch.context() as patch:  # what is taken back at the opening is seen at that time
+            patch.setattr(Store, "now", lambda _: self.clock.now)
+            if self.scheme == "memory":
+                self.store: Store = LastingStore(self.files)
+            else:
+                self.root.mkdir(exist_ok=True)
+                self.store = STORES[self.scheme](str(self.root / "state"), make_method("cascade", {}).recipe())
+        self.clock.govern(self.store)
 
     def close(self) -> None:
         self.detectors, self.coming = {}, {}
@@ -138,6 +144,7 @@ class Crawls(RuleBasedStateMachine):
         self.safe: dict[str, int] = {}
         self.names = count()
         self.crawls: dict[int, Crawl] = {}
+        self.bounds = Bounds()
         self.begin_two()
 
     def alike(self, act: Callable[[Side], object]) -> object:
@@ -203,6 +210,7 @@ class Crawls(RuleBasedStateMachine):
     def judge(self, at: int, url: str, text: Text) -> bool:
         """Whether the page passes, and is on its way."""
         crawl = self.crawls[at]
+        self.expire(1)
         expected = self.model.judge(url, text, crawl.policy)
         rulings = [side.detectors[at].check(text.page(url)) for side in self.sides]
         found = {self.told(ruling) for ruling in rulings}
@@ -224,6 +232,7 @@ class Crawls(RuleBasedStateMachine):
         assert (ruling.reservation is not None) is expected.passes
         if expected.id:
             assert verdict.id == expected.id
+            self.model.see(expected.id)
         if expected.passes:
             assert ruling.reservation is not None
             self.comes(at, Known(ruling.reservation.record.id, url, text, ruling.reservation.record.id))
@@ -262,6 +271,7 @@ class Crawls(RuleBasedStateMachine):
         kept = 0 if passes else self.model.keeps_its_place(url, group)
         if kept:
             assert verdict.id == kept
+            self.model.see(kept, group)
             return False
         assert (url in self.sides[0].coming) is passes
         copy = self.sides[0].coming[url].record if passes else self.sides[0].store.record(verdict.id)
@@ -275,6 +285,7 @@ class Crawls(RuleBasedStateMachine):
             self.comes(at, known)
         else:
             self.model.add(known, 0, self.model.newest.get(url, 0))
+            self.model.see(known.id)
             self.safe[url] = known.id
         return passes
 
@@ -307,6 +318,7 @@ class Crawls(RuleBasedStateMachine):
             crawl = self.crawls[one.crawl]
             replaces = one.replaces if one.replaces in self.model.pages else self.model.newest.get(known.url, 0)
             self.model.add(known, 0 if sealed else crawl.generation, replaces)
+            self.model.see(known.id)
             crawl.committed.append(known.id)
             if sealed:
                 self.safe[known.url] = known.id
@@ -357,6 +369,44 @@ class Crawls(RuleBasedStateMachine):
                 url = self.model.pages[id].url
                 self.safe[url] = max(id, self.safe.get(url, 0))
             self.model.seal(crawl.generation, [id])
+
+    # Expiry.
+
+    @rule(hours=st.sampled_from([1, 10, 30]))
+    def time_passes(self, hours: int) -> None:
+        self.model.now += hours * HOUR
+        for side in self.sides:
+            side.clock.now = self.model.now
+
+    @rule(bounds=BOUNDS)
+    def pages_expire(self, bounds: Bounds) -> None:
+        """From now on within these bounds; as many steps are taken as come round once."""
+        self.bounds = bounds
+        self.expire(25)
+        free = [self.model.pages[id] for id in self.model.free()]
+        overdue = self.model.now - TTL * 17 / 16 - 1
+        assert not bounds.ttl or not [page for page in free if self.model.sights[page.url] < overdue]
+        assert not free or not bounds.exceeded(len(self.model.pages))
+
+    def expire(self, steps: int) -> None:
+        """What goes may go: it was not seen for long, or was too much, and then older than what stays."""
+        model, bounds, was_free = self.model, self.bounds, self.model.free()
+        if bounds == Bounds():
+            return
+        self.alike(lambda side: [side.store.expire(bounds) for _ in range(steps)])
+        left = {record.id for record in self.sides[0].store.records()}
+        gone = model.pages.keys() - left
+        assert gone <= was_free
+        assert left <= model.pages.keys()
+        surplus = {id for id in gone if not bounds.ttl or model.seen(id) >= model.now - bounds.ttl}
+        assert not surplus or len(left) >= (bounds.max_pages or 0)
+        assert not surplus or bounds.max_pages
+        seen_once = [id for id in was_free & left if model.seen(id) <= id / 1e9 + 60]
+        assert not [id for id in surplus if any(one < id and model.seen(one) < model.seen(id) for one in seen_once)]
+        self.seen["expired"] += len(gone)
+        for id in gone:
+            model.remove(id)
+        self.safe = {url: safe for url, safe in self.safe.items() if safe not in gone}
 
     # States.
 
@@ -452,6 +502,10 @@ class Crawls(RuleBasedStateMachine):
                 assert (record.is_original, record.keys, record.sketch) == (page.is_original, page.keys, page.sketch)
             newest = {url: found.id for url in URLS if (found := store.find(url))}
             assert newest == self.model.newest
+            for url, id in newest.items():  # a witness is also seen in the copies of it, which the model cannot tell
+                seen = store.last_seen(url)
+                assert seen == self.model.sights[url] or (pages[id].is_witness and seen > self.model.sights[url])
+                self.model.sights[url] = seen
             assert sum(1 for _ in store.rows(b"k")) == filed
             assert {int.from_bytes(key[1:], "big") for key, _ in store.rows(b"e")} <= pages.keys()
             assert sum(1 for _ in store.rows(b"j")) == len(self.model.unsealed)
@@ -526,7 +580,7 @@ def test_the_texts_are_what_they_are_called(family: int) -> None:
 def test_crawls_in_any_order_leave_and_say_what_the_model_does_in_all_stores(quick: Path) -> None:
     schemes = [scheme for scheme in STORES if scheme != "leveldb" or find_spec("plyvel")]
     seen = walk(schemes, quick, 20)
-    assert {kind.value for kind in Kind} <= {headline.split()[0] for headline in seen}, seen
+    assert {"expired", *(kind.value for kind in Kind)} <= {headline.split()[0] for headline in seen}, seen
     assert {f"as {role.value}" for role in Standing} <= seen.keys(), seen
 
 

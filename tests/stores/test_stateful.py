@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import time
 from collections import Counter
 from collections.abc import Callable
 from contextlib import closing
@@ -18,7 +19,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
 from scrapy_neardup.states.check.checking import check
-from scrapy_neardup.stores import STORES, Record, Store, layout
+from scrapy_neardup.stores import STORES, Bounds, Record, Store, layout
 from tests.stores.model import Pages
 from tests.stores.test_contract import copy_as_killed
 
@@ -46,13 +47,16 @@ class Steps(RuleBasedStateMachine):
         super().__init__()
         self.kind, self.root = kind, root
         self.names = count()
+        self.ahead = 0.0
         self.model = Model()
         self.store = self.open()
         self.begin_two()
 
     def open(self) -> Store:
         self.root.mkdir(exist_ok=True)
-        return self.kind(str(self.root / "state"), RECIPE)
+        store = self.kind(str(self.root / "state"), RECIPE)
+        store.now = lambda: time.time() + self.ahead  # type: ignore[method-assign]
+        return store
 
     def begin(self) -> int:
         who = f"crawl {next(self.names)}"
@@ -106,6 +110,21 @@ class Steps(RuleBasedStateMachine):
         if known is not None:
             self.store.touch(known)
             assert self.store.last_seen(url) > 0
+
+    @rule(hours=st.integers(0, 2), most=st.sampled_from([None, 1, 2, 4]))
+    def expire(self, hours: int, most: int | None) -> None:
+        """Pages that were last seen before so many hours, if any, and those that are too many: all that may go."""
+        self.ahead += hours * 3600
+        before, bounds = set(self.model.pages), Bounds(hours * 3600 - 60 if hours else None, most)
+        free = {id for id in before - self.model.unsealed.keys() if id in self.model.newest.values()}
+        gone = sum(self.store.expire(bounds) for _ in range(3 + len(before)))
+        left = {record.id for record in self.store.records()}
+        assert before - left <= free
+        assert len(before - left) == gone
+        assert not bounds.ttl or not left & free
+        assert not most or len(left) <= most or not left & free
+        for id in before - left:
+            self.model.remove(id)
 
     @rule(sentences=st.lists(st.sampled_from(SENTENCES)))
     def note(self, sentences: list[int]) -> None:

@@ -13,6 +13,7 @@ from scrapy_neardup.states.reading import Watch, unwatched
 from scrapy_neardup.stores import Evidence, Store
 from scrapy_neardup.stores.counts import Counts
 from scrapy_neardup.stores.decisions import KEY as DECISIONS
+from scrapy_neardup.stores.expiry import HANDS
 from scrapy_neardup.stores.former import KEY as FORMER
 from scrapy_neardup.stores.layout import last_id, meta_key, unpack_block
 from scrapy_neardup.stores.tally import KEY
@@ -20,7 +21,7 @@ from scrapy_neardup.stores.tally import KEY
 #: First letters of keys; see ``scrapy_neardup.stores.layout``.
 _PREFIXES = b"bcefghjkmoru"
 #: What stands below ``m``.
-_NAMES = frozenset((meta_key("recipe"), meta_key("secret"), DECISIONS, FORMER, KEY))
+_NAMES = frozenset((meta_key("recipe"), meta_key("secret"), DECISIONS, FORMER, HANDS, KEY))
 #: Length of a key below ``e``.
 _EVIDENCE = 9
 

@@ -1,0 +1,65 @@
+"""``scrapy neardup expire``: pages that were not seen for long, or are too many, are forgotten at once."""
+
+from __future__ import annotations
+
+import argparse
+
+from scrapy_neardup.commands.forget import as_data, as_text, first_urls
+from scrapy_neardup.commands.opening import add_store, opened
+from scrapy_neardup.commands.output import progress, write
+from scrapy_neardup.commands.wording import as_json
+from scrapy_neardup.config import Config, many_pages, seconds
+from scrapy_neardup.errors import SettingsError
+from scrapy_neardup.states.expiring import expired
+from scrapy_neardup.stores import Bounds
+
+NAME = "expire"
+HELP = "Forget at once what NEARDUP_TTL and NEARDUP_MAX_PAGES have a crawl forget little by little."
+EXAMPLES = """\
+what goes:
+  Pages that were last seen longer ago than the TTL; and if there are still more than so many, those that were seen
+  longest ago. An original was seen when a copy of it was, and no copy outlives its original. What goes is not known any
+  more: it is judged as if it had never been seen. The bounds are the settings' unless they are given here.
+
+  The room that the pages took is free for others; the files themselves become smaller by: scrapy neardup compact
+
+examples:
+  scrapy neardup expire --dry-run
+  scrapy neardup expire --ttl 90d
+  scrapy neardup expire --max-pages 1000000 --store sqlite:///var/crawls/state.sqlite
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Options of the command."""
+    parser.add_argument("--ttl", metavar="TIME", help="how long a page is known after it was last seen, such as 90d")
+    parser.add_argument("--max-pages", metavar="N", help="how many pages are known at most, copies among them")
+    parser.add_argument("--dry-run", action="store_true", help="tell what would go, and change nothing")
+    add_store(parser)
+    parser.add_argument("--json", action="store_true", help="print one JSON object instead")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Forget the pages."""
+    config = Config.from_settings(arguments.settings)
+    bounds = Bounds(
+        config.ttl if arguments.ttl is None else seconds("--ttl", arguments.ttl),
+        config.max_pages if arguments.max_pages is None else many_pages("--max-pages", arguments.max_pages),
+    )
+    if bounds == Bounds():
+        raise SettingsError(
+            "Say how long or how many pages are to be known, by --ttl 90d or --max-pages 1000000, or by the settings "
+            "NEARDUP_TTL and NEARDUP_MAX_PAGES."
+        )
+    with opened(arguments.store, config) as store:
+        found = expired(store, bounds, progress)
+        urls = first_urls(store, found)
+        if not arguments.dry_run:
+            store.forget(progress(found.ids, len(found.ids)))
+        left = store.pages - (len(found.ids) if arguments.dry_run else 0)
+    if arguments.json:
+        told = {**as_data(found, urls, [], dry=arguments.dry_run), "pages_left": left}
+        write(as_json({"ttl": bounds.ttl, "max_pages": bounds.max_pages, **told}) + "\n")
+    else:
+        write(as_text(found, urls, dry=arguments.dry_run))
+    return 0
