@@ -1,17 +1,19 @@
-"""The state that a command works on, opened for as long as it works."""
+"""The state that a command works on, opened for as long as it works, or looked into while a crawl is at work on it."""
 
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from scrapy_neardup.commands.making import OPTION, opened_or_made
+from scrapy_neardup.commands.wording import iso, line
 from scrapy_neardup.config import Config
 from scrapy_neardup.crawl.state import state_url
 from scrapy_neardup.errors import StoreError
-from scrapy_neardup.stores import SETTING, STORES, Store, parse_url
+from scrapy_neardup.stores import SETTING, STORES, Overlay, Store, close_store, look_into, parse_url
 
 
 def add_store(parser: argparse.ArgumentParser) -> None:
@@ -34,15 +36,50 @@ def opened(asked: str | None, config: Config, recipe: Mapping[str, Any] | None =
 
 
 @contextmanager
+def looked(asked: str | None, config: Config, recipe: Mapping[str, Any] | None = None) -> Iterator[Overlay]:
+    """The same state as it is now, for a command that only reads: it keeps no crawl waiting, and waits for none.
+
+    A line on standard error says as of when, where that is not all the same: a crawl is at work on it, or was killed.
+    """
+    store = look_into(existing(asked, config), recipe, OPTION if asked else SETTING, config.secret)
+    try:
+        if said := as_of(store):
+            sys.stderr.write(said)
+        yield store
+    finally:
+        close_store(store)
+
+
+def as_of(store: Overlay) -> str:
+    """What is to be known of a state that others may be changing; nothing of one that nobody does."""
+    left = store.pending()
+    if not store.is_held and not left.pages:
+        return ""
+    crawls = ", ".join(map(line, left.crawls))
+    work = f"{f'{crawls} is' if crawls else 'others are'} at work on it" if store.is_held else "nobody is at work on it"
+    said = f"As of {iso(store.as_of)}, {work}."
+    if left.pages:
+        many = f"{left.pages:,} pages are" if left.pages > 1 else "1 page is"
+        later = (
+            "pages count for good once their feeds are stored"
+            if store.is_held
+            else f"the crawl that added them ({crawls or 'unknown'}) was killed, or its feed was not stored, and the "
+            "next crawl takes them back"
+        )
+        said += f" {many} not sealed yet: {later}."
+    return f"{said}\n"
+
+
+@contextmanager
 def opened_if_there(asked: str | None, config: Config, recipe: Mapping[str, Any]) -> Iterator[tuple[Store | None, str]]:
     """The same for whoever can do without: no state, and why, where none was asked for and a crawl's cannot be had.
 
-    That is where none was written yet, a crawl is at work on it, or it was written under other settings than these.
+    That is where none was written yet, or it was written under other settings than these. It is only looked into.
     """
     with ExitStack() as stack:
         store, why = None, ""
         try:
-            store = stack.enter_context(opened(asked, config, recipe))
+            store = stack.enter_context(looked(asked, config, recipe))
         except StoreError as error:
             if asked:
                 raise

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from scrapy_neardup.errors import SettingsError, StoreMismatch
+from scrapy_neardup.errors import SettingsError, StoreError, StoreMismatch
 from scrapy_neardup.stores.base import Store, TakenBack
 from scrapy_neardup.stores.evidence import Evidence, Keep, evidence
 from scrapy_neardup.stores.layout import Record
 from scrapy_neardup.stores.memory import MemoryStore
+from scrapy_neardup.stores.overlay import Overlay
 from scrapy_neardup.stores.place import SETTING
 from scrapy_neardup.stores.recipe import is_recipe
 from scrapy_neardup.stores.registry import Registry
@@ -26,9 +28,16 @@ STORES = Registry(
     }
 )
 
+#: What looks into a state of each kind, without its lock.
+_LOOKS = {
+    "leveldb": "scrapy_neardup.stores.look_leveldb:LevelDBLook",
+    "sqlite": "scrapy_neardup.stores.look_sqlite:SQLiteLook",
+}
+
 # Location -> the store that is open there, and how many hold it. One handle for each path in a process: a second one
-# would drop the first one's lock.
+# would drop the first one's lock. Those of dry runs are apart.
 _open: dict[str, tuple[Store, int]] = {}
+_tried: dict[str, tuple[Store, int]] = {}
 
 
 def default_url(directory: Path) -> str:
@@ -64,38 +73,71 @@ def parse_url(url: str, named_by: str = SETTING) -> tuple[type[Store], str]:
 
 
 def open_store(
-    url: str, recipe: Mapping[str, Any] | None, named_by: str = SETTING, secret: Secret | None = None
+    url: str,
+    recipe: Mapping[str, Any] | None,
+    named_by: str = SETTING,
+    secret: Secret | None = None,
+    *,
+    dry_run: bool = False,
 ) -> Store:
     """The store at a URL, opened once for each location of this process; give it back with ``close_store``.
 
     Without a recipe there must be a state, written by any. ``named_by``: see ``parse_url``. ``secret``: see ``Store``.
+    ``dry_run``: what is written is held in memory, nothing of the state changes, and none is made (see ``Overlay``).
     """
     kind, location = parse_url(url, named_by)
     if not kind.lasts:
         return kind(location, recipe, named_by, secret)
-    if location not in _open:
-        _open[location] = kind(location, recipe, named_by, secret), 1
-        return _open[location][0]
-    store, holders = _open[location]
-    if not isinstance(store, kind) or (recipe is not None and not is_recipe(store.recipe, recipe)):
+    opened = _tried if dry_run else _open
+    if location not in opened:
+        made: Store
+        if dry_run:
+            made = _look_of(kind)(location, recipe, named_by, secret, is_written=True)
+        else:
+            made = kind(location, recipe, named_by, secret)
+        opened[location] = made, 1
+        return made
+    store, holders = opened[location]
+    if store.scheme != kind.scheme or (recipe is not None and not is_recipe(store.recipe, recipe)):
         raise StoreMismatch(
             f"Another crawl of this process has opened {location} with other parameters. Give the two crawls "
             f"the same NEARDUP settings, or each a state of its own with {named_by}."
         )
-    _open[location] = store, holders + 1
+    opened[location] = store, holders + 1
     return store
+
+
+def look_into(
+    url: str, recipe: Mapping[str, Any] | None = None, named_by: str = SETTING, secret: Secret | None = None
+) -> Overlay:
+    """The state at a URL as it is now, to be read, whoever is at work on it; close it with ``close_store``.
+
+    Raises StoreError if there is none.
+    """
+    kind, location = parse_url(url, named_by)
+    return _look_of(kind)(location, recipe, named_by, secret)
 
 
 def close_store(store: Store) -> None:
     """Give a store back; the last one to do so closes it."""
-    held, holders = _open.get(store.location, (None, 0))
+    opened = _tried if isinstance(store, Overlay) else _open
+    held, holders = opened.get(store.location, (None, 0))
     if held is not store:
         store.close()
     elif holders > 1:
-        _open[store.location] = store, holders - 1
+        opened[store.location] = store, holders - 1
     else:
-        del _open[store.location]
+        del opened[store.location]
         store.close()
+
+
+def _look_of(kind: type[Store]) -> type[Overlay]:
+    try:
+        module, _, name = _LOOKS[kind.scheme].partition(":")
+    except KeyError:
+        raise StoreError(f"A state of the kind {kind.scheme} cannot be looked into; use {STORES.forms()}.") from None
+    found: type[Overlay] = getattr(import_module(module), name)
+    return found
 
 
 __all__ = [
@@ -105,6 +147,7 @@ __all__ = [
     "Evidence",
     "Keep",
     "MemoryStore",
+    "Overlay",
     "Record",
     "Secret",
     "Store",
@@ -112,6 +155,7 @@ __all__ = [
     "close_store",
     "default_url",
     "evidence",
+    "look_into",
     "open_store",
     "parse_url",
 ]

@@ -1,0 +1,60 @@
+"""The files of a LevelDB database as they are at one moment, while another process may be writing to it.
+
+A database is what its manifest names: tables, and logs from a certain one on. Tables never change, so a second name
+will do. A log and the manifest only grow, so that a copy of either is one of an earlier moment. A log goes once the
+manifest names the table that it became. So if the manifest is the same before and after all was linked or copied, the
+copy is the database as it was at one write or another in between; a write that was under way when the end of the log
+was copied is left out by LevelDB, as after a kill.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+from scrapy_neardup.stores.snapshot import NOISE
+
+_CURRENT = "CURRENT"
+_TABLES = (".ldb", ".sst")
+
+
+class Moving(Exception):
+    """The files changed while they were looked at; try once more."""
+
+
+def checkpoint(files: Path, copy: Path) -> None:
+    """Make the folder ``copy``, with the database in it; raises Moving, or OSError if that cannot be done."""
+    copy.mkdir()
+    try:
+        current = (files / _CURRENT).read_bytes()
+        name = Path(current.decode("ascii", "replace").strip()).name  # of a damaged one it may be anything
+        manifest = (files / name).read_bytes()
+        (copy / _CURRENT).write_bytes(current)
+        (copy / name).write_bytes(manifest)
+        for file in sorted(files.iterdir()):
+            if file.suffix in _TABLES:
+                _link(file, copy / file.name)
+            elif file.name not in (*NOISE, _CURRENT, name):
+                _copy(file, copy / file.name)
+        if (files / _CURRENT).read_bytes() != current or (files / name).stat().st_size != len(manifest):
+            raise Moving
+    except (FileNotFoundError, IsADirectoryError):
+        raise Moving from None
+
+
+def _link(file: Path, other: Path) -> None:
+    """A table may go at any time: it was made a part of others, and if it matters the manifest tells of that."""
+    try:
+        os.link(file, other)
+    except FileNotFoundError:
+        pass
+    except OSError:  # another disk, a file of somebody else's, a file system that knows no second names
+        _copy(file, other)
+
+
+def _copy(file: Path, other: Path) -> None:
+    try:
+        shutil.copyfile(file, other)
+    except FileNotFoundError:
+        other.unlink(missing_ok=True)
