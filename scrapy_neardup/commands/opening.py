@@ -8,20 +8,20 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
-from scrapy_neardup.commands.making import OPTION, opened_or_made
+from scrapy_neardup.commands.making import OPTION, opened_or_made, tell_taken_back
+from scrapy_neardup.commands.spiders import add_spider
 from scrapy_neardup.commands.wording import iso, line
 from scrapy_neardup.config import Config
-from scrapy_neardup.crawl.state import state_url
-from scrapy_neardup.errors import StoreError
-from scrapy_neardup.stores import SETTING, STORES, Overlay, Store, close_store, look_into, parse_url
+from scrapy_neardup.crawl.state import data_directory, state_url, states_there
+from scrapy_neardup.errors import SettingsError, StoreError
+from scrapy_neardup.stores import SETTING, STORES, Store, close_store, look_into, parse_url
 
 
 def add_store(parser: argparse.ArgumentParser) -> None:
-    """The option that names the state."""
+    """The options that name the state."""
     forms = STORES.forms(lasting=True)
-    parser.add_argument(
-        OPTION, metavar="URL", help=f"the state: {forms} (default: the project's, or that of this directory)"
-    )
+    parser.add_argument(OPTION, metavar="URL", help=f"the state: {forms} (default: that of this project or directory)")
+    add_spider(parser)
 
 
 @contextmanager
@@ -36,21 +36,21 @@ def opened(asked: str | None, config: Config, recipe: Mapping[str, Any] | None =
 
 
 @contextmanager
-def looked(asked: str | None, config: Config, recipe: Mapping[str, Any] | None = None) -> Iterator[Overlay]:
+def looked(asked: str | None, config: Config, recipe: Mapping[str, Any] | None = None) -> Iterator[Store]:
     """The same state as it is now, for a command that only reads: it keeps no crawl waiting, and waits for none.
 
     A line on standard error says as of when, where that is not all the same: a crawl is at work on it, or was killed.
     """
     store = look_into(existing(asked, config), recipe, OPTION if asked else SETTING, config.secret)
     try:
-        if said := as_of(store):
-            sys.stderr.write(said)
+        tell_taken_back(store)
+        sys.stderr.write(as_of(store))
         yield store
     finally:
         close_store(store)
 
 
-def as_of(store: Overlay) -> str:
+def as_of(store: Store) -> str:
     """What is to be known of a state that others may be changing; nothing of one that nobody does."""
     left = store.pending()
     if not store.is_held and not left.pages:
@@ -80,7 +80,7 @@ def opened_if_there(asked: str | None, config: Config, recipe: Mapping[str, Any]
         store, why = None, ""
         try:
             store = stack.enter_context(looked(asked, config, recipe))
-        except StoreError as error:
+        except (StoreError, SettingsError) as error:
             if asked:
                 raise
             why = str(error)
@@ -88,8 +88,8 @@ def opened_if_there(asked: str | None, config: Config, recipe: Mapping[str, Any]
 
 
 def existing(asked: str | None, config: Config) -> str:
-    """The URL of a state that is there; raises StoreError if it is not."""
-    url = asked or state_url(config)
+    """The URL of a state that is there; raises StoreError if it is not, SettingsError if it may be one of several."""
+    url = asked or _only_one(config)
     kind, location = location_of(url)
     if not kind.exists(location):
         raise StoreError(
@@ -97,6 +97,23 @@ def existing(asked: str | None, config: Config) -> str:
             f"{STORES.forms(lasting=True)}."
         )
     return url
+
+
+def _only_one(config: Config) -> str:
+    """The state that crawls here have made, whichever spider's it is, if there is one; else the one they would make."""
+    there = states_there(config)
+    if len(there) == 1:
+        return there[0]
+    try:
+        return state_url(config)
+    except SettingsError as error:
+        if there:
+            raise SettingsError(f"{error} The states that are there: {', '.join(map(line, there))}") from None
+        place = config.store or data_directory().absolute()
+        raise StoreError(
+            f"There is no state at {place}; name the one that a crawl has written with --spider NAME, or {OPTION} "
+            f"{STORES.forms(lasting=True)}."
+        ) from None
 
 
 def location_of(url: str) -> tuple[type[Store], str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from importlib import import_module
 from importlib.util import find_spec
@@ -16,6 +17,7 @@ from scrapy_neardup.stores.layout import Record
 from scrapy_neardup.stores.memory import MemoryStore
 from scrapy_neardup.stores.overlay import Overlay
 from scrapy_neardup.stores.place import SETTING
+from scrapy_neardup.stores.placeholders import has_placeholders, matching, placeholders_filled
 from scrapy_neardup.stores.recipe import is_recipe
 from scrapy_neardup.stores.registry import Registry
 from scrapy_neardup.stores.secret import NO_SECRET, Secret
@@ -45,11 +47,27 @@ def default_url(directory: Path) -> str:
 
     What is in ``directory`` already decides first: an existing state is never switched.
     """
-    paths = {scheme: directory / f"state.{scheme}" for scheme in ("leveldb", "sqlite")}
-    # A witness without its database is that of a state which is gone: told of, not switched.
-    existing = [name for name, path in paths.items() if path.exists() or STORES[name].exists(str(path))]
-    scheme = existing[0] if existing else "leveldb" if find_spec("plyvel") else "sqlite"
-    return STORES[scheme].url(str(paths[scheme].absolute()))
+    scheme = "leveldb" if find_spec("plyvel") else "sqlite"
+    return existing_default(directory) or STORES[scheme].url(str((directory / f"state.{scheme}").absolute()))
+
+
+def existing_default(directory: Path) -> str:
+    """The URL of the state in a directory of default states; empty if there is none."""
+    for scheme in ("leveldb", "sqlite"):
+        path = directory / f"state.{scheme}"
+        # A witness without its database is that of a state which is gone: told of, not switched.
+        if path.exists() or STORES[scheme].exists(str(path)):
+            return STORES[scheme].url(str(path.absolute()))
+    return ""
+
+
+def existing_states(url: str) -> list[str]:
+    """The URLs of the states that there are at a URL: of one with placeholders those of all values."""
+    if not has_placeholders(url):
+        kind, location = parse_url(url)
+        return [url] if kind.exists(location) else []
+    kind, _ = parse_url(placeholders_filled(url, lambda name: "name"))
+    return [kind.url(path) for path in matching(url) if kind.exists(path)] if kind.lasts else []
 
 
 def parse_url(url: str, named_by: str = SETTING) -> tuple[type[Store], str]:
@@ -109,13 +127,17 @@ def open_store(
 
 def look_into(
     url: str, recipe: Mapping[str, Any] | None = None, named_by: str = SETTING, secret: Secret | None = None
-) -> Overlay:
-    """The state at a URL as it is now, to be read, whoever is at work on it; close it with ``close_store``.
+) -> Store:
+    """The state at a URL as it is now, to be read, whoever is at work on it; give it back with ``close_store``.
 
-    Raises StoreError if there is none.
+    One of a kind that nobody can look into is opened. Raises StoreError if there is none.
     """
     kind, location = parse_url(url, named_by)
-    return _look_of(kind)(location, recipe, named_by, secret)
+    if kind.scheme in _LOOKS:
+        return _look_of(kind)(location, recipe, named_by, secret)
+    store = open_store(url, recipe, named_by, secret)
+    store.as_of = time.time()
+    return store
 
 
 def close_store(store: Store) -> None:
@@ -135,7 +157,10 @@ def _look_of(kind: type[Store]) -> type[Overlay]:
     try:
         module, _, name = _LOOKS[kind.scheme].partition(":")
     except KeyError:
-        raise StoreError(f"A state of the kind {kind.scheme} cannot be looked into; use {STORES.forms()}.") from None
+        raise StoreError(
+            f"There is no dry run with a state of the kind {kind.scheme}; name another with NEARDUP_STORE, such as one "
+            "that scrapy neardup merge makes of it."
+        ) from None
     found: type[Overlay] = getattr(import_module(module), name)
     return found
 
@@ -155,7 +180,10 @@ __all__ = [
     "close_store",
     "default_url",
     "evidence",
+    "existing_default",
+    "existing_states",
     "look_into",
     "open_store",
     "parse_url",
+    "placeholders_filled",
 ]

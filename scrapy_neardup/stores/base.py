@@ -18,6 +18,7 @@ from scrapy_neardup.stores.counting import Counting
 from scrapy_neardup.stores.evidence import Evidence
 from scrapy_neardup.stores.layout import Record
 from scrapy_neardup.stores.listing import add_to_list
+from scrapy_neardup.stores.moment import Moment
 from scrapy_neardup.stores.place import SETTING
 from scrapy_neardup.stores.recipe import check_recipe, pack_recipe
 from scrapy_neardup.stores.removal import Removal
@@ -39,7 +40,7 @@ class TakenBack:
     crawls: tuple[str, ...]
 
 
-class Store(Removal, Counting):
+class Store(Moment, Removal, Counting):
     """Pages by id, by URL and by key, in generations.
 
     A page that is added under a generation counts at once, but for good only when it was sealed: the next

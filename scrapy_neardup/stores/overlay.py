@@ -6,7 +6,6 @@ import json
 import time
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from scrapy_neardup.errors import StoreDamaged, StoreError
@@ -14,6 +13,7 @@ from scrapy_neardup.stores import layout
 from scrapy_neardup.stores.base import Store, TakenBack
 from scrapy_neardup.stores.changes import Changes, Row
 from scrapy_neardup.stores.checkpoint import Moving
+from scrapy_neardup.stores.moment import Pending
 from scrapy_neardup.stores.place import SETTING
 from scrapy_neardup.stores.secret import Secret
 from scrapy_neardup.stores.tally import RowTally
@@ -23,14 +23,6 @@ from scrapy_neardup.stores.witness import Witness
 _TRIES, _PAUSE = 200, 0.02
 #: The longest prefix that is ever scanned; keys that share it stand together.
 _PREFIX = 9
-
-
-@dataclass(frozen=True, slots=True)
-class Pending:
-    """Pages that are not sealed, and the crawls that they are of."""
-
-    pages: int
-    crawls: tuple[str, ...]
 
 
 class Overlay(Store):
@@ -55,9 +47,6 @@ class Overlay(Store):
         there as what they are (``pending``). The rest is as for ``Store``.
         """
         self.is_written = is_written
-        #: Whether another crawl, or whoever else, is at work on the state.
-        self.is_held = False
-        #: When it was as it is here, in seconds since 1970.
         self.as_of = time.time()
         #: How many pages it held then.
         self.pages_found = 0
@@ -65,7 +54,6 @@ class Overlay(Store):
         super().__init__(location, recipe, named_by, secret)
 
     def pending(self) -> Pending:
-        """What was not sealed: of a crawl at work, or of one that was killed or whose feed was not stored."""
         try:
             names = [str(json.loads(about)["who"]) for _, about in self._scan_below(b"g")]
         except (ValueError, TypeError, KeyError):
@@ -73,7 +61,6 @@ class Overlay(Store):
         return Pending(sum(1 for _ in self._scan_below(b"j")), tuple(names))
 
     def is_pending(self, id: int) -> bool:
-        """Whether a page is not sealed."""
         crawls = (layout.last_id(key) for key, _ in self._scan_below(b"g"))
         return any(self._get_below(layout.journal_key(crawl, id)) is not None for crawl in crawls)
 
