@@ -5,6 +5,9 @@ will do. A log and the manifest only grow, so that a copy of either is one of an
 manifest names the table that it became. So if the manifest is the same before and after all was linked or copied, the
 copy is the database as it was at one write or another in between; a write that was under way when the end of the log
 was copied is left out by LevelDB, as after a kill.
+
+No table gets a second name that the manifest does not name: it may be one that is being written, and as LevelDB,
+opening the copy, gives its own tables the next numbers, it would write into that very file.
 """
 
 from __future__ import annotations
@@ -13,7 +16,7 @@ import os
 import shutil
 from pathlib import Path
 
-from scrapy_neardup.stores.snapshot import NOISE
+from scrapy_neardup.stores.manifest import read_manifest
 
 _CURRENT = "CURRENT"
 _TABLES = (".ldb", ".sst")
@@ -24,37 +27,38 @@ class Moving(Exception):
 
 
 def checkpoint(files: Path, copy: Path) -> None:
-    """Make the folder ``copy``, with the database in it; raises Moving, or OSError if that cannot be done."""
+    """Make the folder ``copy``, with the database in it.
+
+    Raises Moving, ValueError for a manifest that cannot be read, OSError.
+    """
     copy.mkdir()
     try:
         current = (files / _CURRENT).read_bytes()
         name = Path(current.decode("ascii", "replace").strip()).name  # of a damaged one it may be anything
-        manifest = (files / name).read_bytes()
+        packed = (files / name).read_bytes()
         (copy / _CURRENT).write_bytes(current)
-        (copy / name).write_bytes(manifest)
+        (copy / name).write_bytes(packed)
+        manifest = read_manifest(packed)
         for file in sorted(files.iterdir()):
-            if file.suffix in _TABLES:
-                _link(file, copy / file.name)
-            elif file.name not in (*NOISE, _CURRENT, name):
+            number = int(file.stem) if file.stem.isdigit() else -1
+            if file.suffix == ".log" and number >= manifest.log:
                 _copy(file, copy / file.name)
-        if (files / _CURRENT).read_bytes() != current or (files / name).stat().st_size != len(manifest):
+            elif file.suffix in _TABLES and number in manifest.tables:
+                (_link if number < manifest.next else _copy)(file, copy / file.name)
+        if (files / _CURRENT).read_bytes() != current or (files / name).stat().st_size != len(packed):
             raise Moving
     except (FileNotFoundError, IsADirectoryError):
         raise Moving from None
 
 
 def _link(file: Path, other: Path) -> None:
-    """A table may go at any time: it was made a part of others, and if it matters the manifest tells of that."""
     try:
         os.link(file, other)
     except FileNotFoundError:
-        pass
+        raise
     except OSError:  # another disk, a file of somebody else's, a file system that knows no second names
         _copy(file, other)
 
 
 def _copy(file: Path, other: Path) -> None:
-    try:
-        shutil.copyfile(file, other)
-    except FileNotFoundError:
-        other.unlink(missing_ok=True)
+    shutil.copyfile(file, other)

@@ -47,6 +47,8 @@ class LevelDBLook(Overlay, LevelDBStore):
         copy = self._folder.path / "db"
         try:
             checkpoint(files, copy)
+        except ValueError as error:
+            raise self.damaged(str(error)) from None
         except OSError as error:
             raise StoreError(
                 f"The state at {self.location} cannot be copied to be looked at: {error}. See that its files can be "
@@ -54,7 +56,7 @@ class LevelDBLook(Overlay, LevelDBStore):
             ) from error
         self.as_of = time.time()
         if sealed is not None and not self.is_held:
-            self._check_seal(sealed, copy)
+            self._check_seal(sealed, files)
             self._untouched = True
         self._db = self._plyvel.DB(str(copy), create_if_missing=False, paranoid_checks=True, bloom_filter_bits=10)
         self._is_empty = False

@@ -21,6 +21,7 @@ from scrapy_neardup.stores.beside import Beside
 from scrapy_neardup.stores.changes import Changes
 from scrapy_neardup.stores.checkpoint import Moving
 from scrapy_neardup.stores.lock import is_held, lock
+from scrapy_neardup.stores.manifest import read_manifest
 from scrapy_neardup.stores.memory import MemoryStore
 from scrapy_neardup.stores.tally import KEY, RowTally
 
@@ -383,6 +384,43 @@ def _apply(store: Store, rows: dict[bytes, bytes], many: list[Changes]) -> None:
         store._apply(one, sync=False)
 
 
+def test_a_table_that_is_being_written_gets_no_second_name(tmp_path: Path) -> None:
+    """LevelDB, opening the copy, would begin its own tables under the very same names."""
+    pytest.importorskip("plyvel")
+    url = STORES["leveldb"].url(str(tmp_path.resolve() / "state"))
+    with at_work(url) as store:
+        for number in range(50):
+            put(store, f"http://a.example/{number}", number)
+        written = [tmp_path / "state" / "db" / f"{number:06}.ldb" for number in range(40)]
+        for path in written:
+            path.write_bytes(b"half a table")
+        with seen(url) as look:
+            assert look.pages == 50
+        assert {path.read_bytes() for path in written} == {b"half a table"}
+        assert {path.stat().st_nlink for path in written} == {1}
+
+
+def test_the_manifest_of_a_database_names_its_tables_whatever_has_become_of_them(tmp_path: Path) -> None:
+    plyvel = pytest.importorskip("plyvel")
+    draw = random.Random(3)
+    with closing(plyvel.DB(str(tmp_path / "db"), create_if_missing=True, write_buffer_size=20_000)) as db:
+        for _ in range(20_000):  # so many edits that they fill more than a block of the log
+            db.put(draw.randbytes(8), draw.randbytes(60))
+        db.compact_range(start=b"\0", stop=b"\xff")
+    name = (tmp_path / "db" / "CURRENT").read_text().strip()
+    packed = (tmp_path / "db" / name).read_bytes()
+    found = read_manifest(packed)
+    tables = {int(path.stem): path.stat().st_size for path in (tmp_path / "db").glob("*.ldb")}
+    assert len(packed) > 40_000
+    assert found.tables == tables
+    assert found.next > max(tables)
+    assert [path.stem for path in (tmp_path / "db").glob("*.log")] == [f"{found.log:06}"]
+    for end in range(0, len(packed), 97):  # as far as it goes
+        assert read_manifest(packed[:end]).next <= found.next
+    with pytest.raises(ValueError, match="manifest"):
+        read_manifest(b"\0\0\0\0\2\0\1\x63\x63")
+
+
 @contextmanager
 def writer(url: str) -> Iterator[subprocess.Popen[str]]:
     """A process that is at work on the state; it ends in good order."""
@@ -411,10 +449,11 @@ def looks(url: str, seconds: float) -> tuple[int, int]:
             sequence = RowTally.unpack(look.value(KEY) or b"").sequence
             assert sequence >= last
             first, last = first or sequence, sequence
-            assert list(look.tally_problems()) == []  # each record's URL and postings, and no others
-            assert sum(1 for _ in look.records()) == look.pages
-            assert all(look.find(record.url) is not None for record in look.records())
-            assert look.pending().crawls == ("writer",)
+            assert sum(1 for _ in look.rows(b"r")) == look.pages
+            if many % 4 == 0:
+                assert list(look.tally_problems()) == []  # each record's URL and postings, and no others
+                assert all(look.find(record.url) is not None for record in look.records())
+                assert look.pending().crawls == ("writer",)
             many += 1
     return many, last - first
 
