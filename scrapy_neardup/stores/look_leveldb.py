@@ -19,7 +19,6 @@ class LevelDBLook(Overlay, LevelDBStore):
     """See ``checkpoint``: no file of the state is opened by LevelDB, which would change it."""
 
     _folder: Beside | None = None
-    _is_empty = True
 
     def _connect(self) -> None:
         self._load()

@@ -26,7 +26,6 @@ class SQLiteLook(Overlay, SQLiteStore):
     """While it is open, what others write goes into their log, which only shrinks after it was closed."""
 
     _folder: Beside | None = None
-    _is_empty = True
 
     def _is_in_use(self) -> bool:
         path = Path(self.location)

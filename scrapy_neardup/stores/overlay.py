@@ -32,6 +32,9 @@ class Overlay(Store):
     (``_look``), and reads what was there then.
     """
 
+    #: Whether there was nothing yet.
+    _is_empty = True
+
     def __init__(
         self,
         location: str,
@@ -144,7 +147,7 @@ class Overlay(Store):
 
     def _hold_against_tally(self) -> None:
         # Who is at work on it has read all its rows when that was needed; what is looked at is what that one wrote.
-        if not self.is_held:
+        if not self.is_held and not self._is_empty:
             super()._hold_against_tally()
 
     def _take_back(self) -> TakenBack:
