@@ -14,7 +14,7 @@ from scrapy_neardup.methods import Method, make_method
 from scrapy_neardup.model import Likeness, Verdict
 from scrapy_neardup.page.apart import MAX_SECONDS, Apart, Terms
 from scrapy_neardup.page.limits import MAX_TEXT
-from scrapy_neardup.stores import Keep, Secret, parse_url, placeholders_filled
+from scrapy_neardup.stores import Keep, Secret, parse_url, placeholders_checked
 
 #: What part of an item holds what; a value is the name of the item's field, empty if none does.
 DEFAULT_FIELDS = {
@@ -85,7 +85,7 @@ class Config:
         config = cls(**values)
         config.make_method()
         if config.store:
-            parse_url(placeholders_filled(config.store, lambda name: "name"))
+            parse_url(placeholders_checked(config.store))
         if config.extractor:
             load_extractor(config.extractor)
         return config

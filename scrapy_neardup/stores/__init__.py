@@ -17,7 +17,7 @@ from scrapy_neardup.stores.layout import Record
 from scrapy_neardup.stores.memory import MemoryStore
 from scrapy_neardup.stores.overlay import Overlay
 from scrapy_neardup.stores.place import SETTING
-from scrapy_neardup.stores.placeholders import has_placeholders, matching, placeholders_filled
+from scrapy_neardup.stores.placeholders import has_placeholders, matching, placeholders_checked, placeholders_filled
 from scrapy_neardup.stores.recipe import is_recipe
 from scrapy_neardup.stores.registry import Registry
 from scrapy_neardup.stores.secret import NO_SECRET, Secret
@@ -66,7 +66,7 @@ def existing_states(url: str) -> list[str]:
     if not has_placeholders(url):
         kind, location = parse_url(url)
         return [url] if kind.exists(location) else []
-    kind, _ = parse_url(placeholders_filled(url, lambda name: "name"))
+    kind, _ = parse_url(placeholders_checked(url))
     return [kind.url(path) for path in matching(url) if kind.exists(path)] if kind.lasts else []
 
 
@@ -185,5 +185,6 @@ __all__ = [
     "look_into",
     "open_store",
     "parse_url",
+    "placeholders_checked",
     "placeholders_filled",
 ]

@@ -65,13 +65,19 @@ def placeholders_filled(url: str, value_of: Callable[[str], object], named_by: s
             )
         return quote(safe_name(filled), safe="")
 
-    filled = _PLACEHOLDER.sub(fill, url)
-    if has_placeholders(_PLACEHOLDER.sub("", url)):
+    placeholders_checked(url, named_by)
+    return _PLACEHOLDER.sub(fill, url)
+
+
+def placeholders_checked(url: str, named_by: str = SETTING) -> str:
+    """A URL such as those that come of it; raises SettingsError for a placeholder that cannot be read."""
+    one = _PLACEHOLDER.sub("x", url)
+    if has_placeholders(one):
         raise SettingsError(
             f"{named_by} is {url!r}, in which a placeholder is not complete; write it as %(name)s, with the s. "
             "In the name of a directory, %( is written %25(."
         )
-    return filled
+    return one
 
 
 def matching(url: str) -> Iterator[str]:
