@@ -99,6 +99,15 @@ def existing(asked: str | None, config: Config) -> str:
     return url
 
 
+def existing_or_new(asked: str | None, config: Config) -> str:
+    """The URL of the state that was asked for, or the only one there, or the one that crawls here would make.
+
+    Raises SettingsError where that may be one of several, or is each spider's own.
+    """
+    there = [] if asked else states_there(config)
+    return asked or (there[0] if len(there) == 1 else state_url(config))
+
+
 def _only_one(config: Config) -> str:
     """The state that crawls here have made, whichever spider's it is, if there is one; else the one they would make."""
     there = states_there(config)
