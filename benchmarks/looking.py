@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import sys
 import tempfile
+import tracemalloc
 from itertools import islice
-from pathlib import Path
 from time import perf_counter
 
 from synthetic import pages
@@ -32,12 +32,12 @@ def main() -> None:
             at_work = timed(url)
             close_store(store)
             print(f"{name}, {count} pages: {at_work:.2f} s at work, {timed(url):.2f} s at rest")
-            before = memory()
-            tried = open_store(url, {}, dry_run=True)
-            opened = memory()
-            judge(tried, list(islice(new, judged)))
-            grown = (memory() - opened) / judged
-            print(f"{name}: dry run: {grown:,.0f} bytes a page, {(opened - before) / 1e6:.1f} MB to open", flush=True)
+            tried, some = open_store(url, {}, dry_run=True), list(islice(new, judged))
+            tracemalloc.start()
+            judge(tried, some)
+            grown, _ = tracemalloc.get_traced_memory()
+            tracemalloc.stop()
+            print(f"{name}: a dry run holds {grown / judged:,.0f} bytes a page", flush=True)
             close_store(tried)
 
 
@@ -58,12 +58,6 @@ def timed(url: str) -> float:
         close_store(look_into(url))
         times.append(perf_counter() - begun)
     return min(times)
-
-
-def memory() -> int:
-    """Bytes of this process that are in memory."""
-    lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
-    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmRSS"))
 
 
 if __name__ == "__main__":
