@@ -17,7 +17,7 @@ from scrapy_neardup.model import Kind, Likeness, Verdict
 from scrapy_neardup.oneline import line_logger
 from scrapy_neardup.page.apart import MAX_SECONDS, Apart, Terms
 from scrapy_neardup.page.limits import MAX_TEXT
-from scrapy_neardup.stores import Bounds, Keep, Secret, parse_url
+from scrapy_neardup.stores import Bounds, Keep, Secret, parse_url, placeholders_checked
 
 logger = line_logger(__name__)
 
@@ -65,6 +65,8 @@ class Config:
     drop: bool = True  # DROP_DUPLICATES
     policy: Mapping[Likeness, str] = field(default_factory=lambda: dict(DEFAULT_POLICY))  # NEARDUP_POLICY
     store: str = ""  # NEARDUP_STORE; empty: the default under the project's data directory
+    scope: str = ""  # NEARDUP_SCOPE; empty: "spider", or "project" where that has a state already
+    dry_run: str = ""  # NEARDUP_DRY_RUN; empty: none, else TAG or PASS: what becomes of items
     secret: Secret | None = None  # NEARDUP_SECRET; None: each state draws its own
     method: str = "cascade"  # NEARDUP_METHOD
     parameters: Mapping[str, Any] = field(default_factory=dict)  # NEARDUP_PARAMETERS
@@ -113,10 +115,15 @@ class Config:
         config = cls(**values)
         config.make_method()
         if config.store:
-            parse_url(config.store)
+            parse_url(placeholders_checked(config.store))
         if config.extractor:
             load_extractor(config.extractor)
         return config
+
+    @property
+    def tags_all(self) -> bool:
+        """Whether tags on all items are what is wanted, and not some as the policy says."""
+        return not self.drop or self.dry_run == TAG
 
     @property
     def also_copies(self) -> frozenset[Likeness]:
@@ -222,6 +229,17 @@ def _boolean(name: str, value: Any) -> bool:
     if text in ("false", "0", "no", "off"):
         return False
     raise SettingsError(f"{name} is {value!r}; it must be True or False.")
+
+
+def _dry_run(name: str, value: Any) -> str:
+    if value == TAG:
+        return TAG
+    try:
+        return PASS if _boolean(name, value) else ""
+    except SettingsError:
+        raise SettingsError(
+            f"{name} is {value!r}; it must be True, False, or 'tag' to have the verdict on each item."
+        ) from None
 
 
 def _text(name: str, value: Any) -> str:
@@ -379,6 +397,8 @@ _READERS: dict[str, tuple[str, Callable[[str, Any], Any]]] = {
     "NEARDUP_ENABLED": ("enabled", _boolean),
     "NEARDUP_POLICY": ("policy", _policy),
     "NEARDUP_STORE": ("store", _text),
+    "NEARDUP_SCOPE": ("scope", _choice("project", "spider")),
+    "NEARDUP_DRY_RUN": ("dry_run", _dry_run),
     "NEARDUP_SECRET": ("secret", _secret),
     "NEARDUP_METHOD": ("method", _path),
     "NEARDUP_PARAMETERS": ("parameters", _mapping),

@@ -56,6 +56,7 @@ def test_ci_runs_the_second_command_as_it_is_printed() -> None:
         "docs/limits.md",
         "docs/methods.md",
         "docs/script.md",
+        "docs/state.md",
         "benchmarks/README.md",
         "example_project/README.md",
     ],

@@ -17,6 +17,7 @@ import argparse
 import os
 import sys
 from collections.abc import Callable
+from functools import partial
 from importlib import import_module
 from keyword import iskeyword
 from typing import Any, ClassVar, Protocol, cast
@@ -119,7 +120,15 @@ class NearDupCommand(ScrapyCommand):
         if args:
             parser.error(f"unrecognized arguments: {' '.join(args)}")
         opts.settings = self.settings
-        self.exitcode = _guarded(module.NAME, module.run, opts)
+        self.exitcode = _guarded(module.NAME, partial(_run, module), opts)
+
+
+def _run(module: SubCommand, arguments: argparse.Namespace) -> int:
+    """Run a command, with the settings of a spider if one is named."""
+    if getattr(arguments, "spider", None):
+        settings_of = import_module(f"{__name__}.spiders").settings_of
+        arguments.settings = settings_of(arguments.settings, arguments.spider)
+    return module.run(arguments)
 
 
 class _Hidden:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from scrapy_neardup.commands.explained import as_data, as_lines
-from scrapy_neardup.commands.opening import add_strict, config_of, opened
+from scrapy_neardup.commands.opening import add_strict, config_of, looked
 from scrapy_neardup.commands.output import is_coloured, method_spec, write
 from scrapy_neardup.commands.pair import judge
 from scrapy_neardup.commands.remembered import Remembered, remembered
@@ -41,7 +41,8 @@ pages:
 
 the state:
   It is opened for a URL, and where --store is given: then sentences that it knows from many pages are left out as
-  boilerplate, as in a crawl. It cannot be opened while a crawl uses it, and none is made where there is none.
+  boilerplate, as in a crawl. It is only read, also while a crawl is at work on it, and none is made where there is
+  none.
 
 examples:
   scrapy neardup compare first.html second.html
@@ -108,5 +109,5 @@ def _state(asked: str | None, method: Method, config: Config, *, needed: bool) -
     if not needed and not asked:
         yield None
         return
-    with opened(asked, config, state_recipe(method, page_extractor(config))) as store:
+    with looked(asked, config, state_recipe(method, page_extractor(config))) as store:
         yield store

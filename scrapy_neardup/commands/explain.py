@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from scrapy_neardup.commands.opening import add_store, opened
+from scrapy_neardup.commands.opening import add_store, looked
 from scrapy_neardup.commands.output import progress, write
 from scrapy_neardup.commands.wording import as_json, counted, facts, iso, line, missing, verdict
 from scrapy_neardup.config import Config
@@ -48,17 +48,29 @@ def run(arguments: argparse.Namespace) -> int:
     """Tell of each URL; 1 if one of them is not in the state."""
     if arguments.limit < 0:
         raise SettingsError(f"--limit must be 0 or more, not {arguments.limit}.")
-    with opened(arguments.store, Config.from_settings(arguments.settings)) as store:
+    with looked(arguments.store, Config.from_settings(arguments.settings)) as store:
         records = {url: store.find(url) for url in arguments.urls}
         found = [record for record in records.values() if record is not None]
         told = {one.record.url: one for one in known(store, found, arguments.limit, progress)}
         near = {url: near_urls(store, url) for url, record in records.items() if record is None}
+        unsealed = {record.id for record in found if store.is_pending(record.id)}
         location = store.location
+        moment = {"as_of": iso(store.as_of), "in_use": store.is_held}
     if arguments.json:
-        pages = [as_data(told[url]) if url in told else _as_missing(url, near[url]) for url in records]
-        write(as_json({"store": location, "pages": pages}) + "\n")
+        pages = [
+            {**as_data(told[url]), "sealed": told[url].record.id not in unsealed}
+            if url in told
+            else _as_missing(url, near[url])
+            for url in records
+        ]
+        write(as_json({"store": location, **moment, "pages": pages}) + "\n")
     else:
-        texts = (_as_text(told[url]) if url in told else missing(url, near[url], location) for url in records)
+        texts = (
+            _as_text(told[url], sealed=told[url].record.id not in unsealed)
+            if url in told
+            else missing(url, near[url], location)
+            for url in records
+        )
         write("\n".join(texts))
     return 1 if near else 0
 
@@ -106,7 +118,7 @@ def _as_missing(url: str, near: list[str]) -> dict[str, Any]:
     return {"url": url, "found": False, "near": near}
 
 
-def _as_text(known: Known) -> str:
+def _as_text(known: Known, *, sealed: bool) -> str:
     record, evidence = known.record, known.evidence
     told: list[tuple[str, object]] = [("verdict", verdict(known)), *_other(known)]
     if known.is_copy or known.similarity:
@@ -120,6 +132,8 @@ def _as_text(known: Known) -> str:
         told.append(("evidence", _NOT_KEPT))
     told.append(("first seen", iso(record.first_seen)))
     told.append(("last seen", iso(known.last_seen)))
+    if not sealed:
+        told.append(("sealed", "not yet: its feed is not stored, and if it never is, the next crawl takes it back"))
     if known.is_witness:
         told.append(("witness", "yes: it differs from its original, so later pages are compared with it too"))
     if record.delivered:

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from scrapy_neardup.atomic import replacing
-from scrapy_neardup.commands.opening import add_store, opened
+from scrapy_neardup.commands.opening import add_store, looked
 from scrapy_neardup.commands.output import progress, write
 from scrapy_neardup.config import Config
 from scrapy_neardup.errors import NearDupError
@@ -19,7 +19,8 @@ HELP = "Write the state into one file: a backup, or the way to another machine o
 EXAMPLES = """\
 The file is the same for LevelDB and SQLite, on every machine and in every release of this form: packed JSON lines with
 a checksum, a page a line. It holds all that the state holds, so the URLs of all pages, and their texts if these are
-kept. 'import' makes a state of it, 'merge' adds it to one.
+kept. 'import' makes a state of it, 'merge' adds it to one. While a crawl is at work on the state, its pages whose feed
+is not stored yet are left out.
 
 examples:
   scrapy neardup export -o pages.jsonl.gz
@@ -40,14 +41,16 @@ def run(arguments: argparse.Namespace) -> int:
     """Write the file, and say how large it is; 0."""
     output = None if arguments.output == "-" else Path(arguments.output)
     _check_output(output, force=arguments.force)
-    with opened(arguments.store, Config.from_settings(arguments.settings)) as store:
+    with looked(arguments.store, Config.from_settings(arguments.settings)) as store:
         watch = partial(progress, total=store.pages)
         if output is None:
             write_export(store, sys.stdout.buffer, watch)
             return 0
         with replacing(output) as draft, draft.open("wb") as file:
             pages = write_export(store, file, watch)
-    write(f"{output}: {pages:,} page{'s' * (pages != 1)} in {output.stat().st_size:,} bytes\n")
+        left = store.pages - pages
+    out = f"; {left:,} not sealed yet, left out" if left else ""
+    write(f"{output}: {pages:,} page{'s' * (pages != 1)} in {output.stat().st_size:,} bytes{out}\n")
     return 0
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from scrapy_neardup.atomic import replacing
-from scrapy_neardup.commands.opening import add_store, opened
+from scrapy_neardup.commands.opening import add_store, looked
 from scrapy_neardup.commands.output import progress, write
 from scrapy_neardup.commands.wording import as_json, counted, iso, line
 from scrapy_neardup.config import Config
@@ -62,7 +62,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise SettingsError(f"--limit must be 0 or more, not {arguments.limit}; 0 lists all.")
     readable = not arguments.output and not arguments.json and sys.stdout.isatty()
     limit = arguments.limit if arguments.limit is not None else _SHOWN if readable else 0
-    with opened(arguments.store, Config.from_settings(arguments.settings)) as store:
+    with looked(arguments.store, Config.from_settings(arguments.settings)) as store:
         found = list(members(progress(store.records(), store.pages)).groups(arguments.min))
         few = found[: limit or None]
         if readable:

@@ -7,11 +7,10 @@ from functools import partial
 from pathlib import Path
 
 from scrapy_neardup.commands.making import opened_or_made
-from scrapy_neardup.commands.opening import add_store, location_of
+from scrapy_neardup.commands.opening import add_store, existing_or_new, location_of
 from scrapy_neardup.commands.output import progress, write
 from scrapy_neardup.commands.wording import as_json
 from scrapy_neardup.config import Config
-from scrapy_neardup.crawl.state import state_url
 from scrapy_neardup.states.exchange import ExportFile, import_state
 
 NAME = "import"
@@ -36,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Make the state, and say how many pages it holds; 0."""
     config = Config.from_settings(arguments.settings)
-    url = arguments.store or state_url(config)
+    url = existing_or_new(arguments.store, config)
     location_of(url)
     source = ExportFile(arguments.file, progress)
     with opened_or_made(url, source.recipe, source.secret or config.secret) as store:

@@ -11,11 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from scrapy_neardup.commands.making import OPTION, opened_or_made
-from scrapy_neardup.commands.opening import add_store, existing, location_of
+from scrapy_neardup.commands.opening import add_store, existing, existing_or_new, location_of
 from scrapy_neardup.commands.output import progress, write
 from scrapy_neardup.commands.wording import as_json
 from scrapy_neardup.config import Config
-from scrapy_neardup.crawl.state import state_url
 from scrapy_neardup.errors import StoreError
 from scrapy_neardup.methods import Method
 from scrapy_neardup.states.exchange import ExportFile, Merged, OpenState, Source, check_recipes, merge, method_of
@@ -57,7 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Merge, and say what became of the pages of each source; 0."""
     config = Config.from_settings(arguments.settings)
-    url = arguments.store or state_url(config)
+    url = existing_or_new(arguments.store, config)
     with ExitStack() as stack:
         sources = [_source(name, config, stack) for name in arguments.sources]
         recipe: Mapping[str, Any] | None = None

@@ -1,4 +1,4 @@
-"""The state that a command works on, opened for as long as it works."""
+"""The state that a command works on, opened for as long as it works, or looked into while a crawl is at work on it."""
 
 from __future__ import annotations
 
@@ -9,20 +9,21 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from typing import Any
 
-from scrapy_neardup.commands.making import OPTION, opened_or_made
+from scrapy_neardup.commands.making import OPTION, opened_or_made, tell_taken_back
+from scrapy_neardup.commands.spiders import add_spider
+from scrapy_neardup.commands.wording import iso, line
 from scrapy_neardup.config import Config
-from scrapy_neardup.crawl.state import state_url
-from scrapy_neardup.errors import StoreError
+from scrapy_neardup.crawl.state import data_directory, state_url, states_there
+from scrapy_neardup.errors import SettingsError, StoreError
 from scrapy_neardup.judging.recipe import check_tools
-from scrapy_neardup.stores import SETTING, STORES, Store, parse_url, states_near
+from scrapy_neardup.stores import SETTING, STORES, Store, close_store, look_into, parse_url, states_near
 
 
 def add_store(parser: argparse.ArgumentParser) -> None:
-    """The option that names the state."""
+    """The options that name the state."""
     forms = STORES.forms(lasting=True)
-    parser.add_argument(
-        OPTION, metavar="URL", help=f"the state: {forms} (default: the project's, or that of this directory)"
-    )
+    parser.add_argument(OPTION, metavar="URL", help=f"the state: {forms} (default: that of this project or directory)")
+    add_spider(parser)
 
 
 def add_strict(parser: argparse.ArgumentParser) -> None:
@@ -56,16 +57,52 @@ def opened(asked: str | None, config: Config, recipe: Mapping[str, Any] | None =
 
 
 @contextmanager
+def looked(asked: str | None, config: Config, recipe: Mapping[str, Any] | None = None) -> Iterator[Store]:
+    """The same state as it is now, for a command that only reads: it keeps no crawl waiting, and waits for none.
+
+    A line on standard error says as of when, where that is not all the same: a crawl is at work on it, or was killed.
+    """
+    store = look_into(existing(asked, config), recipe, OPTION if asked else SETTING, config.secret)
+    try:
+        tell_taken_back(store)
+        check_tools(store, strict=config.strict, say=warn)
+        sys.stderr.write(as_of(store))
+        yield store
+    finally:
+        close_store(store)
+
+
+def as_of(store: Store) -> str:
+    """What is to be known of a state that others may be changing; nothing of one that nobody does."""
+    left = store.pending()
+    if not store.is_held and not left.pages:
+        return ""
+    crawls = ", ".join(map(line, left.crawls))
+    work = f"{f'{crawls} is' if crawls else 'others are'} at work on it" if store.is_held else "nobody is at work on it"
+    said = f"As of {iso(store.as_of)}, {work}."
+    if left.pages:
+        many = f"{left.pages:,} pages are" if left.pages > 1 else "1 page is"
+        later = (
+            "pages count for good once their feeds are stored"
+            if store.is_held
+            else f"the crawl that added them ({crawls or 'unknown'}) was killed, or its feed was not stored, and the "
+            "next crawl takes them back"
+        )
+        said += f" {many} not sealed yet: {later}."
+    return f"{said}\n"
+
+
+@contextmanager
 def opened_if_there(asked: str | None, config: Config, recipe: Mapping[str, Any]) -> Iterator[tuple[Store | None, str]]:
     """The same for whoever can do without: no state, and why, where none was asked for and a crawl's cannot be had.
 
-    That is where none was written yet, a crawl is at work on it, or it was written under other settings than these.
+    That is where none was written yet, or it was written under other settings than these. It is only looked into.
     """
     with ExitStack() as stack:
         store, why = None, ""
         try:
-            store = stack.enter_context(opened(asked, config, recipe))
-        except StoreError as error:
+            store = stack.enter_context(looked(asked, config, recipe))
+        except (StoreError, SettingsError) as error:
             if asked:
                 raise
             why = str(error)
@@ -73,8 +110,8 @@ def opened_if_there(asked: str | None, config: Config, recipe: Mapping[str, Any]
 
 
 def existing(asked: str | None, config: Config) -> str:
-    """The URL of a state that is there; raises StoreError if it is not."""
-    url = asked or state_url(config)
+    """The URL of a state that is there; raises StoreError if it is not, SettingsError if it may be one of several."""
+    url = asked or _only_one(config)
     kind, location = location_of(url)
     if not kind.exists(location):
         there = states_near(location)
@@ -85,6 +122,32 @@ def existing(asked: str | None, config: Config) -> str:
             f"{STORES.forms(lasting=True)}."
         )
     return url
+
+
+def existing_or_new(asked: str | None, config: Config) -> str:
+    """The URL of the state that was asked for, or the only one there, or the one that crawls here would make.
+
+    Raises SettingsError where that may be one of several, or is each spider's own.
+    """
+    there = [] if asked else states_there(config)
+    return asked or (there[0] if len(there) == 1 else state_url(config))
+
+
+def _only_one(config: Config) -> str:
+    """The state that crawls here have made, whichever spider's it is, if there is one; else the one they would make."""
+    there = states_there(config)
+    if len(there) == 1:
+        return there[0]
+    try:
+        return state_url(config)
+    except SettingsError as error:
+        if there:
+            raise SettingsError(f"{error} The states that are there: {', '.join(map(line, there))}") from None
+        place = config.store or data_directory().absolute()
+        raise StoreError(
+            f"There is no state at {place}; name the one that a crawl has written with --spider NAME, or {OPTION} "
+            f"{STORES.forms(lasting=True)}."
+        ) from None
 
 
 def location_of(url: str) -> tuple[type[Store], str]:

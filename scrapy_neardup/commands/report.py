@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from scrapy_neardup.atomic import replacing
-from scrapy_neardup.commands.opening import add_store, opened
+from scrapy_neardup.commands.opening import add_store, looked
 from scrapy_neardup.commands.output import progress, write
 from scrapy_neardup.commands.wording import as_json, counted, room
 from scrapy_neardup.config import Config
@@ -62,7 +62,7 @@ def run(arguments: argparse.Namespace) -> int:
     if not arguments.json:
         check()
     config = Config.from_settings(arguments.settings)
-    with opened(arguments.store, config) as store:
+    with looked(arguments.store, config) as store:
         report = gather(
             store,
             rows=arguments.pages,

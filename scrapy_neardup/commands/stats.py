@@ -9,7 +9,7 @@ from dataclasses import asdict
 from textwrap import fill
 from typing import Any
 
-from scrapy_neardup.commands.opening import add_store, opened
+from scrapy_neardup.commands.opening import add_store, looked
 from scrapy_neardup.commands.output import progress, table, write
 from scrapy_neardup.commands.wording import as_json, facts, iso, line, room
 from scrapy_neardup.config import Config
@@ -26,6 +26,8 @@ the words:
               NEARDUP_KEEP was "nothing"
   witness     a copy that differs from its original so much that later pages are compared with it too
   unjudged    a page with too little text to be judged, kept so that it need not pass twice
+  not sealed  a page of a crawl that is at work or was killed, whose feed is not stored: the next crawl takes it back if
+              it never is
 
 examples:
   scrapy neardup stats
@@ -49,14 +51,15 @@ def run(arguments: argparse.Namespace) -> int:
     """Print the numbers."""
     if arguments.limit < 0:
         raise SettingsError(f"--limit must be 0 or more, not {arguments.limit}.")
-    with opened(arguments.store, Config.from_settings(arguments.settings)) as store:
-        found = statistics(store, arguments.limit, progress)
+    with looked(arguments.store, Config.from_settings(arguments.settings)) as store:
+        found, unsealed = statistics(store, arguments.limit, progress), store.pending().pages
         place, recipe, decided = f"{store.scheme}: {store.location}", store.recipe, decisions_of(store)
         location = {"store": store.location, "backend": store.scheme}
+        moment = {"as_of": iso(store.as_of), "in_use": store.is_held, "unsealed": unsealed}
     if arguments.json:
-        write(as_json({**location, **as_data(found), "recipe": recipe, "decisions": decided}) + "\n")
+        write(as_json({**location, **moment, **as_data(found), "recipe": recipe, "decisions": decided}) + "\n")
     else:
-        write("\n".join(_as_text(found, place, {**recipe, "decides by": decided})))
+        write("\n".join(_as_text(found, unsealed, place, {**recipe, "decides by": decided})))
     return 0
 
 
@@ -83,7 +86,7 @@ def as_data(found: Statistics) -> dict[str, Any]:
     }
 
 
-def _as_text(found: Statistics, place: str, recipe: Mapping[str, Any]) -> Iterator[str]:
+def _as_text(found: Statistics, unsealed: int, place: str, recipe: Mapping[str, Any]) -> Iterator[str]:
     each = f", {found.bytes / found.pages:,.0f} bytes a page" if found.pages else ""
     yield facts(
         [
@@ -94,7 +97,7 @@ def _as_text(found: Statistics, place: str, recipe: Mapping[str, Any]) -> Iterat
         ],
         indent="",
     )
-    rows = [(what, f"{many:,}", f"{many / max(found.pages, 1):.1%}") for what, many in _pages(found)]
+    rows = [(what, f"{many:,}", f"{many / max(found.pages, 1):.1%}") for what, many in _pages(found, unsealed)]
     yield table(["what", "pages", "of all"], rows) + "\n"
     yield facts(
         [("groups", f"{found.groups:,} of two pages or more; the largest has {found.largest:,}")],
@@ -110,7 +113,7 @@ def _as_text(found: Statistics, place: str, recipe: Mapping[str, Any]) -> Iterat
     yield facts(_recipe(recipe), width=16, indent="")
 
 
-def _pages(found: Statistics) -> Iterator[tuple[str, int]]:
+def _pages(found: Statistics, unsealed: int) -> Iterator[tuple[str, int]]:
     yield "pages", found.pages
     yield "originals", found.originals
     for kind, many in found.passed.items():
@@ -124,6 +127,8 @@ def _pages(found: Statistics) -> Iterator[tuple[str, int]]:
     if found.lost:
         yield "- of all copies, those whose original is gone", found.lost
     yield "unjudged", found.unjudged
+    if unsealed:
+        yield "of all pages, not sealed yet", unsealed
 
 
 def _recipe(recipe: Mapping[str, Any]) -> Iterator[tuple[str, object]]:

@@ -7,10 +7,10 @@ from typing import Any
 from scrapy.crawler import Crawler
 from scrapy.exceptions import DropItem, NotConfigured
 
-from scrapy_neardup.config import DROP, TAG, Config, is_enabled
+from scrapy_neardup.config import DROP, PASS, TAG, Config, is_enabled
 from scrapy_neardup.crawl import stats
 from scrapy_neardup.crawl.session import Session
-from scrapy_neardup.crawl.state import state_url
+from scrapy_neardup.crawl.state import state_url, tell_of_scope
 from scrapy_neardup.crawl.tickets import ticket_here
 from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.model import Kind, Verdict
@@ -49,7 +49,9 @@ class NearDupPipeline:
         if not is_enabled(crawler.settings):
             raise NotConfigured("NEARDUP_ENABLED is False: no page is judged.")
         config = Config.from_settings(crawler.settings)
-        return cls(crawler, config, state_url(config))
+        url = state_url(config, crawler.spider)
+        tell_of_scope(config, url)
+        return cls(crawler, config, url)
 
     def update_settings(self, settings: object) -> None:
         """Called of add-ons alone, and this is none: Scrapy would take it for one that has nothing to do."""
@@ -72,13 +74,21 @@ class NearDupPipeline:
         case = await session.judge.case(item, ticket.visit)
         action = self._config.action(case.verdict)
         if action == DROP and case.account is None:
-            raise (DuplicatePage if case.verdict.kind is Kind.DUPLICATE else UnchangedPage)(case.verdict)
-        if action == DROP:  # when the copy was filed the safety brake was on: it is on its way, and must not be dropped
+            if not self._config.dry_run:
+                raise (DuplicatePage if case.verdict.kind is Kind.DUPLICATE else UnchangedPage)(case.verdict)
+            session.notes.count(stats.DRY_DROPPED)
+        elif (
+            action == DROP
+        ):  # when the copy was filed the safety brake was on: it is on its way, and must not be dropped
             action = TAG
             session.notes.count(stats.BRAKE_PASSED)
         if case.account is not None:
             case.account.enter()
             ticket.account = case.account
+        if self._config.dry_run:
+            if action == TAG:
+                session.notes.count(stats.DRY_TAGGED)
+            action = TAG if self._config.tags_all else PASS
         if action == TAG:
             session.tagger.tag(item, case.verdict)
         return item

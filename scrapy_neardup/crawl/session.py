@@ -35,7 +35,7 @@ from scrapy_neardup.oneline import line_logger
 from scrapy_neardup.page.extraction import Extractor
 from scrapy_neardup.page.source import PageSource
 from scrapy_neardup.states.crawls import Crawl, remember_crawl
-from scrapy_neardup.stores import Store, close_store, open_store
+from scrapy_neardup.stores import Overlay, Store, close_store, open_store
 
 logger = line_logger(__name__)
 
@@ -54,7 +54,7 @@ class Session:
         who = crawler.spider.name if crawler.spider else "unknown"
         watch = BrakeWatch(config.brake, self.notes, close_crawl)
         passes = partial(_passes, config, watch)
-        job = crawler.settings.get("JOBDIR")
+        job = "" if config.dry_run else crawler.settings.get("JOBDIR")  # where nothing is to be written either
         self._job = str(Path(job).absolute()) if job else ""
         on_expired = partial(self.notes.count, stats.EXPIRED)
         self._detector = _opened_detector(config, store_url, extractor, who, self._job, passes, on_expired)
@@ -83,7 +83,7 @@ class Session:
             watch=watch,
             aside=self._aside,
         )
-        self.tagger = Tagger(config.tag_field, self.notes, None if config.drop else close_crawl)
+        self.tagger = Tagger(config.tag_field, self.notes, close_crawl if config.tags_all else None)
         exporter = take_over_feeds(crawler) if config.commit == "feed" else None
         deliveries = None
         if exporter is not None and store.lasts:
@@ -165,10 +165,10 @@ class Session:
         numbers.set_value(stats.TIME_EXTRACTION, round(self.judge.extraction, 3))
         numbers.set_value(stats.TIME_METHOD, round(spent["method"], 3))
         numbers.set_value(stats.TIME_STORE, round(spent["store"], 3))
-        numbers.set_value(stats.STATE_PAGES, store.pages)
+        numbers.set_value(stats.STATE_PAGES, store.pages_found if isinstance(store, Overlay) else store.pages)
         numbers.set_value(stats.STATE_BYTES, store.size())
         unsealed = 0 if self._outage.happened else self._detector.end()
-        if unsealed:
+        if unsealed and not isinstance(store, Overlay):
             tell_unstored(unsealed, self._feeds.not_stored(), self.notes, self._job)
         if self._job and not self._outage.happened:
             tell_of_job(store, self.notes, self._job, is_over=True)
@@ -199,7 +199,7 @@ def _opened_detector(
     """A detector on the state, which is open from here on."""
     method = config.make_method()
     recipe = state_recipe(method, extractor)
-    store = open_store(store_url, recipe, secret=config.secret)
+    store = open_store(store_url, recipe, secret=config.secret, dry_run=bool(config.dry_run))
     try:
         check_tools(store, strict=config.strict, say=logger.warning)
         if changed := take_over(store, recipe, config.deciding(method)):
@@ -214,7 +214,7 @@ def _opened_detector(
             passes=passes,
             keep=config.keep,
             preference=make_preference(config.keep_policy),
-            bounds=config.bounds,
+            bounds=None if config.dry_run else config.bounds,  # it forgets nothing
             on_expired=on_expired,
         )
     except BaseException:

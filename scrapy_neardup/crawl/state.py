@@ -2,40 +2,119 @@
 
 from __future__ import annotations
 
+from functools import cache, partial
 from pathlib import Path
 
 from scrapy.exceptions import NotConfigured
 from scrapy.utils.project import data_path
 
 from scrapy_neardup.config import Config, load_extractor
+from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.oneline import line_logger
 from scrapy_neardup.page.extraction import Extractor
-from scrapy_neardup.stores import default_url
+from scrapy_neardup.stores import default_url, existing_default, existing_states, placeholders_filled
+from scrapy_neardup.stores.placeholders import safe_name
 
 logger = line_logger(__name__)
 
 
-def state_url(config: Config) -> str:
-    """The URL of the state: NEARDUP_STORE, or else the default one in the data directory of Scrapy.
+#: Below the directory of a project's states: those of its spiders, a directory each.
+_SPIDERS = "spiders"
 
-    Inside a project Scrapy makes that directory, ``.scrapy``, when it is asked for it; the state itself is not made.
-    Where there are settings of a project but no scrapy.cfg (under scrapyd, in a container) Scrapy has no such directory
-    and says NotConfigured, by which a crawl would go on without us: then it is the one below the working directory, as
-    outside of projects.
+
+def state_url(config: Config, spider: object | None = None) -> str:
+    """The URL of the state of a spider: NEARDUP_STORE, or else the default one in the data directory of Scrapy.
+
+    The default is one for each spider, unless NEARDUP_SCOPE says "project"; a state that the project has is never left
+    without its being asked for. The state itself is not made.
     """
     if config.store:
-        return config.store
+        return placeholders_filled(config.store, partial(_attribute, spider, config.store))
+    directory = data_directory()
+    shared = existing_default(directory)
+    if config.scope == "project" or (shared and not config.scope):
+        return shared or default_url(directory)
+    name = getattr(spider, "name", None)
+    if not isinstance(name, str) or not name:
+        raise SettingsError(
+            "Each spider has a state of its own here, and it is not said which one's is meant. Name the spider, with "
+            "--spider NAME, or the state itself, with --store URL; or set NEARDUP_SCOPE = 'project' for one state of "
+            "all spiders."
+        )
+    return default_url(directory / _SPIDERS / safe_name(name))
+
+
+def tell_of_scope(config: Config, url: str) -> None:
+    """In the log of a crawl: that its state is shared though nobody said so, or that it leaves a shared one behind."""
+    shared = "" if config.store else existing_default(data_directory())
+    if shared and not config.scope:
+        logger.info(
+            "All spiders of this project share the state %s, as it is there already. NEARDUP_SCOPE = 'project' says "
+            "that this is wanted; with 'spider', each has a state of its own.",
+            shared,
+        )
+    elif shared and config.scope == "spider" and not existing_states(url):
+        logger.warning(
+            "This spider begins a state of its own, as NEARDUP_SCOPE is 'spider'; what the state of the project at %s "
+            "knows it does not. To take that along: scrapy neardup export --store %s -o all.gz, and then scrapy "
+            "neardup import all.gz --store %s",
+            shared,
+            shared,
+            url,
+        )
+
+
+def states_there(config: Config) -> list[str]:
+    """The URLs of the states that the crawls of this place have made."""
+    if config.store:
+        return existing_states(config.store)
+    directory = data_directory()
+    shared = existing_default(directory)
+    if config.scope == "project" or (shared and not config.scope):
+        return [shared] if shared else []
+    folders = sorted((directory / _SPIDERS).glob("*"))
+    return [url for folder in folders if (url := existing_default(folder))]
+
+
+def data_directory() -> Path:
+    """Where default states lie.
+
+    Inside a project Scrapy makes that directory, ``.scrapy``, when it is asked for it. Where there are settings of a
+    project but no scrapy.cfg (under scrapyd, in a container) Scrapy has no such directory and says NotConfigured, by
+    which a crawl would go on without us: then it is the one below the working directory, as outside of projects.
+    """
     try:
-        directory = Path(data_path("neardup"))
+        return Path(data_path("neardup"))
     except NotConfigured:
         directory = Path(".scrapy", "neardup").absolute()
-        logger.warning(
-            "There is no scrapy.cfg above %s to tell where the project's data lies, so the state is kept in %s. Where "
-            "that does not outlive the crawl, set NEARDUP_STORE, such as 'leveldb:///var/crawls/state'.",
-            Path.cwd(),
-            directory,
+        _tell_of_no_project(directory)
+        return directory
+
+
+@cache
+def _tell_of_no_project(directory: Path) -> None:
+    """Once for each directory, though that is asked for several times."""
+    logger.warning(
+        "There is no scrapy.cfg above %s to tell where the project's data lies, so the state is kept in %s. Where "
+        "that does not outlive the crawl, set NEARDUP_STORE, such as 'leveldb:///var/crawls/state'.",
+        Path.cwd(),
+        directory,
+    )
+
+
+def _attribute(spider: object | None, url: str, name: str) -> object:
+    """What a placeholder stands for."""
+    if spider is None:
+        raise SettingsError(
+            f"NEARDUP_STORE is {url!r}, and there is no spider here whose {name} it could mean. Name one with --spider "
+            "NAME, or the state itself with --store URL."
         )
-    return default_url(directory)
+    if name.startswith("_") or (found := getattr(spider, name, None)) is None:
+        raise SettingsError(
+            f"NEARDUP_STORE is {url!r}, and the spider {getattr(spider, 'name', '')!s} has no {name}. Give it that "
+            f"attribute (in its class, or with -a {name}=…), or name another one, such as %(name)s."
+        )
+    return found
 
 
 def page_extractor(config: Config) -> Extractor | None:

@@ -33,6 +33,9 @@ BRAKE_KEPT = "neardup/brake/kept"
 OVERWRITTEN = "neardup/overwritten"
 #: Pages that the state has forgotten, by NEARDUP_TTL and NEARDUP_MAX_PAGES.
 EXPIRED = "neardup/expired"
+#: Items that a dry run passed on, and that a crawl would have dropped or tagged; both there in a dry run alone.
+DRY_DROPPED = "neardup/dry_run/dropped"
+DRY_TAGGED = "neardup/dry_run/tagged"
 #: Seconds spent.
 TIME_EXTRACTION = "neardup/time/extraction"
 TIME_METHOD = "neardup/time/method"
@@ -75,6 +78,8 @@ def closing_line(numbers: Mapping[str, Any]) -> str:
     >>> print(closing_line({PAGES: 9, "neardup/unique": 6, "neardup/duplicate": 2, "neardup/unjudged/no_text": 1,
     ...                     STATE_PAGES: 8, STATE_BYTES: 4096}))
     9 pages: 6 unique, 2 duplicate, 0 unchanged, 0 updated, 1 unjudged. State: 8 pages, 4.1 kB.
+    >>> print(closing_line({PAGES: 2, "neardup/duplicate": 2, DRY_DROPPED: 2, STATE_PAGES: 8}).partition(". 2 ")[0])
+    Dry run, nothing was dropped and no page filed: 2 items would have been dropped and 0 tagged
     """
     kinds = [f"{numbers.get(verdict(kind), 0)} {kind}" for kind in ("unique", "duplicate", "unchanged", "updated")]
     if better := numbers.get(verdict("better"), 0):
@@ -86,5 +91,9 @@ def closing_line(numbers: Mapping[str, Any]) -> str:
         back += f" {passed} passed though they are copies, as the safety brake was on."
     if expired := numbers.get(EXPIRED, 0):
         back += f" {expired} of the state expired."
-    state = f"State: {numbers.get(STATE_PAGES, 0)} pages, {numbers.get(STATE_BYTES, 0) / 1000:.1f} kB."
-    return f"{numbers.get(PAGES, 0)} pages: {', '.join(kinds)}, {unjudged} unjudged.{back} {state}"
+    dry, state_is = "", "State"
+    if DRY_DROPPED in numbers:
+        would = f"{numbers[DRY_DROPPED]} items would have been dropped and {numbers.get(DRY_TAGGED, 0)} tagged"
+        dry, state_is = f"Dry run, nothing was dropped and no page filed: {would}. ", "The state is as it was"
+    state = f"{state_is}: {numbers.get(STATE_PAGES, 0)} pages, {numbers.get(STATE_BYTES, 0) / 1000:.1f} kB."
+    return f"{dry}{numbers.get(PAGES, 0)} pages: {', '.join(kinds)}, {unjudged} unjudged.{back} {state}"

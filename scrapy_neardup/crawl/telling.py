@@ -11,7 +11,7 @@ from scrapy_neardup.crawl.feeds import Unstored
 from scrapy_neardup.crawl.notes import Notes
 from scrapy_neardup.errors import NearDupError, StoreError
 from scrapy_neardup.oneline import line_logger
-from scrapy_neardup.stores import Store
+from scrapy_neardup.stores import Overlay, Store
 from scrapy_neardup.stores.listing import LIST, prune_list
 
 logger = line_logger(__name__)
@@ -22,6 +22,9 @@ _NAMED = 3
 
 def tell_opening(store: Store, config: Config, notes: Notes, job: str) -> None:
     """How pages are judged, and what was taken back; ``job``: the directory by which this crawl is resumed."""
+    if config.dry_run:
+        _tell_dry_run(store, config, notes)
+        return
     logger.info(
         "Near-duplicates are %s by the method %s; the state is %s, with %d pages.",
         "dropped" if config.drop else "tagged",
@@ -56,6 +59,29 @@ def _tell_bounds(store: Store, config: Config) -> None:
             if surplus > 0
             else "",
         )
+
+
+def _tell_dry_run(store: Store, config: Config, notes: Notes) -> None:
+    """That nothing is dropped and nothing filed, and against what pages are judged."""
+    notes.stats.set_value(stats.DRY_DROPPED, 0)
+    notes.stats.set_value(stats.DRY_TAGGED, 0)
+    there = f"{store.scheme} at {store.location}" if store.lasts else "in memory"
+    if isinstance(store, Overlay) and not store.pages_found:
+        there += ", where no page is yet"
+    elif isinstance(store, Overlay):
+        at_work = ", at which another crawl is at work" if store.is_held else ""
+        there += f", as it is now, with {store.pages_found} pages{at_work}"
+    logger.warning(
+        "Dry run: pages are judged by the method %s and the state %s, and by the pages of this crawl. Nothing is "
+        "dropped%s, and nothing is written into the state: what this crawl delivers the next one will deliver again. "
+        "NEARDUP_DRY_RUN = False ends that.",
+        config.method,
+        there,
+        ", and each item carries its verdict" if config.tags_all else "",
+    )
+    if back := store.taken_back.pages:
+        notes.count(stats.TAKEN_BACK, back)
+        logger.info("A crawl would take %d pages back from the state, of one that was killed: they are left out.", back)
 
 
 def tell_of_job(store: Store, notes: Notes, job: str, *, is_over: bool) -> None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from scrapy_neardup.errors import SettingsError, StoreMismatch
+from scrapy_neardup.errors import SettingsError, StoreError, StoreMismatch
 from scrapy_neardup.stores.base import Store, TakenBack
 from scrapy_neardup.stores.evidence import Evidence, Keep, evidence
 from scrapy_neardup.stores.exchanged import refuse_unfinished
@@ -16,7 +18,9 @@ from scrapy_neardup.stores.expiry import Bounds
 from scrapy_neardup.stores.layout import Record
 from scrapy_neardup.stores.leading import leader, stands_for
 from scrapy_neardup.stores.memory import MemoryStore
+from scrapy_neardup.stores.overlay import Overlay
 from scrapy_neardup.stores.place import SETTING
+from scrapy_neardup.stores.placeholders import has_placeholders, matching, placeholders_checked, placeholders_filled
 from scrapy_neardup.stores.recipe import fits
 from scrapy_neardup.stores.registry import Registry
 from scrapy_neardup.stores.secret import NO_SECRET, Secret
@@ -29,9 +33,16 @@ STORES = Registry(
     }
 )
 
+#: What looks into a state of each kind, without its lock.
+_LOOKS = {
+    "leveldb": "scrapy_neardup.stores.look_leveldb:LevelDBLook",
+    "sqlite": "scrapy_neardup.stores.look_sqlite:SQLiteLook",
+}
+
 # Location -> the store that is open there, and how many hold it. One handle for each path in a process: a second one
-# would drop the first one's lock.
+# would drop the first one's lock. Those of dry runs are apart.
 _open: dict[str, tuple[Store, int]] = {}
+_tried: dict[str, tuple[Store, int]] = {}
 
 
 def default_url(directory: Path) -> str:
@@ -39,11 +50,27 @@ def default_url(directory: Path) -> str:
 
     What is in ``directory`` already decides first: an existing state is never switched.
     """
-    paths = {scheme: directory / f"state.{scheme}" for scheme in ("leveldb", "sqlite")}
-    # A witness without its database is that of a state which is gone: told of, not switched.
-    existing = [name for name, path in paths.items() if path.exists() or STORES[name].exists(str(path))]
-    scheme = existing[0] if existing else "leveldb" if find_spec("plyvel") else "sqlite"
-    return STORES[scheme].url(str(paths[scheme].absolute()))
+    scheme = "leveldb" if find_spec("plyvel") else "sqlite"
+    return existing_default(directory) or STORES[scheme].url(str((directory / f"state.{scheme}").absolute()))
+
+
+def existing_default(directory: Path) -> str:
+    """The URL of the state in a directory of default states; empty if there is none."""
+    for scheme in ("leveldb", "sqlite"):
+        path = directory / f"state.{scheme}"
+        # A witness without its database is that of a state which is gone: told of, not switched.
+        if path.exists() or STORES[scheme].exists(str(path)):
+            return STORES[scheme].url(str(path.absolute()))
+    return ""
+
+
+def existing_states(url: str) -> list[str]:
+    """The URLs of the states that there are at a URL: of one with placeholders those of all values."""
+    if not has_placeholders(url):
+        kind, location = parse_url(url)
+        return [url] if kind.exists(location) else []
+    kind, _ = parse_url(placeholders_checked(url))
+    return [kind.url(path) for path in matching(url) if kind.exists(path)] if kind.lasts else []
 
 
 def parse_url(url: str, named_by: str = SETTING) -> tuple[type[Store], str]:
@@ -83,39 +110,80 @@ def states_near(path: str) -> list[str]:
 
 
 def open_store(
-    url: str, recipe: Mapping[str, Any] | None, named_by: str = SETTING, secret: Secret | None = None
+    url: str,
+    recipe: Mapping[str, Any] | None,
+    named_by: str = SETTING,
+    secret: Secret | None = None,
+    *,
+    dry_run: bool = False,
 ) -> Store:
     """The store at a URL, opened once for each location of this process; give it back with ``close_store``.
 
     Without a recipe there must be a state, written by any. ``named_by``: see ``parse_url``. ``secret``: see ``Store``.
+    ``dry_run``: what is written is held in memory, nothing of the state changes, and none is made (see ``Overlay``).
     """
     kind, location = parse_url(url, named_by)
     if not kind.lasts:
         return kind(location, recipe, named_by, secret)
     refuse_unfinished(location)
-    if location not in _open:
-        _open[location] = kind(location, recipe, named_by, secret), 1
-        return _open[location][0]
-    store, holders = _open[location]
-    if not isinstance(store, kind) or (recipe is not None and not fits(store.recipe, recipe)):
+    opened = _tried if dry_run else _open
+    if location not in opened:
+        made: Store
+        if dry_run:
+            made = _look_of(kind)(location, recipe, named_by, secret, is_written=True)
+        else:
+            made = kind(location, recipe, named_by, secret)
+        opened[location] = made, 1
+        return made
+    store, holders = opened[location]
+    if store.scheme != kind.scheme or (recipe is not None and not fits(store.recipe, recipe)):
         raise StoreMismatch(
             f"In this process {location} is open already, with other parameters: by another crawl, or a Deduplicator "
             f"that was not closed. Give both the same, or each a state of its own with {named_by}, or close the first."
         )
-    _open[location] = store, holders + 1
+    opened[location] = store, holders + 1
+    return store
+
+
+def look_into(
+    url: str, recipe: Mapping[str, Any] | None = None, named_by: str = SETTING, secret: Secret | None = None
+) -> Store:
+    """The state at a URL as it is now, to be read, whoever is at work on it; give it back with ``close_store``.
+
+    One of a kind that nobody can look into is opened. Raises StoreError if there is none.
+    """
+    kind, location = parse_url(url, named_by)
+    refuse_unfinished(location)
+    if kind.scheme in _LOOKS:
+        return _look_of(kind)(location, recipe, named_by, secret)
+    store = open_store(url, recipe, named_by, secret)
+    store.as_of = time.time()
     return store
 
 
 def close_store(store: Store) -> None:
     """Give a store back; the last one to do so closes it."""
-    held, holders = _open.get(store.location, (None, 0))
+    opened = _tried if isinstance(store, Overlay) else _open
+    held, holders = opened.get(store.location, (None, 0))
     if held is not store:
         store.close()
     elif holders > 1:
-        _open[store.location] = store, holders - 1
+        opened[store.location] = store, holders - 1
     else:
-        del _open[store.location]
+        del opened[store.location]
         store.close()
+
+
+def _look_of(kind: type[Store]) -> type[Overlay]:
+    try:
+        module, _, name = _LOOKS[kind.scheme].partition(":")
+    except KeyError:
+        raise StoreError(
+            f"There is no dry run with a state of the kind {kind.scheme}; name another with NEARDUP_STORE, such as one "
+            "that scrapy neardup merge makes of it."
+        ) from None
+    found: type[Overlay] = getattr(import_module(module), name)
+    return found
 
 
 __all__ = [
@@ -126,6 +194,7 @@ __all__ = [
     "Evidence",
     "Keep",
     "MemoryStore",
+    "Overlay",
     "Record",
     "Secret",
     "Store",
@@ -133,9 +202,14 @@ __all__ = [
     "close_store",
     "default_url",
     "evidence",
+    "existing_default",
+    "existing_states",
     "leader",
+    "look_into",
     "open_store",
     "parse_url",
+    "placeholders_checked",
+    "placeholders_filled",
     "stands_for",
     "states_near",
 ]

@@ -19,6 +19,7 @@ from scrapy_neardup.stores.evidence import Evidence
 from scrapy_neardup.stores.expiry import Expiry
 from scrapy_neardup.stores.layout import Record
 from scrapy_neardup.stores.listing import add_to_list
+from scrapy_neardup.stores.moment import Moment
 from scrapy_neardup.stores.place import SETTING
 from scrapy_neardup.stores.recipe import check_recipe, pack_recipe, renamed, updated
 from scrapy_neardup.stores.secret import SECRET_NAME, SECRET_SETTING, Secret, secret_of
@@ -39,7 +40,7 @@ class TakenBack:
     crawls: tuple[str, ...]
 
 
-class Store(Expiry, Counting):
+class Store(Moment, Expiry, Counting):
     """Pages by id, by URL and by key, in generations.
 
     A page that is added under a generation counts at once, but for good only when it was sealed: the next

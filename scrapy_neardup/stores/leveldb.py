@@ -75,7 +75,7 @@ class LevelDBStore(Store):
     def damaged_copy(cls, location: str, folder: Path) -> AbstractContextManager[DamagedCopy]:
         return damaged_leveldb(Path(location), folder)
 
-    def _connect(self) -> None:
+    def _load(self) -> None:
         try:
             import plyvel
         except ImportError as error:
@@ -91,6 +91,9 @@ class LevelDBStore(Store):
         self._files = self._root / "db"
         self._seal = self._root / "seal.json"
         self._snapshot = Snapshot(self._files)
+
+    def _connect(self) -> None:
+        self._load()
         try:
             self._root.mkdir(mode=0o770, parents=True, exist_ok=True)  # it holds its secret
         except OSError as error:
@@ -114,7 +117,7 @@ class LevelDBStore(Store):
         sealed = self._seal.read_bytes() if self._seal.exists() else None
         self._meet_witness(new=new)
         if sealed is not None:
-            self._check_seal(sealed)
+            self._check_seal(sealed, self._files)
         if sealed is None and not new and not (self._files / "CURRENT").exists():
             raise self.damaged("its file CURRENT is missing")
         self._untouched = sealed is not None
@@ -225,12 +228,12 @@ class LevelDBStore(Store):
             os.fsync(file.fileno())
         draft.replace(self._seal)
 
-    def _check_seal(self, packed: bytes) -> None:
+    def _check_seal(self, packed: bytes, files: Path) -> None:
         try:
             sealed = dict(json.loads(packed))
         except (TypeError, ValueError):
             raise self.damaged("its seal.json cannot be read") from None
-        found = _inventory(self._files) if self._files.exists() else {}
+        found = _inventory(files) if files.exists() else {}
         changed = sorted(name for name in {*sealed, *found} if sealed.get(name) != found.get(name))
         if changed:
             raise self.damaged(f"since it was closed, these files have changed or gone: {', '.join(changed)}")

@@ -39,10 +39,10 @@ CLOSED = "closed"
 class Witness:
     """The open file; whoever holds the lock of the state has it alone."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, writable: bool = True) -> None:
         """Raises FileNotFoundError if there is none, ValueError if it cannot be what was written, OSError."""
         self.path = path
-        self._file = path.open("r+b", buffering=0)
+        self._file = path.open("r+b" if writable else "rb", buffering=0)
         try:
             slots = [_read(self._file.read(_SLOT)) for _ in range(_SLOTS)]
             synced = [(at, *slot) for at, slot in enumerate(slots[:_WRITTEN]) if slot and slot[0] == "synced"]

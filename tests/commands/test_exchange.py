@@ -97,10 +97,11 @@ def test_inside_of_a_project_the_state_is_the_projects(tmp_path: Path, east: Pat
     inside.mkdir()
     project(inside)
     scrapy_neardup("export", "-o", "inside/east.gz", "--store", url(east), cwd=tmp_path)
-    done = scrapy_neardup("import", "east.gz", "--json", cwd=inside)
+    done = scrapy_neardup("import", "east.gz", "--json", "--spider", "news", cwd=inside)
     assert (done.returncode, done.stderr) == (0, "")
     told = json.loads(done.stdout)
-    (place,) = (one for one in (inside / ".scrapy" / "neardup").iterdir() if one.suffix not in (".lock", ".witness"))
+    states = inside / ".scrapy" / "neardup" / "spiders" / "news"
+    (place,) = (one for one in states.iterdir() if one.suffix not in (".lock", ".witness"))
     assert told == {"store": str(place), "pages": 3}
     done = scrapy_neardup("merge", url(west), "--json", cwd=inside)
     assert (done.returncode, done.stderr) == (0, "")

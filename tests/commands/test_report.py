@@ -7,6 +7,7 @@ import io
 import json
 import sys
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from scrapy_neardup.commands import report as command
 from scrapy_neardup.errors import NearDupError, SettingsError, StoreError
 from scrapy_neardup.report.gather import gather
 from scrapy_neardup.report.page import page
-from scrapy_neardup.stores import Evidence, Keep, Record
+from scrapy_neardup.stores import Evidence, Keep, Record, look_into
 from scrapy_neardup.stores.tally import KEY
 from tests.commands.run import scrapy_neardup
 from tests.states.states import HOSTILE, KINDS, PAGES, is_harmless, made, opened, parsed, run, url_of
@@ -28,7 +29,7 @@ Captured = pytest.CaptureFixture[str]
 
 def html_of(url: str) -> str:
     """The page that a report on this state is."""
-    with opened(url) as store:
+    with closing(look_into(url)) as store:
         return page(gather(store))
 
 

@@ -78,12 +78,14 @@ def test_json_holds_all_of_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert run(stats, "--store", state, "--json", "--limit", "1") == 0
     found = parsed(capsys.readouterr().out)
     first_seen, room, each = found.pop("first_seen"), found.pop("bytes"), found.pop("bytes_per_page")
-    assert len(first_seen) == 25
+    assert len(first_seen) == len(found.pop("as_of")) == 25
     assert room == pytest.approx(size, rel=0.5)
     assert each == pytest.approx(room / 8, abs=0.1)
     assert found == {
         "store": location,
         "backend": kind,
+        "in_use": False,
+        "unsealed": 0,
         "pages": 8,
         "originals": 5,
         "copies": 2,

@@ -44,7 +44,7 @@ def test_a_second_crawl_drops_what_the_first_one_kept(news: Site, crawl: Crawl, 
 def test_the_default_state_lies_in_the_data_directory_of_scrapy(news: Site, crawl: Crawl, tmp_path: Path) -> None:
     crawl(PATHS)
     expected = "state.leveldb" if PLYVEL else "state.sqlite"
-    assert expected in [path.name for path in (tmp_path / ".scrapy" / "neardup").iterdir()]
+    assert expected in [path.name for path in (tmp_path / ".scrapy" / "neardup" / "spiders" / "paths").iterdir()]
 
 
 def test_an_updated_page_passes_and_takes_the_place_of_its_old_text(news: Site, crawl: Crawl) -> None:

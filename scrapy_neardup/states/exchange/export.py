@@ -14,7 +14,10 @@ from scrapy_neardup.stores import Store
 
 
 def write_export(store: Store, stream: IO[bytes], watch: Watch = iter) -> int:
-    """Write a state that no crawl is using; returns the number of pages. Memory does not grow with it."""
+    """Write a state, or what is looked at of one; returns the number of pages. Memory does not grow with it.
+
+    Pages that are not sealed are left out: whoever takes the file would know them for good.
+    """
     state, pages, digest = OpenState(store), 0, sha256()
     # Neither a name nor a time stands in the head: the same state makes the same bytes.
     with gzip.GzipFile(filename="", mode="wb", compresslevel=9, fileobj=stream, mtime=0) as packed:

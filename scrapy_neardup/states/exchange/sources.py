@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import zlib
+from array import array
 from base64 import b64decode
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from hashlib import sha256
@@ -11,10 +12,14 @@ from itertools import count
 from pathlib import Path
 from typing import Any, Protocol
 
+import numpy as np
+import numpy.typing as npt
+
 from scrapy_neardup.errors import NearDupError, StoreMismatch
 from scrapy_neardup.states.exchange.filed import Filed, from_data, from_line
 from scrapy_neardup.stores import SETTING, Store
 from scrapy_neardup.stores.counts import Counts
+from scrapy_neardup.stores.layout import last_id
 from scrapy_neardup.stores.recipe import check_recipe, pack_recipe
 from scrapy_neardup.stores.secret import SECRET_NAME, SECRET_SETTING, Secret
 
@@ -64,10 +69,20 @@ class OpenState:
         return _loaded(self._store.counted())
 
     def pages(self) -> Iterator[Filed]:
-        """All pages by id, as they are when their turn comes."""
-        store = self._store
+        """All pages by id, as they are when their turn comes; not those that count only if their feed is stored."""
+        store, pending = self._store, self._pending()
+        at = 0
         for record in store.records():
+            while at < len(pending) and pending[at] < record.id:
+                at += 1
+            if at < len(pending) and pending[at] == record.id:
+                continue
             yield Filed(record, store.last_seen(record.url), store.evidence(record.id))
+
+    def _pending(self) -> npt.NDArray[np.uint64]:
+        """Ids of the pages that are not sealed, 8 bytes each: there are some while a crawl is at work on the state."""
+        ids = array("Q", (last_id(journal) for journal, _ in self._store.rows(b"j")))
+        return np.sort(np.array(ids, np.uint64))
 
 
 class ExportFile:

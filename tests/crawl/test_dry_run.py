@@ -1,0 +1,297 @@
+"""NEARDUP_DRY_RUN: the verdicts of a crawl on the state as it is, of which nothing changes, and no item is touched."""
+
+from __future__ import annotations
+
+import json
+import logging
+import random
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from scrapy.exceptions import DropItem
+
+from scrapy_neardup.judging.recipe import state_recipe
+from scrapy_neardup.methods import make_method
+from scrapy_neardup.stores import STORES, Record, close_store, look_into, open_store, parse_url
+from scrapy_neardup.stores.listing import LIST
+from tests.crawl.engineless import article, crawl
+
+Item = dict[str, Any]
+MODES: dict[str, Any] = {"dry": {"NEARDUP_DRY_RUN": True}, "tagging": {"NEARDUP_DRY_RUN": "tag"}}
+
+
+@pytest.fixture(params=[scheme for scheme, kind in STORES.items() if kind.lasts])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    if request.param == "leveldb":
+        pytest.importorskip("plyvel")
+    (tmp_path / "here").mkdir()
+    return STORES[request.param].url(str(tmp_path.resolve() / "here" / "state"))
+
+
+def run(items: list[Item], **settings: Any) -> tuple[dict[str, Any], list[Item]]:
+    """What a crawl counts but for its times, and the items that came through."""
+    came: list[Item] = []
+
+    def later(item: Item) -> None:
+        if "lost" in item["url"]:
+            raise ValueError("could not be stored")
+        if "unwanted" in item["url"]:
+            raise DropItem("not wanted")
+        came.append(item)
+
+    stats = crawl(items, later, **settings)
+    return {name: many for name, many in stats.items() if name.startswith("neardup/") and "/time/" not in name}, came
+
+
+def verdicts(stats: dict[str, Any]) -> dict[str, Any]:
+    return {name: many for name, many in stats.items() if not name.startswith(("neardup/state/", "neardup/dry_run/"))}
+
+
+def files(folder: Path) -> dict[str, tuple[bytes, int]]:
+    """All that lies there, with what is in it and when it was written."""
+    found = [path for path in folder.rglob("*") if path.is_file()]
+    return {path.relative_to(folder).as_posix(): (path.read_bytes(), path.stat().st_mtime_ns) for path in found}
+
+
+def some(draw: random.Random, many: int) -> list[Item]:
+    """Articles and copies of them, updates, pages that later pipelines lose, pages with too little text."""
+    items = []
+    for _ in range(many):
+        item = article(draw.randrange(8), draw.randrange(4))
+        kind = draw.random()
+        if kind < 0.1:
+            item["text"] += (
+                f"更正：{draw.choice(('本报', '编辑部'))}补充了两段新的内容，并向读者致歉，详情请见后续报道。"
+            )
+        elif kind < 0.2:
+            item["url"] += draw.choice(("/lost", "/unwanted"))
+        elif kind < 0.25:
+            item["text"] = "太短。"
+        items.append(item)
+    return items
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_nothing_changes_and_the_crawl_gives_what_the_dry_run_said(store: str, mode: str, tmp_path: Path) -> None:
+    known = [article(family) for family in range(4)]
+    run(known, NEARDUP_STORE=store)
+    before = files(tmp_path / "here")
+    items = [*known[:2], article(2, 1), article(5), article(5, 1), article(6), article(7, 0, text="太短。")]
+    for _ in range(2):
+        said, came = run([dict(one) for one in items], NEARDUP_STORE=store, **MODES[mode])
+        assert [item["url"] for item in came] == [item["url"] for item in items]
+        assert [{name: item[name] for name in items[0]} for item in came] == items
+        assert files(tmp_path / "here") == before
+        assert (said["neardup/dry_run/dropped"], said["neardup/dry_run/tagged"]) == (4, 0)
+        assert said["neardup/state/pages"] == 4
+        tags = [item.get("neardup") and item["neardup"]["verdict"] for item in came]
+        assert tags == (
+            ["unchanged", "unchanged", "duplicate", "unique", "duplicate", "unique", "unjudged"]
+            if mode == "tagging"
+            else [None] * 7
+        )
+    real, passed = run([dict(one) for one in items], NEARDUP_STORE=store)
+    assert verdicts(real) == verdicts(said)
+    assert len(items) - len(passed) == said["neardup/dry_run/dropped"]
+    assert "neardup/dry_run/dropped" not in real
+
+
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.soak) for seed in range(1, 10))])
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"NEARDUP_COMMIT": "item"},
+        {"NEARDUP_SECRET": "a secret that nobody guesses"},
+        {"NEARDUP_POLICY": {"retitled": "tag", "near": "pass"}, "NEARDUP_KEEP": "texts"},
+        {"NEARDUP_METHOD": "simhash"},
+        {"feeds": True},
+        {"feeds": True, "overwrite": True, "NEARDUP_OVERWRITTEN": "forget"},
+    ],
+    ids=str,
+)
+def test_a_crawl_gives_just_what_the_dry_run_said(
+    seed: int, settings: dict[str, Any], store: str, tmp_path: Path
+) -> None:
+    draw = random.Random(seed)
+    more = {name: value for name, value in settings.items() if name.isupper()}
+    if settings.get("feeds"):
+        feed = {"format": "jsonlines", "overwrite": settings.get("overwrite", False)}
+        more["FEEDS"] = {f"file://{tmp_path}/feed.jsonl": feed}
+    run(some(draw, 16), NEARDUP_STORE=store, **more)
+    items = some(draw, 24)
+    before, fed = files(tmp_path / "here"), tmp_path / "feed.jsonl"
+    held = fed.read_bytes() if fed.exists() else None
+    said, came = run([dict(one) for one in items], NEARDUP_STORE=store, NEARDUP_DRY_RUN=True, **more)
+    assert files(tmp_path / "here") == before
+    if held is not None:
+        fed.write_bytes(held)
+    real, passed = run([dict(one) for one in items], NEARDUP_STORE=store, **more)
+    assert verdicts(real) == verdicts(said)
+    assert said["neardup/duplicate"] > 1
+    gone = [item for item in came if item["url"] not in {one["url"] for one in passed}]
+    assert len(came) - len(passed) <= said["neardup/dry_run/dropped"]
+    assert gone
+    if held is not None:
+        assert len(fed.read_bytes().splitlines()) == len(passed) + len(held.splitlines()) * (
+            not settings.get("overwrite")
+        )
+
+
+def test_where_no_state_is_none_is_made(store: str, tmp_path: Path) -> None:
+    items = [article(1), article(1, 1), article(2)]
+    said, came = run([dict(one) for one in items], NEARDUP_STORE=store, NEARDUP_DRY_RUN=True)
+    assert (len(came), said["neardup/dry_run/dropped"], said["neardup/state/pages"]) == (3, 1, 0)
+    assert said["neardup/state/bytes"] == 0
+    assert list((tmp_path / "here").iterdir()) == []
+    real, _ = run(items, NEARDUP_STORE=store)
+    assert verdicts(real) == verdicts(said)
+
+
+def test_in_memory_it_works_as_ever(caplog: pytest.LogCaptureFixture) -> None:
+    said, came = run([article(1), article(1, 1)], NEARDUP_STORE="memory:", NEARDUP_DRY_RUN=True)
+    assert (len(came), said["neardup/dry_run/dropped"]) == (2, 1)
+
+
+def test_a_state_at_which_another_crawl_is_at_work_is_taken_as_it_is(
+    store: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    recipe = state_recipe(make_method("cascade", {}), None)
+    run([article(1)], NEARDUP_STORE=store)
+    with_another = open_store(store, recipe)
+    try:
+        crawl_of_it = with_another.begin("another")
+        id = with_another.new_id()
+        page = Record(id, "http://a.example/", id, 1.0, (1, 2, 3), b"")
+        with_another.add(page, generation=crawl_of_it)
+        before = files(tmp_path / "here")
+        with caplog.at_level(logging.INFO):
+            said, _ = run([article(1, 1), article(2)], NEARDUP_STORE=store, NEARDUP_DRY_RUN=True)
+        changed = {name for name, one in files(tmp_path / "here").items() if one[0] != before[name][0]}
+        assert {Path(name).name.rpartition("-")[2] for name in changed} <= {"shm"}  # where SQLite's readers sign in
+        assert (said["neardup/duplicate"], said["neardup/unique"], said["neardup/state/pages"]) == (1, 1, 2)
+        assert said.get("neardup/taken_back", 0) == 0
+        assert "with 2 pages, at which another crawl is at work" in caplog.text
+        assert list(with_another.unsealed(crawl_of_it)) == [id]
+    finally:
+        close_store(with_another)
+
+
+def test_what_a_killed_crawl_left_is_out_as_it_would_be_in_a_crawl(
+    store: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    run([article(1), article(2)], NEARDUP_STORE=store)
+    kept = open_store(store, None)
+    crawl_of_it = kept.begin("killed", str(tmp_path))
+    (first, second) = kept.records()
+    record = Record(kept.new_id(), "http://a.example/", first.id, 1.0)
+    kept.add(record, generation=crawl_of_it)
+    newer = Record(kept.new_id(), second.url, second.id, 1.0, (), b"other")
+    kept.add(newer, generation=crawl_of_it, replaces=second.id)
+    close_store(kept)
+    before = files(tmp_path)
+    with caplog.at_level(logging.INFO):
+        said, _ = run([article(1), article(2), article(2, 1)], NEARDUP_STORE=store, NEARDUP_DRY_RUN=True)
+    assert files(tmp_path) == before
+    assert not (tmp_path / LIST).exists()
+    assert (said["neardup/unchanged"], said["neardup/duplicate"], said["neardup/taken_back"]) == (2, 1, 2)
+    assert "A crawl would take 2 pages back from the state" in caplog.text
+    real, _ = run([article(1), article(2), article(2, 1)], NEARDUP_STORE=store)
+    assert verdicts(real) == verdicts(said)
+
+
+def test_it_says_at_the_start_and_at_the_end_that_nothing_was_done(
+    store: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.INFO):
+        run([article(1), article(1, 1)], NEARDUP_STORE=store, NEARDUP_DRY_RUN=True)
+    first, last = caplog.messages[0], caplog.messages[-1]
+    assert first.startswith("Dry run: pages are judged by the method cascade and the state ")
+    assert "where no page is yet" in first
+    assert "Nothing is dropped, and nothing is written into the state" in first
+    assert last.startswith(
+        "Dry run, nothing was dropped and no page filed: 1 items would have been dropped and 0 tagged. 2 pages: "
+    )
+    assert last.endswith("The state is as it was: 0 pages, 0.0 kB.")
+
+
+def test_tags_stay_away_unless_they_are_asked_for(store: str) -> None:
+    items = [article(1), article(1, 1)]
+    policy = {"identical": "tag", "near": "tag", "retitled": "tag"}
+    asked: list[tuple[dict[str, Any], int, int]] = [
+        ({"NEARDUP_POLICY": policy}, 0, 1),
+        ({"NEARDUP_POLICY": policy, "NEARDUP_DRY_RUN": "tag"}, 2, 1),
+        ({"DROP_DUPLICATES": False}, 2, 2),
+    ]
+    for settings, tagged, counted in asked:
+        more = {"NEARDUP_STORE": store, "NEARDUP_DRY_RUN": True, **settings}
+        said, came = run([dict(one) for one in items], **more)
+        assert sum("neardup" in item for item in came) == tagged
+        assert (said["neardup/dry_run/dropped"], said["neardup/dry_run/tagged"]) == (0, counted)
+
+
+def test_the_safety_brake_comes_on_as_it_would(store: str) -> None:
+    body = article(1)["text"]
+    items = [{"url": f"http://mirror.example/{n}", "title": f"第{n}号通知的标题", "text": body} for n in range(12)]
+    said, came = run([dict(one) for one in items], NEARDUP_STORE=store, NEARDUP_DRY_RUN=True)
+    assert said["neardup/brake/original"] == 1
+    assert (len(came), any("neardup" in item for item in came)) == (12, False)
+    real, passed = run(items, NEARDUP_STORE=store)
+    assert verdicts(real) == verdicts(said)
+    assert len(came) - len(passed) == said["neardup/dry_run/dropped"]
+    assert said["neardup/dry_run/tagged"] == said["neardup/brake/passed"]
+
+
+def test_two_dry_runs_of_one_process_know_of_each_other(store: str) -> None:
+    recipe = state_recipe(make_method("cascade", {}), None)
+    first = open_store(store, recipe, dry_run=True)
+    second = open_store(store, recipe, dry_run=True)
+    assert first is second
+    real = open_store(store, recipe)
+    assert real is not first
+    close_store(second)
+    first.new_id()
+    close_store(first)
+    close_store(real)
+    with pytest.raises(Exception, match="closed"):
+        real.find("http://a.example/")
+
+
+@contextmanager
+def looked(store: str) -> Iterator[int]:
+    found = look_into(store)
+    yield found.pages
+    close_store(found)
+
+
+def test_the_list_of_a_job_is_left_alone(store: str, tmp_path: Path) -> None:
+    run([article(1)], NEARDUP_STORE=store)
+    job = tmp_path / "job"
+    job.mkdir()
+    (job / LIST).write_text(f"{article(1)['url']}\nhttp://b.example/\n")
+    run([article(1)], NEARDUP_STORE=store, NEARDUP_DRY_RUN=True, JOBDIR=str(job))
+    assert (job / LIST).read_text().splitlines() == [article(1)["url"], "http://b.example/"]
+
+
+def test_a_damaged_state_stops_it_as_it_stops_a_crawl(store: str, tmp_path: Path) -> None:
+    run([article(1)], NEARDUP_STORE=store)
+    kind, location = parse_url(store)
+    witness = kind.witness_of(location)
+    assert witness is not None
+    witness.write_bytes(b"noise")
+    with pytest.raises(Exception, match=r"its witness .* cannot be read"):
+        run([article(1)], NEARDUP_STORE=store, NEARDUP_DRY_RUN=True)
+    assert witness.read_bytes() == b"noise"
+
+
+def test_the_items_of_a_feed_are_all_that_came(store: str, tmp_path: Path) -> None:
+    feeds = {f"file://{tmp_path}/dry.jsonl": {"format": "jsonlines"}}
+    run([article(1)], NEARDUP_STORE=store)
+    run([article(1), article(1, 1), article(2)], NEARDUP_STORE=store, NEARDUP_DRY_RUN=True, FEEDS=feeds)
+    lines = (tmp_path / "dry.jsonl").read_text(encoding="utf-8").splitlines()
+    assert [json.loads(line)["url"] for line in lines] == [article(*one)["url"] for one in ((1,), (1, 1), (2,))]
+    with looked(store) as pages:
+        assert pages == 1

@@ -1,0 +1,282 @@
+"""Whose state it is: one for each spider, one for the project, or as NEARDUP_STORE names it."""
+
+from __future__ import annotations
+
+import json
+import logging
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from scrapy.settings import Settings
+
+from scrapy_neardup.commands import stats
+from scrapy_neardup.commands.opening import existing
+from scrapy_neardup.commands.spiders import settings_of
+from scrapy_neardup.config import Config
+from scrapy_neardup.crawl.state import data_directory, state_url, states_there, tell_of_scope
+from scrapy_neardup.errors import SettingsError, StoreError
+from scrapy_neardup.stores import STORES, close_store, default_url, open_store, parse_url, placeholders_filled
+from tests.commands.run import environment, project, scrapy_neardup
+from tests.crawl.engineless import article, crawl
+from tests.states.states import run
+
+DEFAULT = "state.leveldb" if find_spec("plyvel") else "state.sqlite"
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path.resolve()
+
+
+def named(name: str, **more: Any) -> SimpleNamespace:
+    return SimpleNamespace(name=name, **more)
+
+
+def config(**settings: Any) -> Config:
+    return Config.from_settings(settings)
+
+
+def begin(url: str) -> None:
+    close_store(open_store(url, {}))
+
+
+def place(url: str) -> Path:
+    return Path(parse_url(url)[1])
+
+
+# Placeholders.
+
+
+@pytest.mark.parametrize(
+    ("store", "expected"),
+    [
+        ("leveldb:///data/%(name)s", "/data/news"),
+        ("sqlite:///data/%(name)s-%(day)03d.sqlite", "/data/news-007.sqlite"),
+        ("sqlite:///data/%(rate).1f/%(name)s", "/data/0.2/news"),
+        ("sqlite:///with%20space/%(name)s", "/with space/news"),
+        ("sqlite:///plain", "/plain"),
+    ],
+)
+def test_a_placeholder_stands_for_an_attribute_of_the_spider(store: str, expected: str) -> None:
+    spider = named("news", day=7, rate=0.25)
+    assert parse_url(state_url(config(NEARDUP_STORE=store), spider))[1] == expected
+
+
+NAMES = [
+    "a/b",
+    "..",
+    ".",
+    "a\\b",
+    "../../etc",
+    "a\0b",
+    "a\nb",
+    "a b",
+    "a%2Fb",
+    "a%b",
+    "C:",
+    "新闻",
+    "a?b#c",
+    "x.",
+    "\ud800",
+]
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("scheme", ["leveldb", "sqlite"])
+def test_no_name_leads_out_of_its_directory(name: str, scheme: str) -> None:
+    for template in ("%(name)s", "%(name)s.state", "%(name)s%(name)s"):
+        found = state_url(config(NEARDUP_STORE=f"{scheme}:///data/states/{template}"), named(name))
+        assert place(found).parent == Path("/data/states")
+    shared = place(state_url(config(), named(name)))
+    assert shared.parent.parent == data_directory().absolute() / "spiders"
+
+
+def test_two_names_never_make_one_state() -> None:
+    settings = config(NEARDUP_STORE="sqlite:///data/%(name)s")
+    assert len({place(state_url(settings, named(name))) for name in NAMES}) == len(NAMES)
+    assert len({place(state_url(config(), named(name))) for name in NAMES}) == len(NAMES)
+
+
+@pytest.mark.parametrize(
+    ("spider", "said"),
+    [
+        (None, "there is no spider here whose site it could mean. Name one with --spider NAME"),
+        (named("news"), "the spider news has no site. Give it that attribute"),
+        (named("news", site=None), "the spider news has no site"),
+        (named("news", site=""), "the site that it asks for is empty; give it a value"),
+        (named("news", site=print), "of which no name of a state can be made; name an attribute"),
+        (named("news", site=["a"]), "of which no name of a state can be made"),
+    ],
+)
+def test_a_placeholder_that_cannot_be_filled_is_refused_with_the_cure(spider: object, said: str) -> None:
+    with pytest.raises(SettingsError, match="NEARDUP_STORE is 'sqlite:///data/") as refused:
+        state_url(config(NEARDUP_STORE="sqlite:///data/%(site)s"), spider)
+    assert said in str(refused.value)
+
+
+def test_no_part_of_the_spider_that_is_its_own_is_a_placeholder() -> None:
+    with pytest.raises(SettingsError, match="has no __class__"):
+        state_url(config(NEARDUP_STORE="sqlite:///data/%(__class__)s"), named("news"))
+
+
+def test_a_value_of_another_type_is_refused_in_a_sentence() -> None:
+    with pytest.raises(SettingsError, match=r"%\(name\)d cannot be written"):
+        placeholders_filled("sqlite:///data/%(name)d", lambda name: "news")
+
+
+def test_crawls_of_a_spider_meet_in_the_state_of_its_name(folder: Path) -> None:
+    store = f"sqlite://{folder}/%(name)s.sqlite"
+    assert crawl([article(1)], NEARDUP_STORE=store)["neardup/unique"] == 1
+    assert (folder / "articles.sqlite").is_file()
+    assert crawl([article(1)], NEARDUP_STORE=store)["neardup/unchanged"] == 1
+
+
+# The default.
+
+
+def test_each_spider_has_a_state_of_its_own_by_default(folder: Path) -> None:
+    one, other = (place(state_url(config(), named(name))) for name in ("one", "other"))
+    directory = folder / ".scrapy" / "neardup"
+    assert (one, other) == (directory / "spiders" / "one" / DEFAULT, directory / "spiders" / "other" / DEFAULT)
+    assert place(state_url(config(NEARDUP_SCOPE="project"), named("one"))) == directory / DEFAULT
+    assert not directory.exists()
+
+
+def test_a_project_that_has_a_state_keeps_to_it_until_somebody_says_otherwise(
+    folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    shared = default_url(folder / ".scrapy" / "neardup")
+    begin(shared)
+    with caplog.at_level(logging.INFO):
+        for settings, url, told in [
+            (config(), shared, "All spiders of this project share the state"),
+            (config(NEARDUP_SCOPE="project"), shared, ""),
+            (config(NEARDUP_SCOPE="spider"), "", "This spider begins a state of its own"),
+            (config(NEARDUP_STORE="memory:"), "memory:", ""),
+        ]:
+            caplog.clear()
+            found = state_url(settings, named("one"))
+            assert (found == url) is bool(url)
+            tell_of_scope(settings, found)
+            assert [told in message for message in caplog.messages] == [True] * bool(told)
+    begin(state_url(config(NEARDUP_SCOPE="spider"), named("one")))
+    caplog.clear()
+    tell_of_scope(config(NEARDUP_SCOPE="spider"), state_url(config(NEARDUP_SCOPE="spider"), named("one")))
+    assert caplog.messages == []
+
+
+def test_two_spiders_keep_what_each_has_found_or_share_it(folder: Path) -> None:
+    assert crawl([article(1)])["neardup/unique"] == 1
+    assert crawl([article(1)])["neardup/unchanged"] == 1
+    assert crawl([article(1)], NEARDUP_SCOPE="project")["neardup/unique"] == 1
+    # Now the project has one, which is met by whoever does not ask for another.
+    assert crawl([article(1, 1)])["neardup/duplicate"] == 1
+    assert crawl([article(1, 1)], NEARDUP_SCOPE="spider")["neardup/duplicate"] == 1
+    assert states_there(config()) == [default_url(folder / ".scrapy" / "neardup")]
+
+
+# Commands, which have no spider.
+
+
+def test_a_command_takes_the_only_state_there_is(folder: Path) -> None:
+    with pytest.raises(StoreError, match=r"There is no state at .*neardup; name the one .* --spider NAME"):
+        existing(None, config())
+    only = state_url(config(), named("one"))
+    begin(only)
+    assert existing(None, config()) == only
+    begin(state_url(config(), named("two/three")))
+    with pytest.raises(SettingsError, match="with --spider NAME") as refused:
+        existing(None, config())
+    assert str(refused.value).endswith(f"two%252Fthree/{DEFAULT}")
+    assert f"spiders/one/{DEFAULT}, " in str(refused.value)
+
+
+@pytest.mark.parametrize("scheme", [scheme for scheme, kind in STORES.items() if kind.lasts])
+def test_a_command_lists_the_states_that_placeholders_have_made(scheme: str, folder: Path) -> None:
+    if scheme == "leveldb":
+        pytest.importorskip("plyvel")
+    settings = config(NEARDUP_STORE=f"{scheme}://{folder}/%5Bx%5D/%(name)s.d/%(day)s")
+    for name, day in (("one", 1), ("two", 2)):
+        with pytest.raises((StoreError, SettingsError)):
+            existing(None, settings)
+        begin(state_url(settings, named(name, day=day)))
+        if name == "one":
+            assert existing(None, settings) == state_url(settings, named(name, day=day))
+            begin(state_url(settings, named("three", day=3)))
+    with pytest.raises(
+        SettingsError, match=r"no spider here whose name it could mean.*The states that are there"
+    ) as told:
+        existing(None, settings)
+    assert all(f"{name}.d/{day}" in str(told.value) for name, day in (("one", 1), ("two", 2), ("three", 3)))
+    assert "witness" not in str(told.value)
+    assert len(states_there(settings)) == 3
+
+
+def test_a_spider_that_no_project_has_is_known_by_its_name(folder: Path) -> None:
+    for name in ("one", "two"):
+        begin(state_url(config(), named(name)))
+    settings = settings_of(Settings(), "two")
+    assert settings["NEARDUP_STORE"] == state_url(config(), named("two"))
+    with pytest.raises(SettingsError, match="has no site"):
+        settings_of(Settings({"NEARDUP_STORE": "sqlite:///data/%(site)s"}), "two")
+
+
+def test_a_state_that_is_named_needs_no_spider(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    url = f"sqlite://{folder}/one"
+    begin(url)
+    assert run(stats, "--store", url, "--json", NEARDUP_STORE="sqlite:///data/%(name)s") == 0
+    assert json.loads(capsys.readouterr().out)["pages"] == 0
+
+
+SPIDER = """
+from scrapy import Spider
+
+class {kind}(Spider):
+    name = {name!r}
+    site = "the site"
+    custom_settings = {settings!r}
+
+    async def start(self):
+        for number in range({many}):
+            yield {{"url": f"http://{{self.site}}.example/{{number}}", "text": "渡船停航，第%d号通知。" % number * 9}}
+"""
+
+
+@pytest.mark.slow
+def test_commands_find_the_state_of_a_spider_of_a_project(folder: Path) -> None:
+    """With its own settings: the second one has another store by them."""
+    spiders = project(folder) / "shop" / "spiders"
+    spiders.mkdir()
+    (spiders / "__init__.py").touch()
+    (folder / "shop" / "settings.py").write_text(
+        'ADDONS = {"scrapy_neardup.Addon": 500}\nSPIDER_MODULES = ["shop.spiders"]\nLOG_LEVEL = "INFO"\n'
+    )
+    own = {"NEARDUP_STORE": f"sqlite://{folder}/%(site)s.sqlite"}
+    for name, many, settings in (("first", 1, {}), ("second", 2, own)):
+        code = SPIDER.format(kind=name.title(), name=name, many=many, settings=settings)
+        (spiders / f"{name}.py").write_text(code, encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, "-m", "scrapy", "crawl", "second"],
+        cwd=folder,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert "State: 2 pages" in done.stderr, done.stderr
+    assert (folder / "the site.sqlite").is_file()
+    for name in ("first", "third"):
+        begin(state_url(config(), named(name)))
+    for name, many in (("second", 2), ("third", 0)):
+        told = scrapy_neardup("stats", "--json", "--spider", name, cwd=folder)
+        assert json.loads(told.stdout)["pages"] == many, told.stderr
+    told = scrapy_neardup("stats", cwd=folder)
+    assert told.returncode == 2
+    assert f"spiders/first/{DEFAULT}" in told.stderr
+    assert f"spiders/third/{DEFAULT}" in told.stderr
