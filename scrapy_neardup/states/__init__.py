@@ -8,6 +8,7 @@ known       what a state knows of one page
 near        URLs that a reader takes for the same
 forgetting  which pages are to go
 crawls      the last crawls, and what came of them
+drops       what crawls dropped as copies
 deliveries  which feeds hold the pages of which crawls
 check/      whether a state is whole, and a mended copy of one that is not
 exchange/   export, import and merge

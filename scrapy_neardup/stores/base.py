@@ -13,7 +13,7 @@ from typing import Any
 from scrapy_neardup.errors import StoreError, StoreMismatch
 from scrapy_neardup.hashing.keyed import Keyed
 from scrapy_neardup.stores import layout
-from scrapy_neardup.stores.changes import Changes
+from scrapy_neardup.stores.changes import Changes, Row
 from scrapy_neardup.stores.counting import Counting
 from scrapy_neardup.stores.evidence import Evidence
 from scrapy_neardup.stores.layout import Record
@@ -151,13 +151,15 @@ class Store(Removal, Counting):
         generation: int = 0,
         replaces: int = 0,
         seen: float | None = None,
+        along: Iterable[Row] = (),
     ) -> None:
         """File a page in one atomic batch: unsealed under ``generation``, or for good if that is 0.
 
         ``replaces`` is the id of the same URL's earlier record, which may be the page's own without a generation; it
         goes when the new one is sealed. ``seen``: when the page was last seen, in seconds since 1970; now if not given.
+        ``along``: rows of others that are to be there if the page is.
         """
-        changes = Changes()
+        changes = Changes(dict(along))
         gone = self._erase(replaces, changes) if replaces and not generation else 0
         for key in record.keys:
             changes.put(layout.posting_key(key, record.id), b"")
@@ -171,10 +173,10 @@ class Store(Removal, Counting):
         self._newest = max(self._newest, record.id)
         self.pages += 1 - gone
 
-    def touch(self, record: Record, seen: float | None = None) -> None:
-        """Note that a URL was seen again: now, or at ``seen``."""
+    def touch(self, record: Record, seen: float | None = None, along: Iterable[Row] = ()) -> None:
+        """Note that a URL was seen again: now, or at ``seen``. ``along``: see ``add``."""
         seen = time.time() if seen is None else seen
-        self._commit(Changes({self._url_key(record.url): layout.pack_seen(record.id, seen)}))
+        self._commit(Changes({self._url_key(record.url): layout.pack_seen(record.id, seen), **dict(along)}))
 
     def seal(self, generation: int, ids: Iterable[int]) -> None:
         """Keep these pages of a generation for good; they are on disk when this returns."""

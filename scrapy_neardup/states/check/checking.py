@@ -6,6 +6,8 @@ import struct
 from collections.abc import Callable
 
 from scrapy_neardup.errors import StoreError
+from scrapy_neardup.judging.drops import Drop
+from scrapy_neardup.judging.judgements import Judgement
 from scrapy_neardup.states.check.crosscheck import Pages, check_postings, check_urls, read_pages
 from scrapy_neardup.states.check.findings import Findings
 from scrapy_neardup.states.crawls import unpacked_crawl
@@ -17,7 +19,7 @@ from scrapy_neardup.stores.layout import last_id, meta_key, unpack_block
 from scrapy_neardup.stores.tally import KEY
 
 #: First letters of keys; see ``scrapy_neardup.stores.layout``.
-_PREFIXES = b"bcefgjkmru"
+_PREFIXES = b"bcdefgjkmnru"
 #: What stands below ``m``.
 _NAMES = frozenset((meta_key("recipe"), meta_key("secret"), KEY))
 #: Length of a key below ``e``.
@@ -40,6 +42,7 @@ def check(store: Store, watch: Watch = unwatched) -> Findings:
         lambda: _check_evidence(store, found, pages, watch),
         lambda: _check_blocks(store, found),
         lambda: _check_feeds_and_crawls(store, found),
+        lambda: _check_judgements(store, found),
         lambda: _check_rest(store, found),
         lambda: _check_tally(store, found),
         lambda: _check_file(store, found),
@@ -82,10 +85,24 @@ def _check_blocks(store: Store, found: Findings) -> None:
 
 
 def _check_feeds_and_crawls(store: Store, found: Findings) -> None:
-    for prefix, what, unpack in ((b"f", "broken feed", unpacked_feed), (b"c", "broken crawl", unpacked_crawl)):
+    unpacks: tuple[tuple[bytes, str, Callable[[bytes, bytes], object]], ...] = (
+        (b"f", "broken feed", unpacked_feed),
+        (b"c", "broken crawl", unpacked_crawl),
+        (b"d", "broken drop", Drop.of_row),
+    )
+    for prefix, what, unpack in unpacks:
         for key, packed in store.rows(prefix):
             if wrong := _broken(key, packed, unpack):
                 found.add(what, wrong)
+
+
+def _check_judgements(store: Store, found: Findings) -> None:
+    for key, packed in store.rows(b"n"):
+        found.judgements += 1
+        try:
+            Judgement.of_row(key, packed, store.hashes)
+        except ValueError as error:
+            found.add("broken judgement", str(error))
 
 
 def _broken(key: bytes, packed: bytes, unpack: Callable[[bytes, bytes], object]) -> str:

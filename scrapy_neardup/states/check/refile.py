@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
 
+from scrapy_neardup.judging.drops import Drop
+from scrapy_neardup.judging.judgements import Judgement
 from scrapy_neardup.states.check.crosscheck import unpacked
 from scrapy_neardup.states.check.salvage import Salvage
 from scrapy_neardup.states.crawls import unpacked_crawl
@@ -180,7 +182,13 @@ class _Filing:
         return blocks
 
     def take_feeds_and_crawls(self) -> None:
-        for prefix, unpack in ((b"f", unpacked_feed), (b"c", unpacked_crawl)):
+        unpacks: tuple[tuple[bytes, Callable[[bytes, bytes], object]], ...] = (
+            (b"f", unpacked_feed),
+            (b"c", unpacked_crawl),
+            (b"d", Drop.of_row),
+            (b"n", lambda key, packed: Judgement.of_row(key, packed, self._store.hashes)),
+        )
+        for prefix, unpack in unpacks:
             for key, packed in self._salvage.rows(prefix):
                 with suppress(ValueError):
                     unpack(key, packed)

@@ -1,0 +1,73 @@
+"""What crawls dropped as copies, told with what the state knows of the pages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from scrapy_neardup.judging.drops import Drop
+from scrapy_neardup.judging.judgements import Judgement, Judgements
+from scrapy_neardup.stores import Record, Store
+from scrapy_neardup.stores.layout import drops_prefix, unpack_seen
+
+
+@dataclass(frozen=True, slots=True)
+class Dropped:
+    """A page that was dropped, as it is known now.
+
+    ``record``, ``original``: None where that was forgotten since, or taken back. ``title``: empty where it was not
+    kept. ``said``: what somebody has said of the page by hand since.
+    """
+
+    drop: Drop
+    record: Record | None
+    original: Record | None
+    title: str
+    said: Judgement | None
+
+    @property
+    def when(self) -> float:
+        """Seconds since 1970."""
+        return self.drop.id / 1e9
+
+
+def dropped(store: Store, generation: int = 0) -> Iterator[Dropped]:
+    """The drops of a crawl in their order; without one those of all crawls, by their beginning.
+
+    Raises StoreDamaged for a row that is none.
+    """
+    judgements = Judgements(store)
+    for drop in _drops(store, generation):
+        record = _at(store, drop.page)
+        told = store.evidence(record.id) if record is not None else None
+        said = judgements.of(record.url) if record is not None else None
+        yield Dropped(drop, record, _at(store, drop.original), told.title if told else "", said)
+
+
+def original_of(store: Store, record: Record) -> Record | None:
+    """The page that a page was dropped for: its original, or what it was dropped for last; None if none is known."""
+    if record.original != record.id:
+        return store.record(record.original)
+    found = None
+    for drop in _drops(store):
+        if _id_at(store, drop.page) == record.id:
+            found = _at(store, drop.original)
+    return found
+
+
+def _drops(store: Store, generation: int = 0) -> Iterator[Drop]:
+    try:
+        for key, packed in store.rows(drops_prefix(generation) if generation else b"d"):
+            yield Drop.of_row(key, packed)
+    except ValueError as error:
+        raise store.damaged(str(error)) from None
+
+
+def _at(store: Store, url: int) -> Record | None:
+    """The page whose URL has a hash."""
+    return store.record(_id_at(store, url))
+
+
+def _id_at(store: Store, url: int) -> int:
+    seen = store.value(b"u" + url.to_bytes(8, "big"))
+    return unpack_seen(seen)[0] if seen else 0
