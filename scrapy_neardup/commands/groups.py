@@ -15,6 +15,7 @@ from scrapy_neardup.commands.output import progress, write
 from scrapy_neardup.commands.wording import as_json, counted, iso, line
 from scrapy_neardup.config import Config
 from scrapy_neardup.errors import SettingsError
+from scrapy_neardup.judging.judgements import Judgements
 from scrapy_neardup.states.members import members
 from scrapy_neardup.stores import Store
 
@@ -28,9 +29,9 @@ what a group is:
 
 a line of JSON:
   {"similar_id": "17b9…", "size": 3, "original": "https://…", "first_seen": "2025-…", "pages": [{"url": "https://…",
-  "first_seen": "2025-…", "similarity": 0.93, "kind": "near", "title": "…"}, …]}
+  "first_seen": "2025-…", "similarity": 0.93, "kind": "near", "title": "…", "judged": null}, …]}
   The pages are in the order in which they were first seen, the original (kind null, similarity 1) among them.
-  similar_id is the one that tagged items have.
+  similar_id is the one that tagged items have; judged is what was said of the page by hand: keep, copy, or null.
 
 examples:
   scrapy neardup groups
@@ -89,18 +90,21 @@ def _lines(store: Store, groups: list[tuple[int, list[int]]], *, wide: bool | No
 
 
 def _pages(store: Store, ids: Iterable[int]) -> Iterator[dict[str, Any]]:
+    judgements = Judgements(store)
     for id in ids:
         record, evidence = store.record(id), store.evidence(id)
         if record is None:
             continue
         copy = record.original != record.id
         similarity = evidence.similarity if copy and evidence else record.similarity
+        said = judgements.of(record.url)
         yield {
             "url": record.url,
             "first_seen": iso(record.first_seen),
             "similarity": round(similarity or record.similarity, 4),
             "kind": (evidence.likeness or None) if copy and evidence else None,
             "title": (evidence.title or None) if evidence else None,
+            "judged": said.said.value if said else None,
         }
 
 
@@ -113,7 +117,8 @@ def _show(store: Store, groups: list[tuple[int, list[int]]], all: int) -> None:
         for id, page in zip(ids, _pages(store, islice(ids, _PAGES)), strict=False):
             kind = "original" if id == original else f"{page['similarity']:.2f} {line(page['kind'] or 'copy')}"
             title = f'  "{line(page["title"])}"' if page["title"] else ""
-            write(f"  {page['first_seen']}  {kind:<14}  {line(page['url'])}{title}\n")
+            judged = f"  ({page['judged']}, by hand)" if page["judged"] else ""
+            write(f"  {page['first_seen']}  {kind:<14}  {line(page['url'])}{title}{judged}\n")
         if len(ids) > _PAGES:
             write(f"  (and {len(ids) - _PAGES:,} more)\n")
         write("\n")

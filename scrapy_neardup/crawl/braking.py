@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 
-from scrapy_neardup.config import DEFAULT_POLICY, DROP, TAG
 from scrapy_neardup.crawl import stats
 from scrapy_neardup.crawl.brake import Alarm, Brake
 from scrapy_neardup.crawl.notes import Notes
@@ -16,8 +14,11 @@ from scrapy_neardup.stores import Store
 
 logger = line_logger(__name__)
 
-#: With it a crawl delivers, tagged, what was dropped before; what was delivered is unchanged.
-_ALL_PASS = json.dumps({likeness.value: TAG for likeness, action in DEFAULT_POLICY.items() if action == DROP})
+#: What brings back the pages that were dropped, by whether the state lasts.
+_CURE = {
+    True: "If not, scrapy neardup keep URL brings it with the next crawl (scrapy neardup dropped --last lists all)",
+    False: "If not, a crawl with NEARDUP_POLICY that tags copies brings the pages that were dropped",
+}
 _NOW = {
     "warn": "They go on being dropped, as NEARDUP_BRAKE is 'warn'.",
     "tag": "From here on copies {of} pass, tagged; with NEARDUP_BRAKE = 'warn' they would be dropped.",
@@ -71,8 +72,7 @@ class BrakeWatch:
         return (
             f"{_found(alarm, one_line(original))}. The last one is {one_line(verdict.url)}, as a copy of "
             f"{one_line(original)}{both}. {now} See whether it is one: scrapy neardup compare "
-            f"{shell_word(verdict.url)} {shell_word(original)}. If not, a crawl with NEARDUP_POLICY = {_ALL_PASS} "
-            f"brings the pages that were dropped, and none twice: {urls}"
+            f"{shell_word(verdict.url)} {shell_word(original)}. {_CURE[store.lasts]}: {urls}"
         )
 
 

@@ -27,6 +27,11 @@ UNSEALED = "neardup/unsealed"
 BRAKE_SITE = "neardup/brake/site"
 BRAKE_ORIGINAL = "neardup/brake/original"
 BRAKE_PASSED = "neardup/brake/passed"
+#: Items that were written to the feed of dropped ones, and errors of that feed.
+DROPPED_FEED = "neardup/dropped_feed"
+DROPPED_FEED_FAILED = "neardup/dropped_feed/failed"
+#: Pages that somebody has judged by hand, against what the method says.
+BY_HAND = "neardup/by_hand"
 #: Pages of earlier crawls whose feed this one overwrites.
 OVERWRITTEN = "neardup/overwritten"
 #: Seconds spent.

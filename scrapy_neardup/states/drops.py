@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from scrapy_neardup.judging.drops import Drop
 from scrapy_neardup.judging.judgements import Judgement, Judgements
 from scrapy_neardup.stores import Record, Store
-from scrapy_neardup.stores.layout import drops_prefix, unpack_seen
+from scrapy_neardup.stores.layout import drops_prefix, last_id, unpack_seen, url_key
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,14 +44,15 @@ def dropped(store: Store, generation: int = 0) -> Iterator[Dropped]:
         yield Dropped(drop, record, _at(store, drop.original), told.title if told else "", said)
 
 
-def original_of(store: Store, record: Record) -> Record | None:
-    """The page that a page was dropped for: its original, or what it was dropped for last; None if none is known."""
-    if record.original != record.id:
-        return store.record(record.original)
-    found = None
-    for drop in _drops(store):
-        if _id_at(store, drop.page) == record.id:
-            found = _at(store, drop.original)
+def originals_of(store: Store, records: Sequence[Record]) -> list[Record | None]:
+    """The page that each of these was dropped for: its original, or what it was dropped for last; None if unknown."""
+    last: dict[int, int] = {}
+    if any(record.original == record.id for record in records):
+        last = {drop.page: drop.original for drop in _drops(store)}
+    found = []
+    for record in records:
+        page = last_id(url_key(record.url, store.hashes))
+        found.append(store.record(record.original) if record.original != record.id else _at(store, last.get(page, 0)))
     return found
 
 

@@ -92,6 +92,7 @@ def test_json_holds_all_of_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]
         "originals_like_others": {"excerpt": 1, "same_title": 1},
         "witnesses": 1,
         "copies_without_original": 0,
+        "judged_by_hand": {},
         "groups": 1,
         "largest_group": 3,
         "sites": 5,

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from scrapy_neardup.commands import keep
 from tests.crawl.conftest import ADDONS, ONE_BY_ONE, Crawl, Result, Site
 from tests.crawl.parts import text
+from tests.states.states import run as run_command
 
 OLD = [f"/old/{number}" for number in range(25)]
 NEW = [f"/new/{number}" for number in range(20)]
@@ -31,18 +32,16 @@ def warnings(result: Result) -> list[str]:
     return [line for line in result.log.splitlines() if "WARNING" in line and "crawl.braking" in line]
 
 
-def policy_of(warning: str) -> dict[str, str]:
-    """What the warning says that brings the pages back."""
-    found = re.search(r"NEARDUP_POLICY = ({.*?})", warning)
-    assert found is not None
-    policy: dict[str, str] = json.loads(found[1])
-    return policy
+def kept(state: str, urls: list[str]) -> None:
+    """What the warning tells to do."""
+    assert run_command(keep, *urls, "--store", state) == 0
 
 
 def test_a_site_of_which_only_the_footer_is_read_loses_five_pages_and_gets_them_back(
-    relaunched: Site, crawl: Crawl
+    relaunched: Site, crawl: Crawl, tmp_path: Path
 ) -> None:
-    first, second = (crawl(OLD + NEW, **RELAUNCHED) for _ in range(2))
+    settings = {**RELAUNCHED, "NEARDUP_STORE": f"sqlite://{tmp_path}/state"}
+    first, second = (crawl(OLD + NEW, **settings) for _ in range(2))
     assert first.paths == [*OLD, NEW[0], *SAVED]
     tags = {path: item.get("neardup") for path, item in zip(first.paths, first.items, strict=True)}
     assert [path for path, tag in tags.items() if tag] == SAVED
@@ -62,7 +61,9 @@ def test_a_site_of_which_only_the_footer_is_read_loses_five_pages_and_gets_them_
     assert second.items == [], "what passed as the brake was on was delivered, and is known by its own URL"
     assert (second.count("unchanged"), second.count("duplicate")) == (len(OLD) + 1 + len(SAVED), len(LOST))
     assert first.count("state/pages") == second.count("state/pages") == len(OLD + NEW)
-    assert crawl(OLD + NEW, NEARDUP_POLICY=policy_of(told), **RELAUNCHED).paths == LOST
+    assert "scrapy neardup keep URL" in told
+    kept(settings["NEARDUP_STORE"], [relaunched.base + path for path in LOST])
+    assert [crawl(OLD + NEW, **settings).paths for _ in range(2)] == [LOST, []]
 
 
 def test_forged_copies_of_the_articles_of_a_site_cost_thirteen_of_them(crawl: Crawl, tmp_path: Path) -> None:
