@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass
+from weakref import WeakKeyDictionary
 
 from scrapy_neardup.model import Likeness, Match
 from scrapy_neardup.stores import Store
@@ -53,28 +54,29 @@ class Drop:
         return cls(generation_of(key), last_id(key), page, original, similarity / 65535, likeness)
 
 
+#: How many each store holds, once that was counted; all crawls on it share that.
+_MANY: WeakKeyDictionary[Store, int] = WeakKeyDictionary()
+
+
 class Drops:
     """Notes the drops of one crawl: each as a row that is written with the page's own."""
 
     def __init__(self, store: Store, generation: int) -> None:
         self._store = store
         self._generation = generation
-        #: How many the state remembers; counted when the first one comes.
-        self._many: int | None = None
 
     def rows(self, id: int, url: str, match: Match, likeness: Likeness | None) -> tuple[Row, ...]:
         """The row of one more drop, to be written at once; now and then the oldest ones go."""
-        if self._many is None:
-            self._many = sum(1 for _ in self._store.rows(b"d"))
-        if self._many >= _MOST + _STEP:
-            self._leave_the_last()
-        self._many += 1
+        many = _MANY.get(self._store)
+        if many is None:
+            many = sum(1 for _ in self._store.rows(b"d"))
+        _MANY[self._store] = (many if many < _MOST + _STEP else self._leave_the_last()) + 1
         hashes = self._store.hashes
         page, original = (last_id(url_key(one, hashes)) for one in (url, match.url))
         return (Drop(self._generation, id, page, original, match.similarity, likeness.value if likeness else "").row(),)
 
-    def _leave_the_last(self) -> None:
-        """Those of another crawl that is under way on the same state count too, so all are counted anew."""
+    def _leave_the_last(self) -> int:
+        """Those of the oldest crawls go; returns how many stay."""
         keys = [key for key, _ in self._store.rows(b"d")]
         self._store.write(Changes(deletes=set(keys[: max(0, len(keys) - _MOST)])))
-        self._many = min(len(keys), _MOST)
+        return min(len(keys), _MOST)
