@@ -18,6 +18,8 @@ from scrapy_neardup.stores import Record, Store
 from scrapy_neardup.stores.changes import Changes
 from scrapy_neardup.stores.layout import judgement_key
 
+#: A copy has some similarity, or it would be taken for a page that could not be judged.
+_LEAST = 1 / 65535
 #: What a copy by hand is if the method does not say that it is one of these.
 _COPIES = (Likeness.IDENTICAL, Likeness.NEAR, Likeness.RETITLED)
 
@@ -110,4 +112,4 @@ def original_at(store: Store, url: str, of: str) -> Record | None:
 def by_hand(comparison: Comparison) -> Comparison:
     """What a method says of two pages, made to say that they are copies."""
     likeness = comparison.likeness if comparison.likeness in _COPIES else Likeness.NEAR
-    return replace(comparison, duplicate=True, likeness=likeness)
+    return replace(comparison, duplicate=True, likeness=likeness, similarity=max(comparison.similarity, _LEAST))

@@ -2,7 +2,8 @@
 
 Two crawls of one process are under way at any time. Their pages are unique, copies, witnesses, excerpts, updated,
 unchanged or too short; their items come through, are lost, keep others waiting; feeds are stored, crawls end or are
-killed, pages are withdrawn and forgotten. Ids are counted and not taken from the clock, so all stores give the same.
+killed, pages are withdrawn and forgotten, kept or called copies by hand. Ids are counted and not taken from the clock,
+so all stores give the same.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
 from scrapy_neardup.judging.detector import Detector
+from scrapy_neardup.judging.judgements import Judgement, Said, remove_judgements, write_judgements
 from scrapy_neardup.judging.reservations import Blocked, Reservation, Ruled
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Kind, Likeness, Verdict
@@ -113,6 +115,7 @@ class Crawl:
 
     generation: int
     policy: Policy
+    keep: Keep
     committed: list[int] = field(default_factory=list)
 
 
@@ -127,6 +130,8 @@ class Crawls(RuleBasedStateMachine):
         self.model = State()
         #: By URL the page that is there for good, whatever is killed: told of apart from the model.
         self.safe: dict[str, int] = {}
+        #: How many pages were dropped by crawls that note it.
+        self.drops = 0
         self.names = count()
         self.crawls: dict[int, Crawl] = {}
         self.begin_two()
@@ -148,7 +153,7 @@ class Crawls(RuleBasedStateMachine):
 
         generation = self.alike(begin)
         assert isinstance(generation, int)
-        self.crawls[at] = Crawl(generation, policy)
+        self.crawls[at] = Crawl(generation, policy, keep)
         self.model.crawls[generation] = who
 
     def begin_two(self) -> None:
@@ -209,6 +214,7 @@ class Crawls(RuleBasedStateMachine):
             return False
         verdict = ruling.verdict
         self.seen[verdict.headline] += 1
+        self.seen["by hand"] += verdict.by_hand
         assert verdict.kind is expected.kind, f"{verdict.sentence()}, and not {expected}"
         assert (ruling.reservation is not None) is expected.passes
         if expected.id:
@@ -231,6 +237,7 @@ class Crawls(RuleBasedStateMachine):
         assert original.url == verdict.match.url
         witness = {is_witness for id, is_witness in expected.originals if id == original.id}
         assert witness, f"{verdict.sentence()}, and not {expected}"
+        self.drops += not expected.passes and self.crawls[at].keep is not Keep.NOTHING
         kept = 0 if expected.passes else self.model.keeps_its_place(url, original.id)
         if kept:
             assert verdict.id == kept
@@ -357,6 +364,23 @@ class Crawls(RuleBasedStateMachine):
         self.is_sound()
         self.begin_two()
 
+    @rule(url=st.sampled_from(URLS), said=st.sampled_from([*Said, None]), other=st.sampled_from(URLS))
+    def somebody_judges_a_page(self, url: str, said: Said | None, other: str) -> None:
+        """By hand, while no crawl is under way; or takes it back."""
+        self.close_and_open(Policy())
+        for side in self.sides:
+            if said is None:
+                remove_judgements(side.store, url)
+            else:
+                write_judgements(side.store, Judgement(url, said, other, 1))
+        self.model.said.pop(url, None)
+        if said is not None:
+            self.model.said[url] = said, other
+        if said is Said.KEEP:
+            self.model.kept.add(url)
+        self.is_sound()
+        self.begin_two()
+
     def close_and_open(self, policy: Policy) -> None:
         for at in list(self.crawls):
             self.end(at)
@@ -422,6 +446,7 @@ class Crawls(RuleBasedStateMachine):
             assert sum(1 for _ in store.rows(b"k")) == filed
             assert {int.from_bytes(key[1:], "big") for key, _ in store.rows(b"e")} <= pages.keys()
             assert sum(1 for _ in store.rows(b"j")) == len(self.model.unsealed)
+            assert sum(1 for _ in store.rows(b"d")) == (self.drops if store.lasts else 0)
 
     @invariant()
     def what_is_safe_is_there(self) -> None:
@@ -437,7 +462,9 @@ class Crawls(RuleBasedStateMachine):
 
     @invariant()
     def each_article_counts_once(self) -> None:
-        assert not copies_of_each_other(self.model.pages.values())
+        """But for those that somebody wants to be kept."""
+        found = copies_of_each_other(self.model.pages.values())
+        assert not {pair for pair in found if self.model.kept.isdisjoint(pair)}
 
     def teardown(self) -> None:
         for side in self.sides:
@@ -491,6 +518,7 @@ def test_crawls_in_any_order_leave_and_say_what_the_model_does_in_all_stores(qui
     schemes = [scheme for scheme in STORES if scheme != "leveldb" or find_spec("plyvel")]
     seen = walk(schemes, quick, 20)
     assert {kind.value for kind in Kind} <= {headline.split()[0] for headline in seen}, seen
+    assert seen["by hand"]
 
 
 @pytest.mark.soak
