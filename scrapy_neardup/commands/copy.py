@@ -11,7 +11,7 @@ from scrapy_neardup.commands.taking_back import take_back
 from scrapy_neardup.commands.wording import as_json, line, missing
 from scrapy_neardup.config import Config
 from scrapy_neardup.errors import NearDupError, SettingsError
-from scrapy_neardup.judging.judgements import Judgement, Said, judgement_of, original_at, write_judgements
+from scrapy_neardup.judging.judgements import Opinion, Said, judgement_of, original_at, write_judgements
 from scrapy_neardup.states.near import near_urls
 from scrapy_neardup.stores import Record, Store
 
@@ -48,7 +48,7 @@ def run(arguments: argparse.Namespace) -> int:
             return take_back(store, [arguments.url], as_data=arguments.json)
         original = _original(store, arguments.url, arguments.original)
         is_known = store.find(arguments.url) is not None
-        write_judgements(store, Judgement(arguments.url, Said.COPY, arguments.original, int(time.time())))
+        write_judgements(store, Opinion(arguments.url, Said.COPY, arguments.original, int(time.time())))
     if arguments.json:
         write(as_json({"url": arguments.url, "original": original.url, "known": is_known}) + "\n")
     else:

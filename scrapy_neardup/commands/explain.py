@@ -10,7 +10,7 @@ from scrapy_neardup.commands.output import progress, write
 from scrapy_neardup.commands.wording import as_json, counted, facts, iso, line, missing, verdict
 from scrapy_neardup.config import Config
 from scrapy_neardup.errors import SettingsError
-from scrapy_neardup.judging.judgements import Judgement, Said
+from scrapy_neardup.judging.judgements import Opinion, Said
 from scrapy_neardup.model import Kind
 from scrapy_neardup.states.known import Known, known
 from scrapy_neardup.states.near import near_urls
@@ -95,7 +95,7 @@ def as_data(known: Known) -> dict[str, Any]:
     }
 
 
-def _judged(said: Judgement | None) -> dict[str, Any] | None:
+def _judged(said: Opinion | None) -> dict[str, Any] | None:
     return {"said": said.said.value, "other": said.other or None, "when": iso(said.when)} if said else None
 
 

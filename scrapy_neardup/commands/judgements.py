@@ -11,7 +11,7 @@ from scrapy_neardup.commands.listed import add_output, check_output, put
 from scrapy_neardup.commands.opening import add_store, opened
 from scrapy_neardup.commands.wording import counted, iso, line
 from scrapy_neardup.config import Config
-from scrapy_neardup.judging.judgements import Judgement, Said, judgements
+from scrapy_neardup.judging.judgements import Opinion, Said, judgements
 
 NAME = "judgements"
 HELP = "List what was said of pages by hand, or write it as labels for 'evaluate'."
@@ -54,7 +54,7 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _labels(pairs: list[Judgement]) -> Iterator[dict[str, Any]]:
+def _labels(pairs: list[Opinion]) -> Iterator[dict[str, Any]]:
     for one in pairs:
         is_copy = one.said is Said.COPY
         figure = int(is_copy)
@@ -62,7 +62,7 @@ def _labels(pairs: list[Judgement]) -> Iterator[dict[str, Any]]:
         yield {"a": one.other, "b": one.url, "label": label, "jaccard": figure, "containment": figure}
 
 
-def _as_data(one: Judgement) -> dict[str, Any]:
+def _as_data(one: Opinion) -> dict[str, Any]:
     return {"url": one.url, "said": one.said.value, "other": one.other or None, "when": iso(one.when)}
 
 

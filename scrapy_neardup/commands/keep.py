@@ -12,7 +12,7 @@ from scrapy_neardup.commands.output import write
 from scrapy_neardup.commands.taking_back import take_back
 from scrapy_neardup.commands.wording import as_json, counted, line, missing
 from scrapy_neardup.config import Config
-from scrapy_neardup.judging.judgements import Judgement, Said, write_judgements
+from scrapy_neardup.judging.judgements import Opinion, Said, write_judgements
 from scrapy_neardup.states.drops import originals_of
 from scrapy_neardup.states.near import near_urls
 
@@ -57,7 +57,7 @@ def run(arguments: argparse.Namespace) -> int:
             sys.stderr.write(missing(url, near_urls(store, url), store.location))
         now = int(time.time())
         said = [
-            Judgement(record.url, Said.KEEP, original.url if original else "", now)
+            Opinion(record.url, Said.KEEP, original.url if original else "", now)
             for record, original in zip(found, originals_of(store, found), strict=True)
         ]
         if said:
@@ -70,7 +70,7 @@ def run(arguments: argparse.Namespace) -> int:
     return 1 if gone else 0
 
 
-def _as_text(said: list[Judgement]) -> str:
+def _as_text(said: list[Opinion]) -> str:
     told = f"{counted(len(said), 'page')} kept: to pass when they come again.\n" if len(said) != 1 else ""
     told = told or "1 page kept: to pass when it comes again.\n"
     for one in said[:_NAMED]:

@@ -11,7 +11,7 @@ import numpy as np
 
 from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.judging.drops import Drops
-from scrapy_neardup.judging.judgements import Judgement, Judgements, Said, by_hand, original_at
+from scrapy_neardup.judging.judgements import Judgements, Opinion, Said, by_hand, original_at
 from scrapy_neardup.judging.matching import Found, Matching, has_a_say
 from scrapy_neardup.judging.reservations import Blocked, InFlight, Reservation, Ruled, Ruling
 from scrapy_neardup.methods import Method
@@ -220,7 +220,7 @@ class Detector:
         record = Record(id, page.url, id, 1.0, keys, fingerprint.sketch)
         return self._reserve(page, verdict, record, fingerprint, known)
 
-    def _as_said(self, said: Judgement, page: Page, known: Record | None, fingerprint: Fingerprint) -> Ruling | None:
+    def _as_said(self, said: Opinion, page: Page, known: Record | None, fingerprint: Fingerprint) -> Ruling | None:
         """A page that is a copy by hand, as long as its original is there; it waits for one that is on its way."""
         if said.said is not Said.COPY:
             return None

@@ -32,7 +32,7 @@ class Said(str, Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Judgement:
+class Opinion:
     """What was said of the page at a URL, and when, in seconds since 1970.
 
     ``other``: the original that it is no copy of, empty where that is not known; or the page that it is a copy of.
@@ -48,7 +48,7 @@ class Judgement:
         return json.dumps([self.url, self.said.value, self.other, self.when]).encode()
 
     @classmethod
-    def of_row(cls, key: bytes, packed: bytes, hashes: Keyed) -> Judgement:
+    def of_row(cls, key: bytes, packed: bytes, hashes: Keyed) -> Opinion:
         """What was written under a key; raises ValueError for another row."""
         try:
             url, said, other, when = json.loads(packed)
@@ -67,31 +67,31 @@ class Judgements:
         self._store = store
         self._any = next(store.rows(b"n"), None) is not None
 
-    def of(self, url: str) -> Judgement | None:
+    def of(self, url: str) -> Opinion | None:
         """What was said of the page at a URL."""
         return judgement_of(self._store, url) if self._any else None
 
 
-def judgement_of(store: Store, url: str) -> Judgement | None:
+def judgement_of(store: Store, url: str) -> Opinion | None:
     """What was said of the page at a URL; raises StoreDamaged if that cannot be read."""
     key = judgement_key(url, store.hashes)
     packed = store.value(key)
     try:
-        return None if packed is None else Judgement.of_row(key, packed, store.hashes)
+        return None if packed is None else Opinion.of_row(key, packed, store.hashes)
     except ValueError as error:
         raise store.damaged(str(error)) from None
 
 
-def judgements(store: Store) -> Iterator[Judgement]:
+def judgements(store: Store) -> Iterator[Opinion]:
     """All judgements in a state, in no order; raises StoreDamaged for a row that is none."""
     try:
         for key, packed in store.rows(b"n"):
-            yield Judgement.of_row(key, packed, store.hashes)
+            yield Opinion.of_row(key, packed, store.hashes)
     except ValueError as error:
         raise store.damaged(str(error)) from None
 
 
-def write_judgements(store: Store, *said: Judgement) -> None:
+def write_judgements(store: Store, *said: Opinion) -> None:
     """Write judgements down, each in the place of an earlier one of its URL, and wait for the disk."""
     store.write(Changes({judgement_key(one.url, store.hashes): one.pack() for one in said}))
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from scrapy_neardup.judging.drops import Drop
-from scrapy_neardup.judging.judgements import Judgement, Judgements
+from scrapy_neardup.judging.judgements import Judgements, Opinion
 from scrapy_neardup.stores import Record, Store
 from scrapy_neardup.stores.layout import drops_prefix, last_id, unpack_seen, url_key
 
@@ -23,7 +23,7 @@ class Dropped:
     record: Record | None
     original: Record | None
     title: str
-    said: Judgement | None
+    said: Opinion | None
 
     @property
     def when(self) -> float:

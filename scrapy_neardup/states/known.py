@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from scrapy_neardup.judging.judgements import Judgement, judgement_of
+from scrapy_neardup.judging.judgements import Opinion, judgement_of
 from scrapy_neardup.model import Kind
 from scrapy_neardup.states.reading import Watch, unwatched
 from scrapy_neardup.stores import Evidence, Record, Store
@@ -28,7 +28,7 @@ class Known:
     like: Record | None
     size: int
     newest: tuple[tuple[Record, Evidence | None], ...]
-    said: Judgement | None = None
+    said: Opinion | None = None
 
     @property
     def is_copy(self) -> bool:

@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
 from scrapy_neardup.judging.detector import Detector
-from scrapy_neardup.judging.judgements import Judgement, Said, remove_judgements, write_judgements
+from scrapy_neardup.judging.judgements import Opinion, Said, remove_judgements, write_judgements
 from scrapy_neardup.judging.reservations import Blocked, Reservation, Ruled
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Kind, Likeness, Verdict
@@ -372,7 +372,7 @@ class Crawls(RuleBasedStateMachine):
             if said is None:
                 remove_judgements(side.store, url)
             else:
-                write_judgements(side.store, Judgement(url, said, other, 1))
+                write_judgements(side.store, Opinion(url, said, other, 1))
         self.model.said.pop(url, None)
         if said is not None:
             self.model.said[url] = said, other

@@ -11,8 +11,8 @@ import pytest
 from scrapy_neardup.errors import StoreDamaged
 from scrapy_neardup.judging.detector import Detector
 from scrapy_neardup.judging.judgements import (
-    Judgement,
     Judgements,
+    Opinion,
     Said,
     judgement_of,
     judgements,
@@ -40,11 +40,11 @@ def store() -> Store:
 
 
 def keep(store: Store, of: Page) -> None:
-    write_judgements(store, Judgement(of.url, Said.KEEP, FIRST.url, 7))
+    write_judgements(store, Opinion(of.url, Said.KEEP, FIRST.url, 7))
 
 
 def call_a_copy(store: Store, of: Page, other: Page) -> None:
-    write_judgements(store, Judgement(of.url, Said.COPY, other.url, 7))
+    write_judgements(store, Opinion(of.url, Said.COPY, other.url, 7))
 
 
 def dropping(store: Store) -> Detector:
@@ -161,13 +161,13 @@ def test_where_nothing_was_said_nothing_is_looked_up(store: Store, monkeypatch: 
     empty = Judgements(store)
     keep(store, COPY)
     some = Judgements(store)
-    assert some.of(COPY.url) == Judgement(COPY.url, Said.KEEP, FIRST.url, 7)
+    assert some.of(COPY.url) == Opinion(COPY.url, Said.KEEP, FIRST.url, 7)
     monkeypatch.setattr(store, "value", lambda key: pytest.fail("it was looked up"))
     assert empty.of(COPY.url) is None
 
 
 def test_the_last_one_counts_and_all_are_told(store: Store) -> None:
-    odd = Judgement("http://例子.example/\ud800", Said.KEEP, "", 4)
+    odd = Opinion("http://例子.example/\ud800", Said.KEEP, "", 4)
     keep(store, COPY)
     call_a_copy(store, COPY, FIRST)
     write_judgements(store, odd)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from scrapy_neardup.errors import StoreError
 from scrapy_neardup.judging.drops import Drop
-from scrapy_neardup.judging.judgements import Judgement
+from scrapy_neardup.judging.judgements import Opinion
 from scrapy_neardup.states.check.crosscheck import Pages, check_postings, check_urls, read_pages
 from scrapy_neardup.states.check.findings import Findings
 from scrapy_neardup.states.crawls import unpacked_crawl
@@ -100,7 +100,7 @@ def _check_judgements(store: Store, found: Findings) -> None:
     for key, packed in store.rows(b"n"):
         found.judgements += 1
         try:
-            Judgement.of_row(key, packed, store.hashes)
+            Opinion.of_row(key, packed, store.hashes)
         except ValueError as error:
             found.add("broken judgement", str(error))
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from scrapy_neardup.judging.drops import Drop
-from scrapy_neardup.judging.judgements import Judgement
+from scrapy_neardup.judging.judgements import Opinion
 from scrapy_neardup.states.check.crosscheck import unpacked
 from scrapy_neardup.states.check.salvage import Salvage
 from scrapy_neardup.states.crawls import unpacked_crawl
@@ -186,7 +186,7 @@ class _Filing:
             (b"f", unpacked_feed),
             (b"c", unpacked_crawl),
             (b"d", Drop.of_row),
-            (b"n", lambda key, packed: Judgement.of_row(key, packed, self._store.hashes)),
+            (b"n", lambda key, packed: Opinion.of_row(key, packed, self._store.hashes)),
         )
         for prefix, unpack in unpacks:
             for key, packed in self._salvage.rows(prefix):

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from scrapy_neardup.errors import NearDupError, StoreMismatch
-from scrapy_neardup.judging.judgements import Judgement, judgements
+from scrapy_neardup.judging.judgements import Opinion, judgements
 from scrapy_neardup.states.exchange.filed import Filed, from_data, from_line
 from scrapy_neardup.states.exchange.judged import judgement_from
 from scrapy_neardup.stores import SETTING, Store
@@ -47,7 +47,7 @@ class Source(Protocol):
         """On how many pages sentences stand."""
 
     @property
-    def judgements(self) -> Sequence[Judgement]:
+    def judgements(self) -> Sequence[Opinion]:
         """What somebody has said of pages by hand."""
 
     def pages(self) -> Iterator[Filed]:
@@ -70,7 +70,7 @@ class OpenState:
         return _loaded(self._store.counted())
 
     @property
-    def judgements(self) -> list[Judgement]:
+    def judgements(self) -> list[Opinion]:
         """All judgements in it."""
         return list(judgements(self._store))
 
@@ -91,7 +91,7 @@ class ExportFile:
         self.name = str(path)
         self.recipe: dict[str, Any] = {}
         self.secret: Secret | None = None
-        self.judgements: list[Judgement] = []
+        self.judgements: list[Opinion] = []
         self._path = path
         blocks: dict[int, bytes] = {}
         #: How many pages there are.
@@ -105,7 +105,7 @@ class ExportFile:
         """All pages by id; what is wrong behind the last one is told after it."""
         return self._read({}, [])
 
-    def _read(self, blocks: dict[int, bytes], said: list[Judgement]) -> Iterator[Filed]:
+    def _read(self, blocks: dict[int, bytes], said: list[Opinion]) -> Iterator[Filed]:
         number, pages, newest, digest = 0, 0, 0, sha256()
         lines = _lines(self._path)
         try:

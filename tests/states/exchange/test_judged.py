@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from scrapy_neardup.errors import NearDupError
-from scrapy_neardup.judging.judgements import Judgement, Said, judgements, write_judgements
+from scrapy_neardup.judging.judgements import Opinion, Said, judgements, write_judgements
 from scrapy_neardup.methods import Method, make_method
 from scrapy_neardup.states.exchange import ExportFile, import_state
 from scrapy_neardup.states.exchange.judged import judgement_to, take_judgements
@@ -19,17 +19,17 @@ from tests.states.exchange.states import exported, packed
 from tests.states.exchange.test_damage import lines_of, written
 from tests.states.exchange.test_merge import FIRST, SECOND, crawl, merged, originals
 
-ODD = Judgement("http://例子.example/\ud800", Said.KEEP, "", 5)
+ODD = Opinion("http://例子.example/\ud800", Said.KEEP, "", 5)
 
 
-def by_url(store: Store) -> dict[str, Judgement]:
+def by_url(store: Store) -> dict[str, Opinion]:
     return {one.url: one for one in judgements(store)}
 
 
 def test_an_export_holds_them_in_the_same_order_everywhere_and_an_import_has_them(tmp_path: Path) -> None:
     method = make_method("minhash", {})
     store = crawl(method, [FIRST])
-    said = [Judgement("http://b.example/", Said.COPY, FIRST.url, 4), ODD]
+    said = [Opinion("http://b.example/", Said.COPY, FIRST.url, 4), ODD]
     write_judgements(store, *said)
     source = exported(store, tmp_path / "file")
     assert source.judgements == said
@@ -54,13 +54,13 @@ def test_an_export_holds_them_in_the_same_order_everywhere_and_an_import_has_the
 )
 def test_a_line_that_is_no_judgement_is_named(tmp_path: Path, change: dict[str, Any], why: str) -> None:
     lines = lines_of()
-    lines.insert(-1, {**judgement_to(Judgement("http://a.example/", Said.KEEP, "", 1)), **change})
+    lines.insert(-1, {**judgement_to(Opinion("http://a.example/", Said.KEEP, "", 1)), **change})
     with pytest.raises(NearDupError, match=why):
         ExportFile(written(tmp_path / "file", json.loads(json.dumps(lines))))
 
 
 def test_of_two_judgements_the_newer_one_stays_whichever_state_it_is_in() -> None:
-    older, newer = Judgement("http://a.example/", Said.KEEP, "", 4), Judgement("http://a.example/", Said.COPY, "x", 5)
+    older, newer = Opinion("http://a.example/", Said.KEEP, "", 4), Opinion("http://a.example/", Said.COPY, "x", 5)
     for here, there, taken in ((older, newer, 1), (newer, older, 0)):
         store = MemoryStore("memory:", {})
         write_judgements(store, here)
@@ -77,7 +77,7 @@ def cascade() -> Method:
 @pytest.mark.parametrize("where", ["here", "there"])
 def test_a_page_that_is_kept_becomes_nobodys_copy_in_a_merge(cascade: Method, where: str) -> None:
     ours, theirs = crawl(cascade, [FIRST]), crawl(cascade, [SECOND])
-    write_judgements(ours if where == "here" else theirs, Judgement(SECOND.url, Said.KEEP, FIRST.url, 4))
+    write_judgements(ours if where == "here" else theirs, Opinion(SECOND.url, Said.KEEP, FIRST.url, 4))
     assert merged(ours, theirs, cascade) == Merged(1, 0, 0, 0, int(where == "there"))
     assert originals(ours) == {"first": "first", "second": "second"}
     assert SECOND.url in by_url(ours)
