@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass
+from itertools import islice
 from weakref import WeakKeyDictionary
 
 from scrapy_neardup.model import Likeness, Match
@@ -66,17 +67,15 @@ class Drops:
         self._generation = generation
 
     def rows(self, id: int, url: str, match: Match, likeness: Likeness | None) -> tuple[Row, ...]:
-        """The row of one more drop, to be written at once; now and then the oldest ones go."""
+        """The row of one more drop, to be written at once; now and then those of the oldest crawls go."""
         many = _MANY.get(self._store)
         if many is None:
             many = sum(1 for _ in self._store.rows(b"d"))
-        _MANY[self._store] = (many if many < _MOST + _STEP else self._leave_the_last()) + 1
+        if many >= _MOST + _STEP:
+            oldest = {key for key, _ in islice(self._store.rows(b"d"), many - _MOST)}
+            self._store.write(Changes(deletes=oldest))
+            many -= len(oldest)
+        _MANY[self._store] = many + 1
         hashes = self._store.hashes
         page, original = (last_id(url_key(one, hashes)) for one in (url, match.url))
         return (Drop(self._generation, id, page, original, match.similarity, likeness.value if likeness else "").row(),)
-
-    def _leave_the_last(self) -> int:
-        """Those of the oldest crawls go; returns how many stay."""
-        keys = [key for key, _ in self._store.rows(b"d")]
-        self._store.write(Changes(deletes=set(keys[: max(0, len(keys) - _MOST)])))
-        return min(len(keys), _MOST)
