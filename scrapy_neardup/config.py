@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from importlib import import_module
+from pathlib import PurePath
 from typing import Any
 
 from scrapy_neardup.errors import SettingsError
@@ -82,6 +83,7 @@ class Config:
     keep_policy: KeepPolicy = FIRST  # NEARDUP_KEEP_POLICY; hosts as a tuple
     ttl: float | None = None  # NEARDUP_TTL, in seconds
     max_pages: int | None = None  # NEARDUP_MAX_PAGES
+    dropped_feed: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # NEARDUP_DROPPED_FEED; as FEEDS
     commit: str = "feed"  # NEARDUP_COMMIT
     overwritten: str = "warn"  # NEARDUP_OVERWRITTEN
     wait: float = 10.0  # NEARDUP_WAIT, in seconds
@@ -334,6 +336,22 @@ def _mapping(name: str, value: Any) -> dict[str, Any]:
     return dict(value)
 
 
+def _feeds(name: str, value: Any) -> dict[str, dict[str, Any]]:
+    """A URI, whose format is its ending, or a dict of URIs with their options, as FEEDS is one."""
+    if isinstance(value, (str, PurePath)) and not str(value).lstrip().startswith("{"):
+        uri = str(value).strip()
+        format = PurePath(uri.rstrip("/")).suffix[1:].lower()
+        if uri and not format:
+            raise SettingsError(
+                f"{name} is {uri!r}, whose ending is no format; write {{{uri!r}: {{'format': 'jsonl'}}}}."
+            )
+        return {uri: {"format": format}} if uri else {}
+    given = value if isinstance(value, Mapping) and not isinstance(value, str) else _mapping(name, value)
+    if not all(isinstance(options, Mapping) and options.get("format") for options in given.values()):
+        raise SettingsError(f"{name} is {value!r}; each URI in it must have its options, of which 'format' is needed.")
+    return {str(uri): dict(options) for uri, options in given.items()}
+
+
 def _fields(name: str, value: Any) -> dict[str, str]:
     given = _mapping(name, value)
     unknown = sorted(set(given) - set(DEFAULT_FIELDS))
@@ -414,6 +432,7 @@ _READERS: dict[str, tuple[str, Callable[[str, Any], Any]]] = {
     "NEARDUP_KEEP_POLICY": ("keep_policy", read_keep_policy),
     "NEARDUP_TTL": ("ttl", seconds),
     "NEARDUP_MAX_PAGES": ("max_pages", many_pages),
+    "NEARDUP_DROPPED_FEED": ("dropped_feed", _feeds),
     "NEARDUP_COMMIT": ("commit", _choice("feed", "item")),
     "NEARDUP_OVERWRITTEN": ("overwritten", _choice("warn", "forget", "known")),
     "NEARDUP_WAIT": ("wait", _number(0, 3600)),

@@ -182,6 +182,7 @@ class Verdict:
     duplicate is like the page that it matches, or a page that passes, of which it is an excerpt or shares the title.
     ``reader`` says how the page's text was found in its HTML (see ``Page``). ``group`` names the group of a page that
     passes and belongs to one all the same; the match of a better page is the one that it supersedes.
+    ``by_hand``: somebody has said so, against what the method says.
     """
 
     kind: Kind
@@ -192,6 +193,7 @@ class Verdict:
     likeness: Likeness | None = None
     reader: str = ""
     group: int = 0
+    by_hand: bool = False
 
     @property
     def is_copy(self) -> bool:
@@ -230,6 +232,7 @@ class Verdict:
             return f"{said}: {url}"
         earlier = one_line(self.match.url)
         shared = f', both say "{_clip(self.match.shared[0])}"' if self.match.shared else ""
+        shared += ", judged by hand" if self.by_hand else ""
         if self.kind is Kind.DUPLICATE:
             return f"{said}: {url} is a copy of {earlier} (similarity {self.match.similarity:.2f}{shared})"
         if self.kind is Kind.BETTER:
@@ -248,7 +251,7 @@ class Verdict:
         return {
             "verdict": self.kind.value,
             "kind": self.kind_of_likeness,
-            "reason": self.reason or None,
+            "reason": self.reason or ("by_hand" if self.by_hand else None),
             "reader": self.reader or None,
             "similar_id": self.similar_id or None,
             "original": match.url if match and self.is_copy else None,

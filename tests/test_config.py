@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -116,6 +117,7 @@ READ = [
     ("NEARDUP_MAX_PAGES", None, "max_pages", None),
     ("NEARDUP_COMMIT", "item", "commit", "item"),
     ("NEARDUP_COMMIT", "feed", "commit", "feed"),
+    ("NEARDUP_DROPPED_FEED", "d.jsonl", "dropped_feed", {"d.jsonl": {"format": "jsonl"}}),
     ("NEARDUP_OVERWRITTEN", "forget", "overwritten", "forget"),
     ("NEARDUP_OVERWRITTEN", "known", "overwritten", "known"),
     ("NEARDUP_WAIT", 0, "wait", 0.0),
@@ -235,6 +237,7 @@ REFUSED = [
     ("NEARDUP_MAX_PAGES", 1.5, "must be a whole number"),
     ("NEARDUP_COMMIT", "page", "one of: feed, item"),
     ("NEARDUP_COMMIT", ["feed"], "one of: feed, item"),
+    ("NEARDUP_DROPPED_FEED", "dropped", "whose ending is no format"),
     ("NEARDUP_OVERWRITTEN", "again", "one of: warn, forget, known"),
     ("NEARDUP_WAIT", -0.1, "from 0 to 3600"),
     ("NEARDUP_WAIT", 3601, "from 0 to 3600"),
@@ -507,3 +510,25 @@ def test_the_policy_of_one_kind_is_none_of_another() -> None:
 )
 def test_what_is_dropped_though_no_method_calls_it_a_copy(policy: dict[str, str], expected: set[Likeness]) -> None:
     assert Config.from_settings({"NEARDUP_POLICY": policy}).also_copies == expected
+
+
+@pytest.mark.parametrize(
+    ("value", "feeds"),
+    [
+        ("", {}),
+        ("dropped.jsonl", {"dropped.jsonl": {"format": "jsonl"}}),
+        (" s3://bucket/%(name)s/%(time)s.CSV ", {"s3://bucket/%(name)s/%(time)s.CSV": {"format": "csv"}}),
+        (Path("feeds/dropped.json"), {"feeds/dropped.json": {"format": "json"}}),
+        ({"a.x": {"format": "xml", "overwrite": True}}, {"a.x": {"format": "xml", "overwrite": True}}),
+        ({Path("a"): {"format": "json"}}, {"a": {"format": "json"}}),
+        ('{"a.x": {"format": "xml"}}', {"a.x": {"format": "xml"}}),
+    ],
+)
+def test_a_feed_of_what_is_dropped_is_a_uri_or_a_dict_as_feeds_is_one(value: Any, feeds: dict[str, Any]) -> None:
+    assert Config.from_settings({"NEARDUP_DROPPED_FEED": value}).dropped_feed == feeds
+
+
+@pytest.mark.parametrize("value", ["dropped", 5, {"a.jsonl": "jsonl"}, {"a.jsonl": {}}, '{"a": 5}', '{"a'])
+def test_a_feed_without_a_format_is_refused(value: Any) -> None:
+    with pytest.raises(SettingsError, match=r"^NEARDUP_DROPPED_FEED is .*(format|must be a dict|on the command line)"):
+        Config.from_settings({"NEARDUP_DROPPED_FEED": value})

@@ -123,6 +123,7 @@ def _as_data(found: Findings) -> dict[str, Any]:
         "urls": found.urls,
         "evidence": found.evidence,
         "blocks": found.blocks,
+        "judged_by_hand": found.judgements,
         "copies_without_original": found.lost,
         "urls_of_one_hash": found.shared,
         "problems": [asdict(problem) for problem in found.problems],
@@ -156,6 +157,7 @@ def _as_lines(found: Findings, location: str) -> Iterator[str]:
             counted(found.urls, "URL"),
             f"evidence of {counted(found.evidence, 'page')}",
             counted(found.blocks, "block of counts", "blocks of counts"),
+            *([counted(found.judgements, "judgement") + " by hand"] if found.judgements else []),
         )
     )
     if found.sound:

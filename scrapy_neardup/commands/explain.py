@@ -10,6 +10,7 @@ from scrapy_neardup.commands.output import progress, write
 from scrapy_neardup.commands.wording import as_json, counted, facts, iso, line, missing, verdict
 from scrapy_neardup.config import Config
 from scrapy_neardup.errors import SettingsError
+from scrapy_neardup.judging.judgements import Opinion, Said
 from scrapy_neardup.model import Kind
 from scrapy_neardup.states.known import Known, known
 from scrapy_neardup.states.near import near_urls
@@ -98,12 +99,17 @@ def as_data(known: Known) -> dict[str, Any]:
         "evidence": evidence is not None,
         "witness": known.is_witness,
         "delivered": known.was_delivered,
+        "judged": _judged(known.said),
         "similar_id": f"{record.original:016x}" if judged else None,
         "group": {
             "size": known.size,
             "pages": [{**_page(one), "kind": _kind(told)} for one, told in known.newest],
         },
     }
+
+
+def _judged(said: Opinion | None) -> dict[str, Any] | None:
+    return {"said": said.said.value, "other": said.other or None, "when": iso(said.when)} if said else None
 
 
 def _page(record: Record) -> dict[str, Any]:
@@ -121,6 +127,10 @@ def _as_missing(url: str, near: list[str]) -> dict[str, Any]:
 def _as_text(known: Known, *, sealed: bool) -> str:
     record, evidence = known.record, known.evidence
     told: list[tuple[str, object]] = [("verdict", verdict(known)), *_other(known)]
+    if known.said:
+        what = "to be kept, as no copy of" if known.said.said is Said.KEEP else "to be a copy of"
+        other = line(known.said.other) or "any page"
+        told.append(("by hand", f"said {what} {other}\non {iso(known.said.when)}, for when it comes again"))
     if known.is_copy or known.similarity:
         told.append(("similarity", f"{known.similarity:.4f}"))
     if evidence and evidence.containment:

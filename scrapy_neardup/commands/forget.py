@@ -112,7 +112,7 @@ def _choice(arguments: argparse.Namespace) -> Callable[[Store], Forgetting]:
     return named
 
 
-def before(text: str, now: datetime) -> float:
+def before(text: str, now: datetime, option: str = "--before") -> float:
     """A time, or an age, in seconds since 1970; raises SettingsError for anything else, and for the future.
 
     >>> before("1w", datetime(1970, 1, 9, tzinfo=timezone.utc)), before("1970-01-02", datetime.now(timezone.utc))
@@ -124,11 +124,11 @@ def before(text: str, now: datetime) -> float:
         found = datetime.fromisoformat(re.sub("[zZ]$", "+00:00", text.strip()))
     except ValueError:
         raise SettingsError(
-            f"--before is {text!r}; write a date (2025-03-01), a time (2025-03-01T08:00+08:00), or an age (12h, 90d)."
+            f"{option} is {text!r}; write a date (2025-03-01), a time (2025-03-01T08:00+08:00), or an age (12h, 90d)."
         ) from None
     found = found if found.tzinfo else found.replace(tzinfo=timezone.utc)
     if found > now:
-        raise SettingsError(f"--before is {text!r}, which is yet to come; all pages were last seen before.")
+        raise SettingsError(f"{option} is {text!r}, which is yet to come; all pages were last seen before.")
     return found.timestamp()
 
 

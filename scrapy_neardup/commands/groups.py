@@ -15,6 +15,7 @@ from scrapy_neardup.commands.output import progress, write
 from scrapy_neardup.commands.wording import as_json, counted, iso, line
 from scrapy_neardup.config import Config
 from scrapy_neardup.errors import SettingsError
+from scrapy_neardup.judging.judgements import Judgements
 from scrapy_neardup.states.members import members
 from scrapy_neardup.stores import Record, Store, leader
 
@@ -28,10 +29,11 @@ what a group is:
 
 a line of JSON:
   {"similar_id": "17b9…", "size": 3, "original": "https://…", "first_seen": "2025-…", "pages": [{"url": "https://…",
-  "first_seen": "2025-…", "similarity": 0.93, "kind": "near", "title": "…"}, …]}
+  "first_seen": "2025-…", "similarity": 0.93, "kind": "near", "title": "…", "judged": null}, …]}
   The pages are in the order in which they were first seen, the original (kind null, similarity 1) among them.
   similar_id is the one that tagged items have. Where a better page superseded the first one (NEARDUP_KEEP_POLICY), it
   is the original, and the page of kind null the one that came first.
+  judged is what was said of the page by hand: keep, copy, or null.
 
 examples:
   scrapy neardup groups
@@ -94,18 +96,21 @@ def _standing(store: Store, group: int) -> Record | None:
 
 
 def _pages(store: Store, ids: Iterable[int]) -> Iterator[dict[str, Any]]:
+    judgements = Judgements(store)
     for id in ids:
         record, evidence = store.record(id), store.evidence(id)
         if record is None:
             continue
         copy = record.original != record.id
         similarity = evidence.similarity if copy and evidence else record.similarity
+        said = judgements.of(record.url)
         yield {
             "url": record.url,
             "first_seen": iso(record.first_seen),
             "similarity": round(similarity or record.similarity, 4),
             "kind": (evidence.likeness or None) if copy and evidence else None,
             "title": (evidence.title or None) if evidence else None,
+            "judged": said.said.value if said else None,
         }
 
 
@@ -120,7 +125,8 @@ def _show(store: Store, groups: list[tuple[int, list[int]]], all: int) -> None:
             kind = "superseded" if id == original else f"{page['similarity']:.2f} {line(page['kind'] or 'copy')}"
             kind = "original" if standing and id == standing.id else kind
             title = f'  "{line(page["title"])}"' if page["title"] else ""
-            write(f"  {page['first_seen']}  {kind:<14}  {line(page['url'])}{title}\n")
+            judged = f"  ({page['judged']}, by hand)" if page["judged"] else ""
+            write(f"  {page['first_seen']}  {kind:<14}  {line(page['url'])}{title}{judged}\n")
         if len(ids) > _PAGES:
             write(f"  (and {len(ids) - _PAGES:,} more)\n")
         write("\n")

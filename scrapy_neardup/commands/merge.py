@@ -105,6 +105,8 @@ def _as_text(merged: list[tuple[str, Merged]], location: str, pages: int) -> str
         copies = f"; copies across the states: {found.copies:,}" if found.copies else ""
         lines.append(
             f"{name}: {_pages(found.added)} added, {found.known:,} known already, {found.newer:,} newer{copies}"
+            + (f"; judgements by hand: {found.judgements:,}" if found.judgements else "")
+            + (f"; on {_pages(found.against)} the two said different things: the newer stays" if found.against else "")
         )
     return "\n".join([*lines, f"{location}: {_pages(pages)}\n"])
 

@@ -75,6 +75,7 @@ def as_data(found: Statistics) -> dict[str, Any]:
         "witnesses": found.witnesses,
         "better": found.better,
         "copies_without_original": found.lost,
+        "judged_by_hand": found.judged,
         "groups": found.groups,
         "largest_group": found.largest,
         "sites": found.sites,
@@ -103,6 +104,9 @@ def _as_text(found: Statistics, unsealed: int, place: str, recipe: Mapping[str, 
         [("groups", f"{found.groups:,} of two pages or more; the largest has {found.largest:,}")],
         indent="",
     )
+    if found.judged:
+        said = ", ".join(f"{many:,} {name}" for name, many in sorted(found.judged.items(), reverse=True))
+        yield facts([("by hand", f"{said}; see: scrapy neardup judgements")], indent="")
     if found.top:
         title = "site" if len(found.top) == found.sites else f"site ({len(found.top)} of {found.sites:,})"
         sites = [

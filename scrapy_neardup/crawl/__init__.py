@@ -11,6 +11,7 @@ judge, waiting     an item to a verdict; a page waits for a near-duplicate that 
 ledger, feeds      what the ends of items come to: kept, taken back; sealed when their feeds are stored
 brake, braking     what may be no copying at all, and what follows: copies pass
 held, deliveries   pages that wait for feeds; what was in a feed that this crawl overwrites
+dropped            a feed of the items that are dropped, with their verdicts
 outage, tagging    a state that fails; an item that takes no tag
 torn               a feed that ends in the middle of a line, as after a full disk
 telling            what is said of the state at the opening and at the end

@@ -148,6 +148,8 @@ class Judge:
         self._notes.count(stats.verdict(verdict.kind.value, verdict.reason))
         if verdict.likeness is not None:
             self._notes.count(stats.likeness(verdict.likeness.value))
+        if verdict.by_hand:
+            self._notes.count(stats.BY_HAND)
         if verdict.reader:
             self._notes.count(stats.extraction(verdict.reader))
             self._silent_sites.see(verdict)

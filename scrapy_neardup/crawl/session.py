@@ -17,6 +17,7 @@ from scrapy_neardup.crawl import stats
 from scrapy_neardup.crawl.aside import Aside
 from scrapy_neardup.crawl.braking import BrakeWatch
 from scrapy_neardup.crawl.deliveries import Deliveries
+from scrapy_neardup.crawl.dropped import DroppedFeed
 from scrapy_neardup.crawl.feeds import Feed, FeedWatch, NotWritten, take_over_feeds
 from scrapy_neardup.crawl.judge import Judge
 from scrapy_neardup.crawl.ledger import End, Ledger
@@ -48,6 +49,8 @@ class Session:
 
     def __init__(self, crawler: Crawler, config: Config, store_url: str) -> None:
         self.notes = Notes(crawler.stats)
+        dropped = config.dropped_feed
+        self._dropped_feed = DroppedFeed(crawler, dropped, config.tag_field, self.notes) if dropped else None
         close_crawl = partial(_close_crawl, crawler)
         self._outage = Outage(self.notes, close_crawl if config.on_store_error == "close" else None)
         extractor = page_extractor(config)

@@ -29,6 +29,11 @@ BRAKE_ORIGINAL = "neardup/brake/original"
 BRAKE_PASSED = "neardup/brake/passed"
 #: Sites and originals for which it came on in an earlier crawl.
 BRAKE_KEPT = "neardup/brake/kept"
+#: Items that were written to the feed of dropped ones, and errors of that feed.
+DROPPED_FEED = "neardup/dropped_feed"
+DROPPED_FEED_FAILED = "neardup/dropped_feed/failed"
+#: Pages that somebody has judged by hand, against what the method says.
+BY_HAND = "neardup/by_hand"
 #: Pages of earlier crawls whose feed this one overwrites.
 OVERWRITTEN = "neardup/overwritten"
 #: Pages that the state has forgotten, by NEARDUP_TTL and NEARDUP_MAX_PAGES.

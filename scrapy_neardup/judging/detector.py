@@ -8,7 +8,9 @@ from time import perf_counter
 from weakref import WeakKeyDictionary
 
 from scrapy_neardup.errors import SettingsError
+from scrapy_neardup.judging.drops import Drops
 from scrapy_neardup.judging.former import Former, FormerlyFound
+from scrapy_neardup.judging.judgements import Judgements, Opinion, Said, by_hand, original_at
 from scrapy_neardup.judging.matching import Found, Matching, has_a_say
 from scrapy_neardup.judging.noting import note_once
 from scrapy_neardup.judging.preference import Candidate, Preference
@@ -17,6 +19,7 @@ from scrapy_neardup.judging.succession import Standing, Succession
 from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Fingerprint, Kind, Likeness, Match, Page, Verdict
 from scrapy_neardup.stores import Bounds, Keep, Record, Store, evidence, stands_for
+from scrapy_neardup.stores.changes import Row
 from scrapy_neardup.text.prose import why_unjudged
 
 
@@ -85,6 +88,8 @@ class Detector:
         self._matching = Matching(method, store, also_copies)
         self._former = Former(store)
         self._succession = Succession(method, store, also_copies, preference)
+        self._judgements = Judgements(store)
+        self._drops = Drops(store, self._generation) if store.lasts and keep is not Keep.NOTHING else None
 
     def check(self, page: Page) -> Ruling:
         """Judge a page. Raises StoreError if the state fails; then nothing is reserved."""
@@ -224,16 +229,21 @@ class Detector:
                 same = self._match(page, Found(comparison, original, known))
                 return Ruled(Verdict(Kind.UNCHANGED, page.url, known.id, same))
             before = self._match(page, Found(comparison, known, known))
+        said = self._judgements.of(page.url)
+        if said is not None and (ruling := self._as_said(said, page, known, fingerprint)) is not None:
+            return ruling
         if fingerprint.own is not None and fingerprint.own < self._min_letters:
             return self._by_mark(page, Verdict(Kind.UNJUDGED, page.url, reason="boilerplate"))
         common, best = self._matching.best(page.url, fingerprint, page.canonical)
         keys = tuple(key for key in fingerprint.keys if key not in common)
-        if best is not None and best.comparison.is_copy(self._also_copies):
+        is_kept = said is not None and said.said is Said.KEEP
+        is_copy = best is not None and best.comparison.is_copy(self._also_copies)
+        if best is not None and is_copy and not is_kept:
             role = self._succession.role(Candidate(page, fingerprint), known, best, common)
             if role is Standing.COPY:
                 return self._copy(page, best, known, fingerprint, keys)
             return self._in_its_group(role, page, best, known, replace(fingerprint, keys=keys), before)
-        for twin in self._on_their_way(fingerprint):
+        for twin in [] if is_kept else self._on_their_way(fingerprint):
             comparison = self._method.compare(fingerprint, twin.record.sketch, common)
             if has_a_say(twin.record, comparison) and comparison.is_copy(self._also_copies):
                 return Blocked(twin)
@@ -242,8 +252,8 @@ class Detector:
         if before is not None:
             kind, match = Kind.UPDATED, before
         elif best is not None:
-            match, likeness = self._match(page, best), best.comparison.likeness
-        verdict = Verdict(kind, page.url, id, match, likeness=likeness)
+            match, likeness = self._match(page, best), None if is_copy else best.comparison.likeness
+        verdict = Verdict(kind, page.url, id, match, likeness=likeness, by_hand=is_kept and is_copy)
         record = Record(id, page.url, id, 1.0, keys, fingerprint.sketch)
         return self._reserve(page, verdict, record, fingerprint, known)
 
@@ -274,6 +284,19 @@ class Detector:
         comparison = formerly.comparison if formerly else None
         similarity, containment = (comparison.similarity, comparison.containment) if comparison else (0.0, 0.0)
         return Match(known.id, known.url, known.first_seen, similarity, containment)
+
+    def _as_said(self, said: Opinion, page: Page, known: Record | None, fingerprint: Fingerprint) -> Ruling | None:
+        """A page that is a copy by hand, as long as its original is there; it waits for one that is on its way."""
+        if said.said is not Said.COPY:
+            return None
+        original = original_at(self.store, said.other, page.url)
+        if original is None:
+            twin = self._in_flight.by_url.get(said.other)
+            return Blocked(twin) if twin is not None else None
+        common, _ = self._matching.best(page.url, fingerprint, page.canonical)
+        keys = tuple(key for key in fingerprint.keys if key not in common)
+        found = Found(by_hand(self._method.compare(fingerprint, original.sketch, common)), original, original)
+        return self._copy(page, found, known, fingerprint, keys, said=True)
 
     def _reserve(
         self,
@@ -328,18 +351,27 @@ class Detector:
         return list(dict.fromkeys(found))
 
     def _copy(
-        self, page: Page, best: Found, known: Record | None, fingerprint: Fingerprint, keys: tuple[int, ...]
+        self,
+        page: Page,
+        best: Found,
+        known: Record | None,
+        fingerprint: Fingerprint,
+        keys: tuple[int, ...],
+        *,
+        said: bool = False,
     ) -> Ruled:
         """Note a copy's URL, once; if its item passes, once that came through.
 
         A copy that is like its original is found through that; one that differs speaks for itself, and is a witness.
+        ``said``: it is a copy by hand.
         """
         match, likeness = self._match(page, best), best.comparison.likeness
-        verdict = Verdict(Kind.DUPLICATE, page.url, match=match, likeness=likeness)
+        verdict = Verdict(Kind.DUPLICATE, page.url, match=match, likeness=likeness, by_hand=said)
         passes = self.passes(verdict)
         of = tuple({one.id: one for one in (best.original, best.compared)}.values())
         if known is not None and not passes and _keeps_its_place(known, match.id):
-            self.store.touch(known, of=of)
+            along = self._dropped(self.store.new_id(), page, match, likeness)
+            self.store.touch(known, of=of, along=along)
             return Ruled(replace(verdict, id=known.id))
         differs = match.similarity < self._method.witness_below
         is_witness = differs and best.compared.is_original
@@ -360,7 +392,8 @@ class Detector:
         if counts:
             self._note(page.url, page.site, fingerprint, everywhere=False)
         kept = evidence(page, likeness, match, copy=True, keep=self._keep)
-        self.store.add(copy, kept, replaces=known.id if known else 0, of=of)
+        along = self._dropped(copy.id, page, match, likeness)
+        self.store.add(copy, kept, replaces=known.id if known else 0, of=of, along=along)
         return Ruled(verdict)
 
     def _in_its_group(
@@ -400,6 +433,10 @@ class Detector:
             group=group,
         )
         return self._reserve(page, verdict, record, filed, known, (likeness, match), of=(best.original,))
+
+    def _dropped(self, id: int, page: Page, match: Match, likeness: Likeness | None) -> tuple[Row, ...]:
+        """What tells later that the page was dropped, if that is kept."""
+        return self._drops.rows(id, page.url, match, likeness) if self._drops is not None else ()
 
     def _original(self, known: Record) -> Record:
         """The page that stands for the group of a known one: it is itself if there is none, or that one is gone."""

@@ -10,6 +10,7 @@ forgetting  which pages are to go
 crawls      the last crawls, and what came of them
 brakes      for what the safety brake is on
 expiring    which pages were not seen for too long, or are too many
+drops       what crawls dropped as copies
 deliveries  which feeds hold the pages of which crawls
 kept_rows   those rows of a state that are not of its pages
 check/      whether a state is whole, and a mended copy of one that is not

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
+from scrapy_neardup.judging.drops import Drop
 from scrapy_neardup.states.brakes import unpacked_brake
 from scrapy_neardup.states.crawls import unpacked_crawl
 from scrapy_neardup.states.deliveries import unpacked
@@ -21,5 +22,6 @@ class KeptRows(NamedTuple):
 KEPT = (
     KeptRows(b"f", "feed", unpacked),
     KeptRows(b"c", "crawl", unpacked_crawl),
+    KeptRows(b"d", "drop", Drop.of_row),
     KeptRows(b"h", "brake", unpacked_brake),
 )

@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from scrapy_neardup.judging.judgements import Opinion, judgement_of
 from scrapy_neardup.model import Kind
 from scrapy_neardup.states.reading import Watch, unwatched
 from scrapy_neardup.stores import Evidence, Record, Store, stands_for
@@ -17,7 +18,7 @@ class Known:
 
     ``last_seen``: seconds since 1970. ``standing``: the page that stands for its group, which may be itself, None if it
     is gone since. ``like``: the page that an original is an excerpt of or shares the title with. ``size``: pages of the
-    group that are in the state; ``newest``: some of them.
+    group that are in the state; ``newest``: some of them. ``said``: what somebody has said of it by hand.
     """
 
     record: Record
@@ -27,6 +28,7 @@ class Known:
     like: Record | None
     size: int
     newest: tuple[tuple[Record, Evidence | None], ...]
+    said: Opinion | None = None
 
     @property
     def is_copy(self) -> bool:
@@ -95,4 +97,5 @@ def _known(store: Store, record: Record, size: int, newest: deque[Record]) -> Kn
         store.record(evidence.like) if evidence and evidence.like else None,
         size,
         tuple((one, store.evidence(one.id)) for one in reversed(newest)),
+        judgement_of(store, record.url),
     )

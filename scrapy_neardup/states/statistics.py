@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from array import array
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from scrapy_neardup.hashing.keyed import OPEN
+from scrapy_neardup.judging.judgements import judgements
 from scrapy_neardup.page.sites import site_of
 from scrapy_neardup.states.census import Census
 from scrapy_neardup.states.members import column, place
@@ -30,7 +32,8 @@ class Statistics:
 
     ``kinds``: copies by their likeness. ``passed``: originals that are like an earlier page, by likeness. ``better``:
     copies that have come to stand for their group. ``lost``: copies whose original is gone. ``groups``: those of two
-    pages or more. Times in seconds since 1970, 0 for an empty state.
+    pages or more. Times in seconds since 1970, 0 for an empty state. ``judged``: pages of which
+    somebody has said something by hand, by what was said.
     """
 
     pages: int
@@ -49,6 +52,7 @@ class Statistics:
     first_seen: float
     last_seen: int
     bytes: int
+    judged: dict[str, int] = field(default_factory=dict)
 
 
 def statistics(store: Store, limit: int = 10, watch: Watch = unwatched) -> Statistics:
@@ -78,6 +82,7 @@ def statistics(store: Store, limit: int = 10, watch: Watch = unwatched) -> Stati
         first_seen=census.first_seen,
         last_seen=census.last_seen(store),
         bytes=store.size(),
+        judged=dict(Counter(one.said.value for one in judgements(store))),
     )
 
 

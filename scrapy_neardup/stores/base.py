@@ -13,7 +13,7 @@ from typing import Any
 from scrapy_neardup.errors import StoreError, StoreMismatch
 from scrapy_neardup.hashing.keyed import Keyed
 from scrapy_neardup.stores import layout
-from scrapy_neardup.stores.changes import Changes
+from scrapy_neardup.stores.changes import Changes, Row
 from scrapy_neardup.stores.counting import Counting
 from scrapy_neardup.stores.evidence import Evidence
 from scrapy_neardup.stores.expiry import Expiry
@@ -169,15 +169,17 @@ class Store(Moment, Expiry, Counting):
         replaces: int = 0,
         seen: float | None = None,
         of: Iterable[Record] = (),
+        along: Iterable[Row] = (),
     ) -> None:
         """File a page in one atomic batch: unsealed under ``generation``, or for good if that is 0.
 
         ``replaces`` is the id of the same URL's earlier record, which may be the page's own without a generation; it
         goes when the new one is sealed. ``seen``: when the page was last seen, in seconds since 1970; now if not given.
         ``of``: the earlier pages by which it is known to be a copy; they were seen then, too.
+        ``along``: rows of others that are to be there if the page is.
         """
         seen = self.now() if seen is None else seen
-        changes = Changes()
+        changes = Changes(dict(along))
         gone = self._erase(replaces, changes) if replaces and not generation else 0
         for key in record.keys:
             changes.put(layout.posting_key(key, record.id), b"")
@@ -193,10 +195,12 @@ class Store(Moment, Expiry, Counting):
         self._newest = max(self._newest, record.id)
         self.pages += 1 - gone
 
-    def touch(self, record: Record, seen: float | None = None, of: Iterable[Record] = ()) -> None:
-        """Note that a URL was seen again: now, or at ``seen``. ``of``: as for ``add``."""
+    def touch(
+        self, record: Record, seen: float | None = None, of: Iterable[Record] = (), along: Iterable[Row] = ()
+    ) -> None:
+        """Note that a URL was seen again: now, or at ``seen``. ``of``, ``along``: as for ``add``."""
         seen = self.now() if seen is None else seen
-        changes = Changes({self._url_key(record.url): layout.pack_seen(record.id, seen)})
+        changes = Changes({self._url_key(record.url): layout.pack_seen(record.id, seen), **dict(along)})
         self._see(of, seen, changes)
         self._commit(changes)
 

@@ -11,6 +11,8 @@
     f + hash of its name        what is in a feed that may be overwritten (JSON): see ``states/deliveries``
     c + generation              a crawl, by the time of its beginning (JSON): see ``states/crawls``
     h + id of a page            with it the safety brake came on (JSON): see ``states/brakes``
+    d + generation + id         a page that a crawl dropped as a copy, in the order of that: see ``judging/drops``
+    n + hash of the URL         what somebody has said of a page by hand (JSON): see ``judging/judgements``
     g + generation              a crawl that has unsealed pages (JSON: who, and the directory of its job)
     b + block                   counts of sentences, 64 buckets of them, compressed: see ``Recurrence``
     j + generation + id         an unsealed page; value: id of the record that it replaces, or nothing
@@ -186,6 +188,21 @@ def brake_key(id: int) -> bytes:
     return _PREFIX.pack(b"h", id)
 
 
+def drops_prefix(generation: int) -> bytes:
+    """d + generation: where the drops of a crawl begin."""
+    return _PREFIX.pack(b"d", generation)
+
+
+def drop_key(generation: int, id: int) -> bytes:
+    """d + generation + id."""
+    return _PAIR.pack(b"d", generation, id)
+
+
+def judgement_key(url: str, hashes: Keyed) -> bytes:
+    """n + the hash of a URL, as in ``url_key``."""
+    return b"n" + url_key(url, hashes)[1:]
+
+
 def generation_key(generation: int) -> bytes:
     """g + generation."""
     return _PREFIX.pack(b"g", generation)
@@ -202,7 +219,7 @@ def journal_key(generation: int, id: int) -> bytes:
 
 
 def generation_of(journal: bytes) -> int:
-    """The generation in a key that ``journal_key`` made."""
+    """The generation in a key that ``journal_key`` or ``drop_key`` made."""
     return int.from_bytes(journal[1:9], "big")
 
 

@@ -61,6 +61,7 @@ def test_json(state: str, capsys: pytest.CaptureFixture[str]) -> None:
         "pages": 8,
         "urls": 8,
         "evidence": 4,
+        "judged_by_hand": 0,
         "copies_without_original": 0,
         "urls_of_one_hash": 0,
         "problems": [],

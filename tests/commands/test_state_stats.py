@@ -95,6 +95,7 @@ def test_json_holds_all_of_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]
         "witnesses": 1,
         "better": 0,
         "copies_without_original": 0,
+        "judged_by_hand": {},
         "groups": 1,
         "largest_group": 3,
         "sites": 5,

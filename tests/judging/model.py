@@ -11,6 +11,7 @@ from enum import IntEnum
 from functools import cache
 from typing import NamedTuple
 
+from scrapy_neardup.judging.judgements import Said
 from scrapy_neardup.judging.preference import LONGEST, KeepPolicy
 from scrapy_neardup.judging.succession import Standing
 from scrapy_neardup.methods import Method, make_method
@@ -177,11 +178,16 @@ class Expected:
 
 @dataclass
 class State(Pages[Known]):
-    """Pages that count and pages on their way; ``sights``: when the newest page of each URL was last seen."""
+    """Pages that count and pages on their way; ``sights``: when the newest page of each URL was last seen.
+
+    ``said``: what somebody has said of a URL by hand, and the other URL of a copy; ``kept``: those that were ever kept.
+    """
 
     coming: dict[str, OnItsWay] = field(default_factory=dict)
     now: float = Clock.now
     sights: dict[str, int] = field(default_factory=dict)
+    said: dict[str, tuple[Said, str]] = field(default_factory=dict)
+    kept: set[str] = field(default_factory=set)
 
     def see(self, id: int, original: int = 0) -> None:
         """The page was seen, and so was what it is a copy of, as far as that is there and the newest of its URL."""
@@ -212,13 +218,24 @@ class State(Pages[Known]):
             return Expected(None, frozenset([url]))
         if known is not None and (known.is_original or known.delivered) and known.text == text:
             return Expected(Kind.UNCHANGED, id=known.id)
-        if originals := self._copied(url, text, policy):
+        said, other = self.said.get(url, (None, ""))
+        if said is Said.COPY and (original := self._original_at(other, url)):
+            pair = original.id, compared(text, original.text).similarity < 0.9
+            return Expected(Kind.DUPLICATE, originals=frozenset([pair]), passes=not policy.drops)
+        if said is Said.COPY and other in self.coming:
+            return Expected(None, frozenset([other]))
+        if said is not Said.KEEP and (originals := self._copied(url, text, policy)):
             return Expected(Kind.DUPLICATE, originals=originals, passes=not policy.drops)
-        copies = _copies(text, policy)
+        copies = _copies(text, policy) if said is not Said.KEEP else lambda earlier: False
         if by := frozenset(one.known.url for one in self.coming.values() if copies(one.known)):
             return Expected(None, by)
         was_delivered = known is not None and (known.is_original or known.delivered)
         return Expected(Kind.UPDATED if was_delivered else Kind.UNIQUE, passes=True)
+
+    def _original_at(self, url: str, of: str) -> Known | None:
+        known = self.find(url)
+        original = self.pages.get(known.original) if known else None
+        return original if original and original.is_original and original.url != of else None
 
     def _short(self, url: str, text: Text, known: Known | None) -> Expected:
         """It is compared with what was at its URL alone, and what is known of that stays."""

@@ -2,8 +2,8 @@
 
 Two crawls of one process are under way at any time. Their pages are unique, copies, better copies, witnesses, excerpts,
 updated, unchanged or too short; their items come through, are lost, keep others waiting; feeds are stored, crawls end
-or are killed, pages are withdrawn, forgotten, and expire. The clock is moved by the test, so all stores give the same
-ids.
+or are killed, pages are withdrawn, forgotten, expire, and are kept or called copies by hand. The clock is moved by the
+test, so all stores give the same ids.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
 from scrapy_neardup.judging.detector import Detector
+from scrapy_neardup.judging.judgements import Opinion, Said, remove_judgements, write_judgements
 from scrapy_neardup.judging.preference import make_preference
 from scrapy_neardup.judging.reservations import Blocked, Reservation, Ruled
 from scrapy_neardup.judging.succession import Standing
@@ -128,6 +129,7 @@ class Crawl:
 
     generation: int
     policy: Policy
+    keep: Keep
     committed: list[int] = field(default_factory=list)
 
 
@@ -142,6 +144,8 @@ class Crawls(RuleBasedStateMachine):
         self.model = State()
         #: By URL the page that is there for good, whatever is killed: told of apart from the model.
         self.safe: dict[str, int] = {}
+        #: How many pages were dropped by crawls that note it.
+        self.drops = 0
         self.names = count()
         self.crawls: dict[int, Crawl] = {}
         self.bounds = Bounds()
@@ -164,7 +168,7 @@ class Crawls(RuleBasedStateMachine):
 
         generation = self.alike(begin)
         assert isinstance(generation, int)
-        self.crawls[at] = Crawl(generation, policy)
+        self.crawls[at] = Crawl(generation, policy, keep)
         self.model.crawls[generation] = who
 
     def begin_two(self) -> None:
@@ -226,6 +230,7 @@ class Crawls(RuleBasedStateMachine):
             return False
         verdict = ruling.verdict
         self.seen[verdict.headline] += 1
+        self.seen["by hand"] += verdict.by_hand
         if expected.originals:
             return self.follow(at, url, text, verdict, expected)
         assert verdict.kind is expected.kind, f"{verdict.sentence()}, and not {expected}"
@@ -268,6 +273,7 @@ class Crawls(RuleBasedStateMachine):
             assert standing
             assert standing.url == verdict.match.url
         passes = expected.passes or role is not Standing.COPY
+        self.drops += not passes and self.crawls[at].keep is not Keep.NOTHING
         kept = 0 if passes else self.model.keeps_its_place(url, group)
         if kept:
             assert verdict.id == kept
@@ -440,6 +446,23 @@ class Crawls(RuleBasedStateMachine):
         self.is_sound()
         self.begin_two()
 
+    @rule(url=st.sampled_from(URLS), said=st.sampled_from([*Said, None]), other=st.sampled_from(URLS))
+    def somebody_judges_a_page(self, url: str, said: Said | None, other: str) -> None:
+        """By hand, while no crawl is under way; or takes it back."""
+        self.close_and_open(Policy())
+        for side in self.sides:
+            if said is None:
+                remove_judgements(side.store, url)
+            else:
+                write_judgements(side.store, Opinion(url, said, other, 1))
+        self.model.said.pop(url, None)
+        if said is not None:
+            self.model.said[url] = said, other
+        if said is Said.KEEP:
+            self.model.kept.add(url)
+        self.is_sound()
+        self.begin_two()
+
     def close_and_open(self, policy: Policy) -> None:
         for at in list(self.crawls):
             self.end(at)
@@ -509,6 +532,7 @@ class Crawls(RuleBasedStateMachine):
             assert sum(1 for _ in store.rows(b"k")) == filed
             assert {int.from_bytes(key[1:], "big") for key, _ in store.rows(b"e")} <= pages.keys()
             assert sum(1 for _ in store.rows(b"j")) == len(self.model.unsealed)
+            assert sum(1 for _ in store.rows(b"d")) == (self.drops if store.lasts else 0)
 
     @invariant()
     def what_is_safe_is_there(self) -> None:
@@ -527,7 +551,9 @@ class Crawls(RuleBasedStateMachine):
 
     @invariant()
     def each_article_counts_once(self) -> None:
-        assert not copies_of_each_other(self.model.pages.values())
+        """But for those that somebody wants to be kept."""
+        found = copies_of_each_other(self.model.pages.values())
+        assert not {pair for pair in found if self.model.kept.isdisjoint(pair)}
 
     def teardown(self) -> None:
         for side in self.sides:
@@ -582,6 +608,7 @@ def test_crawls_in_any_order_leave_and_say_what_the_model_does_in_all_stores(qui
     seen = walk(schemes, quick, 20)
     assert {"expired", *(kind.value for kind in Kind)} <= {headline.split()[0] for headline in seen}, seen
     assert {f"as {role.value}" for role in Standing} <= seen.keys(), seen
+    assert seen["by hand"]
 
 
 @pytest.mark.soak

@@ -6,6 +6,7 @@ import struct
 from collections.abc import Callable
 
 from scrapy_neardup.errors import StoreError
+from scrapy_neardup.judging.judgements import Opinion
 from scrapy_neardup.states.check.crosscheck import Pages, check_postings, check_urls, read_pages
 from scrapy_neardup.states.check.findings import Findings
 from scrapy_neardup.states.kept_rows import KEPT
@@ -19,7 +20,7 @@ from scrapy_neardup.stores.layout import last_id, meta_key, unpack_block
 from scrapy_neardup.stores.tally import KEY
 
 #: First letters of keys; see ``scrapy_neardup.stores.layout``.
-_PREFIXES = b"bcefghjkmoru"
+_PREFIXES = b"bcdefghjkmnoru"
 #: What stands below ``m``.
 _NAMES = frozenset((meta_key("recipe"), meta_key("secret"), DECISIONS, FORMER, HANDS, KEY))
 #: Length of a key below ``e``.
@@ -42,6 +43,7 @@ def check(store: Store, watch: Watch = unwatched) -> Findings:
         lambda: _check_evidence(store, found, pages, watch),
         lambda: _check_blocks(store, found),
         lambda: _check_kept(store, found),
+        lambda: _check_judgements(store, found),
         lambda: _check_rest(store, found),
         lambda: _check_tally(store, found),
         lambda: _check_file(store, found),
@@ -88,6 +90,15 @@ def _check_kept(store: Store, found: Findings) -> None:
         for key, packed in store.rows(kept.prefix):
             if wrong := _broken(key, packed, kept.unpack):
                 found.add(f"broken {kept.what}", wrong)
+
+
+def _check_judgements(store: Store, found: Findings) -> None:
+    for key, packed in store.rows(b"n"):
+        found.judgements += 1
+        try:
+            Opinion.of_row(key, packed, store.hashes)
+        except ValueError as error:
+            found.add("broken judgement", str(error))
 
 
 def _broken(key: bytes, packed: bytes, unpack: Callable[[bytes, bytes], object]) -> str:

@@ -23,7 +23,7 @@ class Findings:
 
     ``lost``: copies whose original is gone, which is no problem: an original that was updated leaves its place.
     ``shared``: pages whose URL has the hash of another one's, which is none either. ``pages``, ``keys``, ``urls``,
-    ``evidence``, ``blocks``: rows of each sort.
+    ``evidence``, ``blocks``, ``judgements``: rows of each sort.
     """
 
     pages: int = 0
@@ -31,6 +31,7 @@ class Findings:
     urls: int = 0
     evidence: int = 0
     blocks: int = 0
+    judgements: int = 0
     lost: int = 0
     shared: int = 0
     problems: list[Problem] = field(default_factory=list)

@@ -7,12 +7,14 @@ from bisect import bisect_left
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
+from scrapy_neardup.judging.judgements import Opinion
 from scrapy_neardup.states.check.crosscheck import unpacked
 from scrapy_neardup.states.check.salvage import Salvage
-from scrapy_neardup.states.kept_rows import KEPT
+from scrapy_neardup.states.kept_rows import KEPT, KeptRows
 from scrapy_neardup.states.members import Ids, column
 from scrapy_neardup.states.reading import Watch, unwatched
 from scrapy_neardup.stores import Evidence, Record, Store
@@ -179,7 +181,8 @@ class _Filing:
         return blocks
 
     def take_kept(self) -> None:
-        for kept in KEPT:
+        judgements = KeptRows(b"n", "judgement", partial(Opinion.of_row, hashes=self._store.hashes))
+        for kept in (*KEPT, judgements):
             for key, packed in self._salvage.rows(kept.prefix):
                 with suppress(ValueError):
                     kept.unpack(key, packed)

@@ -9,6 +9,7 @@ from hashlib import sha256
 from typing import IO, Any
 
 from scrapy_neardup.states.exchange.filed import to_data, to_line
+from scrapy_neardup.states.exchange.judged import judgement_to
 from scrapy_neardup.states.exchange.sources import VERSION, OpenState, Watch
 from scrapy_neardup.stores import Store
 
@@ -34,5 +35,7 @@ def write_export(store: Store, stream: IO[bytes], watch: Watch = iter) -> int:
             pages += 1
         for block, counts in store.counted().items():
             put({"block": block, "counts": b64encode(counts).decode()})
+        for one in sorted(state.judgements, key=lambda one: (one.when, one.url)):
+            put(judgement_to(one))
         packed.write(to_line({"pages": pages, "sha256": digest.hexdigest()}))
     return pages

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from scrapy_neardup.errors import NearDupError
+from scrapy_neardup.states.exchange.judged import take_judgements
 from scrapy_neardup.states.exchange.sources import Source, Watch
 from scrapy_neardup.stores import Store
 
@@ -25,4 +26,5 @@ def import_state(source: Source, store: Store, watch: Watch = iter) -> int:
     store.seal(generation, store.unsealed(generation))
     store.end(generation)
     store.add_counts(source.counts)
+    take_judgements(source.judgements, store)
     return store.pages

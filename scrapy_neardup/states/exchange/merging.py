@@ -13,6 +13,8 @@ Pages are united by URL, as if those of the other state had been crawled here wh
 * What was delivered there stays delivered: a page that is a copy here has its sketch still, and is unchanged when it
   comes again with the same text.
 
+* Of two judgements on one page the newer one stays. A page that is kept by hand becomes nobody's copy.
+
 So a second merge of the same pages finds all of them known, and changes nothing.
 """
 
@@ -22,6 +24,7 @@ from dataclasses import dataclass, replace
 
 from scrapy_neardup.methods import Method
 from scrapy_neardup.states.exchange.filed import Filed
+from scrapy_neardup.states.exchange.judged import take_judgements
 from scrapy_neardup.states.exchange.plan import Fate, Plan, fate, make_plan
 from scrapy_neardup.states.exchange.sources import Source, Watch
 from scrapy_neardup.stores import Evidence, Record, Store
@@ -32,13 +35,16 @@ class Merged:
     """What a merge did with the pages of a source.
 
     ``added``: nobody here knew them; ``known``: stayed as they were; ``newer``: were last seen there, or could only be
-    judged there. ``copies``: originals there that are copies of an original here.
+    judged there. ``copies``: originals there that are copies of an original here. ``judgements``: what was said there
+    by hand and taken; ``against``: of how many pages both sides had said different things.
     """
 
     added: int
     known: int
     newer: int
     copies: int
+    judgements: int = 0
+    against: int = 0
 
 
 def merge(source: Source, store: Store, method: Method | None = None, watch: Watch = iter) -> Merged:
@@ -48,6 +54,7 @@ def merge(source: Source, store: Store, method: Method | None = None, watch: Wat
     there may have been renewed by then; the same merge once more does the rest. Memory grows with the pages that get
     another id or become copies, and no others.
     """
+    judgements, against = take_judgements(source.judgements, store)
     plan = make_plan(source, store, method, watch)
     pages = plan.pages
     newer = pages[Fate.SEEN_LATER] + pages[Fate.RENEWED]
@@ -55,7 +62,7 @@ def merge(source: Source, store: Store, method: Method | None = None, watch: Wat
         _write(source, store, plan, watch)
     if pages[Fate.NEW]:
         store.add_counts(source.counts, in_both=pages[Fate.KNOWN] + newer)
-    return Merged(pages[Fate.NEW], pages[Fate.KNOWN], newer, len(plan.copies))
+    return Merged(pages[Fate.NEW], pages[Fate.KNOWN], newer, len(plan.copies), judgements, against)
 
 
 def _write(source: Source, store: Store, plan: Plan, watch: Watch) -> None:

@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from enum import Enum
 
+from scrapy_neardup.judging.judgements import Judgements, Said
 from scrapy_neardup.methods import Method
 from scrapy_neardup.states.exchange.copies import Copy, find_copy
 from scrapy_neardup.states.exchange.filed import Filed
@@ -60,6 +61,7 @@ class Plan:
 def make_plan(source: Source, store: Store, method: Method | None, watch: Watch = iter) -> Plan:
     """Decide on every page; with a method, originals are compared with those in the store."""
     plan = Plan()
+    judgements = Judgements(store)
     taken: set[int] = set()
     for filed in watch(source.pages()):
         record = filed.record
@@ -72,7 +74,9 @@ def make_plan(source: Source, store: Store, method: Method | None, watch: Watch 
             taken.add(here)
         if not record.is_original or what not in (Fate.NEW, Fate.RENEWED) or (known and known.is_original):
             continue
-        if method and (copy := find_copy(method, store, record)):
+        said = judgements.of(record.url)
+        is_kept = said is not None and said.said is Said.KEEP
+        if method and not is_kept and (copy := find_copy(method, store, record)):
             plan.copies[record.id] = copy
         elif known:
             plan.raised.add(known.id)

@@ -6,7 +6,7 @@ import gzip
 import zlib
 from array import array
 from base64 import b64decode
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from itertools import count
 from pathlib import Path
@@ -16,7 +16,9 @@ import numpy as np
 import numpy.typing as npt
 
 from scrapy_neardup.errors import NearDupError, StoreMismatch
+from scrapy_neardup.judging.judgements import Opinion, judgements
 from scrapy_neardup.states.exchange.filed import Filed, from_data, from_line
+from scrapy_neardup.states.exchange.judged import judgement_from
 from scrapy_neardup.stores import SETTING, Store
 from scrapy_neardup.stores.counts import Counts
 from scrapy_neardup.stores.layout import last_id
@@ -49,6 +51,10 @@ class Source(Protocol):
     def counts(self) -> Counts:
         """On how many pages sentences stand."""
 
+    @property
+    def judgements(self) -> Sequence[Opinion]:
+        """What somebody has said of pages by hand."""
+
     def pages(self) -> Iterator[Filed]:
         """All pages by id, as often as they are asked for."""
 
@@ -67,6 +73,11 @@ class OpenState:
     def counts(self) -> Counts:
         """A copy of its counts of sentences."""
         return _loaded(self._store.counted())
+
+    @property
+    def judgements(self) -> list[Opinion]:
+        """All judgements in it."""
+        return list(judgements(self._store))
 
     def pages(self) -> Iterator[Filed]:
         """All pages by id, as they are when their turn comes; not those that count only if their feed is stored."""
@@ -95,10 +106,11 @@ class ExportFile:
         self.name = str(path)
         self.recipe: dict[str, Any] = {}
         self.secret: Secret | None = None
+        self.judgements: list[Opinion] = []
         self._path = path
         blocks: dict[int, bytes] = {}
         #: How many pages there are.
-        self.size = sum(1 for _ in watch(self._read(blocks)))
+        self.size = sum(1 for _ in watch(self._read(blocks, self.judgements)))
         try:
             self.counts = _loaded(blocks)
         except ValueError as error:
@@ -106,9 +118,9 @@ class ExportFile:
 
     def pages(self) -> Iterator[Filed]:
         """All pages by id; what is wrong behind the last one is told after it."""
-        return self._read({})
+        return self._read({}, [])
 
-    def _read(self, blocks: dict[int, bytes]) -> Iterator[Filed]:
+    def _read(self, blocks: dict[int, bytes], said: list[Opinion]) -> Iterator[Filed]:
         number, pages, newest, digest = 0, 0, 0, sha256()
         lines = _lines(self._path)
         try:
@@ -128,9 +140,11 @@ class ExportFile:
                     return
                 elif "block" in data:
                     _take_block(data, blocks)
+                elif "judged" in data:
+                    said.append(judgement_from(data))
                 else:
                     filed = from_data(data)
-                    if blocks or filed.record.id <= newest:
+                    if blocks or said or filed.record.id <= newest:
                         raise ValueError("its page is not in its place")
                     pages, newest = pages + 1, filed.record.id
                     yield filed

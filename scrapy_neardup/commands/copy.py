@@ -1,0 +1,76 @@
+"""``scrapy neardup copy``: a page is a copy of another one, whatever the method says."""
+
+from __future__ import annotations
+
+import argparse
+import time
+
+from scrapy_neardup.commands.opening import add_store, opened
+from scrapy_neardup.commands.output import write
+from scrapy_neardup.commands.taking_back import take_back
+from scrapy_neardup.commands.wording import as_json, line, missing
+from scrapy_neardup.config import Config
+from scrapy_neardup.errors import NearDupError, SettingsError
+from scrapy_neardup.judging.judgements import Opinion, Said, judgement_of, original_at, write_judgements
+from scrapy_neardup.states.near import near_urls
+from scrapy_neardup.stores import Record, Store
+
+NAME = "copy"
+HELP = "Say that a page is a copy of another one: it is dropped when it comes again."
+EXAMPLES = """\
+what becomes of the page:
+  When it comes again with text enough to be judged it is a copy of the other page, or of that one's original, and
+  dropped unless NEARDUP_POLICY lets copies pass; as long as the state knows the other page. What was delivered of it
+  before stays in the state, and pages that are copies of it stay so. The judgement stays when pages are forgotten,
+  travels with export, import and merge, and is a label for 'evaluate': see scrapy neardup judgements.
+
+examples:
+  scrapy neardup copy https://b.example/the-ferry-again https://a.example/ferry
+  scrapy neardup copy --remove https://b.example/the-ferry-again
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Options of the command."""
+    parser.add_argument("url", metavar="URL", help="the copy, by its URL as it is crawled")
+    parser.add_argument("original", metavar="ORIGINAL", nargs="?", help="the page that it is a copy of, by its URL")
+    parser.add_argument("--remove", action="store_true", help="take back what was said of the page by hand")
+    add_store(parser)
+    parser.add_argument("--json", action="store_true", help="print one JSON object instead")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Write it down; raises NearDupError where it cannot be."""
+    if arguments.remove == (arguments.original is not None):
+        raise SettingsError("Name the copy and its original: copy URL ORIGINAL; to take it back: copy --remove URL.")
+    with opened(arguments.store, Config.from_settings(arguments.settings)) as store:
+        if arguments.remove:
+            return take_back(store, [arguments.url], as_data=arguments.json)
+        original = _original(store, arguments.url, arguments.original)
+        is_known = store.find(arguments.url) is not None
+        write_judgements(store, Opinion(arguments.url, Said.COPY, arguments.original, int(time.time())))
+    if arguments.json:
+        write(as_json({"url": arguments.url, "original": original.url, "known": is_known}) + "\n")
+    else:
+        new = "" if is_known else " The state does not know it yet."
+        write(f"{line(arguments.url)}\n  is a copy of {line(original.url)}, when it comes again.{new}\n")
+    return 0
+
+
+def _original(store: Store, url: str, other: str) -> Record:
+    """The original that a page is to be a copy of; raises NearDupError if it cannot be."""
+    if url == other:
+        raise SettingsError("A page is no copy of itself; name its original as the second one.")
+    if store.find(other) is None:
+        raise NearDupError(missing(other, near_urls(store, other), store.location).strip())
+    found, said = original_at(store, other, url), judgement_of(store, other)
+    if said is not None and said.said is Said.COPY and said.other == url:
+        raise NearDupError(
+            f"{line(other)} was said to be a copy of {line(url)}; take that back first: scrapy neardup copy --remove."
+        )
+    if found is None:
+        raise NearDupError(
+            f"{line(other)} can be no original of {line(url)}: it is its copy in the state, or could not be judged, or "
+            "its own original is gone. If it should be one, say first: scrapy neardup keep, and crawl it."
+        )
+    return found

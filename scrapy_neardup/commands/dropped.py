@@ -1,0 +1,130 @@
+"""``scrapy neardup dropped``: which pages crawls dropped as copies."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Iterator
+from datetime import datetime, timezone
+from typing import Any
+
+from scrapy_neardup.commands.forget import before
+from scrapy_neardup.commands.listed import add_output, check_output, put
+from scrapy_neardup.commands.opening import add_store, opened
+from scrapy_neardup.commands.wording import counted, iso, line
+from scrapy_neardup.config import Config
+from scrapy_neardup.states.crawls import Crawl, crawls
+from scrapy_neardup.states.drops import Dropped, dropped
+from scrapy_neardup.states.forgetting import of_host
+from scrapy_neardup.stores import Record, Store
+
+NAME = "dropped"
+HELP = "List the pages that were dropped as copies: by the last crawl, since a time, of a site."
+EXAMPLES = """\
+what is listed:
+  Each page that a crawl dropped as a copy of another one, in each crawl that did: its URL and title, the original and
+  how it is like that, when it was, and in which crawl. The state remembers the last 100,000; with NEARDUP_KEEP =
+  "nothing" none. A page that is unchanged was delivered before, and is not listed. What was forgotten since is counted.
+
+  What should not have been dropped comes in the next crawl after: scrapy neardup keep URL
+
+a line of JSON, a row of a table:
+  {"url": "https://…", "title": "…", "original": "https://…", "kind": "near", "similarity": 0.93, "when": "2025-…",
+  "crawl": "news", "begun": "2025-…", "judged": null}
+  judged is what was said of the page by hand since: keep, copy, or null.
+
+examples:
+  scrapy neardup dropped --last
+  scrapy neardup dropped --since 7d --site a.example -o dropped.xlsx
+  scrapy neardup dropped --last -o dropped.jsonl && scrapy neardup keep --from dropped.jsonl
+"""
+
+_NOUN = "dropped pages"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Options of the command."""
+    parser.add_argument("--last", action="store_true", help="by the last crawl that ended or was killed")
+    parser.add_argument("--since", metavar="TIME", help="since a date or time in UTC, or an age such as 12h, 7d, 4w")
+    parser.add_argument(
+        "--site", metavar="SITE", help='of this host and those below it; an account of one: "mp.weixin.qq.com BIZ"'
+    )
+    add_store(parser)
+    add_output(parser, _NOUN)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """List the pages; 0."""
+    check_output(arguments)
+    since = before(arguments.since, datetime.now(timezone.utc), "--since") if arguments.since is not None else 0.0
+    is_wanted = of_host(arguments.site) if arguments.site is not None else None
+    with opened(arguments.store, Config.from_settings(arguments.settings)) as store:
+        known = {crawl.generation: crawl for crawl in crawls(store)}
+        last = known[max(known)] if known and arguments.last else None
+        if arguments.last and last is None:
+            sys.stderr.write("The state remembers no crawl, so there is no last one.\n")
+            return 0
+        if last is not None:
+            sys.stderr.write(f"{_about(last)}\n")
+        found = _Chosen(store, since, is_wanted, last.generation if last else 0)
+        many = put(arguments, (_as_data(one, known) for one in found), _as_text, _NOUN)
+        if found.gone:
+            sys.stderr.write(f"{counted(found.gone, 'dropped page')} more: forgotten since.\n")
+        if not many and not found.gone:
+            sys.stderr.write(f"{_nothing(arguments, last)}\n")
+    return 0
+
+
+class _Chosen:
+    """The drops that were asked for; ``gone``: of how many nothing is known any more."""
+
+    def __init__(self, store: Store, since: float, is_wanted: Callable[[Record], bool] | None, generation: int) -> None:
+        self.gone = 0
+        self._store, self._since, self._is_wanted, self._generation = store, since, is_wanted, generation
+
+    def __iter__(self) -> Iterator[Dropped]:
+        for one in dropped(self._store, self._generation):
+            if one.when < self._since:
+                continue
+            if one.record is None:
+                self.gone += self._is_wanted is None
+            elif self._is_wanted is None or self._is_wanted(one.record):
+                yield one
+
+
+def _as_data(one: Dropped, known: dict[int, Crawl]) -> dict[str, Any]:
+    crawl = known.get(one.drop.generation)
+    return {
+        "url": one.record.url if one.record else None,
+        "title": one.title or None,
+        "original": one.original.url if one.original else None,
+        "kind": one.drop.likeness or None,
+        "similarity": round(one.drop.similarity, 4),
+        "when": iso(one.when),
+        "crawl": crawl.who if crawl else None,
+        "begun": iso(one.drop.generation / 1e9),
+        "judged": one.said.said.value if one.said else None,
+    }
+
+
+def _as_text(one: dict[str, Any]) -> str:
+    judged = {"keep": "  (kept by hand since)", "copy": "  (a copy by hand)"}.get(one["judged"], "")
+    title = f'    "{line(one["title"])}"\n' if one["title"] else ""
+    original = line(one["original"]) if one["original"] else "a page that is gone since"
+    return (
+        f"{one['when']}  {one['kind'] or 'copy'} {one['similarity']:.2f}  {line(one['url'])}{judged}\n"
+        f"{title}    for {original}\n"
+    )
+
+
+def _about(crawl: Crawl) -> str:
+    ended = f"ended {iso(crawl.ended)}" if crawl.ended else "never ended: it was killed, or is still running"
+    return f"The last crawl, {line(crawl.who)}, began {iso(crawl.begun)}, {ended}."
+
+
+def _nothing(arguments: argparse.Namespace, last: Crawl | None) -> str:
+    if last is None or arguments.since is not None or arguments.site is not None:
+        return "No page that was dropped is remembered here."
+    if copies := last.counts.get("duplicate"):
+        return f"It dropped nothing: the {copies:,.0f} copies it met were let pass, or NEARDUP_KEEP was 'nothing'."
+    return "It dropped nothing."

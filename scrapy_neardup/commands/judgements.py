@@ -1,0 +1,72 @@
+"""``scrapy neardup judgements``: what was said of pages by hand."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+from scrapy_neardup.commands.listed import add_output, check_output, put
+from scrapy_neardup.commands.opening import add_store, opened
+from scrapy_neardup.commands.wording import counted, iso, line
+from scrapy_neardup.config import Config
+from scrapy_neardup.judging.judgements import Opinion, Said, judgements
+
+NAME = "judgements"
+HELP = "List what was said of pages by hand, or write it as labels for 'evaluate'."
+EXAMPLES = """\
+what is listed:
+  What 'keep' and 'copy' have said, the oldest first: {"url": "https://…", "said": "keep", "other": "https://…", "when":
+  "2025-…"}; other is the page that it is no copy of (null where that was not known), or is a copy of.
+
+what -o writes:
+  A label for each pair: {"a": "https://…", "b": "https://…", "label": "different", "jaccard": 0, "containment": 0}, or
+  "copy" and 1: a judgement in place of figures. 'evaluate' takes such a file with --pairs, beside a corpus whose ids
+  are these URLs.
+
+examples:
+  scrapy neardup judgements
+  scrapy neardup judgements -o labels.jsonl
+  scrapy neardup judgements --json | grep mirror.example
+"""
+
+_NOUN = "judgements"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Options of the command."""
+    add_store(parser)
+    add_output(parser, _NOUN)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """List them; 0."""
+    check_output(arguments)
+    with opened(arguments.store, Config.from_settings(arguments.settings)) as store:
+        said = sorted(judgements(store), key=lambda one: (one.when, one.url))
+    pairs = [one for one in said if one.other]
+    put(arguments, _labels(pairs) if arguments.output else map(_as_data, said), _as_text, _NOUN)
+    if arguments.output and (rest := len(said) - len(pairs)):
+        sys.stderr.write(f"{counted(rest, 'judgement')} more: on pages of which no original was known, no pairs.\n")
+    elif not said:
+        sys.stderr.write("No page of this state was judged by hand.\n")
+    return 0
+
+
+def _labels(pairs: list[Opinion]) -> Iterator[dict[str, Any]]:
+    for one in pairs:
+        is_copy = one.said is Said.COPY
+        figure = int(is_copy)
+        label = "copy" if is_copy else "different"
+        yield {"a": one.other, "b": one.url, "label": label, "jaccard": figure, "containment": figure}
+
+
+def _as_data(one: Opinion) -> dict[str, Any]:
+    return {"url": one.url, "said": one.said.value, "other": one.other or None, "when": iso(one.when)}
+
+
+def _as_text(one: dict[str, Any]) -> str:
+    what = "no copy of" if one["said"] == Said.KEEP.value else "a copy of"
+    other = f"    {what} {line(one['other'])}\n" if one["other"] else ""
+    return f"{one['when']}  {one['said']}  {line(one['url'])}\n{other}"

@@ -1,0 +1,140 @@
+"""A feed of the items that were dropped as copies, each with its verdict: by Scrapy's own feed exports.
+
+The exporter of this feed is one that Scrapy's crawler does not know of. It gets its items from us, and its signals
+reach nobody: who hears that feeds are closed would take the crawl's own for stored. Whatever goes wrong with it, the
+crawl goes on, and what becomes of any item stays the same.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+from itemadapter import ItemAdapter
+from scrapy import Spider, signals
+from scrapy.crawler import Crawler
+from scrapy.exceptions import NotConfigured
+from scrapy.extensions.feedexport import FeedExporter
+from scrapy.settings import Settings
+from scrapy.signalmanager import SignalManager
+from w3lib.url import file_uri_to_path
+
+from scrapy_neardup.crawl import stats
+from scrapy_neardup.crawl.notes import Notes
+from scrapy_neardup.errors import SettingsError
+from scrapy_neardup.model import Kind, Verdict
+from scrapy_neardup.oneline import line_logger
+
+logger = line_logger(__name__)
+
+_SETTING = "NEARDUP_DROPPED_FEED"
+#: What the project says of its own feeds and would be wrong here: which fields there are, how many items a batch has.
+_DEFAULTS: Mapping[str, Any] = {"fields": None, "batch_item_count": 0}
+
+
+class DroppedFeed:
+    """Writes items that are dropped as copies: of whatever class, as dicts with the verdict in a field."""
+
+    def __init__(self, crawler: Crawler, feeds: Mapping[str, Mapping[str, Any]], field: str, notes: Notes) -> None:
+        """``feeds``: as FEEDS. Raises SettingsError for one that Scrapy cannot write to, or that is a feed already."""
+        others = {_place(str(uri)) for uri in crawler.settings.getdict("FEEDS")}
+        if same := [uri for uri in feeds if _place(uri) in others]:
+            raise SettingsError(f"{_SETTING} is {same[0]!r}, which is a feed of this crawl already; name another one.")
+        try:
+            self._exporter = FeedExporter(_Apart(crawler, feeds, self._failed))  # type: ignore[arg-type]
+        except NotConfigured:
+            raise SettingsError(
+                f"{_SETTING} is {', '.join(map(repr, feeds))}, to which Scrapy cannot write; its error before this one "
+                "says why. Set a URI as in FEEDS whose ending is a format (dropped.jsonl), or a dict as FEEDS is one."
+            ) from None
+        self._field = field
+        self._notes = notes
+        crawler.signals.connect(self._open, signals.spider_opened)
+        crawler.signals.connect(self._item_dropped, signals.item_dropped)
+        crawler.signals.connect(self._close, signals.spider_closed)
+
+    def _open(self, spider: Spider) -> None:
+        try:
+            self._exporter.open_spider(spider)
+        except Exception as error:  # whatever a storage, or a placeholder in its name, raises
+            self._failed(f"{type(error).__name__}: {error}")
+
+    def _item_dropped(self, item: Any, exception: BaseException, spider: Spider) -> None:
+        verdict = getattr(exception, "verdict", None)
+        if not isinstance(verdict, Verdict) or verdict.kind is not Kind.DUPLICATE or not self._exporter.slots:
+            return
+        try:
+            self._exporter.item_scraped({**ItemAdapter(item).asdict(), self._field: verdict.as_tag()}, spider)
+        except Exception as error:
+            self._failed(f"{type(error).__name__}: {error}")
+        else:
+            self._notes.count(stats.DROPPED_FEED)
+
+    async def _close(self, spider: Spider) -> None:
+        try:
+            await self._exporter.close_spider(spider)
+        except Exception as error:
+            self._failed(f"{type(error).__name__}: {error}")
+
+    def _failed(self, why: str) -> None:
+        self._notes.count(stats.DROPPED_FEED_FAILED)
+        if self._notes.is_new("dropped feed"):
+            logger.error(
+                "The feed of %s cannot be written (%s). The crawl goes on without it; the pages that are dropped are "
+                "listed by scrapy neardup dropped --last. Further errors of it are only counted.",
+                _SETTING,
+                why,
+            )
+
+
+class _Apart:
+    """What an exporter asks of a crawler, as if this had the one feed alone."""
+
+    def __init__(self, crawler: Crawler, feeds: Mapping[str, Mapping[str, Any]], failed: Callable[[str], None]) -> None:
+        self._crawler = crawler
+        self.signals = _NoSignals(crawler.signals)
+        self.stats = _Stats(crawler.stats, failed)
+        self.settings = Settings()
+        self.settings.attributes = {**crawler.settings.attributes}
+        for name, value in (("FEEDS", {uri: {**_DEFAULTS, **of} for uri, of in feeds.items()}), ("FEED_URI", None)):
+            self.settings.attributes.pop(name, None)  # or that of the crawl itself would be changed
+            self.settings.set(name, value)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._crawler, name)
+
+
+class _NoSignals(SignalManager):
+    """Sends to nobody; what a storage connects, it connects to the crawl."""
+
+    def __init__(self, real: SignalManager) -> None:
+        super().__init__(self)
+        self.connect = real.connect  # type: ignore[method-assign]
+        self.disconnect = real.disconnect  # type: ignore[method-assign]
+
+
+class _Stats:
+    """The stats of the crawl, but for those of its own feeds."""
+
+    def __init__(self, real: Any, failed: Callable[[str], None]) -> None:
+        self._real = real
+        self._failed = failed
+
+    def inc_value(self, key: str, *arguments: Any, **more: Any) -> None:
+        if key.startswith("feedexport/failed_count/"):
+            self._failed("the error is above")
+        elif not key.startswith("feedexport/"):
+            self._real.inc_value(key, *arguments, **more)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._real, name)
+
+
+def _place(uri: str) -> str:
+    """A feed by its URI; a file by its path."""
+    scheme = urlsplit(uri).scheme
+    if scheme in ("", "file"):
+        return os.path.realpath(file_uri_to_path(uri) if scheme else uri)
+    return uri

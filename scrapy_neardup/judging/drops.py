@@ -1,0 +1,81 @@
+"""What a crawl dropped as a copy, page by page: so that a drop that was wrong can be found, and put back.
+
+A drop names its page and its original by the hashes of their URLs, under which the state finds what it knows of them:
+it says nothing that the records say, and outlives the record of a page that is updated. Of a page that is forgotten it
+tells nothing any more. A page that is unchanged is in a feed of an earlier crawl, and is no drop.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from itertools import islice
+from weakref import WeakKeyDictionary
+
+from scrapy_neardup.model import Likeness, Match
+from scrapy_neardup.stores import Store
+from scrapy_neardup.stores.changes import Changes, Row
+from scrapy_neardup.stores.layout import drop_key, generation_of, last_id, url_key
+
+#: Drops that a state remembers, the last ones; and how many more there are before the oldest go, all at once.
+_MOST, _STEP = 100_000, 1000
+_HEAD = struct.Struct(">QQH")
+_KEY = 17
+
+
+@dataclass(frozen=True, slots=True)
+class Drop:
+    """One drop. ``id``: when it was, in nanoseconds since 1970, larger than that of every drop before it.
+
+    ``page``, ``original``: the hashes of their URLs. ``likeness``: the name of the kind; empty if it has none.
+    """
+
+    generation: int
+    id: int
+    page: int
+    original: int
+    similarity: float
+    likeness: str
+
+    def row(self) -> Row:
+        """Q page · Q original · H similarity in 65535ths · the kind."""
+        head = _HEAD.pack(self.page, self.original, round(self.similarity * 65535))
+        return drop_key(self.generation, self.id), head + self.likeness.encode()
+
+    @classmethod
+    def of_row(cls, key: bytes, packed: bytes) -> Drop:
+        """What ``row`` made; raises ValueError for another row."""
+        try:
+            page, original, similarity = _HEAD.unpack_from(packed)
+            likeness = packed[_HEAD.size :].decode()
+            if len(key) != _KEY or (likeness and likeness not in Likeness._value2member_map_):
+                raise ValueError
+        except (struct.error, ValueError):
+            raise ValueError(f"{key!r} and {packed[:60]!r} are no drop") from None
+        return cls(generation_of(key), last_id(key), page, original, similarity / 65535, likeness)
+
+
+#: How many each store holds, once that was counted; all crawls on it share that.
+_MANY: WeakKeyDictionary[Store, int] = WeakKeyDictionary()
+
+
+class Drops:
+    """Notes the drops of one crawl: each as a row that is written with the page's own."""
+
+    def __init__(self, store: Store, generation: int) -> None:
+        self._store = store
+        self._generation = generation
+
+    def rows(self, id: int, url: str, match: Match, likeness: Likeness | None) -> tuple[Row, ...]:
+        """The row of one more drop, to be written at once; now and then those of the oldest crawls go."""
+        many = _MANY.get(self._store)
+        if many is None:
+            many = sum(1 for _ in self._store.rows(b"d"))
+        if many >= _MOST + _STEP:
+            oldest = {key for key, _ in islice(self._store.rows(b"d"), many - _MOST)}
+            self._store.write(Changes(deletes=oldest))
+            many -= len(oldest)
+        _MANY[self._store] = many + 1
+        hashes = self._store.hashes
+        page, original = (last_id(url_key(one, hashes)) for one in (url, match.url))
+        return (Drop(self._generation, id, page, original, match.similarity, likeness.value if likeness else "").row(),)

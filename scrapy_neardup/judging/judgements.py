@@ -1,0 +1,115 @@
+"""What somebody has said of a page by hand, which counts for more than what a method says.
+
+``keep``: the page is no copy. It passes whatever it is like, is an original of its own from then on, and is unchanged
+when it comes again with the same text. ``copy``: the page is a copy of another one, as long as the state knows that
+one. There is one judgement of a URL, the last one; it stays when the page itself is forgotten.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from enum import Enum
+
+from scrapy_neardup.hashing.keyed import Keyed
+from scrapy_neardup.model import Comparison, Likeness
+from scrapy_neardup.stores import Record, Store
+from scrapy_neardup.stores.changes import Changes
+from scrapy_neardup.stores.layout import judgement_key
+
+#: A copy has some similarity, or it would be taken for a page that could not be judged.
+_LEAST = 1 / 65535
+#: What a copy by hand is if the method does not say that it is one of these.
+_COPIES = (Likeness.IDENTICAL, Likeness.NEAR, Likeness.RETITLED)
+
+
+class Said(str, Enum):
+    """What was said of a page; the value is the name of the command."""
+
+    KEEP = "keep"
+    COPY = "copy"
+
+
+@dataclass(frozen=True, slots=True)
+class Opinion:
+    """What was said of the page at a URL, and when, in seconds since 1970.
+
+    ``other``: the original that it is no copy of, empty where that is not known; or the page that it is a copy of.
+    """
+
+    url: str
+    said: Said
+    other: str
+    when: int
+
+    def pack(self) -> bytes:
+        """As JSON, which takes lone surrogates too."""
+        return json.dumps([self.url, self.said.value, self.other, self.when]).encode()
+
+    @classmethod
+    def of_row(cls, key: bytes, packed: bytes, hashes: Keyed) -> Opinion:
+        """What was written under a key; raises ValueError for another row."""
+        try:
+            url, said, other, when = json.loads(packed)
+            found = cls(str(url), Said(said), str(other), int(when))
+        except (ValueError, TypeError):
+            raise ValueError(f"what was said of a page cannot be read ({packed[:60]!r})") from None
+        if key != judgement_key(found.url, hashes):
+            raise ValueError(f"what was said of {found.url} stands under another page")
+        return found
+
+
+class Judgements:
+    """Those that a crawl finds when it begins; where there are none, nothing is looked up."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._any = next(store.rows(b"n"), None) is not None
+
+    def of(self, url: str) -> Opinion | None:
+        """What was said of the page at a URL."""
+        return judgement_of(self._store, url) if self._any else None
+
+
+def judgement_of(store: Store, url: str) -> Opinion | None:
+    """What was said of the page at a URL; raises StoreDamaged if that cannot be read."""
+    key = judgement_key(url, store.hashes)
+    packed = store.value(key)
+    try:
+        return None if packed is None else Opinion.of_row(key, packed, store.hashes)
+    except ValueError as error:
+        raise store.damaged(str(error)) from None
+
+
+def judgements(store: Store) -> Iterator[Opinion]:
+    """All judgements in a state, in no order; raises StoreDamaged for a row that is none."""
+    try:
+        for key, packed in store.rows(b"n"):
+            yield Opinion.of_row(key, packed, store.hashes)
+    except ValueError as error:
+        raise store.damaged(str(error)) from None
+
+
+def write_judgements(store: Store, *said: Opinion) -> None:
+    """Write judgements down, each in the place of an earlier one of its URL, and wait for the disk."""
+    store.write(Changes({judgement_key(one.url, store.hashes): one.pack() for one in said}))
+
+
+def remove_judgements(store: Store, *urls: str) -> None:
+    """Take back what was said of the pages at these URLs."""
+    store.write(Changes(deletes={judgement_key(url, store.hashes) for url in urls}))
+
+
+def original_at(store: Store, url: str, of: str) -> Record | None:
+    """The page at a URL as the original of the page ``of``, or else its own original; None if it can be neither."""
+    record = store.find(url)
+    if record is not None and record.original != record.id:
+        record = store.record(record.original)
+    return record if record is not None and record.is_original and record.url != of else None
+
+
+def by_hand(comparison: Comparison) -> Comparison:
+    """What a method says of two pages, made to say that they are copies."""
+    likeness = comparison.likeness if comparison.likeness in _COPIES else Likeness.NEAR
+    return replace(comparison, duplicate=True, likeness=likeness, similarity=max(comparison.similarity, _LEAST))

@@ -1,0 +1,74 @@
+"""What crawls dropped as copies, told with what the state knows of the pages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from scrapy_neardup.judging.drops import Drop
+from scrapy_neardup.judging.judgements import Judgements, Opinion
+from scrapy_neardup.stores import Record, Store
+from scrapy_neardup.stores.layout import drops_prefix, last_id, unpack_seen, url_key
+
+
+@dataclass(frozen=True, slots=True)
+class Dropped:
+    """A page that was dropped, as it is known now.
+
+    ``record``, ``original``: None where that was forgotten since, or taken back. ``title``: empty where it was not
+    kept. ``said``: what somebody has said of the page by hand since.
+    """
+
+    drop: Drop
+    record: Record | None
+    original: Record | None
+    title: str
+    said: Opinion | None
+
+    @property
+    def when(self) -> float:
+        """Seconds since 1970."""
+        return self.drop.id / 1e9
+
+
+def dropped(store: Store, generation: int = 0) -> Iterator[Dropped]:
+    """The drops of a crawl in their order; without one those of all crawls, by their beginning.
+
+    Raises StoreDamaged for a row that is none.
+    """
+    judgements = Judgements(store)
+    for drop in _drops(store, generation):
+        record = _at(store, drop.page)
+        told = store.evidence(record.id) if record is not None else None
+        said = judgements.of(record.url) if record is not None else None
+        yield Dropped(drop, record, _at(store, drop.original), told.title if told else "", said)
+
+
+def originals_of(store: Store, records: Sequence[Record]) -> list[Record | None]:
+    """The page that each of these was dropped for: its original, or what it was dropped for last; None if unknown."""
+    last: dict[int, int] = {}
+    if any(record.original == record.id for record in records):
+        last = {drop.page: drop.original for drop in _drops(store)}
+    found = []
+    for record in records:
+        page = last_id(url_key(record.url, store.hashes))
+        found.append(store.record(record.original) if record.original != record.id else _at(store, last.get(page, 0)))
+    return found
+
+
+def _drops(store: Store, generation: int = 0) -> Iterator[Drop]:
+    try:
+        for key, packed in store.rows(drops_prefix(generation) if generation else b"d"):
+            yield Drop.of_row(key, packed)
+    except ValueError as error:
+        raise store.damaged(str(error)) from None
+
+
+def _at(store: Store, url: int) -> Record | None:
+    """The page whose URL has a hash."""
+    return store.record(_id_at(store, url))
+
+
+def _id_at(store: Store, url: int) -> int:
+    seen = store.value(b"u" + url.to_bytes(8, "big"))
+    return unpack_seen(seen)[0] if seen else 0
