@@ -40,6 +40,8 @@ COMMANDS = (
     "export",
     "import",
     "merge",
+    "tune",
+    "pairs",
     "evaluate",
     "robustness",
     "collisions",
