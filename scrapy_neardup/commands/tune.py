@@ -28,6 +28,7 @@ from scrapy_neardup.evaluation.tuning.candidates import Candidate, candidates
 from scrapy_neardup.evaluation.tuning.draw import Stratum, drawn, strata
 from scrapy_neardup.evaluation.tuning.thresholds import Thresholds, thresholds
 from scrapy_neardup.methods import METHODS
+from scrapy_neardup.oneline import shell_word
 from scrapy_neardup.report.tuning import AskedPair, asked_pair, check, tuning_page
 from scrapy_neardup.states.reading import with_evidence
 from scrapy_neardup.stores import STORES, Store
@@ -145,7 +146,7 @@ def run(arguments: argparse.Namespace) -> int:
         material = _Material(documents, tried, found, strata(found, tried))
         pairs = drawn(material.strata, tried, arguments.pairs, arguments.seed)
         if arguments.html:
-            _write_page(arguments.html, [material.asked(*one) for one in pairs], arguments.feed)
+            _write_page(arguments.html, [material.asked(*one) for one in pairs], _next(arguments))
             return 0
         _tell(arguments, config, material, pairs)
     return 0
@@ -189,12 +190,19 @@ def _asked(arguments: argparse.Namespace, material: _Material, pairs: list[tuple
     return list(file.labels.values())
 
 
-def _write_page(path: Path, pairs: list[AskedPair], feed: str) -> None:
+def _next(arguments: argparse.Namespace) -> str:
+    """The command that reads the labels back."""
+    method = ("--method", arguments.method) if arguments.method else ()
+    words = ("scrapy", "neardup", NAME, arguments.feed, *method, "--labels", "labels.jsonl")
+    return " ".join(map(shell_word, words))
+
+
+def _write_page(path: Path, pairs: list[AskedPair], command: str) -> None:
     with replacing(path) as draft:
-        draft.write_text(tuning_page(pairs, feed), encoding="utf-8")
+        draft.write_text(tuning_page(pairs, command), encoding="utf-8")
     write(
         f"{path}: {counted(len(pairs), 'pair')}. Open it in a browser, save the labels at the end, and run\n"
-        f"  scrapy neardup tune {feed} --labels labels.jsonl\n"
+        f"  {command}\n"
     )
 
 

@@ -203,7 +203,7 @@ def _settings(findings: Findings, config: Config) -> Iterator[str]:
 def _matrices(comparison: Comparison | None) -> Iterator[str]:
     if comparison is None:
         return
-    yield "Where methods disagree: of the pairs that the method of a row calls copies, those that a column's does too.\n"
+    yield "Where methods disagree: of the pairs that the method of a row calls copies, those that a column's does.\n"
     kinds = "candidates drawn at random" if comparison.sampled else "candidates"
     for found, what in ((comparison.all, kinds), (comparison.drawn, "pairs drawn to be labelled")):
         yield f"{found.pairs:,} {what}:\n"

@@ -70,8 +70,8 @@ def check() -> None:
     check_template()
 
 
-def tuning_page(pairs: Sequence[AskedPair], feed: str) -> str:
-    """The page; ``feed`` is what the labels are to be read with."""
+def tuning_page(pairs: Sequence[AskedPair], command: str) -> str:
+    """The page; ``command`` is what reads the labels back."""
     from markupsafe import Markup
 
     script, style = text_of("tuning.js"), text_of("tuning.css")
@@ -80,7 +80,7 @@ def tuning_page(pairs: Sequence[AskedPair], feed: str) -> str:
     values = {
         "pairs": pairs,
         "shared": Mark.SHARED,
-        "feed": clean_line(feed, URL),
+        "command": clean_line(command, URL),
         "data": Markup(json.dumps(data).translate(_ESCAPES)),  # noqa: S704  # escaped here
         "style": Markup(style),  # noqa: S704  # a file of ours
         "script": Markup(script),  # noqa: S704  # likewise
