@@ -139,8 +139,8 @@ def _estimate(value: float, parts: Sequence[_Part], called: npt.NDArray[np.bool_
     yes = [part for part, is_called in zip(parts, called, strict=True) if is_called]
     no = [part for part, is_called in zip(parts, called, strict=True) if not is_called]
     size = sum(part.size for part in yes)
-    wrong = _total([(part.size, part.others, part.labels) for part in yes])
-    missed = _total([(part.size, part.copies, part.labels) for part in no])
+    wrong = _total([(part.size, part.others, part.copies) for part in yes])
+    missed = _total([(part.size, part.copies, part.others) for part in no])
     precision = Figure(1 - wrong.estimate / size, 1 - wrong.high / size, 1 - wrong.low / size) if size else _SURELY
     return Estimate(value, size, wrong, missed, precision, _recall(yes, no), 0.0)
 
@@ -148,17 +148,16 @@ def _estimate(value: float, parts: Sequence[_Part], called: npt.NDArray[np.bool_
 _SURELY = Figure(1.0, 1.0, 1.0)
 
 
-def _total(strata: Sequence[tuple[int, Sequence[float], int]]) -> Figure:
-    """How many pairs are of a kind: from size, weights of the labels of that kind, and number of labels of each."""
-    known = sum(len(weights) for size, weights, labels in strata if labels >= size)
-    unknown = sum(size for size, _, labels in strata if not labels)
-    rest = [one for one in strata if 0 < one[2] < one[0]]
+def _total(strata: Sequence[tuple[int, Sequence[float], Sequence[float]]]) -> Figure:
+    """How many pairs are of a kind: from the size of each stratum, the weights of labels of that kind and of others."""
+    known = sum(len(kind) for size, kind, others in strata if len(kind) + len(others) >= size)
+    unknown = sum(size for size, kind, others in strata if not (kind or others))
+    rest = [one for one in strata if 0 < len(one[1]) + len(one[2]) < one[0]]
     pages = sum(size for size, _, _ in rest)
-    estimate = sum(sum(weights) for _, weights, _ in rest)
-    # Within a stratum all labels weigh the same, unless they were drawn from others.
-    squares = sum(size**2 / labels for size, _, labels in rest)
+    estimate = sum(sum(kind) for _, kind, _ in rest)
+    squares = sum(weight**2 for _, kind, others in rest for weight in (*kind, *others))
     low, high = wilson(estimate / pages, pages**2 / squares) if rest else (0.0, 0.0)
-    seen = sum(len(weights) for _, weights, _ in rest)
+    seen = sum(len(kind) for _, kind, _ in rest)
     return Figure(
         known + estimate + unknown / 2, known + max(seen, pages * low), known + max(seen, pages * high) + unknown
     )
