@@ -55,6 +55,7 @@ def test_ci_runs_the_second_command_as_it_is_printed() -> None:
         "docs/commands.md",
         "docs/limits.md",
         "docs/methods.md",
+        "docs/tuning.md",
         "benchmarks/README.md",
         "example_project/README.md",
     ],
