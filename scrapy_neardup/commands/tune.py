@@ -23,7 +23,7 @@ from scrapy_neardup.evaluation.documents import Document, documents_of
 from scrapy_neardup.evaluation.grams import gram_file
 from scrapy_neardup.evaluation.reference import pair_row
 from scrapy_neardup.evaluation.spool import Spool, spooled
-from scrapy_neardup.evaluation.tuning.answers import LabelFile, read_answers
+from scrapy_neardup.evaluation.tuning.answers import Label, LabelFile, read_answers
 from scrapy_neardup.evaluation.tuning.candidates import Candidate, candidates
 from scrapy_neardup.evaluation.tuning.draw import Stratum, drawn, strata
 from scrapy_neardup.evaluation.tuning.thresholds import Thresholds, thresholds
@@ -177,7 +177,7 @@ def _tell(arguments: argparse.Namespace, config: Config, material: _Material, pa
     )
 
 
-def _asked(arguments: argparse.Namespace, material: _Material, pairs: list[tuple[int, Stratum]]) -> list[Any]:
+def _asked(arguments: argparse.Namespace, material: _Material, pairs: list[tuple[int, Stratum]]) -> list[Label]:
     file = LabelFile(arguments.output)
     shown = [material.asked(*one) for one in pairs]
     known = [one for one in shown if (one.row["a"], one.row["b"]) in file.labels]

@@ -7,8 +7,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from scrapy_neardup.errors import PageError
+from scrapy_neardup.errors import PageError, SettingsError
 from scrapy_neardup.inputs import Entry, Malformed, Skipped, format_of, read_input
+from scrapy_neardup.inputs.packed import find_file
 from scrapy_neardup.model import Page
 from scrapy_neardup.page.extraction import decode_body
 from scrapy_neardup.page.sites import site_of
@@ -16,6 +17,14 @@ from scrapy_neardup.page.source import PageSource
 
 #: The field that holds the name of a record, if it has one.
 _ID = "id"
+
+
+def told_format(path: Path) -> str:
+    """The format of a file by its name; JSON lines where that says nothing."""
+    try:
+        return format_of(str(path))
+    except SettingsError:
+        return "jsonl"
 
 
 class Feed:
@@ -30,16 +39,17 @@ class Feed:
 
     def is_needed(self, path: Path) -> bool:
         """Whether a file is no plain corpus: not JSON lines under the usual names, and no text."""
-        return not path.is_dir() and (self._renamed or format_of(str(path)) not in ("jsonl", "text"))
+        return not path.is_dir() and (self._renamed or told_format(path) not in ("jsonl", "text"))
 
     def pages(self, name: str) -> Iterator[tuple[str, Page]]:
         """The URL of each page, where it has one, and the page under the name of its record.
 
         That is its id, or else its URL, or else its place. Of several records of one name the first one is read: the
-        others are versions of the same page.
+        others are versions of the same page. Of the folder of a corpus its documents are read.
         """
         seen = set()
-        for entry in read_input(name):
+        docs = find_file(Path(name), "docs.jsonl") if Path(name).is_dir() else None
+        for entry in read_input(str(docs or name)):
             if isinstance(entry, (Malformed, Skipped)):
                 self.left_out["malformed" if isinstance(entry, Malformed) else entry.why] += 1
                 continue

@@ -30,8 +30,8 @@ from typing import Any
 
 from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.evaluation.documents import Document, json_lines, read_documents, with_distinct_ids
-from scrapy_neardup.evaluation.feed import Feed
-from scrapy_neardup.inputs import Entry, format_of, read_input
+from scrapy_neardup.evaluation.feed import Feed, told_format
+from scrapy_neardup.inputs import Entry, read_input
 from scrapy_neardup.inputs.packed import find_file
 from scrapy_neardup.text.normalize import letters, normalize
 
@@ -179,7 +179,7 @@ def pair_lines(path: Path, need: str) -> Iterator[Entry]:
 
     ``need`` says in the NearDupError for anything else what must be there.
     """
-    if format_of(str(path)) == "jsonl":
+    if told_format(path) in ("jsonl", "text"):
         yield from json_lines(path, need)
         return
     for entry in read_input(str(path)):

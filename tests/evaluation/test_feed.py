@@ -58,6 +58,11 @@ def test_fields_of_other_names_and_other_formats_are_read(tmp_path: Path) -> Non
     assert not feed().is_needed(tmp_path / "docs.jsonl")
     assert feed(text="body").is_needed(tmp_path / "docs.jsonl")
     assert not feed(text="body").is_needed(tmp_path)
+    assert not feed().is_needed(tmp_path / "pages.of.today")
+    (tmp_path / "corpus").mkdir()
+    written(tmp_path / "corpus", {"id": "a", "text": TEXT})
+    (tmp_path / "corpus" / "feed.jsonl").rename(tmp_path / "corpus" / "docs.jsonl")
+    assert [one.id for one in documents_of(feed(), str(tmp_path / "corpus"))] == ["a"]
 
 
 def test_html_is_read_as_a_crawl_reads_it_and_stays_so_on_disk(tmp_path: Path) -> None:
