@@ -157,7 +157,7 @@ def _estimates(findings: Findings) -> Iterator[str]:
         return
     yield (
         f"What each {tried.parameter} of {tried.name} would have done, by {counted(findings.labels, 'label')}; in "
-        "brackets where the figure lies with 95 % probability:\n"
+        "brackets the 95 % interval:\n"
     )
     cells = [
         (
