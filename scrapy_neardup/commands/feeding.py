@@ -9,14 +9,14 @@ from contextlib import closing, contextmanager, nullcontext
 from scrapy_neardup.config import DEFAULT_FIELDS, Config
 from scrapy_neardup.crawl.state import page_extractor
 from scrapy_neardup.errors import NearDupError
-from scrapy_neardup.evaluation.feed import Feed
+from scrapy_neardup.evaluation.feed import FeedReader
 from scrapy_neardup.inputs import STDIN
 from scrapy_neardup.oneline import one_line
 from scrapy_neardup.page.source import PageSource
 
 
 @contextmanager
-def opened_feed(config: Config) -> Iterator[Feed]:
+def opened_feed(config: Config) -> Iterator[FeedReader]:
     """What reads feeds; pages that may take long are read in a process of their own, which ends with it."""
     apart = config.make_apart()
     with closing(apart) if apart else nullcontext():
@@ -27,10 +27,10 @@ def opened_feed(config: Config) -> Iterator[Feed]:
             max_text=config.max_text,
             apart=apart.read if apart else None,
         )
-        yield Feed(config.fields, source, renamed=dict(config.fields) != DEFAULT_FIELDS)
+        yield FeedReader(config.fields, source, renamed=dict(config.fields) != DEFAULT_FIELDS)
 
 
-def check_read(command: str, feed: Feed, documents: Sized, name: str) -> None:
+def check_read(command: str, feed: FeedReader, documents: Sized, name: str) -> None:
     """A line on standard error if records were left out; raises NearDupError if there is no document."""
     if feed.left_out:
         why = ", ".join(f"{count:,} {one_line(reason)}" for reason, count in feed.left_out.most_common())

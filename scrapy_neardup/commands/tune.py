@@ -15,7 +15,7 @@ from scrapy_neardup.commands.asking import ask
 from scrapy_neardup.commands.feeding import check_read, opened_feed
 from scrapy_neardup.commands.opening import opened
 from scrapy_neardup.commands.output import is_coloured, method_spec, progress, write
-from scrapy_neardup.commands.tuned import Comparison, compared, tell
+from scrapy_neardup.commands.tuned import Disagreement, compared, tell
 from scrapy_neardup.commands.wording import counted
 from scrapy_neardup.config import Config
 from scrapy_neardup.errors import NearDupError, SettingsError
@@ -171,7 +171,7 @@ def _tell(arguments: argparse.Namespace, config: Config, material: _Material, pa
     asked = [place for place, _ in pairs]
     tell(
         compared(material.documents, material.found, material.strata, material.tried, labels, arguments.cost),
-        Comparison.of(material.documents, material.found, material.tried, against, asked, progress),
+        Disagreement.of(material.documents, material.found, material.tried, against, asked, progress),
         config,
         as_data=arguments.json,
     )

@@ -17,7 +17,7 @@ from scrapy_neardup.evaluation.exact import Alike
 from scrapy_neardup.evaluation.spool import Spool
 from scrapy_neardup.evaluation.tuning.answers import Label, by_stratum
 from scrapy_neardup.evaluation.tuning.candidates import Candidate, verdicts
-from scrapy_neardup.evaluation.tuning.disagreement import Agreement, agreement
+from scrapy_neardup.evaluation.tuning.disagreement import CopiesByMethod, agreement
 from scrapy_neardup.evaluation.tuning.draw import Stratum
 from scrapy_neardup.evaluation.tuning.estimates import Answer, Figure, Outlook, estimated
 from scrapy_neardup.evaluation.tuning.thresholds import Thresholds
@@ -32,7 +32,7 @@ _CLEAR = 0.9
 
 
 @dataclass(frozen=True, slots=True)
-class Findings:
+class Tuned:
     """What labels say of the values of a threshold; ``lost``: labels of pairs that are no candidates any more."""
 
     tried: Thresholds
@@ -54,7 +54,7 @@ def compared(
     tried: Thresholds,
     labels: list[Label],
     cost: float,
-) -> Findings:
+) -> Tuned:
     """The findings from these labels."""
     where = {}
     for stratum in strata:
@@ -63,15 +63,15 @@ def compared(
             where[documents[pair.a].id, documents[pair.b].id] = stratum.name
     answers = by_stratum(labels, where)
     lost = sum((one.a, one.b) not in where for one in labels)
-    return Findings(tried, strata, answers, estimated(strata, answers, tried.values, tried.now, cost=cost), lost)
+    return Tuned(tried, strata, answers, estimated(strata, answers, tried.values, tried.now, cost=cost), lost)
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class Disagreement:
     """Where methods disagree: on the drawn pairs, and on all candidates or ``sampled`` many of them."""
 
-    drawn: Agreement
-    all: Agreement
+    drawn: CopiesByMethod
+    all: CopiesByMethod
     sampled: bool
 
     @classmethod
@@ -83,7 +83,7 @@ class Comparison:
         against: list[str],
         drawn: list[int],
         watch: Watch,
-    ) -> Comparison | None:
+    ) -> Disagreement | None:
         """From what the methods say with their defaults, without those that fail; None if there is no other one."""
         random = Random(1)  # noqa: S311  # a sample
         places = sorted(random.sample(range(len(found)), _MOST)) if len(found) > _MOST else list(range(len(found)))
@@ -112,7 +112,7 @@ def _said(spec: str, documents: Spool, pairs: list[Alike], watch: Watch) -> list
         return None
 
 
-def tell(findings: Findings, comparison: Comparison | None, config: Config, *, as_data: bool) -> None:
+def tell(findings: Tuned, comparison: Disagreement | None, config: Config, *, as_data: bool) -> None:
     """Print it all."""
     if as_data:
         write(as_json(_data(findings, comparison)) + "\n")
@@ -120,7 +120,7 @@ def tell(findings: Findings, comparison: Comparison | None, config: Config, *, a
     write("\n" + "\n".join([*_estimates(findings), *_settings(findings, config), *_matrices(comparison)]))
 
 
-def _data(findings: Findings, comparison: Comparison | None) -> dict[str, Any]:
+def _data(findings: Tuned, comparison: Disagreement | None) -> dict[str, Any]:
     tried, outlook = findings.tried, findings.outlook
     return {
         "method": tried.name,
@@ -136,7 +136,7 @@ def _data(findings: Findings, comparison: Comparison | None) -> dict[str, Any]:
     }
 
 
-def _estimates(findings: Findings) -> Iterator[str]:
+def _estimates(findings: Tuned) -> Iterator[str]:
     tried = findings.tried
     pages = sum(one.size for one in findings.strata)
     yield f"{counted(pages, 'page')} {'is' if pages == 1 else 'are'} like an earlier one.\n"
@@ -181,7 +181,7 @@ def _estimates(findings: Findings) -> Iterator[str]:
         )
 
 
-def _settings(findings: Findings, config: Config) -> Iterator[str]:
+def _settings(findings: Tuned, config: Config) -> Iterator[str]:
     tried, outlook = findings.tried, findings.outlook
     if not findings.labels:
         return
@@ -200,7 +200,7 @@ def _settings(findings: Findings, config: Config) -> Iterator[str]:
     yield f"    NEARDUP_PARAMETERS = {overrides(tried.methods[outlook.chosen])!r}\n"
 
 
-def _matrices(comparison: Comparison | None) -> Iterator[str]:
+def _matrices(comparison: Disagreement | None) -> Iterator[str]:
     if comparison is None:
         return
     yield "Where methods disagree: of the pairs that the method of a row calls copies, those that a column's does.\n"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from scrapy_neardup.errors import NearDupError
-from scrapy_neardup.evaluation.feed import Feed
+from scrapy_neardup.evaluation.feed import FeedReader
 from scrapy_neardup.inputs import Entry
 from scrapy_neardup.inputs.documents import TEXT
 from scrapy_neardup.inputs.guard import reading
@@ -41,7 +41,7 @@ class Document:
         return Page(self.id, self.title, self.keywords, self.description, self.text, site=site_of(self.url))
 
 
-def read_documents(*paths: Path, feed: Feed | None = None) -> Iterator[Document]:
+def read_documents(*paths: Path, feed: FeedReader | None = None) -> Iterator[Document]:
     """The documents of files and folders in their order, one at a time.
 
     A file holds JSON lines, or one document if its name ends in .txt; .gz, .xz, .bz2 and .zst are unpacked. In a
@@ -59,7 +59,7 @@ def read_documents(*paths: Path, feed: Feed | None = None) -> Iterator[Document]
                 yield from map(_document, json_lines(file, _NEED))
 
 
-def documents_of(feed: Feed, name: str) -> Iterator[Document]:
+def documents_of(feed: FeedReader, name: str) -> Iterator[Document]:
     """The documents of any feed; records that are no pages are left out, and counted there."""
     for url, page in feed.pages(name):
         yield Document(page.url, page.title, page.text, page.keywords, page.description, url, page)

@@ -27,7 +27,7 @@ def told_format(path: Path) -> str:
         return "jsonl"
 
 
-class Feed:
+class FeedReader:
     """Reads feeds; ``left_out`` counts the records that are no pages, by the reason."""
 
     def __init__(self, fields: Mapping[str, str], source: PageSource, *, renamed: bool = False) -> None:

@@ -65,6 +65,7 @@ class GramFile:
         return found
 
     def sizes(self) -> npt.NDArray[np.int64]:
+        """How many grams each set has."""
         return np.array(self._sizes, np.int64)
 
     def __getitem__(self, place: int) -> Grams:

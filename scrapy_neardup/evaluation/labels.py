@@ -30,7 +30,7 @@ from typing import Any
 
 from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.evaluation.documents import Document, json_lines, read_documents, with_distinct_ids
-from scrapy_neardup.evaluation.feed import Feed, told_format
+from scrapy_neardup.evaluation.feed import FeedReader, told_format
 from scrapy_neardup.inputs import Entry, read_input
 from scrapy_neardup.inputs.packed import find_file
 from scrapy_neardup.text.normalize import letters, normalize
@@ -75,14 +75,14 @@ class Corpus:
     path: Path
     labels: dict[str, str]
     different: dict[str, frozenset[str]] = field(default_factory=dict)
-    feed: Feed | None = None
+    feed: FeedReader | None = None
 
     def documents(self) -> Iterator[Document]:
         """The documents, read anew."""
         return read_documents(self.path, feed=self.feed)
 
 
-def read_corpus(path: Path, pairs: Path | None = None, feed: Feed | None = None) -> Corpus:
+def read_corpus(path: Path, pairs: Path | None = None, feed: FeedReader | None = None) -> Corpus:
     """The corpus of a folder or of a file of documents; ``pairs`` are beside the documents if nothing else is said.
 
     Raises NearDupError if either is missing or malformed.

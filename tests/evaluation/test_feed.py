@@ -8,16 +8,16 @@ from typing import Any
 
 from scrapy_neardup.config import DEFAULT_FIELDS
 from scrapy_neardup.evaluation.documents import Document, documents_of, read_documents
-from scrapy_neardup.evaluation.feed import Feed
+from scrapy_neardup.evaluation.feed import FeedReader
 from scrapy_neardup.evaluation.spool import spooled
 from scrapy_neardup.page.source import PageSource
 
 TEXT = "The ferry to the island sails again from Monday on, at nine and at four, weather permitting."
 
 
-def feed(**renamed: str) -> Feed:
+def feed(**renamed: str) -> FeedReader:
     fields = {**DEFAULT_FIELDS, **renamed}
-    return Feed(fields, PageSource(fields, 100_000, None), renamed=bool(renamed))
+    return FeedReader(fields, PageSource(fields, 100_000, None), renamed=bool(renamed))
 
 
 def written(folder: Path, *records: dict[str, Any]) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
-class Agreement:
+class CopiesByMethod:
     """``called[i][j]``: of the pairs that method i calls copies, how many method j does too; of ``pairs`` in all.
 
     >>> agreement({"a": [True, True, False], "b": [True, False, False]}).called
@@ -27,11 +27,11 @@ class Agreement:
         return {"pairs": self.pairs, "called": called}
 
 
-def agreement(said: Mapping[str, Sequence[bool]], only: Iterable[int] | None = None) -> Agreement:
+def agreement(said: Mapping[str, Sequence[bool]], only: Iterable[int] | None = None) -> CopiesByMethod:
     """From what each method says of the same pairs, in their order; ``only``: the places of those that count."""
     methods = tuple(said)
     places = list(range(len(next(iter(said.values()), ())))) if only is None else list(only)
     called = tuple(
         tuple(sum(said[one][place] and said[other][place] for place in places) for other in methods) for one in methods
     )
-    return Agreement(methods, len(places), called)
+    return CopiesByMethod(methods, len(places), called)
