@@ -57,6 +57,7 @@ def test_ci_runs_the_second_command_as_it_is_printed() -> None:
         "docs/methods.md",
         "docs/script.md",
         "docs/state.md",
+        "docs/tuning.md",
         "benchmarks/README.md",
         "example_project/README.md",
     ],

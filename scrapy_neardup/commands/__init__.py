@@ -48,6 +48,8 @@ COMMANDS = (
     "import",
     "merge",
     "migrate",
+    "tune",
+    "pairs",
     "evaluate",
     "robustness",
     "collisions",

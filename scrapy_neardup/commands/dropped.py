@@ -10,7 +10,7 @@ from typing import Any
 
 from scrapy_neardup.commands.forget import before
 from scrapy_neardup.commands.listed import add_output, check_output, put
-from scrapy_neardup.commands.opening import add_store, opened
+from scrapy_neardup.commands.opening import add_store, looked
 from scrapy_neardup.commands.wording import counted, iso, line
 from scrapy_neardup.config import Config
 from scrapy_neardup.states.crawls import Crawl, crawls
@@ -58,7 +58,7 @@ def run(arguments: argparse.Namespace) -> int:
     check_output(arguments)
     since = before(arguments.since, datetime.now(timezone.utc), "--since") if arguments.since is not None else 0.0
     is_wanted = of_host(arguments.site) if arguments.site is not None else None
-    with opened(arguments.store, Config.from_settings(arguments.settings)) as store:
+    with looked(arguments.store, Config.from_settings(arguments.settings)) as store:
         known = {crawl.generation: crawl for crawl in crawls(store)}
         last = known[max(known)] if known and arguments.last else None
         if arguments.last and last is None:

@@ -12,8 +12,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from scrapy_neardup.commands.feeding import opened_feed
 from scrapy_neardup.commands.output import method_spec, parameter_overrides, progress, table, write
 from scrapy_neardup.commands.wording import as_json
+from scrapy_neardup.config import Config
 from scrapy_neardup.errors import NearDupError, SettingsError
 from scrapy_neardup.evaluation.documents import Document
 from scrapy_neardup.evaluation.evaluate import GROUPINGS, SINGLE_PASS, STORES, evaluate, sweep, threshold_of
@@ -29,6 +31,10 @@ a corpus:
   a folder with docs.jsonl (one {"id": …, "title": …, "text": …} a line, in the order of the crawl) and
   pairs.jsonl (one {"a": id, "b": id, "jaccard": …, "containment": …} a line for every pair of documents with a
   Jaccard similarity of 0.5 or a containment of 0.8 and more, on character 5-grams); both may be .gz, .xz or .bz2
+
+  Or any feed, with --pairs: those that `scrapy neardup pairs` has computed for it, or the labels of a reader that
+  `scrapy neardup tune` has collected ("label": "copy", "different" or "skip"). Of labels alone, documents that are in
+  none of them are not scored, and the others count as often as they were drawn: mostly near the threshold.
 
 columns:
   missed        duplicates (Jaccard 0.8 and more with an earlier document) that were kept, of all of them
@@ -106,8 +112,9 @@ def run(arguments: argparse.Namespace) -> int:
         raise SettingsError("--pairs belongs to one corpus; name one, or put a pairs.jsonl beside each.")
     if arguments.verdicts is not None and (len(arguments.corpus) > 1 or len(asked) > 1 or arguments.sweep):
         raise SettingsError("--verdicts holds those of one method on one corpus; ask for one of each, without --sweep.")
-    corpora = [read_corpus(path, arguments.pairs) for path in arguments.corpus]
-    failures = sum(_report(corpus, asked, arguments) for corpus in corpora)
+    with opened_feed(Config.from_settings(arguments.settings)) as feed:
+        corpora = [read_corpus(path, arguments.pairs, feed) for path in arguments.corpus]
+        failures = sum(_report(corpus, asked, arguments) for corpus in corpora)
     return 1 if failures else 0
 
 
@@ -170,7 +177,14 @@ def _measured(corpus: Corpus, one: MethodSpec, arguments: argparse.Namespace) ->
             yield {"threshold": threshold_of(method), "value": value}, score
         return
     with _verdicts(arguments.verdicts) as on_verdict:
-        score = evaluate(method, corpus.documents(), corpus.labels, on_verdict=on_verdict, **asked)
+        score = evaluate(
+            method,
+            corpus.documents(),
+            corpus.labels,
+            on_verdict=on_verdict,
+            different=corpus.different,
+            **asked,
+        )
     yield {}, score
 
 

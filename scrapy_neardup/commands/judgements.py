@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from scrapy_neardup.commands.listed import add_output, check_output, put
-from scrapy_neardup.commands.opening import add_store, opened
+from scrapy_neardup.commands.opening import add_store, looked
 from scrapy_neardup.commands.wording import counted, iso, line
 from scrapy_neardup.config import Config
 from scrapy_neardup.judging.judgements import Opinion, Said, judgements
@@ -43,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """List them; 0."""
     check_output(arguments)
-    with opened(arguments.store, Config.from_settings(arguments.settings)) as store:
+    with looked(arguments.store, Config.from_settings(arguments.settings)) as store:
         said = sorted(judgements(store), key=lambda one: (one.when, one.url))
     pairs = [one for one in said if one.other]
     put(arguments, _labels(pairs) if arguments.output else map(_as_data, said), _as_text, _NOUN)

@@ -49,7 +49,7 @@ class Session:
 
     def __init__(self, crawler: Crawler, config: Config, store_url: str) -> None:
         self.notes = Notes(crawler.stats)
-        dropped = config.dropped_feed
+        dropped = {} if config.dry_run else config.dropped_feed
         self._dropped_feed = DroppedFeed(crawler, dropped, config.tag_field, self.notes) if dropped else None
         close_crawl = partial(_close_crawl, crawler)
         self._outage = Outage(self.notes, close_crawl if config.on_store_error == "close" else None)

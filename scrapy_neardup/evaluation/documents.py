@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from scrapy_neardup.errors import NearDupError
+from scrapy_neardup.evaluation.feed import FeedReader
 from scrapy_neardup.inputs import Entry
 from scrapy_neardup.inputs.documents import TEXT
 from scrapy_neardup.inputs.guard import reading
@@ -22,7 +23,7 @@ _NEED = 'a line must be one JSON object: {"id": "…", "title": "…", "text": "
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """An article of a corpus; ``id`` is unique in it."""
+    """An article of a corpus; ``id`` is unique in it: that of its record, or else its URL, or else its line."""
 
     id: str
     title: str = ""
@@ -30,24 +31,38 @@ class Document:
     keywords: tuple[str, ...] = ()
     description: str = ""
     url: str = ""
+    #: The page as it was read, of one that may have been HTML.
+    read: Page | None = None
 
     def page(self) -> Page:
         """What a detector judges. The id stands for the URL, so that no page is another version of an earlier one."""
+        if self.read is not None:
+            return self.read
         return Page(self.id, self.title, self.keywords, self.description, self.text, site=site_of(self.url))
 
 
-def read_documents(*paths: Path) -> Iterator[Document]:
+def read_documents(*paths: Path, feed: FeedReader | None = None) -> Iterator[Document]:
     """The documents of files and folders in their order, one at a time.
 
     A file holds JSON lines, or one document if its name ends in .txt; .gz, .xz, .bz2 and .zst are unpacked. In a
-    folder that is docs.jsonl, or else every .txt by name. Raises NearDupError that names file and line.
+    folder that is docs.jsonl, or else every .txt by name. ``feed`` reads files of other formats, and of other names of
+    fields. Raises NearDupError that names file and line.
     """
     for path in paths:
+        if feed is not None and feed.is_needed(path):
+            yield from documents_of(feed, str(path))
+            continue
         for file in _files(path):
             if is_text(file):
                 yield _text(file)
             else:
                 yield from map(_document, json_lines(file, _NEED))
+
+
+def documents_of(feed: FeedReader, name: str) -> Iterator[Document]:
+    """The documents of any feed; records that are no pages are left out, and counted there."""
+    for url, page in feed.pages(name):
+        yield Document(page.url, page.title, page.text, page.keywords, page.description, url, page)
 
 
 def is_text(path: Path) -> bool:
@@ -100,7 +115,7 @@ def _text(path: Path) -> Document:
 def _document(entry: Entry) -> Document:
     id = entry.fields.get("id")
     if id is None:
-        id = f"{entry.unit} {entry.number}"
+        id = _string(entry, "url").strip() or f"{entry.unit} {entry.number}"
     elif type(id) is int:
         id = str(id)
     if not isinstance(id, str):

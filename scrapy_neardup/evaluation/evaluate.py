@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from contextlib import contextmanager
 from dataclasses import fields
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import process_time
+from types import MappingProxyType
 from typing import Any
 
 from scrapy_neardup.errors import NearDupError, PageError, SettingsError
 from scrapy_neardup.evaluation.documents import Document, with_distinct_ids
 from scrapy_neardup.evaluation.joined import Joined
-from scrapy_neardup.evaluation.labels import Corpus
+from scrapy_neardup.evaluation.labels import GREY, Corpus
 from scrapy_neardup.evaluation.scores import Score, score
 from scrapy_neardup.judging.detector import Detector
 from scrapy_neardup.methods import Method, make_method
@@ -28,6 +29,7 @@ STORES = ("memory:", "leveldb:", "sqlite:")
 GROUPINGS = SINGLE_PASS, UNION_FIND = "single-pass", "union-find"
 #: Letters that a text needs to be judged; the pipeline's default.
 MIN_LETTERS = 40
+_NOTHING: Mapping[str, Set[str]] = MappingProxyType({})
 
 #: Hands on the documents and shows how far one has got.
 Progress = Callable[[Iterable[Document]], Iterable[Document]]
@@ -42,13 +44,15 @@ def evaluate(
     grouping: str = SINGLE_PASS,
     progress: Progress | None = None,
     on_verdict: Callable[[Document, Verdict], None] | None = None,
+    different: Mapping[str, Set[str]] = _NOTHING,
 ) -> Score:
     """The score of a method; ``labels`` by the documents' ids, ``store_url`` one of ``STORES``.
 
     ``grouping``: one of ``GROUPINGS``; by union-find pages are compared with copies too, and the state is memory's.
 
     What the method loads once, such as a word list, is loaded before the clock runs. ``on_verdict`` is told every
-    verdict. A page that the method refuses, for want of a lexicon, counts as kept. Raises NearDupError if that is most
+    verdict. ``different``: see ``Corpus``; a document that is dropped for another one than these counts for nothing.
+    A page that the method refuses, for want of a lexicon, counts as kept. Raises NearDupError if that is most
     of them, or for an id without a label or with two documents.
     """
     counts: Counter[tuple[str, bool]] = Counter()
@@ -63,7 +67,7 @@ def evaluate(
             begun = process_time()
             verdict = refused.guard(judge, page)
             seconds += process_time() - begun
-            counts[labels[document.id], verdict.is_copy] += 1
+            counts[_counted(labels[document.id], verdict, different.get(document.id)), verdict.is_copy] += 1
             if on_verdict is not None:
                 on_verdict(document, verdict)
         refused.check()
@@ -91,7 +95,22 @@ def sweep(
     for value in type(method).sweep if values is None else values:
         tried = make_method(name, {**given, threshold: value})
         documents, labels = corpus.documents(), corpus.labels
-        yield value, evaluate(tried, documents, labels, store_url=store_url, grouping=grouping, progress=progress)
+        score = evaluate(
+            tried,
+            documents,
+            labels,
+            store_url=store_url,
+            grouping=grouping,
+            progress=progress,
+            different=corpus.different,
+        )
+        yield value, score
+
+
+def _counted(label: str, verdict: Verdict, different: Set[str] | None) -> str:
+    """The label as which a document counts: what is only known to be no copy of some may be one of another."""
+    of_another = verdict.match is None or verdict.match.url not in (different or ())
+    return GREY if different and verdict.is_copy and of_another else label
 
 
 def threshold_of(method: Method) -> str:

@@ -11,6 +11,10 @@
 Jaccard and containment come from the corpus: computed exactly, over all pairs, on the sets of character 5-grams of
 letters and digits. ``jaccard_clean`` is the same without sentences that recur over the whole site and counts in
 place of ``jaccard`` where it is given; ``left`` is the number of letters that remain then.
+
+A pair may also carry what a reader said of it (``scrapy neardup tune``), which counts in place of figures: a document
+that is a copy of an earlier one is pos, one that is different from it is neg as far as that one is concerned. Where
+every pair carries such a label, they are a sample, and of documents that are in none of them nothing is known.
 """
 
 from __future__ import annotations
@@ -19,17 +23,23 @@ import math
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from itertools import chain, islice
 from pathlib import Path
+from typing import Any
 
 from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.evaluation.documents import Document, json_lines, read_documents, with_distinct_ids
-from scrapy_neardup.inputs import Entry
+from scrapy_neardup.evaluation.feed import FeedReader, told_format
+from scrapy_neardup.inputs import Entry, read_input
 from scrapy_neardup.inputs.packed import find_file
 from scrapy_neardup.text.normalize import letters, normalize
 
 POS, NEG, REPOST, TEMPLATE, GREY, SKIP = LABELS = ("pos", "neg", "repost", "template", "grey", "skip")
+
+#: What a reader says of a pair; where it is to be skipped, nothing is known of it.
+COPY, DIFFERENT = "copy", "different"
+ANSWERS = (COPY, DIFFERENT, SKIP)
 
 #: A pair below both is none.
 _JACCARD, _CONTAINMENT = 0.5, 0.8
@@ -42,36 +52,47 @@ _FIRST = 100
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """How alike two documents are; ``same_account`` is None where a corpus does not say."""
+    """How alike two documents are; ``same_account`` is None where a corpus does not say.
+
+    ``copy``: what a reader said of them; None if nobody has.
+    """
 
     jaccard: float
     same_account: bool | None = None
     left: float = math.inf
+    copy: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Corpus:
-    """Documents on disk, and the label of each by its id."""
+    """Documents on disk, and the label of each by its id.
+
+    ``different``: the earlier documents that a reader found different from one; that this one is dropped for another
+    earlier document is no error then. ``feed`` reads the file where it is no plain corpus.
+    """
 
     name: str
     path: Path
     labels: dict[str, str]
+    different: dict[str, frozenset[str]] = field(default_factory=dict)
+    feed: FeedReader | None = None
 
     def documents(self) -> Iterator[Document]:
         """The documents, read anew."""
-        return read_documents(self.path)
+        return read_documents(self.path, feed=self.feed)
 
 
-def read_corpus(path: Path, pairs: Path | None = None) -> Corpus:
+def read_corpus(path: Path, pairs: Path | None = None, feed: FeedReader | None = None) -> Corpus:
     """The corpus of a folder or of a file of documents; ``pairs`` are beside the documents if nothing else is said.
 
     Raises NearDupError if either is missing or malformed.
     """
     folder = path if path.is_dir() else path.parent
-    labels = read_labels(read_documents(path), pairs or find_file(folder, "pairs.jsonl") or folder / "pairs.jsonl")
+    pairs = pairs or find_file(folder, "pairs.jsonl") or folder / "pairs.jsonl"
+    labels, different = _read(read_documents(path, feed=feed), pairs)
     if not labels:
         raise NearDupError(f"{path} holds no documents; see that it is the right file.")
-    return Corpus(path.resolve().name, path, labels)
+    return Corpus(path.resolve().name, path, labels, different, feed)
 
 
 def read_labels(documents: Iterable[Document], pairs: Path) -> dict[str, str]:
@@ -79,10 +100,30 @@ def read_labels(documents: Iterable[Document], pairs: Path) -> dict[str, str]:
 
     Raises NearDupError for an id that two documents share, or that a pair names and no document has.
     """
+    return _read(documents, pairs)[0]
+
+
+def _read(documents: Iterable[Document], pairs: Path) -> tuple[dict[str, str], dict[str, frozenset[str]]]:
+    """The labels, and what was found different."""
     short = dict(_short(with_distinct_ids(documents)))
     partners = _partners(pairs, {id: place for place, id in enumerate(short)})
-    has_accounts = any(pair.same_account is not None for found in partners.values() for pair in found)
-    return {id: label(partners.get(id, []), short=is_short, accounts=has_accounts) for id, is_short in short.items()}
+    found = [pair for earlier in partners.values() for pair in earlier.values()]
+    has_accounts = any(pair.same_account is not None for pair in found)
+    unknown = GREY if found and all(pair.copy is not None for pair in found) else NEG
+    labels = {
+        id: label(list(partners[id].values()), short=is_short, accounts=has_accounts)
+        if id in partners
+        else SKIP
+        if is_short
+        else unknown
+        for id, is_short in short.items()
+    }
+    different = {
+        id: frozenset(other for other, pair in earlier.items() if pair.copy is False)
+        for id, earlier in partners.items()
+        if labels[id] == NEG
+    }
+    return labels, different
 
 
 def label(earlier: list[Pair], *, short: bool, accounts: bool) -> str:
@@ -91,6 +132,11 @@ def label(earlier: list[Pair], *, short: bool, accounts: bool) -> str:
     >>> label([Pair(0.7, same_account=False)], short=False, accounts=True)
     'repost'
     """
+    if any(pair.copy for pair in earlier):
+        return POS
+    judged, earlier = len(earlier), [pair for pair in earlier if pair.copy is None]
+    if judged and not earlier:
+        return NEG
     if short or any(pair.left < 30 for pair in earlier):
         return SKIP
     if not earlier:
@@ -105,30 +151,73 @@ def label(earlier: list[Pair], *, short: bool, accounts: bool) -> str:
     return GREY
 
 
-def _partners(path: Path, order: Mapping[str, int]) -> dict[str, list[Pair]]:
-    """Of each document its pairs with earlier ones."""
+def _partners(path: Path, order: Mapping[str, int]) -> dict[str, dict[str, Pair]]:
+    """Of each document its pairs with earlier ones, by their ids; what a reader said of a pair counts."""
     if not path.is_file():
         raise NearDupError(f"The reference pairs are missing: there is no {path}. Put the file there; {_NEED}.")
-    partners = defaultdict(list)
-    for entry in json_lines(path, _NEED):
+    partners: dict[str, dict[str, Pair]] = defaultdict(dict)
+    for entry in pair_lines(path, _NEED):
         ends = [str(entry.fields.get(end)) for end in ("a", "b")]
         for id in ends:
             if id not in order:
                 raise NearDupError(f"{entry.place}: no document has the id {id!r}; {_NEED} of this corpus.")
         if ends[0] == ends[1]:
             raise NearDupError(f"{entry.place}: a and b are the same document; {_NEED}.")
-        if _figure(entry, "jaccard") >= _JACCARD or _figure(entry, "containment") >= _CONTAINMENT:
-            partners[max(ends, key=order.__getitem__)].append(_pair(entry))
-    return partners
+        pair = _pair(entry)
+        alike = _figure(entry, "jaccard") >= _JACCARD or _figure(entry, "containment") >= _CONTAINMENT
+        if pair is None or not (alike or pair.copy is not None):
+            continue
+        earlier, later = sorted(ends, key=order.__getitem__)
+        known = partners[later].get(earlier)
+        if known is None or pair.copy is not None or known.copy is None:
+            partners[later][earlier] = pair
+    return dict(partners)
 
 
-def _pair(entry: Entry) -> Pair:
+def pair_lines(path: Path, need: str) -> Iterator[Entry]:
+    """Every pair of a file of JSON lines, or of a table in CSV, in which numbers and answers are told by their looks.
+
+    ``need`` says in the NearDupError for anything else what must be there.
+    """
+    if told_format(path) in ("jsonl", "text"):
+        yield from json_lines(path, need)
+        return
+    for entry in read_input(str(path)):
+        if not isinstance(entry, Entry):
+            raise NearDupError(f"{entry.place} is {entry.why}; {need}.")
+        fields = {name: value if name in ("a", "b") else _told(value) for name, value in entry.fields.items()}
+        yield replace(entry, fields=fields)
+
+
+def _told(value: Any) -> Any:
+    """What a cell of a table holds: a number, true, false, nothing, or a text.
+
+    >>> _told("0.83"), _told("True"), _told(""), _told("copy")
+    (0.83, True, None, 'copy')
+    """
+    known = {"true": True, "false": False, "": None}
+    text = str(value).strip()
+    if text.lower() in known:
+        return known[text.lower()]
+    try:
+        return float(text)
+    except ValueError:
+        return value
+
+
+def _pair(entry: Entry) -> Pair | None:
+    """The pair; None for one that a reader has skipped."""
+    answer = entry.fields.get("label")
+    if answer not in (None, *ANSWERS):
+        raise NearDupError(f"{entry.place}: label must be one of {', '.join(ANSWERS)}, not {answer!r}.")
+    if answer == SKIP:
+        return None
     same = entry.fields.get("account_same")
     if not (same is None or isinstance(same, bool)):
         raise NearDupError(f"{entry.place}: account_same must be true or false, not {same!r}.")
     jaccard = _figure(entry, "jaccard" if entry.fields.get("jaccard_clean") is None else "jaccard_clean")
     left = math.inf if entry.fields.get("left") is None else _figure(entry, "left", math.inf)
-    return Pair(jaccard, same, left)
+    return Pair(jaccard, same, left, None if answer is None else answer == COPY)
 
 
 def _figure(entry: Entry, name: str, most: float = 1.0) -> float:

@@ -37,7 +37,7 @@ def run(capsys: pytest.CaptureFixture[str]) -> Any:
     def run(*arguments: str | Path) -> tuple[int, list[str]]:
         parser = argparse.ArgumentParser()
         evaluate.add_arguments(parser)
-        code = evaluate.run(parser.parse_args([str(one) for one in arguments]))
+        code = evaluate.run(parser.parse_args([str(one) for one in arguments], argparse.Namespace(settings={})))
         said = capsys.readouterr()
         assert said.err == ""
         return code, said.out.splitlines()

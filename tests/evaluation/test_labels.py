@@ -10,8 +10,10 @@ from typing import Any
 import pytest
 
 from scrapy_neardup.errors import NearDupError
+from scrapy_neardup.evaluation.evaluate import evaluate
 from scrapy_neardup.evaluation.labels import Corpus, Pair, label, read_corpus, read_labels
 from tests.evaluation.corpus import article, lines, mixed
+from tests.evaluation.methods import First
 
 SAME, OTHER = True, False
 
@@ -169,3 +171,59 @@ def test_two_documents_of_one_id_have_no_labels(tmp_path: Path) -> None:
 def test_a_corpus_without_documents_is_refused(tmp_path: Path) -> None:
     with pytest.raises(NearDupError, match="holds no documents"):
         corpus(tmp_path, [], [])
+
+
+def judged(a: str, b: str, said: str, jaccard: float = 0.4) -> dict[str, Any]:
+    return {"a": a, "b": b, "jaccard": jaccard, "containment": 0.5, "label": said}
+
+
+def test_what_a_reader_said_counts_in_place_of_figures(tmp_path: Path) -> None:
+    made = mixed()
+    ids = [document["id"] for document in made.documents]
+    by_figures = read_corpus(made.write(tmp_path / "corpus")).labels
+    copy, kept = ids[0], next(id for id in ids if by_figures[id] == "pos")
+    [pair] = [pair for pair in made.pairs() if pair["b"] == kept]
+    labels = tmp_path / "both.jsonl"
+    said = [judged(copy, ids[1], "copy"), judged(pair["a"], kept, "different"), judged(ids[2], ids[3], "skip")]
+    labels.write_text(lines([*said, *made.pairs()]), encoding="utf-8")
+    corpus = read_corpus(tmp_path / "corpus", labels)
+    assert {id for id in ids if corpus.labels[id] != by_figures[id]} == {ids[1], kept}
+    assert (corpus.labels[ids[1]], corpus.labels[kept]) == ("pos", "neg")
+    assert corpus.different[kept] == {pair["a"]}
+
+
+def test_of_labels_alone_nothing_is_known_of_other_documents(tmp_path: Path) -> None:
+    made = mixed()
+    ids = [document["id"] for document in made.documents]
+    made.write(tmp_path / "corpus")
+    labels = tmp_path / "labels.jsonl"
+    labels.write_text(lines([judged(ids[0], ids[1], "copy"), judged(ids[0], ids[2], "different")]), encoding="utf-8")
+    found = read_corpus(tmp_path / "corpus", labels).labels
+    assert (found[ids[1]], found[ids[2]]) == ("pos", "neg")
+    assert {label for id, label in found.items() if id not in ids[1:3]} == {"grey", "skip"}
+
+
+def test_a_document_that_is_dropped_for_another_one_is_no_error(tmp_path: Path) -> None:
+    """A reader has only said that it is no copy of this one; of that one it may be."""
+    corpus = tmp_path / "corpus"
+    corpus.mkdir()
+    texts = ["alpha one", "beta two", "alpha one"]
+    documents = [
+        {"id": f"d{at}", "text": f"{text} and so on, with forty letters at the least."} for at, text in enumerate(texts)
+    ]
+    (corpus / "docs.jsonl").write_text(lines(documents), encoding="utf-8")
+    for other, expected in (("d0", 1), ("d1", 0)):
+        (corpus / "pairs.jsonl").write_text(lines([judged(other, "d2", "different")]), encoding="utf-8")
+        found = read_corpus(corpus)
+        assert found.labels["d2"] == "neg"
+        score = evaluate(First(), found.documents(), found.labels, different=found.different)
+        assert (score.false_drops, score.neg) == (expected, expected)
+
+
+def test_another_label_is_refused(tmp_path: Path) -> None:
+    made = mixed()
+    made.write(tmp_path / "corpus")
+    labels = tmp_path / "labels.jsonl"
+    labels.write_text(lines([judged("d00", "d01", "perhaps")]), encoding="utf-8")
+    with pytest.raises(NearDupError, match="copy, different, skip"):
+        read_corpus(tmp_path / "corpus", labels)

@@ -1,0 +1,83 @@
+"""``scrapy neardup pairs``: every pair of similar documents of a feed, computed exactly."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterable
+
+from scrapy_neardup.commands.feeding import check_read, opened_feed
+from scrapy_neardup.commands.output import progress
+from scrapy_neardup.commands.wording import counted
+from scrapy_neardup.config import Config
+from scrapy_neardup.errors import SettingsError
+from scrapy_neardup.evaluation.documents import documents_of
+from scrapy_neardup.evaluation.exact import CONTAINMENT, JACCARD, alike_pairs
+from scrapy_neardup.evaluation.grams import gram_file
+from scrapy_neardup.evaluation.reference import pair_row
+from scrapy_neardup.evaluation.spool import spooled
+from scrapy_neardup.outputs import opened_output, output_format
+
+NAME = "pairs"
+HELP = "Compute every pair of similar documents of a feed, exactly: the reference that evaluate measures by."
+EXAMPLES = f"""\
+pairs:
+  Two documents are a pair if their Jaccard similarity is {JACCARD} or more, or the shorter one is contained in the
+  longer one by {CONTAINMENT} or more: of the sets of character 5-grams of their letters and digits, after normalisation
+  (width, case, invisible characters). No method, sketch or estimate has a part in it.
+
+  {{"a": "a17", "b": "b93", "jaccard": 0.8312, "containment": 0.9127, "title": 0.4, "title_same": false,
+   "same_site": true}}
+  a came first; title: how alike the titles are (pairs of letters); null where a title or a URL is missing.
+
+input:
+  Any that `scrapy neardup dedup` reads. A document is known by its id, or else its URL, or else its line; of several
+  of one name the first is taken. Fields of other names are told by NEARDUP_FIELDS, here or in the project.
+
+examples:
+  scrapy neardup pairs crawl.jsonl -o pairs.jsonl
+  scrapy neardup pairs crawl.csv -o pairs.csv --jaccard 0.7
+  scrapy neardup evaluate crawl.jsonl --pairs pairs.jsonl --method all
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Options of the command."""
+    parser.add_argument("feed", metavar="FEED", help="a file or folder, or - for standard input (JSON lines)")
+    parser.add_argument("-o", dest="output", default="-", metavar="OUT", help="(default: standard output)")
+    parser.add_argument("--jaccard", type=float, default=JACCARD, metavar="SHARE", help="(default: %(default)s)")
+    parser.add_argument(
+        "--containment", type=float, default=CONTAINMENT, metavar="SHARE", help="(default: %(default)s)"
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Write the pairs, the most similar first; 0."""
+    for name in ("jaccard", "containment"):
+        if not 0.05 <= getattr(arguments, name) <= 1:
+            raise SettingsError(
+                f"--{name} must be a share from 0.05 to 1, not {getattr(arguments, name):g}: almost all texts are as "
+                "alike as less than that."
+            )
+    format = output_format(arguments.output)
+    with (
+        opened_feed(Config.from_settings(arguments.settings)) as feed,
+        spooled(progress(documents_of(feed, arguments.feed), what="documents read")) as documents,
+        gram_file() as sets,
+    ):
+        check_read(NAME, feed, documents, arguments.feed)
+        for place in range(len(documents)):
+            sets.add(documents[place].text)
+        found = sorted(
+            alike_pairs(sets, arguments.jaccard, arguments.containment, watch=_watch),
+            key=lambda one: (-one.jaccard, -one.containment, one.a, one.b),
+        )
+        with opened_output(arguments.output, format, "") as out:
+            for one in found:
+                out.write(pair_row(one, documents[one.a], documents[one.b]), None)
+        sys.stderr.write(f"{NAME}: {counted(len(found), 'pair')} among {counted(len(documents), 'document')}.\n")
+    return 0
+
+
+def _watch(places: Iterable[int], total: int) -> Iterable[int]:
+    return progress(places, total, "documents compared")

@@ -1,0 +1,241 @@
+"""``scrapy neardup tune``: a threshold for one's own pages from a few pairs that one has labelled."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from scrapy_neardup.atomic import replacing
+from scrapy_neardup.commands.asking import ask
+from scrapy_neardup.commands.feeding import check_read, opened_feed
+from scrapy_neardup.commands.opening import opened
+from scrapy_neardup.commands.output import is_coloured, method_spec, progress, write
+from scrapy_neardup.commands.tuned import Disagreement, compared, tell
+from scrapy_neardup.commands.wording import counted
+from scrapy_neardup.config import Config
+from scrapy_neardup.errors import NearDupError, SettingsError
+from scrapy_neardup.evaluation.documents import Document, documents_of
+from scrapy_neardup.evaluation.grams import gram_file
+from scrapy_neardup.evaluation.reference import pair_row
+from scrapy_neardup.evaluation.spool import Spool, spooled
+from scrapy_neardup.evaluation.tuning.answers import Label, LabelFile, read_answers
+from scrapy_neardup.evaluation.tuning.candidates import Candidate, candidates
+from scrapy_neardup.evaluation.tuning.draw import Stratum, drawn, strata
+from scrapy_neardup.evaluation.tuning.thresholds import Thresholds, thresholds
+from scrapy_neardup.methods import METHODS
+from scrapy_neardup.oneline import shell_word
+from scrapy_neardup.report.tuning import AskedPair, asked_pair, check, tuning_page
+from scrapy_neardup.states.reading import with_evidence
+from scrapy_neardup.stores import STORES, Store
+
+NAME = "tune"
+HELP = "Find the threshold for your own pages: shows the pairs that are in doubt, and tells what your answers mean."
+EXAMPLES = """\
+how:
+  Of each page the earlier one is taken that it is most like. Some pairs are drawn, most of them where another threshold
+  would change the verdict, some where none would, between sites and within a site; what the method says of them is not
+  told. You say whether the later page is a copy. Then it prints what each value of the threshold would have done
+  to all pages, with the interval in which the figure lies in 95 of 100 cases, and the settings to paste.
+
+  on the terminal  y, n, s (skip), q (quit), each followed by Enter. Each answer is in the file (-o) before the next
+                   pair is shown; the same command again goes on with those that are left.
+  --html FILE      the same as one HTML page, which needs no network: keys y, n, s, and a button that saves the
+                   labels. Extra report. Read them back with --labels.
+
+input:
+  FEED is any that `scrapy neardup dedup` reads; a state (leveldb:///path, sqlite:///path) will do if its crawls kept
+  texts (NEARDUP_KEEP = "texts"). Its pages are judged by these texts alone, without their HTML.
+
+columns:
+  called        pages that the value calls copies, of all candidates
+  wrong         of these, how many are no copies
+  missed        copies that it lets pass
+  best          how probable it is that no other value does better (fewer wrong and missed; see --cost)
+
+examples:
+  scrapy neardup tune crawl.jsonl
+  scrapy neardup tune crawl.jsonl --html pairs.html
+  scrapy neardup tune crawl.jsonl --labels labels.jsonl
+  scrapy neardup tune crawl.jsonl --labels labels.jsonl --method simhash --cost 5
+  scrapy neardup evaluate crawl.jsonl --pairs labels.jsonl --method all
+"""
+#: Methods that are held against the chosen one, if nothing else is asked for.
+_AGAINST = ("cascade", "minhash", "shingle", "simhash", "nshash", "segments")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Options of the command."""
+    parser.add_argument("feed", metavar="FEED|STATE", help="a feed, or the URL of a state that keeps texts")
+    parser.add_argument(
+        "--method",
+        metavar="NAME[:PARAMETER=VALUE,…]",
+        help=f"one of {', '.join(METHODS)} (default: the project's, else cascade)",
+    )
+    parser.add_argument("--pairs", type=int, default=40, metavar="N", help="pairs that are drawn (default: 40)")
+    parser.add_argument("--seed", type=int, default=1, metavar="N", help="another one draws other pairs (default: 1)")
+    parser.add_argument(
+        "-o",
+        dest="output",
+        type=Path,
+        default=Path("labels.jsonl"),
+        metavar="FILE",
+        help="where the answers go (default: %(default)s)",
+    )
+    parser.add_argument("--html", type=Path, metavar="FILE", help="write the pairs there as a page, and ask nothing")
+    parser.add_argument(
+        "--labels", type=Path, action="append", metavar="FILE", help="read labels, and ask nothing; may be repeated"
+    )
+    parser.add_argument(
+        "--cost", type=float, default=1.0, metavar="N", help="a wrong drop is as bad as N missed copies (default: 1)"
+    )
+    parser.add_argument(
+        "--against",
+        action="append",
+        metavar="NAME[:…]",
+        help=f"a method to hold against it, or all, or none; may be repeated (default: {', '.join(_AGAINST)})",
+    )
+    parser.add_argument(
+        "--limit", type=int, default=1500, metavar="N", help="characters shown of a text (default: 1500; 0: all)"
+    )
+    parser.add_argument("--json", action="store_true", help="print the figures as one JSON object")
+
+
+@dataclass(frozen=True, slots=True)
+class _Material:
+    """The pages, the candidates among them and their strata, and the method that is tuned."""
+
+    documents: Spool
+    tried: Thresholds
+    found: list[Candidate]
+    strata: list[Stratum]
+
+    def row(self, place: int) -> dict[str, Any]:
+        """The pair of a candidate as it is written."""
+        pair = self.found[place].alike
+        return pair_row(pair, self.documents[pair.a], self.documents[pair.b])
+
+    def asked(self, place: int, stratum: Stratum) -> AskedPair:
+        """The pair of a candidate as it is shown."""
+        pair = self.found[place].alike
+        one, other = self.documents[pair.a], self.documents[pair.b]
+        row = {**pair_row(pair, one, other), "stratum": stratum.name, "stratum_size": stratum.size}
+        return asked_pair(_shown(one), _shown(other), row)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Ask, or write the page, or tell what the labels mean; 0."""
+    _check(arguments)
+    config = Config.from_settings(arguments.settings)
+    name, parameters = method_spec(arguments.method) if arguments.method else (config.method, dict(config.parameters))
+    tried = thresholds(name, parameters)
+    if arguments.html:
+        check()
+    elif not arguments.labels and arguments.output.exists():
+        read_answers(arguments.output)  # said before the feed is read, if it is another kind of file
+    with _documents(arguments.feed, config) as documents, gram_file() as sets:
+        found = candidates(documents, sets, tried, config.min_letters, progress)
+        if not found:
+            raise NearDupError(
+                f"No page of {arguments.feed} is like an earlier one, so there is nothing to tune; name a larger feed."
+            )
+        material = _Material(documents, tried, found, strata(found, tried))
+        pairs = drawn(material.strata, tried, arguments.pairs, arguments.seed)
+        if arguments.html:
+            _write_page(arguments.html, [material.asked(*one) for one in pairs], _next(arguments))
+            return 0
+        _tell(arguments, config, material, pairs)
+    return 0
+
+
+def _check(arguments: argparse.Namespace) -> None:
+    if arguments.pairs < 1:
+        raise SettingsError(f"--pairs must be 1 or more, not {arguments.pairs}: it is a number of pairs to label.")
+    if arguments.limit < 0:
+        raise SettingsError(f"--limit must be 0 or more, not {arguments.limit}; 0 shows all.")
+    if not 0 < arguments.cost < 1e6:
+        raise SettingsError(f"--cost must be more than 0, not {arguments.cost:g}: a wrong drop is as bad as that.")
+
+
+def _tell(arguments: argparse.Namespace, config: Config, material: _Material, pairs: list[tuple[int, Stratum]]) -> None:
+    """What the labels mean; those that are missing are asked for first, unless files of labels are given."""
+    if arguments.labels:
+        labels = [one for path in arguments.labels for one in read_answers(path)]
+    else:
+        labels = _asked(arguments, material, pairs)
+    against = _against(arguments.against, material.tried)
+    asked = [place for place, _ in pairs]
+    tell(
+        compared(material.documents, material.found, material.strata, material.tried, labels, arguments.cost),
+        Disagreement.of(material.documents, material.found, material.tried, against, asked, progress),
+        config,
+        as_data=arguments.json,
+    )
+
+
+def _asked(arguments: argparse.Namespace, material: _Material, pairs: list[tuple[int, Stratum]]) -> list[Label]:
+    file = LabelFile(arguments.output)
+    shown = [material.asked(*one) for one in pairs]
+    known = [one for one in shown if (one.row["a"], one.row["b"]) in file.labels]
+    left = [one for one in shown if (one.row["a"], one.row["b"]) not in file.labels]
+    if known:
+        write(f"{arguments.output} holds answers to {len(known)} of {counted(len(shown), 'pair')}.\n")
+    done = ask(left, len(known), file.add, limit=arguments.limit, coloured=is_coloured())
+    if done < len(left):
+        sys.stderr.write(f"{NAME}: {counted(len(left) - done, 'pair')} left; the same command goes on with them.\n")
+    return list(file.labels.values())
+
+
+def _next(arguments: argparse.Namespace) -> str:
+    """The command that reads the labels back."""
+    method = ("--method", arguments.method) if arguments.method else ()
+    words = ("scrapy", "neardup", NAME, arguments.feed, *method, "--labels", "labels.jsonl")
+    return " ".join(map(shell_word, words))
+
+
+def _write_page(path: Path, pairs: list[AskedPair], command: str) -> None:
+    with replacing(path) as draft:
+        draft.write_text(tuning_page(pairs, command), encoding="utf-8")
+    write(
+        f"{path}: {counted(len(pairs), 'pair')}. Open it in a browser, save the labels at the end, and run\n"
+        f"  {command}\n"
+    )
+
+
+def _against(given: list[str] | None, tried: Thresholds) -> list[str]:
+    names = [one for one in given or _AGAINST if one != "none"]
+    if "all" in names:
+        names = list(METHODS)
+    return [one for one in dict.fromkeys(names) if one != tried.name]
+
+
+@contextmanager
+def _documents(name: str, config: Config) -> Iterator[Spool]:
+    """The pages of a feed, or of a state that kept their texts."""
+    if name.partition(":")[0] in STORES and "://" in name:
+        with opened(name, config) as store, spooled(_kept(store)) as documents:
+            if not len(documents):
+                raise NearDupError(
+                    f"The state at {store.location} keeps no texts, so its pages cannot be shown or judged anew. Name "
+                    'a feed that holds them, or crawl with NEARDUP_KEEP = "texts" and run this on the state then.'
+                )
+            yield documents
+        return
+    with opened_feed(config) as feed, spooled(progress(documents_of(feed, name), what="documents read")) as documents:
+        check_read(NAME, feed, documents, name)
+        yield documents
+
+
+def _kept(store: Store) -> Iterator[Document]:
+    """The pages of which the state has texts, in the order in which they came."""
+    for record, evidence in with_evidence(store, progress):
+        if evidence is not None and evidence.text:
+            yield Document(record.url, evidence.title, evidence.text, url=record.url)
+
+
+def _shown(document: Document) -> tuple[str, str, str, str]:
+    return document.id, document.title, document.url, document.page().text

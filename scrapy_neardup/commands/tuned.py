@@ -1,0 +1,219 @@
+"""What ``tune`` prints: what each value of a threshold would have done, the settings, where methods disagree."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import Any
+
+from scrapy_neardup.commands.output import method_spec, table, write
+from scrapy_neardup.commands.wording import as_json, counted
+from scrapy_neardup.config import Config
+from scrapy_neardup.errors import NearDupError
+from scrapy_neardup.evaluation.evaluate import overrides
+from scrapy_neardup.evaluation.exact import Alike
+from scrapy_neardup.evaluation.spool import Spool
+from scrapy_neardup.evaluation.tuning.answers import Label, by_stratum
+from scrapy_neardup.evaluation.tuning.candidates import Candidate, verdicts
+from scrapy_neardup.evaluation.tuning.disagreement import CopiesByMethod, agreement
+from scrapy_neardup.evaluation.tuning.draw import Stratum
+from scrapy_neardup.evaluation.tuning.estimates import Answer, Figure, Outlook, estimated
+from scrapy_neardup.evaluation.tuning.thresholds import Thresholds
+from scrapy_neardup.methods import make_method
+from scrapy_neardup.states.reading import Watch
+
+NAME = "tune"
+#: Candidates on which methods are compared; of more some are drawn.
+_MOST = 2_000
+#: From how probable on a value is said to be better.
+_CLEAR = 0.9
+
+
+@dataclass(frozen=True, slots=True)
+class Tuned:
+    """What labels say of the values of a threshold; ``lost``: labels of pairs that are no candidates any more."""
+
+    tried: Thresholds
+    strata: list[Stratum]
+    answers: dict[str, Sequence[Answer]]
+    outlook: Outlook
+    lost: int
+
+    @property
+    def labels(self) -> int:
+        """How many labels count."""
+        return sum(map(len, self.answers.values()))
+
+
+def compared(
+    documents: Spool,
+    found: list[Candidate],
+    strata: list[Stratum],
+    tried: Thresholds,
+    labels: list[Label],
+    cost: float,
+) -> Tuned:
+    """The findings from these labels."""
+    where = {}
+    for stratum in strata:
+        for place in stratum.pairs:
+            pair = found[place].alike
+            where[documents[pair.a].id, documents[pair.b].id] = stratum.name
+    answers = by_stratum(labels, where)
+    lost = sum((one.a, one.b) not in where for one in labels)
+    return Tuned(tried, strata, answers, estimated(strata, answers, tried.values, tried.now, cost=cost), lost)
+
+
+@dataclass(frozen=True, slots=True)
+class Disagreement:
+    """Where methods disagree: on the drawn pairs, and on all candidates or ``sampled`` many of them."""
+
+    drawn: CopiesByMethod
+    all: CopiesByMethod
+    sampled: bool
+
+    @classmethod
+    def of(
+        cls,
+        documents: Spool,
+        found: list[Candidate],
+        tried: Thresholds,
+        against: list[str],
+        drawn: list[int],
+        watch: Watch,
+    ) -> Disagreement | None:
+        """From what the methods say with their defaults, without those that fail; None if there is no other one."""
+        random = Random(1)  # noqa: S311  # a sample
+        places = sorted(random.sample(range(len(found)), _MOST)) if len(found) > _MOST else list(range(len(found)))
+        counted_ones = sorted({*places, *drawn})
+        said = {tried.name: [found[place].copy[tried.now] for place in counted_ones]}
+        pairs = [found[place].alike for place in counted_ones]
+        for spec in against:
+            if (found_by := _said(spec, documents, pairs, watch)) is not None:
+                said[spec] = found_by
+        if len(said) < 2:
+            return None
+        at = {place: number for number, place in enumerate(counted_ones)}
+        return cls(
+            agreement(said, [at[place] for place in drawn]),
+            agreement(said, [at[place] for place in places]),
+            len(places) < len(found),
+        )
+
+
+def _said(spec: str, documents: Spool, pairs: list[Alike], watch: Watch) -> list[bool] | None:
+    """What a method says of the pairs; None, and a line that says why, if it cannot be had or read them."""
+    try:
+        return verdicts(documents, pairs, make_method(*method_spec(spec)), None, watch)
+    except NearDupError as error:
+        sys.stderr.write(f"{NAME}: {spec} is left out: {error}\n")
+        return None
+
+
+def tell(findings: Tuned, comparison: Disagreement | None, config: Config, *, as_data: bool) -> None:
+    """Print it all."""
+    if as_data:
+        write(as_json(_data(findings, comparison)) + "\n")
+        return
+    write("\n" + "\n".join([*_estimates(findings), *_settings(findings, config), *_matrices(comparison)]))
+
+
+def _data(findings: Tuned, comparison: Disagreement | None) -> dict[str, Any]:
+    tried, outlook = findings.tried, findings.outlook
+    return {
+        "method": tried.name,
+        "threshold": tried.parameter,
+        "candidates": sum(one.size for one in findings.strata),
+        "labels": findings.labels,
+        "values": [one.as_dict() for one in outlook.estimates],
+        "now": tried.value,
+        "chosen": tried.values[outlook.chosen],
+        "better": outlook.better,
+        "parameters": overrides(tried.methods[outlook.chosen]),
+        "agreement": {"drawn": comparison.drawn.as_dict(), "all": comparison.all.as_dict()} if comparison else None,
+    }
+
+
+def _estimates(findings: Tuned) -> Iterator[str]:
+    tried = findings.tried
+    pages = sum(one.size for one in findings.strata)
+    yield f"{counted(pages, 'page')} {'is' if pages == 1 else 'are'} like an earlier one.\n"
+    rows = [
+        (
+            one.name,
+            one.size,
+            len(given := findings.answers.get(one.name, ())),
+            sum(answer.copy for answer in given),
+        )
+        for one in findings.strata
+    ]
+    yield table(["of these", "pages", "labelled", "copies"], rows) + "\n"
+    if findings.lost:
+        yield f"{counted(findings.lost, 'label')} left out: of pairs that are no candidates here.\n"
+    if not findings.labels:
+        yield "Nothing is labelled yet, so nothing can be said of the values.\n"
+        return
+    yield (
+        f"What each {tried.parameter} of {tried.name} would have done, by {counted(findings.labels, 'label')}; in "
+        "brackets the 95 % interval:\n"
+    )
+    cells = [
+        (
+            f"{one.value:g}{' (now)' if at == tried.now else ''}",
+            one.called,
+            _number(one.wrong),
+            _number(one.missed),
+            _percent(one.precision),
+            _percent(one.recall),
+            f"{one.best:.0%}",
+        )
+        for at, one in enumerate(findings.outlook.estimates)
+    ]
+    yield table([tried.parameter, "called", "wrong", "missed", "precision", "recall", "best"], cells) + "\n"
+    unasked = [one for one in findings.strata if not findings.answers.get(one.name)]
+    if unasked:
+        pages = sum(one.size for one in unasked)
+        yield (
+            f"Of {counted(pages, 'page')} in {counted(len(unasked), 'stratum', 'strata')} nothing is labelled: any "
+            "share of them may be copies, and half are taken to be.\n"
+        )
+
+
+def _settings(findings: Tuned, config: Config) -> Iterator[str]:
+    tried, outlook = findings.tried, findings.outlook
+    if not findings.labels:
+        return
+    chosen = tried.values[outlook.chosen]
+    if outlook.chosen == tried.now:
+        yield f"The present {tried.parameter}, {tried.value:g}, does best. The settings:\n"
+    elif outlook.better >= _CLEAR:
+        yield f"{tried.parameter} {chosen:g} does better than {tried.value:g}. The settings:\n"
+    else:
+        yield (
+            f"{tried.parameter} {chosen:g} may do better than {tried.value:g} (in {outlook.better:.0%} of cases); "
+            "label more pairs with another --seed, or leave it. The settings:\n"
+        )
+    if tried.name != config.method or tried.name != "cascade":
+        yield f"    NEARDUP_METHOD = {tried.name!r}"
+    yield f"    NEARDUP_PARAMETERS = {overrides(tried.methods[outlook.chosen])!r}\n"
+
+
+def _matrices(comparison: Disagreement | None) -> Iterator[str]:
+    if comparison is None:
+        return
+    yield "Where methods disagree: of the pairs that the method of a row calls copies, those that a column's does.\n"
+    kinds = "candidates drawn at random" if comparison.sampled else "candidates"
+    for found, what in ((comparison.all, kinds), (comparison.drawn, "pairs drawn to be labelled")):
+        yield f"{found.pairs:,} {what}:\n"
+        rows = [(name, *row) for name, row in zip(found.methods, found.called, strict=True)]
+        yield table(["", *found.methods], rows) + "\n"
+
+
+def _number(found: Figure) -> str:
+    return f"{found.estimate:,.0f} ({found.low:,.0f}–{found.high:,.0f})"
+
+
+def _percent(found: Figure) -> str:
+    return f"{found.estimate:.1%} ({100 * found.low:.0f}–{100 * found.high:.0f})"

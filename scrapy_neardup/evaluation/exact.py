@@ -1,0 +1,187 @@
+"""All pairs of similar texts, exactly, without comparing each text with each.
+
+The prefix filter of Chaudhuri, Ganti and Kaushik 2006 ("A primitive operator for similarity joins in data cleaning")
+and Bayardo, Ma and Srikant 2007 ("Scaling up all pairs similarity search", AllPairs), the size filter of the latter,
+and a bound on the overlap as in Xiao, Wang, Lin and Yu 2008 ("Efficient similarity joins for near duplicate
+detection", PPJoin). Of two similar sets the larger one must hold at least ``least`` of the s grams of the smaller one:
+so of any s - least + 1 of these it holds one, and one may choose the rarest, most of which stand in no other text.
+
+Where it departs: the papers index prefixes of both sets, which finds sets of high Jaccard similarity. Here a short text
+that stands in a long one is wanted too (containment), so of the larger set all grams are indexed that are in any
+prefix. How rare a gram is, is told by a table of fixed size: it may take a gram for more common than it is, never for
+rarer, and what is found does not depend on it. The index is made in blocks of bounded size.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from math import ceil
+
+import numpy as np
+import numpy.typing as npt
+
+from scrapy_neardup.evaluation.grams import Grams, GramSets, common
+
+#: From where on a pair is one: what the reference pairs of ``evaluate`` hold.
+JACCARD, CONTAINMENT = 0.5, 0.8
+#: Postings of a block of the index, of 12 bytes each; as much again while it is sorted.
+_ROOM = 8_000_000
+#: Slots of the table of rarity, of which there are as many as grams, within these bounds: 2 bytes each.
+_FEWEST, _MOST = 2**16, 2**26
+#: What a product of floats may be too large by.
+_TINY = 1e-9
+
+Watched = Callable[[Iterable[int], int], Iterable[int]]
+
+
+@dataclass(frozen=True, slots=True)
+class Alike:
+    """Two texts by their places, ``a`` before ``b``, with the exact similarities of their sets."""
+
+    a: int
+    b: int
+    jaccard: float
+    containment: float
+
+
+def similarity(a: int, b: int, sets: GramSets) -> Alike:
+    """The two texts at these places, however alike."""
+    first, second = sorted((a, b))
+    one, other = sets[first], sets[second]
+    return _alike(first, second, len(one), len(other), common(one, other))
+
+
+def alike_pairs(
+    sets: GramSets,
+    jaccard: float = JACCARD,
+    containment: float = CONTAINMENT,
+    *,
+    room: int = _ROOM,
+    watch: Watched = lambda places, total: places,
+) -> Iterator[Alike]:
+    """Every pair of sets with that Jaccard similarity at least, or that containment of the smaller in the larger.
+
+    In no order. Both limits must be above 0; empty sets are like no other. ``room``: postings of a block.
+    """
+    sizes = sets.sizes()
+    order = np.argsort(sizes, kind="stable")
+    order = order[sizes[order] > 0]  # a pair is found from its smaller set, the earlier one of two of a size
+    rarity = _Rarity(sets, order.tolist(), int(sizes.sum()))
+    prefixes = _Prefixes(sets, sizes, rarity, jaccard, containment)
+    for place in order.tolist():
+        rarity.want(prefixes[place])
+    for first, last, index in _blocks(sets, order.tolist(), rarity, room):
+        for at, place in enumerate(watch(order[:last].tolist(), last)):
+            yield from _found(place, max(at + 1, first) - first, index, sets, prefixes)
+
+
+class _Rarity:
+    """In how many sets a gram stands, at least as many as it does; and whether it is in any prefix."""
+
+    def __init__(self, sets: GramSets, places: Iterable[int], grams: int) -> None:
+        slots = min(_MOST, max(_FEWEST, 1 << (2 * grams).bit_length()))
+        self._shift = np.uint64(64 - slots.bit_length() + 1)
+        self._counts = np.zeros(slots, np.uint8)
+        self._wanted = np.zeros(slots, np.bool_)
+        for place in places:
+            at = np.unique(self._slots(sets[place]))
+            self._counts[at] += self._counts[at] < np.iinfo(np.uint8).max
+
+    def of(self, found: Grams) -> npt.NDArray[np.uint8]:
+        """In how many sets each gram stands, at least as many."""
+        counts: npt.NDArray[np.uint8] = self._counts[self._slots(found)]
+        return counts
+
+    def want(self, found: Grams) -> None:
+        """Note that these are looked for."""
+        self._wanted[self._slots(found)] = True
+
+    def wanted(self, found: Grams) -> Grams:
+        """Those that may be looked for."""
+        return found[self._wanted[self._slots(found)]]
+
+    def _slots(self, found: Grams) -> npt.NDArray[np.uint64]:
+        return found >> self._shift
+
+
+class _Prefixes:
+    """The rarest grams of each set: so many that a larger set which is similar holds one of them."""
+
+    def __init__(
+        self, sets: GramSets, sizes: npt.NDArray[np.int64], rarity: _Rarity, jaccard: float, containment: float
+    ) -> None:
+        self._sets = sets
+        self.sizes = sizes
+        self._rarity = rarity
+        self.jaccard = jaccard
+        self.containment = containment
+
+    def least(self, size: int, larger: float) -> int:
+        """Grams that two sets must have in common: of J(x, y) >= t follows |x & y| >= t / (1 + t) * (|x| + |y|)."""
+        by_jaccard = self.jaccard / (1 + self.jaccard) * (size + larger)
+        return max(1, ceil(min(by_jaccard, self.containment * size) - _TINY))
+
+    def __getitem__(self, place: int) -> Grams:
+        """Those of the prefix that may stand in another set."""
+        found = self._sets[place]
+        counts = self._rarity.of(found)
+        size = len(found)
+        prefix = np.argsort(counts, kind="stable")[: size - self.least(size, size) + 1]
+        return found[prefix[counts[prefix] > 1]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Index:
+    """Grams, ascending, and beside each the set that holds it: the number of the set among ``places``."""
+
+    grams: Grams
+    held_by: npt.NDArray[np.int32]
+    places: npt.NDArray[np.int64]
+
+    def matches(self, wanted: Grams) -> npt.NDArray[np.int64]:
+        """How many of these grams each set holds."""
+        low, high = (np.searchsorted(self.grams, wanted, side) for side in ("left", "right"))
+        many = high - low
+        ends = np.cumsum(many)
+        at = np.arange(ends[-1] if len(ends) else 0) + np.repeat(low - ends + many, many)
+        return np.bincount(self.held_by[at], minlength=len(self.places))
+
+
+def _blocks(sets: GramSets, order: list[int], rarity: _Rarity, room: int) -> Iterator[tuple[int, int, _Index]]:
+    """The index in blocks: the order of its first set, of the one behind its last, and the block."""
+    first, filled, held = 0, 0, list[Grams]()
+    for at, place in enumerate(order):
+        held.append(rarity.wanted(sets[place]))
+        filled += len(held[-1])
+        if filled >= room or at + 1 == len(order):
+            grams = np.concatenate(held)
+            held_by = np.repeat(np.arange(len(held), dtype=np.int32), [len(one) for one in held])
+            by_gram = np.argsort(grams, kind="stable")
+            yield first, at + 1, _Index(grams[by_gram], held_by[by_gram], np.array(order[first : at + 1], np.int64))
+            first, filled, held = at + 1, 0, []
+
+
+def _found(place: int, begin: int, index: _Index, sets: GramSets, prefixes: _Prefixes) -> Iterator[Alike]:
+    """The pairs of a set with those of a block from ``begin`` on, none of which is smaller."""
+    wanted = prefixes[place]
+    if not len(wanted):
+        return
+    matches = index.matches(wanted)
+    size = int(prefixes.sizes[place])
+    # As many of its other grams as there are may be in the larger set too.
+    spare = prefixes.least(size, size) - 1
+    own = sets[place]
+    for at in begin + np.flatnonzero(matches[begin:]):
+        other = int(index.places[at])
+        larger = int(prefixes.sizes[other])
+        if matches[at] + spare < prefixes.least(size, larger):
+            continue
+        first, second = sorted((place, other))
+        found = _alike(first, second, size, larger, common(own, sets[other]))
+        if found.jaccard >= prefixes.jaccard or found.containment >= prefixes.containment:
+            yield found
+
+
+def _alike(first: int, second: int, one: int, other: int, both: int) -> Alike:
+    return Alike(first, second, both / max(1, one + other - both), both / max(1, min(one, other)))

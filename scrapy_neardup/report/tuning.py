@@ -1,0 +1,89 @@
+"""Pairs to be labelled as one HTML file: a pair at a time, keys for the answers, a file of labels to save at the end.
+
+What comes from pages is escaped by the template, or is data that the script writes into the file of labels and nowhere
+else. The policy in its head lets no other script run, and nothing be loaded.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Any
+
+from scrapy_neardup.report import formats
+from scrapy_neardup.report.clean import TITLE, URL, clean_line, clean_text, link
+from scrapy_neardup.report.template import check_template, filled_in, policy, text_of, this_one
+from scrapy_neardup.text.differing import differing
+from scrapy_neardup.text.marking import Mark, Part
+
+#: Characters of a text that are shown.
+SHOWN = 6_000
+#: What ends a script, or an attribute.
+_ESCAPES = {ord(char): f"\\u{ord(char):04x}" for char in "<>&"}
+
+
+@dataclass(frozen=True, slots=True)
+class AskedSide:
+    """One of two pages: what is shown of its text, in parts of which the other one has those that are ``SHARED``."""
+
+    id: str
+    title: str
+    url: str
+    parts: tuple[Part, ...]
+    letters: int
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether the text goes on."""
+        return sum(len(part.text) for part in self.parts) < self.letters
+
+
+@dataclass(frozen=True, slots=True)
+class AskedPair:
+    """Two pages, the earlier one first, and the line of the file of labels that the answer is put into."""
+
+    sides: tuple[AskedSide, AskedSide]
+    row: Mapping[str, Any]
+
+
+def asked_pair(one: tuple[str, str, str, str], other: tuple[str, str, str, str], row: Mapping[str, Any]) -> AskedPair:
+    """The pair of two pages, each given as id, title, URL and text."""
+    texts = [clean_text(text[: 2 * SHOWN]) for *_, text in (one, other)]
+    parts = differing(texts[0][:SHOWN], texts[1][:SHOWN])
+    first, second = (
+        AskedSide(
+            clean_line(id, URL),
+            clean_line(title, TITLE),
+            clean_line(url, URL),
+            tuple(shown),
+            max(len(cleaned), len(text)),
+        )
+        for (id, title, url, text), cleaned, shown in zip((one, other), texts, parts, strict=True)
+    )
+    return AskedPair((first, second), row)
+
+
+def check() -> None:
+    """Raise NearDupError if the library is missing that a page is made with."""
+    check_template()
+
+
+def tuning_page(pairs: Sequence[AskedPair], command: str) -> str:
+    """The page; ``command`` is what reads the labels back."""
+    from markupsafe import Markup
+
+    script, style = text_of("tuning.js"), text_of("tuning.css")
+    rows = [dict(pair.row) for pair in pairs]
+    data = {"rows": rows, "key": blake2b(json.dumps(rows).encode(), digest_size=8).hexdigest()}
+    values = {
+        "pairs": pairs,
+        "shared": Mark.SHARED,
+        "command": clean_line(command, URL),
+        "data": Markup(json.dumps(data).translate(_ESCAPES)),  # noqa: S704  # escaped here
+        "style": Markup(style),  # noqa: S704  # a file of ours
+        "script": Markup(script),  # noqa: S704  # likewise
+        "policy": policy(scripts=this_one(script), styles=this_one(style)),
+    }
+    return filled_in("tuning.html", {"link": link, "number": formats.number}, values)

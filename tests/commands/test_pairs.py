@@ -1,0 +1,83 @@
+"""``scrapy neardup pairs``, and what ``evaluate`` makes of it."""
+
+from __future__ import annotations
+
+import csv
+import json
+from itertools import combinations
+from pathlib import Path
+
+import pytest
+
+from scrapy_neardup.commands import evaluate, pairs
+from scrapy_neardup.errors import NearDupError, SettingsError
+from tests.commands.run import scrapy_neardup
+from tests.evaluation.corpus import five_grams
+from tests.evaluation.drafts import drafts, write_feed
+from tests.states.states import run
+
+
+def test_the_pairs_of_a_feed_are_those_of_its_texts(tmp_path: Path) -> None:
+    made = drafts()
+    assert run(pairs, write_feed(tmp_path), "-o", tmp_path / "pairs.jsonl") == 0
+    found = [json.loads(line) for line in (tmp_path / "pairs.jsonl").read_text().splitlines()]
+    sets = {one["url"]: five_grams(one["text"]) for one in made}
+    expected = {}
+    for a, b in combinations(sets, 2):
+        both, least = len(sets[a] & sets[b]), min(len(sets[a]), len(sets[b]))
+        if both / len(sets[a] | sets[b]) >= 0.5 or both / least >= 0.8:
+            expected[a, b] = round(both / len(sets[a] | sets[b]), 4)
+    assert {(one["a"], one["b"]): one["jaccard"] for one in found} == expected
+    assert len(expected) > 10
+    assert [one["jaccard"] for one in found] == sorted(expected.values(), reverse=True)
+    assert found[0].keys() == {"a", "b", "jaccard", "containment", "title", "title_same", "same_site"}
+    assert {one["same_site"] for one in found} == {True, False}
+    assert all(0.5 < one["title"] < 1 and not one["title_same"] for one in found)
+
+
+def test_evaluate_takes_them_as_json_lines_and_as_a_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    feed = write_feed(tmp_path)
+    said = []
+    for name in ("pairs.jsonl", "pairs.csv"):
+        assert run(pairs, feed, "-o", tmp_path / name) == 0
+        capsys.readouterr()
+        assert run(evaluate, feed, "--pairs", tmp_path / name, "--json") == 0
+        score = json.loads(capsys.readouterr().out)
+        said.append({name: score[name] for name in ("documents", "pos", "neg", "missed", "false_drops")})
+    assert said[0] == said[1]
+    assert said[0]["documents"] == 48
+    assert said[0]["pos"] > 3
+    assert said[0]["missed"] == said[0]["false_drops"] == 0
+
+
+def test_a_table_with_fields_of_other_names_is_a_feed_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    feed = tmp_path / "feed.csv"
+    with feed.open("w", newline="", encoding="utf-8") as file:
+        table = csv.writer(file)
+        table.writerow(["url", "body"])
+        table.writerows([one["url"], one["text"]] for one in drafts())
+    fields = {"NEARDUP_FIELDS": {"text": "body"}}
+    assert run(pairs, feed, "-o", tmp_path / "pairs.jsonl", **fields) == 0
+    assert run(evaluate, feed, "--pairs", tmp_path / "pairs.jsonl", **fields) == 0
+    assert "48 documents" in capsys.readouterr().out
+    with pytest.raises(NearDupError, match="NEARDUP_FIELDS"):
+        run(pairs, feed)
+
+
+def test_limits_are_checked(tmp_path: Path) -> None:
+    for option in ("--jaccard", "--containment"):
+        with pytest.raises(SettingsError, match=option):
+            run(pairs, write_feed(tmp_path), option, "0")
+    assert (
+        run(pairs, tmp_path / "feed.jsonl", "-o", tmp_path / "few.jsonl", "--jaccard", "1", "--containment", "1") == 0
+    )
+    assert 0 < len((tmp_path / "few.jsonl").read_text().splitlines()) < 6
+
+
+@pytest.mark.slow
+def test_standard_output_has_the_pairs_and_standard_error_the_number(tmp_path: Path) -> None:
+    done = scrapy_neardup("pairs", write_feed(tmp_path), cwd=tmp_path)
+    lines = done.stdout.splitlines()
+    assert done.returncode == 0
+    assert all(json.loads(line)["jaccard"] >= 0.3 for line in lines)
+    assert done.stderr == f"pairs: {len(lines)} pairs among 48 documents.\n"

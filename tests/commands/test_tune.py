@@ -1,0 +1,217 @@
+"""``scrapy neardup tune``: the dialogue, the page, what is read back."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import lxml.html
+import pytest
+
+from scrapy_neardup.commands import evaluate, tune
+from scrapy_neardup.errors import NearDupError, SettingsError
+from scrapy_neardup.stores import Keep
+from tests.commands.run import command, environment
+from tests.evaluation.drafts import drafts, write_feed
+from tests.states.states import HOSTILE, is_harmless, made, run
+
+QUIET = ("--against", "none")
+
+
+@pytest.fixture
+def feed(tmp_path: Path) -> Path:
+    return write_feed(tmp_path)
+
+
+def typed(monkeypatch: pytest.MonkeyPatch, *lines: str) -> None:
+    monkeypatch.setattr(sys, "stdin", io.StringIO("".join(f"{line}\n" for line in lines)))
+
+
+def labels(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def is_copy(row: dict[str, Any]) -> bool:
+    """An honest reader: one has half of the other's sentences at least."""
+    again = int(row["b"].rpartition("/")[2]) if "/again/" in row["b"] else -1
+    return row["a"].endswith(f"/{again}") and again % 10 <= 5
+
+
+def read_through(feed: Path, folder: Path, *, pairs: int = 20) -> Path:
+    """The labels that a reader of the page would save."""
+    assert run(tune, feed, "--html", folder / "pairs.html", "--pairs", str(pairs)) == 0
+    data = lxml.html.parse(folder / "pairs.html").getroot().get_element_by_id("data").text
+    rows = json.loads(data or "")["rows"]
+    said = [json.dumps({**row, "label": "copy" if is_copy(row) else "different"}) + "\n" for row in rows]
+    (folder / "read.jsonl").write_text("".join(said), encoding="utf-8")
+    return folder / "read.jsonl"
+
+
+def test_answers_are_kept_at_once_and_the_rest_is_asked_the_next_time(
+    feed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "labels.jsonl"
+    options = (feed, "-o", out, "--pairs", "6", *QUIET)
+    typed(monkeypatch, "y", "what?", "N", "quit")
+    assert run(tune, *options) == 0
+    shown, told = capsys.readouterr()
+    assert [one["label"] for one in labels(out)] == ["copy", "different"]
+    assert "Pair 3 of 6" in shown
+    assert "Pair 4 of 6" not in shown
+    assert "by 2 labels" in shown
+    assert "4 pairs left" in told
+    typed(monkeypatch, "skip", "yes", "no", "s")
+    assert run(tune, *options) == 0
+    shown, told = capsys.readouterr()
+    assert "holds answers to 2 of 6 pairs" in shown
+    assert shown.index("Pair 3 of 6") < shown.index("Pair 6 of 6")
+    assert [one["label"] for one in labels(out)] == ["copy", "different", "skip", "copy", "different", "skip"]
+    assert len({(one["a"], one["b"]) for one in labels(out)}) == 6
+    assert told == ""
+    typed(monkeypatch)
+    assert run(tune, *options) == 0
+    assert "Pair" not in capsys.readouterr().out
+
+
+def test_the_verdict_of_the_method_is_not_told_before_the_answer(
+    feed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    typed(monkeypatch)
+    run(tune, feed, "-o", tmp_path / "labels.jsonl", *QUIET)
+    asked = capsys.readouterr().out.partition("Is the later page a copy?")[0]
+    assert "EARLIER: Article" in asked
+    assert "[[" in asked
+    assert "0." not in asked
+    assert "copy up to" not in asked
+
+
+def test_labels_say_what_each_value_would_have_done(
+    feed: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    read = read_through(feed, tmp_path, pairs=1000)
+    capsys.readouterr()
+    assert run(tune, feed, "--labels", read, "--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    rows = labels(read)
+    assert found["labels"] == found["candidates"] == len(rows)
+    by_value = {one["value"]: one for one in found["values"]}
+    assert set(by_value) >= {0.4, 0.54, 0.75}
+    copies = sum(is_copy(row) for row in rows)
+    for one in found["values"]:  # all is labelled, so all is known
+        assert one["wrong"]["low"] == one["wrong"]["estimate"] == one["wrong"]["high"]
+        assert one["called"] - one["wrong"]["estimate"] + one["missed"]["estimate"] == pytest.approx(copies)
+    costs = {value: one["wrong"]["estimate"] + one["missed"]["estimate"] for value, one in by_value.items()}
+    assert costs[found["chosen"]] == min(costs.values())
+    assert found["parameters"] == ({} if found["chosen"] == 0.54 else {"base": found["chosen"]})
+    matrix = found["agreement"]["all"]
+    assert matrix["pairs"] == len(rows)
+    assert matrix["called"]["cascade"]["cascade"] == by_value[0.54]["called"]
+    assert all(row[other] <= row[name] for name, row in matrix["called"].items() for other in row)
+
+
+def test_what_is_printed_can_be_pasted(feed: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    read = read_through(feed, tmp_path)
+    capsys.readouterr()
+    assert run(tune, feed, "--labels", read, "--method", "minhash:n=4", "--against", "cascade") == 0
+    shown = capsys.readouterr().out
+    assert "0.75 (now)" in shown
+    assert "NEARDUP_METHOD = 'minhash'" in shown
+    [line] = [one for one in shown.splitlines() if "NEARDUP_PARAMETERS" in one]
+    values: dict[str, Any] = {}
+    exec(line.strip(), values)
+    assert values["NEARDUP_PARAMETERS"]["n"] == 4
+    assert "| minhash |" in shown
+    assert "Where methods disagree" in shown
+
+
+def test_evaluate_scores_by_the_labels_and_by_nothing_else(
+    feed: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    read = read_through(feed, tmp_path)
+    capsys.readouterr()
+    assert run(evaluate, feed, "--pairs", read, "--json") == 0
+    score = json.loads(capsys.readouterr().out)
+    copies = sum(is_copy(row) for row in labels(read))
+    assert (score["pos"], score["documents"]) == (copies, 48)
+    assert score["neg"] <= 20 - copies
+
+
+def test_a_state_needs_texts_and_is_read_where_it_has_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(NearDupError, match='NEARDUP_KEEP = "texts"'):
+        run(tune, made("sqlite", tmp_path), *QUIET)
+    typed(monkeypatch, "y", "y", "y")
+    (tmp_path / "texts").mkdir()
+    url = made("sqlite", tmp_path / "texts", keep=Keep.TEXTS)
+    assert run(tune, url, "-o", tmp_path / "labels.jsonl", *QUIET) == 0
+    shown = capsys.readouterr().out
+    assert "EARLIER: 秋月梨早熟\nhttps://orchard.example/pears" in shown
+    assert {one["a"] for one in labels(tmp_path / "labels.jsonl")} >= {"https://orchard.example/pears"}
+
+
+def test_what_pages_say_cannot_steer_a_terminal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = drafts(of=4)
+    for number, one in enumerate(made):
+        made[number] = {**one, "title": HOSTILE, "text": f"{HOSTILE}\n{one['text']}", "url": f"{one['url']}{HOSTILE}"}
+    typed(monkeypatch, "y")
+    assert run(tune, write_feed(tmp_path, made), "-o", tmp_path / "labels.jsonl") == 0
+    shown, told = capsys.readouterr()
+    assert is_harmless(shown.replace("\n", ""))
+    assert is_harmless(told.replace("\n", "").replace("\r", ""))
+    assert len(labels(tmp_path / "labels.jsonl")) == 1
+
+
+def test_wrong_options_are_told_before_anything_is_read(tmp_path: Path, feed: Path) -> None:
+    for option, value in (("--pairs", "0"), ("--limit", "-1"), ("--cost", "0")):
+        with pytest.raises(SettingsError, match=option):
+            run(tune, tmp_path / "missing.jsonl", option, value)
+    with pytest.raises(NearDupError, match="no file of labels"):
+        run(tune, feed, "--labels", tmp_path / "missing.jsonl")
+    with pytest.raises(NearDupError, match="nothing to tune"):
+        run(tune, write_feed(tmp_path, drafts(of=1)[:1]))
+    other = tmp_path / "other.jsonl"
+    other.write_text('{"a": 1}\n')
+    with pytest.raises(NearDupError, match=r"other\.jsonl"):
+        run(tune, tmp_path / "missing.jsonl", "-o", other)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no pty")
+def test_on_a_terminal_it_is_a_dialogue_in_colours(feed: Path, tmp_path: Path) -> None:
+    import pty
+
+    ours, theirs = pty.openpty()
+    arguments = command("tune", str(feed), "-o", str(tmp_path / "labels.jsonl"), "--pairs", "3", *QUIET)
+    with subprocess.Popen(
+        arguments,
+        cwd=tmp_path,
+        env={**environment(), "TERM": "xterm", "NO_COLOR": ""},
+        stdin=theirs,
+        stdout=theirs,
+        stderr=subprocess.DEVNULL,
+    ) as running:
+        os.close(theirs)
+        seen = b""
+        for answer in (b"y\n", b"n\n", b"q\n"):
+            while not seen.endswith(b"[q]uit: "):
+                seen += os.read(ours, 1)
+            os.write(ours, answer)
+            seen += answer
+        try:
+            while more := os.read(ours, 4096):
+                seen += more
+        except OSError:  # the other end is closed
+            pass
+        assert running.wait(30) == 0
+    os.close(ours)
+    assert b"\x1b[90m" in seen
+    assert "by 2 labels" in seen.decode()
+    assert [one["label"] for one in labels(tmp_path / "labels.jsonl")] == ["copy", "different"]

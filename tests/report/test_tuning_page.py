@@ -1,0 +1,143 @@
+"""The page of pairs to be labelled: text and nothing else, and its keys in a browser."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import lxml.html
+import pytest
+
+from scrapy_neardup.report.tuning import SHOWN, AskedPair, asked_pair, tuning_page
+from tests.report.browser import browser, shown
+
+HOSTILE = "</script><script>document.title = 'taken'</script><img src=x onerror=alert(1)>\u202e\x1b[2J"
+
+
+def pair(number: int, *, hostile: bool = False) -> AskedPair:
+    evil = HOSTILE if hostile else ""
+    one = (
+        f"a{number}{evil}",
+        f"渡口 {number}{evil}",
+        f"https://a.example/{number}",
+        f"渡口九点开航。\n{evil} The end.",
+    )
+    other = (f"b{number}", "javascript", f"javascript:alert({number}){evil}", "渡口八点开航。\nThe end.")
+    row = {"a": one[0], "b": other[0], "jaccard": 0.5, "containment": 0.6, "stratum": f"near {evil}", "stratum_size": 4}
+    return asked_pair(one, other, row)
+
+
+def written(folder: Path, pairs: list[AskedPair]) -> Path:
+    file = folder / "pairs.html"
+    file.write_text(tuning_page(pairs, "scrapy neardup tune 'my feed.jsonl' --labels labels.jsonl"), encoding="utf-8")
+    return file
+
+
+def test_what_only_one_says_is_marked_and_nothing_is_more_than_text() -> None:
+    root = lxml.html.document_fromstring(tuning_page([pair(1, hostile=True)], "tune <b>"))
+    assert root.xpath("string(//section[1]//div[@class='text']/mark[1])") == "九"
+    assert "八" in [one.text_content() for one in root.xpath("//section[2]//div[@class='text']/mark")]
+    assert len(root.xpath("//script")) == 2
+    assert root.xpath("//img | //b | //*[@onerror]") == []
+    assert [one.get("href") for one in root.xpath("//a")] == ["https://a.example/1"]
+    told = root.text_content()
+    assert "<img src=x" in told
+    assert "\u202e" not in told.replace(json.dumps(HOSTILE), "")
+    rows = json.loads(root.get_element_by_id("data").text or "")["rows"]
+    assert rows == [dict(pair(1, hostile=True).row)]  # as they came, or the labels would name no document
+
+
+def test_a_long_text_is_cut_and_says_so() -> None:
+    row = {"a": "a", "b": "b"}
+    long = asked_pair(("a", "", "", "渡" * (3 * SHOWN)), ("b", "", "", "短"), row)
+    assert long.sides[0].is_cut
+    assert not long.sides[1].is_cut
+    assert sum(len(part.text) for part in long.sides[0].parts) == SHOWN
+    assert f"has {3 * SHOWN:,} characters" in tuning_page([long], "")
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Any]:
+    with browser() as started:
+        yield started
+
+
+def where(page: Any) -> str:
+    return str(page.inner_text("#where"))
+
+
+def saved(page: Any) -> list[dict[str, Any]]:
+    with page.expect_download() as download:
+        page.click("#save")
+    assert download.value.suggested_filename == "labels.jsonl"
+    return [json.loads(line) for line in Path(download.value.path()).read_text(encoding="utf-8").splitlines()]
+
+
+def test_keys_and_buttons_answer_and_the_labels_are_saved(chromium: Any, tmp_path: Path) -> None:
+    pairs = [pair(number, hostile=True) for number in range(4)]
+    file = written(tmp_path, pairs)
+    with shown(chromium, file) as (page, seen):
+        assert page.title() == "Are these copies? 4 pairs"
+        assert where(page) == "Pair 1 of 4, 0 answered."
+        assert page.is_disabled("#save")
+        page.keyboard.press("y")
+        page.keyboard.press("n")
+        page.keyboard.press("u")
+        assert where(page) == "Pair 2 of 4, 2 answered."
+        assert page.get_attribute("[data-answer=different]", "aria-pressed") == "true"
+        page.keyboard.press("y")  # thought better of it
+        page.click("[data-answer=skip]")
+        assert page.eval_on_selector_all("article:not([hidden])", "all => all.length") == 1
+        page.keyboard.press("Control+n")  # the browser's own
+        assert where(page) == "Pair 4 of 4, 3 answered."
+        rows = saved(page)
+        assert [one.pop("label") for one in rows] == ["copy", "copy", "skip"]
+        assert rows == [dict(one.row) for one in pairs[:3]]
+        page.click("[data-answer=different]")
+        assert "That was the last one" in page.inner_text("#end")
+        assert "'my feed.jsonl' --labels" in page.inner_text("#end")
+        assert len(saved(page)) == 4
+        page.reload()
+        assert where(page) == "4 of 4 answered."  # the browser remembers
+        assert seen.said == []
+        assert {one for one in seen.asked if not one.startswith("blob:")} == {file.as_uri()}
+
+
+def test_another_page_has_answers_of_its_own_and_none_are_kept_where_that_is_barred(
+    chromium: Any, tmp_path: Path
+) -> None:
+    file = written(tmp_path, [pair(number) for number in range(2)])
+    context = chromium.new_context()
+    context.add_init_script("Object.defineProperty(window, 'localStorage', {get() { throw new Error('barred'); }})")
+    page = context.new_page()
+    page.goto(file.as_uri())
+    page.keyboard.press("y")
+    assert where(page) == "Pair 2 of 2, 1 answered."
+    assert "does not remember" in page.inner_text("#kept")
+    assert [one["label"] for one in saved(page)] == ["copy"]
+    context.close()
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+@pytest.mark.parametrize("dark", [False, True])
+def test_nothing_sticks_out_and_marks_can_be_seen(chromium: Any, tmp_path: Path, width: int, dark: bool) -> None:
+    with shown(chromium, written(tmp_path, [pair(1)]), width=width, dark=dark) as (page, seen):
+        assert page.evaluate("document.documentElement.scrollWidth") == width
+        assert page.evaluate("getComputedStyle(document.querySelector('.text mark')).backgroundColor") in (
+            "rgb(90, 74, 18)" if dark else "rgb(255, 226, 160)",
+        )
+        foot = page.eval_on_selector("#answers", "one => one.getBoundingClientRect().bottom")
+        assert foot == 900
+        assert seen.said == []
+
+
+def test_a_script_that_got_in_would_not_run(chromium: Any, tmp_path: Path) -> None:
+    file = tmp_path / "broken.html"
+    whole = tuning_page([pair(1)], "")
+    inside = "<script>document.title = 'taken'</script><img src='https://a.example/'>"
+    file.write_text(whole.replace('<main id="pairs">', f'{inside}<main id="pairs">'), encoding="utf-8")
+    with shown(chromium, file) as (page, seen):
+        assert page.title().startswith("Are these copies?")
+        assert len([one for one in seen.said if "Content Security Policy" in one]) == 2
