@@ -17,7 +17,7 @@ class Known:
 
     ``last_seen``: seconds since 1970. ``original``: that of a copy, None if it is gone since. ``like``: the page that
     an original is an excerpt of or shares the title with. ``size``: pages of the group that are in the state;
-    ``newest``: some of them.
+    ``newest``: some of them. ``title``: of ``original`` or ``like``, as far as it was kept.
     """
 
     record: Record
@@ -27,6 +27,7 @@ class Known:
     like: Record | None
     size: int
     newest: tuple[tuple[Record, Evidence | None], ...]
+    title: str = ""
 
     @property
     def is_copy(self) -> bool:
@@ -71,6 +72,8 @@ def known(store: Store, found: Sequence[Record], limit: int = 20, watch: Watch =
 
 def _known(store: Store, record: Record, size: int, newest: deque[Record]) -> Known:
     evidence = store.evidence(record.id)
+    other = record.original if record.original != record.id else evidence.like if evidence else 0
+    of_other = store.evidence(other) if other else None
     return Known(
         record,
         evidence,
@@ -79,4 +82,5 @@ def _known(store: Store, record: Record, size: int, newest: deque[Record]) -> Kn
         store.record(evidence.like) if evidence and evidence.like else None,
         size,
         tuple((one, store.evidence(one.id)) for one in reversed(newest)),
+        of_other.title if of_other else "",
     )
