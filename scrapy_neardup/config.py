@@ -14,6 +14,7 @@ from scrapy_neardup.methods import Method, make_method
 from scrapy_neardup.model import Likeness, Verdict
 from scrapy_neardup.page.apart import MAX_SECONDS, Apart, Terms
 from scrapy_neardup.page.limits import MAX_TEXT
+from scrapy_neardup.report.words import LANGUAGES
 from scrapy_neardup.stores import Keep, Secret, parse_url
 
 #: What part of an item holds what; a value is the name of the item's field, empty if none does.
@@ -63,6 +64,7 @@ class Config:
     wait: float = 10.0  # NEARDUP_WAIT, in seconds
     brake: str = "tag"  # NEARDUP_BRAKE
     on_store_error: str = "close"  # NEARDUP_ON_STORE_ERROR
+    lang: str = ""  # NEARDUP_LANG; empty: closing lines in English, a report as its pages
 
     @classmethod
     def from_settings(cls, settings: Mapping[str, Any]) -> Config:
@@ -258,6 +260,7 @@ _READERS: dict[str, tuple[str, Callable[[str, Any], Any]]] = {
     "NEARDUP_WAIT": ("wait", _number(0, 3600)),
     "NEARDUP_BRAKE": ("brake", _choice("warn", "tag", "close")),
     "NEARDUP_ON_STORE_ERROR": ("on_store_error", _choice("close", "pass")),
+    "NEARDUP_LANG": ("lang", _choice("", *LANGUAGES)),
 }
 
 #: Every setting that is read.

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from scrapy_neardup.report.words import Words
+
 #: Pages judged; the sum of the five verdicts.
 PAGES = "neardup/pages"
 #: Pages that passed, whose item was then lost: taken back.
@@ -65,18 +67,21 @@ def likeness(name: str) -> str:
     return f"neardup/kind/{name}"
 
 
-def closing_line(numbers: Mapping[str, Any]) -> str:
-    """What a crawl found, in one line.
+def closing_line(numbers: Mapping[str, Any], language: str = "") -> str:
+    """What a crawl found, in one line, in English unless another language is named.
 
     >>> print(closing_line({PAGES: 9, "neardup/unique": 6, "neardup/duplicate": 2, "neardup/unjudged/no_text": 1,
     ...                     STATE_PAGES: 8, STATE_BYTES: 4096}))
     9 pages: 6 unique, 2 duplicate, 0 unchanged, 0 updated, 1 unjudged. State: 8 pages, 4.1 kB.
+    >>> print(closing_line({PAGES: 2, "neardup/unique": 2, ROLLED_BACK: 1, STATE_PAGES: 1, STATE_BYTES: 512}, "zh"))
+    2 个网页：新网页 2、副本 0、未变 0、有更新 0、未判断 0。收回 1 个，因为它们的 item 丢失了。状态：1 个网页，0.5 kB。
     """
-    kinds = [f"{numbers.get(verdict(kind), 0)} {kind}" for kind in ("unique", "duplicate", "unchanged", "updated")]
-    unjudged = sum(count for name, count in numbers.items() if name.startswith("neardup/unjudged/"))
-    lost = numbers.get(ROLLED_BACK, 0)
-    back = f" {lost} taken back, as their items were lost." if lost else ""
+    words = Words(language or "en")
+    counts = {kind: numbers.get(verdict(kind), 0) for kind in ("unique", "duplicate", "unchanged", "updated")}
+    counts["unjudged"] = sum(count for name, count in numbers.items() if name.startswith("neardup/unjudged/"))
+    back = words("closing.lost", many=lost) if (lost := numbers.get(ROLLED_BACK, 0)) else ""
     if passed := numbers.get(BRAKE_PASSED, 0):
-        back += f" {passed} passed though they are copies, as the safety brake was on."
-    state = f"State: {numbers.get(STATE_PAGES, 0)} pages, {numbers.get(STATE_BYTES, 0) / 1000:.1f} kB."
-    return f"{numbers.get(PAGES, 0)} pages: {', '.join(kinds)}, {unjudged} unjudged.{back} {state}"
+        back += words("closing.brake", many=passed)
+    state = words("closing.state", pages=numbers.get(STATE_PAGES, 0), size=f"{numbers.get(STATE_BYTES, 0) / 1000:.1f}")
+    verdicts = words("comma").join(words(f"verdict.{kind}", many=count) for kind, count in counts.items())
+    return words("closing.crawl", pages=numbers.get(PAGES, 0), verdicts=verdicts, back=back, state=state)

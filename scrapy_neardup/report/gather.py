@@ -8,10 +8,13 @@ from typing import Any
 
 from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.report.clean import SENTENCE, TITLE, clean_line, clean_text
-from scrapy_neardup.report.data import CopyLine, Group, PageLine, Report, Similarities, Threshold
+from scrapy_neardup.report.crawled import crawl_lines, reasons
+from scrapy_neardup.report.data import Group, PageLine, Report, Similarities, Threshold
 from scrapy_neardup.report.figures import Figures
 from scrapy_neardup.report.lines import GivenTexts, Lookup, PageLines
-from scrapy_neardup.report.pairs import chosen
+from scrapy_neardup.report.pairs import chosen, compared
+from scrapy_neardup.report.words import ENGLISH
+from scrapy_neardup.states.crawls import crawls
 from scrapy_neardup.states.reading import Watch, unwatched, with_evidence
 from scrapy_neardup.stores import Record, Store
 from scrapy_neardup.text.script import converter_name
@@ -20,14 +23,8 @@ from scrapy_neardup.text.script import converter_name
 GROUPS, PAGES_OF_GROUP, PAIRS = 100, 20, 24
 #: Kinds of copies that have the title of their original.
 _SAME_TITLE = ("identical", "near", "same_title")
-#: Parameters of methods that are similarities, and what they decide.
-_THRESHOLDS = {
-    "certain": "from here on similarity alone makes a copy",
-    "base": "the score that makes a copy: similarity, less or more by what else differs or agrees",
-    "least": "below this no score makes a copy",
-    "similarity": "from here on a page is a copy",
-    "threshold": "from here on a page is a copy",
-}
+#: Parameters of methods that are similarities; what they decide, the words of the report say.
+_THRESHOLDS = ("certain", "base", "least", "similarity", "threshold")
 
 
 def gather(
@@ -48,6 +45,7 @@ def gather(
     largest = figures.largest(GROUPS)
     members = _members(watch(store.records(), store.pages), largest)
     candidates = figures.candidates.best(2 * PAIRS)
+    remembered = list(crawls(store))
     simplified = _is_simplified(store.recipe)
 
     def composed(given: GivenTexts) -> tuple[PageLines, Report]:
@@ -64,7 +62,11 @@ def gather(
             Similarities(tuple(figures.similar_copies), tuple(figures.similar_passed), _thresholds(store.recipe)),
             tuple(_group(lines, id, largest[id], members[id]) for id in largest),
             chosen(candidates, lines, PAIRS, simplified=simplified),
-            tuple(_copies(lines, reversed(figures.newest))),
+            tuple(compared(lines, reversed(figures.newest), simplified=simplified)),
+            reasons(remembered),
+            crawl_lines(remembered),
+            len(remembered),
+            figures.language(),
         )
         return lines, report
 
@@ -104,19 +106,6 @@ def _lines(lines: PageLines, ids: Iterable[int]) -> Iterable[PageLine]:
             yield lines.page(record, lines.store.evidence(id), wanted=True)
 
 
-def _copies(lines: PageLines, ids: Iterable[int]) -> Iterable[CopyLine]:
-    store = lines.store
-    for id in ids:
-        record = store.record(id)
-        if record is None:
-            continue
-        original = store.record(record.original)
-        yield CopyLine(
-            lines.page(record, store.evidence(id)),
-            lines.page(original, store.evidence(original.id)) if original else None,
-        )
-
-
 def _parameters(recipe: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
     """The recipe's parameters, and what else belongs to it."""
     own = recipe.get("parameters")
@@ -133,8 +122,8 @@ def _thresholds(recipe: Mapping[str, Any]) -> tuple[Threshold, ...]:
     own = recipe.get("parameters")
     given = own if isinstance(own, dict) else {}
     return tuple(
-        Threshold(name, float(given[name]), meaning)
-        for name, meaning in _THRESHOLDS.items()
+        Threshold(name, float(given[name]), ENGLISH(f"threshold.{name}"))
+        for name in _THRESHOLDS
         if isinstance(given.get(name), (int, float)) and 0 < given[name] < 1
     )
 
