@@ -105,6 +105,8 @@ READ = [
     ("NEARDUP_BRAKE", "close", "brake", "close"),
     ("NEARDUP_ON_STORE_ERROR", "pass", "on_store_error", "pass"),
     ("NEARDUP_ON_STORE_ERROR", "close", "on_store_error", "close"),
+    ("NEARDUP_LANG", "zh", "lang", "zh"),
+    ("NEARDUP_LANG", "", "lang", ""),
 ]
 
 REFUSED = [
@@ -191,6 +193,7 @@ REFUSED = [
     ("NEARDUP_BRAKE", "off", "one of: warn, tag, close"),
     ("NEARDUP_ON_STORE_ERROR", "ignore", "one of: close, pass"),
     ("NEARDUP_ON_STORE_ERROR", None, "one of: close, pass"),
+    ("NEARDUP_LANG", "fr", "one of: "),
 ]
 
 
