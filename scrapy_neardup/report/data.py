@@ -158,14 +158,14 @@ class CopyLine:
     """A copy with its original; None for an original that is no longer in the state.
 
     ``similar_id`` is that of their group. ``shared`` and ``texts`` as in ``PagePair``; of too many copies the
-    older ones have no texts here, and those before them no sentences.
+    older ones have no texts here, and those before them no sentences either: None.
     """
 
     page: PageLine
     original: PageLine | None
     similar_id: str = ""
     containment: float = 0.0
-    shared: tuple[str, ...] = ()
+    shared: tuple[str, ...] | None = ()
     texts: tuple[MarkedText | None, MarkedText | None] = (None, None)
 
 

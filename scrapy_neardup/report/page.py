@@ -34,7 +34,16 @@ _NO_SITES = {NO_SITE: "site.none", GONE: "site.gone", OTHERS: "site.others"}
 #: Words that the script needs, beside those below "kind".
 _SCRIPTED = (
     *("theme.light", "theme.dark", "csv.title", "pair.chosen", "pair.copy", "pair.likeness", "pair.first"),
-    *("pair.later", "pair.no_text", "pair.both_say", "pair.nothing", "text.cut", "text.cut_more", "copies.of"),
+    *(
+        "pair.later",
+        "pair.no_text",
+        "pair.both_say",
+        "pair.nothing",
+        "pair.left_out",
+        "text.cut",
+        "text.cut_more",
+        "copies.of",
+    ),
     *("copies.compare", "copies.group", "copies.gone", "copies.found", "copies.where", "copies.first_seen", "kind"),
     *("copies.similarity", "copies.copy", "copies.its_site", "copies.original", "copies.original_site", "copies.pair"),
     *("copies.copy_title", "copies.original_title"),

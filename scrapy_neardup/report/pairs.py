@@ -66,6 +66,8 @@ def compared(lines: PageLines, ids: Iterable[int], *, simplified: bool) -> Itera
             shared = _shared(evidence)
             sentences -= sum(map(len, shared))
             line = replace(line, shared=shared)
+        else:
+            line = replace(line, shared=None)
         yield line
 
 

@@ -129,9 +129,9 @@
       make("h3", "", make("span", `kind ${row[KIND]}`, say(`kind.${row[KIND]}`)), ` ${say("pair.copy")}: ${likeness}`),
       make("div", "sides", side(row, ORIGINAL, "pair.first", seen, texts[0]), side(row, COPY, "pair.later", row[SEEN], texts[1])),
     );
-    if (!texts.length && shared.length) {
+    if (!texts.length && shared?.length) {
       made.append(make("p", "note", say("pair.both_say")), make("ul", "shared", ...shared.map((one) => make("li", "", make("mark", "", make("bdi", "", one))))));
-    } else if (!texts.length) made.append(make("p", "note", say("pair.nothing")));
+    } else if (!texts.length) made.append(make("p", "note", say(shared ? "pair.nothing" : "pair.left_out")));
     made.id = "pair-chosen";
     return made;
   };

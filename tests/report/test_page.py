@@ -433,7 +433,10 @@ def test_the_data_of_the_table_is_what_it_was(made: tuple[Report, str]) -> None:
             assert (pair.copy, pair.page.url, pair.original.url) == (True, one.page.url, one.original.url)
         assert bool(sides) == (place < 0 and one.original is not None)
         if sides:
-            assert sides[:2] == [one.original.seen if one.original else 0, list(one.shared)]
+            assert sides[:2] == [
+                one.original.seen if one.original else 0,
+                None if one.shared is None else list(one.shared),
+            ]
             texts = ["".join(part if isinstance(part, str) else part[0] for part in text[3]) for text in sides[2:]]
             assert texts == ["".join(part.text for part in text.parts) for text in one.texts if text]
     (data,) = re.findall('<script type="application/json" id="data">(.*?)</script>', html, re.DOTALL)
