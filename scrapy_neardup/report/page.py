@@ -33,20 +33,11 @@ ROWS = 50
 _NO_SITES = {NO_SITE: "site.none", GONE: "site.gone", OTHERS: "site.others"}
 #: Words that the script needs, beside those below "kind".
 _SCRIPTED = (
-    *("theme.light", "theme.dark", "csv.title", "pair.chosen", "pair.copy", "pair.likeness", "pair.first"),
-    *(
-        "pair.later",
-        "pair.no_text",
-        "pair.both_say",
-        "pair.nothing",
-        "pair.left_out",
-        "text.cut",
-        "text.cut_more",
-        "copies.of",
-    ),
-    *("copies.compare", "copies.group", "copies.gone", "copies.found", "copies.where", "copies.first_seen", "kind"),
-    *("copies.similarity", "copies.copy", "copies.its_site", "copies.original", "copies.original_site", "copies.pair"),
-    *("copies.copy_title", "copies.original_title"),
+    *("theme.light", "theme.dark", "kind", "csv.title", "pair.chosen", "pair.copy", "pair.likeness", "pair.first"),
+    *("pair.later", "pair.no_text", "pair.both_say", "pair.nothing", "pair.left_out", "text.cut", "text.cut_more"),
+    *("copies.of", "copies.compare", "copies.group", "copies.gone", "copies.found", "copies.where", "copies.pair"),
+    *("copies.first_seen", "copies.similarity", "copies.copy", "copies.its_site", "copies.copy_title"),
+    *("copies.original", "copies.original_site", "copies.original_title"),
 )
 
 
@@ -133,7 +124,9 @@ def as_data(data: Any) -> str:
 
 
 def flows(flow: SiteFlow) -> list[tuple[str, str, int]]:
-    """Who copies from whom as a list: the site of the copies, that of their originals, how many; most first.
+    """Who copies from whom as a list: the site of the copies, that of their originals, how many.
+
+    Most first, but those behind all others of which a side is no single site.
 
     >>> flows(SiteFlow(("a", "b"), ("c", "d"), ((0, 2), (3, 1))))
     [('b', 'c', 3), ('a', 'd', 2), ('b', 'd', 1)]
@@ -144,7 +137,7 @@ def flows(flow: SiteFlow) -> list[tuple[str, str, int]]:
         for column, count in zip(flow.columns, counts, strict=True)
         if count
     ]
-    return sorted(cells, key=lambda cell: -cell[2])
+    return sorted(cells, key=lambda cell: (not _NO_SITES.keys().isdisjoint(cell[:2]), -cell[2]))
 
 
 def _pair_places(report: Report) -> dict[tuple[str, str], int]:

@@ -331,6 +331,14 @@ def test_the_script_makes_the_same_rows_as_the_template(chromium: Any, report: P
     assert [row[:7] for row in made] == [row[:7] for row in bare]
 
 
+def test_on_paper_nothing_is_cut_off(chromium: Any, report: Path) -> None:
+    with shown(chromium, report, width=720) as (page, _):
+        page.emulate_media(media="print")
+        wide = page.locator("table.copies").evaluate("one => one.scrollWidth - one.parentNode.clientWidth")
+        assert wide <= 0
+        assert not page.locator("button.csv:visible").count()
+
+
 def test_in_chinese(chromium: Any, tmp_path: Path) -> None:
     file = tmp_path / "report.html"
     file.write_text(html(gather(hostile(260)), "zh"), encoding="utf-8")

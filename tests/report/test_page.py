@@ -19,7 +19,8 @@ from lxml import html as parser
 
 from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.report.clean import link
-from scrapy_neardup.report.data import PageLine, Report
+from scrapy_neardup.report.data import PageLine, Report, SiteFlow
+from scrapy_neardup.report.figures import GONE, OTHERS
 from scrapy_neardup.report.gather import gather
 from scrapy_neardup.report.page import ROWS, as_data, check, flows, page
 from scrapy_neardup.report.words import LANGUAGES, Words
@@ -248,12 +249,12 @@ def test_a_report_is_in_one_language(language: str) -> None:
         assert pattern == words.pattern(name)
     for script in root.xpath("//script | //style"):
         script.drop_tree()
-    seen = root.text_content() + " ".join(root.xpath("//@aria-label | //@placeholder | //@data-of"))
+    seen = " ".join(root.itertext()) + " ".join(root.xpath("//@aria-label | //@placeholder | //@data-of"))
     assert words("heading") in seen
     if language == "zh":
         for name in ("heading", "figures", "similarities.title", "about.title", "pairs.title", "meaning.excerpt"):
             assert other(name) not in seen
-        latin = set(re.findall("[A-Za-z_]{4,}", re.sub(r"https?://\S+|memory:", "", seen)))
+        latin = set(re.findall("[A-Za-z_]{4,}", re.sub(r"https?://\S+|memory:|[0-9a-f]{16}", "", seen)))
         names = {"scrapy", "neardup", "NEARDUP_KEEP", "texts", "feed", "cascade", "secret", "format", "version"}
         assert latin <= names | {"similar_id", "excerpt", "swam"}  # the last two are the page's own
     else:
@@ -492,6 +493,11 @@ def test_the_figures_below_the_charts_are_those_of_the_report() -> None:
     assert [row[0] for row in matrix] == list(report.flow.rows)
     assert [tuple(int(cell or 0) for cell in row[1:-1]) for row in matrix] == list(report.flow.cells)
     assert [int(row[-1]) for row in matrix] == [sum(row) for row in report.flow.cells]
+
+
+def test_the_list_of_who_copies_from_whom_begins_with_single_sites() -> None:
+    flow = SiteFlow(("a", OTHERS), ("b", GONE, OTHERS), ((1, 9, 2), (3, 0, 8)))
+    assert flows(flow) == [("a", "b", 1), ("a", GONE, 9), (OTHERS, OTHERS, 8), (OTHERS, "b", 3), ("a", OTHERS, 2)]
 
 
 @pytest.mark.slow
