@@ -1,4 +1,4 @@
-"""Bytes of state per page on disk: of pages of which none is a copy, and of as many copies on top.
+"""Bytes of state per page on disk: of pages of which none is a copy, and of titles and copies on top.
 
 python benchmarks/state_size.py [PAGES [leveldb|sqlite]]
 """
@@ -27,6 +27,11 @@ def main() -> None:
             found = fill(store, pages(count), Keep.NOTHING)
             size = packed(store)
             print(f"{name}: {size / store.pages:.0f} bytes a page ({store.pages} pages, {found} taken for copies)")
+            fill(store, others(count // 10, 2), Keep.NOTHING)
+            bare, size = packed(store) - size, packed(store)
+            fill(store, others(count // 10, 3), Keep.EVIDENCE)
+            titled, size = packed(store) - size, packed(store)
+            print(f"{name}: {(titled - bare) / (count // 10):.0f} bytes a title, of a page that is no copy")
             for keep in (Keep.NOTHING, Keep.EVIDENCE, Keep.TEXTS):
                 found, before = fill(store, copies(count // 10, keep.value), keep), size
                 size = packed(store)
@@ -42,6 +47,12 @@ def fill(store: Store, found: Iterable[Page], keep: Keep) -> int:
     detector.seal()
     detector.end()
     return copies
+
+
+def others(count: int, seed: int) -> Iterator[Page]:
+    """Further pages, none a copy, under URLs as long as those of the first ones."""
+    for page in pages(count, seed=seed):
+        yield replace(page, url=page.url.replace("https://news", f"https://new{seed}"))
 
 
 def copies(count: int, where: str) -> Iterator[Page]:

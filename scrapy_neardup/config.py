@@ -18,6 +18,7 @@ from scrapy_neardup.model import Kind, Likeness, Verdict
 from scrapy_neardup.oneline import line_logger
 from scrapy_neardup.page.apart import MAX_SECONDS, Apart, Terms
 from scrapy_neardup.page.limits import MAX_TEXT
+from scrapy_neardup.report.words import LANGUAGES
 from scrapy_neardup.stores import Bounds, Keep, Secret, parse_url, placeholders_checked
 
 logger = line_logger(__name__)
@@ -90,6 +91,7 @@ class Config:
     brake: str = "tag"  # NEARDUP_BRAKE
     on_store_error: str = "close"  # NEARDUP_ON_STORE_ERROR
     strict: bool = False  # NEARDUP_STRICT
+    lang: str = ""  # NEARDUP_LANG; empty: closing lines in English, a report as its pages
 
     @classmethod
     def from_settings(cls, settings: Mapping[str, Any]) -> Config:
@@ -439,6 +441,7 @@ _READERS: dict[str, tuple[str, Callable[[str, Any], Any]]] = {
     "NEARDUP_BRAKE": ("brake", _choice("warn", "tag", "close")),
     "NEARDUP_ON_STORE_ERROR": ("on_store_error", _choice("close", "pass")),
     "NEARDUP_STRICT": ("strict", _boolean),
+    "NEARDUP_LANG": ("lang", _choice("", *LANGUAGES)),
 }
 
 #: Every setting that is read.

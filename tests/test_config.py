@@ -130,6 +130,8 @@ READ = [
     ("NEARDUP_ON_STORE_ERROR", "close", "on_store_error", "close"),
     ("NEARDUP_STRICT", "True", "strict", True),
     ("NEARDUP_STRICT", False, "strict", False),
+    ("NEARDUP_LANG", "zh", "lang", "zh"),
+    ("NEARDUP_LANG", "", "lang", ""),
 ]
 
 REFUSED = [
@@ -247,6 +249,7 @@ REFUSED = [
     ("NEARDUP_ON_STORE_ERROR", "ignore", "one of: close, pass"),
     ("NEARDUP_ON_STORE_ERROR", None, "one of: close, pass"),
     ("NEARDUP_STRICT", "perhaps", "it must be True or False"),
+    ("NEARDUP_LANG", "fr", "one of: "),
 ]
 
 

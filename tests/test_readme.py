@@ -17,6 +17,8 @@ from scrapy_neardup.model import Page
 
 ROOT = Path(__file__).parents[1]
 READMES = ["README.md", "README.zh-CN.md"]
+#: Pages of docs/ that are there in Chinese, too, as docs/zh/NAME.md.
+TRANSLATED = ["commands", "delivery", "limits", "security"]
 
 
 def read(name: str) -> str:
@@ -53,7 +55,10 @@ def test_ci_runs_the_second_command_as_it_is_printed() -> None:
         "CONTRIBUTING.md",
         "docs/cascade.md",
         "docs/commands.md",
+        "docs/delivery.md",
         "docs/limits.md",
+        "docs/security.md",
+        *(f"docs/zh/{name}.md" for name in TRANSLATED),
         "docs/methods.md",
         "docs/script.md",
         "docs/state.md",
@@ -75,6 +80,22 @@ def leads_somewhere(page: Path, link: str) -> bool:
         return target.exists()
     headings = re.findall(r"^#+ (.+)$", target.read_text(encoding="utf-8"), re.MULTILINE)
     return heading in {re.sub(r"[^\w -]", "", one).strip().lower().replace(" ", "-") for one in headings}
+
+
+@pytest.mark.parametrize("name", TRANSLATED)
+def test_a_page_says_the_same_in_chinese(name: str) -> None:
+    """As far as that can be told: its parts in their order, its tables, and every name, command and setting in it."""
+    english, chinese = (
+        re.sub(r"\n\[.*?\]\(.*?\)\n", "", read(page), count=1) for page in (f"docs/{name}.md", f"docs/zh/{name}.md")
+    )
+    shapes = [re.findall(r"^(#+) |^(\|--.*|```\w*|\* )", text, re.MULTILINE) for text in (english, chinese)]
+    assert shapes[0] == shapes[1]
+    commands = [re.findall(r"^(scrapy neardup .*?)(?: +#.*)?$", text, re.MULTILINE) for text in (english, chinese)]
+    assert commands[0] == commands[1]
+    names = [set(re.findall(r"(?<!`)`([^`\n]+)`(?!`)", text)) for text in (english, chinese)]
+    assert {one for one in names[0] ^ names[1] if not re.search(r"[\u3400-\u9fff ]", one)} == set()
+    numbers = [set(re.findall(r"\d[\d,.]*\d", text)) for text in (english, chinese)]
+    assert numbers[0] == numbers[1]
 
 
 @pytest.mark.parametrize("name", READMES)

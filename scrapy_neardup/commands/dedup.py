@@ -28,6 +28,7 @@ from scrapy_neardup.methods import METHODS, Method, make_method
 from scrapy_neardup.model import Verdict
 from scrapy_neardup.oneline import one_line
 from scrapy_neardup.outputs import WRITERS, Writer, opened_output, output_format
+from scrapy_neardup.report.words import Words
 from scrapy_neardup.stores import STORES, Keep, Store, close_store, default_url, open_store, parse_url
 
 NAME = "dedup"
@@ -154,7 +155,7 @@ def run(arguments: argparse.Namespace) -> int:
             f"{NAME}: {counted(out.formulas, 'cell')} of the table would be run as formulas by a spreadsheet, as they "
             "begin with =, +, - or @. Before you open it in one, write it with --spreadsheet, or as .xlsx.\n"
         )
-    _tell(tally, rejects, arguments)
+    _tell(tally, rejects, arguments, Words(config.lang or "en"))
     return 1 if rejects.count else 0
 
 
@@ -246,11 +247,11 @@ def _state(asked: str | None, method: Method, config: Config) -> Iterator[Store]
             close_store(store)
 
 
-def _tell(tally: Tally, rejects: Rejects, arguments: argparse.Namespace) -> None:
+def _tell(tally: Tally, rejects: Rejects, arguments: argparse.Namespace, words: Words) -> None:
     """The numbers; on standard error if standard output has the records."""
     say = sys.stderr.write if arguments.output == "-" else write
     if arguments.json:
         say(as_json({**tally.as_data(), **rejects.as_data()}, indent=None) + "\n")
         return
-    place = "standard output" if arguments.output == "-" else arguments.output
-    say("\n".join([*tally.as_lines(place), *rejects.as_lines()]) + "\n")
+    place = words("closing.standard_output") if arguments.output == "-" else arguments.output
+    say("\n".join([*tally.as_lines(place, words), *rejects.as_lines()]) + "\n")

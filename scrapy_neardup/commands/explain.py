@@ -87,10 +87,10 @@ def as_data(known: Known) -> dict[str, Any]:
         "kind": (evidence.likeness or None) if evidence else None,
         "first_seen": iso(record.first_seen),
         "last_seen": iso(known.last_seen),
-        "original": _page(known.original) if known.original else None,
+        "original": _other_page(known.original, known.title) if known.original else None,
         "original_is_gone": known.original_is_gone,
         "superseded": known.is_superseded,
-        "like": _page(known.like) if known.like else None,
+        "like": _other_page(known.like, known.title) if known.like else None,
         "similarity": known.similarity or None,
         "containment": (evidence.containment or None) if evidence else None,
         "title": (evidence.title or None) if evidence else None,
@@ -114,6 +114,10 @@ def _judged(said: Opinion | None) -> dict[str, Any] | None:
 
 def _page(record: Record) -> dict[str, Any]:
     return {"url": record.url, "first_seen": iso(record.first_seen)}
+
+
+def _other_page(record: Record, title: str) -> dict[str, Any]:
+    return {**_page(record), "title": title or None}
 
 
 def _kind(evidence: Evidence | None) -> str | None:
@@ -159,12 +163,13 @@ def _other(known: Known) -> list[tuple[str, object]]:
     """The page that decided, if there was one."""
     if known.original_is_gone:
         return [("original", f"gone: {known.record.original:016x} was updated since, or forgotten")]
+    title = f'\n"{line(known.title)}"' if known.title else ""
     if known.original is not None:
         what = "superseded by" if known.is_superseded else "original"
-        return [(what, f"{line(known.original.url)}\nfirst seen {iso(known.original.first_seen)}")]
+        return [(what, f"{line(known.original.url)}{title}\nfirst seen {iso(known.original.first_seen)}")]
     if known.evidence and known.evidence.likeness:
         how = _LIKE.get(known.evidence.likeness, "like")
-        return [("like", f"{how} {line(known.like.url) if known.like else 'a page that is gone since'}")]
+        return [("like", f"{how} {line(known.like.url) if known.like else 'a page that is gone since'}{title}")]
     return []
 
 

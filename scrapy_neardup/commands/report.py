@@ -12,13 +12,14 @@ from pathlib import Path
 from scrapy_neardup.atomic import replacing
 from scrapy_neardup.commands.opening import add_store, looked
 from scrapy_neardup.commands.output import progress, write
-from scrapy_neardup.commands.wording import as_json, counted, room
+from scrapy_neardup.commands.wording import as_json, room
 from scrapy_neardup.config import Config
 from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.inputs import Entry, read_input
 from scrapy_neardup.report.data import Report
 from scrapy_neardup.report.gather import gather
 from scrapy_neardup.report.page import check, page
+from scrapy_neardup.report.words import LANGUAGES, Words
 
 NAME = "report"
 HELP = "Write what a state holds as one HTML file: totals, kinds, who copies from whom, groups, texts side by side."
@@ -32,8 +33,14 @@ texts:
   them: JSON lines or any other that `scrapy neardup dedup` reads, with the fields url or id, title and text. Otherwise
   the sentences that both pages share are shown, as far as the state knows them.
 
+language:
+  English or Chinese: --lang says which, or else the setting NEARDUP_LANG, or else the pages. A page is taken for
+  Chinese if its title holds Chinese characters and no Japanese kana, or if it has no title and its host ends in .cn,
+  .tw, .hk or .mo; if more than half of all pages are, the report is in Chinese.
+
 examples:
   scrapy neardup report
+  scrapy neardup report --lang zh
   scrapy neardup report -o monday.html --store leveldb:///var/crawls/state
   scrapy neardup report --texts articles.jsonl --texts tagged.jsonl.gz
   scrapy neardup report --json | jq .totals
@@ -52,6 +59,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--pages", type=int, default=2000, metavar="N", help="copies in the table, the newest (default: 2000)"
     )
+    parser.add_argument(
+        "--lang",
+        choices=LANGUAGES,
+        help="language of the report (default: NEARDUP_LANG, or else zh if most of the pages seem to be in Chinese)",
+    )
     parser.add_argument("--json", action="store_true", help="print what the report says as one JSON object instead")
 
 
@@ -69,12 +81,16 @@ def run(arguments: argparse.Namespace) -> int:
             texts=partial(look_up, arguments.texts, config) if arguments.texts else None,
             watch=progress,
         )
+    language = arguments.lang or config.lang
     if arguments.json:
         write(as_json(asdict(report)) + "\n")
     elif arguments.output == "-":
-        sys.stdout.buffer.write(page(report).encode())  # UTF-8, as it says itself, whatever standard output is set to
+        sys.stdout.buffer.write(
+            page(report, language).encode()
+        )  # UTF-8, as it says itself, whatever standard output is set to
     else:
-        _save(page(report), Path(arguments.output), report)
+        words = Words(config.lang or "en")
+        _save(page(report, language), Path(arguments.output), report, words)
     return 0
 
 
@@ -95,9 +111,16 @@ def look_up(inputs: Iterable[str], config: Config, urls: Collection[str]) -> dic
     return found
 
 
-def _save(html: str, path: Path, report: Report) -> None:
+def _save(html: str, path: Path, report: Report, words: Words) -> None:
     with replacing(path) as draft:
         draft.write_text(html, encoding="utf-8")
     totals = report.totals
-    copies, groups = counted(totals.copies, "copy", "copies"), counted(totals.groups, "group")
-    write(f"{path}: {counted(totals.pages, 'page')}, {copies} in {groups} ({room(path.stat().st_size)}).\n")
+    line = words(
+        "closing.report",
+        file=path,
+        pages=words("pages", totals.pages),
+        copies=words("copies", totals.copies),
+        groups=words("groups", totals.groups),
+        size=room(path.stat().st_size),
+    )
+    write(f"{line}\n")

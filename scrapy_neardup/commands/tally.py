@@ -9,6 +9,7 @@ from typing import Any
 
 from scrapy_neardup.model import Kind, Verdict
 from scrapy_neardup.oneline import one_line
+from scrapy_neardup.report.words import Words
 
 
 @dataclass(slots=True)
@@ -55,11 +56,12 @@ class Tally:
             "written": self.written,
         }
 
-    def as_lines(self, place: str) -> Iterator[str]:
+    def as_lines(self, place: str, words: Words) -> Iterator[str]:
         """The numbers for people; ``place`` is where records were written to."""
         kinds = (kind.value for kind in Kind if kind is not Kind.BETTER or self.verdicts[kind.value])
-        counted = ", ".join(f"{self.verdicts[kind]:,} {kind}" for kind in kinds)
-        yield f"{self.records:,} records: {counted}. {self.written:,} written to {place}."
+        verdicts = words("comma").join(words(f"verdict.{kind}", self.verdicts[kind]) for kind in kinds)
+        yield words("closing.dedup", self.records, verdicts=verdicts, written=f"{self.written:,}", place=place)
         for what, counts in (("kinds", self.kinds), ("unjudged", self.reasons), ("skipped", self.skipped)):
             if counts:
-                yield f"  {what}: {', '.join(f'{count:,} {one_line(name)}' for name, count in counts.most_common())}"
+                named = words("closing.named", what=words(f"closing.{what}"))
+                yield f"  {named}{', '.join(f'{count:,} {one_line(name)}' for name, count in counts.most_common())}"

@@ -65,6 +65,7 @@ class Session:
         store = self._detector.store
         watch.take_up(store)
         self._who = who
+        self._language = config.lang
         self._remember_crawl()
         tell_opening(store, config, self.notes, self._job)
         apart = config.make_apart()
@@ -177,7 +178,7 @@ class Session:
             tell_of_job(store, self.notes, self._job, is_over=True)
         if not self._outage.happened:
             self._remember_crawl(int(time()))
-        logger.info("%s", stats.closing_line(numbers.get_stats()))
+        logger.info("%s", stats.closing_line(numbers.get_stats(), self._language))
 
     def _remember_crawl(self, ended: int = 0) -> None:
         told = self.notes.stats.get_stats().items() if ended else ()

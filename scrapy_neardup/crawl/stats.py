@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from scrapy_neardup.report.words import Words
+
 #: Pages judged; the sum of the six verdicts.
 PAGES = "neardup/pages"
 #: Pages that passed, whose item was then lost: taken back.
@@ -77,28 +79,30 @@ def likeness(name: str) -> str:
     return f"neardup/kind/{name}"
 
 
-def closing_line(numbers: Mapping[str, Any]) -> str:
-    """What a crawl found, in one line.
+def closing_line(numbers: Mapping[str, Any], language: str = "") -> str:
+    """What a crawl found, in one line, in English unless another language is named.
 
     >>> print(closing_line({PAGES: 9, "neardup/unique": 6, "neardup/duplicate": 2, "neardup/unjudged/no_text": 1,
     ...                     STATE_PAGES: 8, STATE_BYTES: 4096}))
     9 pages: 6 unique, 2 duplicate, 0 unchanged, 0 updated, 1 unjudged. State: 8 pages, 4.1 kB.
     >>> print(closing_line({PAGES: 2, "neardup/duplicate": 2, DRY_DROPPED: 2, STATE_PAGES: 8}).partition(". 2 ")[0])
     Dry run, nothing was dropped and no page filed: 2 items would have been dropped and 0 tagged
+    >>> print(closing_line({PAGES: 2, "neardup/unique": 2, ROLLED_BACK: 1, STATE_PAGES: 1, STATE_BYTES: 512}, "zh"))
+    2 个网页：新网页 2、副本 0、未变 0、有更新 0、未判断 0。收回 1 个，因为它们的 item 丢失了。状态：1 个网页，0.5 kB。
     """
-    kinds = [f"{numbers.get(verdict(kind), 0)} {kind}" for kind in ("unique", "duplicate", "unchanged", "updated")]
+    words = Words(language or "en")
+    counts = {kind: numbers.get(verdict(kind), 0) for kind in ("unique", "duplicate", "unchanged", "updated")}
     if better := numbers.get(verdict("better"), 0):
-        kinds.append(f"{better} better")
-    unjudged = sum(count for name, count in numbers.items() if name.startswith("neardup/unjudged/"))
-    lost = numbers.get(ROLLED_BACK, 0)
-    back = f" {lost} taken back, as their items were lost." if lost else ""
-    if passed := numbers.get(BRAKE_PASSED, 0):
-        back += f" {passed} passed though they are copies, as the safety brake was on."
-    if expired := numbers.get(EXPIRED, 0):
-        back += f" {expired} of the state expired."
-    dry, state_is = "", "State"
-    if DRY_DROPPED in numbers:
-        would = f"{numbers[DRY_DROPPED]} items would have been dropped and {numbers.get(DRY_TAGGED, 0)} tagged"
-        dry, state_is = f"Dry run, nothing was dropped and no page filed: {would}. ", "The state is as it was"
-    state = f"{state_is}: {numbers.get(STATE_PAGES, 0)} pages, {numbers.get(STATE_BYTES, 0) / 1000:.1f} kB."
-    return f"{dry}{numbers.get(PAGES, 0)} pages: {', '.join(kinds)}, {unjudged} unjudged.{back} {state}"
+        counts["better"] = better
+    counts["unjudged"] = sum(count for name, count in numbers.items() if name.startswith("neardup/unjudged/"))
+    told = ((ROLLED_BACK, "closing.lost"), (BRAKE_PASSED, "closing.brake"), (EXPIRED, "closing.expired"))
+    back = "".join(words(phrase, many=many) for stat, phrase in told if (many := numbers.get(stat, 0)))
+    dry = DRY_DROPPED in numbers
+    would = words("closing.dry", dropped=numbers.get(DRY_DROPPED, 0), tagged=numbers.get(DRY_TAGGED, 0)) if dry else ""
+    state = words(
+        "closing.state_as_it_was" if dry else "closing.state",
+        pages=numbers.get(STATE_PAGES, 0),
+        size=f"{numbers.get(STATE_BYTES, 0) / 1000:.1f}",
+    )
+    verdicts = words("comma").join(words(f"verdict.{kind}", many=count) for kind, count in counts.items())
+    return would + words("closing.crawl", pages=numbers.get(PAGES, 0), verdicts=verdicts, back=back, state=state)

@@ -5,8 +5,11 @@ clean      strings of pages without what could disturb a reader or a browser
 figures    one pass over all records: counts, and what to look at again
 times      pages by the time at which they were first seen, in few buckets
 candidates the pairs of pages that are worth a look
+crawled    the crawls that the state remembers
 pairs      two pages side by side, the shared sentences marked
 gather     a state to a ``Report``
+words      what is said, in each language, from words.en.json and words.zh.json
+links      long URLs, to be cut in the middle
 charts     the counts as SVG
 template   templates filled in, and what a browser may do with the result
 page       a ``Report`` to HTML, by report.html, report.css and report.js

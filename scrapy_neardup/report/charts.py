@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING
 
 from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.report.data import Count, Report, Similarities, Times
-from scrapy_neardup.report.formats import number, percent, tick
+from scrapy_neardup.report.formats import number, percent, tick, unit_name
 from scrapy_neardup.report.svg import COPY, FAINT, INK, LINE, OTHER, Frame, svg
+from scrapy_neardup.report.words import ENGLISH, Words
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -41,38 +42,43 @@ def check() -> None:
         raise NearDupError("Charts are drawn by matplotlib. Run: pip install 'scrapy-neardup[report]'")
 
 
-def kinds(report: Report) -> Chart:
+def kinds(report: Report, words: Words = ENGLISH) -> Chart:
     """Copies by kind, and below them the pages that passed though they are like an earlier one."""
     bars = [(one, True) for one in report.kinds] + [(one, False) for one in report.passed]
     if not bars:
         return Chart()
-    label = "Bars: " + ", ".join(f"{_kind(one, copy)} {number(one.pages)}" for one, copy in bars)
+    names = [kind(one.name, words, copy=copy) for one, copy in bars]
+    shares = [percent(one.pages / report.totals.pages, words.language) for one, _ in bars]
+    told = (f"{name} {number(one.pages)}" for name, (one, _) in zip(names, bars, strict=True))
+    label = words("kinds.bars", bars=words("comma").join(told))
     height = _ROW * len(bars) + 8
 
     def drawn(name: str, width: int, room: float) -> str:
         frame = Frame(width, height, 150, 4, 4, 4)
-        return svg(name, label, frame, partial(_kinds, bars=bars, pages=report.totals.pages, room=room))
+        return svg(name, label, frame, partial(_kinds, bars=bars, names=names, shares=shares, room=room))
 
     return Chart(drawn("kinds-wide", _HALF, 1.5), drawn("kinds-narrow", _NARROW, 2.1))
 
 
-def times(found: Times) -> Chart:
+def times(found: Times, words: Words = ENGLISH) -> Chart:
     """Pages by the time at which they were first seen."""
     if not found.buckets:
         return Chart()
-    label = f"Pages first seen, a bar for each {found.unit}: copies, originals, pages that could not be judged"
+    label = words("times.label", unit=unit_name(found.unit, words))
 
     def drawn(name: str, width: int, ticks: int) -> str:
-        return svg(name, label, Frame(width, 250, 52, 12, 12, 28), partial(_times, found=found, ticks=ticks))
+        return svg(
+            name, label, Frame(width, 250, 52, 12, 12, 28), partial(_times, found=found, words=words, ticks=ticks)
+        )
 
     return Chart(drawn("times-wide", _FULL, 8), drawn("times-narrow", _NARROW, 3))
 
 
-def similarities(found: Similarities) -> Chart:
+def similarities(found: Similarities, words: Words = ENGLISH) -> Chart:
     """Copies, and pages that passed, by similarity, with the thresholds of the method."""
     if not any((*found.copies, *found.passed)):
         return Chart()
-    label = "Pages by similarity to the page that they are like: copies, and pages that passed"
+    label = words("similarities.label")
     above = 16 + 16 * len(found.thresholds)
 
     def drawn(name: str, width: int) -> str:
@@ -81,26 +87,29 @@ def similarities(found: Similarities) -> Chart:
     return Chart(drawn("similarities-wide", _HALF), drawn("similarities-narrow", _NARROW))
 
 
-def _kind(one: Count, copy: bool) -> str:
-    name = one.name.replace("_", " ")
-    return name if copy else f"{name}, passed"
+def kind(name: str, words: Words, *, copy: bool = True) -> str:
+    """What a kind is called, of a copy or of a page that passed."""
+    called = words(f"kind.{name}")
+    return called if copy else words("passed", kind=called)
 
 
-def _kinds(axes: Axes, bars: Sequence[tuple[Count, bool]], pages: int, room: float) -> None:
+def _kinds(
+    axes: Axes, bars: Sequence[tuple[Count, bool]], names: Sequence[str], shares: Sequence[str], room: float
+) -> None:
     places = range(len(bars))
     counts = [one.pages for one, _ in bars]
     axes.barh(places, counts, 0.62, color=[COPY if copy else OTHER for _, copy in bars])
     for place, count in zip(places, counts, strict=True):
-        text = f"{number(count)}  ({percent(count / pages)})"
+        text = f"{number(count)}  ({shares[place]})"
         axes.annotate(text, (count, place), (8, 0), textcoords="offset points", va="center_baseline")
-    axes.set_yticks(places, [_kind(*bar) for bar in bars])
+    axes.set_yticks(places, names)
     axes.set_ylim(len(bars) - 0.5, -0.5)
     axes.set_xlim(0, max(counts) * room)
     axes.set_xticks([])
     axes.spines["bottom"].set_visible(False)
 
 
-def _times(axes: Axes, found: Times, ticks: int) -> None:
+def _times(axes: Axes, found: Times, words: Words, ticks: int) -> None:
     buckets = found.buckets
     places = range(len(buckets))
     stacks = (
@@ -115,7 +124,7 @@ def _times(axes: Axes, found: Times, ticks: int) -> None:
     aside = max(0, 12 - len(buckets)) / 2
     axes.set_xlim(-0.6 - aside, len(buckets) - 0.4 + aside)
     step = ceil((len(buckets) + 2 * aside) / ticks)
-    axes.set_xticks(places[::step], [tick(found.unit, one.start) for one in buckets[::step]])
+    axes.set_xticks(places[::step], [tick(found.unit, one.start, words) for one in buckets[::step]])
     _counted(axes, max(below))
 
 

@@ -123,14 +123,6 @@ class PageLine:
 
 
 @dataclass(frozen=True, slots=True)
-class CopyLine:
-    """A copy with its original; None for an original that is no longer in the state."""
-
-    page: PageLine
-    original: PageLine | None
-
-
-@dataclass(frozen=True, slots=True)
 class Group:
     """An original with its copies, ``copies`` in number, of which ``pages`` are the first.
 
@@ -162,6 +154,22 @@ class MarkedText:
 
 
 @dataclass(frozen=True, slots=True)
+class CopyLine:
+    """A copy with its original; None for an original that is no longer in the state.
+
+    ``similar_id`` is that of their group. ``shared`` and ``texts`` as in ``PagePair``; of too many copies the
+    older ones have no texts here, and those before them no sentences either: None.
+    """
+
+    page: PageLine
+    original: PageLine | None
+    similar_id: str = ""
+    containment: float = 0.0
+    shared: tuple[str, ...] | None = ()
+    texts: tuple[MarkedText | None, MarkedText | None] = (None, None)
+
+
+@dataclass(frozen=True, slots=True)
 class PagePair:
     """A page and the earlier one that it is like; ``texts`` of the earlier one and of the page, where they are known.
 
@@ -184,11 +192,30 @@ class PagePair:
 
 
 @dataclass(frozen=True, slots=True)
+class CrawlLine:
+    """A crawl that the state remembers; ``ended`` is 0 for one that runs, or was killed. Pages by verdict, ``lost``
+    those that were taken back as their items were."""
+
+    who: str
+    begun: int
+    ended: int = 0
+    pages: int = 0
+    unique: int = 0
+    duplicate: int = 0
+    unchanged: int = 0
+    updated: int = 0
+    unjudged: int = 0
+    lost: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Report:
     """All that is told of a state.
 
     ``groups``, ``pairs`` and ``copies`` (the newest first) are bounded; ``totals`` say how many there are.
-    ``parameters`` are those of the recipe.
+    ``parameters`` are those of the recipe. ``language`` is that in which most of the pages seem to be written, of those
+    in which reports are. ``unjudged``: pages that could not be judged by reason, in all crawls that are remembered,
+    ``remembered`` in number; ``crawls`` are the last of them, the newest first.
     """
 
     location: str
@@ -203,3 +230,7 @@ class Report:
     groups: tuple[Group, ...] = ()
     pairs: tuple[PagePair, ...] = ()
     copies: tuple[CopyLine, ...] = ()
+    unjudged: tuple[Count, ...] = ()
+    crawls: tuple[CrawlLine, ...] = ()
+    remembered: int = 0
+    language: str = "en"

@@ -5,6 +5,7 @@ What grows with the state is a number for each copy, each site, and each pair of
 
 from __future__ import annotations
 
+import re
 from collections import Counter, OrderedDict, deque
 
 import numpy as np
@@ -23,6 +24,9 @@ BINS = 50
 _SITES = 15
 #: Originals of which the site is remembered.
 _REMEMBERED = 50_000
+_HAN, _KANA = re.compile("[\u3400-\u9fff]"), re.compile("[\u3040-\u30ff]")
+#: Ends of hosts; the last one is 中国.
+_CHINESE_DOMAINS = frozenset(("cn", "tw", "hk", "mo", "中国", "xn--fiqs8s"))
 NO_SITE, GONE, OTHERS = "(no site)", "(no longer in the state)", "other sites"
 
 
@@ -41,9 +45,11 @@ class Figures:
         self._sites: dict[str, int] = {}
         self._flow: Counter[tuple[int, int]] = Counter()
         self._site_of: OrderedDict[int, int] = OrderedDict()
+        self._chinese = 0
 
     def add(self, record: Record, evidence: Evidence | None) -> None:
         """Count a page."""
+        self._chinese += is_chinese(evidence.title if evidence else "", record.url)
         self._census.add(record, evidence)
         site = self._site(record.url)
         copy = record.original != record.id
@@ -70,6 +76,10 @@ class Figures:
             census.last_seen(self._store),
             self._store.size(),
         )
+
+    def language(self) -> str:
+        """That of most pages, of those in which a report can be."""
+        return "zh" if 2 * self._chinese > self._census.pages else "en"
 
     def largest(self, many: int) -> dict[int, int]:
         """Id of an original -> how many copies it has, of those with the most copies; then the oldest come first."""
@@ -141,6 +151,20 @@ class Figures:
         if len(self._site_of) > _REMEMBERED:
             self._site_of.popitem(last=False)
         return known
+
+
+def is_chinese(title: str, url: str) -> bool:
+    """Whether a page seems to be in Chinese: its title holds Han characters and no kana, or else its host says so.
+
+    >>> is_chinese("渡口恢复通航", ""), is_chinese("渡し船は空でした", "")
+    (True, False)
+    >>> is_chinese("", "https://www.ferry.com.cn/1"), is_chinese("The ferry", "https://www.ferry.com.cn/1")
+    (True, False)
+    """
+    if title:
+        return bool(_HAN.search(title)) and not _KANA.search(title)
+    host = site_of(url).partition(":")[0].rpartition(".")[2]
+    return host in _CHINESE_DOMAINS
 
 
 def kind_of(evidence: Evidence | None) -> str:

@@ -4,17 +4,9 @@ from __future__ import annotations
 
 from datetime import datetime, timezone
 
-#: How the time of a bar is written below it, by the word in its unit.
-_TICKS = {
-    "second": "%H:%M:%S",
-    "minute": "%H:%M",
-    "hour": "%d %b %H:%M",
-    "day": "%d %b",
-    "week": "%d %b",
-    "month": "%b %Y",
-    "year": "%Y",
-}
-#: The same in full, for tables.
+from scrapy_neardup.report.words import Words
+
+#: How the time of a bar is written in full, for tables, by the word in its unit.
 _FULL = {"second": "%Y-%m-%d %H:%M:%S", "day": "%Y-%m-%d", "week": "%Y-%m-%d", "month": "%Y-%m", "year": "%Y"}
 _MINUTE = "%Y-%m-%d %H:%M"
 
@@ -28,31 +20,38 @@ def number(value: int) -> str:
     return f"{value:,}"
 
 
-def short(value: int) -> str:
-    """A large number in few characters.
+def short(value: int, language: str = "en") -> str:
+    """A large number in few characters; in Chinese it is counted in ten thousands.
 
     >>> short(950), short(28_344), short(2_340_000), short(3_000_000_000)
     ('950', '28.3 k', '2.34 M', '3.00 G')
+    >>> short(28_344, "zh"), short(3_000_000_000, "zh")
+    ('2.83 万', '30.00 亿')
     """
     if value < 10_000:
         return number(value)
-    for factor, unit in ((10**9, "G"), (10**6, "M")):
+    units = ((10**8, "亿"), (10**4, "万")) if language == "zh" else ((10**9, "G"), (10**6, "M"))
+    for factor, unit in units:
         if value >= factor:
             return f"{value / factor:,.0f} {unit}" if value >= 100 * factor else f"{value / factor:.2f} {unit}"
     return f"{value / 1000:.1f} k"
 
 
-def percent(share: float) -> str:
+def percent(share: float, language: str = "en") -> str:
     """A share in [0, 1], with one digit behind the point; never 0 or 100 for what is not.
 
     >>> percent(0.2503), percent(0.00001), percent(0.99999), percent(1)
     ('25.0 %', '< 0.1 %', '> 99.9 %', '100 %')
+    >>> percent(0.2503, "zh")
+    '25.0%'
     """
     if share in (0, 1):
-        return f"{share:.0%}".replace("%", " %")
-    if share < 0.0005:
-        return "< 0.1 %"
-    return "> 99.9 %" if share > 0.9995 else f"{share * 100:.1f} %"
+        text = f"{share:.0%}"
+    elif share < 0.0005:
+        text = "< 0.1%"
+    else:
+        text = "> 99.9%" if share > 0.9995 else f"{share:.1%}"
+    return text if language == "zh" else text.replace("%", " %")
 
 
 def size(bytes: int) -> str:
@@ -78,13 +77,24 @@ def moment(seconds: int) -> str:
     return _utc(seconds).strftime(_MINUTE)
 
 
-def tick(unit: str, seconds: int) -> str:
+def tick(unit: str, seconds: int, words: Words) -> str:
     """The beginning of a bar in a chart, of a unit as in ``Times``.
 
-    >>> tick("15 seconds", 1_763_718_041), tick("week", 1_763_718_041)
+    >>> english = Words("en")
+    >>> tick("15 seconds", 1_763_718_041, english), tick("week", 1_763_718_041, english)
     ('09:40:41', '21 Nov')
     """
-    return _utc(seconds).strftime(_TICKS[_word(unit)])
+    return _utc(seconds).strftime(words(f"tick.{_word(unit)}"))
+
+
+def unit_name(unit: str, words: Words) -> str:
+    """A unit as in ``Times``, as it is called.
+
+    >>> unit_name("5 minutes", Words("en")), unit_name("5 minutes", Words("zh")), unit_name("hour", Words("zh"))
+    ('5 minutes', ' 5 分钟', '小时')
+    """
+    many = unit.partition(" ")[0]
+    return words(f"unit.{_word(unit)}", int(many) if many.isdigit() else 1)
 
 
 def full(unit: str, seconds: int) -> str:

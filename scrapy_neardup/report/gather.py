@@ -8,12 +8,15 @@ from typing import Any
 
 from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.report.clean import SENTENCE, TITLE, clean_line, clean_text
-from scrapy_neardup.report.data import CopyLine, Group, PageLine, Report, Similarities, Threshold
+from scrapy_neardup.report.crawled import crawl_lines, reasons
+from scrapy_neardup.report.data import Group, PageLine, Report, Similarities, Threshold
 from scrapy_neardup.report.figures import Figures
 from scrapy_neardup.report.lines import GivenTexts, Lookup, PageLines
-from scrapy_neardup.report.pairs import chosen
+from scrapy_neardup.report.pairs import chosen, compared
+from scrapy_neardup.report.words import ENGLISH
+from scrapy_neardup.states.crawls import crawls
 from scrapy_neardup.states.reading import Watch, unwatched, with_evidence
-from scrapy_neardup.stores import Record, Store, leader, stands_for
+from scrapy_neardup.stores import Record, Store, leader
 from scrapy_neardup.stores.decisions import decisions_of
 from scrapy_neardup.text.script import converter_name
 
@@ -21,14 +24,8 @@ from scrapy_neardup.text.script import converter_name
 GROUPS, PAGES_OF_GROUP, PAIRS = 100, 20, 24
 #: Kinds of copies that have the title of their original.
 _SAME_TITLE = ("identical", "near", "same_title")
-#: Parameters of methods that are similarities, and what they decide.
-_THRESHOLDS = {
-    "certain": "from here on similarity alone makes a copy",
-    "base": "the score that makes a copy: similarity, less or more by what else differs or agrees",
-    "least": "below this no score makes a copy",
-    "similarity": "from here on a page is a copy",
-    "threshold": "from here on a page is a copy",
-}
+#: Parameters of methods that are similarities; what they decide, the words of the report say.
+_THRESHOLDS = ("certain", "base", "least", "similarity", "threshold")
 
 
 def gather(
@@ -49,6 +46,7 @@ def gather(
     largest = figures.largest(GROUPS)
     members = _members(watch(store.records(), store.pages), largest)
     candidates = figures.candidates.best(2 * PAIRS)
+    remembered = list(crawls(store))
     simplified, decided = _is_simplified(store.recipe), {**_own(store.recipe), **decisions_of(store)}
 
     def composed(given: GivenTexts) -> tuple[PageLines, Report]:
@@ -65,7 +63,11 @@ def gather(
             Similarities(tuple(figures.similar_copies), tuple(figures.similar_passed), _thresholds(decided)),
             tuple(_group(lines, id, largest[id], members[id]) for id in largest),
             chosen(candidates, lines, PAIRS, simplified=simplified),
-            tuple(_copies(lines, reversed(figures.newest))),
+            tuple(compared(lines, reversed(figures.newest), simplified=simplified)),
+            reasons(remembered),
+            crawl_lines(remembered),
+            len(remembered),
+            figures.language(),
         )
         return lines, report
 
@@ -108,20 +110,6 @@ def _lines(lines: PageLines, ids: Iterable[int]) -> Iterable[PageLine]:
             yield lines.page(record, lines.store.evidence(id), wanted=True)
 
 
-def _copies(lines: PageLines, ids: Iterable[int]) -> Iterable[CopyLine]:
-    store = lines.store
-    for id in ids:
-        record = store.record(id)
-        if record is None:
-            continue
-        # Of a page that was better: the one that came first.
-        original = store.record(record.original) if record.leads else stands_for(store, record, besides=record.url)
-        yield CopyLine(
-            lines.page(record, store.evidence(id)),
-            lines.page(original, store.evidence(original.id)) if original else None,
-        )
-
-
 def _parameters(recipe: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
     """The recipe's parameters, and what else belongs to it."""
     given = {**recipe, **_own(recipe)}
@@ -141,8 +129,8 @@ def _own(recipe: Mapping[str, Any]) -> dict[str, Any]:
 def _thresholds(given: Mapping[str, Any]) -> tuple[Threshold, ...]:
     """Those of the last crawl's decisions that are known to be similarities; a distance is none."""
     return tuple(
-        Threshold(name, float(given[name]), meaning)
-        for name, meaning in _THRESHOLDS.items()
+        Threshold(name, float(given[name]), ENGLISH(f"threshold.{name}"))
+        for name in _THRESHOLDS
         if isinstance(given.get(name), (int, float)) and 0 < given[name] < 1
     )
 

@@ -40,6 +40,7 @@ def marked_page(html: str, page: Page, lines: Sequence[Line], facts: Sequence[tu
         "legend": [(role.value, meaning, roles[role]) for role, meaning in _MEANINGS.items() if roles[role]],
         "unseen": [clean_text(line.text) for line in lines if line.role is Role.UNSEEN],
         "body": Markup(_marked_body(html, page.url, lines)),  # noqa: S704  # made safe there
+        "language": "en",
         "style": Markup(style),  # noqa: S704  # a file of ours
         "policy": policy(styles=this_one(style)),
     }

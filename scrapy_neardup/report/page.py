@@ -7,19 +7,38 @@ lets no other script run, and nothing be loaded.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable
+from functools import partial
 from math import sqrt
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from scrapy_neardup.report import charts, formats
 from scrapy_neardup.report.clean import link
-from scrapy_neardup.report.data import CopyLine, PageLine, Report, Similarities
+from scrapy_neardup.report.data import CopyLine, MarkedText, PageLine, Report, Similarities, SiteFlow
+from scrapy_neardup.report.figures import GONE, NO_SITE, OTHERS
 from scrapy_neardup.report.gather import PAGES_OF_GROUP
+from scrapy_neardup.report.links import parted
 from scrapy_neardup.report.template import check_template, filled_in, policy, text_of, this_one
+from scrapy_neardup.report.words import Words
 from scrapy_neardup.text.marking import Mark
+
+if TYPE_CHECKING:
+    from markupsafe import Markup
 
 #: What ends a script or an attribute, and what is an end of line for a script but not for JSON.
 _ESCAPES = {ord(char): f"\\u{ord(char):04x}" for char in "<>&\u2028\u2029"}
+#: Rows of the table that are there without JavaScript, and those that the script shows at a time.
+ROWS = 50
+#: Where no site is, the data has its English words.
+_NO_SITES = {NO_SITE: "site.none", GONE: "site.gone", OTHERS: "site.others"}
+#: Words that the script needs, beside those below "kind".
+_SCRIPTED = (
+    *("theme.light", "theme.dark", "kind", "csv.title", "pair.chosen", "pair.copy", "pair.likeness", "pair.first"),
+    *("pair.later", "pair.no_text", "pair.both_say", "pair.nothing", "pair.left_out", "text.cut", "text.cut_more"),
+    *("copies.of", "copies.compare", "copies.group", "copies.gone", "copies.found", "copies.where", "copies.pair"),
+    *("copies.first_seen", "copies.similarity", "copies.copy", "copies.its_site", "copies.copy_title"),
+    *("copies.original", "copies.original_site", "copies.original_title"),
+)
 
 
 def check() -> None:
@@ -28,33 +47,71 @@ def check() -> None:
     charts.check()
 
 
-def page(report: Report) -> str:
-    """The report as HTML; the same for the same data, under the same versions of the libraries."""
+def page(report: Report, language: str = "") -> str:
+    """The report as HTML, in its own language unless another is named.
+
+    It is the same for the same data, under the same versions of the libraries.
+    """
     from markupsafe import Markup
 
-    filters = {name: getattr(formats, name) for name in ("number", "short", "percent", "size", "moment", "full")}
+    words = Words(language or report.language)
     script = text_of("report.js")
+    data = {
+        "language": words.language,
+        "words": {name: words.pattern(name) for name in (*_SCRIPTED, *words.below("kind"))},
+        "rows": _rows(report, words),
+    }
     values = {
         "report": report,
         "totals": report.totals,
+        "language": words.language,
+        "words": words,
+        "say": partial(_said, words),
         "charts": {
             name: (Markup(chart.wide), Markup(chart.narrow))  # noqa: S704  # made of numbers and names of ours
             for name, chart in (
-                ("kinds", charts.kinds(report)),
-                ("times", charts.times(report.times)),
-                ("similarities", charts.similarities(report.similarities)),
+                ("kinds", charts.kinds(report, words)),
+                ("times", charts.times(report.times, words)),
+                ("similarities", charts.similarities(report.similarities, words)),
             )
         },
         "style": Markup(text_of("report.css")),  # noqa: S704  # a file of ours
         "script": Markup(script),  # noqa: S704  # likewise
         "policy": policy(scripts=this_one(script), styles="'unsafe-inline'"),
         "bins": _bins(report.similarities),
+        "flows": flows(report.flow),
         "group_pages": PAGES_OF_GROUP,
+        "group_ids": {group.similar_id for group in report.groups},
+        "pair_places": _pair_places(report),
+        "static_rows": ROWS,
         "with_texts": sum(pair.has_texts for pair in report.pairs),
-        "copies": Markup(as_data(_rows(report.copies))),  # noqa: S704  # escaped there
+        "data": Markup(as_data(data)),  # noqa: S704  # escaped there
         "shared": Mark.SHARED,
     }
-    return filled_in("report.html", {**filters, "link": link, "heat": _heat}, values)
+    filters: dict[str, Callable[..., Any]] = {
+        "number": formats.number,
+        "short": partial(formats.short, language=words.language),
+        "percent": partial(formats.percent, language=words.language),
+        "size": formats.size,
+        "moment": formats.moment,
+        "full": formats.full,
+        "unit": partial(formats.unit_name, words=words),
+        "link": link,
+        "heat": _heat,
+        "parted": parted,
+        "site": partial(_site, words=words),
+    }
+    return filled_in("report.html", filters, values)
+
+
+def _said(words: Words, name: str, many: int | None = None, /, **values: object) -> Markup:
+    """Words as HTML: `` ` `` marks code in a pattern, and values are escaped."""
+    from markupsafe import Markup, escape
+
+    parts = str(escape(words.pattern(name, many))).split("`")
+    pattern = "".join(f"<code>{part}</code>" if at % 2 else part for at, part in enumerate(parts))
+    number = {} if many is None else {"many": formats.number(many)}
+    return Markup(pattern).format(**number, **values)  # noqa: S704  # escaped above
 
 
 def as_data(data: Any) -> str:
@@ -66,16 +123,70 @@ def as_data(data: Any) -> str:
     return json.dumps(data, ensure_ascii=False, separators=(",", ":")).translate(_ESCAPES)
 
 
-def _rows(copies: Iterable[CopyLine]) -> list[list[Any]]:
-    """The rows of the table as report.js takes them: when, kind, similarity, then the page and its original."""
+def flows(flow: SiteFlow) -> list[tuple[str, str, int]]:
+    """Who copies from whom as a list: the site of the copies, that of their originals, how many.
+
+    Most first, but those behind all others of which a side is no single site.
+
+    >>> flows(SiteFlow(("a", "b"), ("c", "d"), ((0, 2), (3, 1))))
+    [('b', 'c', 3), ('a', 'd', 2), ('b', 'd', 1)]
+    """
+    cells = [
+        (row, column, count)
+        for row, counts in zip(flow.rows, flow.cells, strict=True)
+        for column, count in zip(flow.columns, counts, strict=True)
+        if count
+    ]
+    return sorted(cells, key=lambda cell: (not _NO_SITES.keys().isdisjoint(cell[:2]), -cell[2]))
+
+
+def _pair_places(report: Report) -> dict[tuple[str, str], int]:
+    """The pairs that stand side by side in the page itself, by both URLs."""
+    return {(pair.page.url, pair.original.url): at for at, pair in reversed(list(enumerate(report.pairs))) if pair.copy}
+
+
+def _rows(report: Report, words: Words) -> list[list[Any]]:
+    """The rows of the table as report.js takes them.
+
+    When, kind, similarity; the page, its original, each in four; then, to compare them: the place of their pair or -1,
+    the name of their group if that is shown, containment, and their texts or else the sentences that both hold.
+    """
+    places = _pair_places(report)
+    groups = {group.similar_id for group in report.groups}
     return [
-        [one.page.seen, one.page.kind, one.page.similarity, *_named(one.page), *_named(one.original)] for one in copies
+        [
+            *(one.page.seen, one.page.kind, one.page.similarity, *_named(one.page, words)),
+            *_named(one.original, words),
+            places.get((one.page.url, one.original.url), -1) if one.original else -1,
+            one.similar_id if one.similar_id in groups else "",
+            one.containment,
+            _sides(one, is_there=one.original is not None and (one.page.url, one.original.url) in places),
+        ]
+        for one in report.copies
     ]
 
 
-def _named(page: PageLine | None) -> tuple[str, str, bool, str]:
+def _sides(one: CopyLine, *, is_there: bool) -> list[Any]:
+    """When the original was seen, the shared sentences, both texts; nothing where it is there already or gone."""
+    if is_there or one.original is None:
+        return []
+    texts = [_marked(text) for text in one.texts if text is not None]
+    return [one.original.seen, one.shared, *texts]
+
+
+def _marked(text: MarkedText) -> list[Any]:
+    """Letters in all, sentences that are hidden, whether it is cut; then its parts, those that are shared in lists."""
+    parts = [[part.text] if part.mark is Mark.SHARED else part.text for part in text.parts]
+    return [text.letters, text.hidden, text.is_cut, parts]
+
+
+def _named(page: PageLine | None, words: Words) -> tuple[str, str, bool, str]:
     """Title, URL, whether that may be a link, site; of a page that is gone nothing."""
-    return (page.title, page.url, bool(link(page.url)), page.site) if page else ("", "", False, "")
+    return (page.title, page.url, bool(link(page.url)), _site(page.site, words)) if page else ("", "", False, "")
+
+
+def _site(name: str, words: Words) -> str:
+    return words(_NO_SITES[name]) if name in _NO_SITES else name
 
 
 def _bins(found: Similarities) -> list[tuple[float, int, int]]:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import replace
 
 from scrapy_neardup.report.candidates import quotas
 from scrapy_neardup.report.clean import SENTENCE, clean_line, clean_text
-from scrapy_neardup.report.data import MarkedText, PagePair
+from scrapy_neardup.report.data import CopyLine, MarkedText, PagePair
 from scrapy_neardup.report.figures import kind_of
 from scrapy_neardup.report.lines import PageLines
-from scrapy_neardup.stores import Evidence, Record
+from scrapy_neardup.stores import Evidence, Record, stands_for
 from scrapy_neardup.text.marking import Mark, cut, marked, own_letters, sentence_letters
 
 #: Characters of a text that are shown, and those that are read to find what both hold.
@@ -17,6 +18,8 @@ SHOWN, _READ = 4_000, 100_000
 _ORDER = {
     kind: place for place, kind in enumerate(("retitled", "near", "excerpt", "same_title", "unknown", "identical"))
 }
+#: Characters of texts and of sentences that stand with the copies of the table, and copies whose texts are asked for.
+_LETTERS_OF_TEXTS, _LETTERS_OF_SENTENCES, _WITH_TEXTS = 200_000, 120_000, 200
 #: Shared sentences that are shown of a pair without texts.
 _SENTENCES = 12
 
@@ -35,6 +38,38 @@ def chosen(
         drafts = sorted(found[kind], key=_Draft.lacking)[:many]  # stable: otherwise in the order of the candidates
         pairs += [draft.pair(lines, simplified=simplified) for draft in sorted(drafts, key=_Draft.similarity)]
     return tuple(pairs)
+
+
+def compared(lines: PageLines, ids: Iterable[int], *, simplified: bool) -> Iterator[CopyLine]:
+    """The copies of these ids with what they can be compared by, as far as there is room for that in a report."""
+    texts, sentences = _LETTERS_OF_TEXTS, _LETTERS_OF_SENTENCES
+    for number, id in enumerate(ids):
+        page, evidence = lines.store.record(id), lines.store.evidence(id)
+        if page is None:
+            continue
+        similar_id = f"{page.original:016x}"
+        # Of a page that was better: the one that came first.
+        original = lines.store.record(page.original) if page.leads else stands_for(lines.store, page, besides=page.url)
+        if original is None:
+            yield CopyLine(lines.page(page, evidence), None, similar_id)
+            continue
+        line = CopyLine(
+            lines.page(page, evidence),
+            lines.page(original, lines.store.evidence(original.id)),
+            similar_id,
+            evidence.containment if evidence else 0.0,
+        )
+        if number < _WITH_TEXTS and texts > 0 and (draft := _Draft(page, evidence, original, lines)).lacking() == 0:
+            pair = draft.pair(lines, simplified=simplified)
+            texts -= sum(len(part.text) for text in pair.texts if text for part in text.parts)
+            line = replace(line, texts=pair.texts)
+        elif sentences > 0:
+            shared = _shared(evidence)
+            sentences -= sum(map(len, shared))
+            line = replace(line, shared=shared)
+        else:
+            line = replace(line, shared=None)
+        yield line
 
 
 class _Draft:
@@ -73,7 +108,7 @@ class _Draft:
         """The pair as it is shown."""
         old, new = map(clean_text, self.texts)
         evidence = self.evidence
-        shared = tuple(clean_line(one, SENTENCE) for one in (evidence.shared if evidence else ())[:_SENTENCES])
+        shared = _shared(evidence)
         known = (
             frozenset(own_letters(clean_text(one), simplified=simplified) for one in evidence.shared)
             if evidence
@@ -94,6 +129,10 @@ class _Draft:
                 _marked(new, in_old, self._unread[1], simplified=simplified),
             ),
         )
+
+
+def _shared(evidence: Evidence | None) -> tuple[str, ...]:
+    return tuple(clean_line(one, SENTENCE) for one in (evidence.shared if evidence else ())[:_SENTENCES])
 
 
 def _marked(text: str, shared: Set[str], unread: int, *, simplified: bool) -> MarkedText | None:

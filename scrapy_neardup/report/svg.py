@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any
+from warnings import catch_warnings, filterwarnings
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -66,7 +67,13 @@ def svg(name: str, label: str, frame: Frame, draw: Callable[[Axes], None]) -> st
     from matplotlib.backends.backend_svg import FigureCanvasSVG
     from matplotlib.figure import Figure
 
-    with rc_context(), io.StringIO() as file:  # undone at its end; pyplot, with its figures for all, is left alone
+    with (
+        rc_context(),
+        io.StringIO() as file,
+        catch_warnings(),
+    ):  # undone at its end; pyplot, with its figures for all, is left alone
+        # Letters are drawn by whoever shows the page: it does not matter which of them matplotlib has.
+        filterwarnings("ignore", "Glyph .* missing from", UserWarning)
         _take_style(name)
         figure = Figure(figsize=(frame.width / 72, frame.height / 72), facecolor="none")
         FigureCanvasSVG(figure)

@@ -19,6 +19,7 @@ class Known:
     ``last_seen``: seconds since 1970. ``standing``: the page that stands for its group, which may be itself, None if it
     is gone since. ``like``: the page that an original is an excerpt of or shares the title with. ``size``: pages of the
     group that are in the state; ``newest``: some of them. ``said``: what somebody has said of it by hand.
+    ``title``: of ``original`` or ``like``, as far as it was kept.
     """
 
     record: Record
@@ -29,6 +30,7 @@ class Known:
     size: int
     newest: tuple[tuple[Record, Evidence | None], ...]
     said: Opinion | None = None
+    title: str = ""
 
     @property
     def is_copy(self) -> bool:
@@ -89,6 +91,8 @@ def known(store: Store, found: Sequence[Record], limit: int = 20, watch: Watch =
 
 def _known(store: Store, record: Record, size: int, newest: deque[Record]) -> Known:
     evidence = store.evidence(record.id)
+    other = record.original if record.original != record.id else evidence.like if evidence else 0
+    of_other = store.evidence(other) if other else None
     return Known(
         record,
         evidence,
@@ -98,4 +102,5 @@ def _known(store: Store, record: Record, size: int, newest: deque[Record]) -> Kn
         size,
         tuple((one, store.evidence(one.id)) for one in reversed(newest)),
         judgement_of(store, record.url),
+        of_other.title if of_other else "",
     )

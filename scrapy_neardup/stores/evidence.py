@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import struct
 import zlib
 from dataclasses import astuple, dataclass, replace
 from enum import Enum
@@ -15,13 +16,17 @@ _LONGEST_SENTENCE = 300
 _FIELDS = 8
 #: What else of a page goes into its fingerprint.
 _ABOUT = ("title", "keywords", "description", "site", "main", "headline", "reader")
+#: So a row begins that holds a mere title: no byte with which zlib begins. Behind it, the characters of the text.
+_TITLED = struct.Struct(">cI")
+_TITLE = b"t"
+_MOST_LETTERS = 0xFFFFFFFF
 
 
 class Keep(str, Enum):
     """How much of it is kept; the value is that of NEARDUP_KEEP."""
 
     NOTHING = "nothing"
-    #: Of pages that are like an earlier one.
+    #: Of pages that are like an earlier one; of other originals the title, by which people know them.
     EVIDENCE = "evidence"
     #: That, and title and text of every page.
     TEXTS = "texts"
@@ -53,7 +58,12 @@ class Evidence:
     canonical: str = ""
 
     def pack(self) -> bytes:
-        """The fields in their order as a JSON array, compressed by zlib; no lone surrogate stops it."""
+        """The fields in their order as a JSON array, compressed by zlib; no lone surrogate stops it.
+
+        Most pages are originals of which the title is all that is told: that stands as it is, in half the room.
+        """
+        if self.letters <= _MOST_LETTERS and self == Evidence(letters=self.letters, title=self.title):
+            return _TITLED.pack(_TITLE, self.letters) + self.title.encode("utf-8", "surrogatepass")
         fields = list(astuple(self))
         while len(fields) > _FIELDS and not fields[-1]:
             fields.pop()
@@ -64,16 +74,19 @@ class Evidence:
     def unpack(cls, packed: bytes) -> Evidence:
         """What ``pack`` wrote; raises ValueError for anything else."""
         try:
+            if packed[:1] == _TITLE:
+                _, letters = _TITLED.unpack_from(packed)
+                return cls(letters=letters, title=packed[_TITLED.size :].decode("utf-8", "surrogatepass"))
             fields = json.loads(zlib.decompress(packed).decode("utf-8", "surrogatepass"))
             likeness, like, similarity, containment, letters, title, shared, text, *more = fields
             return cls(likeness, like, similarity, containment, letters, title, tuple(shared), text, *more)
-        except (zlib.error, TypeError) as error:
+        except (zlib.error, struct.error, TypeError) as error:
             raise ValueError(f"{len(packed)} bytes are no evidence: {error}") from None
 
 
 def evidence(page: Page, likeness: Likeness | None, match: Match | None, *, copy: bool, keep: Keep) -> Evidence | None:
     """What is to be kept of a page that is a copy of ``match``, or else like it in a way; None for nothing."""
-    if keep is Keep.NOTHING or (keep is Keep.EVIDENCE and likeness is None):
+    if keep is Keep.NOTHING or (keep is Keep.EVIDENCE and likeness is None and not page.title):
         return None
     text, about = (page.text, about_page(page)) if keep is Keep.TEXTS else ("", "")
     title = page.title[:_LONGEST_TITLE]

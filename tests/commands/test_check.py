@@ -35,7 +35,7 @@ from tests.states.states import (
 )
 
 ADVICE = "What can be read of it is filed anew, and the state left as it is, by --repair TO (see --help).\n"
-SOUND = r"The state at STATE is sound: 8 pages, \d+ keys, 8 URLs, evidence of 4 pages, \d+ blocks of counts\.\n"
+SOUND = r"The state at STATE is sound: 8 pages, \d+ keys, 8 URLs, evidence of 8 pages, \d+ blocks of counts\.\n"
 
 
 def break_off(state: str, many: int = 1) -> None:
@@ -60,7 +60,7 @@ def test_json(state: str, capsys: pytest.CaptureFixture[str]) -> None:
         "sound": True,
         "pages": 8,
         "urls": 8,
-        "evidence": 4,
+        "evidence": 8,
         "judged_by_hand": 0,
         "copies_without_original": 0,
         "urls_of_one_hash": 0,
@@ -191,9 +191,9 @@ def test_hostile_strings_are_shown_as_text(sqlite: str, capsys: pytest.CaptureFi
 
 TOLD = """\
 Of the state at STATE, which is as it was, a mended copy is at MENDED.
-  saved: 8 pages, evidence of 4 pages, N blocks of counts
+  saved: 8 pages, evidence of 8 pages, N blocks of counts
   lost: no page that is known of; when it was last written to it held 8
-The state at MENDED is sound: 8 pages, N keys, 8 URLs, evidence of 4 pages, N blocks of counts.
+The state at MENDED is sound: 8 pages, N keys, 8 URLs, evidence of 8 pages, N blocks of counts.
 To go on with it set NEARDUP_STORE = 'KIND://MENDED', or move it to where the damaged one is now, witness and all.
 """
 
@@ -235,7 +235,7 @@ def test_json_of_a_mended_copy(sqlite: str, capsys: pytest.CaptureFixture[str], 
         "broken": 0,
         "unsealed": 0,
         "replaced": 0,
-        "evidence": 4,
+        "evidence": 8,
         "unreadable_ranges": 0,
         "recipe_assumed": False,
     }

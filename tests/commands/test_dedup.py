@@ -548,3 +548,14 @@ def test_memory_does_not_grow_with_the_input(run: Run, folder: Path) -> None:
 
     few = min(peak(1000), peak(1000))  # the first one imports what is needed
     assert peak(6000) - few < 1_500_000  # of 4,500,000 bytes that were read, and as many written
+
+
+def test_the_last_lines_in_chinese(run: Run, folder: Path) -> None:
+    (folder / "feed.jsonl").write_bytes(lines(*RECORDS))
+    code, said, _ = run("feed.jsonl", "-o", "out.jsonl", NEARDUP_LANG="zh")
+    assert code == 0
+    assert said.splitlines() == [
+        "5 条记录：新网页 3、副本 1、未变 0、有更新 0、未判断 1。写入 out.jsonl 4 条。",
+        "  种类：1 retitled, 1 excerpt",
+        "  未判断：1 too_short",
+    ]

@@ -29,8 +29,10 @@ from tests.states.states import (
     plain,
     records,
     run,
+    text,
 )
 
+LETTERS = len(text(*PEARS))
 GROUP = """\
   group         ID, 3 pages:
                 TIME  identical   https://mirror.example/p/8
@@ -41,6 +43,8 @@ TOLD = {
     PEAR: f"""\
 https://orchard.example/pears
   verdict       unique
+  title         秋月梨早熟
+  length        {LETTERS} characters
   first seen    TIME
   last seen     TIME
 {GROUP}""",
@@ -48,6 +52,7 @@ https://orchard.example/pears
 https://www.mirror.example/p/7
   verdict       duplicate (retitled)
   original      https://orchard.example/pears
+                "秋月梨早熟"
                 first seen TIME
   similarity    0.NNNN
   containment   0.NNNN
@@ -64,6 +69,7 @@ https://www.mirror.example/p/7
 https://town.example/notice/7
   verdict       unique (same_title)
   like          under the same title as https://town.example/notice/5
+                "通知"
   similarity    0.NNNN
   containment   0.NNNN
   title         通知
@@ -75,6 +81,8 @@ https://town.example/notice/7
     SHORT: """\
 https://town.example/short
   verdict       unjudged
+  title         短
+  length        3 characters
   first seen    TIME
   last seen     TIME
 """,
@@ -111,12 +119,10 @@ def test_json_holds_all_of_it(sqlite: str, capsys: pytest.CaptureFixture[str]) -
     assert (excerpt["verdict"], excerpt["kind"], excerpt["original"]) == ("unique", "excerpt", None)
     assert excerpt["like"]["url"] == PEAR
     assert (excerpt["group"]["size"], excerpt["witness"]) == (1, False)
-    assert (original["kind"], original["evidence"], original["shared"], original["similarity"]) == (
-        None,
-        False,
-        [],
-        None,
-    )
+    assert [original[name] for name in ("kind", "evidence", "title", "shared", "similarity")] == [
+        *(None, True, "秋月梨早熟", [], None)
+    ]
+    assert copy["original"]["title"] == excerpt["like"]["title"] == original["title"]
 
 
 def test_a_page_that_could_not_be_judged_has_no_group(sqlite: str, capsys: pytest.CaptureFixture[str]) -> None:

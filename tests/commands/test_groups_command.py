@@ -60,7 +60,7 @@ def test_lines_of_json_the_largest_group_first(state: str, tmp_path: Path, capsy
     assert set(pears) == {"similar_id", "size", "original", "first_seen", "pages"}
     assert pears["first_seen"] == pears["pages"][0]["first_seen"]
     assert [(one["url"], one["kind"], one["title"]) for one in pears["pages"]] == [
-        (PEAR, None, None),
+        (PEAR, None, "秋月梨早熟"),
         (EDITED, "retitled", "两个星期的惊喜"),
         (SAME, "identical", "秋月梨早熟"),
     ]
@@ -126,7 +126,7 @@ def test_copies_whose_original_is_gone_are_a_group(state: str, capsys: pytest.Ca
 
 TOLD = """\
 ID  3 pages
-  TIME  original        https://orchard.example/pears
+  TIME  original        https://orchard.example/pears  "秋月梨早熟"
   TIME  0.81 retitled   https://www.mirror.example/p/7  "两个星期的惊喜"
   TIME  1.00 identical  https://mirror.example/p/8  "秋月梨早熟"
 

@@ -59,7 +59,7 @@ def test_the_file_is_written_here_and_a_line_says_what_is_in_it(tmp_path: Path, 
     file = tmp_path / "report.html"
     assert said == f"report.html: 8 pages, 2 copies in 1 group ({file.stat().st_size / 1000:.1f} kB).\n"
     assert complained == ""
-    assert title_of(file.read_text(encoding="utf-8")) == "Near-duplicates: 2 copies among 8 pages"
+    assert title_of(file.read_text(encoding="utf-8")) == "近似重复：8 个网页，其中 2 个副本"
 
 
 @pytest.mark.slow
@@ -78,7 +78,7 @@ def test_it_is_listed_among_the_commands_and_says_how_it_is_used(tmp_path: Path)
     assert "report" in COMMANDS
     done = scrapy_neardup("report", "--help", cwd=tmp_path)
     assert done.returncode == 0
-    for option in ("-o FILE", "--store URL", "--texts INPUT", "--pages N", "--json"):
+    for option in ("-o FILE", "--store URL", "--texts INPUT", "--pages N", "--lang {en,zh}", "--json"):
         assert option in done.stdout
     assert "scrapy neardup report -o monday.html" in done.stdout
 
@@ -137,6 +137,22 @@ def test_a_state_without_evidence_has_a_report(tmp_path: Path, capsys: Captured)
     assert run(command, "--store", url) == 0
     assert capsys.readouterr().out.startswith("report.html: 8 pages, 2 copies in 1 group (")
     assert "nothing was kept of them" in Path("report.html").read_text(encoding="utf-8")
+
+
+def test_the_language_is_that_of_the_pages_unless_one_is_named(tmp_path: Path, capsys: Captured) -> None:
+    state = made("sqlite", tmp_path)
+
+    def language(*arguments: str, **settings: str) -> str:
+        assert run(command, "--store", state, *arguments, **settings) == 0
+        return Path("report.html").read_text(encoding="utf-8").partition('lang="')[2][:2]
+
+    assert language() == "zh"  # seven of eight pages have Chinese titles
+    assert language(NEARDUP_LANG="en") == "en"
+    assert capsys.readouterr().out.count("8 pages, 2 copies in 1 group (") == 2
+    assert language("--lang", "en", NEARDUP_LANG="zh") == "en"
+    assert capsys.readouterr().out.startswith("report.html：8 个网页，2 个副本，分为 1 组（")
+    with pytest.raises(SettingsError, match="NEARDUP_LANG is 'fr'; it must be one of: "):
+        language(NEARDUP_LANG="fr")
 
 
 # JSON.

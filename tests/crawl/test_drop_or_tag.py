@@ -125,3 +125,9 @@ def test_the_closing_line_and_the_stats_agree(site: Site, crawl: Crawl) -> None:
     assert result.count("state/pages") == 4
     assert result.count("state/bytes") > 0
     assert all(result.stats[f"neardup/time/{part}"] > 0 for part in ("extraction", "method", "store"))
+
+
+def test_the_closing_line_in_chinese(site: Site, crawl: Crawl) -> None:
+    site.content |= {"/a": html("bridge-zh"), "/b": html("bridge-zh"), "/c": "<p>x</p>"}
+    log = crawl(["/a", "/b", "/c"], NEARDUP_LANG="zh").log
+    assert "3 个网页：新网页 1、副本 1、未变 0、有更新 0、未判断 1。状态：3 个网页，" in log

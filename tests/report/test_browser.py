@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import codecs
+import csv
+import io
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from scrapy_neardup.outputs import formulas
+from scrapy_neardup.outputs.formulas import is_formula
 from scrapy_neardup.report.gather import gather
 from scrapy_neardup.report.page import page as html
+from scrapy_neardup.stores import Evidence
 from tests.report.browser import Seen, browser, shown
+from tests.report.recount import State
 from tests.report.states import SENTENCES, TITLES, hostile
 
 
@@ -157,6 +165,194 @@ def test_pairs_are_switched_and_what_both_say_is_marked(opened: Any) -> None:
     assert pairs.nth(3).is_visible()
     opened.click("#previous")
     assert pairs.nth(2).is_visible()
+
+
+def test_filters_by_kind_site_and_date(opened: Any) -> None:
+    opened.select_option("#of-kind", "retitled")
+    assert opened.inner_text("#found") == "32 of 130"
+    assert {row[1] for row in rows(opened)} == {"retitled"}
+    opened.select_option("#of-site", "site3.example")
+    found = rows(opened)
+    assert 0 < len(found) < 32
+    assert all("site3.example" in (row[4], row[6]) for row in found)
+    opened.click("#clear")
+    opened.fill("#from", "2025-06-16")
+    opened.fill("#to", "2025-06-16")
+    assert {row[0][:10] for row in rows(opened)} == {"2025-06-16"}
+    assert opened.inner_text("#found") == "72 of 130"
+    opened.fill("#from", "2025-06-15")
+    assert opened.inner_text("#found") == "99 of 130"
+    opened.click("#clear")
+    assert opened.inner_text("#found") == "130 of 130"
+
+
+def test_each_copy_leads_to_its_pair_with_both_texts_where_they_are_known(opened: Any) -> None:
+    links = "#table tbody tr td:last-child a"
+    assert opened.locator(links).count() == 50
+    with_texts = 0
+    for at in range(0, 50, 3):
+        line = rows(opened)[at]
+        opened.locator(links).nth(at).click()
+        pair = opened.locator("article.pair:visible")
+        assert pair.count() == 1
+        assert line[3].splitlines()[0] in pair.inner_text()
+        assert line[2] in pair.locator("h3").inner_text()
+        texts = pair.locator("div.text").count()
+        marked = pair.locator("mark").all_inner_texts()
+        assert SENTENCES[1] in "".join(marked)
+        assert texts == 2 or pair.locator("ul.shared li").count() == 3
+        with_texts += texts == 2
+    assert 0 < with_texts < 17
+    assert opened.locator("article.pair").count() == 25  # the last one from the table is in the place of the one before
+    opened.click("#previous")
+    assert opened.eval_on_selector("#pair", "select => select.selectedIndex") == 23
+
+
+def test_a_link_to_a_group_unfolds_it(opened: Any) -> None:
+    last = opened.eval_on_selector_all("details.group", "all => all[all.length - 1].id")
+    assert not opened.is_visible(f"#{last}")
+    opened.evaluate(f"location.hash = '#{last}'")
+    opened.wait_for_selector(f"#{last}[open] li")
+    assert opened.is_visible(f"#{last} li")
+
+
+def test_tables_are_saved_without_formulas(chromium: Any, tmp_path: Path) -> None:
+    state = State()
+    first = state.add("https://a.example/", told=Evidence(title="=HYPERLINK(A1)"))
+    state.copy("https://b.example/?a,b", first, title='@sum "quoted"')
+    state.copy("https://b.example/2", first, title="-12.5")
+    file = tmp_path / "report.html"
+    file.write_text(html(gather(state.store)), encoding="utf-8")
+    with shown(chromium, file) as (page, seen):
+        saved = {}
+        for button in page.locator("button.csv").all():
+            with page.expect_download() as coming:
+                button.click()
+            saved[coming.value.suggested_filename] = coming.value.path().read_bytes()
+        assert seen.said == []
+        assert not [url for url in seen.asked if not url.startswith(("file:", "blob:"))]
+    told = {name: list(csv.reader(io.StringIO(packed.decode("utf-8-sig")))) for name, packed in saved.items()}
+    assert set(told) == {
+        f"neardup-{name}.csv" for name in ("kinds", "similarities", "times", "flows", "groups", "copies")
+    }
+    assert all(packed.startswith(codecs.BOM_UTF8) for packed in saved.values())
+    assert told["neardup-flows.csv"] == [["copies on", "of originals on", "copies"], ["b.example", "a.example", "2"]]
+    copies = told["neardup-copies.csv"]
+    assert copies[0][3:6] == ["title of the copy", "copy", "its site"]
+    original = ["'=HYPERLINK(A1)", "https://a.example/", "a.example"]
+    assert [row[1:] for row in copies[1:]] == [
+        ["near", "0.8", "-12.5", "https://b.example/2", "b.example", *original],
+        ["near", "0.8", '\'@sum "quoted"', "https://b.example/?a,b", "b.example", *original],
+    ]
+    groups = told["neardup-groups.csv"]
+    assert [row[1] for row in groups] == ["kind", "original", "near", "near"]
+    assert groups[1][4:] == ["'=HYPERLINK(A1)", "https://a.example/"]
+    guarded = [cell for table in told.values() for row in table for cell in row]
+    assert not [cell for cell in guarded if is_formula(cell)]
+
+
+def test_what_the_script_takes_for_a_formula_is_what_the_package_does() -> None:
+    script = (Path(formulas.__file__).parents[1] / "report" / "report.js").read_text(encoding="utf-8")
+    begin, number = re.findall(r"(?:= |!)/\^(\S+)/\.test\(text\)", script)
+    begins = re.compile(begin)  # the two languages write it the same
+    assert {char for char in map(chr, range(0x10000)) if begins.match(char)} == {*"=+-@\t\r\n＝＋－＠"}
+    assert all(is_formula(char) for char in "=+-@\t\r\n＝＋－＠")
+    assert number.removesuffix("$") == formulas._NUMBER.pattern
+
+
+@pytest.mark.parametrize(("width", "language"), [(320, "zh"), (360, "en"), (390, "zh")])
+def test_on_a_phone_it_is_seen_who_copies_from_whom(chromium: Any, tmp_path: Path, width: int, language: str) -> None:
+    state = State()
+    for copying in range(9):
+        for copied in range(3):
+            first = state.add(f"https://the-{copied}-newspaper.county.example/{copying}")
+            for number in range(copying + 1):
+                state.copy(f"https://reposts-{copying}.portal.example/{copied}/{number}", first)
+    file = tmp_path / "report.html"
+    file.write_text(html(gather(state.store), language), encoding="utf-8")
+    with shown(chromium, file, width=width) as (page, seen):
+        assert not page.is_visible("table.matrix")
+        numbers = page.locator("#flow-list tr:visible td:last-child")
+        assert numbers.all_inner_texts() == ["9"] * 3 + ["8"] * 3 + ["7"] * 3 + ["6"] * 3
+        for number in numbers.all():
+            box = number.bounding_box()
+            assert box is not None
+            assert box["x"] + box["width"] <= width
+        page.click("#more-flows")
+        assert numbers.count() == 27
+        check_quiet(seen, file)
+    with shown(chromium, file) as (page, _):
+        assert page.is_visible("table.matrix")
+        assert not page.is_visible("#flow-list")
+
+
+def test_a_long_url_is_cut_in_the_middle_and_copied_whole(chromium: Any, tmp_path: Path) -> None:
+    state = State()
+    url = f"https://a.example/{'very-long-' * 30}page.html"
+    first = state.add(url, told=Evidence(title="First"))
+    state.copy("https://b.example/", first)
+    file = tmp_path / "report.html"
+    file.write_text(html(gather(state.store)), encoding="utf-8")
+    for width in (1280, 390):
+        with shown(chromium, file, width=width) as (page, seen):
+            line = page.locator("#table tbody td:nth-child(6) .url")
+            box, height = line.bounding_box(), line.evaluate("one => parseFloat(getComputedStyle(one).lineHeight)")
+            assert box is not None
+            assert box["height"] < 1.8 * height
+            assert line.evaluate(
+                "one => one.querySelector('.head').scrollWidth > one.querySelector('.head').clientWidth"
+            )
+            copied = line.evaluate(
+                "one => { getSelection().selectAllChildren(one); return getSelection().toString(); }"
+            )
+            assert copied == url
+            assert line.get_attribute("title") == url
+            check_quiet(seen, file)
+
+
+def test_without_the_script_the_newest_copies_and_all_pairs_can_be_read(chromium: Any, report: Path) -> None:
+    page = chromium.new_context(java_script_enabled=False).new_page()
+    page.goto(report.as_uri())
+    assert page.locator("#table tbody tr:visible").count() == 50
+    assert page.locator("article.pair:visible").count() == 24
+    assert page.locator("details.group:visible").count() == 100
+    assert page.locator("button:visible").count() == 7  # the heads of columns
+    assert not page.is_visible("#filters")
+    page.context.close()
+
+
+def test_the_script_makes_the_same_rows_as_the_template(chromium: Any, report: Path) -> None:
+    page = chromium.new_context(java_script_enabled=False).new_page()
+    page.goto(report.as_uri())
+    bare = rows(page)
+    page.context.close()
+    with shown(chromium, report) as (page, _):
+        made = rows(page)
+    assert [row[:7] for row in made] == [row[:7] for row in bare]
+
+
+def test_on_paper_nothing_is_cut_off(chromium: Any, report: Path) -> None:
+    with shown(chromium, report, width=720) as (page, _):
+        page.emulate_media(media="print")
+        wide = page.locator("table.copies").evaluate("one => one.scrollWidth - one.parentNode.clientWidth")
+        assert wide <= 0
+        assert not page.locator("button.csv:visible").count()
+
+
+def test_in_chinese(chromium: Any, tmp_path: Path) -> None:
+    file = tmp_path / "report.html"
+    file.write_text(html(gather(hostile(260)), "zh"), encoding="utf-8")
+    with shown(chromium, file) as (page, seen):
+        assert page.inner_text("#found") == "130 / 130"
+        assert page.inner_text("#where") == "第 1 页，共 3 页"
+        assert page.inner_text("#theme") == "深色"
+        page.fill("#search", "改题")
+        assert {row[1] for row in rows(page)} == {"改题"}
+        page.fill("#search", "retitled")
+        assert {row[1] for row in rows(page)} == {"改题"}
+        page.locator("#table tbody td:last-child a").nth(9).click()
+        assert page.locator("article.pair:visible h4").first.inner_text().startswith("先见到")
+        check_quiet(seen, file)
 
 
 def test_light_and_dark(chromium: Any, report: Path) -> None:

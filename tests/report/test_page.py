@@ -19,11 +19,14 @@ from lxml import html as parser
 
 from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.report.clean import link
-from scrapy_neardup.report.data import PageLine, Report
+from scrapy_neardup.report.data import PageLine, Report, SiteFlow
+from scrapy_neardup.report.figures import GONE, OTHERS
 from scrapy_neardup.report.gather import gather
-from scrapy_neardup.report.page import as_data, check, page
+from scrapy_neardup.report.page import ROWS, as_data, check, flows, page
+from scrapy_neardup.report.words import LANGUAGES, Words
+from scrapy_neardup.states.crawls import Crawl, remember_crawl
 from scrapy_neardup.stores import Evidence
-from tests.report.recount import State, filled, large_state
+from tests.report.recount import BEGIN, SECOND, State, filled, large_state
 from tests.report.states import SENTENCES, TITLES, hostile
 
 #: Elements without an end.
@@ -112,8 +115,14 @@ def said(one: parser.HtmlElement) -> str:
 
 def rows(html: str) -> list[list[Any]]:
     """The data of the table, as the script reads it."""
-    (data,) = tree(html).xpath("//script[@id='rows']")
-    found: list[list[Any]] = json.loads(data.text)
+    found: list[list[Any]] = data_of(html)["rows"]
+    return found
+
+
+def data_of(html: str) -> dict[str, Any]:
+    """All that the script reads."""
+    (data,) = tree(html).xpath("//script[@id='data']")
+    found: dict[str, Any] = json.loads(data.text)
     return found
 
 
@@ -217,12 +226,96 @@ def test_cells_of_tables_stand_below_their_heads(made: tuple[Report, str]) -> No
 @pytest.mark.slow
 def test_all_that_the_script_asks_for_is_there() -> None:
     report, html = of("large")
-    asked = set(re.findall(r'element\("([\w-]+)"\)', html))
+    asked = set(re.findall(r'element\("([\w-]+)"\)', html)) - {"pair-chosen"}  # which the script itself makes
     assert asked <= {one.get("id") for one in elements(html)}
     assert len(asked) > 10
     columns = [int(one.get("data-column")) for one in tree(html).xpath("//table[@id='table']//button")]
     assert columns == [0, 1, 2, 3, 6, 7, 10]
+    asked = set(re.findall(r'say\("([\w.]+)"', html)) | {f"kind.{one.page.kind}" for one in report.copies}
+    assert asked <= set(data_of(html)["words"])
     assert len(rows(html)) == len(report.copies)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_report_is_in_one_language(language: str) -> None:
+    """What is told in the other one is found nowhere: no word was forgotten in template, charts or script."""
+    html = page(of("large" if language == "en" else "passing")[0], language)
+    root = tree(html)
+    assert root.get("lang") == language
+    words, other = Words(language), Words(*set(LANGUAGES) - {language})
+    data = data_of(html)
+    assert data["language"] == language
+    for name, pattern in data["words"].items():
+        assert pattern == words.pattern(name)
+    for script in root.xpath("//script | //style"):
+        script.drop_tree()
+    seen = " ".join(root.itertext()) + " ".join(root.xpath("//@aria-label | //@placeholder | //@data-of"))
+    assert words("heading") in seen
+    if language == "zh":
+        for name in ("heading", "figures", "similarities.title", "about.title", "pairs.title", "meaning.excerpt"):
+            assert other(name) not in seen
+        latin = set(re.findall("[A-Za-z_]{4,}", re.sub(r"https?://\S+|memory:|[0-9a-f]{16}", "", seen)))
+        names = {"scrapy", "neardup", "NEARDUP_KEEP", "texts", "feed", "cascade", "secret", "format", "version"}
+        assert latin <= names | {"similar_id", "excerpt", "swam"}  # the last two are the page's own
+    else:
+        assert not re.search("[\u3400-\u9fff]", seen)
+
+
+def test_the_language_is_that_of_most_pages() -> None:
+    state = State()
+    for number, title in enumerate(["渡口恢复通航", "头一班船是空的", "The ferry"]):
+        state.add(f"https://a.example/{number}", told=Evidence(title=title))
+    assert 'lang="zh"' in page(gather(state.store))[:60]
+    state.add("https://b.example/", told=Evidence(title="渡し船は空でした"))
+    assert 'lang="en"' in page(gather(state.store))[:60]
+    state.add("https://www.ferry.com.cn/")
+    assert 'lang="zh"' in page(gather(state.store))[:60]
+
+
+def test_crawls_and_reasons_are_listed() -> None:
+    state = State()
+    state.add("https://a.example/")
+    for number in range(60):
+        counts = {"pages": 1200, "unique": 1100, "unjudged/no_text": 70, "unjudged/<b>odd": 30, "time/store": 0.5}
+        who = "news<script>" if number else "old"
+        remember_crawl(state.store, Crawl((BEGIN + number) * SECOND, who, BEGIN + 60 + number, counts))
+    remember_crawl(state.store, Crawl((BEGIN + 90) * SECOND, "open"))
+    report = gather(state.store)
+    html = page(report)
+    assert (report.remembered, len(report.crawls), report.crawls[0].ended) == (61, 50, 0)
+    found = [[said(cell) for cell in row] for row in tree(html).xpath("//table[@id='crawls-table']/tbody/tr")]
+    assert found[0][1:4] == ["runs, or was killed", "open", "–"]
+    assert found[1][2:] == ["news<script>", "1,200", "1,100", "0", "0", "0", "100", "0"]
+    assert "The last 50 of 61 crawls." in said(tree(html).get_element_by_id("crawls"))
+    reasons = [[said(cell) for cell in row] for row in tree(html).xpath("//table[@id='unjudged-table']/tbody/tr")]
+    assert reasons == [["no_text", "no text was found in it", "4,200"], ["<b>odd", "", "1,800"]]
+
+
+def test_the_first_copies_can_be_read_without_the_script() -> None:
+    report, html = of("hostile")
+    found = tree(html).xpath("//table[@id='table']/tbody/tr")
+    assert len(found) == min(ROWS, len(report.copies)) == 50
+    for row, one in zip(found, report.copies, strict=False):
+        assert said(row[2]) == f"{one.page.similarity:.2f}"
+        assert said(row[1]) == one.page.kind
+        (to,) = row[7].xpath("a/@href") or [""]
+        target = tree(html).get_element_by_id(to[1:])
+        assert target.get("class") in ("pair", "group")
+        assert one.page.url in "".join(target.itertext()) or len(report.groups) < report.totals.groups
+
+
+def test_long_urls_stand_whole_in_their_parts() -> None:
+    state = State()
+    url = f"https://a.example/{'very-long-' * 40}end?page=1&from=home"
+    first = state.add(url)
+    state.copy(f"https://b.example/{'x' * 90}", first, title="A title")
+    html = tree(page(gather(state.store)))
+    long = html.xpath("//bdi[@class='long']")
+    assert len(long) > 3
+    assert {one.text_content() for one in long} == {url, f"https://b.example/{'x' * 90}"}
+    assert {one.xpath("ancestor-or-self::*[@title][1]/@title")[0] for one in long} == {
+        one.text_content() for one in long
+    }
 
 
 # Loading nothing, running nothing.
@@ -246,11 +339,12 @@ def test_the_policy_lets_this_one_script_run_and_nothing_be_loaded(made: tuple[R
 
 
 def test_scripts_are_the_one_and_the_data(made: tuple[Report, str]) -> None:
-    report, html = made
-    assert [one.get("type") for one in tree(html).iter("script")] == ["application/json"] * bool(report.copies) + [None]
+    html = made[1]
+    assert [one.get("type") for one in tree(html).iter("script")] == ["application/json", None]
     for one in elements(html):
         assert not [name for name in one.attrib if name.lower().startswith("on")]
-        assert not [value for value in one.attrib.values() if re.match(r"\s*(javascript|data|vbscript):", value, re.I)]
+        shown = {name: value for name, value in one.attrib.items() if name != "title"}  # a URL as it stands
+        assert not [value for value in shown.values() if re.match(r"\s*(javascript|data|vbscript):", value, re.I)]
 
 
 def test_nothing_outside_is_named_but_by_links(made: tuple[Report, str]) -> None:
@@ -314,22 +408,39 @@ def lines(report: Report) -> Iterator[PageLine]:
             yield group.original
     for pair in report.pairs:
         yield from (pair.page, pair.original)
+    for copy in report.copies[:ROWS]:
+        yield copy.page
+        if copy.original:
+            yield copy.original
 
 
 def test_the_data_of_the_table_is_what_it_was(made: tuple[Report, str]) -> None:
     report, html = made
-    if not report.copies:
-        assert 'id="rows"' not in html
-        return
 
     def named(line: PageLine | None) -> list[object]:
         return [line.title, line.url, link(line.url) == line.url, line.site] if line else ["", "", False, ""]
 
-    assert rows(html) == [
+    found = rows(html)
+    assert [row[:11] for row in found] == [
         [one.page.seen, one.page.kind, one.page.similarity, *named(one.page), *named(one.original)]
         for one in report.copies
     ]
-    (data,) = re.findall('<script type="application/json" id="rows">(.*?)</script>', html, re.DOTALL)
+    for row, one in zip(found, report.copies, strict=True):
+        place, group, containment, sides = row[11:]
+        assert (containment, group in ("", one.similar_id)) == (one.containment, True)
+        if place >= 0:
+            assert one.original is not None
+            pair = report.pairs[place]
+            assert (pair.copy, pair.page.url, pair.original.url) == (True, one.page.url, one.original.url)
+        assert bool(sides) == (place < 0 and one.original is not None)
+        if sides:
+            assert sides[:2] == [
+                one.original.seen if one.original else 0,
+                None if one.shared is None else list(one.shared),
+            ]
+            texts = ["".join(part if isinstance(part, str) else part[0] for part in text[3]) for text in sides[2:]]
+            assert texts == ["".join(part.text for part in text.parts) for text in one.texts if text]
+    (data,) = re.findall('<script type="application/json" id="data">(.*?)</script>', html, re.DOTALL)
     assert not set("<>&\n\u2028\u2029") & set(data)
 
 
@@ -375,10 +486,18 @@ def test_the_figures_below_the_charts_are_those_of_the_report() -> None:
     assert table("//section[@aria-labelledby='similarities-title']") == bins
     counts = [[int(cell) for cell in row[1:]] for row in table("//section[@id='times']")]
     assert counts == [[one.copies, one.originals, one.unjudged] for one in report.times.buckets]
-    matrix = table("//section[@id='sites']")
+    matrix = table("//section[@id='sites']/div[@tabindex]")
+    assert table("//section[@id='sites']/div[@class='narrow']") == [
+        [copying, copied, str(count)] for copying, copied, count in flows(report.flow)
+    ]
     assert [row[0] for row in matrix] == list(report.flow.rows)
     assert [tuple(int(cell or 0) for cell in row[1:-1]) for row in matrix] == list(report.flow.cells)
     assert [int(row[-1]) for row in matrix] == [sum(row) for row in report.flow.cells]
+
+
+def test_the_list_of_who_copies_from_whom_begins_with_single_sites() -> None:
+    flow = SiteFlow(("a", OTHERS), ("b", GONE, OTHERS), ((1, 9, 2), (3, 0, 8)))
+    assert flows(flow) == [("a", "b", 1), ("a", GONE, 9), (OTHERS, OTHERS, 8), (OTHERS, "b", 3), ("a", OTHERS, 2)]
 
 
 @pytest.mark.slow
@@ -463,7 +582,7 @@ def test_of_pages_that_passed_alone_there_are_kinds_and_pairs_but_no_copies() ->
 def test_what_is_gone_is_said_to_be() -> None:
     html = of("lost")[1]
     assert "The original is no longer in the state." in tree(html).text_content()
-    assert rows(html)[0][3:] == ["What is left", "number 2", False, "(no site)", "", "", False, ""]
+    assert rows(html)[0][3:11] == ["What is left", "number 2", False, "(no site)", "", "", False, ""]
 
 
 @pytest.mark.slow
@@ -481,7 +600,7 @@ def test_with_many_pages_and_long_titles_it_stays_small() -> None:
             state.copy(url, of, title=title, shared=("头一班船载着乘客离岸" * 30,) * 20, text=text)
     report = gather(state.store)
     assert (len(report.copies), len(report.groups), len(report.pairs)) == (750, 100, 24)
-    assert len(page(report).encode()) < 2_000_000
+    assert len(page(report).encode()) < 3_500_000
 
 
 @pytest.mark.parametrize(("module", "name"), [("jinja2", "Jinja2"), ("matplotlib", "matplotlib")])

@@ -290,6 +290,25 @@ def test_shared_sentences_behind_the_cut_are_counted() -> None:
     assert shared[len(marks(found[0])) - 1].startswith(marks(found[0])[-1])  # the last one is cut with the text
 
 
+def test_copies_are_compared_as_long_as_there_is_room_the_newest_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("scrapy_neardup.report.pairs._LETTERS_OF_TEXTS", 70)
+    monkeypatch.setattr("scrapy_neardup.report.pairs._LETTERS_OF_SENTENCES", 20)
+    state = State()
+    first = state.add("https://a.example/", told=Evidence(text="All swam to the bank."))
+    bare = state.add("https://c.example/")
+    for number in range(6):
+        state.copy(f"https://b.example/{number}", first, text="All swam to the bank.", shared=("All swam to", "bank"))
+    state.copy("https://d.example/", bare, shared=("Both",))
+    gone = state.add("https://e.example/")
+    state.copy("https://f.example/", gone)
+    state.store.forget([gone])
+    lost, without, *others = gather(state.store).copies
+    assert (lost.original, lost.texts, lost.shared) == (None, (None, None), ())
+    assert (without.texts, without.shared) == ((None, None), ("Both",))
+    assert [one.texts[1] and whole(one.texts[1]) for one in others] == ["All swam to the bank."] * 2 + [None] * 4
+    assert [one.shared for one in others] == [(), (), ("All swam to", "bank"), ("All swam to", "bank"), None, None]
+
+
 def test_a_text_of_nothing_but_one_line_takes_no_time() -> None:
     found = pair("渡口" * 500_000, "渡口" * 500_000)
     assert marks(found.texts[0]) == ["渡口" * (SHOWN // 2)]

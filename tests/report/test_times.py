@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from scrapy_neardup.report.data import Times
 from scrapy_neardup.report.formats import full, tick
 from scrapy_neardup.report.times import SHOWN, TimeTally
+from scrapy_neardup.report.words import Words
 
 MINUTE, HOUR, DAY = 60, 3600, 86400
 #: A Friday, 09:40:41 in UTC.
@@ -60,7 +61,7 @@ def test_each_page_is_in_the_bucket_of_its_time_whatever_the_order(seen: list[tu
     check(found, seen)
     assert tallied(sorted(seen)) == found
     for one in found.buckets:
-        assert tick(found.unit, one.start)
+        assert tick(found.unit, one.start, Words("en"))
         assert full(found.unit, one.start)
 
 

@@ -66,7 +66,11 @@ def test_evidence_comes_back_as_it_was(told: Evidence) -> None:
 
 
 @pytest.mark.parametrize(
-    "packed", [b"", b"no zlib", zlib.compress(b"\xff"), zlib.compress(b"[]"), zlib.compress(b"3"), zlib.compress(b"{")]
+    "packed",
+    [
+        *(b"", b"t", b"t\0\0\0", b"t\0\0\0\1\xff", b"no zlib"),
+        *(zlib.compress(packed) for packed in (b"\xff", b"[]", b"3", b"{")),
+    ],
 )
 def test_what_is_no_evidence_is_refused(packed: bytes) -> None:
     with pytest.raises(ValueError, match=r"."):
@@ -83,8 +87,8 @@ PAGE = Page("http://b.example/", "渡口开航", text="渡口今天早上开航�
     [
         (Likeness.NEAR, MATCH, True, Keep.NOTHING, None),
         (None, None, False, Keep.NOTHING, None),
-        (None, None, False, Keep.EVIDENCE, None),
-        (None, MATCH, False, Keep.EVIDENCE, None),
+        (None, None, False, Keep.EVIDENCE, Evidence(letters=18, title="渡口开航")),
+        (None, MATCH, False, Keep.EVIDENCE, Evidence(letters=18, title="渡口开航")),
         (Likeness.NEAR, MATCH, True, Keep.EVIDENCE, Evidence("near", 0, 0.8765, 0.91, 18, "渡口开航", SHARED)),
         (Likeness.EXCERPT, MATCH, False, Keep.EVIDENCE, Evidence("excerpt", 12, 0.8765, 0.91, 18, "渡口开航", SHARED)),
         (None, None, False, Keep.TEXTS, Evidence(letters=18, title="渡口开航", text=PAGE.text)),
@@ -95,6 +99,14 @@ def test_what_is_kept_of_a_page(
     likeness: Likeness | None, match: Match | None, copy: bool, keep: Keep, expected: Evidence | None
 ) -> None:
     assert evidence(PAGE, likeness, match, copy=copy, keep=keep) == expected
+
+
+def test_a_mere_title_takes_little_more_room_than_its_letters() -> None:
+    told = evidence(PAGE, None, None, copy=False, keep=Keep.EVIDENCE)
+    assert told is not None
+    assert len(told.pack()) == 5 + len(PAGE.title.encode())
+    assert Evidence.unpack(told.pack()) == told
+    assert evidence(Page("u", text="x"), None, None, copy=False, keep=Keep.EVIDENCE) is None
 
 
 def test_titles_and_sentences_are_kept_to_a_bound() -> None:
@@ -205,9 +217,8 @@ def test_a_detector_keeps_what_it_is_told_to(keep: Keep, store: Store) -> None:
         assert told == [None, None, None]
         return
     original, of_copy, of_longer = told
-    assert original == (
-        Evidence(letters=len(first.text), title=first.title, text=first.text) if keep is Keep.TEXTS else None
-    )
+    kept = first.text if keep is Keep.TEXTS else ""
+    assert original == Evidence(letters=len(first.text), title=first.title, text=kept)
     assert of_copy is not None
     assert of_longer is not None
     assert (of_copy.likeness, of_copy.like, of_copy.title) == ("near", 0, "渡口开航")

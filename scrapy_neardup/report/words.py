@@ -1,0 +1,64 @@
+"""The words of a report and of closing lines in each language, from one catalogue a language."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
+from string import Formatter
+from types import MappingProxyType
+
+LANGUAGES = ("en", "zh")
+
+
+class Words:
+    """What is said in one language, by name; a catalogue is ``words.LANGUAGE.json``.
+
+    A pattern may hold ``{placeholders}``, and two forms with a ``|`` between them: for one thing, and for another
+    number of them.
+    """
+
+    def __init__(self, language: str) -> None:
+        self.language = language
+        self._patterns = catalogue(language)
+
+    def pattern(self, name: str, many: int | None = None) -> str:
+        """What is to be filled in; of two forms that which fits ``many``."""
+        one, _, more = self._patterns[name].partition("|")
+        return more if more and many != 1 else one
+
+    def __call__(self, name: str, many: int | None = None, /, **values: object) -> str:
+        """The words of this name; ``many`` is the number of things that they speak of, ``{many}``.
+
+        >>> Words("en")("pages", 1), Words("en")("pages", 2400), Words("zh")("pages", 2400)
+        ('1 page', '2,400 pages', '2,400 个网页')
+        """
+        number = {} if many is None else {"many": f"{many:,}"}
+        return self.pattern(name, many).format(**number, **values)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._patterns
+
+    def below(self, name: str) -> dict[str, str]:
+        """All patterns whose names begin with this one and a point."""
+        return {key: pattern for key, pattern in self._patterns.items() if key.startswith(f"{name}.")}
+
+
+@cache
+def catalogue(language: str) -> Mapping[str, str]:
+    """Every name with its pattern."""
+    packed = files(__package__).joinpath(f"words.{language}.json").read_text(encoding="utf-8")
+    return MappingProxyType(json.loads(packed))
+
+
+def placeholders(pattern: str) -> set[str]:
+    """What a pattern wants to be filled in with.
+
+    >>> sorted(placeholders("{shown} of {many} sites"))
+    ['many', 'shown']
+    """
+    return {name for _, name, _, _ in Formatter().parse(pattern) if name is not None}
+
+
+ENGLISH = Words("en")

@@ -1,0 +1,60 @@
+"""What a report says, in each language: the same names, with the same to be filled in."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from scrapy_neardup.report.data import COPIES
+from scrapy_neardup.report.words import ENGLISH, LANGUAGES, Words, catalogue, placeholders
+
+ROOT = Path(__file__).parents[2] / "scrapy_neardup"
+#: The numbers that decide which of two forms is taken.
+FORMS = re.compile(r"\|")
+
+
+def test_all_languages_have_the_same_names() -> None:
+    assert [set(catalogue(language)) for language in LANGUAGES] == [set(catalogue("en"))] * len(LANGUAGES)
+    assert len(catalogue("en")) > 150
+
+
+@pytest.mark.parametrize("name", catalogue("en"))
+def test_what_is_to_be_filled_in_is_the_same(name: str) -> None:
+    wanted = placeholders(FORMS.split(catalogue("en")[name])[-1])
+    for language in LANGUAGES:
+        for form in FORMS.split(catalogue(language)[name]):
+            assert placeholders(form) | {"many"} == wanted | {"many"}
+            assert form.count("`") % 2 == 0
+            assert form
+
+
+def test_other_languages_are_translated() -> None:
+    both = catalogue("en"), catalogue("zh")
+    same = {name for name in both[0] if both[0][name] == both[1][name]}
+    assert same == {"csv", "tick.second", "tick.minute", "tick.year"}
+
+
+def test_every_name_that_is_said_is_there_and_every_one_is_said() -> None:
+    files = [*ROOT.glob("report/*.py"), *ROOT.glob("report/report.*"), *ROOT.glob("co*/*.py"), *ROOT.glob("crawl/*.py")]
+    source = "".join(file.read_text(encoding="utf-8") for file in files)
+    names = set(catalogue("en"))
+    assert set(re.findall(r'\b(?:say|words)\(\s*"([\w.]+)"\s*[,)]', source)) <= names
+    built = ("kind", "meaning", "reason", "tick", "unit", "threshold", "crawls", "verdict", "closing")
+    assert {name for name in names if name.partition(".")[0] not in built and f'"{name}"' not in source} <= {
+        *("copies.similarity", "copies.copy_title", "copies.its_site", "copies.original_title", "copies.original_site")
+    }
+
+
+def test_every_kind_has_a_name_and_a_meaning_and_every_reason_its_own() -> None:
+    assert {f"{what}.{kind}" for kind in COPIES for what in ("kind", "meaning")} <= set(catalogue("en"))
+    sources = "".join(path.read_text(encoding="utf-8") for path in ROOT.rglob("*.py"))
+    reasons = set(re.findall(r'(?:reason=|(?:ExtractionError|LexiconNeeded)\(\s*)"(\w+)"', sources)) | {"too_short"}
+    assert len(reasons) >= 10
+    assert {reason for reason in reasons if f"reason.{reason}" not in ENGLISH} == set()
+
+
+def test_of_two_forms_the_one_that_fits_is_taken() -> None:
+    assert [ENGLISH("groups", many) for many in (0, 1, 2, 2000)] == ["0 groups", "1 group", "2 groups", "2,000 groups"]
+    assert [Words("zh")("groups", many) for many in (1, 2)] == ["1 组", "2 组"]
