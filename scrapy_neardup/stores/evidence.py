@@ -111,7 +111,9 @@ def about_page(page: Page) -> str:
     Lines of the article are written once more, as packing makes next to nothing of what stands there already.
     """
     values = {name: getattr(page, name) for name in _ABOUT if getattr(page, name)}
-    return json.dumps(values, ensure_ascii=False, separators=(",", ":"))
+    if len(page.title) <= _LONGEST_TITLE:  # it is kept as a whole already
+        values.pop("title", None)
+    return json.dumps(values, ensure_ascii=False, separators=(",", ":")) if values else ""
 
 
 def kept_page(url: str, told: Evidence | None) -> Page | None:

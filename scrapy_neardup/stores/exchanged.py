@@ -33,7 +33,9 @@ def draft_of(location: str) -> str:
 
 def is_unfinished(location: str) -> bool:
     """Whether an exchange was begun here, and not ended."""
-    return _plan_of(location).exists()
+    with suppress(OSError):  # a name that is too long, a directory that may not be read
+        return _plan_of(location).exists()
+    return False
 
 
 def refuse_unfinished(location: str) -> None:

@@ -337,7 +337,7 @@ def test_a_state_of_another_format_is_refused(copy: Callable[[str], Path]) -> No
     source = copy("sqlite")
     with closing(STORES["sqlite"](str(source), RECIPE)) as store:
         store._write(Changes({meta_key("recipe"): b'{"format": 99}'}), sync=True)
-    with pytest.raises(StoreMismatch, match="format is 99"):
+    with pytest.raises(StoreMismatch, match="has the format 99"):
         mend("sqlite", source)
 
 
