@@ -190,8 +190,11 @@ class State(Pages[Known]):
     kept: set[str] = field(default_factory=set)
 
     def see(self, id: int, original: int = 0) -> None:
-        """The page was seen, and so was what it is a copy of, as far as that is there and the newest of its URL."""
-        for one in (id, original, self.pages[id].original):
+        """The page was seen, and so was what it is a copy of, as far as that is there and the newest of its URL.
+
+        ``original``: of which it is one now, if what is known of it says another one.
+        """
+        for one in (id, original or self.pages[id].original):
             page = self.pages.get(one)
             if page is not None and self.newest.get(page.url) == one:
                 self.sights[page.url] = int(self.now)
