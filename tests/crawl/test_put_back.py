@@ -51,6 +51,7 @@ def put_back(state: str, folder: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(400)
 def test_what_was_dropped_wrongly_is_listed_and_put_back_also_in_a_state_that_was_brought_elsewhere(
     alike: Site, crawl: Crawl, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
