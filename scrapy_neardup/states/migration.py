@@ -149,6 +149,7 @@ class Migration:
         if not self.is_same_method and speaks:
             note_once(self._new, record.url, page.site, made, everywhere=record.is_original)
         keys = tuple(key for key in made.keys if key not in common) if speaks else ()
+        keys += (record.original,) if record.leads else ()
         return replace(record, keys=keys, sketch=made.sketch, former=False)
 
     def _can_be_filled(self, known: Record) -> bool:
