@@ -13,7 +13,7 @@ from scrapy_neardup.judging.former import Former, FormerlyFound
 from scrapy_neardup.judging.judgements import Judgements, Opinion, Said, by_hand, original_at
 from scrapy_neardup.judging.matching import Found, Matching, has_a_say
 from scrapy_neardup.judging.noting import note_once
-from scrapy_neardup.judging.preference import Candidate, Preference
+from scrapy_neardup.judging.preference import Contender, Preference
 from scrapy_neardup.judging.reservations import Blocked, InFlight, Reservation, Ruled, Ruling
 from scrapy_neardup.judging.succession import Standing, Succession
 from scrapy_neardup.methods import Method
@@ -239,7 +239,7 @@ class Detector:
         is_kept = said is not None and said.said is Said.KEEP
         is_copy = best is not None and best.comparison.is_copy(self._also_copies)
         if best is not None and is_copy and not is_kept:
-            role = self._succession.role(Candidate(page, fingerprint), known, best, common)
+            role = self._succession.role(Contender(page, fingerprint), known, best, common)
             if role is Standing.COPY:
                 return self._copy(page, best, known, fingerprint, keys)
             return self._in_its_group(role, page, best, known, replace(fingerprint, keys=keys), before)
@@ -315,7 +315,7 @@ class Detector:
         likeness, match = found or (verdict.likeness, verdict.match)
         kept = evidence(page, likeness, match, copy=record.original != record.id, keep=self._keep)
         if (preference := self._succession.preference) is not None and record.keys:
-            kept = preference.weighed(Candidate(page, fingerprint), kept, self._method)
+            kept = preference.weighed(Contender(page, fingerprint), kept, self._method)
         reservation = Reservation(verdict, fingerprint, record, kept, page.site, known.id if known else 0, of)
         self._in_flight.add(reservation)
         return Ruled(verdict, reservation)

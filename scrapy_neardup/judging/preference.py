@@ -26,7 +26,7 @@ _LONGER = 1.1
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class Contender:
     """A page that may be better than the one that stands for its group."""
 
     page: Page
@@ -37,10 +37,10 @@ class Preference(ABC):
     """Which page is to stand for a group, whatever came first."""
 
     @abstractmethod
-    def is_better(self, new: Candidate, standing: Record, first: Record, method: Method, store: Store) -> bool:
+    def is_better(self, new: Contender, standing: Record, first: Record, method: Method, store: Store) -> bool:
         """Whether a page is better than the one that stands for the group, of which ``first`` was the first one."""
 
-    def weighed(self, new: Candidate, kept: Evidence | None, method: Method) -> Evidence | None:
+    def weighed(self, new: Contender, kept: Evidence | None, method: Method) -> Evidence | None:
         """What is kept of a page, with that by which later ones are held against it."""
         return kept
 
@@ -52,7 +52,7 @@ class Longest(Preference):
     article could be told, nobody knows how much of it is menu, so it is not better than another.
     """
 
-    def is_better(self, new: Candidate, standing: Record, first: Record, method: Method, store: Store) -> bool:
+    def is_better(self, new: Contender, standing: Record, first: Record, method: Method, store: Store) -> bool:
         if new.page.reader and not new.page.main:
             return False
         known = method.length(standing.sketch)
@@ -61,7 +61,7 @@ class Longest(Preference):
         kept = store.evidence(standing.id)
         return kept is not None and kept.article > 0 and _length(new) >= _LONGER * kept.article
 
-    def weighed(self, new: Candidate, kept: Evidence | None, method: Method) -> Evidence | None:
+    def weighed(self, new: Contender, kept: Evidence | None, method: Method) -> Evidence | None:
         if method.length(new.fingerprint.sketch):
             return kept
         return replace(kept or Evidence(letters=len(new.page.text)), article=_length(new))
@@ -74,7 +74,7 @@ class Canonical(Preference):
     itself, or none. A page that names another one is never better.
     """
 
-    def is_better(self, new: Candidate, standing: Record, first: Record, method: Method, store: Store) -> bool:
+    def is_better(self, new: Contender, standing: Record, first: Record, method: Method, store: Store) -> bool:
         page = new.page
         if page.canonical not in ("", page.url):
             return False
@@ -83,7 +83,7 @@ class Canonical(Preference):
             return True
         return bool(named) and page.canonical == page.url
 
-    def weighed(self, new: Candidate, kept: Evidence | None, method: Method) -> Evidence | None:
+    def weighed(self, new: Contender, kept: Evidence | None, method: Method) -> Evidence | None:
         page = new.page
         if page.canonical in ("", page.url):
             return kept
@@ -96,7 +96,7 @@ class PreferredHosts(Preference):
     def __init__(self, hosts: Sequence[str]) -> None:
         self._hosts = [_ascii(host.strip().lower().removeprefix("www.").rstrip(".")) for host in hosts]
 
-    def is_better(self, new: Candidate, standing: Record, first: Record, method: Method, store: Store) -> bool:
+    def is_better(self, new: Contender, standing: Record, first: Record, method: Method, store: Store) -> bool:
         return self._rank(new.page.url) < self._rank(standing.url)
 
     def _rank(self, url: str) -> int:
@@ -115,7 +115,7 @@ def make_preference(policy: KeepPolicy) -> Preference | None:
     return {FIRST: None, LONGEST: Longest(), CANONICAL: Canonical()}[policy]
 
 
-def _length(new: Candidate) -> int:
+def _length(new: Contender) -> int:
     """Letters of the different sentences of an article: to say a thing twice makes no text longer."""
     found = {letters(one) for one in sentences(normalize(new.page.main or new.page.text))}
     return sum(map(len, found))

@@ -14,7 +14,7 @@ from collections.abc import Set
 from enum import Enum
 
 from scrapy_neardup.judging.matching import Found
-from scrapy_neardup.judging.preference import Candidate, Preference
+from scrapy_neardup.judging.preference import Contender, Preference
 from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Kind, Likeness
 from scrapy_neardup.stores import Record, Store, leader
@@ -54,7 +54,7 @@ class Succession:
         self._store = store
         self._also_copies = also_copies
 
-    def role(self, new: Candidate, known: Record | None, best: Found, common: frozenset[int]) -> Standing:
+    def role(self, new: Contender, known: Record | None, best: Found, common: frozenset[int]) -> Standing:
         """What a copy is to its group; ``known`` is what is known of its URL, ``common`` keys are no evidence."""
         standing = best.original
         if self.preference is None and not (standing.leads or (known is not None and known.leads)):
@@ -69,7 +69,7 @@ class Succession:
         was_delivered = known is not None and (known.is_original or known.delivered)
         return Standing.FOLLOWS if was_delivered and standing.leads else Standing.COPY
 
-    def _supersedes(self, new: Candidate, best: Found, common: frozenset[int], preference: Preference) -> bool:
+    def _supersedes(self, new: Contender, best: Found, common: frozenset[int], preference: Preference) -> bool:
         standing = best.original
         first = self._store.record(standing.group)
         if first is None or first.url == new.page.url:

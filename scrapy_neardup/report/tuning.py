@@ -78,6 +78,7 @@ def tuning_page(pairs: Sequence[AskedPair], command: str) -> str:
     rows = [dict(pair.row) for pair in pairs]
     data = {"rows": rows, "key": blake2b(json.dumps(rows).encode(), digest_size=8).hexdigest()}
     values = {
+        "language": "en",
         "pairs": pairs,
         "shared": Mark.SHARED,
         "command": clean_line(command, URL),

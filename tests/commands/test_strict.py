@@ -74,7 +74,7 @@ def test_a_page_that_is_known_by_its_url_cannot_be_compared(state: str) -> None:
     settings = {"NEARDUP_METHOD": "minhash"}
     assert run(migrate, "--store", state, **settings) == 0
     with pytest.raises(NearDupError, match="migrated from another one and the page has not come again since"):
-        run(compare, PEAR, EDITED, "--store", state, **settings)
+        run(compare, PEAR, BREAD, "--store", state, **settings)
 
 
 def test_a_shared_secret_is_needed_to_migrate_and_stays_what_it_was(tmp_path: Path) -> None:
