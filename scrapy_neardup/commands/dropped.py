@@ -44,7 +44,7 @@ _NOUN = "dropped pages"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of the command."""
-    parser.add_argument("--last", action="store_true", help="by the last crawl that ended or was killed")
+    parser.add_argument("--last", action="store_true", help="by the crawl that began last")
     parser.add_argument("--since", metavar="TIME", help="since a date or time in UTC, or an age such as 12h, 7d, 4w")
     parser.add_argument(
         "--site", metavar="SITE", help='of this host and those below it; an account of one: "mp.weixin.qq.com BIZ"'

@@ -270,7 +270,8 @@ class Detector:
             verdict = Verdict(Kind.DUPLICATE, page.url, known.id, match, likeness=comparison.likeness)
             if self.passes(verdict):
                 return None  # it is to be delivered: as what comes for the first time
-            self.store.touch(known)
+            along = self._dropped(self.store.new_id(), page, match, comparison.likeness)
+            self.store.touch(known, of=(original,), along=along)
             return Ruled(verdict)
         common, _ = self._matching.best(page.url, fingerprint, page.canonical)
         keys = tuple(key for key in fingerprint.keys if key not in common) if known.is_original else ()
