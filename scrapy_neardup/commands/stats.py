@@ -59,7 +59,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         write(as_json({**location, **moment, **as_data(found), "recipe": recipe, "decisions": decided}) + "\n")
     else:
-        write("\n".join(_as_text(found, unsealed, place, {**recipe, "decides by": decided})))
+        write("\n".join(_as_text(found, unsealed, place, {**recipe, **({"decides by": decided} if decided else {})})))
     return 0
 
 

@@ -37,7 +37,8 @@ def test_the_room_of_what_was_forgotten_is_given_back(
     assert (done.returncode, done.stderr) == (0, "")
     assert re.fullmatch(r"STATE: SIZE → SIZE\n", plain(done.stdout, state))
     sizes = [float(number) for number in re.findall(r"([\d.]+) kB", done.stdout)]
-    assert sizes[1] < sizes[0] / 2
+    # LevelDB may have done it in the background already.
+    assert sizes[1] < max(sizes[0] / 2, 15)
     assert records(state) == before
 
 

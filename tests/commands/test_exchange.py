@@ -105,7 +105,7 @@ def test_inside_of_a_project_the_state_is_the_projects(tmp_path: Path, east: Pat
     assert told == {"store": str(place), "pages": 3}
     done = scrapy_neardup("merge", url(west), "--json", cwd=inside)
     assert (done.returncode, done.stderr) == (0, "")
-    merged = {"from": str(west), "added": 2, "known": 0, "newer": 0, "copies": 1}
+    merged = {"from": str(west), "added": 2, "known": 0, "newer": 0, "copies": 1, "judgements": 0, "against": 0}
     assert json.loads(done.stdout) == {"store": str(place), "pages": 5, "merged": [merged]}
     again = scrapy_neardup("import", "east.gz", cwd=inside)
     assert (again.returncode, again.stdout) == (2, "")

@@ -66,7 +66,7 @@ def test_the_numbers_of_a_state(tmp_path: Path, kind: str, capsys: pytest.Captur
     said = plain(done.stdout.replace(",", ""), state)
     assert said.startswith(TOLD.replace("KIND", kind).replace(",", ""))
     assert "\nsegmenter       jieba" in said
-    assert "by_numbers=0.3" in said
+    assert "shingle=5" in said
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
-from tests.commands.run import scrapy_neardup
+from scrapy_neardup.commands import brake
 from tests.crawl.conftest import ADDONS, ONE_BY_ONE, Crawl, Result, Site
 from tests.crawl.parts import text
+from tests.states.states import run as run_command
 
 OLD = [f"/old/{number}" for number in range(25)]
 NEW = [f"/new/{number}" for number in range(20)]
@@ -58,17 +59,23 @@ def test_a_site_of_which_only_the_footer_is_read_gets_its_pages_in_two_crawls(re
     assert first.count("state/pages") == third.count("state/pages") == len(OLD + NEW)
 
 
-def test_where_it_is_released_copies_are_dropped_as_before(relaunched: Site, crawl: Crawl, tmp_path: Path) -> None:
+def test_where_it_is_released_copies_are_dropped_as_before(
+    relaunched: Site, crawl: Crawl, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     store = {"NEARDUP_STORE": f"sqlite://{tmp_path}/state.db"}
     crawl(OLD + NEW[:7], **RELAUNCHED, **store)
     name = relaunched.base + NEW[0]
-    named = ("--store", store["NEARDUP_STORE"])
-    assert f"| {name} | original, copied by 127.0.0.1 | 20" in scrapy_neardup("brake", *named, cwd=tmp_path).stdout
-    other = scrapy_neardup("brake", *named, "--release", "b.example", cwd=tmp_path)
-    assert (other.returncode, other.stdout) == (1, "released: 0 brakes\n")
-    assert "The safety brake never came on for b.example" in other.stderr
-    assert scrapy_neardup("brake", *named, "--release", name, cwd=tmp_path).stdout == "released: 1 brake\n"
-    [listed] = json.loads(scrapy_neardup("brake", *named, "--json", cwd=tmp_path).stdout)["brakes"]
+
+    def brakes(*arguments: str) -> tuple[int, str, str]:
+        return run_command(brake, *arguments, "--store", store["NEARDUP_STORE"]), *capsys.readouterr()
+
+    capsys.readouterr()
+    assert f"| {name} | original, copied by 127.0.0.1 | 20" in brakes()[1]
+    code, said, error = brakes("--release", "b.example")
+    assert (code, said) == (1, "released: 0 brakes\n")
+    assert "The safety brake never came on for b.example" in error
+    assert brakes("--release", name) == (0, "released: 1 brake\n", "")
+    [listed] = json.loads(brakes("--json")[1])["brakes"]
     assert (listed["name"], listed["site"], listed["released"]) == (name, "127.0.0.1", True)
     second = crawl(OLD + NEW[:10], **RELAUNCHED, **store)
     assert (second.items, second.count("duplicate"), warnings(second)) == ([], 8, [])

@@ -50,7 +50,7 @@ def dies_at_every_step(folder: Path, *how: str) -> int:
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
-@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize("scheme", [SCHEMES[0], pytest.param("sqlite", marks=pytest.mark.soak)])
 def test_whenever_a_crawl_dies_nothing_is_lost_and_twice_is_what_the_open_feeds_held(
     tmp_path: Path, scheme: str
 ) -> None:

@@ -233,7 +233,7 @@ def test_in_any_order_each_article_counts_once_and_what_is_safe_was_delivered() 
 
 @pytest.mark.slow
 def test_in_many_orders_each_article_counts_once_and_what_is_safe_was_delivered() -> None:
-    walk(300, 40)
+    walk(120, 40)
 
 
 @pytest.mark.soak

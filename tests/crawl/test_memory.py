@@ -15,7 +15,7 @@ from tests.crawl.engineless import crawl
 from tests.judging.test_detector import WORDS
 
 #: Pages after which memory is looked at; the first few hundred fill what is of fixed size.
-BEFORE, AFTER = 500, 1200
+BEFORE, AFTER = 500, 1700
 
 
 @pytest.mark.slow
