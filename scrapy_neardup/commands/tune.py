@@ -13,7 +13,7 @@ from typing import Any
 from scrapy_neardup.atomic import replacing
 from scrapy_neardup.commands.asking import ask
 from scrapy_neardup.commands.feeding import check_read, opened_feed
-from scrapy_neardup.commands.opening import opened
+from scrapy_neardup.commands.opening import looked
 from scrapy_neardup.commands.output import is_coloured, method_spec, progress, write
 from scrapy_neardup.commands.tuned import Disagreement, compared, tell
 from scrapy_neardup.commands.wording import counted
@@ -217,7 +217,7 @@ def _against(given: list[str] | None, tried: Thresholds) -> list[str]:
 def _documents(name: str, config: Config) -> Iterator[Spool]:
     """The pages of a feed, or of a state that kept their texts."""
     if name.partition(":")[0] in STORES and "://" in name:
-        with opened(name, config) as store, spooled(_kept(store)) as documents:
+        with looked(name, config) as store, spooled(_kept(store)) as documents:
             if not len(documents):
                 raise NearDupError(
                     f"The state at {store.location} keeps no texts, so its pages cannot be shown or judged anew. Name "
