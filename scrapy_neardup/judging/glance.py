@@ -28,6 +28,9 @@ class _Glance:
     def note(self, *_: Any, **__: Any) -> None:
         return
 
+    def write(self, *_: Any, **__: Any) -> None:
+        return
+
 
 def glance(store: Store) -> Store:
     """The store for a detector that must leave no trace: a write that a detector learns to do belongs in the class."""
