@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from scrapy_neardup.commands.opening import add_store, opened
+from scrapy_neardup.commands.opening import add_store, looked, opened
 from scrapy_neardup.commands.output import table, write
 from scrapy_neardup.commands.wording import as_json, counted, iso, line
 from scrapy_neardup.config import Config
@@ -44,7 +44,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """List, release, or watch again; 1 if a name is none that it came on for."""
-    with opened(arguments.store, Config.from_settings(arguments.settings)) as store:
+    way = opened if arguments.release or arguments.release_all or arguments.watch else looked
+    with way(arguments.store, Config.from_settings(arguments.settings)) as store:
         names, found = {*arguments.release, *arguments.watch}, list(brakes(store))
         if arguments.release_all:
             names = {braked.name for braked in found if not braked.released}

@@ -45,12 +45,18 @@ class BrakeWatch:
         self._close_crawl = close_crawl
 
     def take_up(self, store: Store) -> None:
-        """It stays on for what it came on for in earlier crawls; raises StoreError if that cannot be read."""
+        """It stays on for what it came on for in earlier crawls; raises StoreError if that cannot be read.
+
+        Where it only warns it does so in each crawl, so nothing is on from the beginning.
+        """
         known = list(brakes(store))
-        found = [braked for braked in known if not braked.released]
+        found = [braked for braked in known if not braked.released and self._mode != "warn"]
         for braked in known:
-            (self._brake.put_off if braked.released else self._brake.put_on)(braked.original or braked.site)
-        if not found or self._mode == "warn":
+            if braked.released:
+                self._brake.put_off(braked.original or braked.site)
+        for braked in found:
+            self._brake.put_on(braked.original or braked.site)
+        if not found:
             return
         self._notes.count(stats.BRAKE_KEPT, len(found))
         named = ", ".join(one_line(braked.name) for braked in found[-_NAMED:])

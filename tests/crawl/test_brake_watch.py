@@ -130,6 +130,9 @@ def test_where_it_only_warned_it_can_be_had_later(caplog: pytest.LogCaptureFixtu
     for _ in range(6):
         crawl.copy()
     assert "with NEARDUP_BRAKE = 'tag' the next crawl brings what was dropped" in caplog.messages[0]
+    crawl.again("warn")
+    assert [crawl.copy() for _ in range(6)] == [False] * 6
+    assert (crawl.count("original"), len(caplog.messages)) == (1, 2), "it warns in each crawl"
     crawl.again("tag")
     assert crawl.copy()
 
