@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from scrapy_neardup.errors import NearDupError
@@ -37,3 +37,13 @@ def replacing(path: Path) -> Iterator[Path]:
         raise NearDupError(
             f"{path} cannot be written: {error.strerror or error}; name another place, or {cure}."
         ) from None
+
+
+def sync_directory(directory: Path) -> None:
+    """Make names in it survive a power cut, where a directory can be synced."""
+    with suppress(OSError):
+        held = os.open(directory, os.O_RDONLY)
+        try:
+            os.fsync(held)
+        finally:
+            os.close(held)

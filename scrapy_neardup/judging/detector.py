@@ -273,7 +273,7 @@ class Detector:
             along = self._dropped(self.store.new_id(), page, match, comparison.likeness)
             self.store.touch(known, of=(original,), along=along)
             return Ruled(verdict)
-        common, _ = self._matching.best(page.url, fingerprint, page.canonical)
+        common = self._matching.common(fingerprint)
         keys = tuple(key for key in fingerprint.keys if key not in common) if known.is_original else ()
         record = replace(known, keys=keys, sketch=fingerprint.sketch, former=False)
         self.store.add(record, self.store.evidence(known.id), replaces=known.id)
@@ -294,7 +294,7 @@ class Detector:
         if original is None:
             twin = self._in_flight.by_url.get(said.other)
             return Blocked(twin) if twin is not None else None
-        common, _ = self._matching.best(page.url, fingerprint, page.canonical)
+        common = self._matching.common(fingerprint)
         keys = tuple(key for key in fingerprint.keys if key not in common)
         found = Found(by_hand(self._method.compare(fingerprint, original.sketch, common)), original, original)
         return self._copy(page, found, known, fingerprint, keys, said=True)

@@ -84,11 +84,7 @@ def judgement_of(store: Store, url: str) -> Opinion | None:
 
 def judgements(store: Store) -> Iterator[Opinion]:
     """All judgements in a state, in no order; raises StoreDamaged for a row that is none."""
-    try:
-        for key, packed in store.rows(b"n"):
-            yield Opinion.of_row(key, packed, store.hashes)
-    except ValueError as error:
-        raise store.damaged(str(error)) from None
+    return store.unpacked(b"n", lambda key, packed: Opinion.of_row(key, packed, store.hashes))
 
 
 def write_judgements(store: Store, *said: Opinion) -> None:

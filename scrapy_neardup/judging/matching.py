@@ -67,6 +67,10 @@ class Matching:
         self._store = store
         self._also_copies = also_copies
 
+    def common(self, fingerprint: Fingerprint) -> frozenset[int]:
+        """The keys of a page that are no evidence, for whoever knows already what it is to be compared with."""
+        return candidates(self._method, self._store, fingerprint.keys).common
+
     def best(self, url: str, fingerprint: Fingerprint, canonical: str = "") -> tuple[frozenset[int], Found | None]:
         """The keys of a page that are no evidence, and the earlier page that it is most like, if there is one.
 

@@ -51,11 +51,7 @@ def remember_brake(store: Store, braked: Braked) -> None:
 
 def brakes(store: Store) -> Iterator[Braked]:
     """All that it has come on for, the oldest first; raises StoreDamaged for a row that is none."""
-    try:
-        for key, packed in store.rows(b"h"):
-            yield unpacked_brake(key, packed)
-    except ValueError as error:
-        raise store.damaged(str(error)) from None
+    return store.unpacked(b"h", unpacked_brake)
 
 
 def release(store: Store, names: set[str]) -> list[Braked]:

@@ -45,11 +45,7 @@ def remember_crawl(store: Store, crawl: Crawl) -> None:
 
 def crawls(store: Store) -> Iterator[Crawl]:
     """All crawls that the state remembers, the oldest first; raises StoreDamaged for a row that is none."""
-    try:
-        for key, packed in store.rows(b"c"):
-            yield unpacked_crawl(key, packed)
-    except ValueError as error:
-        raise store.damaged(str(error)) from None
+    return store.unpacked(b"c", unpacked_crawl)
 
 
 def unpacked_crawl(key: bytes, packed: bytes) -> Crawl:

@@ -43,11 +43,7 @@ class Delivery:
 
 def deliveries(store: Store) -> Iterator[Delivery]:
     """All feeds that the state remembers; raises StoreDamaged for a row that is none."""
-    try:
-        for key, packed in store.rows(b"f"):
-            yield unpacked(key, packed)
-    except ValueError as error:
-        raise store.damaged(str(error)) from None
+    return store.unpacked(b"f", unpacked)
 
 
 def unpacked(key: bytes, packed: bytes) -> Delivery:

@@ -57,11 +57,7 @@ def originals_of(store: Store, records: Sequence[Record]) -> list[Record | None]
 
 
 def _drops(store: Store, generation: int = 0) -> Iterator[Drop]:
-    try:
-        for key, packed in store.rows(drops_prefix(generation) if generation else b"d"):
-            yield Drop.of_row(key, packed)
-    except ValueError as error:
-        raise store.damaged(str(error)) from None
+    return store.unpacked(drops_prefix(generation) if generation else b"d", Drop.of_row)
 
 
 def _at(store: Store, url: int) -> Record | None:

@@ -13,14 +13,13 @@ again does the rest of the moves: each is a renaming, and is done or not.
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from scrapy_neardup.atomic import replacing
+from scrapy_neardup.atomic import replacing, sync_directory
 from scrapy_neardup.errors import StoreError
 from scrapy_neardup.stores.lock import lock
 from scrapy_neardup.stores.place import Place
@@ -88,7 +87,7 @@ def exchange(kind: type[Place], location: str, left: list[tuple[int, int]]) -> s
             kept = next(one for one in (stamp, *(f"{stamp}-{n}" for n in range(2, 1000))) if not Path(one).exists())
         with replacing(_plan_of(location)) as plan:
             plan.write_text(json.dumps({"kept": kept}), encoding="utf-8")
-        _sync(Path(location).parent)
+        sync_directory(Path(location).parent)
         _move_all(kind, location)
     _tidy(kind, draft_of(location))
     return kept
@@ -123,9 +122,9 @@ def _move_all(kind: type[Place], location: str) -> str:
         for new, here, old in zip(*map(kind.pieces, (draft_of(location), location, kept or location)), strict=True):
             _move(new, here, old if kept else None)
         for folder in {piece.parent for one in (location, kept or location) for piece in kind.pieces(one)}:
-            _sync(folder)
+            sync_directory(folder)
         plan.unlink()
-        _sync(plan.parent)
+        sync_directory(plan.parent)
     except (OSError, ValueError, KeyError) as error:
         raise StoreError(
             f"The new state cannot be put in the place of {location}: {error}. Nothing is lost, and no crawl opens it "
@@ -156,13 +155,3 @@ def _tidy(kind: type[Place], draft: str) -> None:
 
 def _plan_of(location: str) -> Path:
     return Path(f"{location}-exchange")
-
-
-def _sync(directory: Path) -> None:
-    """Make names in it survive a power cut, where a directory can be synced."""
-    with suppress(OSError):
-        held = os.open(directory, os.O_RDONLY)
-        try:
-            os.fsync(held)
-        finally:
-            os.close(held)

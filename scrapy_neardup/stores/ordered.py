@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import TypeVar
 
 from scrapy_neardup.errors import StoreDamaged, StoreError
 from scrapy_neardup.stores.changes import Changes, Row
 from scrapy_neardup.stores.place import SETTING, Place
+
+T = TypeVar("T")
 
 
 class OrderedBytes(Place):
@@ -27,6 +30,14 @@ class OrderedBytes(Place):
     def rows(self, prefix: bytes) -> Iterator[Row]:
         """All rows that begin with ``prefix``, in byte order; see ``layout`` for what they mean."""
         return self._scan(prefix)
+
+    def unpacked(self, prefix: bytes, unpack: Callable[[bytes, bytes], T]) -> Iterator[T]:
+        """What all rows that begin with ``prefix`` hold; raises StoreDamaged where ``unpack`` raises ValueError."""
+        try:
+            for key, packed in self.rows(prefix):
+                yield unpack(key, packed)
+        except ValueError as error:
+            raise self.damaged(str(error)) from None
 
     def value(self, key: bytes) -> bytes | None:
         """The value of one row."""

@@ -20,10 +20,10 @@ from __future__ import annotations
 
 import os
 import zlib
-from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
+from scrapy_neardup.atomic import sync_directory
 from scrapy_neardup.stores.tally import RowTally
 
 #: Bytes of a slot: the smallest sector of a disk, which is written whole or not at all.
@@ -70,7 +70,7 @@ class Witness:
             file.flush()
             os.fsync(file.fileno())
         draft.replace(path)
-        _sync_directory(path.parent)
+        sync_directory(path.parent)
         return cls(path)
 
     @property
@@ -178,13 +178,3 @@ def _read_secret(line: bytes) -> bytes | None:
 def _for_us(path: str, flags: int) -> int:
     """Opens a new file that not everybody can read: it holds the secret of the state."""
     return os.open(path, flags, 0o660)
-
-
-def _sync_directory(directory: Path) -> None:
-    """Make a name in it survive a power cut, where a directory can be synced."""
-    with suppress(OSError):
-        held = os.open(directory, os.O_RDONLY)
-        try:
-            os.fsync(held)
-        finally:
-            os.close(held)
