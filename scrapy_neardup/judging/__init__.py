@@ -3,6 +3,7 @@
 matching      earlier pages that a page may be like, and which of them decides
 noting        sentences are counted
 former        pages that another method has judged, and that come again
+returning     copies that were dropped, and come again with the same text
 preference    which of two copies is the better one
 succession    what part a copy takes in its group: a copy, or the page that stands for it
 reservations  pages that passed, and whose items are still on their way

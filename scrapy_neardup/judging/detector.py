@@ -15,11 +15,13 @@ from scrapy_neardup.judging.matching import Found, Matching, has_a_say
 from scrapy_neardup.judging.noting import note_once
 from scrapy_neardup.judging.preference import Contender, Preference
 from scrapy_neardup.judging.reservations import Blocked, InFlight, Reservation, Ruled, Ruling
+from scrapy_neardup.judging.returning import Returning
 from scrapy_neardup.judging.succession import Standing, Succession
 from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Fingerprint, Kind, Likeness, Match, Page, Verdict
-from scrapy_neardup.stores import Bounds, Keep, Record, Store, evidence, stands_for
+from scrapy_neardup.stores import Bounds, Keep, Record, Store, evidence, stands_for, with_first
 from scrapy_neardup.stores.changes import Row
+from scrapy_neardup.stores.layout import record_key
 from scrapy_neardup.text.prose import why_unjudged
 
 
@@ -89,6 +91,7 @@ class Detector:
         self._former = Former(store)
         self._succession = Succession(method, store, also_copies, preference)
         self._judgements = Judgements(store)
+        self._returning = Returning(method, min_letters, also_copies)
         self._drops = Drops(store, self._generation) if store.lasts and keep is not Keep.NOTHING else None
 
     def check(self, page: Page) -> Ruling:
@@ -225,24 +228,28 @@ class Detector:
             comparison = self._method.compare(fingerprint, known.sketch, frozenset())
             if comparison.identical:
                 original = self._original(known)
-                self.store.touch(known, of=() if original is known else (original,))
+                self.store.touch(known, of=with_first(self.store, original))
                 same = self._match(page, Found(comparison, original, known))
                 return Ruled(Verdict(Kind.UNCHANGED, page.url, known.id, same))
             before = self._match(page, Found(comparison, known, known))
         said = self._judgements.of(page.url)
         if said is not None and (ruling := self._as_said(said, page, known, fingerprint)) is not None:
             return ruling
+        is_kept = said is not None and said.said is Said.KEEP
         if fingerprint.own is not None and fingerprint.own < self._min_letters:
+            if not is_kept and (ruled := self._as_dropped(page, known, fingerprint)) is not None:
+                return ruled
             return self._by_mark(page, Verdict(Kind.UNJUDGED, page.url, reason="boilerplate"))
         common, best = self._matching.best(page.url, fingerprint, page.canonical)
         keys = tuple(key for key in fingerprint.keys if key not in common)
-        is_kept = said is not None and said.said is Said.KEEP
         is_copy = best is not None and best.comparison.is_copy(self._also_copies)
         if best is not None and is_copy and not is_kept:
             role = self._succession.role(Contender(page, fingerprint), known, best, common)
             if role is Standing.COPY:
                 return self._copy(page, best, known, fingerprint, keys)
             return self._in_its_group(role, page, best, known, replace(fingerprint, keys=keys), before)
+        if not is_kept and (ruled := self._as_dropped(page, known, fingerprint)) is not None:
+            return ruled
         for twin in [] if is_kept else self._on_their_way(fingerprint):
             comparison = self._method.compare(fingerprint, twin.record.sketch, common)
             if has_a_say(twin.record, comparison) and comparison.is_copy(self._also_copies):
@@ -298,6 +305,23 @@ class Detector:
         keys = tuple(key for key in fingerprint.keys if key not in common)
         found = Found(by_hand(self._method.compare(fingerprint, original.sketch, common)), original, original)
         return self._copy(page, found, known, fingerprint, keys, said=True)
+
+    def _as_dropped(self, page: Page, known: Record | None, fingerprint: Fingerprint) -> Ruled | None:
+        """The verdict on the very page that was dropped at its URL, as long as its original is there: see returning."""
+        if known is None or not (kinds := self._returning.kinds(page, known)):
+            return None
+        original = stands_for(self.store, known, besides=page.url)
+        if original is None or not original.sketch:
+            return None
+        comparison = self._method.compare(fingerprint, original.sketch, frozenset())
+        as_then = replace(comparison, similarity=known.similarity, likeness=kinds[0])
+        match = self._match(page, Found(as_then, original, original))
+        verdict = Verdict(Kind.DUPLICATE, page.url, known.id, match, likeness=kinds[0])
+        if self.passes(verdict):
+            return None  # it is to be delivered: as what it is taken for now
+        along = self._dropped(self.store.new_id(), page, match, kinds[0])
+        self.store.touch(known, of=with_first(self.store, original), along=along)
+        return Ruled(verdict)
 
     def _reserve(
         self,
@@ -369,9 +393,12 @@ class Detector:
         match, likeness = self._match(page, best), best.comparison.likeness
         verdict = Verdict(Kind.DUPLICATE, page.url, match=match, likeness=likeness, by_hand=said)
         passes = self.passes(verdict)
-        of = tuple({one.id: one for one in (best.original, best.compared)}.values())
+        of = tuple({one.id: one for one in (*with_first(self.store, best.original), best.compared)}.values())
         if known is not None and not passes and _keeps_its_place(known, match.id):
             along = self._dropped(self.store.new_id(), page, match, likeness)
+            if not (said or known.is_original or known.delivered):
+                now = replace(known, dropped=self._returning.mark(page, likeness))
+                along = (*along, (record_key(known.id), now.pack())) if now != known else along
             self.store.touch(known, of=of, along=along)
             return Ruled(replace(verdict, id=known.id))
         differs = match.similarity < self._method.witness_below
@@ -384,6 +411,7 @@ class Detector:
             keys if is_witness else (),
             fingerprint.sketch if is_witness or passes else b"",
             delivered=passes,
+            dropped=0 if passes or said else self._returning.mark(page, likeness),
         )
         verdict = replace(verdict, id=copy.id)
         counts = differs and known is None
@@ -433,7 +461,9 @@ class Detector:
             likeness=likeness if better else None,
             group=group,
         )
-        return self._reserve(page, verdict, record, filed, known, (likeness, match), of=(best.original,))
+        return self._reserve(
+            page, verdict, record, filed, known, (likeness, match), of=with_first(self.store, best.original)
+        )
 
     def _dropped(self, id: int, page: Page, match: Match, likeness: Likeness | None) -> tuple[Row, ...]:
         """What tells later that the page was dropped, if that is kept."""

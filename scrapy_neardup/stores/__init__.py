@@ -16,7 +16,7 @@ from scrapy_neardup.stores.evidence import Evidence, Keep, evidence
 from scrapy_neardup.stores.exchanged import refuse_unfinished
 from scrapy_neardup.stores.expiry import Bounds
 from scrapy_neardup.stores.layout import Record
-from scrapy_neardup.stores.leading import leader, stands_for
+from scrapy_neardup.stores.leading import leader, stands_for, with_first
 from scrapy_neardup.stores.memory import MemoryStore
 from scrapy_neardup.stores.overlay import Overlay
 from scrapy_neardup.stores.place import SETTING
@@ -211,5 +211,6 @@ __all__ = [
     "placeholders_checked",
     "placeholders_filled",
     "stands_for",
+    "with_first",
     "states_near",
 ]

@@ -270,7 +270,7 @@ class Store(Moment, Expiry, Counting):
         """Pages were seen in their copies: so an article that is still copied is known as long as it is."""
         for page in pages:
             key = self._url_key(page.url)
-            written = self._get(key)
+            written = changes.puts.get(key) or self._get(key)
             # Where a later version is on its way, the URL is no longer this page's.
             if written is not None and layout.unpack_seen(written)[0] == page.id:
                 changes.put(key, layout.pack_seen(page.id, max(seconds, layout.unpack_seen(written)[1])))

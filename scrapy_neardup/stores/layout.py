@@ -36,9 +36,10 @@ _PAIR = struct.Struct(">cQQ")
 _SEEN = struct.Struct(">QI")
 _HEAD = struct.Struct(">BBH")
 _ORIGINAL = struct.Struct(">QH")
+_TEXT = struct.Struct(">Q")
 _LONGEST_URL = 65535
 #: Bits of the first byte.
-_OWN, _DELIVERED, _FORMER = 1, 2, 4
+_OWN, _DELIVERED, _FORMER, _DROPPED = 1, 2, 4, 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +66,8 @@ class Record:
     delivered: bool = False
     #: Whether it was judged by another recipe, and is no more compared with any page.
     former: bool = False
+    #: Of a copy that was dropped: what it was then, see ``judging/returning``. 0 where that is not known.
+    dropped: int = 0
 
     @property
     def is_original(self) -> bool:
@@ -92,15 +95,17 @@ class Record:
         return self.id / 1e9
 
     def pack(self) -> bytes:
-        """B 1 if others can be copies of it, 2 if it is a copy that was delivered, 4 if of a former recipe · B number
-        of keys · H bytes of URL · Q per key · URL · if others cannot, Q original · H similarity in 65535ths · sketch.
+        """B 1 if others can be copies of it, 2 if it is a copy that was delivered, 4 if of a former recipe, 8 if it is
+        known what it was when it was dropped · B number of keys · H bytes of URL · Q per key · URL · if others cannot,
+        Q original · H similarity in 65535ths · if it is known, Q what it was · sketch.
         """
         url = kept_url(self.url).encode("utf-8", "surrogatepass")
         own = self.original == self.id and self.similarity == 1.0
-        flags = own * _OWN | self.delivered * _DELIVERED | self.former * _FORMER
+        flags = own * _OWN | self.delivered * _DELIVERED | self.former * _FORMER | bool(self.dropped) * _DROPPED
         head = _HEAD.pack(flags, len(self.keys), len(url))
         original = b"" if own else _ORIGINAL.pack(self.original, round(self.similarity * 65535))
-        return b"".join((head, struct.pack(f">{len(self.keys)}Q", *self.keys), url, original, self.sketch))
+        dropped = _TEXT.pack(self.dropped) if self.dropped else b""
+        return b"".join((head, struct.pack(f">{len(self.keys)}Q", *self.keys), url, original, dropped, self.sketch))
 
     @classmethod
     def unpack(cls, id: int, packed: bytes) -> Record:
@@ -109,10 +114,13 @@ class Record:
             flags, keys, url = _HEAD.unpack_from(packed)
             at = _HEAD.size + 8 * keys
             end = at + url
-            original, similarity, sketch = id, 65535, end
+            original, similarity, sketch, dropped = id, 65535, end, 0
             if not flags & _OWN:
                 original, similarity = _ORIGINAL.unpack_from(packed, end)
                 sketch += _ORIGINAL.size
+            if flags & _DROPPED:
+                (dropped,) = _TEXT.unpack_from(packed, sketch)
+                sketch += _TEXT.size
             return cls(
                 id,
                 packed[at:end].decode("utf-8", "surrogatepass"),
@@ -122,6 +130,7 @@ class Record:
                 packed[sketch:],
                 bool(flags & _DELIVERED),
                 bool(flags & _FORMER),
+                dropped,
             )
         except struct.error as error:
             raise ValueError(str(error)) from None

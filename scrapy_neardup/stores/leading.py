@@ -24,6 +24,12 @@ def leader(store: Store, group: int, besides: str = "") -> Record | None:
     return None
 
 
+def with_first(store: Store, standing: Record) -> tuple[Record, ...]:
+    """The page that stands for a group and its first one, as far as that is there: both are seen in each copy."""
+    first = store.record(standing.original) if standing.leads else None
+    return (standing,) if first is None else (standing, first)
+
+
 def stands_for(store: Store, record: Record, besides: str = "") -> Record | None:
     """The page that stands for the group of a page, and has not the URL ``besides``; None if there is none."""
     found = leader(store, record.original, besides)

@@ -32,6 +32,25 @@ def test_copies_that_the_policy_let_pass_are_unchanged(
     assert first.count("state/pages") == second.count("state/pages") == 7
 
 
+def test_what_was_dropped_as_a_copy_is_dropped_by_the_same_pages_crawled_again(alike: Site, crawl: Crawl) -> None:
+    """Though by now other pages of the site hold its lines, and so they say less of it."""
+    first, second, third = (crawl(PATHS) for _ in range(3))
+    assert list(tags(first)) == ["/port", "/tea", "/excerpt", "/same_title"]
+    for again in (second, third):
+        assert again.items == []
+        assert sums(again) == (7, 0, 3, dict.fromkeys(COPIES, 1))
+        assert again.count("unchanged") == 4
+        assert again.count("state/pages") == 7
+
+
+def test_a_dropped_copy_that_has_become_an_article_of_its_own_is_delivered(alike: Site, crawl: Crawl) -> None:
+    crawl(PATHS)
+    alike.content["/near"] = html("hospital-zh")
+    assert crawl(PATHS).paths == ["/near"]
+    alike.content["/identical"] = html("port-excerpt-zh")
+    assert crawl(PATHS).items == [], "it is a copy of another one by now"
+
+
 def test_a_policy_that_lets_more_pass_delivers_what_was_dropped_once(alike: Site, crawl: Crawl) -> None:
     dropped = crawl(PATHS)
     assert list(tags(dropped)) == ["/port", "/tea", "/excerpt", "/same_title"]

@@ -101,7 +101,8 @@ def length(text: Text) -> int:
 class Known:
     """A page that counts, or is on its way; ``original`` is its own id unless it is a copy.
 
-    ``leads``: it was better than the page that stood for its group.
+    ``leads``: it was better than the page that stood for its group. ``dropped``: of a copy that was dropped its text,
+    what counted as a copy then beside what the method says is one, and as what it was dropped; None if by hand.
     """
 
     id: int
@@ -111,6 +112,7 @@ class Known:
     is_witness: bool = False
     delivered: bool = False
     leads: bool = False
+    dropped: tuple[Text, frozenset[Likeness], Likeness | None] | None = None
 
     @property
     def is_original(self) -> bool:
@@ -165,8 +167,8 @@ class Expected:
 
     ``kind`` is None for a page that has to wait; ``by``: the URLs of those for which. ``originals``: the ids of their
     groups, each with whether the page is to be a witness of it then; a page that is a copy can be more than that to its
-    group, see ``State.role``. ``passes``: whether it is on its way from now on; ``id``: of the record of one that is
-    unchanged.
+    group, see ``State.role``, but not one that is a copy ``by_hand``. ``passes``: whether it is on its way from now on;
+    ``id``: of the record of one that is unchanged.
     """
 
     kind: Kind | None
@@ -174,6 +176,7 @@ class Expected:
     originals: frozenset[tuple[int, bool]] = frozenset()
     passes: bool = False
     id: int = 0
+    by_hand: bool = False
 
 
 @dataclass
@@ -224,16 +227,23 @@ class State(Pages[Known]):
         said, other = self.said.get(url, (None, ""))
         if said is Said.COPY and (original := self._original_at(other, url)):
             pair = original.id, compared(text, original.text).similarity < 0.9
-            return Expected(Kind.DUPLICATE, originals=frozenset([pair]), passes=not policy.drops)
+            return Expected(Kind.DUPLICATE, originals=frozenset([pair]), passes=not policy.drops, by_hand=True)
         if said is Said.COPY and other in self.coming:
             return Expected(None, frozenset([other]))
-        if said is not Said.KEEP and (originals := self._copied(url, text, policy)):
+        if said is not Said.KEEP and (originals := self.copied(url, text, policy)):
             return Expected(Kind.DUPLICATE, originals=originals, passes=not policy.drops)
+        if said is not Said.KEEP and known is not None and policy.drops and self._was_dropped(known, text, policy):
+            return Expected(Kind.DUPLICATE, originals=frozenset([(known.original, known.is_witness)]))
         copies = _copies(text, policy) if said is not Said.KEEP else lambda earlier: False
         if by := frozenset(one.known.url for one in self.coming.values() if copies(one.known)):
             return Expected(None, by)
         was_delivered = known is not None and (known.is_original or known.delivered)
         return Expected(Kind.UPDATED if was_delivered else Kind.UNIQUE, passes=True)
+
+    def _was_dropped(self, known: Known, text: Text, policy: Policy) -> bool:
+        """Whether this is the very page that was dropped at its URL, for what is still there."""
+        as_then = known.dropped is not None and known.dropped[:2] == (text, policy.also_copies)
+        return as_then and self.standing(known.original, besides=known.url) is not None
 
     def _original_at(self, url: str, of: str) -> Known | None:
         known = self.find(url)
@@ -278,7 +288,7 @@ class State(Pages[Known]):
         """The URLs of pages on their way that are to lead a group."""
         return frozenset(url for url, one in self.coming.items() if one.known.leads and one.known.original == group)
 
-    def _copied(self, url: str, text: Text, policy: Policy) -> frozenset[tuple[int, bool]]:
+    def copied(self, url: str, text: Text, policy: Policy) -> frozenset[tuple[int, bool]]:
         """The originals that the page is most like, if that makes it a copy."""
         copies, best = _copies(text, policy), (False, 0.0, 0.0)
         found: set[tuple[int, bool]] = set()

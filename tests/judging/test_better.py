@@ -382,3 +382,24 @@ def test_what_pages_are_weighed_by_is_kept_with_them_and_nothing_else_is(store: 
     )
     answer(crawl(store, "canonical"), page("other", story(5, 30)))
     assert len(list(store.rows(b"e"))) == 1
+
+
+def test_the_first_page_of_a_group_is_seen_in_the_better_one_and_in_its_copies(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So it expires no sooner than they do; but an older version of a page is not what is known of its URL."""
+    now = [4_000_000_000.0]
+    monkeypatch.setattr(MemoryStore, "now", lambda _: now[0])
+    for one, verdict in (
+        (WIRE, Kind.UNIQUE),
+        (PAPER, Kind.BETTER),
+        (PAPER, Kind.UNCHANGED),
+        (BLOG, Kind.DUPLICATE),
+        (BLOG, Kind.DUPLICATE),
+        (changed(WIRE, "又有一句。"), Kind.UPDATED),
+    ):
+        now[0] += 60
+        assert kind(crawl(store), one) is verdict
+        assert store.last_seen(WIRE.url) == now[0]
+    newest = record(store, WIRE)
+    assert (newest.is_original, newest.delivered) == (False, True)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from itertools import count
 from pathlib import Path
@@ -263,20 +263,26 @@ class Crawls(RuleBasedStateMachine):
         group = verdict.group or verdict.match.id
         witness = {is_witness for id, is_witness in expected.originals if id == group}
         assert witness, f"{verdict.sentence()}, and not {expected}"
-        role = self.model.role(url, text, group, self.crawls[at].policy)
+        assert verdict.by_hand is expected.by_hand
+        role = Standing.COPY if verdict.by_hand else self.model.role(url, text, group, self.crawls[at].policy)
         self.seen[f"as {role.value}"] += 1
         assert verdict.kind is role.kind, f"{verdict.sentence()}, and not {role}"
         assert int(verdict.similar_id, 16) == group
         if role.kind is not Kind.UPDATED:
             assert verdict.match.url != url, "a page is never its own duplicate"
-            standing = self.model.standing(group, besides=url)
+            standing = self.model.pages[group] if verdict.by_hand else self.model.standing(group, besides=url)
             assert standing
             assert standing.url == verdict.match.url
         passes = expected.passes or role is not Standing.COPY
         self.drops += not passes and self.crawls[at].keep is not Keep.NOTHING
+        dropped = None if passes or verdict.by_hand else (text, self.crawls[at].policy.also_copies, verdict.likeness)
         kept = 0 if passes else self.model.keeps_its_place(url, group)
         if kept:
             assert verdict.id == kept
+            before = self.model.pages[kept]
+            if dropped and not (before.is_original or before.delivered):
+                self.seen["returns"] += not self.model.copied(url, text, self.crawls[at].policy)
+                self.model.pages[kept] = replace(before, dropped=dropped)
             self.model.see(kept, group)
             return False
         assert (url in self.sides[0].coming) is passes
@@ -286,7 +292,7 @@ class Crawls(RuleBasedStateMachine):
             assert not self.model.rivals(group)
         else:
             assert bool(copy.keys) in witness
-        known = Known(verdict.id, url, text, group, bool(copy.keys), passes, role.leads)
+        known = Known(verdict.id, url, text, group, bool(copy.keys), passes, role.leads, dropped)
         if passes:
             self.comes(at, known)
         else:
@@ -430,6 +436,20 @@ class Crawls(RuleBasedStateMachine):
 
     @rule(url=st.sampled_from(URLS))
     def a_site_is_forgotten(self, url: str) -> None:
+        self.forget_site(url)
+
+    @rule(at=CRAWL, urls=st.permutations(URLS), family=st.integers(0, 1))
+    def a_witness_is_forgotten_and_the_copy_that_it_found_comes_again(
+        self, at: int, urls: list[str], family: int
+    ) -> None:
+        """Which was dropped for it, if nothing else was known before."""
+        versions = (Version.FIRST, Version.WITNESS, Version.FURTHER)
+        for url, version in zip(urls, versions, strict=False):
+            self.comes_at(at, url, Text(family, version), "sealed")
+        self.forget_site(urls[1])
+        self.comes_at(0, urls[2], Text(family, Version.FURTHER), "sealed")
+
+    def forget_site(self, url: str) -> None:
         """While no crawl is under way; with its originals go their copies."""
         self.close_and_open(Policy())
         host = of_host(url.removeprefix("http://").rstrip("/"))
@@ -523,6 +543,7 @@ class Crawls(RuleBasedStateMachine):
                 page = pages[record.id]
                 assert (record.url, record.original, record.delivered) == (page.url, page.original, page.delivered)
                 assert (record.is_original, record.keys, record.sketch) == (page.is_original, page.keys, page.sketch)
+                assert bool(record.dropped) is (page.dropped is not None)
             newest = {url: found.id for url in URLS if (found := store.find(url))}
             assert newest == self.model.newest
             for url, id in newest.items():  # a witness is also seen in the copies of it, which the model cannot tell
@@ -620,3 +641,4 @@ def test_crawls_in_a_great_many_orders_leave_and_say_what_the_model_does(scheme:
         (quick / str(part)).mkdir()
         seen = walk([scheme], quick / str(part), 1000)
         assert {f"as {role.value}" for role in Standing} <= seen.keys(), seen
+        assert seen["returns"]

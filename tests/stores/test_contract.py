@@ -221,6 +221,8 @@ def test_keys_at_the_ends_of_the_range_find_their_own_pages_alone(store: Store, 
         Record(7, URL, 3, 0.0),
         Record(8, URL, 3, 0.0, (), b"sketch", delivered=True),
         Record(9, URL, 3, 1.0, (5,), b"sketch", delivered=True),
+        Record(10, URL, 3, 0.0, (), b"", dropped=1),
+        Record(11, URL, 3, 0.0, (4, 5), b"sketch", dropped=HIGHEST),
     ],
     ids=lambda record: str(record.id),
 )

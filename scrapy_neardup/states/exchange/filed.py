@@ -16,7 +16,9 @@ from scrapy_neardup.stores import Evidence, Record
 _LAST_ID = 2**63
 _LAST_SECOND = 2**32
 _HEX = re.compile(r"[0-9a-f]{16}")
-_NAMES = frozenset(("id", "url", "seen", "original", "similarity", "keys", "sketch", "delivered", "former", "evidence"))
+_NAMES = frozenset(
+    ("id", "url", "seen", "original", "similarity", "keys", "sketch", "delivered", "former", "dropped", "evidence")
+)
 _EMPTY = Evidence()
 _EVIDENCE = {one.name: type(getattr(_EMPTY, one.name)) for one in fields(Evidence)}
 
@@ -53,6 +55,8 @@ def to_data(filed: Filed) -> dict[str, Any]:
         data["delivered"] = True
     if record.former:
         data["former"] = True
+    if record.dropped:
+        data["dropped"] = f"{record.dropped:016x}"
     if told is not None:
         values = {name: getattr(told, name) for name in _EVIDENCE if getattr(told, name) != getattr(_EMPTY, name)}
         data["evidence"] = {**values, "like": f"{told.like:016x}"} if told.like else values
@@ -77,7 +81,8 @@ def from_data(data: Mapping[str, Any]) -> Filed:
     delivered = _typed(data.get("delivered", False), "delivered", bool)
     former = _typed(data.get("former", False), "former", bool)
     filed = tuple(_number(key, "key") for key in keys)
-    record = Record(id, url, original, similarity, filed, sketch, delivered, former)
+    dropped = _number(data["dropped"], "dropped") if "dropped" in data else 0
+    record = Record(id, url, original, similarity, filed, sketch, delivered, former, dropped)
     return Filed(record, seen, _evidence(_typed(data["evidence"], "evidence", dict)) if "evidence" in data else None)
 
 

@@ -56,7 +56,7 @@ def pages(draw: st.DrawFn, most: int = 6) -> list[Filed]:
         if kind == "copy":
             similarity = draw(st.integers(0, 65535)) / 65535
             record = replace(record, original=draw(st.sampled_from(originals + GONE)), similarity=similarity)
-            record = replace(record, delivered=draw(st.booleans()))
+            record = replace(record, delivered=draw(st.booleans()), dropped=draw(st.sampled_from([0, 1, 2**64 - 1])))
         told = draw(st.none() | _told)
         if told is not None and draw(st.booleans()):
             told = replace(told, like=draw(st.sampled_from([*ids, *GONE])))
