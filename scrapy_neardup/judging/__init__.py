@@ -9,6 +9,13 @@ succession    what part a copy takes in its group: a copy, or the page that stan
 reservations  pages that passed, and whose items are still on their way
 judgements    what somebody has said of a page by hand
 drops         which pages a crawl dropped as copies
+registrar     what every ruling ends in: a page that passes is reserved, one that is dropped is noted
+by_mark       pages that are compared with no other page
+same_url      what was at the URL of a page decides first
+by_hand       copies by hand
+copies        a page that is a copy and nothing more
+groups        a page that passes though it is a copy
+ageing        a crawl forgets what a state is no longer to know
 detector      a page goes in, a ruling comes out, and the page is kept or taken back
 recipe        by what pages are fingerprinted, and so can be compared
 glance        a store for whoever looks and leaves no trace

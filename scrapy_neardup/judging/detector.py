@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Set
+from collections.abc import Callable, Iterable, Iterator, Set
+from contextlib import contextmanager
 from dataclasses import replace
 from time import perf_counter
 from weakref import WeakKeyDictionary
 
 from scrapy_neardup.errors import SettingsError
+from scrapy_neardup.judging.ageing import Ageing
+from scrapy_neardup.judging.by_hand import ByHand
+from scrapy_neardup.judging.by_mark import ByMark
+from scrapy_neardup.judging.copies import Copies
 from scrapy_neardup.judging.drops import Drops
-from scrapy_neardup.judging.former import Former, FormerlyFound
-from scrapy_neardup.judging.judgements import Judgements, Opinion, Said, by_hand, original_at
-from scrapy_neardup.judging.matching import Found, Matching, has_a_say
+from scrapy_neardup.judging.groups import Groups
+from scrapy_neardup.judging.judgements import Judgements, Said
+from scrapy_neardup.judging.matching import Matching, has_a_say, telling
 from scrapy_neardup.judging.noting import note_once
 from scrapy_neardup.judging.preference import Contender, Preference
-from scrapy_neardup.judging.reservations import Blocked, InFlight, Reservation, Ruled, Ruling
+from scrapy_neardup.judging.registrar import Registrar
+from scrapy_neardup.judging.reservations import Blocked, InFlight, Reservation, Ruling
 from scrapy_neardup.judging.returning import Returning
+from scrapy_neardup.judging.same_url import SameUrl
 from scrapy_neardup.judging.succession import Standing, Succession
 from scrapy_neardup.methods import Method
-from scrapy_neardup.model import Fingerprint, Kind, Likeness, Match, Page, Verdict
-from scrapy_neardup.stores import Bounds, Keep, Record, Store, evidence, stands_for, with_first
-from scrapy_neardup.stores.changes import Row
-from scrapy_neardup.stores.layout import record_key
+from scrapy_neardup.model import Fingerprint, Kind, Likeness, Page, Verdict
+from scrapy_neardup.stores import Bounds, Keep, Record, Store
 from scrapy_neardup.text.prose import why_unjudged
 
 
@@ -29,8 +34,6 @@ def _all_but_copies(verdict: Verdict) -> bool:
     return not verdict.is_copy
 
 
-#: Steps in a row without a page that can go, after which no more are tried.
-_IDLE = 1000
 _IN_FLIGHT: WeakKeyDictionary[Store, InFlight] = WeakKeyDictionary()
 
 
@@ -81,23 +84,24 @@ class Detector:
         self._min_letters = min_letters
         self._also_copies = also_copies
         self.passes = passes
-        self._keep = keep
-        self._bounds = bounds
-        self._on_expired = on_expired
-        self._judged = 0
+        self._ageing = Ageing(store, bounds, on_expired)
         self._generation = store.begin(who, job)
         self._in_flight = _IN_FLIGHT.setdefault(store, InFlight())
-        self._matching = Matching(method, store, also_copies)
-        self._former = Former(store)
-        self._succession = Succession(method, store, also_copies, preference)
+        drops = Drops(store, self._generation) if store.lasts and keep is not Keep.NOTHING else None
+        self._registrar = registrar = Registrar(method, store, self._in_flight, passes, keep, preference, drops)
+        self._matching = matching = Matching(method, store, also_copies)
+        self._by_mark = ByMark(registrar, self._generation)
+        self._same_url = SameUrl(registrar, matching, also_copies)
         self._judgements = Judgements(store)
-        self._returning = Returning(method, min_letters, also_copies)
-        self._drops = Drops(store, self._generation) if store.lasts and keep is not Keep.NOTHING else None
+        self._copies = Copies(registrar, Returning(method, min_letters, also_copies))
+        self._by_hand = ByHand(registrar, matching, self._copies)
+        self._succession = Succession(method, store, also_copies, preference)
+        self._groups = Groups(registrar)
 
     def check(self, page: Page) -> Ruling:
         """Judge a page. Raises StoreError if the state fails; then nothing is reserved."""
-        self._judged += 1
-        self._expire()
+        with self._timed("store"):
+            self._ageing.judged()
         ruling = self._ruling(page)
         if isinstance(ruling, Blocked):
             return ruling
@@ -106,25 +110,20 @@ class Detector:
     def _ruling(self, page: Page) -> Ruling:
         reason = page.unread or why_unjudged(page.text, self._min_letters)
         if page.row and page.html and not reason:
-            return self._by_mark(page, Verdict(Kind.UNIQUE, page.url))
+            return self._by_mark.ruling(page, Verdict(Kind.UNIQUE, page.url))
         if page.row:
-            return self._by_mark(page, Verdict(Kind.UNJUDGED, page.url, reason="listing"))
+            return self._by_mark.ruling(page, Verdict(Kind.UNJUDGED, page.url, reason="listing"))
         if reason:
-            return self._by_mark(page, Verdict(Kind.UNJUDGED, page.url, reason=reason))
-        begun = perf_counter()
-        known = self.store.on_site(page.site)
-        fingerprint = self._method.guarded(page, known.is_common, known)
-        self.spent["method"] += perf_counter() - begun
-        begun = perf_counter()
-        try:
+            return self._by_mark.ruling(page, Verdict(Kind.UNJUDGED, page.url, reason=reason))
+        with self._timed("method"):
+            known = self.store.on_site(page.site)
+            fingerprint = self._method.guarded(page, known.is_common, known)
+        with self._timed("store"):
             return self._judge(page, fingerprint)
-        finally:
-            self.spent["store"] += perf_counter() - begun
 
     def is_unchanged(self, url: str, mark: int) -> bool:
         """Whether the page at a URL was too little or too much to be judged, and is still made from the very same."""
-        known = self.store.find(url) if mark else None
-        return known is not None and known.similarity == 0 and known.sketch == mark.to_bytes(8, "big")
+        return self._by_mark.is_unchanged(url, mark)
 
     def is_enough(self, text: str) -> bool:
         """Whether a text can be judged."""
@@ -144,25 +143,10 @@ class Detector:
 
     def commit(self, reservation: Reservation, *, sealed: bool) -> None:
         """The item came through: the page counts, for good if ``sealed``. Raises StoreError if that failed."""
-        begun = perf_counter()
         try:
-            generation = 0 if sealed else self._generation
-            replaces = reservation.replaces
-            if replaces and self.store.record(replaces) is None:  # taken back in the meantime, for the one before it
-                earlier = self.store.find(reservation.record.url)
-                replaces = earlier.id if earlier else 0
-            self.store.add(
-                reservation.record, reservation.evidence, generation=generation, replaces=replaces, of=reservation.of
-            )
-            if not reservation.replaces:
-                self._note(
-                    reservation.record.url,
-                    reservation.site,
-                    reservation.fingerprint,
-                    everywhere=not reservation.record.delivered,
-                )
+            with self._timed("store"):
+                self._file(reservation, 0 if sealed else self._generation)
         finally:
-            self.spent["store"] += perf_counter() - begun
             self._settle(reservation)
 
     def release(self, reservation: Reservation) -> None:
@@ -183,310 +167,78 @@ class Detector:
         return self._generation
 
     def trim(self) -> None:
-        """As many steps as pages were judged, as far as there are too many: what this crawl added may be sealed by now.
-
-        Whatever else is too much in the state takes its time.
-        """
-        idle = 0
-        while self._judged and idle < _IDLE and self._bounds and self._bounds.exceeded(self.store.pages):
-            self._judged -= 1
-            idle = 0 if self._expire() else idle + 1
-
-    def _expire(self) -> int:
-        if self._bounds is None:
-            return 0
-        begun = perf_counter()
-        gone = self.store.expire(self._bounds)
-        self.spent["store"] += perf_counter() - begun
-        if gone:
-            self._on_expired(gone)
-        return gone
+        """At the end of a crawl: forget what is too much, as far as its own pages made it so."""
+        with self._timed("store"):
+            self._ageing.trim()
 
     def end(self) -> int:
         """The crawl is over; returns the number of pages that are not sealed."""
         return self.store.end(self._generation)
 
-    def _note(self, url: str, site: str, fingerprint: Fingerprint, *, everywhere: bool = True) -> None:
-        note_once(self.store, url, site, fingerprint, everywhere=everywhere)
-
-    def _settle(self, reservation: Reservation) -> None:
-        self._in_flight.remove(reservation)
-        reservation.settle()
-
     def _judge(self, page: Page, fingerprint: Fingerprint) -> Ruling:
-        twin = self._in_flight.by_url.get(page.url)
-        if twin is not None:
+        """The way of a page that can be judged: its own URL, what was said of it, earlier pages, pages on their way."""
+        if (twin := self._in_flight.by_url.get(page.url)) is not None:
             return Blocked(twin)
         known = self.store.find(page.url)
-        before: Match | None = None
-        formerly = self._former.of(page, known)
-        if formerly and (ruled := self._as_formerly(page, fingerprint, known, formerly)):
+        ruled, before = self._same_url.ruling(page, fingerprint, known)
+        if ruled is not None:
             return ruled
-        if known is not None and known.former:
-            before = self._before(known, formerly)
-        elif known is not None and (known.is_original or known.delivered):
-            comparison = self._method.compare(fingerprint, known.sketch, frozenset())
-            if comparison.identical:
-                original = self._original(known)
-                self.store.touch(known, of=with_first(self.store, original))
-                same = self._match(page, Found(comparison, original, known))
-                return Ruled(Verdict(Kind.UNCHANGED, page.url, known.id, same))
-            before = self._match(page, Found(comparison, known, known))
         said = self._judgements.of(page.url)
-        if said is not None and (ruling := self._as_said(said, page, known, fingerprint)) is not None:
+        if (ruling := self._by_hand.ruling(said, page, known, fingerprint)) is not None:
             return ruling
         is_kept = said is not None and said.said is Said.KEEP
         if fingerprint.own is not None and fingerprint.own < self._min_letters:
-            if not is_kept and (ruled := self._as_dropped(page, known, fingerprint)) is not None:
+            if not is_kept and (ruled := self._copies.returned(page, known, fingerprint)) is not None:
                 return ruled
-            return self._by_mark(page, Verdict(Kind.UNJUDGED, page.url, reason="boilerplate"))
+            return self._by_mark.ruling(page, Verdict(Kind.UNJUDGED, page.url, reason="boilerplate"))
         common, best = self._matching.best(page.url, fingerprint, page.canonical)
-        keys = tuple(key for key in fingerprint.keys if key not in common)
+        filed = replace(fingerprint, keys=telling(fingerprint.keys, common))
         is_copy = best is not None and best.comparison.is_copy(self._also_copies)
         if best is not None and is_copy and not is_kept:
             role = self._succession.role(Contender(page, fingerprint), known, best, common)
             if role is Standing.COPY:
-                return self._copy(page, best, known, fingerprint, keys)
-            return self._in_its_group(role, page, best, known, replace(fingerprint, keys=keys), before)
-        if not is_kept and (ruled := self._as_dropped(page, known, fingerprint)) is not None:
+                return self._copies.ruling(page, best, known, filed)
+            return self._groups.ruling(role, page, best, known, filed, before)
+        if not is_kept and (ruled := self._copies.returned(page, known, fingerprint)) is not None:
             return ruled
-        for twin in [] if is_kept else self._on_their_way(fingerprint):
-            comparison = self._method.compare(fingerprint, twin.record.sketch, common)
-            if has_a_say(twin.record, comparison) and comparison.is_copy(self._also_copies):
-                return Blocked(twin)
+        if not is_kept and (twin := self._twin(fingerprint, common)) is not None:
+            return Blocked(twin)
         id = self.store.new_id()
         kind, match, likeness = Kind.UNIQUE, None, None
         if before is not None:
             kind, match = Kind.UPDATED, before
         elif best is not None:
-            match, likeness = self._match(page, best), None if is_copy else best.comparison.likeness
+            match, likeness = self._registrar.match(page, best), None if is_copy else best.comparison.likeness
         verdict = Verdict(kind, page.url, id, match, likeness=likeness, by_hand=is_kept and is_copy)
-        record = Record(id, page.url, id, 1.0, keys, fingerprint.sketch)
-        return self._reserve(page, verdict, record, fingerprint, known)
+        record = Record(id, page.url, id, 1.0, filed.keys, fingerprint.sketch)
+        return self._registrar.reserve(page, verdict, record, fingerprint, known)
 
-    def _as_formerly(
-        self, page: Page, fingerprint: Fingerprint, known: Record | None, formerly: FormerlyFound
-    ) -> Ruled | None:
-        """The verdict on a page of a former recipe that is what it was, or is a copy of what it was a copy of."""
-        base, comparison = formerly.base, formerly.comparison
-        if known is None or not (comparison.identical if known.former else comparison.is_copy(self._also_copies)):
-            return None
-        original = self._original(base)
-        match = Match(original.id, original.url, original.first_seen, comparison.similarity, comparison.containment)
-        if not known.former:
-            verdict = Verdict(Kind.DUPLICATE, page.url, known.id, match, likeness=comparison.likeness)
-            if self.passes(verdict):
-                return None  # it is to be delivered: as what comes for the first time
-            along = self._dropped(self.store.new_id(), page, match, comparison.likeness)
-            self.store.touch(known, of=(original,), along=along)
-            return Ruled(verdict)
-        common = self._matching.common(fingerprint)
-        keys = tuple(key for key in fingerprint.keys if key not in common) if known.is_original else ()
-        record = replace(known, keys=keys, sketch=fingerprint.sketch, former=False)
-        self.store.add(record, self.store.evidence(known.id), replaces=known.id)
-        self._note(page.url, page.site, fingerprint, everywhere=not known.delivered)
-        return Ruled(Verdict(Kind.UNCHANGED, page.url, known.id, match))
+    def _twin(self, fingerprint: Fingerprint, common: frozenset[int]) -> Reservation | None:
+        """A page of which this one is a copy, and whose item has not arrived yet."""
+        for twin in self._in_flight.sharing(fingerprint):
+            comparison = self._method.compare(fingerprint, twin.record.sketch, common)
+            if has_a_say(twin.record, comparison) and comparison.is_copy(self._also_copies):
+                return twin
+        return None
 
-    def _before(self, known: Record, formerly: FormerlyFound | None) -> Match:
-        """Of a page of a former recipe that is not what it was, as far as that can be told."""
-        comparison = formerly.comparison if formerly else None
-        similarity, containment = (comparison.similarity, comparison.containment) if comparison else (0.0, 0.0)
-        return Match(known.id, known.url, known.first_seen, similarity, containment)
+    def _file(self, reservation: Reservation, generation: int) -> None:
+        replaces, record = reservation.replaces, reservation.record
+        if replaces and self.store.record(replaces) is None:  # taken back in the meantime, for the one before it
+            earlier = self.store.find(record.url)
+            replaces = earlier.id if earlier else 0
+        self.store.add(record, reservation.evidence, generation=generation, replaces=replaces, of=reservation.of)
+        if not reservation.replaces:
+            everywhere = not record.delivered
+            note_once(self.store, record.url, reservation.site, reservation.fingerprint, everywhere=everywhere)
 
-    def _as_said(self, said: Opinion, page: Page, known: Record | None, fingerprint: Fingerprint) -> Ruling | None:
-        """A page that is a copy by hand, as long as its original is there; it waits for one that is on its way."""
-        if said.said is not Said.COPY:
-            return None
-        original = original_at(self.store, said.other, page.url)
-        if original is None:
-            twin = self._in_flight.by_url.get(said.other)
-            return Blocked(twin) if twin is not None else None
-        common = self._matching.common(fingerprint)
-        keys = tuple(key for key in fingerprint.keys if key not in common)
-        found = Found(by_hand(self._method.compare(fingerprint, original.sketch, common)), original, original)
-        return self._copy(page, found, known, fingerprint, keys, said=True)
+    def _settle(self, reservation: Reservation) -> None:
+        self._in_flight.remove(reservation)
+        reservation.settle()
 
-    def _as_dropped(self, page: Page, known: Record | None, fingerprint: Fingerprint) -> Ruled | None:
-        """The verdict on the very page that was dropped at its URL, as long as its original is there: see returning."""
-        if known is None or not (kinds := self._returning.kinds(page, known)):
-            return None
-        original = stands_for(self.store, known, besides=page.url)
-        if original is None or not original.sketch:
-            return None
-        comparison = self._method.compare(fingerprint, original.sketch, frozenset())
-        as_then = replace(comparison, similarity=known.similarity, likeness=kinds[0])
-        match = self._match(page, Found(as_then, original, original))
-        verdict = Verdict(Kind.DUPLICATE, page.url, known.id, match, likeness=kinds[0])
-        if self.passes(verdict):
-            return None  # it is to be delivered: as what it is taken for now
-        along = self._dropped(self.store.new_id(), page, match, kinds[0])
-        self.store.touch(known, of=with_first(self.store, original), along=along)
-        return Ruled(verdict)
-
-    def _reserve(
-        self,
-        page: Page,
-        verdict: Verdict,
-        record: Record,
-        fingerprint: Fingerprint,
-        known: Record | None,
-        found: tuple[Likeness | None, Match | None] | None = None,
-        of: tuple[Record, ...] = (),
-    ) -> Ruled:
-        """The page passes and is new to the state, or another version of ``known``: it is on its way from now on.
-
-        ``found``: how it is like which page, where the verdict does not say that.
-        """
-        likeness, match = found or (verdict.likeness, verdict.match)
-        kept = evidence(page, likeness, match, copy=record.original != record.id, keep=self._keep)
-        if (preference := self._succession.preference) is not None and record.keys:
-            kept = preference.weighed(Contender(page, fingerprint), kept, self._method)
-        reservation = Reservation(verdict, fingerprint, record, kept, page.site, known.id if known else 0, of)
-        self._in_flight.add(reservation)
-        return Ruled(verdict, reservation)
-
-    def _by_mark(self, page: Page, verdict: Verdict) -> Ruling:
-        """What is compared with no other page passes; but made from the very same at the same URL, it need not twice.
-
-        Rows of a listing that say too little may be alike and mean different things: in one crawl all of them pass.
-        """
-        if not page.html:
-            return Ruled(verdict)
-        mark = page.html.to_bytes(8, "big")
-        twins_pass = page.row and verdict.kind is Kind.UNJUDGED
-        if (twin := self._in_flight.by_url.get(page.url)) is not None:
-            return Blocked(twin) if twin.record.sketch == mark and not twins_pass else Ruled(verdict)
-        known = self.store.find(page.url)
-        if known is not None and known.similarity > 0:
-            return Ruled(verdict)  # its text may only have failed to load; what is known of it stays
-        if known is not None and known.sketch == mark:
-            if twins_pass and known.id > self._generation:
-                return Ruled(verdict)
-            self.store.touch(known)
-            match = Match(known.id, known.url, known.first_seen, 1.0, 1.0)
-            return Ruled(Verdict(Kind.UNCHANGED, page.url, known.id, match))
-        id = self.store.new_id()
-        if verdict.kind is Kind.UNIQUE:
-            verdict = replace(verdict, id=id, kind=Kind.UPDATED if known else Kind.UNIQUE)
-        return self._reserve(page, verdict, Record(id, page.url, id, 0.0, (), mark), Fingerprint((), mark), known)
-
-    def _on_their_way(self, fingerprint: Fingerprint) -> list[Reservation]:
-        """The pages that share a key with this one, and whose items have not arrived yet."""
-        found = (reservation for key in fingerprint.keys for reservation in self._in_flight.by_key.get(key, ()))
-        return list(dict.fromkeys(found))
-
-    def _copy(
-        self,
-        page: Page,
-        best: Found,
-        known: Record | None,
-        fingerprint: Fingerprint,
-        keys: tuple[int, ...],
-        *,
-        said: bool = False,
-    ) -> Ruled:
-        """Note a copy's URL, once; if its item passes, once that came through.
-
-        A copy that is like its original is found through that; one that differs speaks for itself, and is a witness.
-        ``said``: it is a copy by hand.
-        """
-        match, likeness = self._match(page, best), best.comparison.likeness
-        verdict = Verdict(Kind.DUPLICATE, page.url, match=match, likeness=likeness, by_hand=said)
-        passes = self.passes(verdict)
-        of = tuple({one.id: one for one in (*with_first(self.store, best.original), best.compared)}.values())
-        if known is not None and not passes and _keeps_its_place(known, match.id):
-            along = self._dropped(self.store.new_id(), page, match, likeness)
-            if not (said or known.is_original or known.delivered):
-                now = replace(known, dropped=self._returning.mark(page, likeness))
-                along = (*along, (record_key(known.id), now.pack())) if now != known else along
-            self.store.touch(known, of=of, along=along)
-            return Ruled(replace(verdict, id=known.id))
-        differs = match.similarity < self._method.witness_below
-        is_witness = differs and best.compared.is_original
-        copy = Record(
-            self.store.new_id(),
-            page.url,
-            match.id,
-            match.similarity,
-            keys if is_witness else (),
-            fingerprint.sketch if is_witness or passes else b"",
-            delivered=passes,
-            dropped=0 if passes or said else self._returning.mark(page, likeness),
-        )
-        verdict = replace(verdict, id=copy.id)
-        counts = differs and known is None
-        if passes:
-            filed = replace(fingerprint, keys=copy.keys, sentences=fingerprint.sentences if counts else ())
-            return self._reserve(page, verdict, copy, filed, known, of=of)
-        if counts:
-            self._note(page.url, page.site, fingerprint, everywhere=False)
-        kept = evidence(page, likeness, match, copy=True, keep=self._keep)
-        along = self._dropped(copy.id, page, match, likeness)
-        self.store.add(copy, kept, replaces=known.id if known else 0, of=of, along=along)
-        return Ruled(verdict)
-
-    def _in_its_group(
-        self,
-        role: Standing,
-        page: Page,
-        best: Found,
-        known: Record | None,
-        fingerprint: Fingerprint,
-        before: Match | None,
-    ) -> Ruling:
-        """The page passes though it is a copy: it stands for its group from now on, or is news of a delivered page.
-
-        Who leads may not change while another page that is to lead is on its way.
-        """
-        group, match, likeness = best.original.group, self._match(page, best), best.comparison.likeness
-        rivals = self._in_flight.by_key.get(group)
-        if role.leads and rivals:
-            return Blocked(rivals[0])
-        differs = match.similarity < self._method.witness_below
-        filed = replace(
-            fingerprint,
-            keys=fingerprint.keys if role.leads or (differs and best.compared.is_original) else (),
-            sentences=fingerprint.sentences if differs and known is None else (),
-        )
-        if role.leads:
-            filed = replace(filed, keys=(*filed.keys, group))
-        id = self.store.new_id()
-        record = Record(id, page.url, group, match.similarity, filed.keys, fingerprint.sketch, delivered=True)
-        better = role is Standing.BETTER
-        verdict = Verdict(
-            role.kind,
-            page.url,
-            id,
-            match if better else before or match,
-            likeness=likeness if better else None,
-            group=group,
-        )
-        return self._reserve(
-            page, verdict, record, filed, known, (likeness, match), of=with_first(self.store, best.original)
-        )
-
-    def _dropped(self, id: int, page: Page, match: Match, likeness: Likeness | None) -> tuple[Row, ...]:
-        """What tells later that the page was dropped, if that is kept."""
-        return self._drops.rows(id, page.url, match, likeness) if self._drops is not None else ()
-
-    def _original(self, known: Record) -> Record:
-        """The page that stands for the group of a known one: it is itself if there is none, or that one is gone."""
-        return stands_for(self.store, known) or known
-
-    def _match(self, page: Page, found: Found) -> Match:
-        return Match(
-            found.original.group,
-            found.original.url,
-            found.original.first_seen,
-            found.comparison.similarity,
-            found.comparison.containment,
-            self._method.shared(page, found.compared.sketch),
-        )
-
-
-def _keeps_its_place(known: Record, original: int) -> bool:
-    """Whether what is known of a URL stays though the page has become a copy of this original, and is dropped.
-
-    What was delivered does: its text may come back, and on an original others may stand.
-    """
-    return known.is_original or known.delivered or known.original == original
+    @contextmanager
+    def _timed(self, part: str) -> Iterator[None]:
+        begun = perf_counter()
+        try:
+            yield
+        finally:
+            self.spent[part] += perf_counter() - begun

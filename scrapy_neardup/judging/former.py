@@ -10,15 +10,19 @@ All else is judged as what comes for the first time: in doubt a page passes, as 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from contextlib import suppress
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from scrapy_neardup.errors import SettingsError, StoreError
+from scrapy_neardup.judging.matching import Matching, telling
+from scrapy_neardup.judging.noting import note_once
+from scrapy_neardup.judging.registrar import Registrar
+from scrapy_neardup.judging.reservations import Ruled
 from scrapy_neardup.methods import METHODS, Method, make_method
-from scrapy_neardup.model import Comparison, Fingerprint, Page
-from scrapy_neardup.stores import Record, Store
+from scrapy_neardup.model import Comparison, Fingerprint, Kind, Likeness, Match, Page, Verdict
+from scrapy_neardup.stores import Record, Store, stands_for
 from scrapy_neardup.stores.former import former_recipes, former_sketch
 from scrapy_neardup.stores.recipe import is_method_of
 
@@ -58,6 +62,45 @@ class Former:
             raise
         except Exception:  # it is one more look, at what another release may have written: never in the way of a page
             return None
+
+
+class AsFormerly:
+    """Rules on pages of a former recipe that come again, as far as that recipe decides."""
+
+    def __init__(self, registrar: Registrar, matching: Matching, also_copies: Set[Likeness]) -> None:
+        self._registrar = registrar
+        self._matching = matching
+        self._also_copies = also_copies
+        self._store = registrar.store
+
+    def ruling(self, page: Page, fingerprint: Fingerprint, known: Record, formerly: FormerlyFound) -> Ruled | None:
+        """The ruling on a page that is what it was, or is a copy of what it was a copy of; else None."""
+        base, comparison = formerly.base, formerly.comparison
+        if not (comparison.identical if known.former else comparison.is_copy(self._also_copies)):
+            return None
+        original = stands_for(self._store, base) or base
+        match = Match(original.id, original.url, original.first_seen, comparison.similarity, comparison.containment)
+        if known.former:
+            self._file_anew(page, fingerprint, known)
+            return Ruled(Verdict(Kind.UNCHANGED, page.url, known.id, match))
+        verdict = Verdict(Kind.DUPLICATE, page.url, known.id, match, likeness=comparison.likeness)
+        if self._registrar.passes(verdict):
+            return None  # it is to be delivered: as what comes for the first time
+        along = self._registrar.drop(self._store.new_id(), page, match, comparison.likeness)
+        self._store.touch(known, of=(original,), along=along)
+        return Ruled(verdict)
+
+    def before(self, known: Record, formerly: FormerlyFound | None) -> Match:
+        """What was at the URL of a page that is not what it was, as far as that can be told."""
+        comparison = formerly.comparison if formerly else None
+        similarity, containment = (comparison.similarity, comparison.containment) if comparison else (0.0, 0.0)
+        return Match(known.id, known.url, known.first_seen, similarity, containment)
+
+    def _file_anew(self, page: Page, fingerprint: Fingerprint, known: Record) -> None:
+        keys = telling(fingerprint.keys, self._matching.common(fingerprint)) if known.is_original else ()
+        record = replace(known, keys=keys, sketch=fingerprint.sketch, former=False)
+        self._store.add(record, self._store.evidence(known.id), replaces=known.id)
+        note_once(self._store, page.url, page.site, fingerprint, everywhere=not known.delivered)
 
 
 def former_method(recipe: Mapping[str, Any]) -> Method | None:

@@ -51,6 +51,11 @@ def candidates(method: Method, store: Store, keys: Iterable[int]) -> Candidates:
     return Candidates(frozenset(common), tuple(id for id, _ in found.most_common(method.candidates)))
 
 
+def telling(keys: Iterable[int], common: Set[int]) -> tuple[int, ...]:
+    """The keys under which a page is filed: those that are not common."""
+    return tuple(key for key in keys if key not in common)
+
+
 def has_a_say(earlier: Record, comparison: Comparison) -> bool:
     """Whether an earlier page may decide: an original always, a witness only where similarity alone decides.
 

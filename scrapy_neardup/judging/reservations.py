@@ -71,6 +71,10 @@ class InFlight:
         for key in reservation.fingerprint.keys:
             self.by_key.setdefault(key, []).append(reservation)
 
+    def sharing(self, fingerprint: Fingerprint) -> list[Reservation]:
+        """The pages that share a key with this one."""
+        return list(dict.fromkeys(one for key in fingerprint.keys for one in self.by_key.get(key, ())))
+
     def remove(self, reservation: Reservation) -> None:
         """It has arrived, or was lost."""
         if self.by_url.get(reservation.record.url) is reservation:

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from itertools import islice
 
-from scrapy_neardup.judging.matching import candidates
+from scrapy_neardup.judging.matching import candidates, telling
 from scrapy_neardup.judging.noting import note_once
 from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Page
@@ -148,7 +148,7 @@ class Migration:
         common = candidates(self._method, self._new, made.keys).common if speaks else frozenset()
         if not self.is_same_method and speaks:
             note_once(self._new, record.url, page.site, made, everywhere=record.is_original)
-        keys = tuple(key for key in made.keys if key not in common) if speaks else ()
+        keys = telling(made.keys, common) if speaks else ()
         keys += (record.original,) if record.leads else ()
         return replace(record, keys=keys, sketch=made.sketch, former=False)
 

@@ -211,6 +211,6 @@ __all__ = [
     "placeholders_checked",
     "placeholders_filled",
     "stands_for",
-    "with_first",
     "states_near",
+    "with_first",
 ]

@@ -1,0 +1,57 @@
+"""Pages that are compared with no other: they pass, but made from the very same at the same URL they need not twice.
+
+The mark of a page is the fingerprint of what it was made from (``Page.html``), which its record holds for a sketch.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from scrapy_neardup.judging.registrar import Registrar
+from scrapy_neardup.judging.reservations import Blocked, Ruled, Ruling
+from scrapy_neardup.model import Fingerprint, Kind, Match, Page, Verdict
+from scrapy_neardup.stores import Record
+
+
+class ByMark:
+    """Rules on pages that say too little or too much, and on rows of a listing that are known by all they hold."""
+
+    def __init__(self, registrar: Registrar, generation: int) -> None:
+        self._registrar = registrar
+        self._store = registrar.store
+        self._generation = generation
+
+    def is_unchanged(self, url: str, mark: int) -> bool:
+        """Whether the page at a URL was too little or too much to be judged, and is still made from the very same."""
+        known = self._store.find(url) if mark else None
+        return known is not None and known.similarity == 0 and known.sketch == _packed(mark)
+
+    def ruling(self, page: Page, verdict: Verdict) -> Ruling:
+        """The ruling on a page of which the verdict is known, but for whether it is unchanged or updated.
+
+        Rows of a listing that say too little may be alike and mean different things: in one crawl all of them pass.
+        """
+        if not page.html:
+            return Ruled(verdict)
+        mark = _packed(page.html)
+        twins_pass = page.row and verdict.kind is Kind.UNJUDGED
+        if (twin := self._registrar.in_flight.by_url.get(page.url)) is not None:
+            return Blocked(twin) if twin.record.sketch == mark and not twins_pass else Ruled(verdict)
+        known = self._store.find(page.url)
+        if known is not None and known.similarity > 0:
+            return Ruled(verdict)  # its text may only have failed to load; what is known of it stays
+        if known is not None and known.sketch == mark:
+            if twins_pass and known.id > self._generation:
+                return Ruled(verdict)
+            self._store.touch(known)
+            match = Match(known.id, known.url, known.first_seen, 1.0, 1.0)
+            return Ruled(Verdict(Kind.UNCHANGED, page.url, known.id, match))
+        id = self._store.new_id()
+        if verdict.kind is Kind.UNIQUE:
+            verdict = replace(verdict, id=id, kind=Kind.UPDATED if known else Kind.UNIQUE)
+        record = Record(id, page.url, id, 0.0, (), mark)
+        return self._registrar.reserve(page, verdict, record, Fingerprint((), mark), known)
+
+
+def _packed(mark: int) -> bytes:
+    return mark.to_bytes(8, "big")

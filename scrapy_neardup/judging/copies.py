@@ -1,0 +1,91 @@
+"""A page that is a copy and nothing more: its URL is noted, once; if its item passes, once that came through."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from scrapy_neardup.judging.matching import Found
+from scrapy_neardup.judging.noting import note_once
+from scrapy_neardup.judging.registrar import Registrar
+from scrapy_neardup.judging.reservations import Ruled
+from scrapy_neardup.judging.returning import Returning
+from scrapy_neardup.model import Fingerprint, Kind, Page, Verdict
+from scrapy_neardup.stores import Record, stands_for, with_first
+from scrapy_neardup.stores.changes import Row
+from scrapy_neardup.stores.layout import record_key
+
+
+class Copies:
+    """Rules on copies, and on those that were dropped and come again: see ``returning``."""
+
+    def __init__(self, registrar: Registrar, returning: Returning) -> None:
+        self._registrar = registrar
+        self._returning = returning
+        self._store = registrar.store
+        self._witness_below = registrar.method.witness_below
+
+    def ruling(
+        self, page: Page, best: Found, known: Record | None, fingerprint: Fingerprint, *, said: bool = False
+    ) -> Ruled:
+        """The ruling on a copy of ``best.original``; ``said``: it is one by hand.
+
+        A copy that is like its original is found through that; one that differs speaks for itself, and is a witness.
+        The keys of its fingerprint are those that are evidence.
+        """
+        match, likeness = self._registrar.match(page, best), best.comparison.likeness
+        verdict = Verdict(Kind.DUPLICATE, page.url, match=match, likeness=likeness, by_hand=said)
+        passes = self._registrar.passes(verdict)
+        of = tuple({one.id: one for one in (*with_first(self._store, best.original), best.compared)}.values())
+        mark = 0 if passes or said else self._returning.mark(page, likeness)
+        if known is not None and not passes and _keeps_its_place(known, match.id):
+            along = self._registrar.drop(self._store.new_id(), page, match, likeness)
+            self._store.touch(known, of=of, along=(*along, *_marked(known, mark)))
+            return Ruled(replace(verdict, id=known.id))
+        differs = match.similarity < self._witness_below
+        is_witness = differs and best.compared.is_original
+        id, keys = self._store.new_id(), fingerprint.keys if is_witness else ()
+        sketch = fingerprint.sketch if is_witness or passes else b""
+        copy = Record(id, page.url, match.id, match.similarity, keys, sketch, delivered=passes, dropped=mark)
+        verdict = replace(verdict, id=id)
+        counts = differs and known is None
+        if passes:
+            filed = replace(fingerprint, keys=keys, sentences=fingerprint.sentences if counts else ())
+            return self._registrar.reserve(page, verdict, copy, filed, known, of=of)
+        if counts:
+            note_once(self._store, page.url, page.site, fingerprint, everywhere=False)
+        kept = self._registrar.evidence(page, likeness, match, copy=True)
+        along = self._registrar.drop(id, page, match, likeness)
+        self._store.add(copy, kept, replaces=known.id if known else 0, of=of, along=along)
+        return Ruled(verdict)
+
+    def returned(self, page: Page, known: Record | None, fingerprint: Fingerprint) -> Ruled | None:
+        """The ruling on the very page that was dropped at its URL, as long as its original is there."""
+        if known is None or not (kinds := self._returning.kinds(page, known)):
+            return None
+        original = stands_for(self._store, known, besides=page.url)
+        if original is None or not original.sketch:
+            return None
+        comparison = self._registrar.method.compare(fingerprint, original.sketch, frozenset())
+        as_then = replace(comparison, similarity=known.similarity, likeness=kinds[0])
+        match = self._registrar.match(page, Found(as_then, original, original))
+        verdict = Verdict(Kind.DUPLICATE, page.url, known.id, match, likeness=kinds[0])
+        if self._registrar.passes(verdict):
+            return None  # it is to be delivered: as what it is taken for now
+        along = self._registrar.drop(self._store.new_id(), page, match, kinds[0])
+        self._store.touch(known, of=with_first(self._store, original), along=along)
+        return Ruled(verdict)
+
+
+def _keeps_its_place(known: Record, original: int) -> bool:
+    """Whether what is known of a URL stays though the page has become a copy of this original, and is dropped.
+
+    What was delivered does: its text may come back, and on an original others may stand.
+    """
+    return known.is_original or known.delivered or known.original == original
+
+
+def _marked(known: Record, mark: int) -> tuple[Row, ...]:
+    """The record of a dropped copy that is dropped once more, where it is to tell of another text."""
+    if not mark or mark == known.dropped or known.is_original or known.delivered:
+        return ()
+    return ((record_key(known.id), replace(known, dropped=mark).pack()),)
