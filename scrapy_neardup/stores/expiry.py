@@ -171,6 +171,8 @@ class Expiry(Removal):
     def _behind_frontier(self, changes: Changes) -> Iterator[tuple[int, int]]:
         """A few of the pages that the frontier has passed over: when they were last seen, and their ids."""
         hand, looked = self._by_number, 0
+        if hand.at >= self._frontier:  # its last look ended just there
+            hand.turn()
         if hand.at >= self._frontier:
             return
         for id, packed in self._on_from(hand.at, _LOOKS):

@@ -225,6 +225,18 @@ def test_what_is_not_sealed_stays_until_it_is(store: Store, clock: Clock) -> Non
     assert store.end(generation) == 0
 
 
+@pytest.mark.parametrize("many", [1, 2, 3, 4])
+def test_what_comes_back_behind_all_that_was_looked_at_goes_too(store: Store, clock: Clock, many: int) -> None:
+    generation = store.begin("crawl")
+    before = [put(store, number) for number in range(many)]
+    later = [put(store, number, generation=generation, replaces=one.id) for number, one in enumerate(before)]
+    assert steps(store, Bounds(max_pages=0)) == 0
+    for one in later:
+        store.withdraw(generation, one.id)
+    assert steps(store, Bounds(max_pages=0)) == many
+    assert known(store) == []
+
+
 def test_what_a_page_on_its_way_would_replace_stays_as_it_may_be_wanted_again(store: Store, clock: Clock) -> None:
     old = put(store, 1)
     generation = store.begin("crawl")
