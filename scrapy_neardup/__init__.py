@@ -5,7 +5,8 @@
 
 A page goes in, a verdict with its evidence comes out. Each room imports only those above it:
 
-    errors, atomic      what goes wrong; files that are there whole or not at all
+    errors, ages        what goes wrong; how long ago, or since when
+    atomic              files that are there whole or not at all
     model               the frozen things that travel
     hashing/, text/     hashes; text in small stages
     page/               bytes of a response to a page

@@ -11,6 +11,7 @@ from importlib import import_module
 from pathlib import PurePath
 from typing import Any
 
+from scrapy_neardup.ages import seconds
 from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.judging.preference import FIRST, POLICIES, KeepPolicy
 from scrapy_neardup.methods import Method, make_method
@@ -53,11 +54,6 @@ _PREFIX = re.compile(r"^(?:SCRAPY_?)?NEAR_?DUP(?:E|S|ES|LICATES?|LICATE_PAGES)?_
 _DROPPING = re.compile(
     r"^(?:DROP|FILTER|SKIP|REMOVE)_?(?:NEAR_?)?DUP(?:E|S|ES|LICAT(?:E|ES|ED|ION|IONS))?(?:_PAGES|_ITEMS)?$"
 )
-
-#: A span of time, and its units in seconds.
-_SPAN = re.compile(r"(\d{1,12}(?:\.\d{1,6})?) ?(s|min|h|d|w)?")
-_UNITS = {"s": 1, "min": 60, "h": 3600, "d": 86_400, "w": 604_800}
-_LONGEST = 100 * 366 * 86_400
 
 
 @dataclass(frozen=True, slots=True)
@@ -300,24 +296,6 @@ def _whole(low: int, high: int) -> Callable[[str, Any], int]:
         return int(number)
 
     return read
-
-
-def seconds(name: str, value: Any) -> float | None:
-    """A time span: a number of seconds, or a text such as 90d; None for ever. Raises SettingsError for anything else.
-
-    >>> seconds("NEARDUP_TTL", "90d"), seconds("NEARDUP_TTL", "1.5h"), seconds("NEARDUP_TTL", 30)
-    (7776000.0, 5400.0, 30.0)
-    """
-    said = _SPAN.fullmatch(str(value).strip().lower()) if not isinstance(value, bool) else None
-    if value is None or value == "":
-        return None
-    found = float(said[1]) * _UNITS[said[2] or "s"] if said else 0.0
-    if not 1 <= found <= _LONGEST:
-        raise SettingsError(
-            f"{name} is {value!r}; it must be a number of seconds, or one with a unit, such as '90d' ('12h', '30min', "
-            "'4w'): at least a second, and a hundred years at most. Without it pages are known for ever."
-        )
-    return found
 
 
 def many_pages(name: str, value: Any) -> int | None:

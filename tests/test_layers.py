@@ -20,6 +20,7 @@ NAME = scrapy_neardup.__name__
 ORDER = [
     "oneline",
     "errors",
+    "ages",
     "atomic",
     "model",
     "hashing",

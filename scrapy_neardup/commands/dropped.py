@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from datetime import datetime, timezone
 from typing import Any
 
-from scrapy_neardup.commands.forget import before
+from scrapy_neardup.ages import moment
 from scrapy_neardup.commands.listed import add_output, check_output, put
 from scrapy_neardup.commands.opening import add_store, looked
 from scrapy_neardup.commands.wording import counted, iso, line
@@ -45,7 +45,7 @@ _NOUN = "dropped pages"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of the command."""
     parser.add_argument("--last", action="store_true", help="by the crawl that began last")
-    parser.add_argument("--since", metavar="TIME", help="since a date or time in UTC, or an age such as 12h, 7d, 4w")
+    parser.add_argument("--since", metavar="TIME", help="since a date or time in UTC, or an age such as 30min, 12h, 7d")
     parser.add_argument(
         "--site", metavar="SITE", help='of this host and those below it; an account of one: "mp.weixin.qq.com BIZ"'
     )
@@ -56,7 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """List the pages; 0."""
     check_output(arguments)
-    since = before(arguments.since, datetime.now(timezone.utc), "--since") if arguments.since is not None else 0.0
+    since = moment("--since", arguments.since, datetime.now(timezone.utc)) if arguments.since is not None else 0.0
     is_wanted = of_host(arguments.site) if arguments.site is not None else None
     with looked(arguments.store, Config.from_settings(arguments.settings)) as store:
         known = {crawl.generation: crawl for crawl in crawls(store)}

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import argparse
 
+from scrapy_neardup.ages import seconds
 from scrapy_neardup.commands.forget import as_data, as_text, first_urls
 from scrapy_neardup.commands.opening import add_store, opened
 from scrapy_neardup.commands.output import progress, write
 from scrapy_neardup.commands.wording import as_json
-from scrapy_neardup.config import Config, many_pages, seconds
+from scrapy_neardup.config import Config, many_pages
 from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.states.expiring import expired
 from scrapy_neardup.stores import Bounds

@@ -6,8 +6,9 @@ import argparse
 import re
 import sys
 from collections.abc import Callable
-from datetime import datetime, timedelta, timezone
+from datetime import datetime, timezone
 
+from scrapy_neardup.ages import moment
 from scrapy_neardup.commands.opening import add_store, opened
 from scrapy_neardup.commands.output import progress, write
 from scrapy_neardup.commands.wording import as_json, counted, line, missing
@@ -28,8 +29,8 @@ what goes:
   --host HOST     all pages of this host and of those below it (a.example: www.a.example and news.a.example too); one
                   account of mp.weixin.qq.com is written "mp.weixin.qq.com BIZ"
   --before TIME   pages that were last seen before a time, in UTC unless it says otherwise (2025-03-01,
-                  2025-03-01T08:00+08:00), or longer ago than that (12h, 90d, 4w); an original stays while one of its
-                  copies was seen since
+                  2025-03-01T08:00+08:00), or longer ago than that (600s, 30min, 12h, 90d, 4w); an original stays
+                  while one of its copies was seen since
   --overwritten   pages that were stored in a feed which a later crawl has overwritten, so that they come again; all
                   that was first seen in between may go with them
 
@@ -45,8 +46,6 @@ examples:
 
 #: URLs that a dry run names.
 _NAMED = 20
-_AGE = re.compile(r"(\d{1,6})\s*([hdw])")
-_HOURS = {"h": 1, "d": 24, "w": 168}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -97,7 +96,7 @@ def _choice(arguments: argparse.Namespace) -> Callable[[Store], Forgetting]:
     if arguments.overwritten:
         return lambda store: overwritten(store, progress)
     if arguments.before is not None:
-        seconds = before(arguments.before, datetime.now(timezone.utc))
+        seconds = moment("--before", arguments.before, datetime.now(timezone.utc))
         return lambda store: unseen_since(store, seconds, progress)
     if arguments.host is not None:
         if not re.fullmatch(r"\s*[^\s/:?#@\[\]]+(?: \S+)?\s*", arguments.host):
@@ -110,26 +109,6 @@ def _choice(arguments: argparse.Namespace) -> Callable[[Store], Forgetting]:
         return pages_where(store, lambda record: record.id in ids, progress) if ids else Forgetting((), 0, 0, 0, 0)
 
     return named
-
-
-def before(text: str, now: datetime, option: str = "--before") -> float:
-    """A time, or an age, in seconds since 1970; raises SettingsError for anything else, and for the future.
-
-    >>> before("1w", datetime(1970, 1, 9, tzinfo=timezone.utc)), before("1970-01-02", datetime.now(timezone.utc))
-    (86400.0, 86400.0)
-    """
-    if age := _AGE.fullmatch(text.strip()):
-        return (now - timedelta(hours=int(age[1]) * _HOURS[age[2]])).timestamp()
-    try:
-        found = datetime.fromisoformat(re.sub("[zZ]$", "+00:00", text.strip()))
-    except ValueError:
-        raise SettingsError(
-            f"{option} is {text!r}; write a date (2025-03-01), a time (2025-03-01T08:00+08:00), or an age (12h, 90d)."
-        ) from None
-    found = found if found.tzinfo else found.replace(tzinfo=timezone.utc)
-    if found > now:
-        raise SettingsError(f"{option} is {text!r}, which is yet to come; all pages were last seen before.")
-    return found.timestamp()
 
 
 def as_data(found: Forgetting, urls: list[str], missing: list[str], *, dry: bool) -> dict[str, object]:

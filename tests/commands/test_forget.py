@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from scrapy_neardup.ages import moment
 from scrapy_neardup.commands import forget
 from scrapy_neardup.errors import NearDupError, SettingsError
 from scrapy_neardup.states.check import check
@@ -205,17 +206,22 @@ def test_pages_that_were_last_seen_before_a_time(
         ("12h", "2025-12-30T12:00:00+00:00"),
         ("0d", "2025-12-31T00:00:00+00:00"),
         ("2 w", "2025-12-17T00:00:00+00:00"),
+        ("30min", "2025-12-30T23:30:00+00:00"),
+        ("600s", "2025-12-30T23:50:00+00:00"),
+        ("1.5D", "2025-12-29T12:00:00+00:00"),
     ],
 )
 def test_times_and_ages(time: str, expected: str) -> None:
     now = datetime(2025, 12, 31, tzinfo=timezone.utc)
-    assert forget.before(time, now) == datetime.fromisoformat(expected).timestamp()
+    assert moment("--before", time, now) == datetime.fromisoformat(expected).timestamp()
 
 
-@pytest.mark.parametrize("time", ["", "90", "90m", "yesterday", "-3d", "2025-13-01", "2026-01-01", "9999999d", "1.5d"])
+@pytest.mark.parametrize(
+    "time", ["", "90", "2025", "20250301", "90m", "yesterday", "-3d", "2025-13-01", "2026-01-01", "9999999d", "1.5.d"]
+)
 def test_what_is_no_time_is_refused(time: str) -> None:
     with pytest.raises(SettingsError, match="--before is "):
-        forget.before(time, datetime(2025, 12, 31, tzinfo=timezone.utc))
+        moment("--before", time, datetime(2025, 12, 31, tzinfo=timezone.utc))
 
 
 @pytest.mark.parametrize(
