@@ -75,6 +75,15 @@ def vocabulary(normalized: str) -> tuple[npt.NDArray[np.uint64], set[str]]:
     return points[_are_unspaced(points)], set(_SPACED.findall(normalized))
 
 
+def spaced_words(normalized: str) -> list[str]:
+    """The words between spaces, in order.
+
+    >>> spaced_words("大桥 opened in 2024")
+    ['opened', 'in', '2024']
+    """
+    return _SPACED.findall(normalized)
+
+
 def has_unspaced(letters: str) -> bool:
     """Whether a fiftieth of the letters and more are of scripts that put no spaces between words.
 
