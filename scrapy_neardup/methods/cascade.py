@@ -44,6 +44,8 @@ from scrapy_neardup.text.tokens import has_unspaced, numbers, words
 
 #: Letters that are the opening of a text.
 _OPENING = 150
+#: Different shingles of a text of which the numbers are compared, at most.
+_NUMBERED = 400
 
 
 class Cascade(Method):
@@ -76,7 +78,7 @@ class Cascade(Method):
         terms = Terms(found.title, core.pieces, hashes)
         packed = Sketch(
             body=hashes.of(core.whole),
-            title=hashes.short(letters(self._normalize(article_title(page.title)))),
+            title=hashes.short(headline) if (headline := letters(self._normalize(article_title(page.title)))) else 0,
             site=hashes.short(page.site) if page.site else 0,
             whole=count,
             shingles=len(grams),
@@ -86,7 +88,8 @@ class Cascade(Method):
             sentences=frozenset(
                 map(hashes.short, text.lines[:255] if short else text.longest(p.min_sentence, p.max_sentences))
             ),
-            numbers=_short(numbers(core.text), p.max_numbers, hashes),
+            # Of a long text none: the more there is to read, the less they are all of it.
+            numbers=_short(numbers(core.text), p.max_numbers, hashes) if len(grams) <= _NUMBERED else frozenset(),
             words=(kept := terms.words(p.max_title_words)),
             standing=kept & terms.standing,
             order=Order.of(core.lines, hashes),
@@ -164,6 +167,8 @@ class Cascade(Method):
         f = found.features
         features = (
             *(Feature(name, getattr(f, name), weight, meaning) for name, (weight, meaning) in weights(p).items()),
+            Feature("title", f.title, 0.0, "Jaccard similarity of the title words"),
+            Feature("opening", float(f.opening), 0.0, "whether one opens with what stands in the other"),
             Feature("containment", f.containment, 0.0, "share of the smaller page that the other one holds"),
             Feature("whole", f.whole, 0.0, "similarity with boilerplate, at least"),
             Feature("whole_containment", f.whole_containment, 0.0, "containment with boilerplate, at least"),

@@ -92,7 +92,7 @@ class FineCheck:
         told = f.smaller >= p.short or one.lines is None or other.lines is None
         if f.containment >= p.excerpt and _TELLING <= f.similarity < p.least and told:
             return Likeness.EXCERPT
-        same_title = bool(one.words) and (one.title, one.words) == (other.title, other.words)
+        same_title = (one.title, one.words) == (other.title, other.words) and one.title > 0
         return Likeness.SAME_TITLE if same_title else None
 
     def has_grown(self) -> bool:
@@ -172,14 +172,14 @@ def _decide(f: Features, p: CascadeParameters) -> tuple[bool, bool, str]:
     alone = f.similarity >= p.certain
     if f.whole < p.least and not (alone and (f.whole >= p.certain_least or f.whole_containment >= p.excerpt)):
         return False, False, f"The whole texts, boilerplate and all, are less than {p.least:g} alike."
-    certain = p.certain_on_site if f.form or f.gone == 1.0 else p.certain
+    certain = p.certain_on_site if f.form else p.certain_apart if f.gone == 1.0 else p.certain
     if f.similarity >= certain:
         return True, True, f"The similarity reaches {certain:g}, which is enough by itself."
     if f.gone == 1.0:
         return (
             False,
             False,
-            "Of either title a word stands in its text and not in the other page: they are two notices.",
+            "Of each title a word stands in its text and not in the other page: they are two notices.",
         )
     if not f.opening and ((f.form and f.title < p.retitled and f.similarity < _NEARLY) or f.gone):
         return False, False, "What they share may be the form of a site: they have another title and another opening."

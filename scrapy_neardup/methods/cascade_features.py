@@ -33,7 +33,7 @@ class Features:
     title: float
     #: 1 if both titles hold numbers and not the same ones, else 0.
     title_numbers: float
-    #: Sides on which a word of the title stands in the text of its page and not in the other page: none, one (0.5), both.
+    #: Whether a word of the title stands in the text of its page and not in the other page: of one page 0.5, of both 1.
     gone: float
     #: 1 if they have one title, letter by letter, or a headline in common.
     same_title: float
@@ -102,7 +102,7 @@ def compare(
         whole=min(1.0, whole_in_both / max(1.0, one.whole + other.whole - whole_in_both)),
         whole_containment=min(1.0, whole_in_both / max(1, min(one.whole, other.whole))),
         carried=min(1.0, carried),
-        title=len(one.words & other.words) / len(one.words | other.words) if one.words and other.words else 0.5,
+        title=_titles(one, other),
         title_numbers=float(_conflict(one.words, other.words)),
         gone=gone,
         same_title=float(_same_title(one, other)),
@@ -118,10 +118,16 @@ def compare(
     )
 
 
+def _titles(one: Sketch, other: Sketch) -> float:
+    if one.words and other.words:
+        return len(one.words & other.words) / len(one.words | other.words)
+    return float(one.title == other.title) if one.title and other.title else 0.5
+
+
 def _same_title(one: Sketch, other: Sketch) -> bool:
     if one.lines and other.lines and not one.lines.headlines.isdisjoint(other.lines.headlines):
         return True
-    return bool(one.words) and one.title == other.title
+    return one.title == other.title > 0
 
 
 def _gone(one: Sketch, other: Sketch, terms: Terms | None) -> int:

@@ -9,11 +9,13 @@ from __future__ import annotations
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from scrapy_neardup.hashing.keyed import Keyed
 
+_T = TypeVar("_T")
 #: Sentences that are kept from the beginning of a page, and from its end.
-_FIRST, _LAST = 24, 8
+_FIRST, _LAST = 16, 8
 #: Sentences that are the opening of a page.
 _OPENING = 4
 
@@ -48,6 +50,6 @@ class Order:
         return not (ours.isdisjoint(other.sentences[:_OPENING]) and theirs.isdisjoint(self.sentences[:_OPENING]))
 
 
-def kept(lines: Sequence[str]) -> Sequence[str]:
+def kept(lines: Sequence[_T]) -> Sequence[_T]:
     """Those of a page's sentences of which the order is kept."""
     return lines if len(lines) <= _FIRST + _LAST else [*lines[:_FIRST], *lines[-_LAST:]]

@@ -37,14 +37,16 @@ class Article:
 class Sketch:
     """The sketch's layout, version 1, big-endian.
 
-    Q fingerprint of the body's letters · I that of the title's letters · I that of the site, 0 if it is not known ·
-    I I number of different shingles, with boilerplate and without · B B B how many sentences, numbers, title words ·
-    min-wise sketch of the shingles · that of those of the opening (8 bytes) · I per sentence · H per number · 24 bits per title word, of which the
-    lowest two say that it is a number, and that it stands in the text · the order of the sentences (see ``Order``). But for body, title and the first of the counts, all is of
-    what is not boilerplate.
+    Q fingerprint of the body's letters · I that of the title's letters, 0 without one · I that of the site, 0 if it is
+    not known · I I number of different shingles, with boilerplate and without · B B B how many sentences, numbers,
+    title words · min-wise sketch of the shingles · that of those of the opening (8 bytes) · I per sentence · H per
+    number · 24 bits per title word, of which the lowest two say that it is a number, and that it stands in the text ·
+    the order of the sentences (see ``Order``). But for body, title and the first of the counts, all is of what is not
+    boilerplate.
 
     Of a page read from HTML there follow its lines (see ``Lines``), and where the article is a part of what is judged,
-    I number of its different shingles · min-wise sketch of them; then body, numbers, words and order are of the article.
+    I number of its different shingles · min-wise sketch of them; then body, numbers, words, opening and order are of
+    the article.
     """
 
     body: int

@@ -31,7 +31,7 @@ class Terms:
         """``pieces``: the sentences of its own, normalised, each with its letters."""
         self._hashes = hashes
         self._pieces = [(piece, line) for piece, line in pieces if line]
-        self._title = dict(sorted((self._hash(word), word) for word in set(title)))
+        self._title = _hashed([word for word in title if len(word) > 1 or not has_unspaced(word)], hashes)
 
     def words(self, most: int) -> frozenset[int]:
         """The words of the title as a sketch holds them; of more than ``most`` those with the smallest hashes."""
@@ -43,10 +43,10 @@ class Terms:
         return frozenset(hashed for hashed, word in self._title.items() if self._stands(word))
 
     def gone(self, old: Sketch) -> int:
-        """On how many sides, 0 to 2, a word of the title stands in the text of its page and nowhere in the other one.
+        """Of how many of the two pages a word of the title stands in the text, and nowhere in the other page.
 
-        Whether a word stands in the earlier text is told by the order of its sentences: it does if a sentence that holds
-        the word here stands there, too.
+        Whether a word stands in the earlier text is told by the order of its sentences: it does if a sentence that
+        holds the word here stands there, too.
         """
         asked = old.standing - self._title.keys()
         return int(not self._holds(asked)) + int(self._is_new(old))
@@ -86,8 +86,18 @@ class Terms:
         asked = np.fromiter(words, np.uint64, len(words)) & np.uint64(_HASH)
         return bool(np.isin(asked, held).all())
 
-    def _hash(self, word: str) -> int:
+
+def _hashed(words: Sequence[str], hashes: Keyed) -> dict[int, str]:
+    """The words by their hashes, the smallest first; where words have no spaces, as n-grams of a text are hashed."""
+    found: dict[int, str] = {}
+    joined, starts = "", {}
+    for word in words:
         if has_unspaced(word):
-            points = code_points(word).astype(np.uint64)
-            return int(self._hashes.n_grams(points, len(points))[0]) & _HASH
-        return self._hashes.of(word) & _HASH | NUMBER * word.isdigit()
+            starts[word], joined = len(joined), joined + word
+        else:
+            found[hashes.of(word) & _HASH | NUMBER * word.isdigit()] = word
+    points = code_points(joined).astype(np.uint64)
+    for length in set(map(len, starts)):
+        grams = hashes.n_grams(points, length)
+        found.update({int(grams[at]) & _HASH: word for word, at in starts.items() if len(word) == length})
+    return dict(sorted(found.items()))
