@@ -83,6 +83,7 @@ class Fingerprint:
     site: SiteCounts | None = field(default=None, compare=False, repr=False)
     boilerplate: frozenset[int] = field(default=frozenset(), compare=False, repr=False)
     unframed: bytes = b""
+    terms: Any = field(default=None, compare=False, repr=False)
 
 
 class Likeness(str, Enum):

@@ -27,9 +27,11 @@ from scrapy_neardup.hashing.keyed import Keyed
 from scrapy_neardup.methods.base import IsCommon, Method, nothing_is_common
 from scrapy_neardup.methods.cascade_check import FineCheck, score, weights
 from scrapy_neardup.methods.cascade_lines import Lines
+from scrapy_neardup.methods.cascade_order import Order
 from scrapy_neardup.methods.cascade_parameters import CascadeParameters
 from scrapy_neardup.methods.cascade_reading import Views, read
-from scrapy_neardup.methods.cascade_sketch import Article, Sketch
+from scrapy_neardup.methods.cascade_sketch import OPENING_BINS, OPENING_BITS, Article, Sketch
+from scrapy_neardup.methods.cascade_terms import Terms
 from scrapy_neardup.methods.evidence import shared_sentences
 from scrapy_neardup.methods.minwise import sketch
 from scrapy_neardup.methods.parameters import Parameters
@@ -38,7 +40,12 @@ from scrapy_neardup.text.lexicon import core_words
 from scrapy_neardup.text.normalize import letters, normalize
 from scrapy_neardup.text.shingles import distinct, shingles
 from scrapy_neardup.text.titles import article_title
-from scrapy_neardup.text.tokens import has_unspaced, numbers, vocabulary, words
+from scrapy_neardup.text.tokens import has_unspaced, numbers, words
+
+#: Letters that are the opening of a text.
+_OPENING = 150
+#: Different shingles of a text of which the numbers are compared, at most.
+_NUMBERED = 400
 
 
 class Cascade(Method):
@@ -68,22 +75,24 @@ class Cascade(Method):
             if len(text.own) < len(text.unframed):
                 unframed = self._article(text.unframed)
         short = len(grams) < p.short
-        characters, spaced = vocabulary(core.text)
-        used = np.concatenate((hashes.numbers(characters), hashes.each(spaced)))
+        terms = Terms(found.title, core.pieces, hashes)
         packed = Sketch(
             body=hashes.of(core.whole),
-            title=hashes.short(letters(self._normalize(article_title(page.title)))),
+            title=hashes.short(headline) if (headline := letters(self._normalize(article_title(page.title)))) else 0,
             site=hashes.short(page.site) if page.site else 0,
             whole=count,
             shingles=len(grams),
             minwise=sketch(grams, p.bins, p.bits),
-            vocabulary=sketch(used, p.vocabulary_bins, p.vocabulary_bits),
+            opening=sketch(shingles(core.own[:_OPENING], p.shingle, hashes), OPENING_BINS, OPENING_BITS),
             # Of a short page all, as every word of it counts.
             sentences=frozenset(
                 map(hashes.short, text.lines[:255] if short else text.longest(p.min_sentence, p.max_sentences))
             ),
-            numbers=_short(numbers(core.text), p.max_numbers, hashes),
-            words=_short(found.title, p.max_title_words, hashes),
+            # Of a long text none: the more there is to read, the less they are all of it.
+            numbers=_short(numbers(core.text), p.max_numbers, hashes) if len(grams) <= _NUMBERED else frozenset(),
+            words=(kept := terms.words(p.max_title_words)),
+            standing=kept & terms.standing,
+            order=Order.of(core.lines, hashes),
             lines=Lines.of(text.lines, found.headlines, hashes) if page.reader else None,
             article=self._article(core.own) if found.has_part else None,
         ).pack()
@@ -97,6 +106,7 @@ class Cascade(Method):
             site,
             found.boilerplate,
             unframed.pack() if unframed else b"",
+            terms,
         )
 
     def _article(self, own: str) -> Article:
@@ -157,6 +167,8 @@ class Cascade(Method):
         f = found.features
         features = (
             *(Feature(name, getattr(f, name), weight, meaning) for name, (weight, meaning) in weights(p).items()),
+            Feature("title", f.title, 0.0, "Jaccard similarity of the title words"),
+            Feature("opening", float(f.opening), 0.0, "whether one opens with what stands in the other"),
             Feature("containment", f.containment, 0.0, "share of the smaller page that the other one holds"),
             Feature("whole", f.whole, 0.0, "similarity with boilerplate, at least"),
             Feature("whole_containment", f.whole_containment, 0.0, "containment with boilerplate, at least"),
@@ -182,7 +194,7 @@ class Cascade(Method):
 
     def _unpack(self, packed: bytes) -> Sketch:
         p = self.parameters
-        return Sketch.unpack(packed, p.bins * p.bits // 8, p.vocabulary_bins * p.vocabulary_bits // 8)
+        return Sketch.unpack(packed, p.bins * p.bits // 8)
 
 
 def _smallest(hashes: npt.NDArray[np.uint64], count: int) -> list[int]:

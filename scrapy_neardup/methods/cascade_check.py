@@ -27,6 +27,8 @@ _LEAST_ARTICLE = 40
 _CARRIED, _CARRIED_RETITLED = 0.6, 0.8
 #: A text that is longer than this many times the earlier one, and holds that, has grown.
 _GROWN = 1.2
+#: Similarity from which another title and another opening outweigh nothing any more.
+_NEARLY = 0.9
 #: Titles more alike than this, and with the same numbers, are one title in two spellings.
 _TITLES_ALIKE = 0.6
 
@@ -50,8 +52,9 @@ class FineCheck:
     def __init__(self, p: CascadeParameters, new: Fingerprint, one: Sketch, other: Sketch, common: Set[int]) -> None:
         #: Whether both pages are known to be of one site.
         self.same_site = one.site == other.site > 0
-        self.features = compare(one, other, new.whole, common, p.bits, p.vocabulary_bits, new.unframed)
+        self.features = compare(one, other, new.whole, common, p.bits, new.unframed, new.terms)
         self._p = p
+        self._terms = new.terms
         self._site = new.site
         self._one = one
         self._other = other
@@ -89,7 +92,7 @@ class FineCheck:
         told = f.smaller >= p.short or one.lines is None or other.lines is None
         if f.containment >= p.excerpt and _TELLING <= f.similarity < p.least and told:
             return Likeness.EXCERPT
-        same_title = bool(one.words) and (one.title, one.words) == (other.title, other.words)
+        same_title = (one.title, one.words) == (other.title, other.words) and one.title > 0
         return Likeness.SAME_TITLE if same_title else None
 
     def has_grown(self) -> bool:
@@ -123,7 +126,7 @@ class FineCheck:
         whole = self._carried(Judgement(f, *_decide(f, p)))
         if one.article is None and other.article is None:
             return whole
-        f = compare(one.of_article(), other.of_article(), b"", self._common, p.bits, p.vocabulary_bits)
+        f = compare(one.of_article(), other.of_article(), b"", self._common, p.bits, terms=self._terms)
         article = self._carried(Judgement(f, *_decide(f, p)))
         if article.duplicate and not whole.duplicate:
             return Judgement(f, True, article.certain, f"Of the articles in them: {article.decision}")
@@ -133,19 +136,18 @@ class FineCheck:
 
 
 def _may_be_retold(one: Sketch, other: Sketch, f: Features, p: CascadeParameters) -> bool:
-    """Whether two pages have one title in two wordings, or none at all."""
-    return f.title >= p.retitled if one.words and other.words else not (one.words or other.words)
+    """Whether two pages have one title in two wordings, or none at all, or their text is of what both titles say."""
+    return not f.gone or f.title >= p.retitled if one.words and other.words else not (one.words or other.words)
 
 
 def weights(p: CascadeParameters) -> dict[str, tuple[float, str]]:
     """Weight and meaning of each feature of the score."""
     return {
         "similarity": (1.0, f"Jaccard similarity of {p.shingle}-grams"),
-        "title": (p.by_title, "Jaccard similarity of the title words"),
-        "title_numbers": (-p.by_title_numbers, "both titles hold numbers, and not the same"),
-        "vocabulary": (-p.by_vocabulary, "Jaccard similarity of the vocabularies"),
+        "form": (-p.by_site, "what they share may be the form of a site: they are of one, or of which is not known"),
+        "gone": (-2 * p.by_gone, "a word of the title stands in its text and not in the other page (0.5: on one side)"),
+        "same_title": (p.by_title, "one title, letter by letter, or a headline in common"),
         "numbers": (-p.by_numbers, "share of numbers that differ, less in a long text"),
-        "site": (-p.by_site, "the same site (0.5: not known)"),
     }
 
 
@@ -164,12 +166,22 @@ def _decide(f: Features, p: CascadeParameters) -> tuple[bool, bool, str]:
             "Most of what is known of the earlier page is boilerplate: too little is left to compare.",
         )
     if f.length < p.short:
-        copy = f.sentences == 1.0 and f.same_numbers and f.similarity >= p.short_least
+        copy = f.sentences == 1.0 and f.same_numbers and f.similarity >= p.short_least and not (f.gone and f.form)
         told = "every sentence of one stands in the other, with the same numbers" if copy else "they differ"
         return copy, copy, f"Of texts this short one word makes another notice: {told}."
-    if f.similarity >= p.certain and (f.whole >= p.certain_least or f.whole_containment >= p.excerpt):
-        return True, True, f"The similarity reaches {p.certain:g}, which is enough by itself."
-    if f.whole < p.least:
+    alone = f.similarity >= p.certain
+    if f.whole < p.least and not (alone and (f.whole >= p.certain_least or f.whole_containment >= p.excerpt)):
         return False, False, f"The whole texts, boilerplate and all, are less than {p.least:g} alike."
+    certain = p.certain_on_site if f.form else p.certain_apart if f.gone == 1.0 else p.certain
+    if f.similarity >= certain:
+        return True, True, f"The similarity reaches {certain:g}, which is enough by itself."
+    if f.gone == 1.0:
+        return (
+            False,
+            False,
+            "Of each title a word stands in its text and not in the other page: they are two notices.",
+        )
+    if not f.opening and ((f.form and f.title < p.retitled and f.similarity < _NEARLY) or f.gone):
+        return False, False, "What they share may be the form of a site: they have another title and another opening."
     duplicate = score(f, p) >= p.base
-    return duplicate, False, f"The score {'reaches' if duplicate else 'is below'} {p.base:g}."
+    return duplicate, duplicate and alone, f"The score {'reaches' if duplicate else 'is below'} {p.base:g}."

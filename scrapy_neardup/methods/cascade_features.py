@@ -5,8 +5,14 @@ from __future__ import annotations
 from collections.abc import Set
 from dataclasses import dataclass
 
-from scrapy_neardup.methods.cascade_sketch import Article, Sketch
+from scrapy_neardup.methods.cascade_sketch import OPENING_BITS, Article, Sketch
+from scrapy_neardup.methods.cascade_terms import Terms
 from scrapy_neardup.methods.minwise import jaccard
+
+#: Similarity below which pages are no copies, whatever their titles say, so these are not looked for.
+_LEAST = 0.3
+#: From this similarity on two openings are alike; what it is estimated by errs by a tenth.
+_OPENING = 0.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,12 +33,18 @@ class Features:
     title: float
     #: 1 if both titles hold numbers and not the same ones, else 0.
     title_numbers: float
-    #: Jaccard similarity of the characters and words that the texts are written with.
-    vocabulary: float
+    #: Whether a word of the title stands in the text of its page and not in the other page: of one page 0.5, of both 1.
+    gone: float
+    #: 1 if they have one title, letter by letter, or a headline in common.
+    same_title: float
+    #: Whether a sentence of the opening of either page stands in the other one.
+    opening: bool
     #: The share of the smaller set of numbers that is missing in the other, less in a long text: see ``compare``.
     numbers: float
     #: 1 on the same site, 0 on another, one half where a site is not known.
     site: float
+    #: 1 where what they share may be the form of a site, 0 where they are known to be of two.
+    form: float
     #: The share of the sentences of the page that has fewer that stand in the other page.
     sentences: float
     #: The share of what the earlier page was filed with that is no boilerplate by now.
@@ -50,13 +62,13 @@ def compare(
     whole: bytes,
     common: Set[int],
     bits: int,
-    vocabulary_bits: int,
     unframed: bytes = b"",
+    terms: Terms | None = None,
 ) -> Features:
     """The features of a new page ``one`` and an earlier one.
 
     ``whole`` is the new page's min-wise sketch with its boilerplate, empty if it has none; ``common`` are keys that
-    are no evidence. ``unframed``: see ``Fingerprint``.
+    are no evidence. ``unframed`` and ``terms``: see ``Fingerprint``.
 
     Of what the earlier page holds, that part is boilerplate too which it shares with the new page's boilerplate: so it
     does not matter whether it was filed before or after its boilerplate was known for that.
@@ -82,23 +94,49 @@ def compare(
         claimed = Article.unpack(unframed)
         found = _in_both(jaccard(claimed.minwise, other.minwise, bits), claimed.shingles, other.shingles)
         carried = found / max(1, claimed.shingles)
+    form = float(not (one.site and other.site) or one.site == other.site)
+    gone = _gone(one, other, terms) / 2 if in_both >= _LEAST * (one.shingles + theirs - in_both) else 0.0
     return Features(
         similarity=min(1.0, in_both / max(1.0, one.shingles + theirs - in_both)),
         containment=min(1.0, in_both / max(1.0, min(one.shingles, theirs))),
         whole=min(1.0, whole_in_both / max(1.0, one.whole + other.whole - whole_in_both)),
         whole_containment=min(1.0, whole_in_both / max(1, min(one.whole, other.whole))),
         carried=min(1.0, carried),
-        title=len(one.words & other.words) / len(one.words | other.words) if one.words and other.words else 0.5,
+        title=_titles(one, other),
         title_numbers=float(_conflict(one.words, other.words)),
-        vocabulary=jaccard(one.vocabulary, other.vocabulary, vocabulary_bits),
+        gone=gone,
+        same_title=float(_same_title(one, other)),
+        opening=one.order.opens_like(other.order) or jaccard(one.opening, other.opening, OPENING_BITS) >= _OPENING,
         numbers=(1.0 - _contained(one.numbers, other.numbers)) * min(1.0, 200 / max(1, length)),
         site=float(one.site == other.site) if one.site and other.site else 0.5,
+        form=form,
         sentences=_shared(one.sentences, other.sentences, {key & 0xFFFFFFFF for key in common}),
         left=theirs / other.shingles if other.shingles else 1.0,
         same_numbers=one.numbers == other.numbers,
         length=length,
         smaller=min(one.shingles, round(theirs)),
     )
+
+
+def _titles(one: Sketch, other: Sketch) -> float:
+    if one.words and other.words:
+        return len(one.words & other.words) / len(one.words | other.words)
+    return float(one.title == other.title) if one.title and other.title else 0.5
+
+
+def _same_title(one: Sketch, other: Sketch) -> bool:
+    if one.lines and other.lines and not one.lines.headlines.isdisjoint(other.lines.headlines):
+        return True
+    return one.title == other.title > 0
+
+
+def _gone(one: Sketch, other: Sketch, terms: Terms | None) -> int:
+    """See ``Terms``; where the new text is not at hand, a word that the other title lacks is taken to be gone."""
+    if one.words == other.words:
+        return 0
+    if terms is not None:
+        return terms.gone(other)
+    return int(not one.standing <= other.words) + int(not other.standing <= one.words)
 
 
 def _in_both(similarity: float, one: int, other: int) -> float:

@@ -42,22 +42,20 @@ class CascadeParameters(Parameters):
     shingle: int = whole(5, 1, 4096)
     bins: int = option(512, 64, 128, 256, 512, 1024, 2048, 4096)
     bits: int = option(2, 1, 2, 4, 8)
-    #: The sketch that holds the vocabulary.
-    vocabulary_bins: int = option(256, 64, 128, 256, 512, 1024, 2048, 4096)
-    vocabulary_bits: int = option(1, 1, 2, 4, 8)
     #: Sentences, numbers and title words of which the sketch holds a hash.
-    max_sentences: int = whole(4, 1, 255)
+    max_sentences: int = whole(3, 1, 255)
     max_numbers: int = whole(12, 1, 255)
     max_title_words: int = whole(10, 1, 255)
     #: What decides; the weights are fitted by benchmarks/weights.py.
     certain: float = decides(number(0.76))
-    base: float = decides(number(0.54))
-    by_title: float = decides(number(0.11))
-    by_title_numbers: float = decides(number(0.05))
-    by_vocabulary: float = decides(number(0.18))
+    certain_apart: float = decides(number(0.8))
+    certain_on_site: float = decides(number(0.95))
+    base: float = decides(number(0.52))
+    by_site: float = decides(number(0.18))
+    by_gone: float = decides(number(0.1))
+    by_title: float = decides(number(0.15))
     by_numbers: float = decides(number(0.3))
-    by_site: float = decides(number(0.04))
-    least: float = decides(number(0.55))
+    least: float = decides(number(0.5))
     certain_least: float = decides(number(0.35))
     #: Texts with fewer different shingles than ``short`` are copies if every sentence of one stands in the other, they
     #: hold the same numbers and are alike for ``short_least``: of one sentence, one word makes another notice.

@@ -35,8 +35,13 @@ class View:
     own: str
     whole: str
     unframed: str
-    #: The letters of its sentences and lines.
-    lines: list[str]
+    #: Its sentences and lines, normalised, each with its letters.
+    pieces: list[tuple[str, str]]
+
+    @property
+    def lines(self) -> list[str]:
+        """The letters of its sentences and lines."""
+        return [line for _, line in self.pieces]
 
     def longest(self, at_least: int, limit: int) -> list[str]:
         """The longest different lines of so many letters, the longest first; equals in order of characters."""
@@ -104,7 +109,7 @@ def _view(pieces: list[tuple[str, str]], boilerplate: Set[str], frame: Set[str])
         own="".join(line for _, line in own),
         whole="".join(line for _, line in pieces),
         unframed="".join(line for _, line in pieces if line not in frame),
-        lines=[line for _, line in own if line],
+        pieces=[(piece, line) for piece, line in own if line],
     )
 
 

@@ -7,6 +7,13 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from scrapy_neardup.methods.cascade_lines import Lines
+from scrapy_neardup.methods.cascade_order import Order
+
+#: Of the 24 bits of a title word: it is a number; it stands in the text of its page.
+NUMBER, STANDS = 1, 2
+#: The sketch of an opening: bins and bits of it, and the bytes that these make.
+OPENING_BINS, OPENING_BITS = 16, 4
+OPENING_BYTES = OPENING_BINS * OPENING_BITS // 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,14 +37,16 @@ class Article:
 class Sketch:
     """The sketch's layout, version 1, big-endian.
 
-    Q fingerprint of the body's letters · I that of the title's letters · I that of the site, 0 if it is not known ·
-    I I number of different shingles, with boilerplate and without · B B B how many sentences, numbers, title words ·
-    min-wise sketch of the shingles · that of the vocabulary · I per sentence · H per number · H per title word, of
-    which those that are numbers have the lowest bit set, the others not. But for body, title and the first of the
-    counts, all is of what is not boilerplate.
+    Q fingerprint of the body's letters · I that of the title's letters, 0 without one · I that of the site, 0 if it is
+    not known · I I number of different shingles, with boilerplate and without · B B B how many sentences, numbers,
+    title words · min-wise sketch of the shingles · that of those of the opening (8 bytes) · I per sentence · H per
+    number · 24 bits per title word, of which the lowest two say that it is a number, and that it stands in the text ·
+    the order of the sentences (see ``Order``). But for body, title and the first of the counts, all is of what is not
+    boilerplate.
 
     Of a page read from HTML there follow its lines (see ``Lines``), and where the article is a part of what is judged,
-    I number of its different shingles · min-wise sketch of them; then body, vocabulary and numbers are of the article.
+    I number of its different shingles · min-wise sketch of them; then body, numbers, words, opening and order are of
+    the article.
     """
 
     body: int
@@ -46,10 +55,13 @@ class Sketch:
     whole: int
     shingles: int
     minwise: bytes
-    vocabulary: bytes
+    opening: bytes
     sentences: frozenset[int]
     numbers: frozenset[int]
     words: frozenset[int]
+    #: Those of the words that stand in the text.
+    standing: frozenset[int]
+    order: Order
     lines: Lines | None = None
     article: Article | None = None
 
@@ -65,39 +77,47 @@ class Sketch:
     def pack(self) -> bytes:
         """The sketch as bytes."""
         counts = len(self.sentences), len(self.numbers), len(self.words)
+        marked = (word | STANDS * (word in self.standing) for word in sorted(self.words))
         return b"".join(
             (
                 self._HEAD.pack(self.body, self.title, self.site, self.whole, self.shingles, *counts),
                 self.minwise,
-                self.vocabulary,
-                struct.pack(f">{counts[0]}I", *sorted(self.sentences)),
-                struct.pack(f">{counts[1]}H{counts[2]}H", *sorted(self.numbers), *sorted(self.words)),
+                self.opening,
+                struct.pack(f">{counts[0]}I{counts[1]}H", *sorted(self.sentences), *sorted(self.numbers)),
+                *(word.to_bytes(3, "big") for word in marked),
+                self.order.pack(),
                 self.lines.pack() if self.lines else b"",
                 self.article.pack() if self.article else b"",
             )
         )
 
     @classmethod
-    def unpack(cls, packed: bytes, minwise: int, vocabulary: int) -> Sketch:
-        """Read a sketch whose min-wise parts take ``minwise`` and ``vocabulary`` bytes."""
+    def unpack(cls, packed: bytes, minwise: int) -> Sketch:
+        """Read a sketch whose min-wise part takes ``minwise`` bytes."""
         body, title, site, whole, shingles, sentences, numbers, words = cls._HEAD.unpack_from(packed)
-        middle = cls._HEAD.size + minwise
-        end = middle + vocabulary
-        rest = struct.unpack_from(f">{sentences}I{numbers}H{words}H", packed, end)
-        lines, article = None, packed[end + 4 * sentences + 2 * (numbers + words) :]
-        if article:
-            lines, article = Lines.unpack(article)
+        opening = cls._HEAD.size + minwise
+        middle = opening + OPENING_BYTES
+        rest = struct.unpack_from(f">{sentences}I{numbers}H", packed, middle)
+        middle_of_words = middle + 4 * sentences + 2 * numbers
+        end = middle_of_words + 3 * words
+        marked = [int.from_bytes(packed[at : at + 3], "big") for at in range(middle_of_words, end, 3)]
+        order, rest_of_it = Order.unpack(packed[end:])
+        lines = None
+        if rest_of_it:
+            lines, rest_of_it = Lines.unpack(rest_of_it)
         return cls(
             body,
             title,
             site,
             whole,
             shingles,
-            packed[cls._HEAD.size : middle],
-            packed[middle:end],
+            packed[cls._HEAD.size : opening],
+            packed[opening:middle],
             frozenset(rest[:sentences]),
-            frozenset(rest[sentences : sentences + numbers]),
-            frozenset(rest[sentences + numbers :]),
+            frozenset(rest[sentences:]),
+            frozenset(word & ~STANDS for word in marked),
+            frozenset(word & ~STANDS for word in marked if word & STANDS),
+            order,
             lines,
-            Article.unpack(article) if article else None,
+            Article.unpack(rest_of_it) if rest_of_it else None,
         )

@@ -22,14 +22,16 @@ from scrapy_neardup.text.shingles import code_points, distinct
 
 #: Chinese characters, for a class of a pattern.
 HAN = r"\u3400-\u9fff\U00020000-\U0003ffff"
+#: Katakana: Japanese writes names and foreign words in it, each of which ends where another script begins.
+_KATAKANA = r"\u30a1-\u30ff\u31f0-\u31ff"
 #: Scripts that put no spaces between words and are cut by no dictionary here: each character counts as a word.
-_UNSPACED = r"\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u31f0-\u31ff"
+_UNSPACED = r"\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff\u3040-\u30a0"
 #: Where ranges of either begin and, every second, end, as code points.
 _EDGES = np.array(
     (0x0E00, 0x10A0, 0x1780, 0x1800, 0x3040, 0x3100, 0x31F0, 0x3200, 0x3400, 0xA000, 0x20000, 0x40000), np.uint32
 )
-_WORD = re.compile(rf"[{HAN}]+|[{_UNSPACED}]|[^\W_{HAN}{_UNSPACED}]+")
-_SPACED = re.compile(rf"[^\W_{HAN}{_UNSPACED}]+")
+_WORD = re.compile(rf"[{HAN}]+|[{_KATAKANA}]+|[{_UNSPACED}]|[^\W_{HAN}{_UNSPACED}{_KATAKANA}]+")
+_SPACED = re.compile(rf"[^\W_{HAN}{_UNSPACED}{_KATAKANA}]+")
 _FIRST_HAN = re.compile(rf"[{HAN}]")
 _NUMBER = re.compile(
     r"\d+(?:[.,:/]\d+)*|[〇零一二三四五六七八九十百千万亿]{2,}"
@@ -47,10 +49,13 @@ def segmenter_name() -> str:
 def words(normalized: str, *, singles: bool = False) -> list[str]:
     """Words in order: Chinese ones of two characters and more, or all with ``singles``; Latin ones and numbers whole.
 
-    Of scripts without spaces that the dictionary does not know, Thai or the Japanese syllables, each letter is one.
+    A run of katakana is one, and of other scripts without spaces that the dictionary does not know, Thai or hiragana,
+    each letter.
 
     >>> words("北京的大桥 opened in 2024")
     ['北京', '大桥', 'opened', 'in', '2024']
+    >>> words("アプリの更新")
+    ['アプリ', 'の', '更新']
     """
     cut = _segmenter()
     found: list[str] = []
@@ -73,6 +78,15 @@ def vocabulary(normalized: str) -> tuple[npt.NDArray[np.uint64], set[str]]:
     """
     points = distinct(code_points(normalized).astype(np.uint64))
     return points[_are_unspaced(points)], set(_SPACED.findall(normalized))
+
+
+def spaced_words(normalized: str) -> list[str]:
+    """The words between spaces, in order.
+
+    >>> spaced_words("大桥 opened in 2024")
+    ['opened', 'in', '2024']
+    """
+    return _SPACED.findall(normalized)
 
 
 def has_unspaced(letters: str) -> bool:

@@ -23,7 +23,7 @@ from scrapy_neardup.text.shingles import shingles
 DEFAULTS = CascadeParameters()
 NONE: frozenset[int] = frozenset()
 #: Sketches so large that what they estimate is all but exact.
-EXACT: dict[str, Any] = {"bins": 4096, "bits": 8, "vocabulary_bins": 4096, "vocabulary_bits": 8}
+EXACT: dict[str, Any] = {"bins": 4096, "bits": 8}
 
 TITLE = "新渡口清晨开航"
 FERRY = """河湾镇的新渡口星期六清晨正式开航，第一班船载着三十六位乘客和他们的行李，从对岸的柳林村慢慢驶来。
@@ -126,8 +126,7 @@ def values(explanation: Explanation) -> dict[str, float]:
 
 def unpacked(packed: bytes) -> Sketch:
     """A sketch that was made with the default parameters."""
-    sizes = DEFAULTS.bins * DEFAULTS.bits // 8, DEFAULTS.vocabulary_bins * DEFAULTS.vocabulary_bits // 8
-    return Sketch.unpack(packed, *sizes)
+    return Sketch.unpack(packed, DEFAULTS.bins * DEFAULTS.bits // 8)
 
 
 def common_keys(one: Page, other: Page, **parameters: Any) -> frozenset[int]:

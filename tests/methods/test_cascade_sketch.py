@@ -13,11 +13,12 @@ from hypothesis import strategies as st
 from scrapy_neardup.hashing.keyed import OPEN
 from scrapy_neardup.methods.cascade import Cascade
 from scrapy_neardup.methods.cascade_lines import Lines
+from scrapy_neardup.methods.cascade_order import Order
 from scrapy_neardup.methods.cascade_parameters import CascadeParameters
 from scrapy_neardup.methods.cascade_sketch import Article, Sketch
 from scrapy_neardup.methods.minwise import jaccard, sketch
 from scrapy_neardup.text.normalize import letters, normalize
-from tests.methods.cascade_pages import DEFAULTS, FERRY, MILL, page, unpacked
+from tests.methods.cascade_pages import DEFAULTS, FERRY, LIGHTHOUSE, MILL, NONE, page, unpacked
 from tests.methods.test_cascade_lines import LINES
 
 # The min-wise estimate
@@ -113,10 +114,12 @@ SKETCHES = st.builds(
     whole=WORD,
     shingles=WORD,
     minwise=st.binary(max_size=64),
-    vocabulary=st.binary(max_size=32),
+    opening=st.binary(min_size=8, max_size=8),
     sentences=st.frozensets(WORD, max_size=255),
     numbers=st.frozensets(HALF_WORD, max_size=255),
-    words=st.frozensets(HALF_WORD, max_size=255),
+    words=st.frozensets(st.integers(0, 2**24 - 1).map(lambda word: word & ~2), max_size=255),
+    standing=st.just(NONE),
+    order=st.builds(Order, st.lists(HALF_WORD, max_size=24).map(tuple)),
 )
 
 
@@ -124,10 +127,11 @@ SKETCHES = st.builds(
 @given(SKETCHES)
 def test_what_is_packed_is_unpacked(whole: Sketch) -> None:
     packed = whole.pack()
-    parts = len(whole.minwise) + len(whole.vocabulary)
-    lists = 4 * len(whole.sentences) + 2 * len(whole.numbers) + 2 * len(whole.words)
-    assert len(packed) == HEAD + parts + lists
-    assert Sketch.unpack(packed, len(whole.minwise), len(whole.vocabulary)) == whole
+    lists = 4 * len(whole.sentences) + 2 * len(whole.numbers) + 3 * len(whole.words) + 2 * len(whole.order.sentences)
+    assert len(packed) == HEAD + len(whole.minwise) + 8 + lists + 1
+    assert Sketch.unpack(packed, len(whole.minwise)) == whole
+    marked = replace(whole, standing=frozenset(sorted(whole.words)[::2]))
+    assert Sketch.unpack(marked.pack(), len(whole.minwise)) == marked
 
 
 @settings(deadline=None)
@@ -138,15 +142,15 @@ def test_lines_and_article_of_a_page_read_from_html_follow(
     whole = replace(plain, lines=lines, article=article)
     packed = whole.pack()
     assert packed == plain.pack() + lines.pack() + (article.pack() if article else b"")
-    assert Sketch.unpack(packed, len(whole.minwise), len(whole.vocabulary)) == whole
+    assert Sketch.unpack(packed, len(whole.minwise)) == whole
 
 
 def test_the_bytes_are_those_that_are_written_down() -> None:
-    lists = frozenset((5, 4)), frozenset((8, 6)), frozenset((9,))
-    whole = Sketch(1, 2, 0x304, 5, 6, b"\xaa\xbb", b"\xcc", *lists)
+    lists = frozenset((5, 4)), frozenset((8, 6)), frozenset((9, 0x10004)), frozenset((0x10004,)), Order((7, 3))
+    whole = Sketch(1, 2, 0x304, 5, 6, b"\xaa\xbb", b"\xcc" * 8, *lists)
     assert whole.pack().hex(" ", 1) == (
-        "00 00 00 00 00 00 00 01 00 00 00 02 00 00 03 04 00 00 00 05 00 00 00 06 02 02 01 aa bb cc "
-        "00 00 00 04 00 00 00 05 00 06 00 08 00 09"
+        "00 00 00 00 00 00 00 01 00 00 00 02 00 00 03 04 00 00 00 05 00 00 00 06 02 02 02 aa bb "
+        "cc cc cc cc cc cc cc cc 00 00 00 04 00 00 00 05 00 06 00 08 00 00 09 01 00 06 02 00 07 00 03"
     )
     read = replace(whole, lines=Lines(frozenset((10,)), {11: 12}), article=Article(13, b"\xdd\xee"))
     assert read.pack().removeprefix(whole.pack()).hex(" ", 1) == ("01 01 00 00 00 0a 00 00 00 0b 0c 00 00 00 0d dd ee")
@@ -156,13 +160,38 @@ def test_the_bytes_are_those_that_are_written_down() -> None:
 
 
 def test_a_page_keeps_no_more_than_its_parameters_allow() -> None:
-    text = "".join(f"第{n}号渡船在河湾镇的码头上等了整整{n * 7}个小时。" for n in range(100, 400))
+    text = "".join(f"第{n}号渡船在河湾镇的码头上等了整整{n * 7}个小时。" for n in range(100, 114))
     title = " ".join(f"word{n}" for n in range(40))
     few = CascadeParameters(max_sentences=1, max_numbers=2, max_title_words=3)
     for p in (DEFAULTS, few):
         whole = unpacked(Cascade(p).fingerprint(page(text, title)).sketch)
         kept = len(whole.sentences), len(whole.numbers), len(whole.words)
         assert kept == (p.max_sentences, p.max_numbers, p.max_title_words)
+
+
+def test_a_long_text_has_no_numbers() -> None:
+    """Of a hundred there are to read in it, a few that differ make no other article."""
+    text = "".join(f"第{n}号渡船在河湾镇的码头上等了整整{n * 7}个小时。" for n in range(100, 200))
+    assert unpacked(Cascade().fingerprint(page(text)).sketch).numbers == NONE
+
+
+def test_of_a_long_text_the_order_is_that_of_both_ends() -> None:
+    lines = [f"第{n}号渡船在河湾镇的码头上等了整整{n * 7}个小时" for n in range(100, 200)]
+    found = unpacked(Cascade().fingerprint(page("。".join(lines))).sketch).order.sentences
+    assert found == tuple(OPEN.of(letters(normalize(line))) & 0xFFFF for line in (*lines[:16], *lines[-8:]))
+    few = unpacked(Cascade().fingerprint(page("。".join(lines[:24]))).sketch).order.sentences
+    assert few == tuple(OPEN.of(letters(normalize(line))) & 0xFFFF for line in lines[:24])
+
+
+def test_it_says_which_words_of_the_title_stand_in_the_text() -> None:
+    def standing(title: str, text: str = f"{FERRY}\n{MILL}") -> int:
+        return len(unpacked(Cascade().fingerprint(page(text, title)).sketch).standing)
+
+    assert [standing(title) for title in ("渡口开航", "铜钟", "brook 1874", "brook lighthouse", "", "1982")] == [
+        1 + ("开航" in FERRY), 0, 1, 1, 0, 0,
+    ]  # fmt: skip
+    assert standing("1874 lens", LIGHTHOUSE) == 2
+    assert standing("len", LIGHTHOUSE) == 0, "a part of a word is none"
 
 
 def test_a_sentence_of_hundreds_of_letters_is_kept() -> None:
@@ -201,9 +230,9 @@ def test_title_words_that_are_numbers_have_the_lowest_bit_set() -> None:
 
 
 def test_larger_parts_make_a_larger_sketch() -> None:
-    more = CascadeParameters(bins=1024, bits=4, vocabulary_bins=512, vocabulary_bits=2)
+    more = CascadeParameters(bins=1024, bits=4)
     usual, large = (len(Cascade(some).fingerprint(page(FERRY)).sketch) for some in (CascadeParameters(), more))
-    assert large - usual == (1024 * 4 - 512 * 2 + 512 * 2 - 256 * 1) // 8
+    assert large - usual == (1024 * 4 - 512 * 2) // 8
 
 
 # Of a page read from HTML
@@ -234,7 +263,7 @@ def test_where_the_article_is_a_part_the_whole_and_the_article_are_kept_apart() 
     read = page(f"{FERRY}\n{MILL}", main=FERRY, reader="article")
     whole, article = (unpacked(Cascade().fingerprint(one).sketch) for one in (read, page(FERRY)))
     assert whole.article == Article(article.shingles, article.minwise)
-    assert (whole.body, whole.vocabulary, whole.numbers) == (article.body, article.vocabulary, article.numbers)
+    assert (whole.body, whole.opening, whole.order) == (article.body, article.opening, article.order)
     both = unpacked(Cascade().fingerprint(page(f"{FERRY}\n{MILL}")).sketch)
     assert (whole.whole, whole.shingles, whole.minwise, whole.sentences) == (
         both.whole, both.shingles, both.minwise, both.sentences,

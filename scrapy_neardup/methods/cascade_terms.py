@@ -1,0 +1,103 @@
+"""What a page is about, by the words of its title that stand in its text; and whether another page is about the same.
+
+Of two notices in one form each has a name, a place, a product or a number of its own in title and text, which the other
+one lacks. A copy under another title has in its text what either title says, as the text is the same. So a word that is
+*gone* tells forms from copies where similarity does not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+
+import numpy as np
+
+from scrapy_neardup.hashing.keyed import Keyed
+from scrapy_neardup.methods.cascade_order import kept
+from scrapy_neardup.methods.cascade_sketch import NUMBER, STANDS, Sketch
+from scrapy_neardup.text.shingles import code_points
+from scrapy_neardup.text.tokens import has_unspaced, spaced_words
+
+#: Lengths of words that are looked for in a text without spaces.
+_LENGTHS = range(2, 9)
+#: The bits of a word that are its hash.
+_HASH = 0xFFFFFF & ~(NUMBER | STANDS)
+
+
+class Terms:
+    """The words of a new page's title, held against its sentences and against an earlier page."""
+
+    def __init__(self, title: Iterable[str], pieces: Sequence[tuple[str, str]], hashes: Keyed) -> None:
+        """``pieces``: the sentences of its own, normalised, each with its letters."""
+        self._hashes = hashes
+        self._pieces = [(piece, line) for piece, line in pieces if line]
+        self._title = _hashed([word for word in title if len(word) > 1 or not has_unspaced(word)], hashes)
+
+    def words(self, most: int) -> frozenset[int]:
+        """The words of the title as a sketch holds them; of more than ``most`` those with the smallest hashes."""
+        return frozenset(list(self._title)[:most])
+
+    @property
+    def standing(self) -> frozenset[int]:
+        """Those that stand in the text."""
+        return frozenset(hashed for hashed, word in self._title.items() if self._stands(word))
+
+    def gone(self, old: Sketch) -> int:
+        """Of how many of the two pages a word of the title stands in the text, and nowhere in the other page.
+
+        Whether a word stands in the earlier text is told by the order of its sentences: it does if a sentence that
+        holds the word here stands there, too.
+        """
+        asked = old.standing - self._title.keys()
+        return int(not self._holds(asked)) + int(self._is_new(old))
+
+    def _is_new(self, old: Sketch) -> bool:
+        """Whether a word of the title stands here in sentences alone that the earlier page lacks."""
+        theirs = set(old.order.sentences)
+        for hashed, word in self._title.items():
+            found = self._holding(word) if hashed not in old.words else []
+            if found and all(self._hashes.of(line) & 0xFFFF not in theirs for line in found):
+                return True
+        return False
+
+    def _holding(self, word: str) -> list[str]:
+        """The sentences that hold a word, of those of which the order is kept."""
+        lines = kept(self._pieces)
+        if has_unspaced(word):
+            return [line for _, line in lines if word in line]
+        return [line for piece, line in lines if word in piece and word in spaced_words(piece)]
+
+    def _stands(self, word: str) -> bool:
+        if has_unspaced(word):
+            return len(word) in _LENGTHS and any(word in line for _, line in self._pieces)
+        return word in self._spaced
+
+    @cached_property
+    def _spaced(self) -> frozenset[str]:
+        return frozenset(word for piece, _ in self._pieces for word in spaced_words(piece))
+
+    def _holds(self, words: frozenset[int]) -> bool:
+        """Whether all of these stand in the text."""
+        if not words:
+            return True
+        points = code_points("".join(line for _, line in self._pieces)).astype(np.uint64)
+        runs = [self._hashes.n_grams(points, n) for n in _LENGTHS if len(points) >= n]
+        held = np.concatenate([*runs, self._hashes.each(self._spaced)]) & np.uint64(_HASH)
+        asked = np.fromiter(words, np.uint64, len(words)) & np.uint64(_HASH)
+        return bool(np.isin(asked, held).all())
+
+
+def _hashed(words: Sequence[str], hashes: Keyed) -> dict[int, str]:
+    """The words by their hashes, the smallest first; where words have no spaces, as n-grams of a text are hashed."""
+    found: dict[int, str] = {}
+    joined, starts = "", {}
+    for word in words:
+        if has_unspaced(word):
+            starts[word], joined = len(joined), joined + word
+        else:
+            found[hashes.of(word) & _HASH | NUMBER * word.isdigit()] = word
+    points = code_points(joined).astype(np.uint64)
+    for length in set(map(len, starts)):
+        grams = hashes.n_grams(points, length)
+        found.update({int(grams[at]) & _HASH: word for word, at in starts.items() if len(word) == length})
+    return dict(sorted(found.items()))
