@@ -181,7 +181,7 @@ def _decide(f: Features, p: CascadeParameters) -> tuple[bool, bool, str]:
             False,
             "Of each title a word stands in its text and not in the other page: they are two notices.",
         )
-    if not f.opening and ((f.form and f.title < p.retitled and f.similarity < _NEARLY) or f.gone):
+    if f.form and not f.opening and f.title < p.retitled and f.similarity < _NEARLY:
         return False, False, "What they share may be the form of a site: they have another title and another opening."
     duplicate = score(f, p) >= p.base
     return duplicate, duplicate and alone, f"The score {'reaches' if duplicate else 'is below'} {p.base:g}."
