@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from contextlib import suppress
 from pathlib import Path
 
@@ -15,8 +16,11 @@ _MEMORY = Path("/proc/meminfo")
 
 
 def workers_by_machine() -> int:
-    """How many processes are to read pages where nobody has said it: none on a single core, where they gain nothing."""
-    return workers_by(cores(), free_memory())
+    """How many processes are to read pages where nobody has said it: none on a single core, where they gain nothing.
+
+    Nor any in a frozen program, which would be started once more in the place of an interpreter.
+    """
+    return 0 if getattr(sys, "frozen", False) else workers_by(cores(), free_memory())
 
 
 def workers_by(cores: int, memory: int | None) -> int:

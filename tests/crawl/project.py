@@ -434,12 +434,19 @@ def slow_extractor(html: str, url: str) -> str | None:
 
 
 class Patient:
-    """Has pages wait for their turn however slow the machine is."""
+    """Before our pipeline: has pages wait for their turn however slow the machine is, and notes the order of items."""
 
-    def __init__(self) -> None:
+    def __init__(self, crawler: Any) -> None:
         turns.PATIENCE = 60.0
+        self.arrived: list[str] = []
+        crawler.stats.set_value("arrived", self.arrived)
+
+    @classmethod
+    def from_crawler(cls, crawler: Any) -> Patient:
+        return cls(crawler)
 
     def process_item(self, item: Any) -> Any:
+        self.arrived.append(str({name: item[name] for name in item if name != "html"}))
         return item
 
 
@@ -465,7 +472,17 @@ class Held:
         self.held -= 1
 
 
-class OwnHtmlSpider(PathSpider):
+class InOrderSpider(PathSpider):
+    """All callbacks take as many steps, so that items come in the order of their responses."""
+
+    name = "in_order"
+
+    async def start(self) -> Any:
+        async for request in super().start():
+            yield request.replace(callback=self.parse)
+
+
+class OwnHtmlSpider(InOrderSpider):
     """Yields for each page its articles, each with its own HTML and URL, and then one without either."""
 
     name = "articles"
@@ -475,3 +492,9 @@ class OwnHtmlSpider(PathSpider):
             yield {"url": f"{response.url}/{number}", "html": own}
         yield {"n": 1}
         yield {"n": 2}
+
+
+class ImagesSpider(InOrderSpider, ManyItemsSpider):
+    """Yields three items a page, without content of their own."""
+
+    name = "images"

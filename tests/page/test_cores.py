@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -35,7 +36,9 @@ def test_so_does_its_memory(most: str, used: str, found: int, tmp_path: Path) ->
     assert free_memory(tmp_path / "none", tmp_path / "none") is None
 
 
-def test_little_memory_means_few_processes_and_one_core_none() -> None:
+def test_little_memory_means_few_processes_and_one_core_none(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [workers_by(8, memory) for memory in (None, 10**10, 10**9, 3 * 10**8)] == [4, 4, 2, 0]
     assert workers_by(1, 10**10) == 0
     assert 0 <= workers_by_machine() <= 4
+    monkeypatch.setattr(sys, "frozen", True, raising=False)
+    assert workers_by_machine() == 0
