@@ -131,6 +131,7 @@ class Lag:
 def crawl(job: dict[str, Any]) -> None:
     """One crawl in this process; what came of it is printed as JSON."""
     quiet = {"LOG_LEVEL": "ERROR", "TELNETCONSOLE_ENABLED": False, "REMOTE_CONTROL_ENABLED": False}
+    quiet |= {"METAREFRESH_ENABLED": False, "MEMUSAGE_ENABLED": False}
     process = AsyncCrawlerProcess({**quiet, **job["settings"]})
     crawler = process.create_crawler(Site)
     lag = Lag(crawler)
@@ -138,7 +139,7 @@ def crawl(job: dict[str, Any]) -> None:
     process.start()
     assert crawler.stats is not None
     told = crawler.stats.get_stats().items()
-    verdicts = {name: value for name, value in told if name.startswith("neardup/un")}
+    verdicts = {name[8:]: value for name, value in told if name.startswith(("neardup/un", "neardup/dup"))}
     print(json.dumps({"seconds": lag.seconds, "late": lag.late, "verdicts": verdicts}))
 
 
@@ -148,7 +149,10 @@ def ran(base: str, count: int, flight: int, workers: int | str | None) -> dict[s
         settings: dict[str, Any] = {"CONCURRENT_REQUESTS": flight, "CONCURRENT_REQUESTS_PER_DOMAIN": flight}
         if workers is not None:
             settings |= {"ADDONS": {"scrapy_neardup.Addon": 500}, "NEARDUP_WORKERS": workers, "NEARDUP_KEEP": "nothing"}
-            settings |= {"NEARDUP_STORE": f"leveldb://{folder}/state"}
+            settings |= {
+                "NEARDUP_STORE": f"leveldb://{folder}/state",
+                "NEARDUP_SECRET": "one for all that are compared",
+            }
         job = {"base": base, "count": count, "settings": settings}
         command = [sys.executable, __file__, "--job", json.dumps(job)]
         done = subprocess.run(command, capture_output=True, text=True, cwd=folder, check=False)

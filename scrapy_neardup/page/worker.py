@@ -16,7 +16,7 @@ import sys
 from dataclasses import asdict
 from importlib import import_module
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 from scrapy_neardup.errors import ExtractionError
 from scrapy_neardup.page.extraction import Extractor, extract, is_too_large
@@ -76,8 +76,8 @@ def main() -> None:
         given: dict[str, Any] = json.loads(receive(pages))
         extractor = _extractor(given["extractor"])
         _warm_up()
-        begun = _size()
-        _limit_memory(begun)
+        _limit_memory()
+        begun = _size().held
         send(answers, b"ready")
         while True:
             raw = received_raw(pages)
@@ -85,7 +85,7 @@ def main() -> None:
             answer = _read(raw, extractor, given)
             faulthandler.cancel_dump_traceback_later()
             html = answer.pop("html", None)
-            answer["full"] = answer.get("full") or _size() - begun > KEPT
+            answer["full"] = answer.get("full") or _size().held - begun > KEPT
             send(answers, json.dumps(answer).encode())
             if html is not None:
                 send(answers, html.encode("utf-8", "surrogatepass"))
@@ -122,17 +122,26 @@ def _warm_up() -> None:
     extract("<p>The ferry sails again&#x300; after seven long months.</p>" * 3, "http://a.example/", max_html=1_000)
 
 
-def _size() -> int:
-    """Bytes that the process has, where the system tells them: not on Windows, and macOS has another way."""
+class _Size(NamedTuple):
+    """Bytes of addresses that the process has, and of memory that it holds; every thread has many of the former."""
+
+    addresses: int
+    held: int
+
+
+def _size() -> _Size:
+    """Where the system tells it: not on Windows, and macOS has another way; there it is nothing."""
     try:
-        return int(Path("/proc/self/statm").read_text("ascii").split()[0]) * os.sysconf("SC_PAGE_SIZE")
+        addresses, held = Path("/proc/self/statm").read_text("ascii").split()[:2]
+        page = os.sysconf("SC_PAGE_SIZE")
+        return _Size(int(addresses) * page, int(held) * page)
     except (AttributeError, OSError, ValueError):
-        return 0
+        return _Size(0, 0)
 
 
-def _limit_memory(size: int) -> None:
+def _limit_memory() -> None:
     """Where the system can."""
-    if not size:
+    if not (size := _size().addresses):
         return
     with contextlib.suppress(ImportError, OSError, ValueError):
         import resource
