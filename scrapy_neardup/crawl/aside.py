@@ -54,6 +54,7 @@ class Aside:
         made = await self._made(draft, turn)
         if isinstance(made, Page):
             return made
+        await turn.comes()  # so that such pages are read in the order in which they came
         turn.leave()
         if self._apart is None:
             return self._timed(self._source.read, made)

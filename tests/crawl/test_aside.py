@@ -94,6 +94,26 @@ def test_what_a_worker_gives_back_is_read_apart() -> None:
     assert [len(workers.asked), len(apart.asked)] == [1, 1]
 
 
+def test_such_pages_are_read_in_the_order_in_which_they_came() -> None:
+    workers, apart = Answers(), Answers(READ)
+    desk, turns = Desk(workers, apart), Turns()
+    waiting: list[tuple[Raw, Answered]] = []
+    workers.ask = lambda raw, answered, begun=lambda: None: waiting.append((raw, answered))  # type: ignore[method-assign]
+
+    async def run() -> None:
+        drafts = [desk.source.draft({"html": f"{RISKY}{n}"}, None, f"{URL}/{n}") for n in range(3)]
+        reads = [desk.aside.read(draft, turns.join()) for draft in drafts if isinstance(draft, Draft)]
+        tasks = [asyncio.create_task(one) for one in reads]
+        await asyncio.sleep(0.01)
+        for raw, answered in reversed(waiting):
+            answered(MayTakeLong(str(raw.content)), 0.0)
+            await asyncio.sleep(0.01)
+        await asyncio.gather(*tasks)
+
+    asyncio.run(run())
+    assert [raw.url for raw in apart.asked] == [f"{URL}/{n}" for n in range(3)]
+
+
 def test_workers_that_nobody_asked_for_are_started_for_a_crawl_that_has_much_to_read() -> None:
     desk = Desk(Answers(READ), after=3.0)
     assert desk.read() == "here"
