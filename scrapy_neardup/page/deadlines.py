@@ -41,8 +41,8 @@ class Deadlines:
         with self._changed:
             self._due.add(deadline)
             if not self._is_watched:
-                self._is_watched, self._looks_at = True, deadline.at
                 Thread(target=self._watch, name="neardup-deadlines", daemon=True).start()
+                self._is_watched, self._looks_at = True, deadline.at
             elif deadline.at < self._looks_at:
                 self._changed.notify()
         try:

@@ -12,7 +12,7 @@ from threading import Lock, Thread
 from time import perf_counter
 
 from scrapy_neardup.errors import ExtractionError
-from scrapy_neardup.page.apart import Answer, Apart, MayTakeLong, Terms
+from scrapy_neardup.page.apart import Answer, Apart, MayTakeLong, NoReader, Terms
 from scrapy_neardup.page.deadlines import Deadlines
 from scrapy_neardup.page.raw import Raw
 
@@ -43,15 +43,13 @@ class Pool:
         if self._closed:
             answered(ExtractionError("too_slow", "the crawl is over"), 0.0)
             return
+        if len(self._lines) < min(self._workers, self._open + 1) and (why := self._one_more()) and not self._lines:
+            answered(NoReader("too_slow", why), 0.0)
+            return
         with self._counts:
             self._open += 1
             self.waiting += len(raw.content)
-            is_short = len(self._lines) < min(self._workers, self._open)
-            if is_short:
-                self._lines.append(apart := Apart(self._terms, self._deadlines))
         self._asked.put((raw, begun, answered))
-        if is_short:
-            Thread(target=self._work, args=[apart], name=self._name, daemon=True).start()
 
     @property
     def replaced(self) -> int:
@@ -75,6 +73,16 @@ class Pool:
             self._asked.put(None)
         for apart in self._lines:
             apart.close()
+
+    def _one_more(self) -> str:
+        """Have one more read; says why not, if the system has no more threads."""
+        apart = Apart(self._terms, self._deadlines)
+        try:
+            Thread(target=self._work, args=[apart], name=self._name, daemon=True).start()
+        except RuntimeError as error:
+            return f"the thread that is to wait for a process cannot be started: {error}"
+        self._lines.append(apart)
+        return ""
 
     def _work(self, apart: Apart) -> None:
         while (asked := self._asked.get()) is not None:

@@ -11,6 +11,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from queue import SimpleQueue
+from threading import Thread
 
 import pytest
 
@@ -210,6 +211,21 @@ def test_who_closes_it_in_the_midst_of_pages_waits_for_nothing(tmp_path: Path) -
         assert reader.pool.waiting == 0
         assert all(map(is_gone, processes))
         assert reader.reason("calm") == "too_slow", "nobody is left to read it"
+
+
+def test_so_it_is_where_there_can_be_no_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(thread: Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with reading(2) as reader:
+        assert reader.text("calm").startswith("calm")
+        monkeypatch.setattr(Thread, "start", refuse)
+        reader.ask("short", "calm")  # one has to do for both
+        assert all(isinstance(reader.answer(), Page) for _ in range(2))
+    with reading() as reader:
+        answer = reader.asked("calm")
+        assert isinstance(answer, NoReader)
+        assert "can't start new thread" in str(answer)
 
 
 def test_where_none_can_be_started_it_is_said_why() -> None:
