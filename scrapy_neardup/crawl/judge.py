@@ -209,11 +209,13 @@ class Judge:
         deadline = perf_counter() + self._wait
         while not self._outage.happened:
             ruling = self._detector.check(page)
-            turn.leave()
             if isinstance(ruling, Ruled):
                 if self._watch is not None:
                     self._watch.see(page, ruling, self._detector.store)
+                if ruling.reservation is not None:
+                    turn.stay_until(ruling.reservation.when_settled)
                 return ruling
+            turn.leave()
             self._notes.count(stats.WAITED)
             settled = Event()
             ruling.by.when_settled(settled.happen)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Callable
 from time import monotonic
 
 from scrapy.utils.asyncio import call_later
@@ -11,6 +12,8 @@ from scrapy_neardup.crawl.waiting import Event
 
 #: Seconds after which a page that is still being read is overtaken.
 PATIENCE = 0.5
+#: Seconds for which those behind a judged page wait for its item to come through.
+_SOON = 0.002
 
 
 class Turns:
@@ -56,6 +59,7 @@ class Turn:
         self.is_read = False
         self._turns = turns
         self._begun: float | None = None
+        self._stays = False
 
     def begin(self) -> None:
         """From now on the page is being read."""
@@ -67,7 +71,23 @@ class Turn:
 
     def leave(self) -> None:
         """The page is judged, or cannot be, or others need not wait for it any more."""
-        self._turns.remove(self)
+        if not self._stays:
+            self._turns.remove(self)
+
+    def stay_until(self, when: Callable[[Callable[[], None]], None]) -> None:
+        """Leave once ``when`` calls, which is told by what, or soon.
+
+        An item that no later pipeline holds comes through in less than a millisecond, and its page counts from then on.
+        A crawl that reads its pages itself takes longer for the next one, which waits here, to be judged by the same.
+        """
+        if len(self._turns) > 1 and self in self._turns:
+            self._stays = True
+            when(self._go)
+            call_later(_SOON, self._go)
+
+    def _go(self) -> None:
+        self._stays = False
+        self.leave()
 
     async def comes(self) -> None:
         """Wait until those before have left, or hold up the others for too long."""

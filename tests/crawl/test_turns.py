@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import pytest
 import scrapy
@@ -68,6 +68,30 @@ def test_one_that_takes_long_is_overtaken_and_those_behind_it_keep_their_order(m
 def test_one_that_waits_for_a_process_is_not_overtaken(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "PATIENCE", 0.1)
     assert asyncio.run(_judged(Turns(), [0.5, 0.0], [False, True])) == [0, 1]
+
+
+@pytest.mark.parametrize("comes_through", [True, False])
+def test_the_next_one_waits_for_the_item_of_the_one_before_if_that_comes_through_at_once(
+    comes_through: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_SOON", 60.0 if comes_through else 0.1)
+    line, settled = Turns(), list[Callable[[], None]]()
+    first, second = line.join(), line.join()
+
+    async def run() -> None:
+        first.stay_until(settled.append)
+        first.leave()  # it has nothing more to do, and stays all the same
+        waiting = asyncio.create_task(second.comes())
+        await asyncio.sleep(0.02)
+        assert not waiting.done()
+        if comes_through:
+            settled[0]()
+        await asyncio.wait_for(waiting, 30)
+        second.stay_until(settled.append)
+        second.leave()  # at once, as nobody waits
+
+    asyncio.run(run())
+    assert (len(line), len(settled)) == (0, 1)
 
 
 def test_one_that_was_read_is_not_overtaken_though_the_loop_was_held_up(monkeypatch: pytest.MonkeyPatch) -> None:
