@@ -36,6 +36,7 @@ from scrapy_neardup.judging.detector import Detector
 from scrapy_neardup.judging.reservations import Ruled
 from scrapy_neardup.model import Page
 from scrapy_neardup.page.apart import Apart
+from scrapy_neardup.page.raw import Raw
 from scrapy_neardup.page.served import Served
 from scrapy_neardup.page.source import PageSource
 from scrapy_neardup.stores import MemoryStore
@@ -96,10 +97,10 @@ class Bench:
         self.waited = 0.0
         self.source = PageSource(config.fields, config.max_html, None, max_text=config.max_text, apart=self._read)
 
-    def _read(self, html: str, url: str) -> Page:
+    def _read(self, raw: Raw) -> Page:
         begun = time.perf_counter()
         try:
-            return self.apart.read(html, url)
+            return self.apart.read(raw)
         finally:
             self.waited += time.perf_counter() - begun
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from importlib import import_module
 from pathlib import PurePath
@@ -18,7 +18,9 @@ from scrapy_neardup.methods import Method, make_method
 from scrapy_neardup.model import Kind, Likeness, Verdict
 from scrapy_neardup.oneline import line_logger
 from scrapy_neardup.page.apart import MAX_SECONDS, Apart, Terms
+from scrapy_neardup.page.cores import workers_by_machine
 from scrapy_neardup.page.limits import MAX_TEXT
+from scrapy_neardup.page.pool import Pool
 from scrapy_neardup.report.words import LANGUAGES
 from scrapy_neardup.stores import Bounds, Keep, Secret, parse_url, placeholders_checked
 
@@ -38,6 +40,11 @@ DEFAULT_FIELDS = {
 
 #: What can become of a page, and what becomes of each likeness if nothing else is said.
 ACTIONS = DROP, TAG, PASS = "drop", "tag", "pass"
+#: As many workers as the machine has room for, for a crawl that has much to read.
+AUTO = "auto"
+#: A page that may take long has NEARDUP_MAX_SECONDS. Any other takes one at most on an idle machine, and has so many
+#: times as long in a worker: there it keeps nobody waiting, and is not to be given up for a machine that is not idle.
+_TIMES = 4
 DEFAULT_POLICY = {
     Likeness.IDENTICAL: DROP,
     Likeness.NEAR: DROP,
@@ -76,6 +83,7 @@ class Config:
     max_html: int = 5_000_000  # NEARDUP_MAX_HTML, in characters
     max_text: int = MAX_TEXT  # NEARDUP_MAX_TEXT, in characters
     max_seconds: float = MAX_SECONDS  # NEARDUP_MAX_SECONDS
+    workers: int | str = AUTO  # NEARDUP_WORKERS; a number, or AUTO
     keep: Keep = Keep.EVIDENCE  # NEARDUP_KEEP
     keep_policy: KeepPolicy = FIRST  # NEARDUP_KEEP_POLICY; hosts as a tuple
     ttl: float | None = None  # NEARDUP_TTL, in seconds
@@ -162,10 +170,29 @@ class Config:
         policy = {f"NEARDUP_POLICY {likeness.value}": action for likeness, action in self.policy.items()}
         return {**method.decisions(), "NEARDUP_MIN_LETTERS": self.min_letters, **policy}
 
+    @property
+    def terms(self) -> Terms:
+        """On which pages are read in other processes."""
+        return Terms(self.max_html, self.max_text, self.max_seconds, self.extractor)
+
+    @property
+    def many_workers(self) -> int:
+        """In how many processes pages are read; 0 where they are read in that of the crawl.
+
+        Whether an extractor of the user's can be called in several at once only the user knows, and says by a number.
+        """
+        if isinstance(self.workers, int):
+            return self.workers
+        return 0 if self.extractor else workers_by_machine()
+
+    def make_workers(self) -> Pool | None:
+        """What reads all other pages, to be closed by whoever asked; None where they are to be read here."""
+        terms = replace(self.terms, seconds=_TIMES * self.max_seconds, only_quick=True)
+        return Pool(terms, many) if (many := self.many_workers) and terms.can_be_sent else None
+
     def make_apart(self) -> Apart | None:
         """What reads pages that may take long, to be closed by whoever asked; None where the extractor bars it."""
-        terms = Terms(self.max_html, self.max_text, self.max_seconds, self.extractor)
-        return Apart(terms) if terms.can_be_sent else None
+        return Apart(self.terms) if self.terms.can_be_sent else None
 
 
 def meant_setting(name: str) -> str:
@@ -281,6 +308,17 @@ def _number(low: float, high: float) -> Callable[[str, Any], float]:
         return number
 
     return read
+
+
+def many_workers(name: str, value: Any) -> int | str:
+    """A number of processes, or AUTO. Raises SettingsError for anything else."""
+    try:
+        return AUTO if value == AUTO else _whole(0, 64)(name, value)
+    except SettingsError:
+        raise SettingsError(
+            f"{name} is {value!r}; it must be a number of processes from 0 (pages are read where the crawl runs) to "
+            "64, or 'auto'."
+        ) from None
 
 
 def _plain(number: float) -> str:
@@ -408,6 +446,7 @@ _READERS: dict[str, tuple[str, Callable[[str, Any], Any]]] = {
     "NEARDUP_MAX_HTML": ("max_html", _whole(1, 2**31)),
     "NEARDUP_MAX_TEXT": ("max_text", _whole(1, 2**31)),
     "NEARDUP_MAX_SECONDS": ("max_seconds", _number(0.1, 3600)),
+    "NEARDUP_WORKERS": ("workers", many_workers),
     "NEARDUP_KEEP": ("keep", _keep),
     "NEARDUP_KEEP_POLICY": ("keep_policy", read_keep_policy),
     "NEARDUP_TTL": ("ttl", seconds),

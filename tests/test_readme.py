@@ -60,6 +60,7 @@ def test_ci_runs_the_second_command_as_it_is_printed() -> None:
         "docs/security.md",
         *(f"docs/zh/{name}.md" for name in TRANSLATED),
         "docs/methods.md",
+        "docs/performance.md",
         "docs/script.md",
         "docs/state.md",
         "docs/tuning.md",

@@ -10,6 +10,7 @@ from scrapy_neardup.errors import ExtractionError
 from scrapy_neardup.model import Page
 from scrapy_neardup.page.extraction import extract
 from scrapy_neardup.page.limits import limited
+from scrapy_neardup.page.raw import Raw
 from scrapy_neardup.page.risk import is_risky
 
 
@@ -18,7 +19,7 @@ def read_bounded(html: str, url: str, config: Config) -> Page:
     apart = config.make_apart() if len(html) <= config.max_html and is_risky(html) else None
     if apart is not None:
         with closing(apart):
-            page = apart.read(html, url)
+            page = apart.read(Raw(url, html))
     else:
         page = extract(html, url, max_html=config.max_html, extractor=page_extractor(config))
     return within_bounds(page, config)

@@ -7,6 +7,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, nullcontext
+from dataclasses import replace
 from pathlib import Path
 
 from scrapy_neardup.commands.making import OPTION, opened_or_made
@@ -16,10 +17,11 @@ from scrapy_neardup.commands.rejects import Rejects, opened_rejects
 from scrapy_neardup.commands.superseded import Superseded
 from scrapy_neardup.commands.tally import Tally
 from scrapy_neardup.commands.wording import as_json, counted
-from scrapy_neardup.config import DEFAULT_FIELDS, Config, read_keep_policy
+from scrapy_neardup.config import AUTO, DEFAULT_FIELDS, Config, many_workers, read_keep_policy
 from scrapy_neardup.crawl.state import page_extractor
 from scrapy_neardup.errors import NearDupError
-from scrapy_neardup.inputs import FORMATS, Entry, Malformed, Skipped, read_input
+from scrapy_neardup.inputs import FORMATS, Entry, InputRecord, Malformed, Skipped, read_input
+from scrapy_neardup.judging.ahead import read_ahead
 from scrapy_neardup.judging.detector import Detector
 from scrapy_neardup.judging.preference import KeepPolicy, Preference, make_preference
 from scrapy_neardup.judging.recipe import check_tools, state_recipe, take_over
@@ -28,11 +30,15 @@ from scrapy_neardup.methods import METHODS, Method, make_method
 from scrapy_neardup.model import Verdict
 from scrapy_neardup.oneline import one_line
 from scrapy_neardup.outputs import WRITERS, Writer, opened_output, output_format
+from scrapy_neardup.page.apart import Answer
+from scrapy_neardup.page.pool import Pool
 from scrapy_neardup.report.words import Words
 from scrapy_neardup.stores import STORES, Keep, Store, close_store, default_url, open_store, parse_url
 
 NAME = "dedup"
 HELP = "Drop or tag near-duplicates in files: feeds, sheets, Parquet, folders of HTML, web archives."
+#: Pages for which no workers are started that nobody asked for.
+_FEW = 100
 EXAMPLES = """\
 inputs:
   feed.jsonl, .jl       JSON lines; also .json (an array), .csv, .tsv, .xml (Scrapy's feeds)
@@ -98,6 +104,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--format", choices=FORMATS, default="", help="that of the inputs (default: by their names)")
     parser.add_argument("--output-format", choices=WRITERS, default="", help="(default: by the name of OUT)")
     parser.add_argument("--spreadsheet", action="store_true", help="CSV, TSV: formulas as texts, by a ' before them")
+    parser.add_argument(
+        "--workers",
+        metavar="N",
+        help="read pages of HTML in N processes, or auto: by the cores there are (default: NEARDUP_WORKERS)",
+    )
     parser.add_argument("--json", action="store_true", help="tell the numbers as a JSON object")
     names = parser.add_argument_group("fields", "What holds what, where the names differ from these.")
     names.add_argument("--id", default="id", metavar="FIELD", help='(default: id; "": records are known by their URL)')
@@ -115,8 +126,12 @@ def run(arguments: argparse.Namespace) -> int:
     policy = _keep_policy(arguments.keep_policy) if arguments.keep_policy else config.keep_policy
     preference = make_preference(policy)
     tally = Tally()
-    apart = config.make_apart()
-    with _state(arguments.store, method, config) as store, closing(apart) if apart else nullcontext():
+    apart, pool = config.make_apart(), _pool(arguments.workers, config)
+    with (
+        _state(arguments.store, method, config) as store,
+        closing(apart) if apart else nullcontext(),
+        closing(pool) if pool else nullcontext(),
+    ):
         detector = Detector(
             method,
             store,
@@ -140,8 +155,10 @@ def run(arguments: argparse.Namespace) -> int:
             opened_output(arguments.output, format, config.tag_field, for_spreadsheet=arguments.spreadsheet) as out,
             opened_rejects(arguments.rejects, arguments.output) as rejects,  # in its place before the output is
         ):
-            entries = _entries(arguments.input, arguments.format)
-            passed = _judge_all(entries, batch, detector.passes, rejects, tally)
+            entries = progress(_entries(arguments.input, arguments.format), what="records")
+            few = _FEW if (arguments.workers or config.workers) == AUTO else 0
+            ahead = read_ahead(entries, batch.raw, pool, after=few) if pool else ((entry, None) for entry in entries)
+            passed = _judge_all(ahead, batch, detector.passes, rejects, tally)
             _write_all(passed, out, tally, tag=arguments.tag, preference=preference)
         detector.seal()  # only now: the records that are not sealed are those of an output that was not written
         detector.end()
@@ -160,21 +177,21 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _judge_all(
-    entries: Iterator[Entry | Malformed | Skipped],
+    entries: Iterator[tuple[InputRecord, Answer | None]],
     batch: Batch,
     passes: Callable[[Verdict], bool],
     rejects: Rejects,
     tally: Tally,
 ) -> Iterator[tuple[Judged, Entry]]:
     """The records that pass, as they come."""
-    for entry in progress(entries, what="records"):
+    for entry, answer in entries:
         if isinstance(entry, Malformed):
             rejects.take(entry)
             continue
         if isinstance(entry, Skipped):
             tally.skipped[entry.why] += 1
             continue
-        judged = batch.judge(entry)
+        judged = batch.judge(entry, answer)
         tally.add(judged.verdict, entry.fields)
         if passes(judged.verdict):
             yield judged, entry
@@ -203,6 +220,11 @@ def _write(judged: Judged, line: bytes, place: str, out: Writer, tally: Tally, *
     tally.written += 1
 
 
+def _pool(asked: str | None, config: Config) -> Pool | None:
+    """What reads pages ahead; None where they are read one after the other."""
+    return replace(config, workers=many_workers("--workers", asked) if asked else config.workers).make_workers()
+
+
 def _keep_policy(given: str) -> KeepPolicy:
     """What --keep-policy says; hosts may have commas between them."""
     hosts = given.split(",") if "." in given and not given.lstrip().startswith("[") else None
@@ -214,7 +236,7 @@ def _passes(config: Config, *, tag: bool) -> Callable[[Verdict], bool]:
     return lambda verdict: tag or config.passes(verdict)
 
 
-def _entries(names: list[str], format: str) -> Iterator[Entry | Malformed | Skipped]:
+def _entries(names: list[str], format: str) -> Iterator[InputRecord]:
     for name in names:
         yield from read_input(name, format)
 

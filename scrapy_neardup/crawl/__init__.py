@@ -8,6 +8,7 @@ coming             whether more items of a response are to come
 pipeline           has each item's page judged, and drops or tags the item
 session            what the pipeline works with, from the opening of the spider until every feed is stored
 judge, waiting     an item to a verdict; a page waits for a near-duplicate that is on its way
+aside, turns       pages read in other processes; judged in the order in which they came
 ledger, feeds      what the ends of items come to: kept, taken back; sealed when their feeds are stored
 brake, braking     what may be no copying at all, and what follows: copies pass
 held, deliveries   pages that wait for feeds; what was in a feed that this crawl overwrites

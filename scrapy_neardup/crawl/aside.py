@@ -1,55 +1,122 @@
-"""Pages that may take long are read elsewhere, and the crawl goes on in the meantime."""
+"""Pages are read elsewhere, and the crawl goes on in the meantime: those that may take long, and with workers all."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from threading import Thread
-from typing import Any
+from time import perf_counter
+from typing import Any, TypeVar
 
 from scrapy.utils.asyncio import is_asyncio_available
 
+from scrapy_neardup.config import AUTO, Config
+from scrapy_neardup.crawl import stats
+from scrapy_neardup.crawl.notes import Notes
+from scrapy_neardup.crawl.turns import Turn
 from scrapy_neardup.crawl.waiting import Event
 from scrapy_neardup.errors import ExtractionError
 from scrapy_neardup.model import Page
-from scrapy_neardup.page.apart import Apart
-from scrapy_neardup.page.source import Draft
+from scrapy_neardup.page.apart import Answer, MayTakeLong, NoReader
+from scrapy_neardup.page.pool import Pool
+from scrapy_neardup.page.raw import Raw
+from scrapy_neardup.page.source import Draft, PageSource
 
 #: Seconds that nobody waits in vain: what is waited for is bounded itself, and so are those before it.
 _FOR_GOOD = 3600.0
+_Made = TypeVar("_Made", Page, Page | Draft)
+#: Bytes of pages that wait for workers. Scrapy holds less, but for items of start(), of which it counts none.
+_MOST_WAITING = 50_000_000
+#: Seconds of reading before workers that nobody asked for are started: each takes one to start, and some 100 MB.
+_BEGINNING = 3.0
 
 
 class Aside:
-    """``Apart`` for a loop that must not be held up.
+    """Reads pages for a loop that must not be held up."""
 
-    A thread waits for the child; it parses nothing, as two threads in lxml bring the process down. It is a daemon, so
-    that a crawl that is made to stop at once does not wait for pages that are still in the queue.
-    """
+    def __init__(
+        self, source: PageSource, notes: Notes, *, apart: Pool | None, workers: Pool | None = None, after: float = 0.0
+    ) -> None:
+        """``apart`` reads pages that may take long, ``workers`` all others; without them they are read here.
 
-    def __init__(self, apart: Apart) -> None:
+        ``after``: seconds of reading here before workers are started.
+        """
+        #: Seconds spent on reading, wherever that was.
+        self.spent = 0.0
+        self._source = source
+        self._notes = notes
         self._apart = apart
+        self._workers = workers
+        self._pools = [pool for pool in (workers, apart) if pool is not None]
+        self._after = after
 
-    async def read(self, draft: Draft) -> Page:
-        """The page of a draft; raises ExtractionError if there is none."""
-        done, found, wake = Event(), list[Page | Exception](), _waker()
-
-        def wait() -> None:
-            try:
-                found.append(self._apart.read(draft.html, draft.url))
-            except Exception as error:  # for whoever waits to raise
-                found.append(error)
-            wake(done.happen)
-
-        Thread(target=wait, name="neardup-apart", daemon=True).start()
-        await done.wait(_FOR_GOOD)
-        answer = found[0]
-        if isinstance(answer, (Page, ExtractionError)):
-            return draft.finished(answer)
-        raise answer
+    async def read(self, draft: Draft, turn: Turn) -> Page:
+        """The page of a draft; raises ExtractionError if there is none. Others need not wait for what may take long."""
+        made = await self._made(draft, turn)
+        if isinstance(made, Page):
+            return made
+        await turn.comes()  # so that such pages are read in the order in which they came
+        turn.leave()
+        if self._apart is None:
+            return self._timed(self._source.read, made)
+        self._notes.count(stats.APART)
+        answer = await self._asked(self._apart, made.raw)
+        assert not isinstance(answer, MayTakeLong)
+        return self._source.finished(made, answer)
 
     def close(self) -> None:
-        """End the child; pages that are still to be read are too slow."""
-        self._apart.close()
+        """End the processes; pages that are still to be read are too slow."""
+        for pool in self._pools:
+            pool.close()
+
+    async def _made(self, draft: Draft, turn: Turn) -> Page | Draft:
+        pool = self._workers
+        if pool is None or self.spent < self._after or pool.waiting > _MOST_WAITING:
+            return self._timed(self._source.read_here, draft)
+        answer = await self._asked(pool, draft.raw, turn)
+        self._tell(pool)
+        if not isinstance(answer, NoReader):
+            return self._source.answered(draft, answer)
+        self._workers = None
+        self._notes.warn_once(
+            "workers",
+            "NEARDUP_WORKERS: pages are read in the crawl's own process from now on, as %s. If NEARDUP_EXTRACTOR names "
+            "a function that other processes cannot import, put it into a module that they can.",
+            str(answer).rstrip("."),
+        )
+        return self._timed(self._source.read_here, draft)
+
+    def _timed(self, read: Callable[[Draft], _Made], draft: Draft) -> _Made:
+        begun = perf_counter()
+        try:
+            return read(draft)
+        finally:
+            self.spent += perf_counter() - begun
+
+    async def _asked(self, pool: Pool, raw: Raw, turn: Turn | None = None) -> Answer:
+        """What the pool answers."""
+        done, found, wake = Event(), list[tuple[Answer, float]](), _waker()
+
+        def answered(answer: Answer, seconds: float) -> None:
+            found.append((answer, seconds))
+            if turn is not None:
+                turn.end()
+            wake(done.happen)
+
+        pool.ask(raw, answered, turn.begin if turn is not None else lambda: None)
+        await done.wait(_FOR_GOOD)
+        answer, seconds = found[0] if found else (ExtractionError("too_slow", "nobody has read it for an hour"), 0.0)
+        self.spent += seconds
+        return answer
+
+    def _tell(self, pool: Pool) -> None:
+        """Say that processes were replaced, once, and count them."""
+        if replaced := pool.replaced:
+            self._notes.stats.set_value(stats.REPLACED, replaced)
+            self._notes.warn_once(
+                "replaced",
+                "A process that reads pages %s. Another one has taken its place.",
+                pool.why,
+            )
 
 
 def _waker() -> Callable[[Callable[[], Any]], Any]:
@@ -70,3 +137,22 @@ def _unless_over(call: Callable[[Callable[[], Any]], Any]) -> Callable[[Callable
             return
 
     return wake
+
+
+def make_aside(source: PageSource, config: Config, notes: Notes) -> Aside:
+    """What reads the pages of a crawl with these settings, to be closed by whoever asked."""
+    if not config.terms.can_be_sent:
+        if config.many_workers:
+            notes.warn_once(
+                "workers",
+                "NEARDUP_WORKERS: pages are read in the crawl's own process, as NEARDUP_EXTRACTOR is a function of the "
+                "script that was started, which other processes cannot import. Put it into a module of its own.",
+            )
+        return Aside(source, notes, apart=None)
+    return Aside(
+        source,
+        notes,
+        apart=Pool(config.terms, 1, "neardup-apart"),
+        workers=config.make_workers(),
+        after=_BEGINNING if config.workers == AUTO else 0.0,
+    )

@@ -16,6 +16,7 @@ from scrapy_neardup.crawl.ledger import Account
 from scrapy_neardup.crawl.notes import Notes
 from scrapy_neardup.crawl.outage import Outage
 from scrapy_neardup.crawl.silence import SilentSites
+from scrapy_neardup.crawl.turns import Turn, Turns
 from scrapy_neardup.crawl.visits import Case, Hearing, Visit
 from scrapy_neardup.crawl.waiting import Event
 from scrapy_neardup.errors import ExtractionError, PageError, StoreError
@@ -28,7 +29,7 @@ from scrapy_neardup.page.source import TOO_MUCH, Draft, Item, PageSource
 
 logger = line_logger(__name__)
 
-#: Makes the page of an item, or as much of it as takes no time.
+#: Makes the page of an item, or what is to be read for it.
 Make = Callable[[], "Page | Draft"]
 
 #: What to do about pages that pass for want of something, where the reason alone does not say it.
@@ -76,11 +77,10 @@ class Judge:
     ) -> None:
         """``wait``: how many seconds a page waits at most; ``listings``: whether several items may be several rows.
 
-        ``watch``: who is told of each page that was judged against others. ``aside`` reads pages that may take long;
-        without it they are read where they would hold up the crawl.
+        ``watch``: who is told of each page that was judged against others. ``aside`` reads pages from HTML; without it
+        they are read where they would hold up the crawl.
         """
-        #: Seconds spent on making pages.
-        self.extraction = 0.0
+        self._extraction = 0.0
         self._source = source
         self._detector = detector
         self._notes = notes
@@ -90,6 +90,12 @@ class Judge:
         self._listings = listings
         self._watch = watch
         self._aside = aside
+        self._turns = Turns()
+
+    @property
+    def extraction(self) -> float:
+        """Seconds spent on making pages."""
+        return self._extraction + (self._aside.spent if self._aside is not None else 0.0)
 
     async def case(self, item: Any, visit: Visit) -> Case:
         """The case that an item belongs to.
@@ -159,8 +165,9 @@ class Judge:
 
     async def _judge(self, url: str, make: Make) -> tuple[Verdict, Reservation | None]:
         """The verdict on the page that an item makes; whatever goes wrong, the page is unjudged and the item passes."""
+        turn = self._turns.join()
         try:
-            ruled = await self._ruled(await self._made(make))
+            ruled = await self._ruled(await self._made(make, turn), turn)
         except PageError as error:
             verdict = Verdict(Kind.UNJUDGED, url, reason=error.reason)
             self._notes.warn_once(error.reason, "%s passes: %s.", verdict.sentence(), str(error).rstrip("."))
@@ -173,6 +180,8 @@ class Judge:
             verdict = Verdict(Kind.UNJUDGED, url, reason="method_failed")
             self._notes.warn_once(verdict.reason, "%s passes.", verdict.sentence(), exc_info=True)
             return verdict, None
+        finally:
+            turn.leave()
         if ruled.verdict.kind is Kind.UNJUDGED:
             cure = _CURES.get(ruled.verdict.reason, "")
             said = self._notes.warn_once(ruled.verdict.reason, "%s passes%s.", ruled.verdict.sentence(), cure)
@@ -180,20 +189,22 @@ class Judge:
                 logger.info("%s passes.", ruled.verdict.sentence())
         return ruled.verdict, ruled.reservation
 
-    async def _made(self, make: Make) -> Page:
+    async def _made(self, make: Make, turn: Turn) -> Page:
+        """The page, when it is its turn to be judged."""
         begun = perf_counter()
         try:
             made = make()
-            if isinstance(made, Page):
-                return made
-            if self._aside is None:
-                return self._source.read(made)
-            self._notes.count(stats.APART)
-            return await self._aside.read(made)
+            if isinstance(made, Draft) and self._aside is None:
+                made = self._source.read(made)
         finally:
-            self.extraction += perf_counter() - begun
+            self._extraction += perf_counter() - begun
+        if isinstance(made, Draft):
+            assert self._aside is not None
+            made = await self._aside.read(made, turn)
+        await turn.comes()
+        return made
 
-    async def _ruled(self, page: Page) -> Ruled:
+    async def _ruled(self, page: Page, turn: Turn) -> Ruled:
         """Ask the detector; while a near-duplicate is on its way, wait for what becomes of it, and ask again."""
         deadline = perf_counter() + self._wait
         while not self._outage.happened:
@@ -201,7 +212,10 @@ class Judge:
             if isinstance(ruling, Ruled):
                 if self._watch is not None:
                     self._watch.see(page, ruling, self._detector.store)
+                if ruling.reservation is not None:
+                    turn.stay_until(ruling.reservation.when_settled)
                 return ruling
+            turn.leave()
             self._notes.count(stats.WAITED)
             settled = Event()
             ruling.by.when_settled(settled.happen)

@@ -14,7 +14,7 @@ from scrapy.utils.defer import deferred_from_coro
 
 from scrapy_neardup.config import Config
 from scrapy_neardup.crawl import stats
-from scrapy_neardup.crawl.aside import Aside
+from scrapy_neardup.crawl.aside import make_aside
 from scrapy_neardup.crawl.braking import BrakeWatch
 from scrapy_neardup.crawl.deliveries import Deliveries
 from scrapy_neardup.crawl.dropped import DroppedFeed
@@ -68,8 +68,6 @@ class Session:
         self._language = config.lang
         self._remember_crawl()
         tell_opening(store, config, self.notes, self._job)
-        apart = config.make_apart()
-        self._aside = Aside(apart) if apart is not None else None
         source = PageSource(
             config.fields,
             config.max_html,
@@ -77,6 +75,7 @@ class Session:
             max_text=config.max_text,
             is_unchanged=self._detector.is_unchanged,
         )
+        self._aside = make_aside(source, config, self.notes)
         self.judge = Judge(
             source,
             self._detector,
@@ -154,8 +153,7 @@ class Session:
             self._outage.report(error)
         finally:
             self._is_over = True
-            if self._aside is not None:
-                self._aside.close()
+            self._aside.close()
             try:
                 close_store(self._detector.store)
             except StoreError as error:

@@ -19,6 +19,8 @@ OPTED_OUT = "neardup/opted_out"
 ERRORS = "neardup/errors"
 #: Pages that may take long, and were read in a process of their own.
 APART = "neardup/apart"
+#: Processes that read pages (NEARDUP_WORKERS) and ended before their time, so that others took their places.
+REPLACED = "neardup/workers/replaced"
 #: Pages of crawls that were killed or whose feed was not stored, taken back at the opening.
 TAKEN_BACK = "neardup/taken_back"
 #: Those of them that this crawl will not request again, by its JOBDIR.

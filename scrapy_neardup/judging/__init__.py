@@ -20,4 +20,5 @@ detector      a page goes in, a ruling comes out, and the page is kept or taken 
 recipe        by what pages are fingerprinted, and so can be compared
 glance        a store for whoever looks and leaves no trace
 records       records of files before a detector
+ahead         their pages, read in other processes while those before them are judged
 """

@@ -11,10 +11,12 @@ from scrapy_neardup.inputs import Entry
 from scrapy_neardup.judging.detector import Detector
 from scrapy_neardup.model import Kind, Page, Verdict
 from scrapy_neardup.oneline import line_logger
-from scrapy_neardup.page.extraction import Extractor, decode_body
+from scrapy_neardup.page.apart import Answer
+from scrapy_neardup.page.extraction import Extractor
 from scrapy_neardup.page.limits import MAX_TEXT
+from scrapy_neardup.page.raw import Raw
 from scrapy_neardup.page.sites import site_of
-from scrapy_neardup.page.source import PageSource, Read
+from scrapy_neardup.page.source import Draft, PageSource, Read
 
 logger = line_logger(__name__)
 
@@ -56,12 +58,25 @@ class Batch:
             fields, max_html, extractor, max_text=max_text, apart=apart, is_unchanged=detector.is_unchanged
         )
 
-    def judge(self, entry: Entry) -> Judged:
-        """The verdict on a record; whatever is wrong with its content, it is unjudged. Raises StoreError."""
+    def raw(self, entry: Entry) -> Raw | None:
+        """What the page of a record is to be read from; None if it brings its text, or is no page, as is said later."""
+        if not (entry.html or entry.fields.get(self._fields["html"])):
+            return None
+        try:
+            made = self._draft(entry, self._name(entry))
+        except Exception:  # it happens again, and is told, when the record is judged
+            return None
+        return made.raw if isinstance(made, Draft) else None
+
+    def judge(self, entry: Entry, answer: Answer | None = None) -> Judged:
+        """The verdict on a record; whatever is wrong with its content, it is unjudged. Raises StoreError.
+
+        ``answer``: what a process said that was asked to read its page.
+        """
         name = self._name(entry)
         page = Page(name)
         try:
-            page = self._page(entry, name)
+            page = self._page(entry, name, answer)
             verdict = self._detector.judge_now(page, sealed=False)
         except PageError as error:
             return Judged(Verdict(Kind.UNJUDGED, name, reason=error.reason), self._written(entry, page))
@@ -80,13 +95,20 @@ class Batch:
             return self._source.named(entry.fields, url.strip())
         return f"{entry.source}#{entry.number}" if entry.unit else entry.source
 
-    def _page(self, entry: Entry, name: str) -> Page:
+    def _page(self, entry: Entry, name: str, answer: Answer | None) -> Page:
+        made = self._draft(entry, name)
+        page = self._source.read(made, answer) if isinstance(made, Draft) else made
+        return replace(page, url=name, site=site_of(self._url(entry, name)))
+
+    def _draft(self, entry: Entry, name: str) -> Page | Draft:
         fields = dict(entry.fields)
         if entry.html:
-            fields[self._fields["html"]] = decode_body(entry.html, entry.content_type or None)
-        given = fields.get(self._fields["url"])
-        url = given.strip() if isinstance(given, str) and given.strip() else name
-        return replace(self._source.page(fields, None, url), url=name, site=site_of(url))
+            fields[self._fields["html"]] = entry.html
+        return self._source.draft(fields, None, self._url(entry, name), entry.content_type or None)
+
+    def _url(self, entry: Entry, name: str) -> str:
+        given = entry.fields.get(self._fields["url"])
+        return given.strip() if isinstance(given, str) and given.strip() else name
 
     def _written(self, entry: Entry, page: Page) -> Mapping[str, Any]:
         """A record as it is; of a document what was taken from it, without its HTML."""

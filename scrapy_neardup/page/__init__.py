@@ -11,7 +11,11 @@ rows        an item of a listing to a page
 served      a response, whichever crawler or archive it came from
 limits      how much of a page is judged
 risk        whether a page may take long to read
-apart       such pages read in a process that can be ended
+raw         what a page is read from, as it may be sent to another process
+apart       pages read in a process that can be ended
 worker      that process
+deadlines   which is ended when its time is over
+pool        several such processes
+cores       how many there may be
 source      the fields of an item or a record, with its response, to a page
 """

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from scrapy_neardup.errors import ExtractionError
-from scrapy_neardup.page.extraction import decode_body, head
+from scrapy_neardup.page.extraction import head
+from scrapy_neardup.page.raw import Raw, plain_url
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,13 +26,17 @@ class Served:
 
     def html(self) -> str:
         """The decoded body; raises ExtractionError if it is no HTML of a page."""
+        return self.raw(self.url).html()
+
+    def raw(self, url: str) -> Raw:
+        """The body, from which the page at a URL is to be read; raises ExtractionError where it need not be tried."""
         if self.status >= 400:
             # An item of an errback stands for its URL; the server's error page is the same for all of them.
             raise ExtractionError("http_error", f"the response has status {self.status}")
         kind = (self.content_type or "text/html").split(";")[0].strip().lower()
         if not (kind.startswith("text/") or kind.endswith(("html", "xml")) or kind == "application/octet-stream"):
             raise ExtractionError("not_html", f"the response is {kind}, not HTML")
-        return decode_body(self.body, self.content_type)
+        return Raw(url, self.body, self.content_type, is_named=self.is_of(url))
 
     def is_of(self, url: str, html: str = "") -> bool:
         """Whether it answers for a URL: its own, one that was redirected to it, or the one that its HTML names.
@@ -39,10 +44,6 @@ class Served:
         >>> Served("https://a.example/1", b"").is_of("http://a.example/1/#top")
         True
         """
-        if _plain(url) in {_plain(one) for one in (self.url, *self.aliases)}:
+        if plain_url(url) in {plain_url(one) for one in (self.url, *self.aliases)}:
             return True
-        return bool(html) and _plain(url) == _plain(head(html, url).canonical)
-
-
-def _plain(url: str) -> str:
-    return url.partition("#")[0].partition("://")[2].rstrip("/") or url
+        return bool(html) and plain_url(url) == plain_url(head(html, url).canonical)

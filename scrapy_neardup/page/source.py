@@ -9,9 +9,9 @@ from typing import Any
 from scrapy_neardup.errors import ExtractionError
 from scrapy_neardup.hashing.keyed import OPEN
 from scrapy_neardup.model import Page
+from scrapy_neardup.page.apart import Answer, MayTakeLong, NoReader
 from scrapy_neardup.page.extraction import (
     Extractor,
-    decode_body,
     extract,
     head,
     html_mark,
@@ -20,6 +20,7 @@ from scrapy_neardup.page.extraction import (
 )
 from scrapy_neardup.page.limits import MAX_TEXT, limited
 from scrapy_neardup.page.marks import mark_of
+from scrapy_neardup.page.raw import Raw
 from scrapy_neardup.page.risk import is_risky
 from scrapy_neardup.page.served import Served
 from scrapy_neardup.page.sites import site_of
@@ -37,17 +38,18 @@ TOO_MUCH = ("too_large", "too_slow")
 _MAX_MARKED = 5_000_000
 
 
-#: HTML of a page and its URL to what is read of it; raises ExtractionError.
-Read = Callable[[str, str], Page]
+#: What a page is read from to what is read of it; raises ExtractionError.
+Read = Callable[[Raw], Page]
 
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A page that is still to be read, and may take long: ``finished`` makes it of what was read, or of why not."""
+    """The page of an item that is still to be read, here or in another process; ``may_take_long``: that is known."""
 
-    html: str
-    url: str
-    finished: Callable[[Page | ExtractionError], Page]
+    raw: Raw
+    item: Item
+    served: Served | None = None
+    may_take_long: bool = False
 
 
 class PageSource:
@@ -110,57 +112,86 @@ class PageSource:
         made = self.draft(item, served, url)
         return made if isinstance(made, Page) else self.read(made)
 
-    def read(self, draft: Draft) -> Page:
-        """Read what may take long, and wait for it."""
-        read = self._apart or self._extracted
+    def read(self, draft: Draft, answer: Answer | None = None) -> Page:
+        """Read a page, and wait for it; there may be an ``answer`` of another process that was asked for it."""
+        if answer is not None:
+            made = self.answered(draft, answer)
+        else:
+            made = draft if draft.may_take_long else self.read_here(draft)
+        if isinstance(made, Page):
+            return made
         try:
-            return draft.finished(read(draft.html, draft.url))
+            return self.finished(made, (self._apart or self._extracted)(made.raw))
         except ExtractionError as error:
-            return draft.finished(error)
+            return self.finished(made, error)
 
-    def draft(self, item: Item, served: Served | None, url: str) -> Page | Draft:
-        """The same, but for a page that may take long to read: that is left to whoever asked."""
+    def draft(self, item: Item, served: Served | None, url: str, content_type: str | None = None) -> Page | Draft:
+        """The same, but for a page that is to be read from HTML: that is left to whoever asked.
+
+        ``content_type`` is what came with HTML that the item brings as bytes.
+        """
         text, html = _joined(self._value(item, "text")), self._value(item, "html")
         if text:
             mark = 0 if len(text) > _MAX_MARKED else self._mark(item, url)
             return self._whole(replace(_about(html, served, url), text=text, html=mark), item, url)
-        content = self._content(item, html, served, url)
-        too_large = is_too_large(content, self._max_html)
-        if not too_large and not is_risky(content):
-            return self._whole(self._extracted(content, url), item, url)
-        mark = html_mark(content)
-        if too_large:
-            return self._whole(Page(url, html=mark, unread="too_large"), item, url)
-        if self._is_unchanged(url, mark):
-            return self._whole(Page(url, html=mark, unread="too_slow"), item, url)
-
-        def finished(read: Page | ExtractionError) -> Page:
-            if isinstance(read, Page):
-                return self._whole(read, item, url)
-            if read.reason not in TOO_MUCH:
-                raise read
-            return self._whole(Page(url, html=mark, unread=read.reason), item, url)
-
-        return Draft(content, url, finished)
-
-    def _extracted(self, html: str, url: str) -> Page:
-        return extract(html, url, max_html=self._max_html, extractor=self._extractor)
-
-    def _content(self, item: Item, html: Any, served: Served | None, url: str) -> str:
-        """The HTML that an item's page is read from."""
+        served = None if html else served
         try:
-            content = self._html(html, served)
+            return Draft(self._raw(html, served, url, content_type), item, served)
         except ExtractionError as error:
-            if error.reason != "not_html" or html or served is None:
-                raise
-            raise ExtractionError(error.reason, f"{error}. {self._cure(item)}") from None
-        if not html and served is not None and not served.is_of(url, content):
-            raise ExtractionError(
-                "other_page",
-                f"the item's URL is not that of its response, {served.url}, which says nothing of it, then. "
-                f"{self._cure(item)}; if it is not to be judged, have its request opt out: meta={{'neardup': False}}",
-            )
-        return content
+            raise self._with_cure(error, item, served) from None
+
+    def read_here(self, draft: Draft) -> Page | Draft:
+        """Read a page in this process, but for one that may take long: that is left to whoever asked."""
+        try:
+            html = draft.raw.html()
+        except ExtractionError as error:
+            raise self._with_cure(error, draft.item, draft.served) from None
+        if is_too_large(html, self._max_html):
+            return self._unread(draft, html_mark(html), "too_large")
+        if is_risky(html):
+            return self._found_risky(draft, html)
+        return self.finished(draft, self._extracted(Raw(draft.raw.url, html)))
+
+    def answered(self, draft: Draft, answer: Answer) -> Page | Draft:
+        """The page of which another process says this; one that may take long is left to whoever asked."""
+        if isinstance(answer, MayTakeLong):
+            return self._found_risky(draft, answer.html)
+        if isinstance(answer, NoReader):
+            return self.read_here(draft)
+        return self.finished(draft, answer)
+
+    def _found_risky(self, draft: Draft, html: str) -> Page | Draft:
+        """What is to be read of a page that may take long; one that was too much before, and is the same, need not."""
+        mark = html_mark(html)
+        if self._is_unchanged(draft.raw.url, mark):
+            return self._unread(draft, mark, "too_slow")
+        return replace(draft, raw=Raw(draft.raw.url, html), may_take_long=True)
+
+    def finished(self, draft: Draft, read: Page | ExtractionError) -> Page:
+        """The page, of what was read or of why it was not; raises ExtractionError if there is none."""
+        if isinstance(read, Page):
+            return self._whole(read, draft.item, draft.raw.url)
+        if read.reason in TOO_MUCH:
+            return self._unread(draft, html_mark(draft.raw.html()), read.reason)
+        raise self._with_cure(read, draft.item, draft.served)
+
+    def _unread(self, draft: Draft, mark: int, why: str) -> Page:
+        return self._whole(Page(draft.raw.url, html=mark, unread=why), draft.item, draft.raw.url)
+
+    def _extracted(self, raw: Raw) -> Page:
+        return extract(raw.html(), raw.url, max_html=self._max_html, extractor=self._extractor)
+
+    def _with_cure(self, error: ExtractionError, item: Item, served: Served | None) -> ExtractionError:
+        """With what is to be done about an item of which the response is not the page."""
+        if served is None or error.reason not in ("not_html", "other_page"):
+            return error
+        if error.reason == "not_html":
+            return ExtractionError(error.reason, f"{error}. {self._cure(item)}")
+        return ExtractionError(
+            error.reason,
+            f"the item's URL is not that of its response, {served.url}, which says nothing of it, then. "
+            f"{self._cure(item)}; if it is not to be judged, have its request opt out: meta={{'neardup': False}}",
+        )
 
     def _cure(self, item: Item) -> str:
         """What to do about an item of which the response is not the page."""
@@ -189,14 +220,15 @@ class PageSource:
         """By what an item with a short text is known to be unchanged; one that is named by its text alone is not."""
         return 0 if url == self.name_of_content(item) else mark_of(item)
 
-    def _html(self, html: Any, served: Served | None) -> str:
-        body = html if isinstance(html, bytes) else served.body if served is not None and not html else b""
+    def _raw(self, html: Any, served: Served | None, url: str, content_type: str | None) -> Raw:
+        """What an item's page is read from."""
+        body = html if isinstance(html, bytes) else served.body if served is not None else b""
         if len(body) > _LONGEST * self._max_html:
             raise ExtractionError("too_large", f"the page has {len(body)} bytes, which are not even decoded")
         if html:
-            return decode_body(html) if isinstance(html, bytes) else _joined(html)
+            return Raw(url, html, content_type) if isinstance(html, bytes) else Raw(url, _joined(html))
         if served is not None:
-            return served.html()
+            return served.raw(url)
         raise ExtractionError(
             "no_content",
             f"the item has neither of the fields {self._fields['text']!r} and {self._fields['html']!r}, and no "

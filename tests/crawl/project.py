@@ -6,8 +6,10 @@ import asyncio
 import dataclasses
 import os
 import random
+import re
 import time
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import attrs
@@ -20,6 +22,7 @@ from scrapy.exceptions import DropItem
 from scrapy.extensions.feedexport import FileFeedStorage
 from scrapy.utils.asyncio import is_asyncio_available
 
+from scrapy_neardup.crawl import turns
 from scrapy_neardup.errors import StoreError
 from scrapy_neardup.stores.memory import MemoryStore
 
@@ -418,3 +421,80 @@ def deadly_extractor(html: str, url: str) -> str | None:
     if "<!-- hang" in html:
         time.sleep(100)
     return html
+
+
+def slow_extractor(html: str, url: str) -> str | None:
+    """Our own text of a page after as long as it asks for, and the process that reads it dies if it is to, once."""
+    if found := re.search(r"<!-- takes ([\d.]+) -->", html):
+        time.sleep(float(found[1]))
+    if (found := re.search(r"<!-- dies (.+?) -->", html)) and not Path(found[1]).exists():
+        Path(found[1]).touch()
+        os._exit(7)
+    return html.partition("<article>")[2].partition("</article>")[0] or None
+
+
+class Patient:
+    """Before our pipeline: has pages wait for their turn however slow the machine is, and notes the order of items."""
+
+    def __init__(self, crawler: Any) -> None:
+        turns.PATIENCE = 60.0
+        self.arrived: list[str] = []
+        crawler.stats.set_value("arrived", self.arrived)
+
+    @classmethod
+    def from_crawler(cls, crawler: Any) -> Patient:
+        return cls(crawler)
+
+    def process_item(self, item: Any) -> Any:
+        self.arrived.append(str({name: item[name] for name in item if name != "html"}))
+        return item
+
+
+class Held:
+    """Before our pipeline: counts the items that are on their way, and how many were at once."""
+
+    def __init__(self, crawler: Any) -> None:
+        self.held = 0
+        self.stats = crawler.stats
+        crawler.signals.connect(self.ended, signals.item_scraped)
+        crawler.signals.connect(self.ended, signals.item_dropped)
+
+    @classmethod
+    def from_crawler(cls, crawler: Any) -> Held:
+        return cls(crawler)
+
+    def process_item(self, item: Any) -> Any:
+        self.held += 1
+        self.stats.max_value("held", self.held)
+        return item
+
+    def ended(self) -> None:
+        self.held -= 1
+
+
+class InOrderSpider(PathSpider):
+    """All callbacks take as many steps, so that items come in the order of their responses."""
+
+    name = "in_order"
+
+    async def start(self) -> Any:
+        async for request in super().start():
+            yield request.replace(callback=self.parse)
+
+
+class OwnHtmlSpider(InOrderSpider):
+    """Yields for each page its articles, each with its own HTML and URL, and then one without either."""
+
+    name = "articles"
+
+    def parse(self, response: Any, kind: str) -> Any:
+        for number, own in enumerate(response.text.split("<hr>")):
+            yield {"url": f"{response.url}/{number}", "html": own}
+        yield {"n": 1}
+        yield {"n": 2}
+
+
+class ImagesSpider(InOrderSpider, ManyItemsSpider):
+    """Yields three items a page, without content of their own."""
+
+    name = "images"

@@ -7,6 +7,7 @@ import pytest
 from scrapy_neardup.errors import ExtractionError
 from scrapy_neardup.model import Page
 from scrapy_neardup.page.limits import is_too_much, limited
+from scrapy_neardup.page.raw import Raw
 from scrapy_neardup.page.served import Served
 from scrapy_neardup.page.source import Draft, PageSource
 from scrapy_neardup.text.normalize import normalize
@@ -81,28 +82,36 @@ def test_a_body_that_can_hold_no_page_is_not_decoded() -> None:
 
 
 def test_what_may_take_long_is_left_to_whoever_asked() -> None:
-    draft = source().draft({"title": "Own"}, Served(URL, LARGE.encode()), URL)
+    one = source()
+
+    def left(html: str) -> Page | Draft:
+        draft = one.draft({"title": "Own"}, Served(URL, html.encode()), URL)
+        assert isinstance(draft, Draft)
+        assert not draft.may_take_long, "nobody has looked yet"
+        return one.read_here(draft)
+
+    draft = left(LARGE)
     assert isinstance(draft, Draft)
-    assert (draft.html, draft.url) == (LARGE, URL)
-    page = draft.finished(Page(URL, "Read", text="read", html=1))
+    assert (draft.raw, draft.may_take_long) == (Raw(URL, LARGE), True)
+    page = one.finished(draft, Page(URL, "Read", text="read", html=1))
     assert (page.title, page.text, page.site) == ("Own", "read", "river.example")
     for reason in ("too_slow", "too_large"):
-        unread = draft.finished(ExtractionError(reason, "why"))
+        unread = one.finished(draft, ExtractionError(reason, "why"))
         assert (unread.unread, unread.text, unread.url) == (reason, "", URL)
         assert unread.html == source().page({}, Served(URL, LARGE.encode()), URL).html
     with pytest.raises(ExtractionError, match="no text today"):
-        draft.finished(ExtractionError("extractor_failed", "no text today"))
-    assert isinstance(source().draft({}, Served(URL, ARTICLE.encode()), URL), Page)
+        one.finished(draft, ExtractionError("extractor_failed", "no text today"))
+    assert isinstance(left(ARTICLE), Page)
 
 
 def test_it_is_read_apart_where_that_can_be_and_not_at_all_if_it_is_unchanged() -> None:
     asked: list[str] = []
 
-    def apart(html: str, url: str) -> Page:
-        asked.append(url)
-        if "slow" in url:
+    def apart(raw: Raw) -> Page:
+        asked.append(raw.url)
+        if "slow" in raw.url:
             raise ExtractionError("too_slow", "why")
-        return Page(url, text="read apart")
+        return Page(raw.url, text="read apart")
 
     own = source(apart=apart, is_unchanged=lambda url, mark: url.endswith("/known") and mark != 0)
     names = ("new", "slow", "known")

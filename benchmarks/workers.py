@@ -1,0 +1,221 @@
+"""Pages a second and how late the event loop is, with pages read in 0, 1 and 2 workers, and 1, 2, 4, … in flight.
+
+    python benchmarks/workers.py                    # its own pages, of 100 kB each
+    python benchmarks/workers.py --pages FOLDER     # files of HTML
+
+A site in a process of its own is crawled by one process for each line, on a state of its own in LevelDB; the lines of a
+table take turns, and each has the median of its rounds. The time is that of the whole crawl, with the start of the
+workers. ``lag``: how much later than asked for something is called that asks every 5 ms.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import platform
+import random
+import subprocess
+import sys
+import tempfile
+from collections.abc import AsyncIterator, Iterable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from statistics import median
+from time import perf_counter
+from typing import Any
+
+import scrapy
+from scrapy import signals
+from scrapy.crawler import AsyncCrawlerProcess
+
+_EVERY = 0.005
+#: Syllables of a language that nobody speaks.
+_SYLLABLES = [a + b for a in "bdfgklmnprstv" for b in "aeiou"]
+
+
+def words(chance: random.Random, many: int) -> str:
+    """Words of no language."""
+    return " ".join("".join(chance.choices(_SYLLABLES, k=chance.randint(1, 4))) for _ in range(many))
+
+
+def made_page(number: int, size: int = 100_000) -> bytes:
+    """A page as a newspaper's site has them: menus, scripts, an article, lists of others, comments, a footer."""
+    own, common = random.Random(number), random.Random("site")
+    menu = "".join(
+        f'<li class="m{n}"><a href="/s/{n}" title="{words(common, 1)}"><span>{words(common, 1)}</span></a></li>'
+        for n in range(250)
+    )
+    article = "".join(
+        f'<p class="t">{words(own, 15).capitalize()}. {words(own, 12)}, <b>{words(own, 2)}</b>. {words(own, 10)}.</p>'
+        for _ in range(12)
+    )
+    others = "".join(
+        f'<div class="card"><a href="/a/{own.random()}"><img src="/i/{n}.jpg" alt=""><h3>{words(own, 4)}</h3></a>'
+        f'<span class="date"><i>2026</i>-<i>11</i>-<i>{n % 28 + 1:02}</i></span></div>'
+        for n in range(120)
+    )
+    comments = "".join(f'<li class="c"><i>{words(own, 1)}</i><p>{words(own, 5)}</p></li>' for _ in range(30))
+    body = (
+        f"<nav><ul>{menu}</ul></nav><main><article><h1>{words(own, 9)}</h1>{article}</article>"
+        f'<section class="more">{others}</section><ul class="comments">{comments}</ul></main>'
+        f"<footer><p>{words(common, 60)}</p></footer>"
+    )
+    script = f"<script>var x = {json.dumps(words(common, 200))};</script>"
+    page = f"<!doctype html><html><head><meta charset=utf-8><title>{words(own, 9)}</title>{script}</head><body>{body}"
+    missing = max(0, size - len(page))
+    return f"{page}<script>/* {'x' * missing} */</script></body></html>".encode()
+
+
+async def serve(pages: Sequence[bytes]) -> None:
+    """Answer /N with the N-th page, until standard input ends; the port is printed."""
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(ConnectionError, asyncio.IncompleteReadError):
+            while True:
+                head = await reader.readuntil(b"\r\n\r\n")
+                body = pages[int(head.split()[1][1:]) % len(pages)]
+                writer.write(
+                    b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: %d\r\n\r\n" % len(body) + body
+                )
+                await writer.drain()
+        writer.close()
+
+    server = await asyncio.start_server(answer, "127.0.0.1", 0)
+    print(server.sockets[0].getsockname()[1], flush=True)
+    await asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)
+    server.close()
+
+
+class Site(scrapy.Spider):
+    """Asks for so many pages, and yields an item for each."""
+
+    name = "site"
+    base = ""
+    count = 0
+
+    async def start(self) -> AsyncIterator[Any]:
+        for number in range(self.count):
+            yield scrapy.Request(f"{self.base}/{number}")
+
+    def parse(self, response: scrapy.http.Response) -> Any:
+        yield {"url": response.url}
+
+
+class Lag:
+    """How late the loop is, while the spider is open."""
+
+    def __init__(self, crawler: Any) -> None:
+        self.late: list[float] = []
+        self.seconds = 0.0
+        self._begun = 0.0
+        crawler.signals.connect(self._opened, signals.spider_opened)
+        crawler.signals.connect(self._closed, signals.spider_closed)
+
+    def _opened(self) -> None:
+        self._begun = perf_counter()
+        self._task = asyncio.get_running_loop().create_task(self._look())
+
+    def _closed(self) -> None:
+        self.seconds = perf_counter() - self._begun
+        self._task.cancel()
+
+    async def _look(self) -> None:
+        while True:
+            due = perf_counter() + _EVERY
+            await asyncio.sleep(_EVERY)
+            self.late.append(perf_counter() - due)
+
+
+def crawl(job: dict[str, Any]) -> None:
+    """One crawl in this process; what came of it is printed as JSON."""
+    quiet = {"LOG_LEVEL": "ERROR", "TELNETCONSOLE_ENABLED": False, "REMOTE_CONTROL_ENABLED": False}
+    quiet |= {"METAREFRESH_ENABLED": False, "MEMUSAGE_ENABLED": False}
+    process = AsyncCrawlerProcess({**quiet, **job["settings"]})
+    crawler = process.create_crawler(Site)
+    lag = Lag(crawler)
+    process.crawl(crawler, base=job["base"], count=job["count"])
+    process.start()
+    assert crawler.stats is not None
+    told = crawler.stats.get_stats().items()
+    verdicts = {name[8:]: value for name, value in told if name.startswith(("neardup/un", "neardup/dup"))}
+    print(json.dumps({"seconds": lag.seconds, "late": lag.late, "verdicts": verdicts}))
+
+
+def ran(base: str, count: int, flight: int, workers: int | str | None) -> dict[str, Any]:
+    """What came of a crawl with so many pages in flight; None for workers: without the add-on."""
+    with tempfile.TemporaryDirectory() as folder:
+        settings: dict[str, Any] = {"CONCURRENT_REQUESTS": flight, "CONCURRENT_REQUESTS_PER_DOMAIN": flight}
+        if workers is not None:
+            settings |= {"ADDONS": {"scrapy_neardup.Addon": 500}, "NEARDUP_WORKERS": workers, "NEARDUP_KEEP": "nothing"}
+            settings |= {
+                "NEARDUP_STORE": f"leveldb://{folder}/state",
+                "NEARDUP_SECRET": "one for all that are compared",
+            }
+        job = {"base": base, "count": count, "settings": settings}
+        command = [sys.executable, __file__, "--job", json.dumps(job)]
+        done = subprocess.run(command, capture_output=True, text=True, cwd=folder, check=False)
+        if done.returncode:
+            raise SystemExit(done.stderr)
+        found: dict[str, Any] = json.loads(done.stdout)
+        return found
+
+
+def percentile(values: Sequence[float], share: float) -> float:
+    """The value below which so many of them are."""
+    return sorted(values)[min(len(values) - 1, int(len(values) * share))] if values else 0.0
+
+
+def table(base: str, count: int, rounds: int, flights: Sequence[int], workers: Sequence[int | str | None]) -> None:
+    """All lines, which take turns."""
+    cases = [(flight, many) for flight in flights for many in workers]
+    found: dict[tuple[int, int | str | None], list[dict[str, Any]]] = {case: [] for case in cases}
+    for _ in range(rounds):
+        for case in cases:
+            found[case].append(ran(base, count, *case))
+    print("| in flight | workers | pages/s | against 0 | lag p50 ms | p99 ms | max ms |")
+    print("|---|---|---|---|---|---|---|")
+    for flight, many in cases:
+        results = found[flight, many]
+        rate = median(count / one["seconds"] for one in results)
+        inline = found.get((flight, 0))
+        ratio = f"{rate / median(count / one['seconds'] for one in inline):.2f}" if inline else ""
+        lags = [median(1000 * percentile(one["late"], share) for one in results) for share in (0.5, 0.99, 1.0)]
+        name = "no add-on" if many is None else many
+        print(f"| {flight} | {name} | {rate:.1f} | {ratio} | {' | '.join(f'{lag:.1f}' for lag in lags)} |")
+    print("verdicts:", *sorted({json.dumps(found[case][0]["verdicts"], sort_keys=True) for case in cases}))
+
+
+def main(arguments: Iterable[str] | None = None) -> None:
+    """See above."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--pages", type=Path, metavar="FOLDER")
+    parser.add_argument("--count", type=int, default=400)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--flight", type=int, nargs="+", default=[1, 2, 4, 16])
+    parser.add_argument("--workers", nargs="+", default=["0", "1", "2"], help="numbers, auto, none (no add-on)")
+    parser.add_argument("--job", help=argparse.SUPPRESS)
+    parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
+    given = parser.parse_args(None if arguments is None else list(arguments))
+    if given.job:
+        crawl(json.loads(given.job))
+        return
+    if given.serve:
+        files = sorted(given.pages.iterdir())[: given.count] if given.pages else []
+        asyncio.run(serve([one.read_bytes() for one in files] or [made_page(n) for n in range(given.count)]))
+        return
+    workers = [None if one == "none" else int(one) if one.isdigit() else one for one in given.workers]
+    folder = ["--pages", str(given.pages.absolute())] if given.pages else []
+    command = [sys.executable, __file__, "--serve", "--count", str(given.count), *folder]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdout is not None
+        base = f"http://127.0.0.1:{server.stdout.readline().strip()}"
+        print(f"CPython {platform.python_version()}, {os.cpu_count()} cores, {platform.machine()}, {platform.system()}")
+        print(f"{given.count} pages, {given.rounds} rounds, load before: {os.getloadavg()[0]:.1f}")
+        table(base, given.count, given.rounds, given.flight, workers)
+        server.communicate()
+
+
+if __name__ == "__main__":
+    main()

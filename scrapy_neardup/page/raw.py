@@ -1,0 +1,39 @@
+"""What a page is read from, as it may be sent to another process: nothing in it is decoded or parsed yet."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from scrapy_neardup.errors import ExtractionError
+from scrapy_neardup.page.extraction import decode_body, head
+
+
+@dataclass(frozen=True, slots=True)
+class Raw:
+    """The HTML of the page at a URL: as text, or as a body with the ``content_type`` that came with it.
+
+    ``is_named``: whether it is known to be that page's; if not, it has to name the URL as its own.
+    """
+
+    url: str
+    content: str | bytes
+    content_type: str | None = None
+    is_named: bool = True
+
+    def html(self) -> str:
+        """The HTML; raises ExtractionError if it is none (``not_html``), or is another page's (``other_page``)."""
+        html = self.content
+        if isinstance(html, bytes):
+            html = decode_body(html, self.content_type)
+        if not self.is_named and plain_url(head(html, self.url).canonical) != plain_url(self.url):
+            raise ExtractionError("other_page", f"it does not name {self.url}")
+        return html
+
+
+def plain_url(url: str) -> str:
+    """A URL without what makes it no other page: scheme, mark of a place, and slash at the end.
+
+    >>> plain_url("https://a.example/1/#top")
+    'a.example/1'
+    """
+    return url.partition("#")[0].partition("://")[2].rstrip("/") or url

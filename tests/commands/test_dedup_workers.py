@@ -1,0 +1,99 @@
+"""``scrapy neardup dedup --workers``: the same output in the same order, and no process left behind."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from tests.commands.run import command, environment, scrapy_neardup
+from tests.crawl.pages import ARTICLES, html
+
+pytestmark = pytest.mark.slow  # commands in processes of their own
+
+ROOT = Path(__file__).parents[2]
+SLUGS = sorted(path.stem for path in ARTICLES.glob("*.txt"))[:24]
+SLOW = "tests.crawl.project.slow_extractor"
+RISKY = html("metro-zh").replace("</article>", f"<p>{'<br>' * 9_000}</article>")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Articles as files in several charsets and as records of a feed, of which the earlier ones take the longer."""
+    (tmp_path / "pages").mkdir()
+    for number, slug in enumerate(SLUGS):
+        charset = ["utf-8", "gb18030", "utf-16"][number % 3]
+        page = html(slug).replace("<html>", f"<html><meta charset={charset}><!-- takes {0.05 * (number % 2)} -->")
+        (tmp_path / "pages" / f"{slug}.html").write_bytes(page.encode(charset))
+    (tmp_path / "pages" / "no page.html").write_bytes(b"%PDF-1.7 of the ferry")
+    (tmp_path / "pages" / "long.html").write_text(RISKY, "utf-8")
+    records: list[object] = [{"id": slug, "html": html(slug, "转载。")} for slug in SLUGS]
+    records[3:3] = [{"id": "short", "text": "太短。"}, {"id": "nothing"}, {"id": "empty", "html": " "}]
+    records[9:9] = [{"id": "own", "text": html(SLUGS[0]), "html": html(SLUGS[1])}, {"id": "long", "html": RISKY}]
+    lines = [json.dumps(one, ensure_ascii=False) for one in records]
+    lines.insert(5, '{"no": record')
+    (tmp_path / "feed.jsonl").write_text("\n".join(lines), "utf-8")
+    return tmp_path
+
+
+@pytest.mark.parametrize("settings", [[], ["-s", f"NEARDUP_EXTRACTOR={SLOW}"]], ids=["ours", "out of order"])
+def test_what_is_written_is_the_same_byte_for_byte(
+    folder: Path, settings: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    found = []
+    for workers in ("0", "2"):
+        out, rejects = folder / f"{workers}.jsonl", folder / f"{workers}.rejects"
+        options = ["-o", out, "--tag", "--rejects", rejects, "--workers", workers, "--json", *settings]
+        options += ["-s", "NEARDUP_SECRET=one secret for both of them"]
+        done = scrapy_neardup("dedup", "pages", "feed.jsonl", *options, cwd=folder)
+        assert done.returncode == 1, done.stderr
+        written = re.sub(rb'"(similar_id|first_seen)": "[^"]+"', b"", out.read_bytes())  # times
+        found.append((written, rejects.read_bytes(), done.stdout.replace(f"{workers}.", "")))
+    assert found[0][0].count(b'"duplicate"') > 10
+    assert found[0][0].count(b"\n") == 2 * len(SLUGS) + 7
+    assert found[0] == found[1]
+
+
+def test_a_number_that_cannot_be_is_refused(folder: Path) -> None:
+    done = scrapy_neardup("dedup", "feed.jsonl", "--workers", "many", cwd=folder)
+    assert done.returncode != 0
+    assert "--workers is 'many'; it must be a number of processes from 0" in done.stderr
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="processes are looked up as on Linux")
+def test_ctrl_c_leaves_nothing_behind(folder: Path) -> None:
+    feed = [json.dumps({"id": str(n), "html": f"<!-- takes 3 -->{html(SLUGS[n])}"}) for n in range(20)]
+    (folder / "slow.jsonl").write_text("\n".join(feed), "utf-8")
+    options = ["-o", "out.jsonl", "--workers", "2", "-s", f"NEARDUP_EXTRACTOR={SLOW}"]
+    env = {**environment(), "PYTHONPATH": str(ROOT), "NEARDUP_TEST": str(folder)}
+    with subprocess.Popen(command("dedup", "slow.jsonl", *options), cwd=folder, env=env, stderr=subprocess.PIPE) as job:
+        deadline = time.monotonic() + 60
+        while len(processes(folder)) < 3:
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        time.sleep(1)
+        begun = time.monotonic()
+        job.send_signal(signal.SIGINT)
+        job.communicate(timeout=60)
+        assert time.monotonic() - begun < 30
+    assert job.returncode != 0
+    assert processes(folder) == []
+    assert not (folder / "out.jsonl").exists()
+
+
+def processes(mark: Path) -> list[int]:
+    """Those of a test: a child has its parent's environment."""
+    found = []
+    for one in Path("/proc").glob("[0-9]*/environ"):
+        with suppress(OSError):  # it has ended, or is another user's
+            if f"NEARDUP_TEST={mark}".encode() in one.read_bytes().split(b"\0"):
+                found.append(int(one.parent.name))
+    return found

@@ -1,0 +1,56 @@
+"""What a page is read from: decoded late, and the same at the other end of a pipe."""
+
+from __future__ import annotations
+
+from io import BytesIO
+
+import pytest
+
+from scrapy_neardup.errors import ExtractionError
+from scrapy_neardup.page.raw import Raw
+from scrapy_neardup.page.worker import received_raw, sent_raw
+from tests.page.pages import ARTICLE
+
+URL = "http://river.example/ferry"
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        Raw(URL, ARTICLE),
+        Raw(f"{URL}/\ud800渡口", "ferry \ud800 渡口 \U0001f6a2"),
+        Raw(URL, ""),
+        Raw(URL, b"\xff\x00<p>", "text/html; charset=gbk", is_named=False),
+    ],
+)
+def test_it_comes_out_as_it_was_put_in(raw: Raw) -> None:
+    pipe = BytesIO()
+    sent_raw(pipe, raw)
+    sent_raw(pipe, raw)
+    pipe.seek(0)
+    assert [received_raw(pipe), received_raw(pipe)] == [raw, raw]
+    with pytest.raises(EOFError):
+        received_raw(pipe)
+
+
+def test_half_of_it_is_none() -> None:
+    pipe = BytesIO()
+    sent_raw(pipe, Raw(URL, ARTICLE))
+    with pytest.raises(EOFError):
+        received_raw(BytesIO(pipe.getvalue()[:-1]))
+
+
+def test_its_html_is_decoded_by_what_came_with_it() -> None:
+    body = "<p>渡口今天早上重新開航</p>".encode("big5")
+    assert "渡口" in Raw(URL, body, "text/html; charset=big5").html()
+    assert Raw(URL, "<p>as it is").html() == "<p>as it is"
+
+
+def test_a_page_that_is_not_known_to_be_that_of_the_url_has_to_say_so() -> None:
+    names = f"<head><link rel=canonical href='{URL}/'></head>"
+    assert Raw(URL, names, is_named=False).html() == names
+    for html in ("<p>The ferry", "<head><link rel=canonical href='http://river.example/other'></head>"):
+        assert Raw(URL, html).html() == html
+        with pytest.raises(ExtractionError) as told:
+            Raw(URL, html, is_named=False).html()
+        assert told.value.reason == "other_page"
