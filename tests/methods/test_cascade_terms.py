@@ -1,0 +1,96 @@
+"""The words of a title that stand in the text, and whether they are gone from the other page."""
+
+from __future__ import annotations
+
+import pytest
+
+from scrapy_neardup.methods.cascade import Cascade
+from scrapy_neardup.model import Fingerprint, Page
+from tests.methods.cascade_pages import BELL, FERRY, LIGHTHOUSE, MILL, NONE, judged, page, values
+
+NOTICE = (
+    "{name}系统近日被发现存在安全问题，攻击者不需要登录就能够读取服务器上的任意文件，请使用{name}的单位尽快核查。\n"
+    "受影响的单位应当立即关闭对外的访问，检查访问日志当中有没有异常的请求，并且按照厂商的说明升级到最新的版本。\n"
+    "不能立即升级的，可以先在防火墙上限制来源地址，只允许内部网络访问管理页面，同时更换所有管理员的登录口令。\n"
+    "如果发现服务器已经被人入侵，请保留现场并且与应急中心联系，不要自行删除文件，以免破坏取证所需要的各种线索。\n"
+    "今后我们还会继续关注这一问题的进展，有新的情况会在第一时间发布，也欢迎各个单位向我们提供有关的样本和线索。"
+)
+
+
+def notice(name: str, title: str = "{name}系统任意文件读取") -> Page:
+    return page(NOTICE.replace("{name}", name), title.replace("{name}", name), site="alerts.example")
+
+
+def gone(new: Page, old: Page) -> float:
+    method = Cascade()
+    return values(method.explain(method.fingerprint(new), method.fingerprint(old).sketch, NONE))["gone"]
+
+
+def test_the_same_notice_of_another_product_is_no_copy_on_one_site() -> None:
+    one, other = notice("渡口排班"), notice("果园仓储")
+    assert judged(one, other).similarity > 0.8
+    assert gone(one, other) == gone(other, one) == 1.0
+    assert not judged(one, other).duplicate
+    assert judged(one, notice("渡口排班", "渡口排班有重大问题")).duplicate
+
+
+@pytest.mark.parametrize(
+    ("text", "titles", "expected"),
+    [
+        (FERRY, ("渡口开航", "果农高兴"), 0.0),
+        (MILL, ("Flour again", "The sisters of Arrow Brook"), 0.0),
+        (MILL, ("Flour again", "Something else entirely"), 0.0),
+        (FERRY, ("渡口 1982", "渡口 2024"), 0.0),
+    ],
+)
+def test_of_one_text_under_two_titles_no_word_is_gone(text: str, titles: tuple[str, str], expected: float) -> None:
+    one, other = (page(text, title) for title in titles)
+    assert gone(one, other) == gone(other, one) == expected
+
+
+@pytest.mark.parametrize(
+    ("new", "old", "expected"),
+    [
+        ((MILL, "The mill"), (LIGHTHOUSE, "The lighthouse"), 1.0),
+        ((MILL, "The mill"), (LIGHTHOUSE, "The castle"), 0.5),
+        ((MILL, "The castle"), (LIGHTHOUSE, "The lighthouse"), 0.5),
+        ((MILL, ""), (LIGHTHOUSE, "The lighthouse"), 0.5),
+        ((MILL, ""), (LIGHTHOUSE, ""), 0.0),
+        ((f"{MILL} 1874", "1874"), (MILL, "1874"), 0.0),
+    ],
+)
+def test_a_word_is_gone_that_stands_in_one_text_alone(
+    new: tuple[str, str], old: tuple[str, str], expected: float
+) -> None:
+    """Asked of pages that share enough to be compared."""
+    shared = "\n" + BELL + FERRY
+    assert gone(page(new[0] + shared, new[1]), page(old[0] + shared, old[1])) == expected
+
+
+def test_a_part_of_a_word_does_not_stand_for_it() -> None:
+    one = page(f"The cat sat here.\n{LIGHTHOUSE}", "A cat")
+    other = page(f"The catalogue is out.\n{LIGHTHOUSE}", "A catalogue")
+    assert gone(one, other) == gone(other, one) == 1.0
+
+
+def test_a_word_in_a_sentence_that_both_have_is_in_both() -> None:
+    """The earlier title is without it, and of the earlier text no more is known than its sentences."""
+    old = page(FERRY, "开航")
+    assert gone(page(f"{BELL[:80]}。{FERRY}", "流沙 开航"), old) == 0.0
+    assert gone(page(FERRY.replace("全是流沙", "尽是些流沙"), "流沙 开航"), old) == 0.5
+
+
+def test_japanese_names_in_katakana_are_words() -> None:
+    body = "の更新が本日から始まりました。対象となる端末をお使いの方は、設定の画面から更新を行ってください。" * 4
+    one, other = page(f"スカイフォン{body}", "スカイフォンの更新"), page(f"リバーフォン{body}", "リバーフォンの更新")
+    assert gone(one, other) == 1.0
+
+
+def test_without_the_text_of_either_page_a_word_that_the_other_title_lacks_is_gone() -> None:
+    """Two sketches are all there is when states are merged: then what cannot be known is held against a copy."""
+    method = Cascade()
+    one, other = (method.fingerprint(page(FERRY, title, site="a.example")) for title in ("渡口 船长", "渡口 果农"))
+    bare = Fingerprint(one.keys, one.sketch)
+    assert values(method.explain(bare, other.sketch, NONE))["gone"] == 1.0
+    assert values(method.explain(one, other.sketch, NONE))["gone"] == 0.0
+    assert values(method.explain(bare, one.sketch, NONE))["gone"] == 0.0
