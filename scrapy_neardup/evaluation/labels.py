@@ -16,8 +16,8 @@ A pair may also carry what a reader said of it (``scrapy neardup tune``), which 
 that is a copy of an earlier one is pos, one that is different from it is neg as far as that one is concerned. Where
 every pair carries such a label, they are a sample, and of documents that are in none of them nothing is known.
 
-What figures say is no truth: of two notices in one form a publisher may keep both, however alike they are. What a reader
-would drop is held in a file of its own (``gold``), and counted beside these labels.
+What figures say is no truth: of two notices in one form a publisher may keep both, however alike they are. What a
+reader would drop is held in a file of its own (``gold``), and counted beside these labels.
 """
 
 from __future__ import annotations
