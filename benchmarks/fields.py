@@ -21,7 +21,8 @@ import platform
 import shlex
 import sys
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -39,8 +40,6 @@ from scrapy_neardup.methods.cascade import Cascade
 from scrapy_neardup.methods.cascade_check import FineCheck, Judgement, weights
 from scrapy_neardup.methods.cascade_features import Features
 from scrapy_neardup.methods.cascade_parameters import CascadeParameters
-from scrapy_neardup.methods.cascade_sketch import Sketch
-from scrapy_neardup.model import Fingerprint
 from scrapy_neardup.stores import NO_SECRET, open_store
 
 #: The classes of documents that should be dropped, and those that should not.
@@ -62,7 +61,7 @@ Numbers = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Row:
-    """A pair of a field: whether the later one is to be dropped, and what is compared to find out."""
+    """A pair of a field: whether the later one is to be dropped, and the comparison as ``Cascade.compare`` makes it."""
 
     field: str
     earlier: str
@@ -70,13 +69,18 @@ class Row:
     label: str
     drop: bool
     read: bool
-    new: Fingerprint
-    one: Sketch
-    other: Sketch
+    check: FineCheck
 
-    def check(self, p: CascadeParameters) -> FineCheck:
-        """The comparison as ``Cascade.compare`` makes it."""
-        return FineCheck(p, self.new, self.one, self.other, frozenset())
+    @property
+    def features(self) -> Features:
+        """What the score weighs; found out once, as looking for what is gone takes longest."""
+        return self.check.features
+
+    def judgement(self, p: CascadeParameters) -> Judgement:
+        """What the whole rule says under other weights, on which the features do not depend."""
+        check = copy(self.check)
+        check._p = p
+        return check.judgement()
 
 
 @dataclass(frozen=True)
@@ -149,7 +153,8 @@ def rows_of(corpus: Corpus, pairs: dict[str, list[tuple[Gold, bool]]], method: C
             for pair, read in pairs.get(document.id, ()):
                 one, other = method._unpack(new.sketch), method._unpack(seen[pair.earlier])
                 label, drop = pair.label, bool(pair.drop)
-                rows.append(Row(corpus.name, pair.earlier, pair.later, label, drop, read, new, one, other))
+                check = FineCheck(method.parameters, new, one, other, frozenset())
+                rows.append(Row(corpus.name, pair.earlier, pair.later, label, drop, read, check))
         detector.judge_now(page, sealed=True)
     return rows
 
@@ -166,7 +171,7 @@ def shares(rows: Sequence[Row]) -> Numbers:
 def fitted(rows: Sequence[Row], p: CascadeParameters) -> Fit:
     """A logistic regression by Newton's method; the border is not held back."""
     names = list(weights(p))
-    table = np.array([[1.0, *(float(getattr(row.check(p).features, name)) for name in names)] for row in rows])
+    table = np.array([[1.0, *(float(getattr(row.features, name)) for name in names)] for row in rows])
     wanted, share = np.array([float(row.drop) for row in rows]), shares(rows)
     ridge = np.diag([0.0, *[RIDGE] * len(names)])
     found = np.zeros(len(names) + 1)
@@ -179,11 +184,6 @@ def fitted(rows: Sequence[Row], p: CascadeParameters) -> Fit:
             break
     unit = found[1 + names.index("similarity")]
     return Fit(dict(zip(names, (found[1:] / unit).tolist(), strict=True)), float(-found[0] / unit))
-
-
-def judged(rows: Iterable[Row], p: CascadeParameters) -> list[Judgement]:
-    """What the whole rule says."""
-    return [row.check(p).judgement() for row in rows]
 
 
 def line_of(name: str, rows: Sequence[Row], dropped: Sequence[bool]) -> list[str]:
@@ -221,13 +221,14 @@ def left_out(rows: Sequence[Row], p: CascadeParameters) -> dict[str, Fit]:
 def report(rows: Sequence[Row], p: CascadeParameters) -> None:
     """Print the tables."""
     print("\nThe rule as it stands:\n")
-    print(by_field(rows, [one.duplicate for one in judged(rows, p)]))
+    print(by_field(rows, [row.judgement(p).duplicate for row in rows]))
     fits = left_out(rows, p)
     if len(fits) > 1:
+        under = {field: fit.into(p) for field, fit in fits.items()}
         print("\nThe rule with weights that were fitted without the field:\n")
-        print(by_field(rows, [row.check(fits[row.field].into(p)).judgement().duplicate for row in rows]))
+        print(by_field(rows, [row.judgement(under[row.field]).duplicate for row in rows]))
         print("\nThe sum of these weights alone, without the rest of the rule:\n")
-        print(by_field(rows, [fits[row.field].drops(row.check(p).features) for row in rows]))
+        print(by_field(rows, [fits[row.field].drops(row.features) for row in rows]))
     print("\nWeights in units of that of similarity, and the border:\n")
     names = list(weights(p))
     stands = Fit({name: weight for name, (weight, _) in weights(p).items()}, p.base)
@@ -251,7 +252,8 @@ def main() -> None:
     command = " ".join(map(shlex.quote, ["python", *sys.argv]))
     print(f"CPython {platform.python_version()}, {os.cpu_count()} cores of {platform.machine()}; {command}")
     report(rows, method.parameters)
-    for row, one in zip(rows, judged(rows, method.parameters), strict=True) if arguments.show else ():
+    for row in rows if arguments.show else ():
+        one = row.judgement(method.parameters)
         if one.duplicate != row.drop:
             wrong = "dropped" if one.duplicate else "kept"
             print(row.field, row.earlier, row.later, "read" if row.read else "class", row.label, wrong, one.decision)

@@ -64,7 +64,7 @@ def test_rows_are_what_was_read_and_of_a_class_the_most_similar_earlier_partner(
         ("d06", "d27", "pos", True, False),
         ("d30", "d31", "form", False, True),
     ]
-    assert rows[0].check(CascadeParameters()).features.similarity == 1.0
+    assert rows[0].features.similarity == 1.0
     _, left = fields.pairs_of(folder, None, {"town:pos", "town:form"})
     assert [one.label for found in left.values() for one, _ in found] == ["edited"]
     other = tmp_path / "other.jsonl"
@@ -81,9 +81,6 @@ class Drawn:
     drop: bool
     read: bool = False
     field: str = "town"
-
-    def check(self, p: CascadeParameters) -> Drawn:
-        return self
 
 
 def test_a_pair_that_was_read_counts_three_times_and_a_field_by_the_root(fields: ModuleType) -> None:

@@ -169,7 +169,10 @@ def label(earlier: list[Pair], *, short: bool, accounts: bool) -> str:
 def _partners(path: Path, order: Mapping[str, int]) -> dict[str, dict[str, Pair]]:
     """Of each document its pairs with earlier ones, by their ids; what a reader said of a pair counts."""
     if not path.is_file():
-        raise NearDupError(f"The reference pairs are missing: there is no {path}. Put the file there; {_NEED}.")
+        raise NearDupError(
+            f"The reference pairs are missing: there is no {path}. Put the file there, or pairs that were read by hand "
+            f"in a gold.jsonl; {_NEED}."
+        )
     partners: dict[str, dict[str, Pair]] = defaultdict(dict)
     for entry in pair_lines(path, _NEED):
         ends = pair_ends(entry, order, _NEED)
