@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from scrapy_neardup.commands.output import table
 from scrapy_neardup.commands.wording import counted, line
-from scrapy_neardup.evaluation.gold import Agreement
+from scrapy_neardup.evaluation.gold import GoldScore
 from scrapy_neardup.evaluation.labels import NEG, POS, REPOST, TEMPLATE, Corpus
 from scrapy_neardup.evaluation.scores import Score
 
@@ -63,7 +63,7 @@ def _about_gold(corpus: Corpus) -> str:
     return f"{corpus.name}: {counted(len(corpus.gold) - unsure, 'pair')} read by hand{left_out}"
 
 
-def _agreement(gold: Agreement) -> Iterator[list[str]]:
+def _agreement(gold: GoldScore) -> Iterator[list[str]]:
     """A row for all pairs that were read, and one for each label if there are several."""
     labels = gold.by_label if len(gold.by_label) > 1 else {}
     for name, one in (("all", gold), *labels.items()):

@@ -45,7 +45,7 @@ class Gold:
 
 
 @dataclass(frozen=True, slots=True)
-class Agreement:
+class GoldScore:
     """How far verdicts agree with a reader, in pairs: of ``different`` ones so many were dropped, of ``copies`` kept.
 
     ``unsure`` pairs are in none of these. ``by_label``: the same for the pairs of each label.
@@ -56,7 +56,7 @@ class Agreement:
     copies: int
     kept_wrongly: int
     unsure: int
-    by_label: dict[str, Agreement] = field(default_factory=dict)
+    by_label: dict[str, GoldScore] = field(default_factory=dict)
 
     @property
     def pairs(self) -> int:
@@ -83,7 +83,7 @@ class Agreement:
         }
 
 
-def agreement(gold: Iterable[Gold], dropped: Set[str]) -> Agreement:
+def agreement(gold: Iterable[Gold], dropped: Set[str]) -> GoldScore:
     """The agreement of a method that has ``dropped`` these documents, for whatever original.
 
     >>> agreement([Gold("a", "b", True), Gold("a", "c", False)], {"b", "c"}).as_dict()["dropped_wrongly"]
@@ -95,11 +95,11 @@ def agreement(gold: Iterable[Gold], dropped: Set[str]) -> Agreement:
     return _agreement(gold, dropped, of_each)
 
 
-def _agreement(gold: list[Gold], dropped: Set[str], by_label: dict[str, Agreement] | None = None) -> Agreement:
+def _agreement(gold: list[Gold], dropped: Set[str], by_label: dict[str, GoldScore] | None = None) -> GoldScore:
     different = [one.later in dropped for one in gold if one.drop is False]
     copies = [one.later in dropped for one in gold if one.drop]
     unsure = len(gold) - len(different) - len(copies)
-    return Agreement(len(different), sum(different), len(copies), copies.count(False), unsure, by_label or {})
+    return GoldScore(len(different), sum(different), len(copies), copies.count(False), unsure, by_label or {})
 
 
 def read_gold(path: Path, order: Mapping[str, int], names: Container[str] | None = None) -> list[Gold]:

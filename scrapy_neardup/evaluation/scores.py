@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from scrapy_neardup.evaluation.gold import Agreement
+from scrapy_neardup.evaluation.gold import GoldScore
 from scrapy_neardup.evaluation.labels import NEG, POS, REPOST, TEMPLATE
 
 
@@ -33,7 +33,7 @@ class Score:
     templates: int
     ms_per_page: float
     bytes_per_page: float
-    gold: Agreement | None = None
+    gold: GoldScore | None = None
 
     @property
     def labelled(self) -> int:
@@ -94,7 +94,7 @@ def score(
     parameters: dict[str, Any],
     seconds: float,
     size: int,
-    gold: Agreement | None = None,
+    gold: GoldScore | None = None,
 ) -> Score:
     """The score from ``counts``: how many documents of a label were dropped (True) and kept (False).
 
