@@ -9,7 +9,7 @@ from typing import Any
 from scrapy_neardup.commands.marking import printable
 from scrapy_neardup.commands.output import write
 from scrapy_neardup.commands.wording import line
-from scrapy_neardup.evaluation.labels import COPY, DIFFERENT, SKIP
+from scrapy_neardup.evaluation.pair_lines import COPY, DIFFERENT, SKIP
 from scrapy_neardup.report.tuning import AskedPair, AskedSide
 from scrapy_neardup.text.marking import Mark, Part, cut
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,13 +13,15 @@ from pathlib import Path
 from typing import Any
 
 from scrapy_neardup.commands.feeding import opened_feed
-from scrapy_neardup.commands.output import method_spec, parameter_overrides, progress, table, write
+from scrapy_neardup.commands.output import method_spec, parameter_overrides, progress, write
+from scrapy_neardup.commands.scored import Tables
 from scrapy_neardup.commands.wording import as_json
 from scrapy_neardup.config import Config
 from scrapy_neardup.errors import NearDupError, SettingsError
 from scrapy_neardup.evaluation.documents import Document
 from scrapy_neardup.evaluation.evaluate import GROUPINGS, SINGLE_PASS, STORES, evaluate, sweep, threshold_of
-from scrapy_neardup.evaluation.labels import NEG, POS, REPOST, TEMPLATE, Corpus, read_corpus
+from scrapy_neardup.evaluation.gold import Gold
+from scrapy_neardup.evaluation.labels import Corpus, read_corpus
 from scrapy_neardup.evaluation.scores import Score
 from scrapy_neardup.methods import METHODS, Method, make_method
 from scrapy_neardup.model import Verdict
@@ -32,6 +34,12 @@ a corpus:
   pairs.jsonl (one {"a": id, "b": id, "jaccard": …, "containment": …} a line for every pair of documents with a
   Jaccard similarity of 0.5 or a containment of 0.8 and more, on character 5-grams); both may be .gz, .xz or .bz2
 
+  Beside them, or alone, gold.jsonl holds pairs that were read by hand (--gold names another file): one {"a": id of the
+  earlier, "b": id of the later, "drop": "yes", "no" or "unsure", "label": any word} a line. Would a publisher who wants
+  each article once drop the later one? Labels that are made from similarity do not say that: of two notices in one
+  form a reader may keep both, however alike they are. Lines of a file that is named with --gold may say in "corpus"
+  of which of several folders they are. What `scrapy neardup judgements` and `tune` write is taken, too.
+
   Or any feed, with --pairs: those that `scrapy neardup pairs` has computed for it, or the labels of a reader that
   `scrapy neardup tune` has collected ("label": "copy", "different" or "skip"). Of labels alone, documents that are in
   none of them are not scored, and the others count as often as they were drawn: mostly near the threshold.
@@ -42,6 +50,8 @@ columns:
   reposts       edited copies from another account (0.6 to 0.8) that were dropped, of all: the more the better
   templates     forms filled in for another product that were dropped, of all: the fewer the better
   ms, bytes     time on the CPU and room of the state, per page
+  agreement     of the pairs that were read, without the unsure ones, how many verdicts are the reader's: the later
+                document is dropped, for whatever original, or kept; for all pairs, and for those of each label
 
 examples:
   scrapy neardup evaluate corpora/news corpora/blogs
@@ -49,10 +59,9 @@ examples:
   scrapy neardup evaluate corpora/news --method cascade --method cascade:base=0.7,short=50
   scrapy neardup evaluate corpora/news --sweep
   scrapy neardup evaluate corpora/news --method shingle --grouping union-find
+  scrapy neardup evaluate crawl.jsonl --gold read.jsonl
   scrapy neardup evaluate crawl.jsonl.gz --pairs labels.jsonl --verdicts verdicts.jsonl --json
 """
-
-_COLUMNS = ("missed", "false/10k", "precision", "recall", "F1", "reposts", "templates", "ms/page", "bytes/page")
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +110,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="compare with originals alone, as a crawl does, or with their copies too (default: %(default)s)",
     )
     parser.add_argument("--pairs", type=Path, metavar="FILE", help="reference pairs (default: pairs.jsonl beside them)")
+    parser.add_argument(
+        "--gold", type=Path, metavar="FILE", help="pairs that were read by hand (default: gold.jsonl beside them)"
+    )
     parser.add_argument("--verdicts", type=Path, metavar="FILE", help="write all verdicts there, as JSON lines")
     parser.add_argument("--json", action="store_true", help="print one JSON object a line instead of tables")
 
@@ -113,7 +125,10 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.verdicts is not None and (len(arguments.corpus) > 1 or len(asked) > 1 or arguments.sweep):
         raise SettingsError("--verdicts holds those of one method on one corpus; ask for one of each, without --sweep.")
     with opened_feed(Config.from_settings(arguments.settings)) as feed:
-        corpora = [read_corpus(path, arguments.pairs, feed) for path in arguments.corpus]
+        corpora = [read_corpus(path, arguments.pairs, feed, arguments.gold) for path in arguments.corpus]
+        if arguments.gold is not None and not any(corpus.gold for corpus in corpora):
+            names = " or ".join(corpus.name for corpus in corpora)
+            raise SettingsError(f'No line of {arguments.gold} is of {names}; see what its lines say in "corpus".')
         failures = sum(_report(corpus, asked, arguments) for corpus in corpora)
     return 1 if failures else 0
 
@@ -130,38 +145,28 @@ def _read_methods(specs: list[str], common: dict[str, Any]) -> Iterator[MethodSp
 
 def _report(corpus: Corpus, asked: list[MethodSpec], arguments: argparse.Namespace) -> int:
     """Evaluate and print; returns how many methods failed."""
-    rows: list[list[str]] = []
-    failures: list[str] = []
-    for one in asked:
-        found, failure = _attempt(corpus, one, arguments, alone=len(asked) == 1)
-        rows += found
-        if failure:
-            rows.append([one.text])
-            failures.append(f"\n{one.text}: {failure}\n")
+    tables = Tables(corpus, sweep=arguments.sweep)
+    failures = sum(not _attempt(corpus, one, arguments, tables, alone=len(asked) == 1) for one in asked)
     if not arguments.json:
-        headers = ["method", *(("threshold", "value") if arguments.sweep else ()), *_COLUMNS]
-        full = [row + ["–"] * (len(headers) - len(row)) for row in rows]
-        write(f"{_about(corpus)}\n\n{table(headers, full, words=2 if arguments.sweep else 1)}\n{''.join(failures)}\n")
-    return len(failures)
+        write(tables.text())
+    return failures
 
 
-def _attempt(
-    corpus: Corpus, one: MethodSpec, arguments: argparse.Namespace, *, alone: bool
-) -> tuple[list[list[str]], str]:
-    """The rows of a method, and what went wrong; the error is raised if the method is ``alone``."""
-    rows = []
+def _attempt(corpus: Corpus, one: MethodSpec, arguments: argparse.Namespace, tables: Tables, *, alone: bool) -> bool:
+    """Take the scores of a method; False if it failed, which is raised if it is ``alone``."""
     try:
         for value, score in _measured(corpus, one, arguments):
-            rows.append([one.text, *map(str, value.values()), *_cells(score)])
+            tables.add(one.text, value, score)
             if arguments.json:
                 _line(corpus=corpus.name, **value, **score.as_dict())
     except NearDupError as error:
         if alone:
             raise
+        tables.fail(one.text, str(error))
         if arguments.json:
             _line(corpus=corpus.name, method=one.name, parameters=one.parameters, error=str(error))
-        return rows, str(error)
-    return rows, ""
+        return False
+    return True
 
 
 def _measured(corpus: Corpus, one: MethodSpec, arguments: argparse.Namespace) -> Iterator[tuple[dict[str, Any], Score]]:
@@ -176,38 +181,17 @@ def _measured(corpus: Corpus, one: MethodSpec, arguments: argparse.Namespace) ->
         for value, score in sweep(one.name, corpus, parameters=one.parameters, **asked):
             yield {"threshold": threshold_of(method), "value": value}, score
         return
-    with _verdicts(arguments.verdicts) as on_verdict:
+    with _verdicts(arguments.verdicts, corpus.gold) as on_verdict:
         score = evaluate(
             method,
             corpus.documents(),
             corpus.labels,
             on_verdict=on_verdict,
             different=corpus.different,
+            gold=corpus.gold,
             **asked,
         )
     yield {}, score
-
-
-def _about(corpus: Corpus) -> str:
-    count = Counter(corpus.labels.values())
-    return (
-        f"{corpus.name}: {len(corpus.labels):,} documents, among them {count[POS]:,} duplicates, "
-        f"{count[NEG]:,} different, {count[REPOST]:,} reposts, {count[TEMPLATE]:,} templates"
-    )
-
-
-def _cells(score: Score) -> list[str]:
-    return [
-        f"{score.missed}/{score.pos}",
-        f"{score.false_per_10k:.1f}",
-        f"{score.precision:.4f}",
-        f"{score.recall:.4f}",
-        f"{score.f1:.4f}",
-        f"{score.reposts_dropped}/{score.reposts}",
-        f"{score.templates_dropped}/{score.templates}",
-        f"{score.ms_per_page:.2f}",
-        f"{score.bytes_per_page:.0f}",
-    ]
 
 
 def _line(**values: Any) -> None:
@@ -215,25 +199,36 @@ def _line(**values: Any) -> None:
 
 
 @contextmanager
-def _verdicts(path: Path | None) -> Iterator[Callable[[Document, Verdict], None] | None]:
-    """What writes each verdict to a file; None without one."""
+def _verdicts(path: Path | None, gold: tuple[Gold, ...]) -> Iterator[Callable[[Document, Verdict], None] | None]:
+    """What writes each verdict to a file, beside it what a reader said; None without a file."""
     if path is None:
         yield None
         return
+    read: dict[str, list[Gold]] = defaultdict(list)
+    for one in gold:
+        read[one.later].append(one)
     try:
         with path.open("w", encoding="utf-8") as file:
 
             def on_verdict(document: Document, verdict: Verdict) -> None:
                 match = verdict.match if verdict.is_copy else None
-                answer = {
+                answer: dict[str, Any] = {
                     "id": document.id,
                     "original": match.url if match else None,
                     "verdict": verdict.kind.value,
                     "kind": verdict.kind_of_likeness,
                     "similarity": round(match.similarity, 3) if match else None,
                 }
+                if said := [_said(one, verdict) for one in read.get(document.id, ())]:
+                    answer["gold"] = said
                 file.write(json.dumps(answer) + "\n")
 
             yield on_verdict
     except OSError as error:
         raise NearDupError(f"The verdicts cannot be written to {path}: {error}; name another file.") from None
+
+
+def _said(one: Gold, verdict: Verdict) -> dict[str, Any]:
+    """What a reader said of a document and an earlier one, and whether the verdict is the same."""
+    agrees = None if one.drop is None else one.drop == verdict.is_copy
+    return {"a": one.earlier, "drop": one.answer, "label": one.label, "agrees": agrees}

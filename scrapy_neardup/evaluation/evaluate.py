@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import fields
 from functools import partial
@@ -15,6 +15,7 @@ from typing import Any
 
 from scrapy_neardup.errors import NearDupError, PageError, SettingsError
 from scrapy_neardup.evaluation.documents import Document, with_distinct_ids
+from scrapy_neardup.evaluation.gold import Gold, agreement
 from scrapy_neardup.evaluation.joined import Joined
 from scrapy_neardup.evaluation.labels import GREY, Corpus
 from scrapy_neardup.evaluation.scores import Score, score
@@ -45,6 +46,7 @@ def evaluate(
     progress: Progress | None = None,
     on_verdict: Callable[[Document, Verdict], None] | None = None,
     different: Mapping[str, Set[str]] = _NOTHING,
+    gold: Sequence[Gold] = (),
 ) -> Score:
     """The score of a method; ``labels`` by the documents' ids, ``store_url`` one of ``STORES``.
 
@@ -52,10 +54,12 @@ def evaluate(
 
     What the method loads once, such as a word list, is loaded before the clock runs. ``on_verdict`` is told every
     verdict. ``different``: see ``Corpus``; a document that is dropped for another one than these counts for nothing.
+    ``gold``: pairs that were read; there a document that is dropped counts as dropped, whatever for.
     A page that the method refuses, for want of a lexicon, counts as kept. Raises NearDupError if that is most
     of them, or for an id without a label or with two documents.
     """
     counts: Counter[tuple[str, bool]] = Counter()
+    dropped: set[str] = set()
     seconds, warm = 0.0, False
     refused = _Refused()
     with _judging(method, store_url, grouping) as (judge, size_of_state):
@@ -68,11 +72,20 @@ def evaluate(
             verdict = refused.guard(judge, page)
             seconds += process_time() - begun
             counts[_counted(labels[document.id], verdict, different.get(document.id)), verdict.is_copy] += 1
+            if verdict.is_copy:
+                dropped.add(document.id)
             if on_verdict is not None:
                 on_verdict(document, verdict)
         refused.check()
         size = size_of_state()
-    return score(counts, method=method.name, parameters=overrides(method), seconds=seconds, size=size)
+    return score(
+        counts,
+        method=method.name,
+        parameters=overrides(method),
+        seconds=seconds,
+        size=size,
+        gold=agreement(gold, dropped) if gold else None,
+    )
 
 
 def sweep(
@@ -103,6 +116,7 @@ def sweep(
             grouping=grouping,
             progress=progress,
             different=corpus.different,
+            gold=corpus.gold,
         )
         yield value, score
 

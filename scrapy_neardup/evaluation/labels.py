@@ -15,6 +15,9 @@ place of ``jaccard`` where it is given; ``left`` is the number of letters that r
 A pair may also carry what a reader said of it (``scrapy neardup tune``), which counts in place of figures: a document
 that is a copy of an earlier one is pos, one that is different from it is neg as far as that one is concerned. Where
 every pair carries such a label, they are a sample, and of documents that are in none of them nothing is known.
+
+What figures say is no truth: of two notices in one form a publisher may keep both, however alike they are. What a
+reader would drop is held in a file of its own (``gold``), and counted beside these labels.
 """
 
 from __future__ import annotations
@@ -23,23 +26,20 @@ import math
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any
 
 from scrapy_neardup.errors import NearDupError
-from scrapy_neardup.evaluation.documents import Document, json_lines, read_documents, with_distinct_ids
-from scrapy_neardup.evaluation.feed import FeedReader, told_format
-from scrapy_neardup.inputs import Entry, read_input
+from scrapy_neardup.evaluation.documents import Document, read_documents, with_distinct_ids
+from scrapy_neardup.evaluation.feed import FeedReader
+from scrapy_neardup.evaluation.gold import Gold, read_gold
+from scrapy_neardup.evaluation.pair_lines import ANSWERS, COPY, pair_ends, pair_lines
+from scrapy_neardup.inputs import Entry
 from scrapy_neardup.inputs.packed import find_file
 from scrapy_neardup.text.normalize import letters, normalize
 
 POS, NEG, REPOST, TEMPLATE, GREY, SKIP = LABELS = ("pos", "neg", "repost", "template", "grey", "skip")
-
-#: What a reader says of a pair; where it is to be skipped, nothing is known of it.
-COPY, DIFFERENT = "copy", "different"
-ANSWERS = (COPY, DIFFERENT, SKIP)
 
 #: A pair below both is none.
 _JACCARD, _CONTAINMENT = 0.5, 0.8
@@ -68,7 +68,8 @@ class Corpus:
     """Documents on disk, and the label of each by its id.
 
     ``different``: the earlier documents that a reader found different from one; that this one is dropped for another
-    earlier document is no error then. ``feed`` reads the file where it is no plain corpus.
+    earlier document is no error then. ``feed`` reads the file where it is no plain corpus. ``gold``: what a
+    reader said, which is counted beside the labels.
     """
 
     name: str
@@ -76,23 +77,35 @@ class Corpus:
     labels: dict[str, str]
     different: dict[str, frozenset[str]] = field(default_factory=dict)
     feed: FeedReader | None = None
+    gold: tuple[Gold, ...] = ()
 
     def documents(self) -> Iterator[Document]:
         """The documents, read anew."""
         return read_documents(self.path, feed=self.feed)
 
 
-def read_corpus(path: Path, pairs: Path | None = None, feed: FeedReader | None = None) -> Corpus:
-    """The corpus of a folder or of a file of documents; ``pairs`` are beside the documents if nothing else is said.
+def read_corpus(
+    path: Path, pairs: Path | None = None, feed: FeedReader | None = None, gold: Path | None = None
+) -> Corpus:
+    """The corpus of a folder or of a file of documents.
 
-    Raises NearDupError if either is missing or malformed.
+    ``pairs`` and ``gold`` are beside the documents if nothing else is said; one of the two is enough.
+    Raises NearDupError if both are missing, or if anything is malformed.
     """
     folder = path if path.is_dir() else path.parent
-    pairs = pairs or find_file(folder, "pairs.jsonl") or folder / "pairs.jsonl"
-    labels, different = _read(read_documents(path, feed=feed), pairs)
-    if not labels:
+    gold_beside, name = find_file(folder, "gold.jsonl"), path.resolve().name
+    pairs = pairs or find_file(folder, "pairs.jsonl") or (None if gold or gold_beside else folder / "pairs.jsonl")
+    short = dict(_short(with_distinct_ids(read_documents(path, feed=feed))))
+    if not short:
         raise NearDupError(f"{path} holds no documents; see that it is the right file.")
-    return Corpus(path.resolve().name, path, labels, different, feed)
+    order = {id: place for place, id in enumerate(short)}
+    labels, different = _labels(short, _partners(pairs, order) if pairs else None)
+    found: list[Gold] = []
+    if gold:
+        found = read_gold(gold, order, {name, folder.resolve().name})
+    elif gold_beside:
+        found = read_gold(gold_beside, order)
+    return Corpus(name, path, labels, different, feed, tuple(found))
 
 
 def read_labels(documents: Iterable[Document], pairs: Path) -> dict[str, str]:
@@ -100,19 +113,21 @@ def read_labels(documents: Iterable[Document], pairs: Path) -> dict[str, str]:
 
     Raises NearDupError for an id that two documents share, or that a pair names and no document has.
     """
-    return _read(documents, pairs)[0]
-
-
-def _read(documents: Iterable[Document], pairs: Path) -> tuple[dict[str, str], dict[str, frozenset[str]]]:
-    """The labels, and what was found different."""
     short = dict(_short(with_distinct_ids(documents)))
-    partners = _partners(pairs, {id: place for place, id in enumerate(short)})
-    found = [pair for earlier in partners.values() for pair in earlier.values()]
+    return _labels(short, _partners(pairs, {id: place for place, id in enumerate(short)}))[0]
+
+
+def _labels(
+    short: Mapping[str, bool], partners: Mapping[str, Mapping[str, Pair]] | None
+) -> tuple[dict[str, str], dict[str, frozenset[str]]]:
+    """The labels, and what was found different; ``partners``: None if nothing is known of any pair."""
+    known = partners or {}
+    found = [pair for earlier in known.values() for pair in earlier.values()]
     has_accounts = any(pair.same_account is not None for pair in found)
-    unknown = GREY if found and all(pair.copy is not None for pair in found) else NEG
+    unknown = GREY if partners is None or (found and all(pair.copy is not None for pair in found)) else NEG
     labels = {
-        id: label(list(partners[id].values()), short=is_short, accounts=has_accounts)
-        if id in partners
+        id: label(list(known[id].values()), short=is_short, accounts=has_accounts)
+        if id in known
         else SKIP
         if is_short
         else unknown
@@ -120,7 +135,7 @@ def _read(documents: Iterable[Document], pairs: Path) -> tuple[dict[str, str], d
     }
     different = {
         id: frozenset(other for other, pair in earlier.items() if pair.copy is False)
-        for id, earlier in partners.items()
+        for id, earlier in known.items()
         if labels[id] == NEG
     }
     return labels, different
@@ -154,15 +169,13 @@ def label(earlier: list[Pair], *, short: bool, accounts: bool) -> str:
 def _partners(path: Path, order: Mapping[str, int]) -> dict[str, dict[str, Pair]]:
     """Of each document its pairs with earlier ones, by their ids; what a reader said of a pair counts."""
     if not path.is_file():
-        raise NearDupError(f"The reference pairs are missing: there is no {path}. Put the file there; {_NEED}.")
+        raise NearDupError(
+            f"The reference pairs are missing: there is no {path}. Put the file there, or pairs that were read by hand "
+            f"in a gold.jsonl; {_NEED}."
+        )
     partners: dict[str, dict[str, Pair]] = defaultdict(dict)
     for entry in pair_lines(path, _NEED):
-        ends = [str(entry.fields.get(end)) for end in ("a", "b")]
-        for id in ends:
-            if id not in order:
-                raise NearDupError(f"{entry.place}: no document has the id {id!r}; {_NEED} of this corpus.")
-        if ends[0] == ends[1]:
-            raise NearDupError(f"{entry.place}: a and b are the same document; {_NEED}.")
+        ends = pair_ends(entry, order, _NEED)
         pair = _pair(entry)
         alike = _figure(entry, "jaccard") >= _JACCARD or _figure(entry, "containment") >= _CONTAINMENT
         if pair is None or not (alike or pair.copy is not None):
@@ -172,37 +185,6 @@ def _partners(path: Path, order: Mapping[str, int]) -> dict[str, dict[str, Pair]
         if known is None or pair.copy is not None or known.copy is None:
             partners[later][earlier] = pair
     return dict(partners)
-
-
-def pair_lines(path: Path, need: str) -> Iterator[Entry]:
-    """Every pair of a file of JSON lines, or of a table in CSV, in which numbers and answers are told by their looks.
-
-    ``need`` says in the NearDupError for anything else what must be there.
-    """
-    if told_format(path) in ("jsonl", "text"):
-        yield from json_lines(path, need)
-        return
-    for entry in read_input(str(path)):
-        if not isinstance(entry, Entry):
-            raise NearDupError(f"{entry.place} is {entry.why}; {need}.")
-        fields = {name: value if name in ("a", "b") else _told(value) for name, value in entry.fields.items()}
-        yield replace(entry, fields=fields)
-
-
-def _told(value: Any) -> Any:
-    """What a cell of a table holds: a number, true, false, nothing, or a text.
-
-    >>> _told("0.83"), _told("True"), _told(""), _told("copy")
-    (0.83, True, None, 'copy')
-    """
-    known = {"true": True, "false": False, "": None}
-    text = str(value).strip()
-    if text.lower() in known:
-        return known[text.lower()]
-    try:
-        return float(text)
-    except ValueError:
-        return value
 
 
 def _pair(entry: Entry) -> Pair | None:

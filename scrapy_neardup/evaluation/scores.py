@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from scrapy_neardup.evaluation.gold import GoldScore
 from scrapy_neardup.evaluation.labels import NEG, POS, REPOST, TEMPLATE
 
 
@@ -15,7 +16,8 @@ class Score:
 
     Counts are of documents, by their labels: of ``pos`` duplicates ``missed`` were kept, of ``neg`` different
     documents ``false_drops`` were dropped. ``ms_per_page`` is this process's time on the CPU, ``bytes_per_page`` the
-    room of the state over all documents, also those that were dropped.
+    room of the state over all documents, also those that were dropped. ``gold``: how far the verdicts agree with a
+    reader, of a corpus of which pairs were read.
     """
 
     method: str
@@ -31,6 +33,12 @@ class Score:
     templates: int
     ms_per_page: float
     bytes_per_page: float
+    gold: GoldScore | None = None
+
+    @property
+    def labelled(self) -> int:
+        """Documents that count by their class; 0 where nothing but what a reader said is known."""
+        return self.pos + self.neg + self.reposts + self.templates
 
     @property
     def false_per_10k(self) -> float:
@@ -75,11 +83,18 @@ class Score:
             "templates": self.templates,
             "ms_per_page": round(self.ms_per_page, 3),
             "bytes_per_page": round(self.bytes_per_page, 1),
+            **({"gold": self.gold.as_dict()} if self.gold else {}),
         }
 
 
 def score(
-    counts: Mapping[tuple[str, bool], int], *, method: str, parameters: dict[str, Any], seconds: float, size: int
+    counts: Mapping[tuple[str, bool], int],
+    *,
+    method: str,
+    parameters: dict[str, Any],
+    seconds: float,
+    size: int,
+    gold: GoldScore | None = None,
 ) -> Score:
     """The score from ``counts``: how many documents of a label were dropped (True) and kept (False).
 
@@ -107,4 +122,5 @@ def score(
         templates=templates,
         ms_per_page=1e3 * seconds / max(1, documents),
         bytes_per_page=size / max(1, documents),
+        gold=gold,
     )

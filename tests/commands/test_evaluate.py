@@ -13,7 +13,7 @@ from scrapy_neardup.commands import evaluate
 from scrapy_neardup.errors import NearDupError, SettingsError
 from scrapy_neardup.methods import METHODS
 from tests.commands.run import project, scrapy_neardup
-from tests.evaluation.corpus import mixed
+from tests.evaluation.corpus import lines, mixed
 from tests.evaluation.methods import Broken, First, Unmakeable, Unsaid
 
 
@@ -145,6 +145,70 @@ def test_the_pairs_may_lie_elsewhere(run: Any, corpus: Path, tmp_path: Path) -> 
     assert "2 duplicates, 26 different" in lines[0]
 
 
+READ = [
+    {"a": "d00", "b": "d21", "drop": "yes", "label": "repost"},
+    {"a": "d01", "b": "d22", "drop": "no", "label": "a\x1b[31m form"},
+    {"a": "d04", "b": "d25", "drop": "yes", "label": "repost"},
+    {"a": "d03", "b": "d24", "drop": "unsure", "label": "repost"},
+]
+
+
+@pytest.fixture
+def gold(tmp_path: Path) -> Path:
+    path = tmp_path / "read.jsonl"
+    path.write_text(lines(READ), encoding="utf-8")
+    return path
+
+
+def test_what_was_read_is_a_table_of_its_own(run: Any, corpus: Path, gold: Path) -> None:
+    code, found = run(corpus, "--method", "first", "--method", "cascade", "--gold", gold)
+    assert code == 0
+    assert found[7] == "town: 3 pairs read by hand, and 1 of which the reader is unsure"
+    assert cells(found[9]) == ["method", "label", "agreement", "dropped wrongly", "kept wrongly"]
+    assert [cells(row) for row in found[11:17]] == [
+        ["first", "all", "1/3", "1/1", "1/2"],
+        ["first", r"a\x1b[31m form", "0/1", "1/1", "0/0"],
+        ["first", "repost", "1/2", "0/0", "1/2"],
+        ["cascade", "all", "2/3", "1/1", "0/2"],
+        ["cascade", r"a\x1b[31m form", "0/1", "1/1", "0/0"],
+        ["cascade", "repost", "2/2", "0/0", "0/2"],
+    ]
+
+
+def test_in_a_sweep_it_has_threshold_and_value(run: Any, corpus: Path, gold: Path) -> None:
+    _, found = run(corpus, "--method", "first", "--sweep", "--gold", gold)
+    rows = [cells(row)[:5] for row in found if "| all " in row]
+    assert rows == [["first", "least", "0.0", "all", "2/3"], ["first", "least", "1.0", "all", "1/3"]]
+
+
+def test_what_was_read_is_in_the_json_and_beside_the_verdicts(run: Any, corpus: Path, gold: Path) -> None:
+    verdicts = gold.with_name("verdicts.jsonl")
+    _, [line] = run(corpus, "--method", "first", "--gold", gold, "--json", "--verdicts", verdicts)
+    found = json.loads(line)["gold"]
+    assert [found[name] for name in ("pairs", "agree", "dropped_wrongly", "kept_wrongly", "unsure")] == [3, 1, 1, 1, 1]
+    said = {one["id"]: one.get("gold") for one in map(json.loads, verdicts.read_text().splitlines())}
+    assert said["d20"] is None
+    assert said["d21"] == [{"a": "d00", "drop": "yes", "label": "repost", "agrees": True}]
+    assert [said[id][0]["agrees"] for id in ("d22", "d25", "d24")] == [False, False, None]
+
+
+def test_documents_and_pairs_that_were_read_are_enough(run: Any, corpus: Path, gold: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "village"
+    folder.mkdir()
+    (folder / "docs.jsonl").write_bytes((corpus / "docs.jsonl").read_bytes())
+    gold.rename(folder / "gold.jsonl")
+    _, found = run(folder, "--method", "first")
+    assert cells(found[4])[:8] == ["first", *"–––––––"]
+    assert float(cells(found[4])[8]) >= 0
+    assert [cells(row)[2] for row in found if "| all " in row] == ["1/3"]
+
+
+def test_a_file_of_which_no_line_is_of_the_corpus_is_refused(run: Any, corpus: Path, gold: Path) -> None:
+    gold.write_text(lines([{**one, "corpus": "city"} for one in READ]), encoding="utf-8")
+    with pytest.raises(SettingsError, match=r"No line of .*read\.jsonl is of town; see what its lines say"):
+        run(corpus, "--gold", gold)
+
+
 @pytest.mark.parametrize("extra", [[], ["--sweep"]])
 def test_of_several_methods_one_that_fails_does_not_stop_the_others(run: Any, corpus: Path, extra: list[str]) -> None:
     code, lines = run(corpus, "--method", "all", *extra)
@@ -192,6 +256,7 @@ def test_an_unknown_method_is_an_error_that_lists_the_methods(tmp_path: Path, co
         (["--method", "first", "--verdicts", "gone/v.jsonl"], "The verdicts cannot be written to gone/v.jsonl"),
         (["--method", "unsaid", "--sweep"], "does not say which of its parameters is the threshold"),
         (["--pairs", "gone.jsonl"], "there is no gone.jsonl"),
+        (["--gold", "gone.jsonl"], "read by hand are missing: there is no gone.jsonl"),
     ],
 )
 def test_what_cannot_be_is_said(

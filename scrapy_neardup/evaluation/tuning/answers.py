@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from scrapy_neardup.errors import NearDupError
-from scrapy_neardup.evaluation.labels import ANSWERS, COPY, SKIP, pair_lines
+from scrapy_neardup.evaluation.pair_lines import ANSWERS, COPY, SKIP, pair_lines
 from scrapy_neardup.evaluation.tuning.estimates import Answer
 
 _NEED = (
