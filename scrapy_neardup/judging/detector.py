@@ -232,8 +232,8 @@ class Detector:
         said = self._judgements.of(page.url)
         if said is not None and (ruling := self._as_said(said, page, known, fingerprint)) is not None:
             return ruling
-        if fingerprint.own is not None and fingerprint.own < self._min_letters:
-            return self._by_mark(page, Verdict(Kind.UNJUDGED, page.url, reason="boilerplate"))
+        if reason := fingerprint.why_unjudged(self._min_letters):
+            return self._by_mark(page, Verdict(Kind.UNJUDGED, page.url, reason=reason))
         common, best = self._matching.best(page.url, fingerprint, page.canonical)
         keys = tuple(key for key in fingerprint.keys if key not in common)
         is_kept = said is not None and said.said is Said.KEEP

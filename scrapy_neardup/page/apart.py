@@ -74,7 +74,7 @@ class Apart:
             answer = self._answer(child, html, url)
         if "page" in answer:
             page = answer["page"]
-            return Page(**{**page, "keywords": tuple(page["keywords"])})
+            return Page(**{**page, "keywords": tuple(page["keywords"]), "quotes": tuple(page["quotes"])})
         raise ExtractionError(answer["reason"], answer["message"])
 
     @property
