@@ -32,6 +32,7 @@ ORDER = [
     "states",
     "report",
     "evaluation",
+    "profiles",
     "config",
     "deduplicator",
     "outputs",

@@ -19,12 +19,18 @@ OPENING = (
     "Last year they shut the car park without a word, and we stood there with four boats and a queue behind us."
 )
 REPLIES = [
-    "My neighbour works for the harbour office, and says the sand pit across the river will be opened to trailers.\n"
-    "You need a key for the barrier, which the ferryman keeps in his cabin, and he leaves at six in the evening.",
-    "That key was lost in April, so do not count on it; I waited for an hour last Sunday and went home again.\n"
-    "There is a second ramp behind the paper mill, steep but dry, and nobody there has ever asked me for money.",
-    "The ramp of the mill belongs to the rowing club, whose chairman is my cousin, and members only may use it.\n"
-    "Write to him before you go, he is glad of anybody who helps to paint the boats on the last Saturday of May.",
+    (
+        "My neighbour works for the harbour office, and says the sand pit across the river will be open to trailers.\n"
+        "You need a key for the barrier, which the ferryman keeps in his cabin, and he leaves at six in the evening."
+    ),
+    (
+        "That key was lost in April, so do not count on it; I waited for an hour last Sunday and went home again.\n"
+        "There is a second ramp behind the paper mill, steep but dry, and nobody there has ever asked me for money."
+    ),
+    (
+        "The ramp of the mill belongs to the rowing club, whose chairman is my cousin, and members only may use it.\n"
+        "Write to him before you go, he is glad of anybody who helps to paint the boats on the last Saturday of May."
+    ),
 ]
 OTHER = "Bring a brush and old clothes, the paint is paid by the club, and there is soup for everybody after the work."
 
