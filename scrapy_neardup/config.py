@@ -21,6 +21,7 @@ from scrapy_neardup.page.apart import MAX_SECONDS, Apart, Terms
 from scrapy_neardup.page.cores import workers_by_machine
 from scrapy_neardup.page.limits import MAX_TEXT
 from scrapy_neardup.page.pool import Pool
+from scrapy_neardup.profiles import ARTICLE, CATALOGUE, METHOD, PROFILES
 from scrapy_neardup.report.words import LANGUAGES
 from scrapy_neardup.stores import Bounds, Keep, Secret, parse_url, placeholders_checked
 
@@ -73,7 +74,8 @@ class Config:
     scope: str = ""  # NEARDUP_SCOPE; empty: "spider", or "project" where that has a state already
     dry_run: str = ""  # NEARDUP_DRY_RUN; empty: none, else TAG or PASS: what becomes of items
     secret: Secret | None = None  # NEARDUP_SECRET; None: each state draws its own
-    method: str = "cascade"  # NEARDUP_METHOD
+    profile: str = ARTICLE  # NEARDUP_PROFILE
+    method: str = METHOD  # NEARDUP_METHOD
     parameters: Mapping[str, Any] = field(default_factory=dict)  # NEARDUP_PARAMETERS
     extractor: str = ""  # NEARDUP_EXTRACTOR; import path, empty: trafilatura
     fields: Mapping[str, str] = field(default_factory=lambda: dict(DEFAULT_FIELDS))  # NEARDUP_FIELDS
@@ -120,6 +122,13 @@ class Config:
         drop = settings.get("DROP_DUPLICATES")
         if drop is not None:
             values["drop"] = _boolean("DROP_DUPLICATES", drop)
+        if profiled := PROFILES[values.get("profile", ARTICLE)]:
+            if values.get("method", METHOD) != METHOD:
+                raise SettingsError(
+                    f"NEARDUP_PROFILE is {values['profile']!r}, which sets parameters of the method {METHOD}, and "
+                    f"NEARDUP_METHOD is {values['method']!r}: leave one of the two out."
+                )
+            values["parameters"] = {**profiled, **values.get("parameters", {})}
         config = cls(**values)
         config.make_method()
         if config.store:
@@ -132,6 +141,11 @@ class Config:
     def tags_all(self) -> bool:
         """Whether tags on all items are what is wanted, and not some as the policy says."""
         return not self.drop or self.dry_run == TAG
+
+    @property
+    def drops_catalogue(self) -> bool:
+        """Whether products are dropped, of which a reader would keep most: tags are what is advised."""
+        return self.profile == CATALOGUE and self.drop and not self.dry_run
 
     @property
     def also_copies(self) -> frozenset[Likeness]:
@@ -436,6 +450,7 @@ _READERS: dict[str, tuple[str, Callable[[str, Any], Any]]] = {
     "NEARDUP_SCOPE": ("scope", _choice("project", "spider")),
     "NEARDUP_DRY_RUN": ("dry_run", _dry_run),
     "NEARDUP_SECRET": ("secret", _secret),
+    "NEARDUP_PROFILE": ("profile", _choice(*PROFILES)),
     "NEARDUP_METHOD": ("method", _path),
     "NEARDUP_PARAMETERS": ("parameters", _mapping),
     "NEARDUP_EXTRACTOR": ("extractor", _path),

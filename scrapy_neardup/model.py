@@ -23,10 +23,11 @@ class Page:
     whole HTML, or of the whole item that brought its text, 0 where neither has a name: by it a page too short to judge
     is known to be unchanged. ``site`` names who published it (see ``site_of``); empty where that is not known.
 
-    ``main``: those lines of the text that are the article itself, where that could be told. ``headline``: what the body
-    has for a title, a line each. ``reader``: how the text was found in HTML; empty for one that came without. ``row``:
-    it stands in a listing, and is the same as another one only if all that it holds is. ``unread``: of one that was too
-    much to be read or judged, why.
+    ``main``: those lines of the text that are the article itself, where that could be told. ``quotes``: of one read
+    from HTML the numbers, from 0, of those lines of the text that it quotes from others; ``main`` is without them.
+    ``headline``: what the body has for a title, a line each. ``reader``: how the text was found in HTML; empty for one
+    that came without. ``row``: it stands in a listing, and is the same as another one only if all that it holds is.
+    ``unread``: of one that was too much to be read or judged, why.
     """
 
     url: str
@@ -42,6 +43,7 @@ class Page:
     reader: str = ""
     row: bool = False
     unread: str = ""
+    quotes: tuple[int, ...] = ()
 
 
 class SiteCounts(Protocol):
@@ -72,7 +74,8 @@ class Fingerprint:
     be counted. ``whole``: the sketch of the text with its boilerplate, where there is any. ``own``: letters and digits
     that are not boilerplate; None for a method that does not ask. ``site``: what the state knows of its site.
     ``boilerplate``: those of the sentences that were left out for standing on many pages. ``unframed``: the sketch of
-    the text without what is boilerplate of its own site, where some more of it is boilerplate everywhere.
+    the text without what is boilerplate of its own site, where some more of it is boilerplate everywhere. ``quoted``:
+    letters and digits of what it quotes, which are not among its own.
     """
 
     keys: tuple[int, ...]
@@ -84,6 +87,13 @@ class Fingerprint:
     boilerplate: frozenset[int] = field(default=frozenset(), compare=False, repr=False)
     unframed: bytes = b""
     terms: Any = field(default=None, compare=False, repr=False)
+    quoted: int = 0
+
+    def why_unjudged(self, needed: int) -> str:
+        """The reason for which a page with fewer than ``needed`` letters of its own is not judged; empty if it is."""
+        if self.own is None or self.own >= needed:
+            return ""
+        return "quotes" if self.own + self.quoted >= needed else "boilerplate"
 
 
 class Likeness(str, Enum):

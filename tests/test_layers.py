@@ -33,6 +33,7 @@ ORDER = [
     "states",
     "report",
     "evaluation",
+    "profiles",
     "config",
     "deduplicator",
     "outputs",

@@ -28,7 +28,8 @@ from scrapy_neardup.text.marking import own_letters
 class Dissected:
     """A page, how it was read, and its lines.
 
-    ``letters``: letters and digits of its text; ``own``: those that are not boilerplate, None where that was not asked.
+    ``letters``: letters and digits of its text; ``own``: those that are not boilerplate, None where that was not asked;
+    ``quoted``: those that it quotes, which are not its own either.
     ``reason``: why it would not be judged, and ``why`` in words; empty if it would. ``noted``: pages of its site that
     the state has counted, 256 at most.
     """
@@ -39,6 +40,7 @@ class Dissected:
     lines: list[Line]
     letters: int
     own: int | None
+    quoted: int
     reason: str
     why: str
     noted: int
@@ -49,8 +51,10 @@ class Dissected:
         if self.reason:
             return f"no ({self.reason}): it {self.why}"
         if self.own is not None and self.own < self.letters:
-            rest = self.letters - self.own
-            return f"yes, by {self.own:,} of its {self.letters:,} letters; {rest:,} are boilerplate to the state"
+            rest = max(0, self.letters - self.own - self.quoted)
+            why = [f"{self.quoted:,} are quotes"] if self.quoted else []
+            why += [f"{rest:,} are boilerplate to the state"] if rest or not why else []
+            return f"yes, by {self.own:,} of its {self.letters:,} letters; {', '.join(why)}"
         return f"yes, by its {self.letters:,} letters"
 
 
@@ -74,6 +78,7 @@ def dissect(served: Served, method: Method, config: Config, store: Store | None)
         lines=lines_of(found, _boilerplate(fingerprint, page.site, method, store), simplified=simplified),
         letters=len(own_letters(page.text, simplified=simplified)),
         own=fingerprint.own if fingerprint else None,
+        quoted=fingerprint.quoted if fingerprint else 0,
         reason=reason,
         why=why,
         noted=store.on_site(page.site).pages() if store and page.site else 0,

@@ -25,6 +25,7 @@ from scrapy_neardup.evaluation.labels import Corpus, read_corpus
 from scrapy_neardup.evaluation.scores import Score
 from scrapy_neardup.methods import METHODS, Method, make_method
 from scrapy_neardup.model import Verdict
+from scrapy_neardup.profiles import METHOD, PROFILES
 
 NAME = "evaluate"
 HELP = "Score methods on labelled corpora: what they miss, what they drop wrongly, time and room."
@@ -91,7 +92,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--method",
         action="append",
         metavar="NAME[:PARAMETER=VALUE,…]",
-        help=f"one of {', '.join(METHODS)}, or all; may be repeated (default: cascade)",
+        help=f"one of {', '.join(METHODS)}, or all; may be repeated (default: cascade, by NEARDUP_PROFILE)",
     )
     parser.add_argument(
         "-p",
@@ -119,12 +120,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the scores; 1 if some of several methods could not be evaluated."""
-    asked = list(_read_methods(arguments.method or ["cascade"], parameter_overrides(arguments.parameter)))
+    config = Config.from_settings(arguments.settings)
+    common = parameter_overrides(arguments.parameter)
+    if not arguments.method:
+        common = {**PROFILES[config.profile], **common}
+    asked = list(_read_methods(arguments.method or [METHOD], common))
     if len(arguments.corpus) > 1 and arguments.pairs is not None:
         raise SettingsError("--pairs belongs to one corpus; name one, or put a pairs.jsonl beside each.")
     if arguments.verdicts is not None and (len(arguments.corpus) > 1 or len(asked) > 1 or arguments.sweep):
         raise SettingsError("--verdicts holds those of one method on one corpus; ask for one of each, without --sweep.")
-    with opened_feed(Config.from_settings(arguments.settings)) as feed:
+    with opened_feed(config) as feed:
         corpora = [read_corpus(path, arguments.pairs, feed, arguments.gold) for path in arguments.corpus]
         if arguments.gold is not None and not any(corpus.gold for corpus in corpora):
             names = " or ".join(corpus.name for corpus in corpora)

@@ -47,6 +47,7 @@ def as_data(found: Dissected, location: str | None, why: str) -> dict[str, Any]:
         "reason": found.reason or None,
         "letters": found.letters,
         "own_letters": found.own,
+        "quoted_letters": found.quoted,
         "store": location,
         "why_no_store": why or None,
         "pages_of_site": found.noted if location else None,

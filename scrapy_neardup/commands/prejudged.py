@@ -12,6 +12,7 @@ _WHY_NOT = {
     "no_text": "has no text",
     "too_short": "has fewer than {} letters in lines that are long enough for prose",
     "boilerplate": "has fewer than {} letters that are not boilerplate",
+    "quotes": "has fewer than {} letters that are neither quotes nor boilerplate",
     "unjudged": "could not be judged when it was crawled, for want of text",
 }
 
@@ -26,8 +27,7 @@ def prejudge(method: Method, page: Page, min_letters: int, store: Store | None) 
         return None, reason
     known = store.on_site(page.site) if store else None
     fingerprint = method.guarded(page, known.is_common if known else nothing_is_common, known)
-    own = fingerprint.own
-    return fingerprint, "boilerplate" if own is not None and own < min_letters else ""
+    return fingerprint, fingerprint.why_unjudged(min_letters)
 
 
 def why_not(reason: str, min_letters: int) -> str:

@@ -33,6 +33,11 @@ def tell_opening(store: Store, config: Config, notes: Notes, job: str) -> None:
         store.pages,
     )
     _tell_bounds(store, config)
+    if config.drops_catalogue:
+        logger.info(
+            "NEARDUP_PROFILE is 'catalogue', and copies are dropped: of a catalogue a reader would keep nearly all, so "
+            "DROP_DUPLICATES = False, which tags them, is advised."
+        )
     back = store.taken_back
     if back.pages:
         notes.count(stats.TAKEN_BACK, back.pages)

@@ -187,10 +187,10 @@ class Detector:
         if (ruling := self._by_hand.ruling(said, page, known, fingerprint)) is not None:
             return ruling
         is_kept = said is not None and said.said is Said.KEEP
-        if fingerprint.own is not None and fingerprint.own < self._min_letters:
+        if reason := fingerprint.why_unjudged(self._min_letters):
             if not is_kept and (ruled := self._copies.returned(page, known, fingerprint)) is not None:
                 return ruled
-            return self._by_mark.ruling(page, Verdict(Kind.UNJUDGED, page.url, reason="boilerplate"))
+            return self._by_mark.ruling(page, Verdict(Kind.UNJUDGED, page.url, reason=reason))
         common, best = self._matching.best(page.url, fingerprint, page.canonical)
         filed = replace(fingerprint, keys=telling(fingerprint.keys, common))
         is_copy = best is not None and best.comparison.is_copy(self._also_copies)

@@ -75,9 +75,11 @@ class Cascade(Method):
             if len(text.own) < len(text.unframed):
                 unframed = self._article(text.unframed)
         short = len(grams) < p.short
+        # What is quoted counts as one sentence: to say the same of two messages is to say two things.
+        told = [found.quotes, *text.lines] if found.quotes else text.lines
         terms = Terms(found.title, core.pieces, hashes)
         packed = Sketch(
-            body=hashes.of(core.whole),
+            body=hashes.of(f"{core.whole}\n{found.quotes}" if found.quotes else core.whole),
             title=hashes.short(headline) if (headline := letters(self._normalize(article_title(page.title)))) else 0,
             site=hashes.short(page.site) if page.site else 0,
             whole=count,
@@ -86,7 +88,7 @@ class Cascade(Method):
             opening=sketch(shingles(core.own[:_OPENING], p.shingle, hashes), OPENING_BINS, OPENING_BITS),
             # Of a short page all, as every word of it counts.
             sentences=frozenset(
-                map(hashes.short, text.lines[:255] if short else text.longest(p.min_sentence, p.max_sentences))
+                map(hashes.short, told[:255] if short else text.longest(p.min_sentence, p.max_sentences))
             ),
             # Of a long text none: the more there is to read, the less they are all of it.
             numbers=_short(numbers(core.text), p.max_numbers, hashes) if len(grams) <= _NUMBERED else frozenset(),
@@ -107,6 +109,7 @@ class Cascade(Method):
             found.boilerplate,
             unframed.pack() if unframed else b"",
             terms,
+            len(found.quotes),
         )
 
     def _article(self, own: str) -> Article:

@@ -1,4 +1,10 @@
-"""A page as the default method sees it: cut into sentences, and without what stands on many pages."""
+"""A page as the default method sees it: cut into sentences, without what it quotes and what stands on many pages.
+
+A quote is no part of any view, also not of ``whole`` and ``unframed``, nor of what is counted: as the sketch of an
+earlier page is without it, what both quote could not be seen to be in both, and a copy of a reply that quotes much
+would be none. Two things still tell replies apart that say the same to different messages: they are not the same letter
+by letter, and of short ones the quote counts as a sentence (see ``cascade``).
+"""
 
 from __future__ import annotations
 
@@ -12,12 +18,15 @@ from scrapy_neardup.methods.base import IsCommon
 from scrapy_neardup.methods.cascade_parameters import CascadeParameters
 from scrapy_neardup.model import Page
 from scrapy_neardup.text.normalize import letters, letters_each, normalize
+from scrapy_neardup.text.quotes import parted
 from scrapy_neardup.text.sentences import sentences
 from scrapy_neardup.text.titles import title_parts
 from scrapy_neardup.text.tokens import words
 
 #: Before the letters of a part of a title, so that it is counted apart from the same line in a text.
 _TITLE_PART = "title "
+#: The readers that tell quotes by the markup; of any other page its text alone is known.
+_READ = ("article", "prose")
 #: Lines that are counted from either end of a page: boilerplate stands there, and a list of a hundred thousand lines
 #: must not push everything else out of the counts.
 _ENDS = 128
@@ -27,7 +36,7 @@ _PART = 0.95
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """A text; all but ``whole`` and ``unframed`` is without boilerplate."""
+    """A text without quotes; all but ``whole`` and ``unframed`` is without boilerplate."""
 
     #: Normalised, a sentence a line.
     text: str
@@ -61,6 +70,8 @@ class Views:
     #: 32-bit fingerprints of what is to be counted, and of what was left out.
     counted: tuple[int, ...]
     boilerplate: frozenset[int]
+    #: The letters and digits of what the page quotes.
+    quotes: str
 
     @property
     def core(self) -> View:
@@ -78,7 +89,8 @@ def read(page: Page, is_common: IsCommon, is_own: IsCommon, p: CascadeParameters
 
     ``is_own`` tells what stands on many pages of the page's own site.
     """
-    pieces = _pieces(page.text, p)
+    own, quotes = _parted(page)
+    pieces = _pieces(own, p)
     all_lines = [line for _, line in pieces if line]
     lines = _countable(all_lines, p.min_counted)
     parts = {_headline(part, p): part for part in title_parts(page.title)}
@@ -99,7 +111,19 @@ def read(page: Page, is_common: IsCommon, is_own: IsCommon, p: CascadeParameters
         article=_view(_pieces(page.main, p), boilerplate, frame) if page.main and page.reader else None,
         counted=tuple(known),
         boilerplate=frozenset(map(keyed.short, boilerplate)),
+        quotes=letters(_normalize(quotes, p)) if quotes else "",
     )
+
+
+def _parted(page: Page) -> tuple[str, str]:
+    """The page's own text, and what it quotes: of a page that was read from HTML its markup has told."""
+    if page.reader in _READ:
+        if not page.quotes:
+            return page.text, ""
+        quotes, lines = frozenset(page.quotes), page.text.split("\n")
+        own = [line for number, line in enumerate(lines) if number not in quotes]
+        return "\n".join(own), "\n".join(line for number, line in enumerate(lines) if number in quotes)
+    return parted(page.text, page.title)
 
 
 def _view(pieces: list[tuple[str, str]], boilerplate: Set[str], frame: Set[str]) -> View:

@@ -100,7 +100,7 @@ class Apart:
             answer = self._tried(raw, begun) or self._tried(raw, begun) or _DIED
         if "page" in answer:
             page = answer["page"]
-            return Page(**{**page, "keywords": tuple(page["keywords"])})
+            return Page(**{**page, "keywords": tuple(page["keywords"]), "quotes": tuple(page["quotes"])})
         if "html" in answer:
             raise MayTakeLong(answer["html"])
         raise ExtractionError(answer["reason"], answer["message"])

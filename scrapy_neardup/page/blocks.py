@@ -12,6 +12,7 @@ from lxml import etree
 from scrapy_neardup.page.risk import has_many_marks
 from scrapy_neardup.text.marks import few_marks
 from scrapy_neardup.text.normalize import letters
+from scrapy_neardup.text.quotes import Told, is_attribution
 
 # fmt: off
 #: Holds nothing that a reader reads as text of the page.
@@ -29,6 +30,29 @@ INLINE = frozenset((
 #: Shown by a script if it is hidden at first.
 _WHOLE = frozenset(("html", "body"))
 _FRAME = frozenset(("nav", "footer"))
+#: Classes by which mail programs and forums mark quotes, what introduces them, and signatures.
+_QUOTES = frozenset(
+    (
+        "gmail_quote",
+        "gmail_attr",
+        "gmail_signature",
+        "moz-cite-prefix",
+        "moz-forward-container",
+        "moz-signature",
+        "yahoo_quoted",
+        "protonmail_quote",
+        "bbcode_quote",
+        "bbcodeblock--quote",
+        "bbcodequote",
+        "ipsquote",
+        "ipsblockquote",
+        "bbc_standard_quote",
+        "bbc_alternate_quote",
+        "quoteheader",
+        "uncited",
+        "message-signature",
+    )
+)
 _FRAME_ROLES = frozenset(("navigation", "contentinfo"))
 _END = re.compile(r"</(?:body|html)\s*>", re.IGNORECASE)
 _NOT_SHOWN = re.compile(r"display\s*:\s*none", re.IGNORECASE)
@@ -39,13 +63,14 @@ class Block:
     """One line of a page as a browser would set it.
 
     ``linked``: how many of its letters and digits are links. ``frame``: it stands in what the page itself marks as
-    navigation or footer. ``headline``: it stands in an ``h1``.
+    navigation or footer. ``headline``: it stands in an ``h1``. ``told``: whether it is marked as a quotation.
     """
 
     text: str
     linked: int = 0
     frame: bool = False
     headline: bool = False
+    told: Told = Told.NOTHING
 
 
 def visible_blocks(html: str) -> list[Block]:
@@ -165,6 +190,8 @@ class _Lines(_Walk):
         self._linked = 0
         #: How many elements of each kind are open.
         self._links = self._frames = self._headlines = self._preformatted = 0
+        #: The quotations that are open, each with what it is told to be, together with those around it.
+        self._quotations: list[tuple[lxml.html.HtmlElement, Told]] = []
 
     def blocks(self, root: lxml.html.HtmlElement) -> list[Block]:
         self.through(root)
@@ -182,6 +209,8 @@ class _Lines(_Walk):
             self._frames += _is_frame(element)
             self._headlines += tag == "h1"
             self._preformatted += tag == "pre"
+            if told := _told_by(element):
+                self._quotations.append((element, max(told, self._told)))
         self._add(element.text)
 
     def _close(self, element: lxml.html.HtmlElement) -> None:
@@ -193,6 +222,12 @@ class _Lines(_Walk):
             self._frames -= _is_frame(element)
             self._headlines -= tag == "h1"
             self._preformatted -= tag == "pre"
+            if self._quotations and self._quotations[-1][0] is element:
+                self._quotations.pop()
+
+    @property
+    def _told(self) -> Told:
+        return self._quotations[-1][1] if self._quotations else Told.NOTHING
 
     def _behind(self, element: lxml.html.HtmlElement) -> None:
         self._add(element.tail)
@@ -214,8 +249,27 @@ class _Lines(_Walk):
             linked = 0
         for line in (" ".join(line.split()) for line in lines):
             if line:
-                self._found.append(Block(line, linked, self._frames > 0, self._headlines > 0))
+                self._found.append(Block(line, linked, self._frames > 0, self._headlines > 0, self._told))
 
 
 def _is_frame(element: lxml.html.HtmlElement) -> bool:
     return element.tag in _FRAME or element.get("role") in _FRAME_ROLES
+
+
+def _told_by(element: lxml.html.HtmlElement) -> Told:
+    """Whether an element is a quotation, and one that mail programs or forums have made."""
+    names = element.get("class")
+    if names and not _QUOTES.isdisjoint(names.lower().split()):
+        return Told.QUOTED
+    if element.tag == "aside":  # of Discourse
+        return Told.QUOTED if names and "data-post" in element.attrib and "quote" in names.split() else Told.NOTHING
+    if element.tag != "blockquote":
+        return Told.NOTHING
+    if element.get("type") == "cite":
+        return Told.QUOTED
+    first = next(element.iterdescendants(), None)
+    if first is not None and first.tag == "div":  # of phpBB
+        first = next(first.iterchildren(), None)
+    if first is not None and first.tag == "cite" and is_attribution("".join(first.itertext())):
+        return Told.QUOTED
+    return Told.CITED

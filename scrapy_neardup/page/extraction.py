@@ -102,7 +102,9 @@ def _unread(html: str, url: str, max_html: int) -> Page:
 
 
 def _as_read(page: Page, found: Reading) -> Page:
-    return replace(page, text=found.text, main=found.main, headline=found.headline, reader=found.reader)
+    return replace(
+        page, text=found.text, main=found.main, headline=found.headline, reader=found.reader, quotes=found.quotes
+    )
 
 
 def html_mark(html: str) -> int:

@@ -20,7 +20,7 @@ _SWELLING = {"\ufdfa": 18, "\ufdfb": 8}
 def limited(page: Page, max_text: int) -> Page:
     """The page as far as it is judged: its head cut to what no page needs, none of a text that is too much."""
     if is_too_much(page.text, max_text):
-        page = replace(page, text="", main="", headline="", unread="too_large")
+        page = replace(page, text="", main="", headline="", quotes=(), unread="too_large")
     return replace(
         page,
         title=_cut(page.title, _MAX_TITLE),

@@ -24,6 +24,8 @@ class Role(str, Enum):
     UNSEEN = "unseen"
     #: Left out, as it stands on many pages.
     BOILERPLATE = "boilerplate"
+    #: Left out, as the page quotes it from others, or signs with it.
+    QUOTE = "quote"
     #: Left out, as it is in what the page marks as navigation or footer.
     FRAME = "frame"
     #: Left out, as it is nothing but links.
@@ -81,12 +83,15 @@ def _line(text: str, role: Role, boilerplate: Callable[[str], int], *, simplifie
     return Line(role if own else Role.BOILERPLATE, parts, min(counts, default=0))
 
 
-_LEFT_OUT = (Role.FRAME, Role.LINKS, Role.OTHER)
+_LEFT_OUT = (Role.QUOTE, Role.FRAME, Role.LINKS, Role.OTHER)
 
 
 def _roles(blocks: list[Block], reading: Reading) -> Iterator[Role]:
-    for block, kept, in_main in zip(blocks, reading.kept, reading.in_main, strict=True):
-        if kept:
+    quoted = reading.quoted or (False,) * len(blocks)
+    for block, kept, in_main, quote in zip(blocks, reading.kept, reading.in_main, quoted, strict=True):
+        if quote:
+            yield Role.QUOTE
+        elif kept:
             yield Role.ARTICLE if in_main and reading.main else Role.PROSE
         elif block.frame:
             yield Role.FRAME

@@ -15,6 +15,7 @@ from operator import and_
 
 from scrapy_neardup.page.blocks import Block
 from scrapy_neardup.text.normalize import letters_each
+from scrapy_neardup.text.quotes import quoted
 
 #: The share of links from which a line is one: a menu, a teaser, a list of related pages.
 _LINKED = 0.8
@@ -45,7 +46,8 @@ class Reading:
 
     ``kept``: for each block whether it is part of the text. ``in_main``: whether the main text holds it. ``unseen``:
     lines of the text that are no block. ``letters``: letters and digits of the text; ``main_letters``: those that the
-    main text holds.
+    main text holds. ``quotes``: the numbers of those lines of the text that are quotes; the main text is without them.
+    ``quoted``: the same for each block.
     """
 
     text: str
@@ -57,6 +59,8 @@ class Reading:
     unseen: tuple[str, ...]
     letters: int
     main_letters: int
+    quotes: tuple[int, ...] = ()
+    quoted: tuple[bool, ...] = ()
 
     def sentence(self) -> str:
         """Why the page is read by this reader, for people."""
@@ -94,9 +98,13 @@ def read(blocks: list[Block], main_text: str) -> Reading:
     count, main_count = (_count(lines, chosen) + more for chosen in (kept, in_main))
     links = _count(lines, map(and_, in_main, is_link))
     believed = main_count >= _LEAST_MAIN and main_count >= _CREDIBLE * count and links <= _MENU * main_count
+    judged = [number for number, is_kept in enumerate(kept) if is_kept]
+    quotes = quoted([blocks[number].text for number in judged], [blocks[number].told for number in judged])
+    is_quoted = {judged[number] for number in quotes}
+    own = [is_in and number not in is_quoted for number, is_in in enumerate(in_main)]
     return Reading(
         text="\n".join((*_chosen(blocks, kept), *unseen)),
-        main="\n".join((*_chosen(blocks, in_main), *unseen)) if believed else "",
+        main="\n".join((*_chosen(blocks, own), *unseen)) if believed else "",
         headline="\n".join(block.text for block in blocks if block.headline),
         reader="article" if believed else "prose" if count else "none",
         kept=tuple(kept),
@@ -104,6 +112,8 @@ def read(blocks: list[Block], main_text: str) -> Reading:
         unseen=tuple(unseen),
         letters=count,
         main_letters=main_count,
+        quotes=tuple(sorted(quotes)),
+        quoted=tuple(number in is_quoted for number in range(len(blocks))),
     )
 
 

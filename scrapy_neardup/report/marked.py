@@ -21,6 +21,7 @@ _MEANINGS = {
     Role.PROSE: "judged: other prose",
     Role.UNSEEN: "judged, though not visible",
     Role.BOILERPLATE: "left out: boilerplate, on many pages that the state knows",
+    Role.QUOTE: "left out: a quote of another message, or a signature",
     Role.FRAME: "left out: navigation or footer",
     Role.LINKS: "left out: nothing but links",
     Role.OTHER: "left out: without letters, or not given by the extractor",

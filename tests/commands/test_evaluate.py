@@ -12,6 +12,7 @@ import pytest
 from scrapy_neardup.commands import evaluate
 from scrapy_neardup.errors import NearDupError, SettingsError
 from scrapy_neardup.methods import METHODS
+from scrapy_neardup.profiles import PROFILES
 from tests.commands.run import project, scrapy_neardup
 from tests.evaluation.corpus import lines, mixed
 from tests.evaluation.methods import Broken, First, Unmakeable, Unsaid
@@ -119,6 +120,24 @@ def test_a_sweep_in_json_names_threshold_and_value(run: Any, corpus: Path) -> No
         ("least", 0.0, 1.0),
         ("least", 1.0, 0.5714),
     ]
+
+
+@pytest.mark.parametrize(
+    ("given", "parameters"),
+    [
+        ((), PROFILES["catalogue"]),
+        (("-p", "by_site=0.1"), {**PROFILES["catalogue"], "by_site": 0.1}),
+        (("--method", "cascade:base=0.6"), {"base": 0.6}),
+    ],
+)
+def test_without_a_method_it_is_the_default_one_by_the_profile(
+    capsys: pytest.CaptureFixture[str], corpus: Path, given: tuple[str, ...], parameters: dict[str, Any]
+) -> None:
+    parser = argparse.ArgumentParser()
+    evaluate.add_arguments(parser)
+    settings = argparse.Namespace(settings={"NEARDUP_PROFILE": "catalogue"})
+    assert evaluate.run(parser.parse_args([str(corpus), "--json", *given], settings)) == 0
+    assert json.loads(capsys.readouterr().out)["parameters"] == parameters
 
 
 def test_verdicts_are_written_for_each_document(run: Any, corpus: Path, tmp_path: Path) -> None:

@@ -37,6 +37,18 @@ def test_each_line_of_an_article_is_what_it_is() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    "before", ["<div class=gmail_quote><p>Ada wrote:</p>", "<p>On 4 May 2024 at 10:03, Ada wrote:</p><div>"]
+)
+def test_what_a_message_quotes_is_a_quote_and_what_an_article_cites_is_not(before: str) -> None:
+    quote = f"<blockquote><p>{PARAGRAPHS[0]}</p></blockquote></div>"
+    lines = of_page(f"<body>{before}{quote}<p>{PARAGRAPHS[1]}</p><p>{PARAGRAPHS[2]}</p></body>")
+    assert [line.role for line in lines[:2]] == [Role.QUOTE] * 2
+    assert {line.role for line in lines[2:]} <= {Role.ARTICLE, Role.PROSE}
+    cited = of_page(f"<body><div><p>Ada wrote:</p>{quote}<p>{PARAGRAPHS[1]}</p><p>{PARAGRAPHS[2]}</p></body>")
+    assert Role.QUOTE not in {line.role for line in cited}
+
+
 def test_without_an_article_all_prose_is_prose_and_without_prose_nothing_is() -> None:
     assert {line.role for line in of_page(PROSE)} == {Role.PROSE}
     assert [line.role for line in of_page(NONE)] == [Role.FRAME, Role.FRAME]

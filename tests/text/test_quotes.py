@@ -1,0 +1,152 @@
+"""Which lines of a message are quotes, in the spellings of mail programs and forums; and what is left to an article."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scrapy_neardup.text.quotes import Told, parted, quoted
+
+ASKED = "When does the ferry sail in winter, and does it take bicycles?"
+ANSWERED = "It sails at ten since May, and bicycles go free of charge."
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"On 3 March 2024, Ada wrote:\n> {ASKED}\n\n{ANSWERED}",
+        f"On Mon, Mar 4, 2024 at 10:03 AM Ada <ada@a.example>\nwrote:\n\n> {ASKED}\n>\n> > Not at all\n{ANSWERED}",
+        f"Am 03.03.24 um 10:11 schrieb Ada Byron:\n＞ {ASKED}\n{ANSWERED}",
+        f"Le 3 mars 2024 à 10:03, Ada a écrit :\n| {ASKED}\n| Bises\n{ANSWERED}",
+        f"在 2024年3月4日 10:03，张三 写道：\n> {ASKED}\n{ANSWERED}",
+        f"> {ASKED[:-1]} on\n> the days before Christmas? Many thanks.\n{ANSWERED}",
+        f"{ANSWERED}\nOn Mon, Mar 4, 2024 at 10:03 AM Ada <ada@a.example> wrote:\n{ASKED}",
+        f"{ANSWERED}\n-----Original Message-----\nFrom: Ada\nSent: Monday\nTo: Bob\nSubject: Ferry\n\n{ASKED}",
+        f"-----Original Message-----\nFrom: Ada\nSubject: Ferry\n\n> {ASKED}\n{ANSWERED}",
+        f"{ANSWERED}\n---------- 原始邮件 ----------\n发件人: 张三\n发送时间: 2024年3月4日\n主题: 渡口\n{ASKED}",
+        f"{ANSWERED}\n发件人：张三\n发送时间：2024年3月4日\n收件人：李四\n主题：渡口\n{ASKED}",
+        f"{ANSWERED}\nFrom: Ada\nSent: Monday, 4 March 2024\nTo: Bob\nSubject: Ferry\n{ASKED}",
+        f"{ANSWERED} See below what she sent to all of us.\nBegin forwarded message:\nFrom: Ada\n\n{ASKED}",
+        f"引用 3楼 张三 的发言：\n{ASKED}\n{ANSWERED}",
+        f"张三 发表于 2024-3-4 10:03：\n{ASKED}\n\n{ANSWERED}",
+        f"楼主 张三 说：\n{ASKED}\n{ANSWERED}",
+        f"[quote=Ada]{ASKED} [QUOTE]Never[/quote] Really?[/quote]{ANSWERED}",
+        f"{ANSWERED}\n-- \nBob, {ASKED[:20]}\nHarbour office",
+        f"On 3 March 2024, Ada wrote:\n> {ASKED}\n{ANSWERED}\n--\nBob",
+        f"{ANSWERED}\nSent from my iPhone",
+    ],
+)
+def test_of_a_message_its_own_words_are_left(text: str) -> None:
+    own, quotes = parted(text)
+    assert own.strip().removesuffix("See below what she sent to all of us.").strip() == ANSWERED
+    assert quotes
+    assert ANSWERED not in quotes
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        ASKED,
+        f"> {ASKED}\n> {ANSWERED}",  # nothing else is there: it may be an article that somebody set off
+        f"> {ASKED}\n{ANSWERED}",  # one line may be a headline, or cited in Markdown
+        f"> {ASKED}\n> There is more about bicycles and ferries below.\n{ANSWERED}",  # cited in Markdown
+        f"{ANSWERED}\n--\n{ASKED}",
+        f"{ANSWERED}\n> {ASKED}\n> More about ferries and bicycles",  # links behind an article
+        f"In his letter the harbour master wrote:\n{ASKED}\n{ANSWERED}",
+        f"On 3 March 2024, the harbour master wrote:\n{ASKED}\n{ANSWERED}",
+        f">>> print({ASKED!r})\n>>> print({ANSWERED!r})\nSo the two are printed one after the other.",
+        "| ferry | sails |\n| 1 | at nine |\n| 2 | at ten |\nThis is the whole timetable of the winter.",
+        f"From: Ada\nDate: Monday\nTo: Bob\nSubject: Ferry\n\n{ASKED}",  # the message's own head
+        f"Begin forwarded message:\nFrom: Ada\nDate: Monday\n\n{ASKED}",  # that is the message
+        f"{ASKED}\n--\n" + "\n".join(f"{ANSWERED} {n}" for n in range(12)),  # a line between two parts
+        "楼主说这条渡船每天早上五点半开第一班。\n晚上九点收班。",
+        f"引用 3楼 张三 的发言：\n{ASKED}",  # nothing follows
+        f"[quote]{ASKED}",
+    ],
+)
+def test_in_doubt_a_line_is_the_pages_own(text: str) -> None:
+    own, quotes = parted(text)
+    assert quotes == ""
+    assert ASKED in own or ASKED not in text
+
+
+@pytest.mark.parametrize("title", ["Re: Ferry", "[harbour] AW: Ferry", "RE[2]: Ferry", "回复：渡口"])
+def test_of_a_reply_by_its_title_each_marked_line_is_a_quote(title: str) -> None:
+    text = f"> {ASKED}\n{ANSWERED}"
+    assert parted(text, title) == (ANSWERED, f"> {ASKED}")
+    assert parted(text, "Reply to Ada: the ferry") == (text, "")
+
+
+def test_of_lines_from_markup_the_attribution_goes_along_and_a_plain_quotation_needs_one() -> None:
+    lines = ["Ada wrote on 4 March at 10:03:", ASKED, ANSWERED]
+    assert quoted(lines, [Told.NOTHING, Told.CITED, Told.NOTHING]) == {0, 1}
+    assert quoted(["Ada wrote:", *lines[1:]], [Told.NOTHING, Told.CITED, Told.NOTHING]) == set()
+    assert quoted(["Ada wrote:", *lines[1:]], [Told.NOTHING, Told.QUOTED, Told.NOTHING]) == {0, 1}
+    assert quoted(["张三 发表于 2024-3-4 10:03", ASKED, ANSWERED], [Told.CITED, Told.CITED, Told.NOTHING]) == {0, 1}
+    # Prompts and menus begin with the same mark.
+    assert quoted([f"> {ASKED}", f"> {ASKED}", ANSWERED], [Told.NOTHING] * 3) == set()
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [
+        *(
+            ">",
+            "> ",
+            ">\n",
+            "[quote]",
+            "[/quote]\n",
+            "[quote=",
+            "On 1 @ a wrote:\n",
+            "@From:\nSent:\n",
+            "\n",
+            "a\n--\n",
+        ),
+        *(
+            "-----Original Message-----\n",
+            "Begin forwarded message:\nTo:\n",
+            f"引用{'a' * 240}\n",
+            f"{'发表于' * 80}:\n",
+        ),
+        *("> a\n| b\nx\n\n", f"{'-' * 200}\n", f"{'wrote ' * 40}1@:\n", "Sent from my \n"),
+    ],
+)
+def test_no_text_takes_long(piece: str) -> None:
+    text = piece * (400_000 // len(piece))
+    start = time.process_time()
+    parted(text)
+    parted("\n".join((text[:39_000], "> a", ">b")))
+    assert time.process_time() - start < 2
+
+
+_LINES = [
+    "",
+    "> a",
+    ">> b",
+    "| c",
+    "--",
+    "[quote]",
+    "[/quote]",
+    "A wrote:",
+    "On 1 May, A <a@b.example> wrote:",
+    "From: A",
+]
+_MORE = [
+    "Sent: B",
+    "-----Original Message-----",
+    "引用 A 的发言：",
+    "Begin forwarded message:",
+    "Sent from my x",
+    ANSWERED,
+]
+
+
+@given(st.lists(st.sampled_from([*_LINES, *_MORE]), max_size=30), st.data())
+def test_whatever_stands_in_a_text_nothing_is_lost(lines: list[str], data: st.DataObject) -> None:
+    told = data.draw(st.lists(st.sampled_from(Told), min_size=len(lines), max_size=len(lines)))
+    assert quoted(lines, told) <= set(range(len(lines)))
+    own, quotes = parted("\n".join(lines))
+    assert sorted((own + quotes).replace("\n", "")) == sorted("".join(lines))
