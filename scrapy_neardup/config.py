@@ -15,13 +15,13 @@ from scrapy_neardup.ages import seconds
 from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.judging.preference import FIRST, POLICIES, KeepPolicy
 from scrapy_neardup.methods import Method, make_method
+from scrapy_neardup.methods.profiles import ARTICLE, CATALOGUE, METHOD, PROFILES
 from scrapy_neardup.model import Kind, Likeness, Verdict
 from scrapy_neardup.oneline import line_logger
 from scrapy_neardup.page.apart import MAX_SECONDS, Apart, Terms
 from scrapy_neardup.page.cores import workers_by_machine
 from scrapy_neardup.page.limits import MAX_TEXT
 from scrapy_neardup.page.pool import Pool
-from scrapy_neardup.profiles import ARTICLE, CATALOGUE, METHOD, PROFILES
 from scrapy_neardup.report.words import LANGUAGES
 from scrapy_neardup.stores import Bounds, Keep, Secret, parse_url, placeholders_checked
 

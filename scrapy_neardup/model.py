@@ -86,7 +86,7 @@ class Fingerprint:
     site: SiteCounts | None = field(default=None, compare=False, repr=False)
     boilerplate: frozenset[int] = field(default=frozenset(), compare=False, repr=False)
     unframed: bytes = b""
-    terms: Any = field(default=None, compare=False, repr=False)
+    title: Any = field(default=None, compare=False, repr=False)
     quoted: int = 0
 
     def why_unjudged(self, needed: int) -> str:

@@ -33,7 +33,6 @@ ORDER = [
     "states",
     "report",
     "evaluation",
-    "profiles",
     "config",
     "deduplicator",
     "outputs",

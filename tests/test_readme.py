@@ -177,7 +177,7 @@ def test_every_command_stands_in_the_page_of_commands(command: str) -> None:
 def test_the_parameters_of_the_method_stand_in_its_page_with_their_values() -> None:
     text = read("docs/cascade.md")
     parameters = Config().make_method().parameters
-    written = {"min_counted": "six letters and more", "vocabulary_bins": "256 bins", "max_sentences": "4 longest"}
+    written = {"min_counted": "six letters and more", "max_sentences": "3 longest"}
     told = 0
     for field in fields(parameters):
         name, value = field.name, getattr(parameters, field.name)

@@ -24,8 +24,8 @@ from scrapy_neardup.evaluation.gold import Gold
 from scrapy_neardup.evaluation.labels import Corpus, read_corpus
 from scrapy_neardup.evaluation.scores import Score
 from scrapy_neardup.methods import METHODS, Method, make_method
+from scrapy_neardup.methods.profiles import METHOD, PROFILES
 from scrapy_neardup.model import Verdict
-from scrapy_neardup.profiles import METHOD, PROFILES
 
 NAME = "evaluate"
 HELP = "Score methods on labelled corpora: what they miss, what they drop wrongly, time and room."

@@ -31,7 +31,7 @@ from scrapy_neardup.methods.cascade_order import Order
 from scrapy_neardup.methods.cascade_parameters import CascadeParameters
 from scrapy_neardup.methods.cascade_reading import Views, read
 from scrapy_neardup.methods.cascade_sketch import OPENING_BINS, OPENING_BITS, Article, Sketch
-from scrapy_neardup.methods.cascade_terms import Terms
+from scrapy_neardup.methods.cascade_title import TitleWords
 from scrapy_neardup.methods.evidence import shared_sentences
 from scrapy_neardup.methods.minwise import sketch
 from scrapy_neardup.methods.parameters import Parameters
@@ -43,7 +43,7 @@ from scrapy_neardup.text.titles import article_title
 from scrapy_neardup.text.tokens import has_unspaced, numbers, words
 
 #: Letters that are the opening of a text.
-_OPENING = 150
+_OPENING = 80
 #: Different shingles of a text of which the numbers are compared, at most.
 _NUMBERED = 400
 
@@ -77,7 +77,7 @@ class Cascade(Method):
         short = len(grams) < p.short
         # What is quoted counts as one sentence: to say the same of two messages is to say two things.
         told = [found.quotes, *text.lines] if found.quotes else text.lines
-        terms = Terms(found.title, core.pieces, hashes)
+        title = TitleWords(found.title, core.pieces, hashes)
         packed = Sketch(
             body=hashes.of(f"{core.whole}\n{found.quotes}" if found.quotes else core.whole),
             title=hashes.short(headline) if (headline := letters(self._normalize(article_title(page.title)))) else 0,
@@ -92,8 +92,8 @@ class Cascade(Method):
             ),
             # Of a long text none: the more there is to read, the less they are all of it.
             numbers=_short(numbers(core.text), p.max_numbers, hashes) if len(grams) <= _NUMBERED else frozenset(),
-            words=(kept := terms.words(p.max_title_words)),
-            standing=kept & terms.standing,
+            words=(kept := title.words(p.max_title_words)),
+            standing=kept & title.standing,
             order=Order.of(core.lines, hashes),
             lines=Lines.of(text.lines, found.headlines, hashes) if page.reader else None,
             article=self._article(core.own) if found.has_part else None,
@@ -108,7 +108,7 @@ class Cascade(Method):
             site,
             found.boilerplate,
             unframed.pack() if unframed else b"",
-            terms,
+            title,
             len(found.quotes),
         )
 

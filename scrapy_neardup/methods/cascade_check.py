@@ -52,9 +52,9 @@ class FineCheck:
     def __init__(self, p: CascadeParameters, new: Fingerprint, one: Sketch, other: Sketch, common: Set[int]) -> None:
         #: Whether both pages are known to be of one site.
         self.same_site = one.site == other.site > 0
-        self.features = compare(one, other, new.whole, common, p.bits, new.unframed, new.terms)
+        self.features = compare(one, other, new.whole, common, p.bits, new.unframed, new.title)
         self._p = p
-        self._terms = new.terms
+        self._title = new.title
         self._site = new.site
         self._one = one
         self._other = other
@@ -126,7 +126,7 @@ class FineCheck:
         whole = self._carried(Judgement(f, *_decide(f, p)))
         if one.article is None and other.article is None:
             return whole
-        f = compare(one.of_article(), other.of_article(), b"", self._common, p.bits, terms=self._terms)
+        f = compare(one.of_article(), other.of_article(), b"", self._common, p.bits, title=self._title)
         article = self._carried(Judgement(f, *_decide(f, p)))
         if article.duplicate and not whole.duplicate:
             return Judgement(f, True, article.certain, f"Of the articles in them: {article.decision}")
@@ -181,7 +181,7 @@ def _decide(f: Features, p: CascadeParameters) -> tuple[bool, bool, str]:
             False,
             "Of each title a word stands in its text and not in the other page: they are two notices.",
         )
-    if f.form and not f.opening and f.title < p.retitled and f.similarity < _NEARLY:
+    if f.form and not f.opening and (f.title < p.retitled or f.title_numbers) and f.similarity < _NEARLY:
         return False, False, "What they share may be the form of a site: they have another title and another opening."
     duplicate = score(f, p) >= p.base
     return duplicate, duplicate and alone, f"The score {'reaches' if duplicate else 'is below'} {p.base:g}."

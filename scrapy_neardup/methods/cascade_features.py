@@ -6,7 +6,7 @@ from collections.abc import Set
 from dataclasses import dataclass
 
 from scrapy_neardup.methods.cascade_sketch import OPENING_BITS, Article, Sketch
-from scrapy_neardup.methods.cascade_terms import Terms
+from scrapy_neardup.methods.cascade_title import TitleWords
 from scrapy_neardup.methods.minwise import jaccard
 
 #: Similarity below which pages are no copies, whatever their titles say, so these are not looked for.
@@ -63,12 +63,12 @@ def compare(
     common: Set[int],
     bits: int,
     unframed: bytes = b"",
-    terms: Terms | None = None,
+    title: TitleWords | None = None,
 ) -> Features:
     """The features of a new page ``one`` and an earlier one.
 
     ``whole`` is the new page's min-wise sketch with its boilerplate, empty if it has none; ``common`` are keys that
-    are no evidence. ``unframed`` and ``terms``: see ``Fingerprint``.
+    are no evidence. ``unframed`` and ``title``: see ``Fingerprint``.
 
     Of what the earlier page holds, that part is boilerplate too which it shares with the new page's boilerplate: so it
     does not matter whether it was filed before or after its boilerplate was known for that.
@@ -95,7 +95,7 @@ def compare(
         found = _in_both(jaccard(claimed.minwise, other.minwise, bits), claimed.shingles, other.shingles)
         carried = found / max(1, claimed.shingles)
     form = float(not (one.site and other.site) or one.site == other.site)
-    gone = _gone(one, other, terms) / 2 if in_both >= _LEAST * (one.shingles + theirs - in_both) else 0.0
+    gone = _gone(one, other, title) / 2 if in_both >= _LEAST * (one.shingles + theirs - in_both) else 0.0
     return Features(
         similarity=min(1.0, in_both / max(1.0, one.shingles + theirs - in_both)),
         containment=min(1.0, in_both / max(1.0, min(one.shingles, theirs))),
@@ -130,13 +130,9 @@ def _same_title(one: Sketch, other: Sketch) -> bool:
     return one.title == other.title > 0
 
 
-def _gone(one: Sketch, other: Sketch, terms: Terms | None) -> int:
-    """See ``Terms``; where the new text is not at hand, a word that the other title lacks is taken to be gone."""
-    if one.words == other.words:
-        return 0
-    if terms is not None:
-        return terms.gone(other)
-    return int(not one.standing <= other.words) + int(not other.standing <= one.words)
+def _gone(one: Sketch, other: Sketch, title: TitleWords | None) -> int:
+    """See ``TitleWords``; of two sketches without the new text nothing is known to be gone."""
+    return 0 if title is None or one.words == other.words else title.gone(other)
 
 
 def _in_both(similarity: float, one: int, other: int) -> float:

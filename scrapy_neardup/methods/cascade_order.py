@@ -17,7 +17,7 @@ _T = TypeVar("_T")
 #: Sentences that are kept from the beginning of a page, and from its end.
 _FIRST, _LAST = 16, 8
 #: Sentences that are the opening of a page.
-_OPENING = 4
+_OPENING = 3
 
 
 @dataclass(frozen=True, slots=True)

@@ -215,7 +215,7 @@ def test_json_holds_all_of_it(found: Callable[..., Any]) -> None:
     [
         ("ferry", "same", "duplicate", "identical", "The texts are the same, letter by letter."),
         ("ferry", "#1 of 2", "duplicate", "identical", "The texts are the same, letter by letter."),
-        ("kettle", "fan", "unique", None, "The score is below"),
+        ("kettle", "fan", "unique", None, "they are two notices"),
         ("ferry", "other", "unique", None, ""),
         ("ferry", "excerpt", "unique", "excerpt", ""),
         ("notice", "again", "unique", "same_title", "one word makes another notice"),

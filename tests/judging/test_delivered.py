@@ -116,7 +116,7 @@ def test_what_would_not_be_a_copy_by_a_witness_does_not_wait_for_one(store: Stor
     detector = crawl(store)
     answer(detector, FIRST)
     reserved(detector, WITNESS)
-    assert kind(detector, page("third", TEXT[10:34] + OTHER[:8], "标题甲")) is Kind.UNIQUE
+    assert kind(detector, page("third", TEXT[14:34] + OTHER[:8], "标题甲")) is Kind.UNIQUE
 
 
 def test_a_copy_on_its_way_counts_when_it_is_sealed_or_is_taken_back(store: Store) -> None:

@@ -380,14 +380,14 @@ def test_pages_that_differ_in_a_fifth_of_their_text_pass_before_and_after_the_re
         assert known(store) == (len(CLAUSES) if number >= 15 else 0)
 
 
-@pytest.mark.parametrize(("clauses", "taken"), [(15, 0), (18, 8)], ids=["five sixths", "six sevenths"])
-def test_of_the_first_pages_some_are_taken_for_copies_the_more_the_less_they_say_themselves(
-    detector: Detector, store: Store, clauses: int, taken: int
+@pytest.mark.parametrize("clauses", [15, 18], ids=["five sixths", "six sevenths"])
+def test_of_the_first_pages_hardly_one_is_taken_for_a_copy_though_a_disclaimer_is_the_most_of_what_they_say(
+    detector: Detector, store: Store, clauses: int
 ) -> None:
-    """For until the disclaimer is known, it is the most of what they say."""
+    """Until that is known they have other titles and other openings; now and then two openings seem to be alike."""
     pages = [board(number, clauses=story(9, clauses)) for number in range(60)]
     kinds = [kind(detector, one) for one in pages]
-    assert kinds[:16].count(Kind.DUPLICATE) == taken
+    assert kinds[:16].count(Kind.DUPLICATE) <= 1
     assert known(store, story(9, clauses)) == clauses
     assert set(kinds[32:]) == {Kind.UNIQUE}
 

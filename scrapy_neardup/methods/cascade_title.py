@@ -24,7 +24,7 @@ _LENGTHS = range(2, 9)
 _HASH = 0xFFFFFF & ~(NUMBER | STANDS)
 
 
-class Terms:
+class TitleWords:
     """The words of a new page's title, held against its sentences and against an earlier page."""
 
     def __init__(self, title: Iterable[str], pieces: Sequence[tuple[str, str]], hashes: Keyed) -> None:
