@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import fields
 from operator import attrgetter
-from typing import IO
+from typing import IO, Any
 
 from scrapy_neardup.evaluation.documents import Document
 from scrapy_neardup.model import Page
@@ -37,9 +37,10 @@ class Spool:
     def __getitem__(self, place: int) -> Document:
         start = self._ends[place]
         self._file.seek(start)
-        url, own, title, keywords, *rest = json.loads(self._file.read(self._ends[place + 1] - start))
-        page = Page(own, title, tuple(keywords), *rest)
-        return Document(own, title, page.text, page.keywords, page.description, url, page)
+        url, *values = json.loads(self._file.read(self._ends[place + 1] - start))
+        parts: list[Any] = [tuple(value) if isinstance(value, list) else value for value in values]
+        page = Page(*parts)
+        return Document(page.url, page.title, page.text, page.keywords, page.description, url, page)
 
 
 @contextmanager

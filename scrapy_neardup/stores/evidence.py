@@ -7,6 +7,7 @@ import struct
 import zlib
 from dataclasses import astuple, dataclass, replace
 from enum import Enum
+from typing import Any
 
 from scrapy_neardup.model import Likeness, Match, Page
 
@@ -15,7 +16,7 @@ _LONGEST_SENTENCE = 300
 #: Fields that are always there; those behind them are written as far as one says something.
 _FIELDS = 8
 #: What else of a page goes into its fingerprint.
-_ABOUT = ("title", "keywords", "description", "site", "main", "headline", "reader")
+_ABOUT = ("title", "keywords", "description", "site", "main", "headline", "reader", "quotes")
 #: So a row begins that holds a mere title: no byte with which zlib begins. Behind it, the characters of the text.
 _TITLED = struct.Struct(">cI")
 _TITLE = b"t"
@@ -125,4 +126,5 @@ def kept_page(url: str, told: Evidence | None) -> Page | None:
         about = {name: value for name, value in json.loads(told.about or "{}").items() if name in _ABOUT}
     except (ValueError, AttributeError):
         return page
-    return replace(page, **{**about, "keywords": tuple(about.get("keywords", ()))})
+    values: dict[str, Any] = {name: tuple(one) if isinstance(one, list) else one for name, one in about.items()}
+    return replace(page, **values)

@@ -12,6 +12,7 @@ from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Kind, Page, Verdict
 from scrapy_neardup.page.extraction import extract
 from scrapy_neardup.stores import close_store, open_store
+from scrapy_neardup.stores.evidence import Evidence, about_page, kept_page
 
 OPENING = (
     "The old slipway at the lower ferry is to be closed for repairs from the first of June, the council writes.\n"
@@ -207,3 +208,11 @@ def test_what_many_replies_quote_is_no_boilerplate(detector: Detector) -> None:
         Page("http://list.example/copy", "Slipway", text=sentence, site="list.example"), sealed=True
     )
     assert (opening.kind, copy.reason) == (Kind.UNIQUE, "")
+
+
+def test_a_page_whose_text_was_kept_still_tells_its_quotes() -> None:
+    one = of_html(forum("mail")[-1], "http://forum.example/", "forum.example")
+    assert one.quotes
+    kept = kept_page(one.url, Evidence(title=one.title, letters=len(one.text), text=one.text, about=about_page(one)))
+    assert kept is not None
+    assert (kept.text, kept.main, kept.quotes) == (one.text, one.main, one.quotes)
