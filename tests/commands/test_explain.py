@@ -109,7 +109,7 @@ def test_json_holds_all_of_it(sqlite: str, capsys: pytest.CaptureFixture[str]) -
     assert copy["original"]["first_seen"] == original["first_seen"]
     assert (copy["original_is_gone"], copy["witness"], copy["evidence"], copy["like"]) == (False, True, True, None)
     assert copy["similarity"] == pytest.approx(there[EDITED].similarity, abs=0.0001)
-    assert copy["shared"] == [PEARS[0], PEARS[2], PEARS[4]]
+    assert copy["shared"] == [PEARS[0], PEARS[2], PEARS[6]]
     assert copy["similar_id"] == original["similar_id"] == id
     assert copy["group"] == original["group"]
     assert [(one["url"], one["kind"]) for one in copy["group"]["pages"]] == [
