@@ -179,7 +179,7 @@ def test_a_copy_under_another_title_is_explained(folder: Path) -> None:
     assert lines[3].startswith("A crawl compares them and drops B: ")
     assert cells(lines[5]) == ["feature", "value", "weight", "adds", "meaning"]
     rows = {row[0]: row[1:] for row in map(cells, lines[7:]) if row}
-    assert {"similarity", "title", "vocabulary", "numbers", "site"} <= set(rows)
+    assert {"similarity", "form", "gone", "same_title", "numbers", "title"} <= set(rows)
     added = sum(float(adds) for _, weight, adds, _ in rows.values() if weight)
     [score] = [line for line in lines if line.startswith("Score ")]
     assert float(score.split()[1].rstrip(",")) == pytest.approx(added, abs=0.005)
@@ -367,7 +367,7 @@ def test_a_page_that_a_crawl_has_put_into_the_state_of_the_project(folder: Path)
     assert lines[1] == f"A is {A}"
     assert "The state holds no text of A: it knows some of its longest sentences again, and no others." in lines
     assert lines[-3:-1] == ["B:", ""]
-    assert lines[-1].count("[[") == 4  # as many as a sketch holds
+    assert lines[-1].count("[[") == 3  # as many as a sketch holds
     assert "A:" not in lines
 
 

@@ -63,7 +63,7 @@ https://www.mirror.example/p/7
   witness       yes: it differs from its original, so later pages are compared with it too
   both say      {PEARS[0]}
                 {PEARS[2]}
-                {PEARS[4]}
+                {PEARS[6]}
 {GROUP}""",
     POWER_AGAIN: """\
 https://town.example/notice/7
