@@ -136,8 +136,10 @@ class FineCheck:
 
 
 def _may_be_retold(one: Sketch, other: Sketch, f: Features, p: CascadeParameters) -> bool:
-    """Whether two pages have one title in two wordings, or none at all, or their text is of what both titles say."""
-    return not f.gone or f.title >= p.retitled if one.words and other.words else not (one.words or other.words)
+    """Whether two pages have one title in two wordings, or none at all, or both texts are of what both titles say."""
+    if f.title >= p.retitled if one.words and other.words else not (one.words or other.words):
+        return True
+    return bool(one.standing and other.standing) and not f.gone
 
 
 def weights(p: CascadeParameters) -> dict[str, tuple[float, str]]:
@@ -181,7 +183,7 @@ def _decide(f: Features, p: CascadeParameters) -> tuple[bool, bool, str]:
             False,
             "Of each title a word stands in its text and not in the other page: they are two notices.",
         )
-    if f.form and not f.opening and (f.title < p.retitled or f.title_numbers) and f.similarity < _NEARLY:
-        return False, False, "What they share may be the form of a site: they have another title and another opening."
+    if not f.opening and (f.title_numbers or (f.form and f.title < p.retitled)) and f.similarity < _NEARLY:
+        return False, False, "What they share may be a form: they have another title and another opening."
     duplicate = score(f, p) >= p.base
     return duplicate, duplicate and alone, f"The score {'reaches' if duplicate else 'is below'} {p.base:g}."

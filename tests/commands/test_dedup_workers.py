@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -74,7 +75,13 @@ def test_ctrl_c_leaves_nothing_behind(folder: Path) -> None:
     (folder / "slow.jsonl").write_text("\n".join(feed), "utf-8")
     options = ["-o", "out.jsonl", "--workers", "2", "-s", f"NEARDUP_EXTRACTOR={SLOW}"]
     env = {**environment(), "PYTHONPATH": str(ROOT), "NEARDUP_TEST": str(folder)}
-    with subprocess.Popen(command("dedup", "slow.jsonl", *options), cwd=folder, env=env, stderr=subprocess.PIPE) as job:
+    with subprocess.Popen(
+        command("dedup", "slow.jsonl", *options),
+        cwd=folder,
+        env=env,
+        stderr=subprocess.PIPE,
+        preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509 - ignored in the background
+    ) as job:
         deadline = time.monotonic() + 60
         while len(processes(folder)) < 3:
             assert time.monotonic() < deadline
