@@ -9,8 +9,9 @@ the body's parts decide among the few that are left. Where it departs from the a
 * The article compares its segments for equality, which one edited word breaks. Here the segments are
   character n-grams in a sketch that estimates their Jaccard similarity and containment.
 * Sentences that stand on many pages are no part of what a page says: they are left out of keys and comparison.
-* At middling similarity an edited repost and a form filled in for another product look alike. There a score
-  decides, of which similarity is the first part: see ``CascadeParameters`` and docs/cascade.md.
+* At middling similarity an edited repost and a form filled in for another product look alike. What tells them apart
+  is whether each says what its own title says and the other does not (see ``TitleWords``), and whether they are of one
+  site, where what they share may be its form: see ``CascadeParameters`` and docs/cascade.md.
 * Of a page read from HTML two views are compared, all of its prose and the article in it. Between sites either may say
   copy; within a site the lines and headlines that are not the site's must agree (see ``cascade_site``).
 """
@@ -49,7 +50,7 @@ _NUMBERED = 400
 
 
 class Cascade(Method):
-    """Core words, long sentences and rare shingles find; shingles, title, vocabulary and numbers decide."""
+    """Core words, long sentences and rare shingles find; shingles, words of the titles, order and numbers decide."""
 
     name: ClassVar[str] = "cascade"
     version: ClassVar[int] = 1

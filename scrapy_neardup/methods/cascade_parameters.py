@@ -14,12 +14,12 @@ _FAMILIES = "title", "keywords", "description", "sentences", "shingles"
 class CascadeParameters(Parameters):
     """The parameters of ``cascade``; lengths are in letters and digits, shares and similarities in [0, 1].
 
-    From ``certain`` on, similarity alone makes a duplicate. Below it a score decides: similarity, plus ``by_title``
-    times the similarity of the titles, less ``by_title_numbers`` if both hold numbers and not the same, less
-    ``by_vocabulary`` times that of the vocabularies, less ``by_numbers`` times the share of numbers that differ, less
-    ``by_site`` on the same site. It must reach ``base``, and the texts with their boilerplate must be alike for
-    ``least``. Even where similarity alone makes a duplicate they must be for ``certain_least``, or the one hold most of
-    the other (``excerpt``).
+    From ``certain`` on, similarity alone makes a duplicate of a page of another site, or from ``certain_apart`` on if
+    of either title a word is gone (see ``TitleWords``); where they may be of one site from ``certain_on_site`` on.
+    Below that a score decides: similarity, less ``by_site`` where it may be one site, less ``by_gone`` if a word of one
+    title is gone, plus ``by_title`` under one title, less ``by_numbers`` times the share of numbers that differ. It
+    must reach ``base``, and the texts with their boilerplate must be alike for ``least``; from ``certain`` on for
+    ``certain_least``, or the one hold most of the other (``excerpt``).
     """
 
     method: ClassVar[str] = "cascade"
@@ -46,7 +46,7 @@ class CascadeParameters(Parameters):
     max_sentences: int = whole(3, 1, 255)
     max_numbers: int = whole(12, 1, 255)
     max_title_words: int = whole(10, 1, 255)
-    #: What decides; the weights are fitted by benchmarks/weights.py.
+    #: What decides; benchmarks/fields.py holds the weights against fits.
     certain: float = decides(number(0.76))
     certain_apart: float = decides(number(0.8))
     certain_on_site: float = decides(number(0.95))

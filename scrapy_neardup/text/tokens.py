@@ -18,7 +18,7 @@ from importlib.metadata import version
 import numpy as np
 import numpy.typing as npt
 
-from scrapy_neardup.text.shingles import code_points, distinct
+from scrapy_neardup.text.shingles import code_points
 
 #: Chinese characters, for a class of a pattern.
 HAN = r"\u3400-\u9fff\U00020000-\U0003ffff"
@@ -65,19 +65,6 @@ def words(normalized: str, *, singles: bool = False) -> list[str]:
         else:
             found.append(run)
     return found
-
-
-def vocabulary(normalized: str) -> tuple[npt.NDArray[np.uint64], set[str]]:
-    """What a text is written with, without a dictionary: characters that stand for themselves, words between spaces.
-
-    The characters are given as their code points, in order.
-
-    >>> characters, spaced = vocabulary("大桥 opened in 2024")
-    >>> "".join(map(chr, characters)), sorted(spaced)
-    ('大桥', ['2024', 'in', 'opened'])
-    """
-    points = distinct(code_points(normalized).astype(np.uint64))
-    return points[_are_unspaced(points)], set(_SPACED.findall(normalized))
 
 
 def spaced_words(normalized: str) -> list[str]:

@@ -20,7 +20,7 @@ from scrapy_neardup.text.normalize import letters, letters_each, normalize
 from scrapy_neardup.text.sentences import sentences
 from scrapy_neardup.text.shingles import distinct, shingles
 from scrapy_neardup.text.titles import article_title, title_parts
-from scrapy_neardup.text.tokens import has_unspaced, numbers, segmenter_name, vocabulary, words
+from scrapy_neardup.text.tokens import has_unspaced, numbers, segmenter_name, spaced_words, words
 
 #: The dictionary is read on first use, which takes longer than a test of one text may.
 PATIENT = settings(deadline=None)
@@ -304,57 +304,24 @@ class TestWords:
         assert list(tmp_path.iterdir()) == []
 
 
-class TestVocabulary:
+class TestSpacedWords:
     @pytest.mark.parametrize(
-        ("text", "characters", "spaced"),
+        ("text", "expected"),
         [
-            ("", "", []),
-            ("。，！ _-", "", []),
-            ("渡口的船，渡船", "渡口的船", []),
-            ("a boat, the boat", "", ["a", "boat", "the"]),
-            ("snake_case isn't", "", ["case", "isn", "snake", "t"]),
-            ("北京2024年Tern大桥", "北京年大桥", ["2024", "Tern"]),
-            ("繁體中文𠀀", "繁體中文𠀀", []),
-            ("ひらがな カタカナ", "ひらがなカタナ", []),
-            ("паром école 한국어", "", ["école", "паром", "한국어"]),
+            ("", []),
+            ("渡口 opened in 2024，第3班", ["opened", "in", "2024", "3"]),
+            ("アプリのver2を更新", ["ver2"]),
+            ("ตลาด 12", ["12"]),
+            ("a-b_c a", ["a", "b", "c", "a"]),
         ],
     )
-    def test_characters_and_words_are_told_apart(self, text: str, characters: str, spaced: list[str]) -> None:
-        assert written_with(text) == (set(characters), set(spaced))
-
-    def test_of_thai_each_letter_is_a_character(self) -> None:
-        assert written_with("ตลาด 12") == (set("ตลาด"), {"12"})
-
-    def test_code_points_come_in_order_and_once_each(self) -> None:
-        found, _ = vocabulary("渡口的船\n渡船")
-        assert found.dtype == np.uint64
-        assert found.tolist() == sorted(map(ord, "渡口的船"))
-
-    @PATIENT
-    @given(st.one_of(ANY_TEXT, MARKED_TEXT), st.one_of(ANY_TEXT, MARKED_TEXT))
-    def test_that_of_two_lines_is_that_of_both_in_any_order(self, one: str, other: str) -> None:
-        both, turned = written_with(f"{one}\n{other}"), written_with(f"{other}\n{one}")
-        assert both == turned
-        assert both == tuple(a | b for a, b in zip(written_with(one), written_with(other), strict=True))
+    def test_words_between_spaces_come_in_order(self, text: str, expected: list[str]) -> None:
+        assert spaced_words(text) == expected
 
     @PATIENT
     @given(st.one_of(ANY_TEXT, MARKED_TEXT))
-    def test_all_of_it_stands_in_the_text_and_every_letter_is_in_it(self, text: str) -> None:
-        characters, spaced = written_with(text)
-        assert all(char in text for char in characters)
-        assert all(word and word in text for word in spaced)
-        assert set(letters(text)) <= characters | set("".join(spaced))
-
-    @PATIENT
-    @given(st.one_of(ANY_TEXT, MARKED_TEXT))
-    def test_the_characters_are_those_that_words_takes_apart(self, text: str) -> None:
-        characters, spaced = written_with(text)
-        assert {word for word in words(text, singles=True) if not set(word) & characters} == spaced
-
-
-def written_with(text: str) -> tuple[set[str], set[str]]:
-    characters, spaced = vocabulary(text)
-    return set(map(chr, characters.tolist())), spaced
+    def test_each_is_a_word_of_the_text_too(self, text: str) -> None:
+        assert set(spaced_words(text)) <= set(words(text, singles=True))
 
 
 class TestHasUnspaced:
@@ -522,8 +489,17 @@ class TestArticleTitle:
 
 @pytest.mark.parametrize(
     "stage",
-    [normalize, letters, sentences, words, vocabulary, numbers, article_title, lambda text: core_words(words(text), 4)],
-    ids=["normalize", "letters", "sentences", "words", "vocabulary", "numbers", "article_title", "core_words"],
+    [
+        normalize,
+        letters,
+        sentences,
+        words,
+        spaced_words,
+        numbers,
+        article_title,
+        lambda text: core_words(words(text), 4),
+    ],
+    ids=["normalize", "letters", "sentences", "words", "spaced_words", "numbers", "article_title", "core_words"],
 )
 def test_no_text_makes_a_stage_fail(stage: Callable[[str], object]) -> None:
     calls = 0
@@ -557,9 +533,9 @@ def letters_each_of(text: str) -> list[str]:
         (words, "龘", 200_000),
         (words, "一龘", 200_000),
         (words, "a", 500_000),
-        (vocabulary, "船", 500_000),
-        (vocabulary, "a", 500_000),
-        (vocabulary, "a 船", 500_000),
+        (spaced_words, "船", 500_000),
+        (spaced_words, "a", 500_000),
+        (spaced_words, "a 船", 500_000),
         (letters_each_of, "船。", 500_000),
         (letters_each_of, "._", 500_000),
         (numbers, "1", 500_000),
