@@ -63,10 +63,13 @@ def forged_url(family: int) -> Iterator[dict[str, Any]]:
 
 
 def poisoned(family: int, hosts: Callable[[int], str], spared: int) -> Iterator[dict[str, Any]]:
-    """All but some sentences stand on 64 pages, then comes a page of those that are left."""
+    """All but some sentences stand on 64 pages, then comes a page of those that are left.
+
+    Each of the pages holds 83 % of the article, which is a copy of it if it says little else: so it says more.
+    """
     sentences = story(family, 12)
     for number in range(64):
-        more = filler(1000 * family + number, 8)
+        more = filler(1000 * family + number, 14)
         yield item(hosts(number), f"{family}/{number}", f"杂谈{family}之{number}", [*sentences[spared:], *more])
     yield item(hosts(64), f"{family}/64", title_of(family), sentences[:spared])
 
