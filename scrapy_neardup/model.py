@@ -75,7 +75,8 @@ class Fingerprint:
     that are not boilerplate; None for a method that does not ask. ``site``: what the state knows of its site.
     ``boilerplate``: those of the sentences that were left out for standing on many pages. ``unframed``: the sketch of
     the text without what is boilerplate of its own site, where some more of it is boilerplate everywhere. ``quoted``:
-    letters and digits of what it quotes, which are not among its own.
+    letters and digits of what it quotes, which are not among its own. ``title``: what the method knows
+    of its title, to hold it against an earlier page.
     """
 
     keys: tuple[int, ...]

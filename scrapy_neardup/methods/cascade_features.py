@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Set
 from dataclasses import dataclass
 
-from scrapy_neardup.methods.cascade_sketch import OPENING_BITS, Article, Sketch
+from scrapy_neardup.methods.cascade_sketch import NUMBER, OPENING_BITS, Article, Sketch
 from scrapy_neardup.methods.cascade_title import TitleWords
 from scrapy_neardup.methods.minwise import jaccard
 
@@ -147,7 +147,7 @@ def _contained(one: frozenset[int], other: frozenset[int]) -> float:
 
 def _conflict(one: frozenset[int], other: frozenset[int]) -> bool:
     """Whether both titles hold numbers and not the same ones."""
-    digits = [{word for word in words if word & 1} for words in (one, other)]
+    digits = [{word for word in words if word & NUMBER} for words in (one, other)]
     return bool(digits[0] and digits[1] and digits[0] != digits[1])
 
 

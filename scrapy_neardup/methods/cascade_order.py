@@ -32,7 +32,7 @@ class Order:
     @classmethod
     def of(cls, lines: Sequence[str], hashes: Keyed) -> Order:
         """Those of a page's own sentences, of letters alone."""
-        return cls(tuple(hashes.of(line) & 0xFFFF for line in kept(lines)))
+        return cls(tuple(sentence_hash(line, hashes) for line in kept(lines)))
 
     def pack(self) -> bytes:
         """As bytes."""
@@ -48,6 +48,11 @@ class Order:
         """Whether a sentence of the opening of either stands in the other one."""
         ours, theirs = set(self.sentences), set(other.sentences)
         return not (ours.isdisjoint(other.sentences[:_OPENING]) and theirs.isdisjoint(self.sentences[:_OPENING]))
+
+
+def sentence_hash(line: str, hashes: Keyed) -> int:
+    """The 16 bits by which the letters of a sentence are known in an order."""
+    return hashes.of(line) & 0xFFFF
 
 
 def kept(lines: Sequence[_T]) -> Sequence[_T]:

@@ -98,13 +98,13 @@ class Sketch:
         opening = cls._HEAD.size + minwise
         middle = opening + OPENING_BYTES
         rest = struct.unpack_from(f">{sentences}I{numbers}H", packed, middle)
-        middle_of_words = middle + 4 * sentences + 2 * numbers
-        end = middle_of_words + 3 * words
-        marked = [int.from_bytes(packed[at : at + 3], "big") for at in range(middle_of_words, end, 3)]
-        order, rest_of_it = Order.unpack(packed[end:])
+        words_at = middle + 4 * sentences + 2 * numbers
+        end = words_at + 3 * words
+        marked = [int.from_bytes(packed[at : at + 3], "big") for at in range(words_at, end, 3)]
+        order, tail = Order.unpack(packed[end:])
         lines = None
-        if rest_of_it:
-            lines, rest_of_it = Lines.unpack(rest_of_it)
+        if tail:
+            lines, tail = Lines.unpack(tail)
         return cls(
             body,
             title,
@@ -119,5 +119,5 @@ class Sketch:
             frozenset(word & ~STANDS for word in marked if word & STANDS),
             order,
             lines,
-            Article.unpack(rest_of_it) if rest_of_it else None,
+            Article.unpack(tail) if tail else None,
         )

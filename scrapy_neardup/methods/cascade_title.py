@@ -11,11 +11,12 @@ from collections.abc import Iterable, Sequence
 from functools import cached_property
 
 import numpy as np
+import numpy.typing as npt
 
 from scrapy_neardup.hashing.keyed import Keyed
-from scrapy_neardup.methods.cascade_order import kept
+from scrapy_neardup.methods.cascade_order import kept, sentence_hash
 from scrapy_neardup.methods.cascade_sketch import NUMBER, STANDS, Sketch
-from scrapy_neardup.text.shingles import code_points
+from scrapy_neardup.text.shingles import code_points, distinct
 from scrapy_neardup.text.tokens import has_unspaced, spaced_words
 
 #: Lengths of words that are looked for in a text without spaces.
@@ -30,7 +31,7 @@ class TitleWords:
     def __init__(self, title: Iterable[str], pieces: Sequence[tuple[str, str]], hashes: Keyed) -> None:
         """``pieces``: the sentences of its own, normalised, each with its letters."""
         self._hashes = hashes
-        self._pieces = [(piece, line) for piece, line in pieces if line]
+        self._pieces = pieces
         self._title = _hashed([word for word in title if len(word) > 1 or not has_unspaced(word)], hashes)
 
     def words(self, most: int) -> frozenset[int]:
@@ -56,7 +57,7 @@ class TitleWords:
         theirs = set(old.order.sentences)
         for hashed, word in self._title.items():
             found = self._holding(word) if hashed not in old.words else []
-            if found and all(self._hashes.of(line) & 0xFFFF not in theirs for line in found):
+            if found and all(sentence_hash(line, self._hashes) not in theirs for line in found):
                 return True
         return False
 
@@ -78,13 +79,16 @@ class TitleWords:
 
     def _holds(self, words: frozenset[int]) -> bool:
         """Whether all of these stand in the text."""
-        if not words:
-            return True
+        asked = np.fromiter(words, np.uint32, len(words)) & np.uint32(_HASH)
+        return not words or bool(np.isin(asked, self._held).all())
+
+    @cached_property
+    def _held(self) -> npt.NDArray[np.uint32]:
+        """The hashes of all that may be a word of the text, of which each comparison asks for some."""
         points = code_points("".join(line for _, line in self._pieces)).astype(np.uint64)
         runs = [self._hashes.n_grams(points, n) for n in _LENGTHS if len(points) >= n]
         held = np.concatenate([*runs, self._hashes.each(self._spaced)]) & np.uint64(_HASH)
-        asked = np.fromiter(words, np.uint64, len(words)) & np.uint64(_HASH)
-        return bool(np.isin(asked, held).all())
+        return distinct(held.astype(np.uint32))
 
 
 def _hashed(words: Sequence[str], hashes: Keyed) -> dict[int, str]:

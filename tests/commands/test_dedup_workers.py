@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import time
-from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
@@ -16,6 +15,7 @@ import pytest
 
 from tests.commands.run import command, environment, scrapy_neardup
 from tests.crawl.pages import ARTICLES, html
+from tests.started import MARK, processes
 
 pytestmark = pytest.mark.slow  # commands in processes of their own
 
@@ -74,7 +74,7 @@ def test_ctrl_c_leaves_nothing_behind(folder: Path) -> None:
     feed = [json.dumps({"id": str(n), "html": f"<!-- takes 3 -->{html(SLUGS[n])}"}) for n in range(20)]
     (folder / "slow.jsonl").write_text("\n".join(feed), "utf-8")
     options = ["-o", "out.jsonl", "--workers", "2", "-s", f"NEARDUP_EXTRACTOR={SLOW}"]
-    env = {**environment(), "PYTHONPATH": str(ROOT), "NEARDUP_TEST": str(folder)}
+    env = {**environment(), "PYTHONPATH": str(ROOT), MARK: str(folder)}
     with subprocess.Popen(
         command("dedup", "slow.jsonl", *options),
         cwd=folder,
@@ -94,13 +94,3 @@ def test_ctrl_c_leaves_nothing_behind(folder: Path) -> None:
     assert job.returncode != 0
     assert processes(folder) == []
     assert not (folder / "out.jsonl").exists()
-
-
-def processes(mark: Path) -> list[int]:
-    """Those of a test: a child has its parent's environment."""
-    found = []
-    for one in Path("/proc").glob("[0-9]*/environ"):
-        with suppress(OSError):  # it has ended, or is another user's
-            if f"NEARDUP_TEST={mark}".encode() in one.read_bytes().split(b"\0"):
-                found.append(int(one.parent.name))
-    return found

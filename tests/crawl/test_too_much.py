@@ -9,7 +9,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ import pytest
 from scrapy_neardup.page.risk import is_risky
 from tests.crawl.conftest import ADDONS, ROOT, Crawl, Site
 from tests.crawl.pages import html
+from tests.started import MARK, processes
 
 #: A tag of so many attributes takes 200 s; a text of so many characters is not judged; so many tags are not parsed.
 WIDE = html("bridge-zh").replace("</article>", f"<p{''.join(f' a{n}' for n in range(200_000))}></article>")
@@ -106,7 +106,7 @@ def job(village: Site, tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
     told = {"spider": "PathSpider", "arguments": arguments, "settings": settings}
     out = {"crawls": [told], "reactor": "asyncio", "out": str(tmp_path / "out.json")}
     (tmp_path / "job.json").write_text(json.dumps(out), encoding="utf-8")
-    env = {**os.environ, "PYTHONPATH": str(ROOT), "NEARDUP_TEST": str(tmp_path)}
+    env = {**os.environ, "PYTHONPATH": str(ROOT), MARK: str(tmp_path)}
     command = [sys.executable, "-m", "tests.crawl.run", str(tmp_path / "job.json")]
     with subprocess.Popen(command, cwd=tmp_path, env=env, stderr=subprocess.PIPE, text=True) as process:
         deadline = time.monotonic() + 60
@@ -116,16 +116,6 @@ def job(village: Site, tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
         time.sleep(2)  # by now it has started, and reads
         yield process
         process.kill()
-
-
-def processes(mark: Path) -> list[int]:
-    """Those of a test: the child has its parent's environment."""
-    found = []
-    for one in Path("/proc").glob("[0-9]*/environ"):
-        with suppress(OSError):  # it has ended, or is another user's
-            if f"NEARDUP_TEST={mark}".encode() in one.read_bytes().split(b"\0"):
-                found.append(int(one.parent.name))
-    return found
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="processes are looked up as on Linux")

@@ -8,7 +8,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ import pytest
 
 from tests.crawl.conftest import ADDONS, ROOT, Crawl, Result, Site
 from tests.crawl.pages import html
+from tests.started import MARK, processes
 
 #: Pages come one after the other, so always in one order; several may be on their way through the pipelines.
 IN_ORDER = {"CONCURRENT_REQUESTS": 1, "NEARDUP_STORE": "memory:", "NEARDUP_SECRET": "one for all these crawls"}
@@ -185,7 +185,7 @@ def script(village: Site, tmp_path: Path) -> Callable[..., subprocess.CompletedP
         urls = [f"{village.base}/a/{slug}" for slug in SLUGS]
         file = tmp_path / "crawl.py"
         file.write_text(SCRIPT.format(urls=urls, settings=settings, start=start), encoding="utf-8")
-        env = {**os.environ, "PYTHONPATH": str(ROOT), "NEARDUP_TEST": str(tmp_path)}
+        env = {**os.environ, "PYTHONPATH": str(ROOT), MARK: str(tmp_path)}
         return subprocess.run(
             [sys.executable, str(file)], cwd=tmp_path, env=env, capture_output=True, text=True, timeout=90
         )
@@ -213,16 +213,6 @@ def test_an_extractor_that_other_processes_cannot_import_is_called_here(script: 
 # Ends.
 
 
-def processes(mark: Path) -> list[int]:
-    """Those of a test: a child has its parent's environment."""
-    found = []
-    for one in Path("/proc").glob("[0-9]*/environ"):
-        with suppress(OSError):  # it has ended, or is another user's
-            if f"NEARDUP_TEST={mark}".encode() in one.read_bytes().split(b"\0"):
-                found.append(int(one.parent.name))
-    return found
-
-
 @pytest.fixture
 def job(village: Site, tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
     """A crawl with two workers, each of which is at a page that takes some seconds."""
@@ -233,7 +223,7 @@ def job(village: Site, tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
     start = "process = CrawlerProcess()\nprocess.crawl(Village)\nprocess.start()"
     file = tmp_path / "crawl.py"
     file.write_text(SCRIPT.format(urls=urls, settings=settings, start=start), encoding="utf-8")
-    env = {**os.environ, "PYTHONPATH": str(ROOT), "NEARDUP_TEST": str(tmp_path)}
+    env = {**os.environ, "PYTHONPATH": str(ROOT), MARK: str(tmp_path)}
     command = [sys.executable, str(file)]
     with subprocess.Popen(
         command, cwd=tmp_path, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
