@@ -180,7 +180,7 @@ class Store(Moment, Expiry, Counting):
         """
         seen = self.now() if seen is None else seen
         changes = Changes(dict(along))
-        gone = self._erase(replaces, changes) if replaces and not generation else 0
+        gone = self._supersede(replaces, changes) if replaces and not generation else 0
         for key in record.keys:
             changes.put(layout.posting_key(key, record.id), b"")
         changes.put(layout.record_key(record.id), record.pack())
@@ -210,9 +210,7 @@ class Store(Moment, Expiry, Counting):
         while batch := list(islice(ids, _BATCH)):
             changes, gone = Changes(), 0
             for id in batch:
-                journal = layout.journal_key(generation, id)
-                gone += self._erase(layout.unpack_id(self._get(journal) or b""), changes)
-                changes.delete(journal)
+                gone += self._supersede(self._off_the_list(id, changes, [generation]), changes)
             self._write(changes, sync=True)
             self.pages -= gone
             self._sealed(min(batch))

@@ -84,8 +84,6 @@ class Expiry(Removal):
     #: The number of pages; a copy is one, and so is a page that could not be judged.
     pages: int
     _newest: int
-    #: Generations of this opening that may have unsealed pages.
-    _running: set[int]
     _by_time: Hand
     _by_number: Hand
     #: When the first hand last turned, in seconds since 1970.

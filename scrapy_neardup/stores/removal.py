@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Iterable
 
 from scrapy_neardup.stores import layout
 from scrapy_neardup.stores.changes import Changes
@@ -12,6 +13,9 @@ from scrapy_neardup.stores.tallied import Tallied
 
 class Removal(Tallied):
     """What a removal has to write, added to the changes of a batch."""
+
+    #: Generations of this opening that may have unsealed pages.
+    _running: set[int]
 
     @abstractmethod
     def _url_key(self, url: str) -> bytes:
@@ -36,8 +40,8 @@ class Removal(Tallied):
         id, replaced = layout.last_id(journal), self._get(journal) or b""
         record = self._kept(id, changes)
         changes.delete(journal)
-        if record is None:  # a later version was sealed in its place, and so in that of the one before it
-            return self._erase(layout.unpack_id(replaced), changes)
+        if record is None:
+            return 0
         url = self._url_key(record.url)
         newest = self._points_to(url, id, changes)
         gone = self._erase(id, changes)
@@ -48,6 +52,27 @@ class Removal(Tallied):
                 if names == layout.pack_id(id) and later not in changes.deletes:
                     changes.put(later, replaced)
         return gone
+
+    def _supersede(self, id: int, changes: Changes) -> int:
+        """Add the removal of a page in whose place another one is for good, and of those in whose place it was.
+
+        All at once: what was not sealed is off its crawl's list, so nothing done to it later, or to the page in its
+        place, touches those before it. Returns how many records that is.
+        """
+        gone = 0
+        while id:
+            gone += self._erase(id, changes)
+            id = self._off_the_list(id, changes, self._running)
+        return gone
+
+    def _off_the_list(self, id: int, changes: Changes, generations: Iterable[int]) -> int:
+        """Add that a page is not unsealed any more; returns the one in whose place it was to be, 0 if there is none."""
+        for generation in generations:
+            journal = layout.journal_key(generation, id)
+            if journal not in changes.deletes and (replaced := self._get(journal)) is not None:
+                changes.delete(journal)
+                return layout.unpack_id(replaced)
+        return 0
 
     def _erase(self, id: int, changes: Changes) -> int:
         """Add the removal of a record with all that points to it; returns how many records that is, 0 or 1."""

@@ -27,8 +27,7 @@ class Pages(Generic[P]):
 
     pages: dict[int, P] = field(default_factory=dict)
     newest: dict[str, int] = field(default_factory=dict)
-    # Page -> the generation under which it is unsealed, and the page it replaces. It stays listed when another
-    # version is sealed in its place, for what it replaced is then still to go.
+    # Page -> the generation under which it is unsealed, and the page it replaces.
     unsealed: dict[int, tuple[int, int]] = field(default_factory=dict)
     crawls: dict[int, str] = field(default_factory=dict)
 
@@ -45,7 +44,7 @@ class Pages(Generic[P]):
         if generation:
             self.unsealed[page.id] = generation, replaces
         else:
-            self.remove(replaces)
+            self.supersede(replaces)
         self.newest[page.url] = page.id
 
     def unsealed_of(self, generation: int) -> list[int]:
@@ -54,14 +53,20 @@ class Pages(Generic[P]):
     def seal(self, generation: int, ids: list[int]) -> None:
         for id in ids:
             if id in self.unsealed and self.unsealed[id][0] == generation:
-                self.remove(self.unsealed.pop(id)[1])
+                self.supersede(self.unsealed.pop(id)[1])
+
+    def supersede(self, id: int) -> None:
+        """Remove a page in whose place another one is for good, and those in whose place it was."""
+        while id:
+            self.remove(id)
+            _, id = self.unsealed.pop(id, (0, 0))
 
     def withdraw(self, id: int) -> None:
         _, replaced = self.unsealed.pop(id, (0, 0))
         page = self.pages.get(id)
         if page is None:
-            self.remove(replaced)
-        elif self.newest.get(page.url) == id:
+            return
+        if self.newest.get(page.url) == id:
             self.remove(id)
             if replaced:
                 self.newest[page.url] = replaced
