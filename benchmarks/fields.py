@@ -22,7 +22,6 @@ import shlex
 import sys
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from copy import copy
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -78,9 +77,7 @@ class Row:
 
     def judgement(self, p: CascadeParameters) -> Judgement:
         """What the whole rule says under other weights, on which the features do not depend."""
-        check = copy(self.check)
-        check._p = p
-        return check.judgement()
+        return self.check.under(p).judgement()
 
 
 @dataclass(frozen=True)

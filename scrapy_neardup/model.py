@@ -55,6 +55,9 @@ class SiteCounts(Protocol):
     def stood_on(self, sentences: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint16]:
         """On how many of them, 256 at most, each of these sentences (32-bit fingerprints) stood."""
 
+    def forms(self) -> float:
+        """The share of its last pages that looked like another one of it under another title; 0 if few are known."""
+
     def is_own(self, sentences: npt.NDArray[np.uint32]) -> npt.NDArray[np.bool_]:
         """Which of them stand on so many of its pages that they are its boilerplate."""
 
@@ -122,7 +125,8 @@ class Comparison:
     ``similarity`` and ``containment`` (of the shorter page in the longer one) lie in [0, 1];
     ``certain``: a duplicate by similarity alone, whatever else agrees or not; ``identical``: word by word
     the same article under the same title. ``likeness`` says in which way the pages are alike; None if they are not.
-    ``same_site``: both are known to be of one site.
+    ``same_site``: both are known to be of one site. ``in_form``: and they look alike, and one says what its title
+    says and the other does not, whatever becomes of them.
     """
 
     similarity: float
@@ -132,6 +136,7 @@ class Comparison:
     identical: bool
     likeness: Likeness | None = None
     same_site: bool = False
+    in_form: bool = False
 
     def is_copy(self, also_copies: Set[Likeness]) -> bool:
         """Whether the new page is a copy, by the method or because its likeness is to count as one."""

@@ -191,9 +191,12 @@ class Detector:
             if not is_kept and (ruled := self._copies.returned(page, known, fingerprint)) is not None:
                 return ruled
             return self._by_mark.ruling(page, Verdict(Kind.UNJUDGED, page.url, reason=reason))
-        common, best = self._matching.best(page.url, fingerprint, page.canonical)
+        matched = self._matching.best(page.url, fingerprint, page.canonical)
+        common, best = matched.common, matched.best
         filed = replace(fingerprint, keys=telling(fingerprint.keys, common))
         is_copy = best is not None and best.comparison.is_copy(self._also_copies)
+        if known is None:
+            self.store.note_form(page.site, in_form=matched.in_form)
         if best is not None and is_copy and not is_kept:
             role = self._succession.role(Contender(page, fingerprint), known, best, common)
             if role is Standing.COPY:

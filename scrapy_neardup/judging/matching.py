@@ -34,6 +34,18 @@ class Found:
     compared: Record
 
 
+@dataclass(frozen=True, slots=True)
+class Matched:
+    """The keys of a page that are no evidence, and the earlier page that it is most like, if there is one.
+
+    ``in_form``: it looks like one of its site under another title: see ``Comparison``.
+    """
+
+    common: frozenset[int]
+    best: Found | None
+    in_form: bool
+
+
 def candidates(method: Method, store: Store, keys: Iterable[int]) -> Candidates:
     """Which earlier pages a page with these keys may be like.
 
@@ -76,16 +88,18 @@ class Matching:
         """The keys of a page that are no evidence, for whoever knows already what it is to be compared with."""
         return candidates(self._method, self._store, fingerprint.keys).common
 
-    def best(self, url: str, fingerprint: Fingerprint, canonical: str = "") -> tuple[frozenset[int], Found | None]:
-        """The keys of a page that are no evidence, and the earlier page that it is most like, if there is one.
+    def best(self, url: str, fingerprint: Fingerprint, canonical: str = "") -> Matched:
+        """What is found of a page among all earlier ones.
 
-        That is one that it copies, or else one that it is like in another way. ``canonical`` proposes one more
+        The best is one that it copies, or else one that it is like in another way. ``canonical`` proposes one more
         candidate. Pages of the same URL are versions of each other, and not compared.
         """
         found = candidates(self._method, self._store, fingerprint.keys)
         best: Found | None = None
+        in_form = False
         for earlier in self._earlier(url, found.ids, canonical):
             comparison = self._method.compare(fingerprint, earlier.sketch, found.common)
+            in_form |= comparison.in_form
             if comparison.likeness is None and not comparison.duplicate:
                 continue
             if not has_a_say(earlier, comparison):
@@ -94,7 +108,7 @@ class Matching:
                 original = stands_for(self._store, earlier, besides=url)
                 if original is not None:
                     best = Found(comparison, original, earlier)
-        return found.common, best
+        return Matched(found.common, best, in_form)
 
     def _earlier(self, url: str, ids: tuple[int, ...], canonical: str) -> Iterator[Record]:
         """The records of candidates, originals and witnesses."""

@@ -150,7 +150,7 @@ class Cascade(Method):
         if one.body == other.body:
             likeness = Likeness.IDENTICAL if found.duplicate else None
             same = one.title == other.title and not check.has_grown()
-            return Comparison(1.0, 1.0, found.duplicate, found.certain, same, likeness, check.same_site)
+            return Comparison(1.0, 1.0, found.duplicate, found.certain, same, likeness, check.same_site, check.in_form)
         return Comparison(
             found.features.similarity,
             found.features.containment,
@@ -159,6 +159,7 @@ class Cascade(Method):
             identical=False,
             likeness=check.likeness(found),
             same_site=check.same_site,
+            in_form=check.in_form,
         )
 
     def length(self, sketch: bytes) -> int:
@@ -166,8 +167,8 @@ class Cascade(Method):
         return self._unpack(sketch).of_article().shingles
 
     def explain(self, new: Fingerprint, old: bytes, common: Set[int]) -> Explanation:
-        p = self.parameters
-        found = FineCheck(p, new, self._unpack(new.sketch), self._unpack(old), common).judgement()
+        check = FineCheck(self.parameters, new, self._unpack(new.sketch), self._unpack(old), common)
+        p, found = check.parameters, check.judgement()
         f = found.features
         features = (
             *(Feature(name, getattr(f, name), weight, meaning) for name, (weight, meaning) in weights(p).items()),
@@ -178,6 +179,7 @@ class Cascade(Method):
             Feature("whole_containment", f.whole_containment, 0.0, "containment with boilerplate, at least"),
             Feature("sentences", f.sentences, 0.0, "share of sentences of one page that stand in the other"),
             Feature("left", f.left, 0.0, "share of the earlier sketch that is no boilerplate"),
+            Feature("forms", check.forms, 0.0, "share of the site's pages that look alike under other titles"),
             Feature("length", f.length, 0.0, "different shingles of the larger page"),
         )
         return Explanation(features, score(f, p), p.base, found.decision)

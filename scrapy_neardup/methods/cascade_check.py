@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Set
+from copy import copy
 from dataclasses import dataclass
 
 from scrapy_neardup.methods.cascade_features import Features, compare
@@ -29,6 +30,8 @@ _CARRIED, _CARRIED_RETITLED = 0.6, 0.8
 _GROWN = 1.2
 #: Similarity from which another title and another opening outweigh nothing any more.
 _NEARLY = 0.9
+#: Similarity from which two pages of a site look alike, be they copies or two in one form.
+_ALIKE = 0.5
 #: Titles more alike than this, and with the same numbers, are one title in two spellings.
 _TITLES_ALIKE = 0.6
 
@@ -53,12 +56,28 @@ class FineCheck:
         #: Whether both pages are known to be of one site.
         self.same_site = one.site == other.site > 0
         self.features = compare(one, other, new.whole, common, p.bits, new.unframed, new.title)
-        self._p = p
         self._title = new.title
         self._site = new.site
         self._one = one
         self._other = other
         self._common = common
+        self.parameters = self._deciding(p)
+
+    def under(self, p: CascadeParameters) -> FineCheck:
+        """The same pages under other parameters that decide, on which the features do not depend."""
+        other = copy(self)
+        other.parameters = other._deciding(p)
+        return other
+
+    @property
+    def in_form(self) -> bool:
+        """Whether they look alike on one site, and one says what its title says and the other does not."""
+        return self.same_site and self.features.similarity >= _ALIKE and self.features.gone > 0
+
+    @property
+    def forms(self) -> float:
+        """The share of the site's pages that look like another one so, where both pages are of one."""
+        return self._site.forms() if self._site and self.same_site else 0.0
 
     def judgement(self) -> Judgement:
         """What text and article say, and on one site the lines."""
@@ -85,7 +104,7 @@ class FineCheck:
 
     def likeness(self, found: Judgement) -> Likeness | None:
         """In which way pages are alike whose texts are not the same."""
-        f, p, one, other = found.features, self._p, self._one, self._other
+        f, p, one, other = found.features, self.parameters, self._one, self._other
         if found.duplicate:
             return Likeness.RETITLED if f.title < p.retitled else Likeness.NEAR
         # What stands around short texts makes them differ in size: of two notices neither is an excerpt.
@@ -101,15 +120,15 @@ class FineCheck:
         So a thread grows of which the first post was taken for the article. Other teasers make no other page.
         """
         longer = self._one.whole > _GROWN * self._other.whole
-        return longer and self.features.whole_containment >= self._p.excerpt
+        return longer and self.features.whole_containment >= self.parameters.excerpt
 
     def _carried(self, found: Judgement) -> Judgement:
         """Between sites no page is a copy of one that holds too little of it, however alike the rest is."""
         one, other, f = self._one, self._other, found.features
         if not found.duplicate or self.same_site:
             return found
-        short = f.length < self._p.short
-        needed = _CARRIED if short or _may_be_retold(one, other, f, self._p) else _CARRIED_RETITLED
+        short = f.length < self.parameters.short
+        needed = _CARRIED if short or _may_be_retold(one, other, f, self.parameters) else _CARRIED_RETITLED
         if f.carried >= needed:
             return found
         decision = (
@@ -117,9 +136,12 @@ class FineCheck:
         )
         return Judgement(f, duplicate=False, certain=False, decision=decision)
 
+    def _deciding(self, p: CascadeParameters) -> CascadeParameters:
+        return p.on_catalogue() if self.forms >= p.catalogue else p
+
     def _by_text(self) -> Judgement:
         """What the whole texts say, or else the articles in them."""
-        f, p, one, other = self.features, self._p, self._one, self._other
+        f, p, one, other = self.features, self.parameters, self._one, self._other
         if one.body == other.body and (one.article is None or one.article.shingles >= _LEAST_ARTICLE):
             what = "articles in them" if one.article or other.article else "texts"
             return Judgement(f, True, True, f"The {what} are the same, letter by letter.")

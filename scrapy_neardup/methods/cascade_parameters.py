@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 from scrapy_neardup.methods.parameters import Parameters, decides, names, number, option, whole
 
+#: What decides on two pages of a catalogue: they are copies if they are nearly the same all over (0.92, which is
+#: ``base`` and ``by_site``), and no word of either title is gone. Products of a family share their description, and
+#: differ in a name.
+CATALOGUE: Mapping[str, float] = {"certain_on_site": 1.0, "by_site": 0.4, "by_gone": 0.5}
 _FAMILIES = "title", "keywords", "description", "sentences", "shingles"
 
 
@@ -57,6 +62,9 @@ class CascadeParameters(Parameters):
     by_numbers: float = decides(number(0.3))
     least: float = decides(number(0.5))
     certain_least: float = decides(number(0.35))
+    #: The share of a site's pages that look like another one of it under another title, from which on the site is a
+    #: catalogue (``CATALOGUE``); of articles it is a hundredth, of forms and adverts up to 0.19. 1 for never.
+    catalogue: float = decides(number(0.2))
     #: Texts with fewer different shingles than ``short`` are copies if every sentence of one stands in the other, they
     #: hold the same numbers and are alike for ``short_least``: of one sentence, one word makes another notice.
     short: int = whole(120, 1, 4096)
@@ -64,3 +72,8 @@ class CascadeParameters(Parameters):
     #: Containment that makes an excerpt of a page that is no copy, and title similarity below which a copy is retitled.
     excerpt: float = decides(number(0.8))
     retitled: float = decides(number(0.5))
+
+    def on_catalogue(self) -> CascadeParameters:
+        """Those that decide on two pages of one catalogue: these, or ``CATALOGUE`` where that asks for more."""
+        asked: dict[str, Any] = {name: max(getattr(self, name), value) for name, value in CATALOGUE.items()}
+        return replace(self, **asked)

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from scrapy_neardup.methods.cascade_parameters import CATALOGUE as ON_CATALOGUE
+
 #: The method whose parameters these are.
 METHOD = "cascade"
 ARTICLE, CATALOGUE = "article", "catalogue"
@@ -17,7 +19,6 @@ ARTICLE, CATALOGUE = "article", "catalogue"
 #: Each profile with its parameters.
 PROFILES: Mapping[str, Mapping[str, Any]] = {
     ARTICLE: {},
-    # On one site, or where it is not known: nearly the same all over (0.92, which is base and by_site), and no word of
-    # either title gone. Products of one family share their description, and differ in a name.
-    CATALOGUE: {"certain_on_site": 1.0, "by_site": 0.4, "by_gone": 0.5},
+    # From the first page on, and also where the site is not known.
+    CATALOGUE: ON_CATALOGUE,
 }

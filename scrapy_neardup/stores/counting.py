@@ -44,6 +44,13 @@ class Counting(OrderedBytes):
         if self._noted % _COUNTS_EVERY == 0:
             self._write_counts({}, sync=False)
 
+    def note_form(self, site: str, *, in_form: bool) -> None:
+        """Count a page of a site, and whether it looked like another one of it under another title.
+
+        It is written with the counts of sentences.
+        """
+        self._counts.note_form(site, self.hashes, in_form=in_form)
+
     def counted(self) -> dict[int, bytes]:
         """The counts of sentences, by number of block, as ``Counts.load`` takes them."""
         return self._counts.blocks()

@@ -1,8 +1,10 @@
-"""On how many pages of its own site a sentence stands, and on how many sites: two tables of one kind.
+"""On how many pages of its own site a sentence stands, and on how many sites: two tables of one kind; and a third.
 
 What stands on many pages of a site is boilerplate of that site, and of no other: so nobody makes a sentence of somebody
 else's article boilerplate by publishing it often. What stands on many sites is boilerplate everywhere; there a site
 counts once, however many pages and hosts it has, and which of the 32 bits it sets is told by the secret of the state.
+
+The third table is of the sites themselves: see ``Forms``.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ import numpy.typing as npt
 import tldextract
 
 from scrapy_neardup.hashing.keyed import Keyed
+from scrapy_neardup.stores.forms import Forms
 from scrapy_neardup.stores.recurrence import BLOCKS, Recurrence, Sentences
 
 #: Pages of a site that make a sentence boilerplate of it.
@@ -26,17 +29,27 @@ _domains = tldextract.TLDExtract(suffix_list_urls=(), cache_dir=None)
 
 
 class Counts:
-    """The counts of a state; ``blocks``, ``changed``, ``load`` and ``saved`` as of ``Recurrence``, for both tables."""
+    """The counts of a state; ``blocks``, ``changed``, ``load`` and ``saved`` as of ``Recurrence``, for all tables."""
 
     def __init__(self) -> None:
         self._here = Recurrence()
         self._everywhere = Recurrence()
+        self._forms = Forms()
 
     def note(self, sentences: Sentences, site: str, hashes: Keyed, *, everywhere: bool) -> None:
         """Count the different sentences of one page, for its site, and unless it is a copy for all sites."""
         self._here.note(_of_site(np.append(sentences, _PAGE), site, hashes), 0)
         if everywhere:
             self._everywhere.note(sentences, hashes.short(publisher(site)))
+
+    def note_form(self, site: str, hashes: Keyed, *, in_form: bool) -> None:
+        """Count a page, and whether it looked like another one of its site under another title; if that is known."""
+        if site:
+            self._forms.note(hashes.short(f"forms {site}"), in_form=in_form)
+
+    def forms(self, site: str, hashes: Keyed) -> float:
+        """The share of such pages among the last ones of a site."""
+        return self._forms.share(hashes.short(f"forms {site}"))
 
     def pages(self, site: str, hashes: Keyed) -> int:
         """How many pages of a site were noted, 256 at most."""
@@ -60,21 +73,25 @@ class Counts:
 
     def changed(self) -> dict[int, bytes]:
         """Number and packed content of each block that was changed since it was last ``saved``."""
-        return _both(self._here.changed(), self._everywhere.changed())
+        return _all(self._here.changed(), self._everywhere.changed(), self._forms.changed())
 
     def blocks(self) -> dict[int, bytes]:
         """The same of each block that holds a sentence."""
-        return _both(self._here.blocks(), self._everywhere.blocks())
+        return _all(self._here.blocks(), self._everywhere.blocks(), self._forms.packed())
 
     def saved(self) -> None:
         """All that ``changed`` gave has been written."""
         self._here.saved()
         self._everywhere.saved()
+        self._forms.saved()
 
     def load(self, block: int, packed: bytes) -> None:
         """Take a block as it was written; raises ValueError if it is none, and then takes nothing."""
         if block < BLOCKS:
             self._here.load(block, packed)
+            return
+        if block == _FORMS:
+            self._forms.load(packed)
             return
         try:
             self._everywhere.load(block - BLOCKS, packed)
@@ -85,6 +102,7 @@ class Counts:
         """Add the counts of another state of the same secret; ``in_both``: see ``Recurrence.merge``."""
         self._here.merge(other._here, in_both)
         self._everywhere.merge(other._everywhere, in_both)
+        self._forms.merge(other._forms)
 
 
 class CountsOfSite:
@@ -109,6 +127,10 @@ class CountsOfSite:
         """On how many pages each sentence stood at least, of this site or of all."""
         here = self._counts.stood_on(sentences, self._site, self._hashes)
         return np.maximum(here, self._counts.everywhere(sentences))
+
+    def forms(self) -> float:
+        """The share of its last pages that looked like another one of it under another title; 0 if few are known."""
+        return self._counts.forms(self._site, self._hashes) if self._site else 0.0
 
     def is_own(self, sentences: Sentences) -> npt.NDArray[np.bool_]:
         """Which of these sentences are boilerplate of the site itself."""
@@ -140,6 +162,8 @@ def publisher(site: str) -> str:
 
 #: Counted with each page of a site, as if it were a sentence of them all.
 _PAGE = np.uint32(0)
+#: The block that the forms are written in.
+_FORMS = 2 * BLOCKS
 
 
 def _of_site(sentences: Sentences, site: str, hashes: Keyed) -> Sentences:
@@ -148,5 +172,6 @@ def _of_site(sentences: Sentences, site: str, hashes: Keyed) -> Sentences:
     return (mixed >> np.uint64(32)).astype(np.uint32)
 
 
-def _both(here: Mapping[int, bytes], everywhere: Mapping[int, bytes]) -> dict[int, bytes]:
-    return {**here, **{BLOCKS + block: packed for block, packed in everywhere.items()}}
+def _all(here: Mapping[int, bytes], everywhere: Mapping[int, bytes], forms: bytes | None) -> dict[int, bytes]:
+    blocks = {**here, **{BLOCKS + block: packed for block, packed in everywhere.items()}}
+    return blocks if forms is None else {**blocks, _FORMS: forms}

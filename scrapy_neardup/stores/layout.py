@@ -14,7 +14,7 @@
     d + generation + id         a page that a crawl dropped as a copy, in the order of that: see ``judging/drops``
     n + hash of the URL         what somebody has said of a page by hand (JSON): see ``judging/judgements``
     g + generation              a crawl that has unsealed pages (JSON: who, and the directory of its job)
-    b + block                   counts of sentences, 64 buckets of them, compressed: see ``Recurrence``
+    b + block                   counts of sentences, 64 buckets of them, compressed, and of forms: see ``Counts``
     j + generation + id         an unsealed page; value: id of the record that it replaces, or nothing
 
 Ids are the nanoseconds since 1970 at which a page was first seen, each larger than the last: newest first

@@ -45,7 +45,7 @@ WEIGHTS = {
     "numbers": -DEFAULTS.by_numbers,
 }
 #: What is shown beside the score.
-SHOWN = {"title", "opening", "containment", "whole", "whole_containment", "sentences", "left", "length"}
+SHOWN = {"title", "opening", "containment", "whole", "whole_containment", "sentences", "left", "length", "forms"}
 
 # One feature at a time, by sketches that differ in one part
 

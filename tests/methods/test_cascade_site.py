@@ -102,9 +102,13 @@ class Counts:
 
     stood: dict[int, int] = field(default_factory=dict)
     known: int = 9
+    in_form: float = 0.0
 
     def pages(self) -> int:
         return self.known
+
+    def forms(self) -> float:
+        return self.in_form
 
     def stood_on(self, sentences: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint16]:
         return np.array([self.stood.get(one, 0) for one in sentences.tolist()], np.uint16)

@@ -95,7 +95,7 @@ def test_which_parameters_decide_is_written_down() -> None:
     found = {name: " ".join(made(name).decisions()) for name in METHODS}
     assert found == {
         "cascade": "certain certain_apart certain_on_site base by_site by_gone by_title by_numbers least certain_least "
-        "short_least excerpt retitled",
+        "catalogue short_least excerpt retitled",
         "cosine": "",
         "idf_terms": "",
         "imatch": "",

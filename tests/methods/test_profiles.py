@@ -66,6 +66,57 @@ def test_products_of_one_family_are_kept_and_the_same_product_is_not() -> None:
     assert judged(dict(CATALOGUE), [*family, again]) == [Kind.UNIQUE, Kind.UNIQUE, Kind.DUPLICATE]
 
 
+PLACES = ["Arden", "Borrow", "Calder", "Dunmore", "Esker", "Farrow", "Glenmore", "Harrow", "Islay", "Jarrow", "Kelso"]
+PLACES += ["Lorne", "Melrose", "Nairn"]
+NAMES = ["Heron", "Egret", "Curlew", "Plover", "Avocet", "Dunlin"]
+SHED = (
+    "A {name} keeps the rain off whatever stands below it, and is put up by two people on one dry afternoon.",
+    "Its roof is of slate from the {place} quarry, each piece split by hand and hung on two copper nails.",
+    "The door of the {name} opens to either side; where the ground slopes, say so, and it comes with a sill.",
+    "Inside, eleven hooks hold rakes, oars or bicycles, and a shelf runs along the wall at the height of {place} men.",
+    "There is a window to the north on request, glazed with {place} glass that was rolled before the war.",
+    "Every {name} is numbered below the gutter, and we know to this day where the first two hundred stand.",
+)
+
+
+def family(place: str) -> list[Page]:
+    """Products of a shop in one form: what they share differs from place to place."""
+    shared = "\n".join(line.format(name="shed", place=place) * 2 for line in SHED)
+    first = 100 * PLACES.index(place)
+    return [
+        product(first + number, f"{name} of {place}", f"{shared}\nThis one is called {name}.")
+        for number, name in enumerate(NAMES)
+    ]
+
+
+def test_a_shop_is_told_by_what_its_pages_are_and_its_products_are_kept_from_then_on() -> None:
+    """Until some sixty of its pages are known it is taken for a site of articles, and again under ``catalogue`` 1."""
+    pages = [page for place in PLACES for page in family(place)]
+    kinds = judged({}, pages)
+    early, late = kinds[: len(pages) // 2], kinds[-12:]
+    assert early.count(Kind.DUPLICATE) > 20
+    assert late == [Kind.UNIQUE] * 12
+    again = [Page(f"{page.url}?from=list", page.title, text=page.text, site=page.site) for page in pages[-12:]]
+    assert judged({}, [*pages, *again])[-12:] == [Kind.DUPLICATE] * 12
+    never = judged({"NEARDUP_PARAMETERS": {"catalogue": 1.0}}, pages)
+    assert never[-12:].count(Kind.DUPLICATE) >= 10
+
+
+def test_what_is_known_of_a_shop_is_said_of_no_other_site() -> None:
+    store = open_store("memory:", {})
+    for _ in range(64):
+        store.note_form("shop.example", in_form=True)
+    detector = Detector(make_method(METHOD, {}), store, min_letters=40, who="test")
+    for site, kind in (("shop.example", Kind.UNIQUE), ("paper.example", Kind.DUPLICATE)):
+        heron, egret = (
+            product(number, f"Bench {name}", f"{site}: {DESCRIPTION.format(name=name)}", site)
+            for number, name in enumerate(("Heron", "Egret"))
+        )
+        detector.judge_now(heron, sealed=True)
+        assert detector.judge_now(egret, sealed=True).kind is kind
+    close_store(store)
+
+
 @pytest.mark.parametrize(
     ("settings", "advised"),
     [

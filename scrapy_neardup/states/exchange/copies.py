@@ -41,7 +41,7 @@ def find_copy(method: Method, store: Store, page: Record) -> Copy | None:
     """
     if not page.sketch:
         return None
-    _, found = Matching(method, store).best(page.url, Fingerprint(page.keys, page.sketch))
+    found = Matching(method, store).best(page.url, Fingerprint(page.keys, page.sketch)).best
     if found is None or not found.comparison.duplicate:
         return None
     differs = found.comparison.similarity < method.witness_below
