@@ -32,8 +32,10 @@ from scrapy_neardup.model import Page, Verdict
 from scrapy_neardup.page.served import Served
 from scrapy_neardup.page.sites import site_of
 from scrapy_neardup.page.source import PageSource
-from scrapy_neardup.stores import STORES, Keep, Store
+from scrapy_neardup.stores import STORES, Keep, Secret, Store
 
+#: One for both ways: another secret gives other hashes, and so other verdicts on pages that are in doubt.
+SECRET = Secret(b"one secret for both of them", is_own=False)
 #: Where the pages are: at first and in the next crawl, and at last.
 VISITS = {
     "first time": "http://www.site{site}.example/a/{number}.html",
@@ -78,7 +80,7 @@ def visits(pages: Sequence[bytes], sites: int, *, short_way: bool) -> tuple[list
     found: list[str] = []
     first = size = 0.0
     with tempfile.TemporaryDirectory() as folder:
-        store = STORES["leveldb"](f"{folder}/state", state_recipe(make_method("cascade", {}), None))
+        store = STORES["leveldb"](f"{folder}/state", state_recipe(make_method("cascade", {}), None), "", SECRET)
         for name, form in VISITS.items():
             crawl, spent, said, by_bytes = Crawl(store, short_way=short_way), [], list[str](), 0
             for number, body in enumerate(pages):

@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 
 from scrapy_neardup.methods.cascade_check import LEAST_ARTICLE
-from scrapy_neardup.methods.cascade_site import Ruling, compare_on_site
+from scrapy_neardup.methods.cascade_site import Ruling, compare_again
 from scrapy_neardup.methods.cascade_sketch import Sketch
 from scrapy_neardup.model import Comparison, Likeness, SiteCounts
 
@@ -28,7 +28,7 @@ def compared_again(known: Sketch, site: int, counts: SiteCounts) -> Comparison |
     if counts.is_common(np.fromiter(asked, np.uint32, len(asked))).any():
         return None
     same_site = known.site == site > 0
-    if lines and same_site and compare_on_site(lines, lines, counts, similarity=1.0).ruling is Ruling.APART:
+    if lines and same_site and compare_again(lines, counts).ruling is Ruling.APART:
         return None
     return Comparison(1.0, 1.0, True, True, True, Likeness.IDENTICAL, same_site)
 

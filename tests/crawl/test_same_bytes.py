@@ -23,7 +23,7 @@ from tests.crawl.pages import html
 from tests.crawl.parts import detector, notes, outage
 
 #: Pages come one after the other, so always in one order.
-IN_ORDER = {"CONCURRENT_REQUESTS": 1, "NEARDUP_SECRET": "one for all these crawls", "DROP_DUPLICATES": False}
+IN_ORDER = {"CONCURRENT_REQUESTS": 1, "NEARDUP_SECRET": "one for all these crawls"}
 SLUGS = ["bridge-zh", "goats-en", "honey-zh"]
 PATHS = [f"/{copy}/{slug}" for slug in SLUGS for copy in "abc"] + ["/short", "/again"]
 

@@ -376,8 +376,8 @@ def test_bodies_whose_digests_begin_alike_are_not_taken_for_each_other(store: St
     assert crawl.judge(PRINT, html(2)).same_bytes, "the later one is found"
 
 
-# Whole crawls, with and without the short way. No page is kept by hand: of two originals with one text the long way names
-# the newer one, and the short way the one that it was a copy of.
+# Whole crawls, with and without the short way. No page is kept by hand: of two originals with one text the long way
+# names the newer one, and the short way the one that a page was a copy of.
 
 URLS = [ONE, OTHER, MIRROR, PRINT, "http://third.example/"]
 BODIES = [
