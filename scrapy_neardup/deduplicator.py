@@ -21,12 +21,13 @@ from scrapy_neardup.judging.glance import glance
 from scrapy_neardup.judging.recipe import check_tools, state_recipe, take_over
 from scrapy_neardup.judging.reservations import Blocked, Ruling
 from scrapy_neardup.methods import Method
-from scrapy_neardup.model import Kind, Page, Verdict
+from scrapy_neardup.model import Kind, Verdict
 from scrapy_neardup.oneline import line_logger
 from scrapy_neardup.page.apart import MAX_SECONDS
 from scrapy_neardup.page.limits import MAX_TEXT
 from scrapy_neardup.page.served import Served
-from scrapy_neardup.page.source import PageSource
+from scrapy_neardup.page.sites import site_of
+from scrapy_neardup.page.source import Draft, PageSource
 from scrapy_neardup.stores import STORES, Store, close_store, open_store, parse_url
 
 logger = line_logger(__name__)
@@ -100,6 +101,7 @@ class Deduplicator:
             max_text=config.max_text,
             apart=self._apart.read if self._apart else None,
             is_unchanged=self._detector.is_unchanged,
+            bodies=self._detector.bodies,
         )
 
     def check(
@@ -170,10 +172,16 @@ class Deduplicator:
         if not (item["text"] or item.get("html") or served):
             return Verdict(Kind.UNJUDGED, url, reason="no_content")
         try:
-            page = self._source.page(item, served, url)
+            page = self._source.draft(item, served, url)
+            if isinstance(page, Draft):
+                if (verdict := self._by_bytes(page, remember=remember)) is not None:
+                    return verdict
+                page = self._source.read(page)
             if url.startswith(_NAMELESS):  # it may be the third that says "see attachment": no page of its own
                 page = replace(page, html=0)
-            return self._remembered(page) if remember else self._seen(page)
+            if remember:
+                return self._remembered(url, self._detector.check(page))
+            return self._seen(url, self._glancing.check(page))
         except PageError as error:
             self._tell(url, error.reason, str(error).partition(". ")[0])  # what follows is to be done in a crawl
             return Verdict(Kind.UNJUDGED, url, reason=error.reason)
@@ -183,18 +191,24 @@ class Deduplicator:
             logger.exception("%s could not be judged.", url)
             return Verdict(Kind.UNJUDGED, url, reason="method_failed")
 
-    def _remembered(self, page: Page) -> Verdict:
-        ruling = self._detector.check(page)
+    def _by_bytes(self, draft: Draft, *, remember: bool) -> Verdict | None:
+        """The verdict on a page that need not be read."""
+        detector, url = self._detector if remember else self._glancing, draft.raw.url
+        ruling = detector.check_bytes(url, site_of(url), draft.body)
+        if ruling is None:
+            return None
+        return self._remembered(url, ruling) if remember else self._seen(url, ruling)
+
+    def _remembered(self, url: str, ruling: Ruling) -> Verdict:
         if isinstance(ruling, Blocked):
-            return _waiting(page)
+            return _waiting(url)
         if ruling.reservation is not None:
             self._detector.commit(ruling.reservation, sealed=True)
         return ruling.verdict
 
-    def _seen(self, page: Page) -> Verdict:
-        ruling: Ruling = self._glancing.check(page)
+    def _seen(self, url: str, ruling: Ruling) -> Verdict:
         if isinstance(ruling, Blocked):
-            return _waiting(page)
+            return _waiting(url)
         if ruling.reservation is not None:
             self._glancing.release(ruling.reservation)
         verdict = ruling.verdict
@@ -241,9 +255,9 @@ def _tell_taken_back(store: Store) -> None:
         )
 
 
-def _waiting(page: Page) -> Verdict:
+def _waiting(url: str) -> Verdict:
     """A crawl of this process is at work on the same state, and nobody knows yet what becomes of a near-duplicate."""
-    return Verdict(Kind.UNJUDGED, page.url, reason="in_flight")
+    return Verdict(Kind.UNJUDGED, url, reason="in_flight")
 
 
 def _url(store: str | os.PathLike[str]) -> str:

@@ -27,7 +27,9 @@ class Page:
     from HTML the numbers, from 0, of those lines of the text that it quotes from others; ``main`` is without them.
     ``headline``: what the body has for a title, a line each. ``reader``: how the text was found in HTML; empty for one
     that came without. ``row``: it stands in a listing, and is the same as another one only if all that it holds is.
-    ``unread``: of one that was too much to be read or judged, why.
+    ``unread``: of one that was too much to be read or judged, why. ``body``: by what its very bytes are known again
+    (see ``page.bodies``), 0 for one that was not made from a body. ``letters``: characters of its text, of one that is
+    known by its bytes, and whose text is not at hand.
     """
 
     url: str
@@ -44,6 +46,8 @@ class Page:
     row: bool = False
     unread: str = ""
     quotes: tuple[int, ...] = ()
+    body: int = 0
+    letters: int = 0
 
 
 class SiteCounts(Protocol):
@@ -199,7 +203,8 @@ class Verdict:
     duplicate is like the page that it matches, or a page that passes, of which it is an excerpt or shares the title.
     ``reader`` says how the page's text was found in its HTML (see ``Page``). ``group`` names the group of a page that
     passes and belongs to one all the same; the match of a better page is the one that it supersedes.
-    ``by_hand``: somebody has said so, against what the method says.
+    ``by_hand``: somebody has said so, against what the method says. ``same_bytes``: the page was not read, as its very
+    bytes had been judged before.
     """
 
     kind: Kind
@@ -211,6 +216,7 @@ class Verdict:
     reader: str = ""
     group: int = 0
     by_hand: bool = False
+    same_bytes: bool = False
 
     @property
     def is_copy(self) -> bool:
@@ -250,6 +256,7 @@ class Verdict:
         earlier = one_line(self.match.url)
         shared = f', both say "{_clip(self.match.shared[0])}"' if self.match.shared else ""
         shared += ", judged by hand" if self.by_hand else ""
+        shared += ", the same bytes" if self.same_bytes else ""
         if self.kind is Kind.DUPLICATE:
             return f"{said}: {url} is a copy of {earlier} (similarity {self.match.similarity:.2f}{shared})"
         if self.kind is Kind.BETTER:
@@ -268,7 +275,7 @@ class Verdict:
         return {
             "verdict": self.kind.value,
             "kind": self.kind_of_likeness,
-            "reason": self.reason or ("by_hand" if self.by_hand else None),
+            "reason": self.reason or ("by_hand" if self.by_hand else "same_bytes" if self.same_bytes else None),
             "reader": self.reader or None,
             "similar_id": self.similar_id or None,
             "original": match.url if match and self.is_copy else None,

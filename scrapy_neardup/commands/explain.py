@@ -96,6 +96,7 @@ def as_data(known: Known) -> dict[str, Any]:
         "title": (evidence.title or None) if evidence else None,
         "characters": evidence.letters if evidence else None,
         "shared": list(evidence.shared) if evidence else [],
+        "same_bytes": _has_same_bytes(known),
         "evidence": evidence is not None,
         "witness": known.is_witness,
         "delivered": known.was_delivered,
@@ -106,6 +107,11 @@ def as_data(known: Known) -> dict[str, Any]:
             "pages": [{**_page(one), "kind": _kind(told)} for one, told in known.newest],
         },
     }
+
+
+def _has_same_bytes(known: Known) -> bool:
+    """Whether a page and its original were made from the very same bytes when they were last looked at."""
+    return known.original is not None and known.record.body == known.original.body > 0
 
 
 def _judged(said: Opinion | None) -> dict[str, Any] | None:
@@ -144,6 +150,8 @@ def _as_text(known: Known, *, sealed: bool) -> str:
         told.append(("length", counted(evidence.letters, "character")))
     elif known.is_copy:
         told.append(("evidence", _NOT_KEPT))
+    if _has_same_bytes(known):
+        told.append(("bytes", "those of its original"))
     told.append(("first seen", iso(record.first_seen)))
     told.append(("last seen", iso(known.last_seen)))
     if not sealed:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from functools import partial
 from time import perf_counter
@@ -21,10 +22,11 @@ from scrapy_neardup.crawl.visits import Case, Hearing, Visit
 from scrapy_neardup.crawl.waiting import Event
 from scrapy_neardup.errors import ExtractionError, PageError, StoreError
 from scrapy_neardup.judging.detector import Detector
-from scrapy_neardup.judging.reservations import Reservation, Ruled
+from scrapy_neardup.judging.reservations import Reservation, Ruled, Ruling
 from scrapy_neardup.model import Kind, Page, Verdict
 from scrapy_neardup.oneline import line_logger
 from scrapy_neardup.page.rows import row_name, row_page
+from scrapy_neardup.page.sites import site_of
 from scrapy_neardup.page.source import TOO_MUCH, Draft, Item, PageSource
 
 logger = line_logger(__name__)
@@ -91,6 +93,8 @@ class Judge:
         self._watch = watch
         self._aside = aside
         self._turns = Turns()
+        #: Bodies of pages that have come and are not judged yet, and of how many.
+        self._coming: Counter[int] = Counter()
 
     @property
     def extraction(self) -> float:
@@ -154,6 +158,8 @@ class Judge:
         self._notes.count(stats.verdict(verdict.kind.value, verdict.reason))
         if verdict.likeness is not None:
             self._notes.count(stats.likeness(verdict.likeness.value))
+        if verdict.same_bytes:
+            self._notes.count(stats.SAME_BYTES)
         if verdict.by_hand:
             self._notes.count(stats.BY_HAND)
         if verdict.reader:
@@ -167,7 +173,7 @@ class Judge:
         """The verdict on the page that an item makes; whatever goes wrong, the page is unjudged and the item passes."""
         turn = self._turns.join()
         try:
-            ruled = await self._ruled(await self._made(make, turn), turn)
+            ruled = await self._ruled(self._made(make), turn)
         except PageError as error:
             verdict = Verdict(Kind.UNJUDGED, url, reason=error.reason)
             self._notes.warn_once(error.reason, "%s passes: %s.", verdict.sentence(), str(error).rstrip("."))
@@ -189,29 +195,60 @@ class Judge:
                 logger.info("%s passes.", ruled.verdict.sentence())
         return ruled.verdict, ruled.reservation
 
-    async def _made(self, make: Make, turn: Turn) -> Page:
-        """The page, when it is its turn to be judged."""
+    def _made(self, make: Make) -> Page | Draft:
         begun = perf_counter()
         try:
-            made = make()
-            if isinstance(made, Draft) and self._aside is None:
-                made = self._source.read(made)
+            return make()
         finally:
             self._extraction += perf_counter() - begun
-        if isinstance(made, Draft):
-            assert self._aside is not None
-            made = await self._aside.read(made, turn)
-        await turn.comes()
-        return made
 
-    async def _ruled(self, page: Page, turn: Turn) -> Ruled:
+    def _may_know(self, draft: Draft) -> bool:
+        """Whether it may turn out that a page need not be read."""
+        return self._coming[draft.body] > 1 or self._detector.may_know(draft.raw.url, draft.body)
+
+    async def _read(self, draft: Draft, turn: Turn) -> Page:
+        if self._aside is not None:
+            return await self._aside.read(draft, turn)
+        begun = perf_counter()
+        try:
+            return self._source.read(draft)
+        finally:
+            self._extraction += perf_counter() - begun
+
+    async def _ruled(self, made: Page | Draft, turn: Turn) -> Ruled:
+        """The ruling on a page when it is its turn; it is read first, unless its bytes may have been judged by then."""
+        body = made.body if isinstance(made, Draft) else 0
+        self._coming[body] += 1
+        try:
+            page = made if isinstance(made, Page) else None
+            if isinstance(made, Draft) and not (body and self._may_know(made)):
+                page = await self._read(made, turn)
+            await turn.comes()
+            return await self._asked(made, page, turn)
+        finally:
+            self._coming[body] -= 1
+            if not self._coming[body]:
+                del self._coming[body]
+
+    async def _asked(self, made: Page | Draft, page: Page | None, turn: Turn) -> Ruled:
         """Ask the detector; while a near-duplicate is on its way, wait for what becomes of it, and ask again."""
+        url = made.raw.url if isinstance(made, Draft) else made.url
         deadline = perf_counter() + self._wait
         while not self._outage.happened:
-            ruling = self._detector.check(page)
+            ruling: Ruling | None = None
+            if isinstance(made, Draft) and made.body:
+                ruling = self._detector.check_bytes(url, site_of(url), made.body)
+            if ruling is None and page is None:
+                assert isinstance(made, Draft)
+                page = await self._read(made, turn)
+                await turn.comes()
+                continue  # others may have been judged in the meantime
+            if ruling is None:
+                assert page is not None
+                ruling = self._detector.check(page)
             if isinstance(ruling, Ruled):
                 if self._watch is not None:
-                    self._watch.see(page, ruling, self._detector.store)
+                    self._watch.see(ruling.page or page or Page(url), ruling, self._detector.store)
                 if ruling.reservation is not None:
                     turn.stay_until(ruling.reservation.when_settled)
                 return ruling
@@ -220,5 +257,5 @@ class Judge:
             settled = Event()
             ruling.by.when_settled(settled.happen)
             if not await settled.wait(max(0.0, deadline - perf_counter())):
-                return Ruled(Verdict(Kind.UNJUDGED, page.url, reason="in_flight"))
-        return Ruled(Verdict(Kind.UNJUDGED, page.url, reason="store_failed"))
+                return Ruled(Verdict(Kind.UNJUDGED, url, reason="in_flight"))
+        return Ruled(Verdict(Kind.UNJUDGED, url, reason="store_failed"))

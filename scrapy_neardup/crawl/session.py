@@ -74,6 +74,7 @@ class Session:
             extractor,
             max_text=config.max_text,
             is_unchanged=self._detector.is_unchanged,
+            bodies=self._detector.bodies,
         )
         self._aside = make_aside(source, config, self.notes)
         self.judge = Judge(

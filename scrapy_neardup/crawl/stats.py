@@ -38,6 +38,8 @@ DROPPED_FEED = "neardup/dropped_feed"
 DROPPED_FEED_FAILED = "neardup/dropped_feed/failed"
 #: Pages that somebody has judged by hand, against what the method says.
 BY_HAND = "neardup/by_hand"
+#: Pages that were not read, as their very bytes had been judged before.
+SAME_BYTES = "neardup/same_bytes"
 #: Pages of earlier crawls whose feed this one overwrites.
 OVERWRITTEN = "neardup/overwritten"
 #: Pages that the state has forgotten, by NEARDUP_TTL and NEARDUP_MAX_PAGES.

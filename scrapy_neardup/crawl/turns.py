@@ -64,6 +64,7 @@ class Turn:
     def begin(self) -> None:
         """From now on the page is being read."""
         self._begun = monotonic()
+        self.is_read = False
 
     def end(self) -> None:
         """The page has been read."""

@@ -15,6 +15,7 @@ same_url      what was at the URL of a page decides first
 by_hand       copies by hand
 copies        a page that is a copy and nothing more
 groups        a page that passes though it is a copy
+by_bytes      pages whose very bytes were judged before, and need not be read
 ageing        a crawl forgets what a state is no longer to know
 detector      a page goes in, a ruling comes out, and the page is kept or taken back
 recipe        by what pages are fingerprinted, and so can be compared

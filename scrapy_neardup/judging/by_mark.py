@@ -26,6 +26,12 @@ class ByMark:
         known = self._store.find(url) if mark else None
         return known is not None and known.similarity == 0 and known.sketch == _packed(mark)
 
+    def unchanged(self, page: Page, known: Record) -> Verdict:
+        """The verdict on a page that is still made from the very same."""
+        self._store.touch(known, renewed=replace(known, body=page.body or known.body))
+        match = Match(known.id, known.url, known.first_seen, 1.0, 1.0)
+        return Verdict(Kind.UNCHANGED, page.url, known.id, match)
+
     def ruling(self, page: Page, verdict: Verdict) -> Ruling:
         """The ruling on a page of which the verdict is known, but for whether it is unchanged or updated.
 
@@ -43,13 +49,11 @@ class ByMark:
         if known is not None and known.sketch == mark:
             if twins_pass and known.id > self._generation:
                 return Ruled(verdict)
-            self._store.touch(known)
-            match = Match(known.id, known.url, known.first_seen, 1.0, 1.0)
-            return Ruled(Verdict(Kind.UNCHANGED, page.url, known.id, match))
+            return Ruled(self.unchanged(page, known))
         id = self._store.new_id()
         if verdict.kind is Kind.UNIQUE:
             verdict = replace(verdict, id=id, kind=Kind.UPDATED if known else Kind.UNIQUE)
-        record = Record(id, page.url, id, 0.0, (), mark)
+        record = Record(id, page.url, id, 0.0, (), mark, body=page.body)
         return self._registrar.reserve(page, verdict, record, Fingerprint((), mark), known)
 
 

@@ -9,10 +9,8 @@ from scrapy_neardup.judging.noting import note_once
 from scrapy_neardup.judging.registrar import Registrar
 from scrapy_neardup.judging.reservations import Ruled
 from scrapy_neardup.judging.returning import Returning
-from scrapy_neardup.model import Fingerprint, Kind, Page, Verdict
+from scrapy_neardup.model import Fingerprint, Kind, Likeness, Match, Page, Verdict
 from scrapy_neardup.stores import Record, stands_for, with_first
-from scrapy_neardup.stores.changes import Row
-from scrapy_neardup.stores.layout import record_key
 
 
 class Copies:
@@ -36,16 +34,17 @@ class Copies:
         verdict = Verdict(Kind.DUPLICATE, page.url, match=match, likeness=likeness, by_hand=said)
         passes = self._registrar.passes(verdict)
         of = tuple({one.id: one for one in (*with_first(self._store, best.original), best.compared)}.values())
-        mark = 0 if passes or said else self._returning.mark(page, likeness)
+        mark = 0 if passes or said or not page.text else self._returning.mark(page, likeness)
         if known is not None and not passes and _keeps_its_place(known, match.id):
             along = self._registrar.drop(self._store.new_id(), page, match, likeness)
-            self._store.touch(known, of=of, along=(*along, *_marked(known, mark)))
+            self._store.touch(known, of=of, along=along, renewed=self._renewed(known, mark, page, match, likeness))
             return Ruled(replace(verdict, id=known.id))
         differs = match.similarity < self._witness_below
         is_witness = differs and best.compared.is_original
         id, keys = self._store.new_id(), fingerprint.keys if is_witness else ()
         sketch = fingerprint.sketch if is_witness or passes else b""
-        copy = Record(id, page.url, match.id, match.similarity, keys, sketch, delivered=passes, dropped=mark)
+        body = 0 if said else page.body  # what is said may be taken back
+        copy = Record(id, page.url, match.id, match.similarity, keys, sketch, passes, dropped=mark, body=body)
         verdict = replace(verdict, id=id)
         counts = differs and known is None
         if passes:
@@ -72,8 +71,24 @@ class Copies:
         if self._registrar.passes(verdict):
             return None  # it is to be delivered: as what it is taken for now
         along = self._registrar.drop(self._store.new_id(), page, match, kinds[0])
-        self._store.touch(known, of=with_first(self._store, original), along=along)
+        renewed = self._renewed(known, known.dropped, page, match, kinds[0])
+        self._store.touch(known, of=with_first(self._store, original), along=along, renewed=renewed)
         return Ruled(verdict)
+
+    def _renewed(self, known: Record, mark: int, page: Page, match: Match, likeness: Likeness | None) -> Record:
+        """What is to be known of a dropped copy that is dropped once more, with another text, or other bytes.
+
+        By its bytes it is known if what is kept of it is still true, as nothing else can be told of it then.
+        """
+        if not mark or known.is_original or known.delivered:
+            return known
+        body = 0
+        if mark == known.dropped:
+            told = self._store.evidence(known.id) if page.body not in (0, known.body) else None
+            shown = (likeness and likeness.value, round(match.similarity, 4), round(match.containment, 4))
+            same = told is not None and (told.likeness, told.similarity, told.containment) == shown
+            body = page.body if same else known.body
+        return replace(known, dropped=mark, body=body)
 
 
 def _keeps_its_place(known: Record, original: int) -> bool:
@@ -82,10 +97,3 @@ def _keeps_its_place(known: Record, original: int) -> bool:
     What was delivered does: its text may come back, and on an original others may stand.
     """
     return known.is_original or known.delivered or known.original == original
-
-
-def _marked(known: Record, mark: int) -> tuple[Row, ...]:
-    """The record of a dropped copy that is dropped once more, where it is to tell of another text."""
-    if not mark or mark == known.dropped or known.is_original or known.delivered:
-        return ()
-    return ((record_key(known.id), replace(known, dropped=mark).pack()),)

@@ -10,6 +10,7 @@ from weakref import WeakKeyDictionary
 
 from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.judging.ageing import Ageing
+from scrapy_neardup.judging.by_bytes import ByBytes
 from scrapy_neardup.judging.by_hand import ByHand
 from scrapy_neardup.judging.by_mark import ByMark
 from scrapy_neardup.judging.copies import Copies
@@ -26,6 +27,7 @@ from scrapy_neardup.judging.same_url import SameUrl
 from scrapy_neardup.judging.succession import Standing, Succession
 from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Fingerprint, Kind, Likeness, Page, Verdict
+from scrapy_neardup.page.bodies import Bodies
 from scrapy_neardup.stores import Bounds, Keep, Record, Store
 from scrapy_neardup.text.prose import why_unjudged
 
@@ -97,6 +99,18 @@ class Detector:
         self._by_hand = ByHand(registrar, matching, self._copies)
         self._succession = Succession(method, store, also_copies, preference)
         self._groups = Groups(registrar)
+        self._by_bytes = ByBytes(
+            registrar,
+            self._by_mark,
+            self._same_url,
+            self._copies,
+            self._succession,
+            self._judgements,
+            also_copies,
+        )
+        rules = {"recipe": store.recipe, "decisions": method.decisions(), "min_letters": min_letters}
+        #: By what bodies are known again under these rules.
+        self.bodies = Bodies(store.hashes, {**rules, "also_copies": sorted(also_copies)})
 
     def check(self, page: Page) -> Ruling:
         """Judge a page. Raises StoreError if the state fails; then nothing is reserved."""
@@ -106,6 +120,19 @@ class Detector:
         if isinstance(ruling, Blocked):
             return ruling
         return replace(ruling, verdict=replace(ruling.verdict, reader=page.reader))
+
+    def check_bytes(self, url: str, site: str, body: int) -> Ruling | None:
+        """Judge a page by its bytes alone, whose digest ``body`` is; None if it has to be read. Raises StoreError."""
+        with self._timed("store"):
+            if not self._by_bytes.may_know(url, body):
+                return None
+            self._ageing.judged()
+            return self._by_bytes.ruling(url, site, body)
+
+    def may_know(self, url: str, body: int) -> bool:
+        """Whether it is worth while to wait for what ``check_bytes`` says before a page is read. Raises StoreError."""
+        with self._timed("store"):
+            return self._by_bytes.may_know(url, body)
 
     def _ruling(self, page: Page) -> Ruling:
         reason = page.unread or why_unjudged(page.text, self._min_letters)
@@ -134,9 +161,16 @@ class Detector:
 
         Raises StoreError, and RuntimeError where a crawl of this process is at work on the same state.
         """
-        ruling = self.check(page)
+        return self._counted(page.url, self.check(page), sealed=sealed)
+
+    def judge_bytes_now(self, url: str, site: str, body: int, *, sealed: bool) -> Verdict | None:
+        """The same by the bytes of a page alone; None if it has to be read."""
+        ruling = self.check_bytes(url, site, body)
+        return None if ruling is None else self._counted(url, ruling, sealed=sealed)
+
+    def _counted(self, url: str, ruling: Ruling, *, sealed: bool) -> Verdict:
         if isinstance(ruling, Blocked):
-            raise RuntimeError(f"{page.url} cannot be judged before the item of {ruling.by.record.url} has arrived.")
+            raise RuntimeError(f"{url} cannot be judged before the item of {ruling.by.record.url} has arrived.")
         if ruling.reservation is not None:
             self.commit(ruling.reservation, sealed=sealed)
         return ruling.verdict
@@ -213,7 +247,7 @@ class Detector:
         elif best is not None:
             match, likeness = self._registrar.match(page, best), None if is_copy else best.comparison.likeness
         verdict = Verdict(kind, page.url, id, match, likeness=likeness, by_hand=is_kept and is_copy)
-        record = Record(id, page.url, id, 1.0, filed.keys, fingerprint.sketch)
+        record = Record(id, page.url, id, 1.0, filed.keys, fingerprint.sketch, body=page.body)
         return self._registrar.reserve(page, verdict, record, fingerprint, known)
 
     def _twin(self, fingerprint: Fingerprint, common: frozenset[int]) -> Reservation | None:

@@ -98,7 +98,7 @@ class AsFormerly:
 
     def _file_anew(self, page: Page, fingerprint: Fingerprint, known: Record) -> None:
         keys = telling(fingerprint.keys, self._matching.common(fingerprint)) if known.is_original else ()
-        record = replace(known, keys=keys, sketch=fingerprint.sketch, former=False)
+        record = replace(known, keys=keys, sketch=fingerprint.sketch, former=False, body=page.body)
         self._store.add(record, self._store.evidence(known.id), replaces=known.id)
         note_once(self._store, page.url, page.site, fingerprint, everywhere=not known.delivered)
 

@@ -45,7 +45,9 @@ class Groups:
         if role.leads:
             filed = replace(filed, keys=(*filed.keys, group))
         id = registrar.store.new_id()
-        record = Record(id, page.url, group, match.similarity, filed.keys, fingerprint.sketch, delivered=True)
+        record = Record(
+            id, page.url, group, match.similarity, filed.keys, fingerprint.sketch, delivered=True, body=page.body
+        )
         if role is Standing.BETTER:
             verdict = Verdict(role.kind, page.url, id, match, likeness=likeness, group=group)
         else:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import ClassVar
 from urllib.parse import urlsplit
 
 from scrapy_neardup.methods import Method
@@ -35,6 +36,9 @@ class Contender:
 
 class Preference(ABC):
     """Which page is to stand for a group, whatever came first."""
+
+    #: Whether that takes more of a page than its URL.
+    reads: ClassVar[bool] = True
 
     @abstractmethod
     def is_better(self, new: Contender, standing: Record, first: Record, method: Method, store: Store) -> bool:
@@ -92,6 +96,8 @@ class Canonical(Preference):
 
 class PreferredHosts(Preference):
     """The page of the host that stands first in a list, with the hosts below it; pages of others are the worst."""
+
+    reads: ClassVar[bool] = False
 
     def __init__(self, hosts: Sequence[str]) -> None:
         self._hosts = [_ascii(host.strip().lower().removeprefix("www.").rstrip(".")) for host in hosts]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -55,18 +56,37 @@ class Batch:
         self._fields = fields
         self._id_field = id_field
         self._source = PageSource(
-            fields, max_html, extractor, max_text=max_text, apart=apart, is_unchanged=detector.is_unchanged
+            fields,
+            max_html,
+            extractor,
+            max_text=max_text,
+            apart=apart,
+            is_unchanged=detector.is_unchanged,
+            bodies=detector.bodies,
         )
+        #: Bodies of records that are to be judged soon, and of how many.
+        self._coming: Counter[int] = Counter()
 
     def raw(self, entry: Entry) -> Raw | None:
-        """What the page of a record is to be read from; None if it brings its text, or is no page, as is said later."""
+        """What the page of a record is to be read from, in their order; None if it need not be.
+
+        So it is with one that brings its text, one that is no page, as is said later, and one that will be known by its
+        bytes.
+        """
         if not (entry.html or entry.fields.get(self._fields["html"])):
             return None
+        name = self._name(entry)
         try:
-            made = self._draft(entry, self._name(entry))
+            made = self._draft(entry, name)
+            if not isinstance(made, Draft):
+                return None
+            is_known = made.body and (self._coming[made.body] or self._detector.may_know(name, made.body))
         except Exception:  # it happens again, and is told, when the record is judged
             return None
-        return made.raw if isinstance(made, Draft) else None
+        self._coming[made.body] += 1
+        return (
+            None if is_known and not (entry.html and self._detector.passes(Verdict(Kind.DUPLICATE, name))) else made.raw
+        )
 
     def judge(self, entry: Entry, answer: Answer | None = None) -> Judged:
         """The verdict on a record; whatever is wrong with its content, it is unjudged. Raises StoreError.
@@ -76,8 +96,12 @@ class Batch:
         name = self._name(entry)
         page = Page(name)
         try:
-            page = self._page(entry, name, answer)
-            verdict = self._detector.judge_now(page, sealed=False)
+            made = self._draft(entry, name)
+            verdict = self._by_bytes(made, entry, name)
+            if verdict is None or (entry.html and self._detector.passes(verdict)):
+                page = self._page(made, entry, name, answer)
+            if verdict is None:
+                verdict = self._detector.judge_now(page, sealed=False)
         except PageError as error:
             return Judged(Verdict(Kind.UNJUDGED, name, reason=error.reason), self._written(entry, page))
         except StoreError:
@@ -95,8 +119,17 @@ class Batch:
             return self._source.named(entry.fields, url.strip())
         return f"{entry.source}#{entry.number}" if entry.unit else entry.source
 
-    def _page(self, entry: Entry, name: str, answer: Answer | None) -> Page:
-        made = self._draft(entry, name)
+    def _by_bytes(self, made: Page | Draft, entry: Entry, name: str) -> Verdict | None:
+        """The verdict on a page that need not be read."""
+        if isinstance(made, Page) or not made.body:
+            return None
+        if self._coming[made.body] > 1:
+            self._coming[made.body] -= 1
+        else:
+            del self._coming[made.body]
+        return self._detector.judge_bytes_now(name, site_of(self._url(entry, name)), made.body, sealed=False)
+
+    def _page(self, made: Page | Draft, entry: Entry, name: str, answer: Answer | None) -> Page:
         page = self._source.read(made, answer) if isinstance(made, Draft) else made
         return replace(page, url=name, site=site_of(self._url(entry, name)))
 

@@ -35,7 +35,7 @@ class Registrar:
             found.original.first_seen,
             found.comparison.similarity,
             found.comparison.containment,
-            self.method.shared(page, found.compared.sketch),
+            self.method.shared(page, found.compared.sketch) if page.text else (),
         )
 
     def reserve(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from scrapy_neardup.model import Fingerprint, Verdict
+from scrapy_neardup.model import Fingerprint, Page, Verdict
 from scrapy_neardup.stores import Evidence, Record
 
 
@@ -41,10 +41,14 @@ class Reservation:
 
 @dataclass(frozen=True, slots=True)
 class Ruled:
-    """The page is judged; there is a ``reservation`` if it passes and is new to the state."""
+    """The page is judged; there is a ``reservation`` if it passes and is new to the state.
+
+    ``page``: what is known of one that was not read.
+    """
 
     verdict: Verdict
     reservation: Reservation | None = None
+    page: Page | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,15 +63,18 @@ Ruling = Ruled | Blocked
 
 
 class InFlight:
-    """The reservations that are not settled, by URL and by key; all crawls on one store share them."""
+    """The reservations that are not settled, by URL, by key and by body; all crawls on one store share them."""
 
     def __init__(self) -> None:
         self.by_url: dict[str, Reservation] = {}
         self.by_key: dict[int, list[Reservation]] = {}
+        self.by_body: dict[int, Reservation] = {}
 
     def add(self, reservation: Reservation) -> None:
         """A page is on its way from now on."""
         self.by_url[reservation.record.url] = reservation
+        if reservation.record.is_found_by_body:
+            self.by_body[reservation.record.body] = reservation
         for key in reservation.fingerprint.keys:
             self.by_key.setdefault(key, []).append(reservation)
 
@@ -79,6 +86,8 @@ class InFlight:
         """It has arrived, or was lost."""
         if self.by_url.get(reservation.record.url) is reservation:
             del self.by_url[reservation.record.url]
+        if self.by_body.get(reservation.record.body) is reservation:
+            del self.by_body[reservation.record.body]
         for key in reservation.fingerprint.keys:
             self.by_key[key].remove(reservation)
             if not self.by_key[key]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Set
+from dataclasses import replace
 
 from scrapy_neardup.judging.former import AsFormerly, Former
 from scrapy_neardup.judging.matching import Found, Matching
 from scrapy_neardup.judging.registrar import Registrar
 from scrapy_neardup.judging.reservations import Ruled
-from scrapy_neardup.model import Fingerprint, Kind, Likeness, Match, Page, Verdict
+from scrapy_neardup.model import Comparison, Fingerprint, Kind, Likeness, Match, Page, Verdict
 from scrapy_neardup.stores import Record, stands_for, with_first
 
 
@@ -36,7 +37,13 @@ class SameUrl:
         comparison = registrar.method.compare(fingerprint, known.sketch, frozenset())
         if not comparison.identical:
             return None, registrar.match(page, Found(comparison, known, known))
-        original = stands_for(registrar.store, known) or known
-        registrar.store.touch(known, of=with_first(registrar.store, original))
-        same = registrar.match(page, Found(comparison, original, known))
-        return Ruled(Verdict(Kind.UNCHANGED, page.url, known.id, same)), None
+        return Ruled(self.unchanged(page, known, comparison)), None
+
+    def unchanged(self, page: Page, known: Record, comparison: Comparison) -> Verdict:
+        """The verdict on a page that says what it said; from now on it is known by the bytes that it has now."""
+        store = self._registrar.store
+        original = stands_for(store, known) or known
+        renewed = replace(known, body=page.body or known.body)
+        store.touch(known, of=with_first(store, original), renewed=renewed)
+        same = self._registrar.match(page, Found(comparison, original, known))
+        return Verdict(Kind.UNCHANGED, page.url, known.id, same)

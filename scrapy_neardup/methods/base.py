@@ -81,6 +81,16 @@ class Method(ABC):
         ``common`` holds those keys of the new page that too many originals share to be evidence.
         """
 
+    def again(self, sketch: bytes, site: str, counts: SiteCounts) -> tuple[Comparison, bytes] | None:
+        """What is to be said of a page of this site, made from the very bytes of an earlier one with this sketch.
+
+        How it compares to that, and its own sketch, empty where that cannot be told; ``counts`` is what is known of the
+        site. None: it has to be read. So it is with a method that judges pages by what the state has counted.
+        """
+        if type(self).guarded is not Method.guarded:
+            return None
+        return self.compare(Fingerprint((), sketch), sketch, frozenset()), sketch
+
     def length(self, sketch: bytes) -> int:
         """How long a page is without what is not its own, in a measure of the method; 0 if its sketch does not tell."""
         return 0

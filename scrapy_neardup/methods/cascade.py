@@ -26,6 +26,7 @@ import numpy.typing as npt
 
 from scrapy_neardup.hashing.keyed import Keyed
 from scrapy_neardup.methods.base import IsCommon, Method, nothing_is_common
+from scrapy_neardup.methods.cascade_again import compared_again, sketch_again
 from scrapy_neardup.methods.cascade_check import FineCheck, score, weights
 from scrapy_neardup.methods.cascade_lines import Lines
 from scrapy_neardup.methods.cascade_order import Order
@@ -161,6 +162,11 @@ class Cascade(Method):
             same_site=check.same_site,
             in_form=check.in_form,
         )
+
+    def again(self, sketch: bytes, site: str, counts: SiteCounts) -> tuple[Comparison, bytes] | None:
+        known, here = self._unpack(sketch), self.hashes.short(site) if site else 0
+        comparison = compared_again(known, here, counts)
+        return None if comparison is None else (comparison, sketch_again(known, sketch, here))
 
     def length(self, sketch: bytes) -> int:
         """Different shingles of the article, or of all that is no boilerplate: about as many as letters."""

@@ -21,7 +21,7 @@ _ENOUGH = 0.5
 #: Two articles less alike than this are no copies, whatever stands around them.
 _ARTICLES_APART = 0.3
 #: Different shingles that an article must have, without boilerplate, for its letters to be evidence by themselves.
-_LEAST_ARTICLE = 40
+LEAST_ARTICLE = 40
 #: The share of a page that an earlier one of another site must hold, where the titles may be of one article or the text
 #: is short, so that a line with the source weighs much, and where not. Nobody can have an article dropped with less of
 #: it; and a site's disclaimer, published by somebody else under another title, makes no copies of that site's pages.
@@ -142,7 +142,7 @@ class FineCheck:
     def _by_text(self) -> Judgement:
         """What the whole texts say, or else the articles in them."""
         f, p, one, other = self.features, self.parameters, self._one, self._other
-        if one.body == other.body and (one.article is None or one.article.shingles >= _LEAST_ARTICLE):
+        if one.body == other.body and (one.article is None or one.article.shingles >= LEAST_ARTICLE):
             what = "articles in them" if one.article or other.article else "texts"
             return Judgement(f, True, True, f"The {what} are the same, letter by letter.")
         whole = self._carried(Judgement(f, *_decide(f, p)))

@@ -127,6 +127,16 @@ def compare_on_site(
     )
 
 
+def compare_again(lines: Lines, counts: SiteCounts) -> OnSite:
+    """What ``compare_on_site`` says of a page and another one with the very same lines."""
+    asked = np.array([*lines.lines, *lines.headlines], np.uint32)
+    stood = counts.stood_on(asked).tolist()
+    own = sum(n for n, many in zip(lines.lines.values(), stood, strict=False) if many <= _OWN_LINE)
+    is_told = any(many <= _OWN_HEADLINE for many in stood[len(lines.lines) :])
+    more = 2**32 / (lines.reach + 1)
+    return OnSite(Headlines.SAME if is_told else Headlines.OPEN, round(more * own), 0, 0, counts.pages())
+
+
 def _alike(ours: Mapping[int, int], theirs: Mapping[int, int]) -> float:
     """Jaccard similarity of the lines, each as heavy as it has letters."""
     both = {**ours, **theirs}

@@ -12,6 +12,7 @@ served      a response, whichever crawler or archive it came from
 limits      how much of a page is judged
 risk        whether a page may take long to read
 raw         what a page is read from, as it may be sent to another process
+bodies      by what that is known again, before it is read
 apart       pages read in a process that can be ended
 worker      that process
 deadlines   which is ended when its time is over

@@ -101,10 +101,10 @@ def is_unseen(element: lxml.html.HtmlElement) -> bool:
     """Whether an element holds nothing that a reader sees as text of the page."""
     if element.tag in _WHOLE:
         return False
-    if element.tag in _UNSEEN or not isinstance(element.tag, str) or "hidden" in element.attrib:
+    if element.tag in _UNSEEN or not isinstance(element.tag, str):
         return True
-    style = element.get("style")
-    return style is not None and _NOT_SHOWN.search(style) is not None
+    names = element.keys()  # one call where most elements have few attributes or none
+    return "hidden" in names or ("style" in names and _NOT_SHOWN.search(element.get("style") or "") is not None)
 
 
 def root_of(html: str) -> lxml.html.HtmlElement | None:
@@ -143,15 +143,18 @@ class _Walk(ABC):
     def through(self, root: lxml.html.HtmlElement) -> None:
         """Go into each element, out of it, and behind it."""
         walk = etree.iterwalk(root, events=("start", "end"))
+        skipped = False
         for event, element in walk:
             if event == "start":
-                if is_unseen(element):
-                    walk.skip_subtree()
+                skipped = is_unseen(element)
+                if skipped:
+                    walk.skip_subtree()  # so that its end comes next
                 else:
                     self._open(element)
             else:
-                if not is_unseen(element):
+                if not skipped:
                     self._close(element)
+                skipped = False
                 if element is not root:
                     self._behind(element)
 
@@ -188,8 +191,9 @@ class _Lines(_Walk):
         self._found: list[Block] = []
         self._parts: list[str] = []
         self._linked = 0
-        #: How many elements of each kind are open.
-        self._links = self._frames = self._headlines = self._preformatted = 0
+        #: How many elements of each kind are open; of those that frame others, which.
+        self._links = self._headlines = self._preformatted = 0
+        self._frames: list[lxml.html.HtmlElement] = []
         #: The quotations that are open, each with what it is told to be, together with those around it.
         self._quotations: list[tuple[lxml.html.HtmlElement, Told]] = []
 
@@ -201,27 +205,33 @@ class _Lines(_Walk):
     def _open(self, element: lxml.html.HtmlElement) -> None:
         tag = element.tag
         if tag == "a":
-            self._links += "href" in element.attrib  # without one it is a place to link to, often around much text
+            self._links += (
+                element.get("href") is not None
+            )  # without one it is a place to link to, often around much text
         elif tag == "br" and self._links:
             self._parts.append(" ")
         elif tag not in INLINE:
             self._end_line()
-            self._frames += _is_frame(element)
             self._headlines += tag == "h1"
             self._preformatted += tag == "pre"
-            if told := _told_by(element):
+            names = element.keys()
+            if tag in _FRAME or ("role" in names and element.get("role") in _FRAME_ROLES):
+                self._frames.append(element)
+            if ("class" in names or tag == "blockquote") and (told := _told_by(element)):
                 self._quotations.append((element, max(told, self._told)))
-        self._add(element.text)
+        if text := element.text:
+            self._add(text)
 
     def _close(self, element: lxml.html.HtmlElement) -> None:
         tag = element.tag
         if tag == "a":
-            self._links -= "href" in element.attrib
+            self._links -= element.get("href") is not None
         elif tag not in INLINE and tag != "br":
             self._end_line()
-            self._frames -= _is_frame(element)
             self._headlines -= tag == "h1"
             self._preformatted -= tag == "pre"
+            if self._frames and self._frames[-1] is element:
+                self._frames.pop()
             if self._quotations and self._quotations[-1][0] is element:
                 self._quotations.pop()
 
@@ -230,13 +240,12 @@ class _Lines(_Walk):
         return self._quotations[-1][1] if self._quotations else Told.NOTHING
 
     def _behind(self, element: lxml.html.HtmlElement) -> None:
-        self._add(element.tail)
+        if text := element.tail:
+            self._add(text)
 
-    def _add(self, text: str | None) -> None:
-        if not text:
-            return
+    def _add(self, text: str) -> None:
         self._parts.append(text)
-        if self._links:
+        if self._links and not text.isspace():
             self._linked += len(letters(text))
 
     def _end_line(self) -> None:
@@ -247,13 +256,10 @@ class _Lines(_Walk):
         lines = text.split("\n") if self._preformatted else [text]
         if len(lines) > 1:
             linked = 0
-        for line in (" ".join(line.split()) for line in lines):
-            if line:
-                self._found.append(Block(line, linked, self._frames > 0, self._headlines > 0, self._told))
-
-
-def _is_frame(element: lxml.html.HtmlElement) -> bool:
-    return element.tag in _FRAME or element.get("role") in _FRAME_ROLES
+        for words in map(str.split, lines):
+            if words:
+                line = " ".join(words)
+                self._found.append(Block(line, linked, bool(self._frames), self._headlines > 0, self._told))
 
 
 def _told_by(element: lxml.html.HtmlElement) -> Told:

@@ -10,6 +10,7 @@ from scrapy_neardup.errors import ExtractionError
 from scrapy_neardup.hashing.keyed import OPEN
 from scrapy_neardup.model import Page
 from scrapy_neardup.page.apart import Answer, MayTakeLong, NoReader
+from scrapy_neardup.page.bodies import Bodies
 from scrapy_neardup.page.extraction import (
     Extractor,
     extract,
@@ -44,12 +45,16 @@ Read = Callable[[Raw], Page]
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """The page of an item that is still to be read, here or in another process; ``may_take_long``: that is known."""
+    """The page of an item that is still to be read, here or in another process; ``may_take_long``: that is known.
+
+    ``body``: by what the very same page is known, whatever its URL; 0 if it is always to be read.
+    """
 
     raw: Raw
     item: Item
     served: Served | None = None
     may_take_long: bool = False
+    body: int = 0
 
 
 class PageSource:
@@ -68,11 +73,13 @@ class PageSource:
         max_text: int = MAX_TEXT,
         apart: Read | None = None,
         is_unchanged: Callable[[str, int], bool] = lambda url, mark: False,
+        bodies: Bodies | None = None,
     ) -> None:
         """``fields``: which field of an item holds what; ``max_html``: see ``extract``; ``max_text``: see ``limited``.
 
         ``apart`` reads pages that may take long, where they can be ended; without it they are read as all others.
-        ``is_unchanged``: whether a page is known by its URL and its mark, and need not be read.
+        ``is_unchanged``: whether a page is known by its URL and its mark, and need not be read. ``bodies``: by what
+        drafts are known whose bytes were judged before; without it none is.
         """
         self._fields = fields
         self._max_html = max_html
@@ -80,6 +87,7 @@ class PageSource:
         self._max_text = max_text
         self._apart = apart
         self._is_unchanged = is_unchanged
+        self._bodies = bodies
 
     def has_own_content(self, item: Item) -> bool:
         """Whether the item brings its text or HTML along, and so is a page of its own."""
@@ -136,7 +144,8 @@ class PageSource:
             return self._whole(replace(_about(html, served, url), text=text, html=mark), item, url)
         served = None if html else served
         try:
-            return Draft(self._raw(html, served, url, content_type), item, served)
+            raw = self._raw(html, served, url, content_type)
+            return Draft(raw, item, served, body=self._body(raw, item))
         except ExtractionError as error:
             raise self._with_cure(error, item, served) from None
 
@@ -170,16 +179,26 @@ class PageSource:
     def finished(self, draft: Draft, read: Page | ExtractionError) -> Page:
         """The page, of what was read or of why it was not; raises ExtractionError if there is none."""
         if isinstance(read, Page):
-            return self._whole(read, draft.item, draft.raw.url)
+            return self._whole(replace(read, body=draft.body), draft.item, draft.raw.url)
         if read.reason in TOO_MUCH:
             return self._unread(draft, html_mark(draft.raw.html()), read.reason)
         raise self._with_cure(read, draft.item, draft.served)
 
     def _unread(self, draft: Draft, mark: int, why: str) -> Page:
-        return self._whole(Page(draft.raw.url, html=mark, unread=why), draft.item, draft.raw.url)
+        page = Page(draft.raw.url, html=mark, unread=why, body=draft.body)
+        return self._whole(page, draft.item, draft.raw.url)
 
     def _extracted(self, raw: Raw) -> Page:
         return extract(raw.html(), raw.url, max_html=self._max_html, extractor=self._extractor)
+
+    def _body(self, raw: Raw, item: Item) -> int:
+        """By what the page is known again; an extractor of the user's may read it in the light of its URL."""
+        if self._bodies is None:
+            return 0
+        said = (_joined(self._value(item, "title")), _words(self._value(item, "keywords")))
+        url = raw.url if self._extractor is not None else ""
+        description = _joined(self._value(item, "description"))
+        return self._bodies.of(raw, self._max_html, self._max_text, *said, description, url)
 
     def _with_cure(self, error: ExtractionError, item: Item, served: Served | None) -> ExtractionError:
         """With what is to be done about an item of which the response is not the page."""

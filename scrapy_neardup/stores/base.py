@@ -126,6 +126,12 @@ class Store(Moment, Expiry, Counting):
             record if record is not None and record.url == layout.kept_url(url) else None
         )  # another URL with the same hash
 
+    def by_body(self, body: int) -> Record | None:
+        """A page that was made from a body with this digest; None if none is found by it."""
+        named = self._get(layout.body_key(body)) if body else None
+        record = self.record(layout.unpack_id(named)) if named is not None else None
+        return record if record is not None and record.is_found_by_body and record.body == body else None
+
     def last_seen(self, url: str) -> int:
         """When a URL was last judged, in seconds since 1970; 0 if never."""
         seen = self._get(self._url_key(url))
@@ -183,7 +189,7 @@ class Store(Moment, Expiry, Counting):
         gone = self._supersede(replaces, changes) if replaces and not generation else 0
         for key in record.keys:
             changes.put(layout.posting_key(key, record.id), b"")
-        changes.put(layout.record_key(record.id), record.pack())
+        self._put_record(record, changes)
         if evidence is not None:
             changes.put(layout.evidence_key(record.id), evidence.pack())
         if generation:
@@ -196,11 +202,22 @@ class Store(Moment, Expiry, Counting):
         self.pages += 1 - gone
 
     def touch(
-        self, record: Record, seen: float | None = None, of: Iterable[Record] = (), along: Iterable[Row] = ()
+        self,
+        record: Record,
+        seen: float | None = None,
+        of: Iterable[Record] = (),
+        along: Iterable[Row] = (),
+        renewed: Record | None = None,
     ) -> None:
-        """Note that a URL was seen again: now, or at ``seen``. ``of``, ``along``: as for ``add``."""
+        """Note that a URL was seen again: now, or at ``seen``. ``of``, ``along``: as for ``add``.
+
+        ``renewed``: what is to be known of it from now on, under the same keys.
+        """
         seen = self.now() if seen is None else seen
         changes = Changes({self._url_key(record.url): layout.pack_seen(record.id, seen), **dict(along)})
+        if renewed is not None and renewed != record:
+            self._lose_body(record, changes)
+            self._put_record(renewed, changes)
         self._see(of, seen, changes)
         self._commit(changes)
 
@@ -263,6 +280,11 @@ class Store(Moment, Expiry, Counting):
         self._write(changes, sync=sync)
         if sync:
             self._synced = time.monotonic()
+
+    def _put_record(self, record: Record, changes: Changes) -> None:
+        changes.put(layout.record_key(record.id), record.pack())
+        if record.is_found_by_body:
+            changes.put(layout.body_key(record.body), layout.pack_id(record.id))
 
     def _see(self, pages: Iterable[Record], seconds: float, changes: Changes) -> None:
         """Pages were seen in their copies: so an article that is still copied is known as long as it is."""

@@ -8,6 +8,7 @@
     u + hash of the URL         id of the page's newest record (8 bytes), time it was last seen (4 bytes, seconds)
     k + key + id                a posting: this page is filed under this key; no value. A page that is better than the
                                 one that stood for its group is filed under the group's id, too: see ``leading``
+    x + 5 bytes of a digest     id of a page that was made from a body with this digest: see ``Record.body``
     f + hash of its name        what is in a feed that may be overwritten (JSON): see ``states/deliveries``
     c + generation              a crawl, by the time of its beginning (JSON): see ``states/crawls``
     h + id of a page            with it the safety brake came on (JSON): see ``states/brakes``
@@ -37,9 +38,11 @@ _SEEN = struct.Struct(">QI")
 _HEAD = struct.Struct(">BBH")
 _ORIGINAL = struct.Struct(">QH")
 _TEXT = struct.Struct(">Q")
+#: Bytes of a digest under which a body is found; its record has all of them.
+_BODY = 5
 _LONGEST_URL = 65535
 #: Bits of the first byte.
-_OWN, _DELIVERED, _FORMER, _DROPPED = 1, 2, 4, 8
+_OWN, _DELIVERED, _FORMER, _DROPPED, _BODIED = 1, 2, 4, 8, 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +71,8 @@ class Record:
     former: bool = False
     #: Of a copy that was dropped: what it was then, see ``judging/returning``. 0 where that is not known.
     dropped: int = 0
+    #: By what the very bytes are known that the page was made from, see ``page/bodies``. 0 where that is not known.
+    body: int = 0
 
     @property
     def is_original(self) -> bool:
@@ -90,22 +95,29 @@ class Record:
         return self.original != self.id and not self.keys
 
     @property
+    def is_found_by_body(self) -> bool:
+        """Whether pages of other URLs that are made from the same bytes are judged by it."""
+        return bool(self.body and self.keys) and not self.former
+
+    @property
     def first_seen(self) -> float:
         """Seconds since 1970."""
         return self.id / 1e9
 
     def pack(self) -> bytes:
         """B 1 if others can be copies of it, 2 if it is a copy that was delivered, 4 if of a former recipe, 8 if it is
-        known what it was when it was dropped · B number of keys · H bytes of URL · Q per key · URL · if others cannot,
-        Q original · H similarity in 65535ths · if it is known, Q what it was · sketch.
+        known what it was when it was dropped, 16 if its body is known · B number of keys · H bytes of URL · Q per key ·
+        URL · if others cannot, Q original · H similarity in 65535ths · if known, Q what it was · if known, Q body ·
+        sketch.
         """
         url = kept_url(self.url).encode("utf-8", "surrogatepass")
         own = self.original == self.id and self.similarity == 1.0
         flags = own * _OWN | self.delivered * _DELIVERED | self.former * _FORMER | bool(self.dropped) * _DROPPED
+        flags |= bool(self.body) * _BODIED
         head = _HEAD.pack(flags, len(self.keys), len(url))
         original = b"" if own else _ORIGINAL.pack(self.original, round(self.similarity * 65535))
-        dropped = _TEXT.pack(self.dropped) if self.dropped else b""
-        return b"".join((head, struct.pack(f">{len(self.keys)}Q", *self.keys), url, original, dropped, self.sketch))
+        known = b"".join(_TEXT.pack(one) for one in (self.dropped, self.body) if one)
+        return b"".join((head, struct.pack(f">{len(self.keys)}Q", *self.keys), url, original, known, self.sketch))
 
     @classmethod
     def unpack(cls, id: int, packed: bytes) -> Record:
@@ -114,12 +126,15 @@ class Record:
             flags, keys, url = _HEAD.unpack_from(packed)
             at = _HEAD.size + 8 * keys
             end = at + url
-            original, similarity, sketch, dropped = id, 65535, end, 0
+            original, similarity, sketch, dropped, body = id, 65535, end, 0, 0
             if not flags & _OWN:
                 original, similarity = _ORIGINAL.unpack_from(packed, end)
                 sketch += _ORIGINAL.size
             if flags & _DROPPED:
                 (dropped,) = _TEXT.unpack_from(packed, sketch)
+                sketch += _TEXT.size
+            if flags & _BODIED:
+                (body,) = _TEXT.unpack_from(packed, sketch)
                 sketch += _TEXT.size
             return cls(
                 id,
@@ -131,6 +146,7 @@ class Record:
                 bool(flags & _DELIVERED),
                 bool(flags & _FORMER),
                 dropped,
+                body,
             )
         except struct.error as error:
             raise ValueError(str(error)) from None
@@ -180,6 +196,11 @@ def posting_prefix(key: int) -> bytes:
 def posting_key(key: int, id: int) -> bytes:
     """k + key + id."""
     return _PAIR.pack(b"k", key, id)
+
+
+def body_key(body: int) -> bytes:
+    """x + the first bytes of a digest: of two bodies that share these, the later one is found."""
+    return b"x" + body.to_bytes(8, "big")[:_BODY]
 
 
 def feed_key(feed: str) -> bytes:

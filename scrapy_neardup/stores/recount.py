@@ -44,7 +44,7 @@ class Recount:
         self._last = key
         first = key[:1]
         if self._tally_alone:
-            if first not in (b"k", b"u") and key != KEY:
+            if first not in (b"k", b"u", b"x") and key != KEY:
                 self._total += of_row(key, value)
                 self._pages += first == b"r"
         elif first == b"k":
@@ -53,7 +53,7 @@ class Recount:
         elif first == b"u":
             self._known.append(last_id(key))
             self._named.append(int.from_bytes(value[:8], "big"))
-        elif key != KEY:
+        elif first != b"x" and key != KEY:  # a body that is not found is one that is read
             self._total += of_row(key, value)
             if first == b"j":
                 self._replaced.add(unpack_id(value))

@@ -85,10 +85,17 @@ class Removal(Tallied):
             changes.delete(layout.former_key(id))
         for key in record.keys:
             changes.delete(layout.posting_key(key, id))
+        self._lose_body(record, changes)
         url = self._url_key(record.url)
         if self._points_to(url, id, changes):
             changes.delete(url)
         return 1
+
+    def _lose_body(self, record: Record, changes: Changes) -> None:
+        """Have a page no longer found by its bytes, unless another one was since."""
+        key = layout.body_key(record.body)
+        if record.is_found_by_body and self._get(key) == layout.pack_id(record.id):
+            changes.delete(key)
 
     def _kept(self, id: int, changes: Changes) -> Record | None:
         """The record, unless these changes remove it."""

@@ -17,7 +17,7 @@ from scrapy_neardup.stores.layout import meta_key
 #: Under which it stands; it does not cover itself.
 KEY = meta_key("tally")
 #: First bytes of keys that it does not cover, as records tell which there must be: see ``Recount``.
-DERIVED = b"ku"
+DERIVED = b"kux"
 _PACKED = struct.Struct(">8sQQQ?")
 _MASK = 0xFFFFFFFFFFFFFFFF
 

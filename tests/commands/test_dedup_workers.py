@@ -44,6 +44,37 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.parametrize("tag", ["--tag", ""])
+def test_records_with_the_very_same_bytes_are_not_read_and_written_all_the_same(folder: Path, tag: str) -> None:
+    """A document that is written is read for its text; the first, second and third of each are of other sites."""
+    for number, copy in enumerate(("a", "b", "c")):
+        (folder / "pages" / copy).mkdir()
+        for slug in SLUGS[:4]:
+            (folder / "pages" / copy / f"{slug}.html").write_text(html(slug, "转载。" * (number == 2)), "utf-8")
+    records = [
+        {"url": f"http://{copy}.example/{slug}", "html": html(slug), "n": copy} for copy in "ab" for slug in SLUGS
+    ]
+    (folder / "feed.jsonl").write_text("\n".join(json.dumps(one) for one in records * 2), "utf-8")
+    found = []
+    for workers in ("0", "2"):
+        out = folder / f"{workers}.jsonl"
+        options: list[str | Path] = [
+            "-o",
+            out,
+            "--workers",
+            workers,
+            "-s",
+            "NEARDUP_SECRET=one secret for both of them",
+        ]
+        done = scrapy_neardup("dedup", "feed.jsonl", "pages", *options, *tag.split(), cwd=folder)
+        assert done.returncode == 0, done.stderr
+        found.append(re.sub(rb'"(similar_id|first_seen)": "[^"]+"', b"", out.read_bytes()))
+    assert found[0] == found[1]
+    assert found[0].count(b'"same_bytes"') == (3 * len(SLUGS) + 8 if tag else 0)
+    lines = [line for line in found[0].splitlines() if b'"same_bytes"' in line]
+    assert all(json.loads(line)["text" if b'"html"' not in line else "html"] for line in lines)
+
+
 @pytest.mark.parametrize("settings", [[], ["-s", f"NEARDUP_EXTRACTOR={SLOW}"]], ids=["ours", "out of order"])
 def test_what_is_written_is_the_same_byte_for_byte(
     folder: Path, settings: list[str], monkeypatch: pytest.MonkeyPatch

@@ -16,15 +16,17 @@ from scrapy_neardup.stores.counts import Counts
 from scrapy_neardup.stores.decisions import KEY as DECISIONS
 from scrapy_neardup.stores.expiry import HANDS
 from scrapy_neardup.stores.former import KEY as FORMER
-from scrapy_neardup.stores.layout import last_id, meta_key, unpack_block
+from scrapy_neardup.stores.layout import last_id, meta_key, unpack_block, unpack_id
 from scrapy_neardup.stores.tally import KEY
 
 #: First letters of keys; see ``scrapy_neardup.stores.layout``.
-_PREFIXES = b"bcdefghjkmnoru"
+_PREFIXES = b"bcdefghjkmnorux"
 #: What stands below ``m``.
 _NAMES = frozenset((meta_key("recipe"), meta_key("secret"), DECISIONS, FORMER, HANDS, KEY))
 #: Length of a key below ``e``.
 _EVIDENCE = 9
+#: Lengths of a key below ``x``, and of its value.
+_BODY, _ID = 6, 8
 
 
 def check(store: Store, watch: Watch = unwatched) -> Findings:
@@ -40,6 +42,7 @@ def check(store: Store, watch: Watch = unwatched) -> Findings:
         lambda: read_pages(store, found, pages, watch),
         lambda: check_urls(store, found, pages, watch),
         lambda: check_postings(store, found, pages, watch),
+        lambda: _check_bodies(store, found, pages),
         lambda: _check_evidence(store, found, pages, watch),
         lambda: _check_blocks(store, found),
         lambda: _check_kept(store, found),
@@ -73,6 +76,14 @@ def _check_evidence(store: Store, found: Findings, pages: Pages, watch: Watch) -
             Evidence.unpack(packed)
         except ValueError as error:
             found.add("broken evidence", f"that of {last_id(key):016x}: {error}")
+
+
+def _check_bodies(store: Store, found: Findings, pages: Pages) -> None:
+    for key, id in store.rows(b"x"):
+        if len(key) != _BODY or len(id) != _ID:
+            found.add("unknown row", f"the row {key!r} is none of a body")
+        elif pages.whole and pages.place(unpack_id(id)) is None:
+            found.add("body without page", f"the row {key!r} names the page {unpack_id(id):016x}, which is not there")
 
 
 def _check_blocks(store: Store, found: Findings) -> None:

@@ -21,8 +21,10 @@ from scrapy_neardup.stores import Evidence, Record, Store
 from scrapy_neardup.stores.changes import Changes, Row
 from scrapy_neardup.stores.counts import Counts
 from scrapy_neardup.stores.layout import (
+    body_key,
     evidence_key,
     last_id,
+    pack_id,
     pack_seen,
     posting_key,
     record_key,
@@ -134,6 +136,8 @@ class _Filing:
         for key in record.keys:
             self._changes.put(posting_key(key, record.id), b"")
         self._changes.put(record_key(record.id), record.pack())
+        if record.is_found_by_body:
+            self._changes.put(body_key(record.body), pack_id(record.id))
         self._changes.put(url, pack_seen(record.id, self._last_seen(record)))
         self._waiting += 1
         if len(self._changes.puts) >= _BATCH:

@@ -17,8 +17,8 @@ _LAST_ID = 2**63
 _LAST_SECOND = 2**32
 _HEX = re.compile(r"[0-9a-f]{16}")
 _NAMES = frozenset(
-    ("id", "url", "seen", "original", "similarity", "keys", "sketch", "delivered", "former", "dropped", "evidence")
-)
+    ("id", "url", "seen", "original", "similarity", "keys", "sketch", "delivered", "former", "dropped", "body")
+) | {"evidence"}
 _EMPTY = Evidence()
 _EVIDENCE = {one.name: type(getattr(_EMPTY, one.name)) for one in fields(Evidence)}
 
@@ -57,6 +57,8 @@ def to_data(filed: Filed) -> dict[str, Any]:
         data["former"] = True
     if record.dropped:
         data["dropped"] = f"{record.dropped:016x}"
+    if record.body:
+        data["body"] = f"{record.body:016x}"
     if told is not None:
         values = {name: getattr(told, name) for name in _EVIDENCE if getattr(told, name) != getattr(_EMPTY, name)}
         data["evidence"] = {**values, "like": f"{told.like:016x}"} if told.like else values
@@ -82,7 +84,8 @@ def from_data(data: Mapping[str, Any]) -> Filed:
     former = _typed(data.get("former", False), "former", bool)
     filed = tuple(_number(key, "key") for key in keys)
     dropped = _number(data["dropped"], "dropped") if "dropped" in data else 0
-    record = Record(id, url, original, similarity, filed, sketch, delivered, former, dropped)
+    body = _number(data["body"], "body") if "body" in data else 0
+    record = Record(id, url, original, similarity, filed, sketch, delivered, former, dropped, body)
     return Filed(record, seen, _evidence(_typed(data["evidence"], "evidence", dict)) if "evidence" in data else None)
 
 
