@@ -16,7 +16,7 @@ import errno
 import json
 import os
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from types import TracebackType
@@ -29,6 +29,7 @@ from scrapy_neardup.stores.changes import Changes, Row
 from scrapy_neardup.stores.damaged import DamagedCopy
 from scrapy_neardup.stores.damaged_leveldb import damaged_leveldb
 from scrapy_neardup.stores.lock import lock
+from scrapy_neardup.stores.postings import LISTS
 from scrapy_neardup.stores.snapshot import NOISE, Snapshot
 
 _WITNESS = "witness"
@@ -47,6 +48,7 @@ class LevelDBStore(Store):
     """The default state: append-only filing, small on disk, safe against a killed process."""
 
     scheme: ClassVar[str] = "leveldb"
+    new_format: ClassVar[int] = LISTS
 
     @classmethod
     def exists(cls, location: str) -> bool:
@@ -158,6 +160,14 @@ class LevelDBStore(Store):
         with self._guard:
             value: bytes | None = self._db.get(key, verify_checksums=True)
         return value
+
+    def _get_all(self, keys: Sequence[bytes]) -> list[bytes | None]:
+        with self._guard:
+            get = self._db.get
+            return [get(key, verify_checksums=True) for key in keys]
+
+    def all_postings(self, keys: Sequence[int], limit: int) -> list[list[int]]:
+        return self._postings.find(keys, limit)
 
     def _rows_from(self, low: bytes, prefix: bytes) -> Iterator[Row]:
         with self._guard, self._db.raw_iterator(verify_checksums=True) as at:

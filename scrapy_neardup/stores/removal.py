@@ -7,11 +7,14 @@ from abc import abstractmethod
 from scrapy_neardup.stores import layout
 from scrapy_neardup.stores.changes import Changes
 from scrapy_neardup.stores.layout import Record
+from scrapy_neardup.stores.postings import Postings
 from scrapy_neardup.stores.tallied import Tallied
 
 
 class Removal(Tallied):
     """What a removal has to write, added to the changes of a batch."""
+
+    _postings: Postings
 
     @abstractmethod
     def _url_key(self, url: str) -> bytes:
@@ -58,8 +61,7 @@ class Removal(Tallied):
         changes.delete(layout.evidence_key(id))
         if record.former:
             changes.delete(layout.former_key(id))
-        for key in record.keys:
-            changes.delete(layout.posting_key(key, id))
+        self._postings.remove(record.keys, id, changes)
         url = self._url_key(record.url)
         if self._points_to(url, id, changes):
             changes.delete(url)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import ClassVar
@@ -25,6 +25,7 @@ from scrapy_neardup.stores.changes import Changes, Row
 from scrapy_neardup.stores.damaged import DamagedCopy
 from scrapy_neardup.stores.damaged_sqlite import damaged_sqlite
 from scrapy_neardup.stores.lock import lock
+from scrapy_neardup.stores.postings import LISTS
 from scrapy_neardup.stores.sqlite_files import APPLICATION, VERSION, digest, is_ours, is_outside, refuse_foreign
 from scrapy_neardup.stores.tally import check_bytes
 from scrapy_neardup.stores.witness import CLOSED
@@ -38,6 +39,7 @@ class SQLiteStore(Store):
     """One table of ordered bytes, written through a log that is synced at every commit."""
 
     scheme: ClassVar[str] = "sqlite"
+    new_format: ClassVar[int] = LISTS
 
     @classmethod
     def exists(cls, location: str) -> bool:
@@ -148,6 +150,20 @@ class SQLiteStore(Store):
         with self._guard():
             row = self._db.execute("SELECT v FROM kv WHERE k = ?", (key,)).fetchone()
         return None if row is None else self._checked(key, row[0])
+
+    def _get_all(self, keys: Sequence[bytes]) -> list[bytes | None]:
+        values: dict[bytes, bytes] = {}
+        for at in range(0, len(keys), _ROWS):
+            few = keys[at : at + _ROWS]
+            with self._guard():
+                # Nothing in the query comes from outside.
+                query = f"SELECT k, v FROM kv WHERE k IN ({','.join('?' * len(few))})"  # noqa: S608
+                found = self._db.execute(query, few).fetchall()
+            values.update((key, self._checked(key, value)) for key, value in found)
+        return [values.get(key) for key in keys]
+
+    def all_postings(self, keys: Sequence[int], limit: int) -> list[list[int]]:
+        return self._postings.find(keys, limit)
 
     def _rows_from(self, low: bytes, prefix: bytes) -> Iterator[Row]:
         return self._between(max(low, prefix), layout.after(prefix))
