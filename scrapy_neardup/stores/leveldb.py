@@ -33,6 +33,7 @@ from scrapy_neardup.stores.postings import LISTS
 from scrapy_neardup.stores.snapshot import NOISE, Snapshot
 
 _WITNESS = "witness"
+_TUNED: dict[str, int] = {"bloom_filter_bits": 10, "write_buffer_size": 16 * 2**20, "max_file_size": 8 * 2**20}
 #: What the system says where the files are not to blame; all else that LevelDB says is damage, however it puts that.
 _OUTSIDE = tuple(
     os.strerror(getattr(errno, name))
@@ -128,9 +129,7 @@ class LevelDBStore(Store):
         # Before LevelDB changes a file, or a process killed right then would leave a seal that does not fit.
         self._seal.unlink(missing_ok=True)
         try:
-            self._db = self._plyvel.DB(
-                str(self._files), create_if_missing=new, paranoid_checks=True, bloom_filter_bits=10
-            )
+            self._db = self._plyvel.DB(str(self._files), create_if_missing=new, paranoid_checks=True, **_TUNED)
         except BaseException:
             if sealed is not None:
                 self._seal.write_bytes(sealed)
