@@ -1,6 +1,7 @@
 """How a state grows: time, memory and disk a page with 10 thousand, 100 thousand, 1 and 10 million pages in it.
 
-    python benchmarks/growth.py [PAGES [leveldb|sqlite]] [--window N] [--keep nothing|evidence] [--directory DIR]
+    python benchmarks/growth.py [PAGES [leveldb|sqlite]] [--window N] [--keep nothing|evidence] [--options JSON]
+                                [--directory DIR]
 
 Of what comes, 68 in a hundred are new articles, 17 copies at a new URL, 15 come again as they were; half of the copies
 are of one of the last 10,000 pages, the others of any. Keys and sketches are drawn as in ``endless.py``, as many and as
@@ -20,6 +21,7 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import json
 import marshal
 import os
 import platform
@@ -48,6 +50,7 @@ from scrapy_neardup.model import Comparison, Fingerprint, Kind, Likeness, Match,
 from scrapy_neardup.stores import STORES, Evidence, Keep, Record, Store, evidence
 from scrapy_neardup.stores.changes import Changes, Row
 from scrapy_neardup.stores.layout import evidence_key, last_id, pack_seen, posting_prefix, record_key, url_key
+from scrapy_neardup.stores.options import DEFAULT, Options, read_options
 
 SIZES = (10_000, 100_000, 1_000_000, 10_000_000)
 #: Items of a feed, after which it is stored.
@@ -129,16 +132,20 @@ class Growing(Drawn):
         return self.next or self.drawn(page)
 
     def drawn(self, page: Page) -> Fingerprint:
-        number = int(page.title.partition(" ")[0])
-        found, draw = super().guarded(page, _nothing), Draw.of(number)
+        draw = Draw.of(int(page.title.partition(" ")[0]))
+        own = np.frombuffer(hashlib.shake_128(page.title.encode()).digest(4 * 35), np.uint32).tolist()
+        form = np.frombuffer(hashlib.shake_128(b"site %d" % draw.site).digest(4 * 6), np.uint32).tolist()
+        return replace(self.filed(page), sentences=(*own, *form))
+
+    def filed(self, page: Page) -> Fingerprint:
+        """What of it is kept."""
+        found, draw = super().guarded(page, _nothing), Draw.of(int(page.title.partition(" ")[0]))
         keys = list(found.keys)
         if draw.title >= 0:
             keys[0] = _shared(b"title %d" % draw.title)
         if draw.form >= 0:
             keys[-1] = _shared(b"form %d" % draw.form)
-        own = np.frombuffer(hashlib.shake_128(b"said %d" % number).digest(4 * 35), np.uint32).tolist()
-        form = np.frombuffer(hashlib.shake_128(b"site %d" % draw.site).digest(4 * 6), np.uint32).tolist()
-        return replace(found, keys=tuple(dict.fromkeys(keys)), sentences=(*own, *form))
+        return Fingerprint(tuple(dict.fromkeys(keys)), found.sketch, own=found.own)
 
     def compare(self, new: Fingerprint, old: bytes, common: Set[int]) -> Comparison:
         begun = time.perf_counter_ns()
@@ -194,6 +201,8 @@ class Grower:
         self.store.now = lambda: (FIRST + self.number * STEP) / 1e9  # type: ignore[method-assign]
         self.detector = Detector(self.method, self.store, min_letters=40, who="benchmark", keep=self.keep)
         self.method = self.detector._method  # type: ignore[assignment]
+        # What is kept of copies; to draw it for each would take most of the time.
+        self.told = [self._told(page(number)) for number in range(500)]
         # How many pages are filed under each key that is shared; as many bytes, whatever comes.
         self.titles = np.zeros(TITLES, np.uint8)
         self.forms = np.zeros(SITES * FORMS, np.uint8)
@@ -202,12 +211,12 @@ class Grower:
         self.next_id += 1
         return self.next_id - 1
 
-    def come(self) -> tuple[Page, Fingerprint]:
+    def come(self) -> Page:
         """The next page."""
         found = page(self.number)
         self.next_id = id_of(self.number)
         self.number += 1
-        return found, self.method.drawn(found)
+        return found
 
     def common(self, fingerprint: Fingerprint, article: int) -> frozenset[int]:
         """The keys under which as many pages are filed as may be; the article is filed under the others."""
@@ -229,16 +238,21 @@ class Grower:
             if number and draw.kind >= COPY:
                 self.number += 1
                 continue
-            found, fingerprint = self.come()
+            found = self.come()
             if draw.kind < NEW or not number:
+                fingerprint = self.method.filed(found)
                 keys = telling(fingerprint.keys, self.common(fingerprint, number))
                 id = self.new_id()
-                self._file(found, Record(id, found.url, id, 1.0, keys, fingerprint.sketch), None)
+                record = Record(id, found.url, id, 1.0, keys, fingerprint.sketch)
+                told = evidence(found, None, None, copy=False, keep=self.keep)
+                self.store.add(record, told, generation=self.detector.generation)
+                self.hold(id)
             else:
                 original = id_of(draw.article(number))
-                shared = self.method.shared(found, b"")
-                match = Match(original, found.url, original / 1e9, 1.0, 1.0, shared)
-                self._file(found, Record(self.new_id(), found.url, original), match)
+                record = Record(self.new_id(), found.url, original)
+                match = Match(original, found.url, original / 1e9, 1.0, 1.0, ())
+                along = self.detector._registrar.drop(record.id, found, match, Likeness.IDENTICAL)
+                self.store.add(record, self.told[number % len(self.told)], along=along)
         if rest:
             self.rest()
 
@@ -248,6 +262,7 @@ class Grower:
         rows: dict[bytes, bytes] = {}
         keys, ids, urls, named = array("Q"), array("Q"), array("Q"), array("Q")
         held: list[int] = []
+        packed = lru_cache(maxsize=1000)(Evidence.pack)
         with tempfile.TemporaryFile() as later:
 
             def add(record: Record, told: Evidence | None, along: Iterable[Row] = (), **_: object) -> None:
@@ -256,7 +271,7 @@ class Grower:
                 ids.extend([record.id] * len(record.keys))
                 urls.append(last_id(url_key(record.url, store.hashes)))
                 named.append(record.id)
-                told_of = [(evidence_key(record.id), told.pack())] if told else []
+                told_of = [(evidence_key(record.id), packed(told))] if told else []
                 marshal.dump([*told_of, *along], later)
                 if len(rows) >= BATCH:
                     store._write(Changes(dict(rows)), sync=False)
@@ -281,15 +296,9 @@ class Grower:
         while batch := dict(islice(rows, 10 * BATCH)):
             self.store._write(Changes(batch), sync=False)
 
-    def _file(self, page: Page, record: Record, match: Match | None) -> None:
-        likeness = Likeness.IDENTICAL if match else None
-        told = evidence(page, likeness, match, copy=match is not None, keep=self.keep)
-        if match is not None:
-            registrar = self.detector._registrar
-            self.store.add(record, told, along=registrar.drop(record.id, page, match, likeness))
-        else:
-            self.store.add(record, told, generation=self.detector.generation)
-            self.hold(record.id)
+    def _told(self, page: Page) -> Evidence | None:
+        match = Match(FIRST, page.url, FIRST / 1e9, 1.0, 1.0, self.method.shared(page, b""))
+        return evidence(page, Likeness.IDENTICAL, match, copy=True, keep=self.keep)
 
     def hold(self, id: int) -> None:
         """It is in the feed."""
@@ -313,7 +322,8 @@ class Grower:
         times, method = Times(), self.method
         method.compared = method.spent = 0
         for _ in range(count):
-            found, method.next = self.come()
+            found = self.come()
+            method.next = method.drawn(found)
             processor = time.process_time_ns()
             with times.of(times.look_up):
                 ruling = self.detector.check(found)
@@ -378,15 +388,15 @@ def _posted(keys: array[int], ids: array[int]) -> Iterator[Row]:
         yield posting_prefix(before), held
 
 
-def made(location: str, kind: str, keep: Keep, pages: int) -> tuple[Store, Grower]:
+def made(location: str, kind: str, keep: Keep, pages: int, options: Options = DEFAULT) -> tuple[Store, Grower]:
     """A store with so many pages, and what fills it further."""
     last = min(100_000, pages // 2)
-    child = get_context("spawn").Process(target=_make, args=(location, kind, keep, pages - last))
+    child = get_context("spawn").Process(target=_make, args=(location, kind, keep, pages - last, options))
     child.start()
     child.join()
     if child.exitcode:
         raise SystemExit(f"The state could not be filled: {child.exitcode}.")
-    store: Store = STORES[kind](location, {})
+    store: Store = STORES[kind](location, {}, options=options)
     grower = Grower(store, keep)
     with np.load(f"{location}.shared.npz") as shared:
         grower.titles, grower.forms, grower.number = shared["titles"], shared["forms"], int(shared["number"])
@@ -394,8 +404,8 @@ def made(location: str, kind: str, keep: Keep, pages: int) -> tuple[Store, Growe
     return store, grower
 
 
-def _make(location: str, kind: str, keep: Keep, pages: int) -> None:
-    with closing(STORES[kind](location, {})) as store:
+def _make(location: str, kind: str, keep: Keep, pages: int, options: Options) -> None:
+    with closing(STORES[kind](location, {}, options=options)) as store:
         grower = Grower(store, keep)
         grower.fill_sorted(pages)
         grower.detector.end()
@@ -408,8 +418,10 @@ def main() -> None:
     parser.add_argument("store", nargs="?", default="leveldb")
     parser.add_argument("--window", type=int, default=10_000, help="pages that are judged at each size")
     parser.add_argument("--keep", choices=[Keep.NOTHING.value, Keep.EVIDENCE.value], default=Keep.EVIDENCE.value)
+    parser.add_argument("--options", default="{}", help="NEARDUP_STORE_OPTIONS, as JSON")
     parser.add_argument("--directory", default=None)
     given = parser.parse_args()
+    options = read_options("--options", json.loads(given.options))
     print(f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}, {time.strftime('%F %T')}")
     print(f"{given.store}, a window of {given.window:,} pages, NEARDUP_KEEP = {given.keep!r}; microseconds a page:")
     print(
@@ -422,7 +434,7 @@ def main() -> None:
     for size in (*(size for size in SIZES if size < given.pages), given.pages):
         with tempfile.TemporaryDirectory(dir=given.directory) as directory:
             begun = time.monotonic()
-            store, grower = made(f"{directory}/state", given.store, Keep(given.keep), size)
+            store, grower = made(f"{directory}/state", given.store, Keep(given.keep), size, options)
             with closing(store):
                 filled = time.monotonic() - begun
                 times = grower.judge(given.window)

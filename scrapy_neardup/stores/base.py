@@ -20,6 +20,7 @@ from scrapy_neardup.stores.expiry import Expiry
 from scrapy_neardup.stores.layout import Record
 from scrapy_neardup.stores.listing import add_to_list
 from scrapy_neardup.stores.moment import Moment
+from scrapy_neardup.stores.options import DEFAULT, Options
 from scrapy_neardup.stores.place import SETTING
 from scrapy_neardup.stores.postings import ROWS, postings_of
 from scrapy_neardup.stores.recipe import check_recipe, pack_recipe, renamed, updated
@@ -60,13 +61,15 @@ class Store(Moment, Expiry, Counting):
         recipe: Mapping[str, Any] | None,
         named_by: str = SETTING,
         secret: Secret | None = None,
+        options: Options = DEFAULT,
     ) -> None:
         """Open or create the state at ``location``; raises StoreMismatch if another recipe or secret wrote it.
 
         Without a recipe any is taken, to look at what is there or tidy it up: nothing can be judged by such a store.
-        Without a secret the state's own will do, and a new state draws one.
+        Without a secret the state's own will do, and a new state draws one. ``options``: how it is to use memory.
         """
         super().__init__(location, named_by)
+        self.options = options
         self._synced = time.monotonic()
         self._closed = False
         self._running = set()

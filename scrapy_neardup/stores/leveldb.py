@@ -20,7 +20,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from types import TracebackType
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from scrapy_neardup.errors import StoreError
 from scrapy_neardup.stores import layout
@@ -33,7 +33,8 @@ from scrapy_neardup.stores.postings import LISTS
 from scrapy_neardup.stores.snapshot import NOISE, Snapshot
 
 _WITNESS = "witness"
-_TUNED: dict[str, int] = {"bloom_filter_bits": 10, "write_buffer_size": 16 * 2**20, "max_file_size": 8 * 2**20}
+#: Bytes of a table. Of LevelDB's own 2 MB there would be more in 10 million pages than may be kept open.
+_TABLE = 8 * 2**20
 #: What the system says where the files are not to blame; all else that LevelDB says is damage, however it puts that.
 _OUTSIDE = tuple(
     os.strerror(getattr(errno, name))
@@ -129,12 +130,25 @@ class LevelDBStore(Store):
         # Before LevelDB changes a file, or a process killed right then would leave a seal that does not fit.
         self._seal.unlink(missing_ok=True)
         try:
-            self._db = self._plyvel.DB(str(self._files), create_if_missing=new, paranoid_checks=True, **_TUNED)
+            self._db = self._database(self._files, new=new)
         except BaseException:
             if sealed is not None:
                 self._seal.write_bytes(sealed)
             self._snapshot.restore()
             raise
+
+    def _database(self, files: Path, *, new: bool = False) -> Any:
+        options = self.options
+        return self._plyvel.DB(
+            str(files),
+            create_if_missing=new,
+            paranoid_checks=True,
+            bloom_filter_bits=options.bloom,
+            lru_cache_size=options.cache,
+            write_buffer_size=options.write_buffer,
+            max_open_files=options.open_files,
+            max_file_size=_TABLE,
+        )
 
     def _accept(self) -> None:
         with self._guard:

@@ -110,6 +110,7 @@ class SQLiteStore(Store):
             uri = f"{self._path.as_uri()}?mode={mode}"
             db = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False)
             db.execute("PRAGMA cell_size_check = ON")
+            db.execute(f"PRAGMA cache_size = -{self.options.cache // 1024}")
             return db
 
     def _begin(self) -> None:
