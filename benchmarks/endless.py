@@ -34,7 +34,7 @@ from scrapy_neardup.judging.detector import Detector
 from scrapy_neardup.judging.reservations import Ruled
 from scrapy_neardup.methods.base import IsCommon
 from scrapy_neardup.methods.cascade import Cascade
-from scrapy_neardup.methods.cascade_sketch import Sketch
+from scrapy_neardup.methods.cascade_sketch import OPENING_BYTES, Sketch
 from scrapy_neardup.model import Fingerprint, Page, SiteCounts
 from scrapy_neardup.stores import STORES, Bounds, Keep, Store
 
@@ -55,15 +55,23 @@ class Drawn(Cascade):
         self.models = [Cascade().fingerprint(page) for page in synthetic_pages(200)]
 
     def guarded(self, page: Page, is_common: IsCommon, site: SiteCounts | None = None) -> Fingerprint:
-        number = int(page.title)
+        number = int(page.title.partition(" ")[0])
         model = self.models[number % len(self.models)]
         many, size = len(model.keys), len(model.sketch)
         drawn = hashlib.shake_128(number.to_bytes(8, "big")).digest(8 * many + 12 + size)
         keys = struct.unpack_from(f">{many}Q", drawn)
         body, title = struct.unpack_from(">QI", drawn, 8 * many)
         _, _, *rest = _HEAD.unpack_from(model.sketch)
-        sketch = _HEAD.pack(body, title, *rest) + drawn[8 * many + 12 + _HEAD.size :]
-        return Fingerprint(keys, sketch, own=1500)
+        sketch = bytearray(_HEAD.pack(body, title, *rest) + drawn[8 * many + 12 + _HEAD.size :])
+        counted = self.order_of(model.sketch)
+        sketch[counted] = model.sketch[counted]
+        return Fingerprint(keys, bytes(sketch), own=1500)
+
+    def order_of(self, sketch: bytes) -> int:
+        """Where it is counted how many sentences the order of a sketch is of."""
+        *_, sentences, numbers, words = _HEAD.unpack_from(sketch)
+        minwise = self.parameters.bins * self.parameters.bits // 8
+        return int(_HEAD.size + minwise + OPENING_BYTES + 4 * sentences + 2 * numbers + 3 * words)
 
     def shared(self, page: Page, old: bytes, limit: int = 3) -> tuple[str, ...]:
         return ()

@@ -24,6 +24,7 @@ from scrapy_neardup.page.limits import MAX_TEXT
 from scrapy_neardup.page.pool import Pool
 from scrapy_neardup.report.words import LANGUAGES
 from scrapy_neardup.stores import Bounds, Keep, Secret, parse_url, placeholders_checked
+from scrapy_neardup.stores.options import Options, read_options
 
 logger = line_logger(__name__)
 
@@ -71,6 +72,7 @@ class Config:
     drop: bool = True  # DROP_DUPLICATES
     policy: Mapping[Likeness, str] = field(default_factory=lambda: dict(DEFAULT_POLICY))  # NEARDUP_POLICY
     store: str = ""  # NEARDUP_STORE; empty: the default under the project's data directory
+    store_options: Options = field(default_factory=Options)  # NEARDUP_STORE_OPTIONS
     scope: str = ""  # NEARDUP_SCOPE; empty: "spider", or "project" where that has a state already
     dry_run: str = ""  # NEARDUP_DRY_RUN; empty: none, else TAG or PASS: what becomes of items
     secret: Secret | None = None  # NEARDUP_SECRET; None: each state draws its own
@@ -368,6 +370,10 @@ def _mapping(name: str, value: Any) -> dict[str, Any]:
     return dict(value)
 
 
+def _store_options(name: str, value: Any) -> Options:
+    return read_options(name, _mapping(name, value))
+
+
 def _feeds(name: str, value: Any) -> dict[str, dict[str, Any]]:
     """A URI, whose format is its ending, or a dict of URIs with their options, as FEEDS is one."""
     if isinstance(value, (str, PurePath)) and not str(value).lstrip().startswith("{"):
@@ -447,6 +453,7 @@ _READERS: dict[str, tuple[str, Callable[[str, Any], Any]]] = {
     "NEARDUP_ENABLED": ("enabled", _boolean),
     "NEARDUP_POLICY": ("policy", _policy),
     "NEARDUP_STORE": ("store", _text),
+    "NEARDUP_STORE_OPTIONS": ("store_options", _store_options),
     "NEARDUP_SCOPE": ("scope", _choice("project", "spider")),
     "NEARDUP_DRY_RUN": ("dry_run", _dry_run),
     "NEARDUP_SECRET": ("secret", _secret),

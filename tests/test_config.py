@@ -28,6 +28,7 @@ from scrapy_neardup.methods.nshash import NSHash
 from scrapy_neardup.model import Kind as Verdicts
 from scrapy_neardup.model import Likeness, Verdict
 from scrapy_neardup.stores import Keep, Secret
+from scrapy_neardup.stores.options import Options
 
 Kind = Callable[[dict[str, Any]], Mapping[str, Any]]
 
@@ -66,6 +67,15 @@ READ = [
     ("NEARDUP_STORE", "memory:", "store", "memory:"),
     ("NEARDUP_STORE", "sqlite:///srv/state.sqlite", "store", "sqlite:///srv/state.sqlite"),
     ("NEARDUP_STORE", "", "store", ""),
+    ("NEARDUP_STORE_OPTIONS", {}, "store_options", Options()),
+    ("NEARDUP_STORE_OPTIONS", {"cache": "64MB", "bloom": 0}, "store_options", Options(cache=64 * 2**20, bloom=0)),
+    ("NEARDUP_STORE_OPTIONS", '{"cache": "1.5 gb"}', "store_options", Options(cache=3 * 2**29)),
+    (
+        "NEARDUP_STORE_OPTIONS",
+        {"cache": 0, "write_buffer": "64kB", "open_files": 50_000},
+        "store_options",
+        Options(0, 65_536, 10, 50_000),
+    ),
     ("NEARDUP_STORE", "leveldb:///srv/%(name)s/%20%(run)03d", "store", "leveldb:///srv/%(name)s/%20%(run)03d"),
     ("NEARDUP_SCOPE", "spider", "scope", "spider"),
     ("NEARDUP_SCOPE", "project", "scope", "project"),
@@ -160,6 +170,21 @@ REFUSED = [
     ("NEARDUP_POLICY", {"tag": "retitled"}, "Did you mean {'retitled': 'tag'}?"),
     ("NEARDUP_POLICY", {"retitled": ["tag"]}, "to one of drop, tag, pass"),
     ("NEARDUP_STORE", None, "must be a string"),
+    ("NEARDUP_STORE_OPTIONS", "64MB", "must be a dict, on the command line as JSON"),
+    (
+        "NEARDUP_STORE_OPTIONS",
+        {"bloom_bits": 10},
+        "'bloom_bits', which is no option; 'bloom' may be meant. The options",
+    ),
+    ("NEARDUP_STORE_OPTIONS", {"sync": 1}, "'sync', which is no option. The options are: cache, write_buffer, bloom, "),
+    ("NEARDUP_STORE_OPTIONS", {"cache": "64 megabytes"}, "'64 megabytes' for 'cache'; it must be a size from 0 to "),
+    ("NEARDUP_STORE_OPTIONS", {"cache": -1}, "-1 for 'cache'; it must be a size from 0 to 1024GB, such as '64MB'"),
+    ("NEARDUP_STORE_OPTIONS", {"cache": True}, "True for 'cache'; it must be a size"),
+    ("NEARDUP_STORE_OPTIONS", {"cache": None}, "None for 'cache'; it must be a size"),
+    ("NEARDUP_STORE_OPTIONS", {"write_buffer": "1kB"}, "'1kB' for 'write_buffer'; it must be a size from 64kB to 1GB"),
+    ("NEARDUP_STORE_OPTIONS", {"bloom": 65}, "65 for 'bloom'; it must be a whole number from 0 to 64."),
+    ("NEARDUP_STORE_OPTIONS", {"bloom": 9.5}, "9.5 for 'bloom'; it must be a whole number"),
+    ("NEARDUP_STORE_OPTIONS", {"open_files": 5}, "5 for 'open_files'; it must be a whole number from 74 to 50,000"),
     ("NEARDUP_STORE", 5, "must be a string"),
     ("NEARDUP_STORE", "redis://a.example/", "names no store"),
     ("NEARDUP_STORE", "leveldb:///srv/%(name)", "write it as %(name)s"),

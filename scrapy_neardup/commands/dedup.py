@@ -254,7 +254,7 @@ def _state(asked: str | None, method: Method, config: Config) -> Iterator[Store]
     """The state that was asked for, made if it is not there; else one that goes with the command."""
     recipe = state_recipe(method, page_extractor(config))
     if asked and parse_url(asked, OPTION)[0].lasts:
-        with opened_or_made(asked, recipe, config.secret) as store:
+        with opened_or_made(asked, recipe, config.secret, options=config.store_options) as store:
             check_tools(store, strict=config.strict, say=warn)
             if changed := take_over(store, recipe, config.deciding(method)):
                 warn(f"The state at {store.location} {changed}.")
@@ -262,7 +262,7 @@ def _state(asked: str | None, method: Method, config: Config) -> Iterator[Store]
         return
     with tempfile.TemporaryDirectory(prefix="neardup-") as folder:
         url = asked or ("memory:" if method.memory_only else default_url(Path(folder)))
-        store = open_store(url, recipe, OPTION, config.secret)
+        store = open_store(url, recipe, OPTION, config.secret, options=config.store_options)
         try:
             yield store
         finally:

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from scrapy_neardup.stores import Secret, Store, close_store, open_store
+from scrapy_neardup.stores.options import DEFAULT, Options
 
 #: The option that names the state, as messages tell it.
 OPTION = "--store"
@@ -15,14 +16,18 @@ OPTION = "--store"
 
 @contextmanager
 def opened_or_made(
-    url: str, recipe: Mapping[str, Any] | None, secret: Secret | None, named_by: str = OPTION
+    url: str,
+    recipe: Mapping[str, Any] | None,
+    secret: Secret | None,
+    named_by: str = OPTION,
+    options: Options = DEFAULT,
 ) -> Iterator[Store]:
     """The state at a URL, closed at the end; without a recipe it must be there.
 
     Raises StoreMismatch that speaks of ``named_by`` if it is of another recipe. What a crawl would take back when it
     opens the state is taken back now; a line on standard error says so.
     """
-    store = open_store(url, recipe, named_by, secret)
+    store = open_store(url, recipe, named_by, secret, options=options)
     try:
         tell_taken_back(store)
         yield store

@@ -202,7 +202,9 @@ def _opened_detector(
     """A detector on the state, which is open from here on."""
     method = config.make_method()
     recipe = state_recipe(method, extractor)
-    store = open_store(store_url, recipe, secret=config.secret, dry_run=bool(config.dry_run))
+    store = open_store(
+        store_url, recipe, secret=config.secret, dry_run=bool(config.dry_run), options=config.store_options
+    )
     try:
         check_tools(store, strict=config.strict, say=logger.warning)
         if changed := take_over(store, recipe, config.deciding(method)):

@@ -54,8 +54,8 @@ def candidates(method: Method, store: Store, keys: Iterable[int]) -> Candidates:
     found: Counter[int] = Counter()
     common = set()
     limit = method.common
-    for key in keys:
-        ids = store.postings(key, limit)
+    keys = tuple(keys)
+    for key, ids in zip(keys, store.all_postings(keys, limit), strict=True):
         if len(ids) >= limit:
             common.add(key)
         elif ids:
@@ -115,8 +115,7 @@ class Matching:
         named = self._store.find(canonical) if canonical else None
         if named is not None and named.similarity > 0:
             ids = (*ids, named.original, *([named.id] if named.leads else ()))
-        for id in dict.fromkeys(ids):
-            record = self._store.record(id)
+        for record in self._store.records_of(tuple(dict.fromkeys(ids))):
             if record is not None and record.sketch and record.url != url:
                 yield record
 

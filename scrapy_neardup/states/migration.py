@@ -33,7 +33,7 @@ from scrapy_neardup.stores.decisions import decisions_of
 from scrapy_neardup.stores.evidence import kept_page
 from scrapy_neardup.stores.former import KEY as FORMER
 from scrapy_neardup.stores.former import former_recipes, pack_former, pack_former_sketch
-from scrapy_neardup.stores.layout import evidence_key, former_key, meta_key, pack_seen, posting_key, record_key, url_key
+from scrapy_neardup.stores.layout import evidence_key, former_key, meta_key, pack_seen, record_key, url_key
 from scrapy_neardup.stores.recipe import PARAMETERS, SAMPLES, fits
 from scrapy_neardup.stores.tally import KEY as TALLY
 from scrapy_neardup.text.prose import why_unjudged
@@ -107,8 +107,7 @@ class Migration:
 
     def _file(self, record: Record, told: Evidence | None, seen: int, soon: Changes) -> None:
         """What ``Store.add`` would write, to be written with that of other pages: nobody reads the state yet."""
-        for key in record.keys:
-            soon.put(posting_key(key, record.id), b"")
+        self._new.file_postings(record, soon)
         soon.put(record_key(record.id), record.pack())
         if told is not None:
             soon.put(evidence_key(record.id), told.pack())

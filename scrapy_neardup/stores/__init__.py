@@ -18,6 +18,7 @@ from scrapy_neardup.stores.expiry import Bounds
 from scrapy_neardup.stores.layout import Record
 from scrapy_neardup.stores.leading import leader, stands_for, with_first
 from scrapy_neardup.stores.memory import MemoryStore
+from scrapy_neardup.stores.options import DEFAULT, Options
 from scrapy_neardup.stores.overlay import Overlay
 from scrapy_neardup.stores.place import SETTING
 from scrapy_neardup.stores.placeholders import has_placeholders, matching, placeholders_checked, placeholders_filled
@@ -116,11 +117,13 @@ def open_store(
     secret: Secret | None = None,
     *,
     dry_run: bool = False,
+    options: Options = DEFAULT,
 ) -> Store:
     """The store at a URL, opened once for each location of this process; give it back with ``close_store``.
 
     Without a recipe there must be a state, written by any. ``named_by``: see ``parse_url``. ``secret``: see ``Store``.
     ``dry_run``: what is written is held in memory, nothing of the state changes, and none is made (see ``Overlay``).
+    ``options``: how it is to use memory, if it is not open yet.
     """
     kind, location = parse_url(url, named_by)
     if not kind.lasts:
@@ -132,7 +135,7 @@ def open_store(
         if dry_run:
             made = _look_of(kind)(location, recipe, named_by, secret, is_written=True)
         else:
-            made = kind(location, recipe, named_by, secret)
+            made = kind(location, recipe, named_by, secret, options)
         opened[location] = made, 1
         return made
     store, holders = opened[location]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import merge
 from itertools import islice
-from typing import Any
+from typing import Any, ClassVar
 
 from scrapy_neardup.errors import StoreError, StoreMismatch
 from scrapy_neardup.hashing.keyed import Keyed
@@ -20,7 +20,9 @@ from scrapy_neardup.stores.expiry import Expiry
 from scrapy_neardup.stores.layout import Record
 from scrapy_neardup.stores.listing import add_to_list
 from scrapy_neardup.stores.moment import Moment
+from scrapy_neardup.stores.options import DEFAULT, Options
 from scrapy_neardup.stores.place import SETTING
+from scrapy_neardup.stores.postings import ROWS, postings_of
 from scrapy_neardup.stores.recipe import check_recipe, pack_recipe, renamed, updated
 from scrapy_neardup.stores.secret import SECRET_NAME, SECRET_SETTING, Secret, secret_of
 
@@ -50,19 +52,24 @@ class Store(Moment, Expiry, Counting):
     Every method may raise StoreError. Nothing here deletes state to get going again.
     """
 
+    #: The format in which a new state is written; one that is there keeps its own.
+    new_format: ClassVar[int] = ROWS
+
     def __init__(
         self,
         location: str,
         recipe: Mapping[str, Any] | None,
         named_by: str = SETTING,
         secret: Secret | None = None,
+        options: Options = DEFAULT,
     ) -> None:
         """Open or create the state at ``location``; raises StoreMismatch if another recipe or secret wrote it.
 
         Without a recipe any is taken, to look at what is there or tidy it up: nothing can be judged by such a store.
-        Without a secret the state's own will do, and a new state draws one.
+        Without a secret the state's own will do, and a new state draws one. ``options``: how it is to use memory.
         """
         super().__init__(location, named_by)
+        self.options = options
         self._synced = time.monotonic()
         self._closed = False
         self._running = set()
@@ -71,6 +78,7 @@ class Store(Moment, Expiry, Counting):
             self._read_tally()
             #: By what the pages were fingerprinted, as plain data.
             self.recipe = self._check_recipe(recipe, secret)
+            self._postings = postings_of(self, self.recipe.get("format", ROWS))
             #: Under which the state hashes; None where that is not known here.
             self.secret = secret_of(self.recipe, self._get(_SECRET), secret, location)
             self.known_hashes = Keyed(self.secret.value) if self.secret else None
@@ -152,8 +160,21 @@ class Store(Moment, Expiry, Counting):
 
     def postings(self, key: int, limit: int) -> list[int]:
         """Ids of up to ``limit`` pages that are filed under ``key``, the newest first."""
-        found = self._scan(layout.posting_prefix(key), reverse=True)
-        return [layout.last_id(posting) for posting, _ in islice(found, limit)]
+        return self._postings.find((key,), limit)[0]
+
+    def all_postings(self, keys: Sequence[int], limit: int) -> list[list[int]]:
+        """``postings`` of each of several keys."""
+        return [self.postings(key, limit) for key in keys]
+
+    def records_of(self, ids: Sequence[int]) -> list[Record | None]:
+        """``record`` of each of several ids."""
+        found = self._get_all([layout.record_key(id) for id in ids])
+        rows = zip(ids, found, strict=True)
+        return [None if packed is None else self._unpacked(id, packed) for id, packed in rows]
+
+    def file_postings(self, record: Record, changes: Changes) -> None:
+        """Add to changes what files a record under its keys, for whoever writes records himself."""
+        self._postings.file(record.keys, record.id, changes)
 
     def begin(self, who: str, job: str = "") -> int:
         """A new generation for a crawl; ``who`` names it in the line that tells of its being taken back.
@@ -187,8 +208,7 @@ class Store(Moment, Expiry, Counting):
         seen = self.now() if seen is None else seen
         changes = Changes(dict(along))
         gone = self._supersede(replaces, changes) if replaces and not generation else 0
-        for key in record.keys:
-            changes.put(layout.posting_key(key, record.id), b"")
+        self._postings.file(record.keys, record.id, changes)
         self._put_record(record, changes)
         if evidence is not None:
             changes.put(layout.evidence_key(record.id), evidence.pack())
@@ -315,7 +335,7 @@ class Store(Moment, Expiry, Counting):
         if recipe is None:
             raise StoreError(f"{self.location} holds no state; name one that a crawl has written.")
         secret = secret or Secret.drawn()
-        packed = pack_recipe({**recipe, SECRET_NAME: secret.name})
+        packed = pack_recipe({**recipe, "format": self.new_format, SECRET_NAME: secret.name})
         self._write(Changes({name: packed} | ({_SECRET: secret.value} if secret.is_own else {})), sync=True)
         return check_recipe(packed, None, self.location)
 

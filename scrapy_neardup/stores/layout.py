@@ -6,8 +6,9 @@
     e + id                      what can be told of it: see ``Evidence``
     o + id                      of a page of a former recipe: which one (2 bytes), and its sketch: see ``former``
     u + hash of the URL         id of the page's newest record (8 bytes), time it was last seen (4 bytes, seconds)
-    k + key + id                a posting: this page is filed under this key; no value. A page that is better than the
-                                one that stood for its group is filed under the group's id, too: see ``leading``
+    k + key                     ids of the pages that are filed under this key. A page that is better than the one that
+                                stood for its group is filed under the group's id, too: see ``leading``
+    k + key + id                one more of them, or in a state of format 2 any of them; no value: see ``postings``
     x + 5 bytes of a digest     id of a page that was made from a body with this digest: see ``Record.body``
     f + hash of its name        what is in a feed that may be overwritten (JSON): see ``states/deliveries``
     c + generation              a crawl, by the time of its beginning (JSON): see ``states/crawls``
@@ -29,7 +30,9 @@ from dataclasses import dataclass
 
 from scrapy_neardup.hashing.keyed import OPEN, Keyed
 
-FORMAT = 2
+#: Those that are read and written, and the one of a new state, unless its store has a reason not to.
+FORMATS = (2, 3)
+FORMAT = 3
 
 _ID = struct.Struct(">Q")
 _PREFIX = struct.Struct(">cQ")

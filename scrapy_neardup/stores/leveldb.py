@@ -16,11 +16,11 @@ import errno
 import json
 import os
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from types import TracebackType
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from scrapy_neardup.errors import StoreError
 from scrapy_neardup.stores import layout
@@ -29,9 +29,12 @@ from scrapy_neardup.stores.changes import Changes, Row
 from scrapy_neardup.stores.damaged import DamagedCopy
 from scrapy_neardup.stores.damaged_leveldb import damaged_leveldb
 from scrapy_neardup.stores.lock import lock
+from scrapy_neardup.stores.postings import LISTS
 from scrapy_neardup.stores.snapshot import NOISE, Snapshot
 
 _WITNESS = "witness"
+#: Bytes of a table. Of LevelDB's own 2 MB there would be more in 10 million pages than may be kept open.
+_TABLE = 8 * 2**20
 #: What the system says where the files are not to blame; all else that LevelDB says is damage, however it puts that.
 _OUTSIDE = tuple(
     os.strerror(getattr(errno, name))
@@ -47,6 +50,7 @@ class LevelDBStore(Store):
     """The default state: append-only filing, small on disk, safe against a killed process."""
 
     scheme: ClassVar[str] = "leveldb"
+    new_format: ClassVar[int] = LISTS
 
     @classmethod
     def exists(cls, location: str) -> bool:
@@ -126,14 +130,25 @@ class LevelDBStore(Store):
         # Before LevelDB changes a file, or a process killed right then would leave a seal that does not fit.
         self._seal.unlink(missing_ok=True)
         try:
-            self._db = self._plyvel.DB(
-                str(self._files), create_if_missing=new, paranoid_checks=True, bloom_filter_bits=10
-            )
+            self._db = self._database(self._files, new=new)
         except BaseException:
             if sealed is not None:
                 self._seal.write_bytes(sealed)
             self._snapshot.restore()
             raise
+
+    def _database(self, files: Path, *, new: bool = False) -> Any:
+        options = self.options
+        return self._plyvel.DB(
+            str(files),
+            create_if_missing=new,
+            paranoid_checks=True,
+            bloom_filter_bits=options.bloom,
+            lru_cache_size=options.cache,
+            write_buffer_size=options.write_buffer,
+            max_open_files=options.open_files,
+            max_file_size=_TABLE,
+        )
 
     def _accept(self) -> None:
         with self._guard:
@@ -158,6 +173,14 @@ class LevelDBStore(Store):
         with self._guard:
             value: bytes | None = self._db.get(key, verify_checksums=True)
         return value
+
+    def _get_all(self, keys: Sequence[bytes]) -> list[bytes | None]:
+        with self._guard:
+            get = self._db.get
+            return [get(key, verify_checksums=True) for key in keys]
+
+    def all_postings(self, keys: Sequence[int], limit: int) -> list[list[int]]:
+        return self._postings.find(keys, limit)
 
     def _rows_from(self, low: bytes, prefix: bytes) -> Iterator[Row]:
         with self._guard, self._db.raw_iterator(verify_checksums=True) as at:

@@ -57,7 +57,7 @@ class LevelDBLook(Overlay, LevelDBStore):
         if sealed is not None and not self.is_held:
             self._check_seal(sealed, files)
             self._untouched = True
-        self._db = self._plyvel.DB(str(copy), create_if_missing=False, paranoid_checks=True, bloom_filter_bits=10)
+        self._db = self._database(copy)
         self._is_empty = False
         self._hold_against_witness(LevelDBStore._get(self, KEY))
 

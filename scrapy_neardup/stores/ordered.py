@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
 from scrapy_neardup.errors import StoreDamaged, StoreError
@@ -86,6 +86,10 @@ class OrderedBytes(Place):
 
     @abstractmethod
     def _get(self, key: bytes) -> bytes | None: ...
+
+    def _get_all(self, keys: Sequence[bytes]) -> list[bytes | None]:
+        """The values of several keys; a backend may have a quicker way than one after the other."""
+        return [self._get(key) for key in keys]
 
     @abstractmethod
     def _scan(self, prefix: bytes, *, reverse: bool = False) -> Iterator[Row]:

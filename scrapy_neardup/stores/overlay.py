@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from scrapy_neardup.errors import StoreDamaged, StoreError
@@ -189,6 +189,9 @@ class Overlay(Store):
         if above is not None and key in above:
             return above[key]
         return self._get_below(key)
+
+    def _get_all(self, keys: Sequence[bytes]) -> list[bytes | None]:
+        return [self._get(key) for key in keys]  # what a kind of store has instead looks below alone
 
     def _scan(self, prefix: bytes, *, reverse: bool = False) -> Iterator[Row]:
         above = sorted(self._above_with(prefix), reverse=reverse)

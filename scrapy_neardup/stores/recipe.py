@@ -1,6 +1,6 @@
 """By what recipe the pages of a state were fingerprinted: those of two recipes cannot be compared.
 
-    {"format": 2, "secret": …, "method": "cascade", "method version": 1, "parameters": {…}, "hash": …,
+    {"format": 3, "secret": …, "method": "cascade", "method version": 1, "parameters": {…}, "hash": …,
      "extractor": "… trafilatura 2.3.1 …", "segmenter": "jieba 0.42.1 …", "samples": {"extractor": "a8ce…", …}}
 
 It holds nothing that only decides on two fingerprints: see ``decisions``. Of the tools, which are other people's, it
@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from scrapy_neardup.errors import StoreMismatch
-from scrapy_neardup.stores.layout import FORMAT
+from scrapy_neardup.stores.layout import FORMAT, FORMATS
 from scrapy_neardup.stores.place import SETTING
 from scrapy_neardup.stores.secret import SECRET_NAME
 
@@ -40,11 +40,11 @@ def check_recipe(
     theirs = json.loads(written)
     if not isinstance(theirs, dict):
         raise ValueError("it is no JSON object")
-    if theirs.get("format") != FORMAT:
+    if theirs.get("format") not in FORMATS:
         raise StoreMismatch(
-            f"The state at {location} has the format {theirs.get('format')}, and this release reads and writes format "
-            f"{FORMAT}, so it was not touched. Upgrade, if a later release wrote it: pip install --upgrade "
-            f"scrapy-neardup; or set {named_by} to a new path to begin another state."
+            f"The state at {location} has the format {theirs.get('format')}, and this release reads and writes formats "
+            f"{FORMATS[0]} to {FORMATS[-1]}, so it was not touched. Upgrade, if a later release wrote it: pip install "
+            f"--upgrade scrapy-neardup; or set {named_by} to a new path to begin another state."
         )
     if recipe is not None and not fits(theirs, recipe):
         raise StoreMismatch(
@@ -69,7 +69,7 @@ def fits(theirs: Mapping[str, Any], recipe: Mapping[str, Any]) -> bool:
 def is_method_of(theirs: Mapping[str, Any], said: Mapping[str, Any]) -> bool:
     """Whether a recipe that was read is that of a method which says so of itself, whatever tools it names."""
     own = {name: theirs[name] for name in said if name in theirs}
-    return fits({"format": FORMAT, **own}, said)
+    return fits(own, said)
 
 
 def renamed(theirs: Mapping[str, Any], recipe: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
@@ -96,6 +96,8 @@ def _ours(theirs: Mapping[str, Any], recipe: Mapping[str, Any]) -> dict[str, Any
 def _told(theirs: Mapping[str, Any], ours: Mapping[str, Any]) -> str:
     """All that keeps two recipes from being compared; empty for nothing."""
     there, here = dict(theirs), dict(ours)
+    for one in (there, here):
+        one.pop("format", None)  # how rows are laid out says nothing of fingerprints
     sampled, samples = (_mapping(one.pop(SAMPLES, None)) for one in (there, here))
     found = []
     for tool in sorted({*sampled, *samples}):

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from scrapy_neardup.hashing.keyed import Keyed
 from scrapy_neardup.stores.layout import Record, last_id, unpack_id, url_key
+from scrapy_neardup.stores.postings import is_posting, pairs
 from scrapy_neardup.stores.tally import KEY, RowTally, of_row
 
 _MASK = 0xFFFFFFFFFFFFFFFF
@@ -48,8 +49,9 @@ class Recount:
                 self._total += of_row(key, value)
                 self._pages += first == b"r"
         elif first == b"k":
-            self._postings += 1
-            self._filed += int.from_bytes(key[1:], "big")
+            for number, id in pairs((key, value)) if is_posting((key, value)) else ((0, 1),):
+                self._postings += 1
+                self._filed += (number << 64) + id
         elif first == b"u":
             self._known.append(last_id(key))
             self._named.append(int.from_bytes(value[:8], "big"))

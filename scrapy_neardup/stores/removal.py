@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from scrapy_neardup.stores import layout
 from scrapy_neardup.stores.changes import Changes
 from scrapy_neardup.stores.layout import Record
+from scrapy_neardup.stores.postings import Postings
 from scrapy_neardup.stores.tallied import Tallied
 
 
@@ -16,6 +17,7 @@ class Removal(Tallied):
 
     #: Generations of this opening that may have unsealed pages.
     _running: set[int]
+    _postings: Postings
 
     @abstractmethod
     def _url_key(self, url: str) -> bytes:
@@ -83,8 +85,7 @@ class Removal(Tallied):
         changes.delete(layout.evidence_key(id))
         if record.former:
             changes.delete(layout.former_key(id))
-        for key in record.keys:
-            changes.delete(layout.posting_key(key, id))
+        self._postings.remove(record.keys, id, changes)
         self._lose_body(record, changes)
         url = self._url_key(record.url)
         if self._points_to(url, id, changes):

@@ -5,6 +5,10 @@
     <location>.witness    how far the state had come: see ``Witness``; after a clean close also a digest of the file
     <location>.lock       ours, taken before any of these is written to
 
+A page is written into the log, and with the first one after a second all that is there is synced (``SYNC_EVERY``): a
+kill costs nothing, a power cut the pages since then, as with LevelDB. SQLite itself syncs its log before it moves it
+into the file, and the file thereafter, so what a power cut leaves is the state as it was after one of the writes.
+
 SQLite keeps no checksums in its file, so each value ends in one over its row. A byte that has changed in what leads to
 the rows can hide some: the digest tells of it, or else all rows are read and held against the tally.
 """
@@ -13,8 +17,8 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, suppress
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import ClassVar
 
@@ -25,6 +29,7 @@ from scrapy_neardup.stores.changes import Changes, Row
 from scrapy_neardup.stores.damaged import DamagedCopy
 from scrapy_neardup.stores.damaged_sqlite import damaged_sqlite
 from scrapy_neardup.stores.lock import lock
+from scrapy_neardup.stores.postings import LISTS
 from scrapy_neardup.stores.sqlite_files import APPLICATION, VERSION, digest, is_ours, is_outside, refuse_foreign
 from scrapy_neardup.stores.tally import check_bytes
 from scrapy_neardup.stores.witness import CLOSED
@@ -35,9 +40,10 @@ _CHECK = 4
 
 
 class SQLiteStore(Store):
-    """One table of ordered bytes, written through a log that is synced at every commit."""
+    """One table of ordered bytes, written through a log."""
 
     scheme: ClassVar[str] = "sqlite"
+    new_format: ClassVar[int] = LISTS
 
     @classmethod
     def exists(cls, location: str) -> bool:
@@ -104,6 +110,7 @@ class SQLiteStore(Store):
             uri = f"{self._path.as_uri()}?mode={mode}"
             db = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False)
             db.execute("PRAGMA cell_size_check = ON")
+            db.execute(f"PRAGMA cache_size = -{self.options.cache // 1024}")
             return db
 
     def _begin(self) -> None:
@@ -122,7 +129,7 @@ class SQLiteStore(Store):
 
     def _log_all(self) -> None:
         self._db.execute("PRAGMA journal_mode = WAL")
-        self._db.execute("PRAGMA synchronous = FULL")
+        self._db.execute("PRAGMA synchronous = NORMAL")
 
     def _accept(self) -> None:
         with self._guard():
@@ -148,6 +155,20 @@ class SQLiteStore(Store):
         with self._guard():
             row = self._db.execute("SELECT v FROM kv WHERE k = ?", (key,)).fetchone()
         return None if row is None else self._checked(key, row[0])
+
+    def _get_all(self, keys: Sequence[bytes]) -> list[bytes | None]:
+        values: dict[bytes, bytes] = {}
+        for at in range(0, len(keys), _ROWS):
+            few = keys[at : at + _ROWS]
+            with self._guard():
+                # Nothing in the query comes from outside.
+                query = f"SELECT k, v FROM kv WHERE k IN ({','.join('?' * len(few))})"  # noqa: S608
+                found = self._db.execute(query, few).fetchall()
+            values.update((key, self._checked(key, value)) for key, value in found)
+        return [values.get(key) for key in keys]
+
+    def all_postings(self, keys: Sequence[int], limit: int) -> list[list[int]]:
+        return self._postings.find(keys, limit)
 
     def _rows_from(self, low: bytes, prefix: bytes) -> Iterator[Row]:
         return self._between(max(low, prefix), layout.after(prefix))
@@ -178,7 +199,7 @@ class SQLiteStore(Store):
             rows = _ROWS
 
     def _apply(self, changes: Changes, *, sync: bool) -> None:
-        with self._guard():
+        with self._guard(), self._synced_log() if sync else nullcontext():
             self._db.execute("BEGIN IMMEDIATE")
             try:
                 self._db.executemany("DELETE FROM kv WHERE k = ?", [(key,) for key in changes.deletes])
@@ -189,6 +210,15 @@ class SQLiteStore(Store):
                 if self._db.in_transaction:
                     self._db.execute("ROLLBACK")
                 raise
+
+    @contextmanager
+    def _synced_log(self) -> Iterator[None]:
+        """A commit within waits until the log is on disk, up to that commit."""
+        self._db.execute("PRAGMA synchronous = FULL")
+        try:
+            yield
+        finally:
+            self._db.execute("PRAGMA synchronous = NORMAL")
 
     def _checked(self, key: object, value: object) -> bytes:
         """The value of a row without its checksum; raises StoreDamaged if that is another."""

@@ -12,9 +12,9 @@ import pytest
 
 from scrapy_neardup.commands import check
 from scrapy_neardup.errors import NearDupError, SettingsError, StoreError, StoreLocked, StoreMismatch
-from scrapy_neardup.stores import Store
+from scrapy_neardup.stores import Record, Store
 from scrapy_neardup.stores.changes import Changes
-from scrapy_neardup.stores.layout import meta_key, pack_seen, posting_key, url_key
+from scrapy_neardup.stores.layout import meta_key, pack_seen, url_key
 from scrapy_neardup.stores.sqlite import SQLiteStore
 from tests.commands.run import scrapy_neardup
 from tests.states.states import (
@@ -41,7 +41,9 @@ SOUND = r"The state at STATE is sound: 8 pages, \d+ keys, 8 URLs, evidence of 8 
 def break_off(state: str, many: int = 1) -> None:
     """A key that names no page, or several."""
     with opened(state) as store:
-        store._write(Changes({posting_key(n, 7): b"" for n in range(many)}), sync=True)
+        changes = Changes()
+        store.file_postings(Record(7, "", 7, keys=tuple(range(many))), changes)
+        store._write(changes, sync=True)
 
 
 @pytest.mark.slow

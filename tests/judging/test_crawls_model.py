@@ -32,6 +32,7 @@ from scrapy_neardup.model import Kind, Likeness, Verdict
 from scrapy_neardup.states.check.checking import check
 from scrapy_neardup.states.forgetting import of_host, pages_where
 from scrapy_neardup.stores import STORES, Bounds, Keep, Store
+from scrapy_neardup.stores.postings import pairs
 from tests.crawl.parts import LastingStore
 from tests.judging.model import (
     URLS,
@@ -550,7 +551,7 @@ class Crawls(RuleBasedStateMachine):
                 seen = store.last_seen(url)
                 assert seen == self.model.sights[url] or (pages[id].is_witness and seen > self.model.sights[url])
                 self.model.sights[url] = seen
-            assert sum(1 for _ in store.rows(b"k")) == filed
+            assert sum(1 for row in store.rows(b"k") for _ in pairs(row)) == filed
             assert {int.from_bytes(key[1:], "big") for key, _ in store.rows(b"e")} <= pages.keys()
             assert sum(1 for _ in store.rows(b"j")) == len(self.model.unsealed)
             assert sum(1 for _ in store.rows(b"d")) == (self.drops if store.lasts else 0)

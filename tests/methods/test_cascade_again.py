@@ -31,6 +31,9 @@ class Known:
     def pages(self) -> int:
         return self.many
 
+    def forms(self) -> float:
+        return 0.0
+
     def stood_on(self, sentences: Sentences) -> npt.NDArray[np.uint16]:
         return (sentences % 5).astype(np.uint16)
 

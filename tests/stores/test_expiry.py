@@ -13,6 +13,7 @@ from scrapy_neardup.stores import STORES, Bounds, Evidence, Record, Store, layou
 from scrapy_neardup.stores.changes import Changes
 from scrapy_neardup.stores.expiry import HANDS
 from scrapy_neardup.stores.memory import MemoryStore
+from scrapy_neardup.stores.postings import pairs
 from tests.stores.clock import HOUR, Clock
 from tests.stores.test_contract import Place, _place
 
@@ -55,7 +56,8 @@ def known(store: Store) -> list[int]:
     numbers = [int(record.url.rpartition("/")[2]) for record in store.records()]
     assert store.pages == len(numbers)
     ids = {record.id for record in store.records()}
-    assert {layout.last_id(key) for prefix in (b"e", b"k") for key, _ in store.rows(prefix)} <= ids
+    assert {layout.last_id(key) for key, _ in store.rows(b"e")} <= ids
+    assert {id for row in store.rows(b"k") for _, id in pairs(row)} <= ids
     return numbers
 
 
@@ -411,4 +413,4 @@ def test_memory_finds_a_place_among_its_pages_as_other_stores_do(clock: Clock) -
     new = put(store, 20)
     expected = [pages[7].id, *(page.id for page in pages[9:]), new.id]
     assert [layout.last_id(key) for key, _ in store._rows_from(low, b"r")] == expected
-    assert sum(1 for _ in store._rows_from(b"k", layout.posting_prefix(7))) == 20
+    assert sum(1 for row in store._rows_from(b"k", layout.posting_prefix(7)) for _ in pairs(row)) == 20

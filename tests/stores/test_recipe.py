@@ -77,9 +77,11 @@ def test_an_extractor_of_the_users_own_is_known_by_its_name_alone() -> None:
     assert not fits({"format": FORMAT, **own, "extractor": "reader 2", "samples": OURS["samples"]}, own)
 
 
-@pytest.mark.parametrize("format", [1, 3, None, "2"])
+@pytest.mark.parametrize("format", [1, 4, None, "2"])
 def test_another_format_has_a_sentence_of_its_own(format: object) -> None:
-    with pytest.raises(StoreMismatch, match=f"has the format {format}, and this release reads and writes format 2"):
+    with pytest.raises(
+        StoreMismatch, match=f"has the format {format}, and this release reads and writes formats 2 to 3"
+    ):
         check_recipe(json.dumps(theirs(format=format)).encode(), OURS, "there")
 
 

@@ -6,13 +6,17 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+import time
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from scrapy_neardup.errors import StoreDamaged, StoreError, StoreLocked, StoreMismatch
-from scrapy_neardup.stores import Record
+from scrapy_neardup.states.check import check
+from scrapy_neardup.stores import Record, base, witness
+from scrapy_neardup.stores.changes import Changes
 from scrapy_neardup.stores.sqlite import SQLiteStore
 
 RECIPE = {"method": "minhash", "seed": 7}
@@ -162,13 +166,96 @@ def test_a_state_that_was_cut_off_is_damaged_and_never_a_state_with_fewer_pages(
 # What it promises
 
 
-def test_every_commit_waits_for_the_disk_and_goes_through_the_log(tmp_path: Path) -> None:
+def commits(store: SQLiteStore, write: Callable[[], object]) -> list[str]:
+    """For each commit of what is written whether SQLite waits for the disk."""
+    found: list[str] = []
+    names = {0: "OFF", 1: "NORMAL", 2: "FULL"}
+    levels = {name: name for name in names.values()}
+
+    def told(statement: str) -> None:
+        if statement.startswith("PRAGMA synchronous = "):
+            levels["now"] = statement.rpartition(" ")[2]
+        elif statement == "COMMIT":
+            found.append(levels["now"])
+
+    (level,) = store._db.execute("PRAGMA synchronous").fetchone()
+    levels["now"] = names[level]
+    store._db.set_trace_callback(told)
+    write()
+    store._db.set_trace_callback(None)
+    return found
+
+
+@pytest.mark.parametrize("opening", ["new", "there"])
+def test_once_in_a_second_a_commit_waits_for_the_disk_and_each_seal_does(
+    opening: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = [100.0]
+    monkeypatch.setattr(time, "monotonic", lambda: clock[0])
+    if opening == "there":
+        open_at(tmp_path / "state.sqlite").close()
     with closing(open_at(tmp_path / "state.sqlite")) as store:
-        assert store._db.execute("PRAGMA synchronous").fetchone() == (2,)  # FULL
         assert store._db.execute("PRAGMA journal_mode").fetchone() == ("wal",)
-    with closing(open_at(tmp_path / "state.sqlite")) as store:  # neither is for new states alone
-        assert store._db.execute("PRAGMA synchronous").fetchone() == (2,)
-        assert store._db.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+        assert commits(store, lambda: store.add(page(1))) == ["NORMAL"]
+        clock[0] += base.SYNC_EVERY
+        assert commits(store, lambda: store.add(page(2))) == ["FULL"]
+        assert commits(store, lambda: store.add(page(3))) == ["NORMAL"]
+        generation = store.begin("a crawl")
+        assert commits(store, lambda: store.add(page(4), generation=generation)) == ["NORMAL"]
+        assert commits(store, lambda: store.seal(generation, [page(4).id])) == ["FULL"]
+        assert commits(store, lambda: store.touch(page(1))) == ["NORMAL"]
+
+
+def test_a_write_that_fails_leaves_the_level_as_it_was(tmp_path: Path) -> None:
+    with closing(open_at(tmp_path / "state.sqlite")) as store:
+        store._db.execute("PRAGMA query_only = ON")
+        with pytest.raises(StoreError):
+            store._apply(Changes({b"z": b""}), sync=True)
+        store._db.execute("PRAGMA query_only = OFF")
+        assert store._db.execute("PRAGMA synchronous").fetchone() == (1,)
+        store.add(page(1))
+        assert store.find(page(1).url) == page(1)
+
+
+def test_a_log_that_ends_anywhere_behind_the_last_sync_is_the_state_after_one_of_its_writes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a power cut leaves of the log: all that was synced, and of the rest as much as got to the disk by itself."""
+    (tmp_path / "here").mkdir()
+    path = tmp_path / "here" / "state.sqlite"
+    store = open_at(path)
+    log = Path(f"{path}-wal")
+    for n in range(1, 11):
+        store.add(page(n))
+    store._write(Changes(), sync=True)
+    synced = log.stat().st_size
+    for n in range(11, 31):
+        store.add(page(n))
+    copies = []
+    for end in (synced - 4096, *range(synced, log.stat().st_size + 1, 1999)):
+        copy = tmp_path / str(end)
+        shutil.copytree(path.parent, copy)
+        with Path(f"{copy / path.name}-wal").open("r+b") as file:
+            file.truncate(end)
+        copies.append(copy / path.name)
+    store.close()
+    short, *copies = copies
+    with pytest.raises(StoreDamaged, match=r"with 10 pages, but .* with 30"):  # it was no power cut
+        open_at(copies[0])
+    monkeypatch.setattr(witness, "boot", lambda: "another boot")
+    with pytest.raises(StoreDamaged):  # a part of what was synced is missing
+        open_at(short)
+    found = []
+    for copied in copies:
+        with closing(open_at(copied)) as left:
+            assert check(left).sound
+            assert [left.find(page(n).url) for n in range(1, left.pages + 1)] == [
+                page(n) for n in range(1, left.pages + 1)
+            ]
+            found.append(left.pages)
+    assert found[0] == 10
+    assert found == sorted(found)
+    assert len(set(found)) > 10
 
 
 def test_a_closed_state_is_one_file_with_its_witness_and_the_lock(tmp_path: Path) -> None:

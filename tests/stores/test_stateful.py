@@ -19,7 +19,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
 from scrapy_neardup.states.check.checking import check
-from scrapy_neardup.stores import STORES, Bounds, Record, Store, layout
+from scrapy_neardup.stores import STORES, Bounds, Record, Store, layout, postings
+from scrapy_neardup.stores.postings import pairs
 from tests.stores.model import Pages
 from tests.stores.test_contract import copy_as_killed
 
@@ -153,7 +154,9 @@ class Steps(RuleBasedStateMachine):
             filed = sorted((id for id, page in model.pages.items() if key in page.keys), reverse=True)
             assert store.postings(key, 1000) == filed
             assert store.postings(key, 2) == filed[:2]
-        assert sum(1 for _ in store._scan(b"k")) == sum(len(page.keys) for page in model.pages.values())
+        assert sum(1 for row in store._scan(b"k") for _ in pairs(row)) == sum(
+            len(page.keys) for page in model.pages.values()
+        )
         assert sum(1 for _ in store._scan(b"j")) == len(model.unsealed)
         stood = store.on_site(SITE).stood_on(np.array(SENTENCES, np.uint32)).tolist()
         assert stood == [min(256, model.noted[one]) for one in SENTENCES]
@@ -214,6 +217,16 @@ def walk(scheme: str, directory: Path, examples: int) -> None:
 @pytest.mark.parametrize("scheme", STORES)
 def test_random_steps_leave_what_a_model_of_dictionaries_leaves(scheme: str, tmp_path: Path) -> None:
     walk(scheme, tmp_path, 60)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("format", "most"), [(3, 1), (3, 2), (2, 32)])
+def test_random_steps_leave_it_too_where_a_key_has_rows_of_single_postings(
+    format: int, most: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(STORES["sqlite"], "new_format", format)
+    monkeypatch.setattr(postings, "MOST", most)
+    walk("sqlite", tmp_path, 40)
 
 
 @pytest.mark.soak

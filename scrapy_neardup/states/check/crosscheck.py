@@ -16,14 +16,15 @@ from scrapy_neardup.states.members import Collector, Ids, Members, column
 from scrapy_neardup.states.reading import Watch
 from scrapy_neardup.stores import Record, Store
 from scrapy_neardup.stores.changes import Row
-from scrapy_neardup.stores.layout import last_id, posting_key, record_key, unpack_seen, url_key
+from scrapy_neardup.stores.layout import last_id, record_key, unpack_seen, url_key
+from scrapy_neardup.stores.postings import LISTS, is_posting, is_unreachable, pairs
 
 #: Rows that are compared at once.
 _BATCH = 2**16
-#: The key of a posting.
-_PAIRS = np.dtype([("prefix", "S1"), ("k", ">u8"), ("id", ">u8")])
 #: Lengths of keys, and of a URL's value.
-_ID_KEY, _POSTING, _SEEN = 9, 17, 12
+_ID_KEY, _SEEN = 9, 12
+#: More postings than any key has.
+_ALL = 2**32
 
 
 class Pages:
@@ -150,7 +151,8 @@ def _unnamed(store: Store, found: Findings, id: int) -> None:
 def check_postings(store: Store, found: Findings, pages: Pages, watch: Watch) -> None:
     """Each page is filed under its keys, and under no others."""
     many, sums = np.zeros_like(pages.many), np.zeros_like(pages.sums)
-    for keys, ids in _postings(watch(store.rows(b"k"), what="keys"), found):
+    rows = watch(store.rows(b"k"), what="keys")
+    for keys, ids in _postings(_reachable(rows, found) if store.recipe["format"] == LISTS else rows, found):
         found.keys += len(ids)
         at, there = pages.members.place(ids)
         if pages.whole:
@@ -162,20 +164,35 @@ def check_postings(store: Store, found: Findings, pages: Pages, watch: Watch) ->
     for id, filed in zip(pages.members.ids[wrong].tolist(), many[wrong].tolist(), strict=True):
         record = _record(store, id)
         own = set(record.keys) if record else set()
-        right = sum(store.value(posting_key(key, id)) is not None for key in own)
+        right = sum(id in ids for ids in store.all_postings(tuple(own), _ALL))
         if right < len(own):
             found.add("page without key", f"{id:016x} is not filed under {len(own) - right} of its {len(own)} keys")
         if filed > right:
             found.add("wrong key", f"{id:016x} is filed under {filed - right} keys that are not its own")
 
 
-def _postings(found_rows: Iterable[Row], found: Findings) -> Iterator[tuple[Ids, Ids]]:
+def _postings(rows: Iterable[Row], found: Findings) -> Iterator[tuple[Ids, Ids]]:
     """Keys and ids of all postings, in batches."""
-    keys = (key for key, _ in found_rows)
-    while batch := list(islice(keys, _BATCH)):
-        plain = [key for key in batch if len(key) == _POSTING]
-        for key in batch if len(plain) < len(batch) else ():
-            if len(key) != _POSTING:
-                found.add("unknown row", f"the key {key!r} is none of a posting")
-        pairs: npt.NDArray[np.void] = np.frombuffer(b"".join(plain), _PAIRS)
-        yield pairs["k"].astype(np.uint64), pairs["id"].astype(np.uint64)
+    postings = _pairs(rows, found)
+    while batch := list(islice(postings, _BATCH)):
+        both: npt.NDArray[np.uint64] = np.array(batch, np.uint64)
+        yield both[:, 0], both[:, 1]
+
+
+def _pairs(rows: Iterable[Row], found: Findings) -> Iterator[tuple[int, int]]:
+    for row in rows:
+        if is_posting(row):
+            yield from pairs(row)
+        else:
+            found.add("unknown row", f"the key {row[0]!r} is none of a posting")
+
+
+def _reachable(rows: Iterable[Row], found: Findings) -> Iterator[Row]:
+    """The rows; of those that no look-up comes to it is told."""
+    head: Row = (b"", b"")
+    for row in rows:
+        if is_unreachable(row[0], head):
+            found.add("posting out of reach", f"the row of its key does not tell of {row[0]!r}")
+        elif len(row[0]) == _ID_KEY:
+            head = row
+        yield row

@@ -26,12 +26,12 @@ from scrapy_neardup.stores.layout import (
     last_id,
     pack_id,
     pack_seen,
-    posting_key,
     record_key,
     unpack_block,
     unpack_seen,
     url_key,
 )
+from scrapy_neardup.stores.postings import is_posting, pairs
 
 #: Rows that are written in one batch.
 _BATCH = 20_000
@@ -119,9 +119,14 @@ class _Filing:
         """Ids of pages that URLs name, and keys where there are gaps."""
         ids = column(self._ids)
         if self._salvage.gaps:
-            filed = array("Q", (last_id(key) for key, _ in self._salvage.rows(b"k") if len(key) == _PAIR))
+            filed = array("Q", self._filed())
             ids = np.union1d(ids, column(filed))
         return ids
+
+    def _filed(self) -> Iterator[int]:
+        for row in self._salvage.rows(b"k"):
+            if is_posting(row):
+                yield from (id for _, id in pairs(row))
 
     def _file(self, record: Record) -> None:
         url = url_key(record.url, self._store.hashes)
@@ -133,8 +138,7 @@ class _Filing:
                 if earlier.id > record.id:
                     return
                 self._store.forget([earlier.id])
-        for key in record.keys:
-            self._changes.put(posting_key(key, record.id), b"")
+        self._store.file_postings(record, self._changes)
         self._changes.put(record_key(record.id), record.pack())
         if record.is_found_by_body:
             self._changes.put(body_key(record.body), pack_id(record.id))

@@ -22,6 +22,7 @@ from scrapy_neardup.stores.layout import (
     meta_key,
     pack_seen,
     posting_key,
+    posting_prefix,
     record_key,
     url_key,
 )
@@ -46,6 +47,25 @@ def put(store: Store, key: bytes, value: bytes) -> None:
 
 def delete(store: Store, *keys: bytes) -> None:
     store._write(Changes(deletes=set(keys)), sync=True)
+
+
+def file(store: Store, key: int, id: int) -> None:
+    """File a page under one more key."""
+    changes = Changes()
+    store.file_postings(Record(id, "", id, keys=(key,)), changes)
+    store._write(changes, sync=True)
+
+
+def unfile(store: Store, key: int, id: int) -> None:
+    changes = Changes()
+    store._postings.remove((key,), id, changes)
+    store._write(changes, sync=True)
+
+
+def out_of_reach(store: Store) -> None:
+    """A posting that has a row of its own, which the row of its key does not speak of."""
+    unfile(store, key := page(store, BREAD).keys[0], id := page(store, BREAD).id)
+    put(store, posting_key(key, id), b"")
 
 
 def repack(store: Store, record: Record) -> None:
@@ -79,8 +99,8 @@ def copy_of_unjudged(store: Store) -> None:
 
 def another_key(store: Store) -> None:
     key, id = page(store, BREAD).keys[0], page(store, BREAD).id
-    delete(store, posting_key(key, id))
-    put(store, posting_key(key ^ 1, id), b"")
+    unfile(store, key, id)
+    file(store, key ^ 1, id)
 
 
 def unknown_rows(store: Store) -> None:
@@ -145,11 +165,11 @@ DAMAGES: dict[str, tuple[Damage, dict[str, int]]] = {
     "the key of a URL is too short": (lambda store: put(store, b"u123", pack_seen(7, 7)), {"unknown row": 1}),
     "a URL has two pages": (second_version, {"two pages of a URL": 1}),
     "a posting is gone": (
-        lambda store: delete(store, posting_key(page(store, BREAD).keys[0], page(store, BREAD).id)),
+        lambda store: unfile(store, page(store, BREAD).keys[0], page(store, BREAD).id),
         {"page without key": 1},
     ),
     "a posting too many": (
-        lambda store: put(store, posting_key(12345, page(store, BREAD).id), b""),
+        lambda store: file(store, 12345, page(store, BREAD).id),
         {"wrong key": 1},
     ),
     "a posting of another key": (
@@ -157,10 +177,15 @@ DAMAGES: dict[str, tuple[Damage, dict[str, int]]] = {
         {"page without key": 1, "wrong key": 1},
     ),
     "a posting of a copy that is no witness": (
-        lambda store: put(store, posting_key(1, page(store, SAME).id), b""),
+        lambda store: file(store, 1, page(store, SAME).id),
         {"wrong key": 1},
     ),
-    "a posting of no page": (lambda store: put(store, posting_key(1, 7), b""), {"key without page": 1}),
+    "a posting of no page": (lambda store: file(store, 1, 7), {"key without page": 1}),
+    "a posting is out of reach": (out_of_reach, {"posting out of reach": 1}),
+    "the row of a key is cut": (
+        lambda store: change(store, posting_prefix(page(store, BREAD).keys[0]), lambda ids: ids[:-1]),
+        {"unknown row": 1, "page without key": 1},
+    ),
     "the key of a posting is cut": (lambda store: put(store, b"k" + bytes(12), b""), {"unknown row": 1}),
     "a copy of a copy": (chain, {"copy of a copy": 1}),
     "a copy of a page that was not judged": (copy_of_unjudged, {"copy of a copy": 1}),
@@ -239,7 +264,7 @@ def test_damage_is_found_in_other_stores_too(damage: str, tmp_path: Path) -> Non
 def test_many_problems_are_counted_and_the_first_are_named(state: str) -> None:
     with opened(state) as store:
         for n in range(3 * NAMED):
-            put(store, posting_key(n, 7), b"")
+            file(store, n, 7)
         found = check(store)
     assert len(found.problems) == NAMED
     assert dict(found.counts) == {"key without page": 3 * NAMED}
@@ -329,7 +354,7 @@ def test_an_empty_state_is_sound(kind: str, tmp_path: Path) -> None:
     with opened(url_of(kind, tmp_path / "state")) as store:
         assert check(store) == Findings()
         put(store, record_key(1), struct.pack(">Q", 1))
-        put(store, posting_key(1, 1), b"")
+        file(store, 1, 1)
         put(store, url_key("x", store.hashes), pack_seen(1, 1))
         put(store, evidence_key(1), Evidence().pack())
         found = check(store)

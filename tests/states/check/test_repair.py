@@ -17,7 +17,7 @@ from scrapy_neardup.errors import StoreDamaged, StoreError, StoreLocked, StoreMi
 from scrapy_neardup.states.check import Repaired, check, refile, repair
 from scrapy_neardup.stores import STORES, Evidence, MemoryStore, Record, Store, damaged_leveldb
 from scrapy_neardup.stores.changes import Changes
-from scrapy_neardup.stores.layout import evidence_key, meta_key, pack_seen, posting_key, record_key, url_key
+from scrapy_neardup.stores.layout import evidence_key, meta_key, pack_seen, record_key, url_key
 from tests.states.states import EDITED, KINDS, PEAR, contents, judged, made, opened, records
 
 RECIPE = {"method": "minhash", "seed": 7}
@@ -49,8 +49,7 @@ def fill(store: Store) -> None:
         changes = Changes()
         for n in range(begin, begin + 500):
             record, evidence = page(n), told(n)
-            for key in record.keys:
-                changes.put(posting_key(key, record.id), b"")
+            store.file_postings(record, changes)
             changes.put(record_key(record.id), record.pack())
             changes.put(url_key(record.url, store.hashes), pack_seen(record.id, seen(n)))
             if evidence is not None:
@@ -283,7 +282,9 @@ def test_of_two_versions_of_a_url_the_newer_one_is_kept(copy: Callable[[str], Pa
     source = copy(kind)
     newer = Record(page(1).id + 7, page(1).url, page(1).id + 7, keys=(5,))
     with closing(STORES[kind](str(source), RECIPE)) as store:
-        store._write(Changes({record_key(newer.id): newer.pack(), posting_key(5, newer.id): b""}), sync=True)
+        changes = Changes({record_key(newer.id): newer.pack()})
+        store.file_postings(newer, changes)
+        store._write(changes, sync=True)
         store.pages += 1
     mended = mend(kind, source)
     assert (mended.filed.replaced, mended.filed.pages, mended.lost) == (1, PAGES, 0)
@@ -298,10 +299,10 @@ def test_rows_that_are_wrong_are_not_taken_over(copy: Callable[[str], Path]) -> 
         changes = Changes({b"zebra": b"", evidence_key(7): told(0).pack(), meta_key("surprise"): b"1"})  # type: ignore[union-attr]
         changes.put(record_key(page(5).id), b"noise")
         changes.put(evidence_key(page(3).id), b"noise")
-        changes.put(posting_key(99, page(4).id), b"")
+        store._postings.file((99,), page(4).id, changes)
         changes.put(b"b\0\0", b"noise")
         changes.put(b"u123", b"noise")
-        changes.delete(posting_key(page(7).keys[0], page(7).id))
+        store._postings.remove(page(7).keys[:1], page(7).id, changes)
         changes.delete(url_key(page(8).url, store.hashes))
         store._write(changes, sync=True)
         kinds = set(check(store).counts)

@@ -17,6 +17,7 @@ from scrapy_neardup.states.exchange import ExportFile, write_export
 from scrapy_neardup.states.exchange.filed import Filed
 from scrapy_neardup.stores import Evidence, MemoryStore, Record, Store, layout
 from scrapy_neardup.stores.changes import Changes
+from scrapy_neardup.stores.postings import pairs
 
 RECIPE: dict[str, Any] = {"method": "somebody.Elses", "parameters": {"n": (5, 3), "ü": "新"}, "hash": "none"}
 
@@ -109,8 +110,8 @@ def check(store: Store) -> None:
     """Whatever points to a page points to one that is there, and nothing is left of a generation."""
     records = list(store.records())
     assert store.pages == len(records)
-    assert {key for key, _ in store._scan(b"k")} == {
-        layout.posting_key(key, record.id) for record in records for key in record.keys
+    assert {one for row in store._scan(b"k") for one in pairs(row)} == {
+        (key, record.id) for record in records for key in record.keys
     }
     assert {key for key, _ in store._scan(b"u")} == {layout.url_key(record.url, store.hashes) for record in records}
     assert all(store.find(record.url) == record for record in records)

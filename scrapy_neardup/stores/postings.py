@@ -1,0 +1,165 @@
+"""Which pages are filed under a key, written down in one of two ways; the format in a state's recipe says which.
+
+Format 2: a row for each posting, k + key + id, without a value. To learn that nothing is filed under a key, as is true
+of nearly all keys of a new page, takes a search in each of LevelDB's levels: 25 microseconds a key in a million pages.
+
+Format 3: a row for each key, k + key, whose value is the ids filed under it. That it is not there LevelDB's bloom
+filter tells in one microsecond. A row holds as many ids as are rewritten in no time; those that come later have rows of
+their own as in format 2, and a plus sign behind the ids says that there are some.
+"""
+
+from __future__ import annotations
+
+import struct
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+from itertools import islice
+
+from scrapy_neardup.stores.changes import Changes, Row
+from scrapy_neardup.stores.layout import last_id, posting_key, posting_prefix
+from scrapy_neardup.stores.ordered import OrderedBytes
+
+#: Formats of the two ways.
+ROWS, LISTS = 2, 3
+#: Ids that a row of format 3 holds at most.
+MOST = 32
+#: Behind these ids, where there are others.
+_MORE = b"+"
+#: Lengths of the keys of rows: one that holds ids, and one of a single posting.
+_HEAD, _PAIR = 9, 17
+
+
+class Postings(ABC):
+    """The postings of an open state. What is removed and filed is added to changes, on top of which it is seen."""
+
+    def __init__(self, rows: OrderedBytes) -> None:
+        self._rows = rows
+
+    @abstractmethod
+    def find(self, keys: Sequence[int], limit: int) -> list[list[int]]:
+        """For each key the ids of up to ``limit`` pages that are filed under it, the newest first."""
+
+    @abstractmethod
+    def file(self, keys: Iterable[int], id: int, changes: Changes) -> None:
+        """File a page under keys."""
+
+    @abstractmethod
+    def remove(self, keys: Iterable[int], id: int, changes: Changes) -> None:
+        """Take a page back from under keys, if it is filed there."""
+
+
+class PostingRows(Postings):
+    """Those of format 2."""
+
+    def find(self, keys: Sequence[int], limit: int) -> list[list[int]]:
+        found = (self._rows._scan(posting_prefix(key), reverse=True) for key in keys)
+        return [[last_id(posting) for posting, _ in islice(rows, limit)] for rows in found]
+
+    def file(self, keys: Iterable[int], id: int, changes: Changes) -> None:
+        for key in keys:
+            changes.put(posting_key(key, id), b"")
+
+    def remove(self, keys: Iterable[int], id: int, changes: Changes) -> None:
+        for key in keys:
+            changes.delete(posting_key(key, id))
+
+
+class PostingLists(Postings):
+    """Those of format 3."""
+
+    def find(self, keys: Sequence[int], limit: int) -> list[list[int]]:
+        heads = self._rows._get_all([posting_prefix(key) for key in keys])
+        return [self._ids(key, head, limit) if head else [] for key, head in zip(keys, heads, strict=True)]
+
+    def _ids(self, key: int, head: bytes, limit: int) -> list[int]:
+        ids, more = _unpacked(head)
+        if more:
+            singles = (row for row, _ in self._rows._scan(posting_prefix(key), reverse=True) if len(row) == _PAIR)
+            ids += map(last_id, islice(singles, limit))
+        return sorted(ids, reverse=True)[:limit]
+
+    def file(self, keys: Iterable[int], id: int, changes: Changes) -> None:
+        for row, head in self._heads(keys, changes):
+            ids, more = _unpacked(head)
+            if id in ids:
+                continue
+            if len(ids) < MOST and not more:  # or a posting that has a row of its own might come to stand in both
+                changes.put(row, _packed([*ids, id], b""))
+                continue
+            changes.put(row + id.to_bytes(8, "big"), b"")
+            if not more:
+                changes.put(row, _packed(ids, _MORE))
+
+    def remove(self, keys: Iterable[int], id: int, changes: Changes) -> None:
+        for row, head in self._heads(keys, changes):
+            ids, more = _unpacked(head)
+            if id in ids:
+                ids.remove(id)
+            elif more:
+                changes.delete(row + id.to_bytes(8, "big"))
+            else:
+                continue
+            if ids or (more and self._has_more(row, changes)):
+                changes.put(row, _packed(ids, more))
+            else:
+                changes.delete(row)
+
+    def _heads(self, keys: Iterable[int], changes: Changes) -> Iterator[tuple[bytes, bytes]]:
+        """The rows of different keys with the ids they hold, as they will be after these changes."""
+        rows = [posting_prefix(key) for key in dict.fromkeys(keys)]
+        unchanged = [row for row in rows if row not in changes.puts and row not in changes.deletes]
+        written = dict(zip(unchanged, self._rows._get_all(unchanged), strict=True))
+        return ((row, changes.puts.get(row) or written.get(row) or b"") for row in rows)
+
+    def _has_more(self, row: bytes, changes: Changes) -> bool:
+        singles = (key for key, _ in self._rows._scan(row) if len(key) == _PAIR)
+        filed = (key for key in changes.puts if len(key) == _PAIR and key.startswith(row))
+        return any(key not in changes.deletes for key in singles) or next(filed, None) is not None
+
+
+def postings_of(rows: OrderedBytes, format: int) -> Postings:
+    """The postings of a state of one format or the other."""
+    return PostingLists(rows) if format == LISTS else PostingRows(rows)
+
+
+def pairs(row: Row) -> Iterator[tuple[int, int]]:
+    """The keys and ids that a row of postings tells of, in either format."""
+    key, value = row
+    if len(key) == _PAIR:
+        yield int.from_bytes(key[1:_HEAD], "big"), last_id(key)
+    else:
+        number = last_id(key)
+        yield from ((number, id) for id in _unpacked(value)[0])
+
+
+def is_posting(row: Row) -> bool:
+    """Whether a row can be one of postings."""
+    key, value = row
+    if len(key) == _PAIR:
+        return not value
+    return len(key) == _HEAD and value != b"" and (len(value) % 8 == 0 or _tells_of_more(value))
+
+
+def is_unreachable(key: bytes, head: Row) -> bool:
+    """Whether a posting has a row of its own of which the row before it with ids does not tell, in format 3."""
+    return len(key) == _PAIR and not (key.startswith(head[0]) and _tells_of_more(head[1]))
+
+
+def _tells_of_more(head: bytes) -> bool:
+    return len(head) % 8 == 1 and head.endswith(_MORE)
+
+
+@lru_cache
+def _of(count: int) -> struct.Struct:
+    return struct.Struct(f">{count}Q")
+
+
+def _unpacked(head: bytes) -> tuple[list[int], bytes]:
+    """The ids in a row, and the plus sign if it is there."""
+    count, more = divmod(len(head), 8)
+    return list(_of(count).unpack_from(head)), _MORE if more else b""
+
+
+def _packed(ids: Sequence[int], more: bytes) -> bytes:
+    return _of(len(ids)).pack(*ids) + more

@@ -1,0 +1,177 @@
+"""Postings in both formats: which pages are filed under a key, however many, and nothing is left of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from scrapy_neardup.errors import StoreError
+from scrapy_neardup.states.check import check
+from scrapy_neardup.stores import STORES, Record, Store, close_store, layout, open_store, postings
+from scrapy_neardup.stores.changes import Changes
+from scrapy_neardup.stores.postings import is_posting, is_unreachable, pairs
+from tests.stores.test_contract import copy_as_killed
+
+RECIPE = {"method": "minhash", "seed": 7}
+KEY, HIGHEST = 7, 2**64 - 1
+FIRST = 1_700_000_000_000_000_000
+
+
+def page(n: int, *keys: int) -> Record:
+    id = FIRST + n
+    return Record(id, f"https://news.example.cn/{n}.html", id, 1.0, keys, b"sketch")
+
+
+@pytest.fixture(params=[(kind, format) for kind in ("leveldb", "sqlite") for format in (2, 3)], ids=str)
+def store(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
+    """A state in each format, with room for three ids in a row."""
+    kind, format = request.param
+    if kind == "leveldb":
+        pytest.importorskip("plyvel")
+    monkeypatch.setattr(STORES[kind], "new_format", format)
+    monkeypatch.setattr(postings, "MOST", 3)
+    (tmp_path / "here").mkdir()
+    with closing(STORES[kind](str(tmp_path / "here" / "state"), RECIPE)) as store:
+        assert store.recipe["format"] == format
+        yield store
+
+
+def rows(store: Store) -> list[bytes]:
+    return [key for key, _ in store.rows(b"k")]
+
+
+def filed(store: Store, key: int = KEY, limit: int = 1000) -> list[int]:
+    found = store.postings(key, limit)
+    assert store.all_postings((key, 99, key), limit) == [found, [], found]
+    return [id - FIRST for id in found]
+
+
+@pytest.mark.parametrize("key", [0, 1, KEY, 0x2B, 0x2B2B2B2B2B2B2B2B, HIGHEST])
+def test_more_pages_than_a_row_holds_are_found_newest_first_and_no_more_than_asked_for(store: Store, key: int) -> None:
+    for n in (3, 1, 4, 2, 6, 5, 8, 7):
+        store.add(page(n, key))
+        store.add(page(100 + n, key ^ 1))
+    assert filed(store, key) == [8, 7, 6, 5, 4, 3, 2, 1]
+    assert filed(store, key, 8) == [8, 7, 6, 5, 4, 3, 2, 1]
+    assert filed(store, key, 3) == [8, 7, 6]
+    assert filed(store, key, 1) == [8]
+    assert check(store).sound
+
+
+@pytest.mark.parametrize("order", [(1, 2, 3, 4, 5, 6), (6, 5, 4, 3, 2, 1), (4, 1, 6, 2, 5, 3)])
+def test_whichever_page_goes_first_the_others_are_found_and_at_last_no_row_is_left(
+    store: Store, order: tuple[int, ...]
+) -> None:
+    for n in range(1, 7):
+        store.add(page(n, KEY, n + 50))
+    left = [6, 5, 4, 3, 2, 1]
+    for n in order:
+        store.forget([page(n).id])
+        left.remove(n)
+        assert filed(store) == left
+        assert check(store).sound
+    assert rows(store) == []
+
+
+def test_pages_of_one_key_may_go_in_one_batch(store: Store) -> None:
+    for n in range(1, 8):
+        store.add(page(n, KEY))
+    store.forget([page(n).id for n in (1, 5, 2, 3)])
+    assert filed(store) == [7, 6, 4]
+    store.forget([page(n).id for n in (7, 6, 4)])
+    assert rows(store) == []
+
+
+def test_a_page_that_is_filed_anew_under_its_own_id_is_filed_once(store: Store) -> None:
+    for n in range(1, 6):
+        store.add(page(n, KEY))
+    for n in (2, 5):
+        store.add(replace(page(n, KEY, 8), sketch=b"another"), replaces=page(n).id)
+    assert filed(store) == [5, 4, 3, 2, 1]
+    assert filed(store, 8) == [5, 2]
+    assert check(store).sound
+    store.forget([page(n).id for n in range(1, 6)])
+    assert rows(store) == []
+
+
+def test_sealing_updates_removes_the_postings_of_the_versions_before(store: Store) -> None:
+    crawl = store.begin("a crawl")
+    for n in range(1, 6):
+        store.add(page(n, KEY))
+        store.add(replace(page(n + 10, KEY), url=page(n).url), generation=crawl, replaces=page(n).id)
+    assert sorted(filed(store)) == [1, 2, 3, 4, 5, 11, 12, 13, 14, 15]
+    store.seal(crawl, [page(n + 10).id for n in range(1, 6)])
+    assert filed(store) == [15, 14, 13, 12, 11]
+    assert store.end(crawl) == 0
+    assert check(store).sound
+
+
+def left_by_a_kill(store: Store, name: str) -> Store:
+    path = Path(store.location)
+    copy = path.parent.with_name(name)
+    copy_as_killed(path.parent, copy)
+    return type(store)(str(copy / path.name), RECIPE)
+
+
+def test_after_a_kill_the_postings_are_held_against_the_records(store: Store) -> None:
+    for n in range(1, 8):
+        store.add(page(n, KEY, n + 50))
+    with closing(left_by_a_kill(store, "whole")) as again:
+        assert filed(again) == [7, 6, 5, 4, 3, 2, 1]
+    changes = Changes()
+    store._postings.remove((KEY,), page(7).id, changes)
+    store._write(changes, sync=True)
+    with pytest.raises(StoreError, match="its postings are not those that its records name"):
+        left_by_a_kill(store, "without one")
+
+
+def test_a_dry_run_files_on_top(store: Store) -> None:
+    for n in range(1, 5):
+        store.add(page(n, KEY))
+    tried = open_store(store.url(store.location), RECIPE, dry_run=True)
+    try:
+        tried.add(page(5, KEY))
+        tried.forget([page(2).id])
+        assert filed(tried) == [5, 4, 3, 1]
+    finally:
+        close_store(tried)
+    assert filed(store) == [4, 3, 2, 1]
+
+
+@pytest.mark.parametrize("kind", ["leveldb", "sqlite"])
+def test_a_state_of_the_format_before_keeps_it_and_all_goes_on(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if kind == "leveldb":
+        pytest.importorskip("plyvel")
+    with monkeypatch.context() as before:
+        before.setattr(STORES[kind], "new_format", 2)
+        with closing(STORES[kind](str(tmp_path / "state"), RECIPE)) as store:
+            for n in range(40):
+                store.add(page(n, KEY, n + 50))
+    assert STORES[kind].new_format == 3
+    with closing(STORES[kind](str(tmp_path / "state"), RECIPE)) as store:
+        for n in range(40, 80):
+            store.add(page(n, KEY, n + 50))
+        store.forget([page(n).id for n in range(20)])
+        assert store.recipe["format"] == 2
+        assert [id - FIRST for id in store.postings(KEY, 1000)] == list(range(79, 19, -1))
+        assert all(len(key) == 17 for key in rows(store))
+        assert check(store).sound
+
+
+def test_what_is_no_row_of_postings_is_told_apart() -> None:
+    single, head = layout.posting_key(KEY, 9), layout.posting_prefix(KEY)
+    ids = b"\0\0\0\0\0\0\0\x09" + b"\0\0\0\0\0\0\0+"
+    assert list(pairs((single, b""))) == [(KEY, 9)]
+    assert list(pairs((head, ids))) == list(pairs((head, ids + b"+"))) == [(KEY, 9), (KEY, 0x2B)]
+    assert all(map(is_posting, [(single, b""), (head, ids), (head, ids + b"+"), (head, b"+")]))
+    for wrong in [(single, b"1"), (head, b""), (head, ids[:-1]), (head, ids + b"-"), (head + b"1", ids), (b"k", b"")]:
+        assert not is_posting(wrong)
+    assert not is_unreachable(single, (head, ids + b"+"))
+    for before in [(b"", b""), (head, ids), (layout.posting_prefix(8), ids + b"+")]:
+        assert is_unreachable(single, before)
