@@ -116,7 +116,7 @@ BLOCK = {"block": 0, "counts": b64encode(zlib.compress(bytes(4672))).decode()}
             lambda lines: lines[6].update(counts=""),
             r"is damaged: block \d+ of the counted sentences cannot be unpacked",
         ),
-        (lambda lines: lines[-2].update(block=512), "is damaged: there is no block"),
+        (lambda lines: lines[-2].update(block=513), "is damaged: there is no block"),
         (lambda lines: lines[-1].update(pages=4), "line 12: it does not fit the lines before it"),
         (lambda lines: lines[-1].update(more=4), "line 12: it does not fit the lines before it"),
         (lambda lines: lines.pop(3), "line 11: it does not fit the lines before it"),
