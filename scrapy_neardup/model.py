@@ -83,7 +83,7 @@ class Fingerprint:
     ``boilerplate``: those of the sentences that were left out for standing on many pages. ``unframed``: the sketch of
     the text without what is boilerplate of its own site, where some more of it is boilerplate everywhere. ``quoted``:
     letters and digits of what it quotes, which are not among its own. ``title``: what the method knows
-    of its title, to hold it against an earlier page.
+    of its title, to hold it against an earlier page. ``in_form``: it looks like one of its site, see ``Comparison``.
     """
 
     keys: tuple[int, ...]
@@ -96,6 +96,7 @@ class Fingerprint:
     unframed: bytes = b""
     title: Any = field(default=None, compare=False, repr=False)
     quoted: int = 0
+    in_form: bool = False
 
     def why_unjudged(self, needed: int) -> str:
         """The reason for which a page with fewer than ``needed`` letters of its own is not judged; empty if it is."""

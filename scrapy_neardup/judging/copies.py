@@ -50,6 +50,8 @@ class Copies:
         if passes:
             filed = replace(fingerprint, keys=keys, sentences=fingerprint.sentences if counts else ())
             return self._registrar.reserve(page, verdict, copy, filed, known, of=of)
+        if known is None:
+            self._store.note_form(page.site, in_form=fingerprint.in_form)
         if counts:
             note_once(self._store, page.url, page.site, fingerprint, everywhere=False)
         kept = self._registrar.evidence(page, likeness, match, copy=True)

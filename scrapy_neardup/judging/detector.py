@@ -226,11 +226,9 @@ class Detector:
                 return ruled
             return self._by_mark.ruling(page, Verdict(Kind.UNJUDGED, page.url, reason=reason))
         matched = self._matching.best(page.url, fingerprint, page.canonical)
-        common, best = matched.common, matched.best
+        common, best, fingerprint = matched.common, matched.best, replace(fingerprint, in_form=matched.in_form)
         filed = replace(fingerprint, keys=telling(fingerprint.keys, common))
         is_copy = best is not None and best.comparison.is_copy(self._also_copies)
-        if known is None:
-            self.store.note_form(page.site, in_form=matched.in_form)
         if best is not None and is_copy and not is_kept:
             role = self._succession.role(Contender(page, fingerprint), known, best, common)
             if role is Standing.COPY:
@@ -266,6 +264,7 @@ class Detector:
         self.store.add(record, reservation.evidence, generation=generation, replaces=replaces, of=reservation.of)
         if not reservation.replaces:
             everywhere = not record.delivered
+            self.store.note_form(reservation.site, in_form=reservation.fingerprint.in_form)
             note_once(self.store, record.url, reservation.site, reservation.fingerprint, everywhere=everywhere)
 
     def _settle(self, reservation: Reservation) -> None:

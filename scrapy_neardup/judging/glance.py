@@ -28,6 +28,9 @@ class _Glance:
     def note(self, *_: Any, **__: Any) -> None:
         return
 
+    def note_form(self, *_: Any, **__: Any) -> None:
+        return
+
     def write(self, *_: Any, **__: Any) -> None:
         return
 
