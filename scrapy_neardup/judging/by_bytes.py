@@ -92,6 +92,8 @@ class ByBytes:
         told = self._store.evidence(known.id)
         if self._succession.preference is not None or original is None or not original.sketch:
             return None
+        if (newest := self._store.find(original.url)) is None or newest.id != original.id:
+            return None  # which says something else by now
         if told is None or not told.likeness:
             return None
         likeness = Likeness(told.likeness)

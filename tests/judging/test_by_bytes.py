@@ -259,6 +259,14 @@ def test_a_copy_that_was_dropped_is_dropped_again_by_its_bytes_with_its_evidence
     assert again.match.shared == before.match.shared
 
 
+def test_a_dropped_copy_whose_original_says_something_else_by_now_is_read(store: Store) -> None:
+    crawl = Crawl(store)
+    for url, content in ((ONE, FIRST), (MIRROR, html(1, more="由编辑部转载。")), (ONE, html(2))):
+        crawl.judge(url, content, sealed=False)
+    crawl.judge(MIRROR, html(1, more="由编辑部转载。"))
+    assert crawl.read == [ONE, MIRROR, ONE, MIRROR]
+
+
 @pytest.mark.parametrize("keep", [Keep.NOTHING, Keep.TEXTS])
 def test_what_is_kept_of_a_copy_is_what_would_be_kept_if_it_had_been_read(store: Store, keep: Keep) -> None:
     long, short = Crawl(MemoryStore("memory:", {}), short_way=False, keep=keep), Crawl(store, keep=keep)
