@@ -88,7 +88,7 @@ class ByBytes:
 
     def _dropped_again(self, page: Page, known: Record) -> Ruled | None:
         """The page that was dropped at this URL comes once more, and what it is a copy of is there."""
-        original = stands_for(self._store, known, besides=page.url)
+        original = self._original(page, known)
         told = self._store.evidence(known.id)
         if self._succession.preference is not None or original is None or not original.sketch:
             return None
@@ -115,7 +115,7 @@ class ByBytes:
             is_copy = twin is not None and twin.record.is_original and self._compared(page, twin.record) is not None
             return Blocked(twin) if twin is not None and is_copy else None
         compared, whole = self._compared(page, found), self._told(page, found)
-        original = stands_for(self._store, found, besides=page.url)
+        original = self._original(page, found)
         if compared is None or whole is None or original is None or found.url == page.url:
             return None
         comparison, sketch = compared
@@ -128,6 +128,12 @@ class ByBytes:
             return None
         ruled = self._copies.ruling(whole, best, known, fingerprint)
         return replace(_by_bytes(ruled.verdict, whole), reservation=ruled.reservation)
+
+    def _original(self, page: Page, record: Record) -> Record | None:
+        """The page that stands for the group of another one; None if it says something else by now."""
+        original = stands_for(self._store, record, besides=page.url)
+        newest = self._store.find(original.url) if original is not None else None
+        return original if original is not None and newest is not None and newest.id == original.id else None
 
     def _compared(self, page: Page, found: Record) -> tuple[Comparison, bytes] | None:
         """How the page compares to one with the same bytes, if it is a copy of that, and its sketch."""
