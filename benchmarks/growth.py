@@ -1,7 +1,7 @@
 """How a state grows: time, memory and disk a page with 10 thousand, 100 thousand, 1 and 10 million pages in it.
 
-    python benchmarks/growth.py [PAGES [leveldb|sqlite]] [--window N] [--keep nothing|evidence] [--options JSON]
-                                [--directory DIR]
+    python benchmarks/growth.py [PAGES ...] [--store leveldb|sqlite] [--window N] [--keep nothing|evidence]
+                                [--options JSON] [--directory DIR]
 
 Of what comes, 68 in a hundred are new articles, 17 copies at a new URL, 15 come again as they were; half of the copies
 are of one of the last 10,000 pages, the others of any. Keys and sketches are drawn as in ``endless.py``, as many and as
@@ -29,7 +29,7 @@ import struct
 import tempfile
 import time
 from array import array
-from collections.abc import Iterable, Iterator, Set
+from collections.abc import Iterator, Set
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -230,7 +230,7 @@ class Grower:
                 filed[rank] += 1
         return frozenset(found)
 
-    def fill(self, pages: int, *, rest: bool = True) -> None:
+    def fill(self, pages: int, *, drops: bool = True, rest: bool = True) -> None:
         """Until the state holds so many, without a look."""
         while self.store.pages < pages:
             number = self.number
@@ -251,13 +251,16 @@ class Grower:
                 original = id_of(draw.article(number))
                 record = Record(self.new_id(), found.url, original)
                 match = Match(original, found.url, original / 1e9, 1.0, 1.0, ())
-                along = self.detector._registrar.drop(record.id, found, match, Likeness.IDENTICAL)
-                self.store.add(record, self.told[number % len(self.told)], along=along)
+                drop = self.detector._registrar.drop(record.id, found, match, Likeness.IDENTICAL) if drops else ()
+                self.store.add(record, self.told[number % len(self.told)], along=drop)
         if rest:
             self.rest()
 
     def fill_sorted(self, pages: int) -> None:
-        """The same, with all rows of a kind at once, in their order, so that there is nothing to merge."""
+        """The same, with all rows of a kind at once, in their order, so that there is nothing to merge.
+
+        Drops are left out, of which a state tells of the last ones only.
+        """
         store = self.store
         rows: dict[bytes, bytes] = {}
         keys, ids, urls, named = array("Q"), array("Q"), array("Q"), array("Q")
@@ -265,27 +268,24 @@ class Grower:
         packed = lru_cache(maxsize=1000)(Evidence.pack)
         with tempfile.TemporaryFile() as later:
 
-            def add(record: Record, told: Evidence | None, along: Iterable[Row] = (), **_: object) -> None:
+            def add(record: Record, told: Evidence | None, **_: object) -> None:
                 rows[record_key(record.id)] = record.pack()
                 keys.extend(record.keys)
                 ids.extend([record.id] * len(record.keys))
                 urls.append(last_id(url_key(record.url, store.hashes)))
                 named.append(record.id)
-                told_of = [(evidence_key(record.id), packed(told))] if told else []
-                marshal.dump([*told_of, *along], later)
+                marshal.dump((evidence_key(record.id), packed(told)) if told else None, later)
                 if len(rows) >= BATCH:
                     store._write(Changes(dict(rows)), sync=False)
                     rows.clear()
                 store.pages += 1
 
             store.add, self.hold, before = add, held.append, store.add  # type: ignore[method-assign, assignment]
-            self.fill(pages, rest=False)
+            self.fill(pages, drops=False, rest=False)
             store._write(Changes(dict(rows)), sync=False)
             store.add, self.hold = before, Grower.hold.__get__(self)  # type: ignore[method-assign]
-            for first in (b"d", b"e"):
-                later.seek(0)
-                found = (row for _ in range(len(named)) for row in marshal.load(later) if row[0].startswith(first))
-                self._write_all(found)
+            later.seek(0)
+            self._write_all(row for _ in named if (row := marshal.load(later)))
         self._write_all(_posted(keys, ids))
         order = np.argsort(np.frombuffer(urls, np.uint64))
         self._write_all(
@@ -414,8 +414,8 @@ def _make(location: str, kind: str, keep: Keep, pages: int, options: Options) ->
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="How a state grows.")
-    parser.add_argument("pages", type=int, nargs="?", default=SIZES[-1])
-    parser.add_argument("store", nargs="?", default="leveldb")
+    parser.add_argument("pages", type=int, nargs="*", default=SIZES)
+    parser.add_argument("--store", default="leveldb")
     parser.add_argument("--window", type=int, default=10_000, help="pages that are judged at each size")
     parser.add_argument("--keep", choices=[Keep.NOTHING.value, Keep.EVIDENCE.value], default=Keep.EVIDENCE.value)
     parser.add_argument("--options", default="{}", help="NEARDUP_STORE_OPTIONS, as JSON")
@@ -431,7 +431,7 @@ def main() -> None:
         f"{'':>10} | {'median':>7} {'mean':>7} | {'median':>6} {'mean':>6} | {'median':>7} {'mean':>7} | "
         f"{'median':>6} {'mean':>6} |       |"
     )
-    for size in (*(size for size in SIZES if size < given.pages), given.pages):
+    for size in given.pages:
         with tempfile.TemporaryDirectory(dir=given.directory) as directory:
             begun = time.monotonic()
             store, grower = made(f"{directory}/state", given.store, Keep(given.keep), size, options)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import ClassVar
 from urllib.parse import SplitResult
 
 from scrapy_neardup.stores import layout
 from scrapy_neardup.stores.base import Store
 from scrapy_neardup.stores.changes import Changes, Row
+from scrapy_neardup.stores.postings import LISTS
 
 # The longest prefix that is ever scanned is a letter and 8 bytes; keys that share it live in one bucket, so
 # neither a scan nor a write touches more than a handful of keys.
@@ -22,6 +23,7 @@ class MemoryStore(Store):
     scheme: ClassVar[str] = "memory"
     lasts: ClassVar[bool] = False
     tallied: ClassVar[bool] = False
+    new_format: ClassVar[int] = LISTS
 
     @classmethod
     def form(cls) -> str:
@@ -59,9 +61,8 @@ class MemoryStore(Store):
             found = {key: value for bucket in self._buckets.values() for key, value in bucket.items()}
         yield from sorted(((k, v) for k, v in found.items() if k.startswith(prefix)), reverse=reverse)
 
-    def postings(self, key: int, limit: int) -> list[int]:
-        bucket = self._buckets.get(layout.posting_prefix(key), {})
-        return [layout.last_id(posting) for posting in sorted(bucket, reverse=True)[:limit]]
+    def all_postings(self, keys: Sequence[int], limit: int) -> list[list[int]]:
+        return self._postings.find(keys, limit)
 
     def _rows_from(self, low: bytes, prefix: bytes) -> Iterator[Row]:
         if prefix != b"r" or len(low) != _PREFIX:

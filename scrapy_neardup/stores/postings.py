@@ -85,7 +85,7 @@ class PostingLists(Postings):
             if id in ids:
                 continue
             if len(ids) < MOST and not more:  # or a posting that has a row of its own might come to stand in both
-                changes.put(row, _packed([*ids, id], b""))
+                changes.put(row, _packed(sorted((*ids, id)), b""))
                 continue
             changes.put(row + id.to_bytes(8, "big"), b"")
             if not more:
