@@ -9,7 +9,7 @@ found by who knows the base.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Iterable
 from hashlib import blake2b, md5
 
 import numpy as np
@@ -55,6 +55,10 @@ class Keyed:
         """The 64 bits of each text, in their order."""
         return np.fromiter(map(self.of, texts), np.uint64, len(texts))
 
+    def every(self, texts: Iterable[str]) -> list[int]:
+        """The same as numbers of Python."""
+        return list(map(self.of, texts))
+
     def place(self, text: str) -> int:
         """Where to look for pages with such a text: it may be that of another one, which is for others to tell.
 
@@ -71,16 +75,29 @@ class Keyed:
 
         Fewer units than ``n`` are one n-gram; of none there is none.
         """
-        if not len(units):
-            return units
-        units = mix64(units ^ self._offset)
-        n = min(n, len(units))
-        last = len(units) - n + 1
-        hashed = np.zeros(last, dtype=np.uint64)
-        for offset in range(n):
-            hashed *= self._base
-            hashed += units[offset : offset + last]
-        return mix64(hashed)
+        return mix64(self._sums(mix64(units ^ self._offset), min(n, len(units)))) if len(units) else units
+
+    def n_grams_each(self, units: npt.NDArray[np.uint64], lengths: Iterable[int]) -> list[npt.NDArray[np.uint64]]:
+        """``n_grams`` in each of several lengths, none of which is longer than the sequence: in fewer steps."""
+        mixed = mix64(units ^ self._offset)
+        sums = [self._sums(mixed, length) for length in lengths]
+        return np.split(mix64(np.concatenate(sums)), np.cumsum([len(one) for one in sums])[:-1]) if sums else []
+
+    def _sums(self, mixed: npt.NDArray[np.uint64], n: int) -> npt.NDArray[np.uint64]:
+        """The polynomial of every n-gram of numbers that are mixed already.
+
+        That of 2n numbers is made of those of its halves, so 24 numbers take five steps.
+        """
+        if n == 1:
+            return mixed
+        half = self._sums(mixed, n // 2)
+        last = len(mixed) - n + 1
+        sums: npt.NDArray[np.uint64] = half[:last] * np.uint64(pow(int(self._base), n // 2, 2**64))
+        sums += half[n // 2 : n // 2 + last]
+        if n % 2:
+            sums *= self._base
+            sums += mixed[n - 1 :]
+        return sums
 
     def digest(self, name: str, text: str) -> int:
         """64 bits by the function of that name, for methods that are published with MD5."""
@@ -93,6 +110,37 @@ class Keyed:
         '0xd41d8cd98f00b204'
         """
         return int.from_bytes(md5(self.secret + data, usedforsecurity=False).digest()[:8], "big")
+
+
+class Remembering(Keyed):
+    """The same hashes, which remembers those of texts: for one page, each of whose sentences is asked for often."""
+
+    __slots__ = ("_known",)
+
+    def __init__(self, hashes: Keyed) -> None:
+        for name in Keyed.__slots__:
+            setattr(self, name, getattr(hashes, name))
+        self._known = _Known(hashes.of)
+
+    def of(self, text: str) -> int:
+        """See ``Keyed``."""
+        return self._known[text]
+
+    def every(self, texts: Iterable[str]) -> list[int]:
+        """See ``Keyed``."""
+        return list(map(self._known.__getitem__, texts))
+
+
+class _Known(dict[str, int]):
+    """The hashes of texts, each found when it is first asked for."""
+
+    def __init__(self, of: Callable[[str], int]) -> None:
+        super().__init__()
+        self._of = of
+
+    def __missing__(self, text: str) -> int:
+        self[text] = found = self._of(text)
+        return found
 
 
 def _utf8(text: str) -> bytes:

@@ -64,3 +64,8 @@ class CascadeParameters(Parameters):
     #: Containment that makes an excerpt of a page that is no copy, and title similarity below which a copy is retitled.
     excerpt: float = decides(number(0.8))
     retitled: float = decides(number(0.5))
+
+    @property
+    def families(self) -> list[str]:
+        """What makes keys, by name."""
+        return self.keys.split(",")

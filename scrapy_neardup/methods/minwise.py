@@ -17,6 +17,8 @@ from scrapy_neardup.hashing import mix64
 
 _EMPTY = np.uint64(2**64 - 1)
 _STEP = np.uint64(0x632BE59BD9B4E019)
+#: Tries whose bins are drawn once for all pages.
+_EARLY = 16
 
 
 def sketch(hashes: npt.NDArray[np.uint64], bins: int, bits: int) -> bytes:
@@ -58,15 +60,26 @@ def _densify(minima: npt.NDArray[np.uint64]) -> None:
     empty = np.flatnonzero(~full)
     first, tries = 1, 1
     while len(empty):
-        drawn = np.arange(first, first + tries, dtype=np.uint64)
-        source = (mix64((empty.astype(np.uint64) * _STEP)[:, None] + drawn) & np.uint64(len(minima) - 1)).astype(
-            np.intp
-        )
+        end = first + tries
+        source = _early(len(minima))[empty, first:end] if end <= _EARLY else _drawn(empty, first, end, len(minima))
         hit = full[source]
         found = hit.any(axis=1)
         minima[empty[found]] = minima[source[found, hit[found].argmax(axis=1)]]
         empty = empty[~found]
         first, tries = first + tries, min(64, tries * 2)
+
+
+def _drawn(places: npt.NDArray[np.intp], first: int, end: int, bins: int) -> npt.NDArray[np.intp]:
+    """From which bins each of these bins borrows at these tries; shape ``(len(places), end - first)``."""
+    tries = np.arange(first, end, dtype=np.uint64)
+    series: npt.NDArray[np.uint64] = (places.astype(np.uint64) * _STEP)[:, None] + tries
+    return (mix64(series) & np.uint64(bins - 1)).astype(np.intp)
+
+
+@cache
+def _early(bins: int) -> npt.NDArray[np.intp]:
+    """The same of all bins at the first tries, which are nearly all that a page needs."""
+    return _drawn(np.arange(bins), 0, _EARLY, bins)
 
 
 def _pack(entries: npt.NDArray[np.uint64], bits: int) -> bytes:

@@ -163,7 +163,8 @@ def core_words(words: list[str], count: int) -> list[str]:
     ['召回', '电饭煲']
     """
     table = jieba_lexicon()
+    idf, unknown = table.idf.get, table.unknown
     weight: dict[str, float] = {}
     for word in words:
-        weight[word] = weight.get(word, 0.0) + table.weight(word)
-    return sorted(weight, key=lambda word: (-weight[word], word))[:count]
+        weight[word] = weight.get(word, 0.0) - idf(word, unknown)
+    return [word for _, word in sorted(zip(weight.values(), weight, strict=True))[:count]]
