@@ -9,13 +9,14 @@ found by who knows the base.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+import struct
+from collections.abc import Collection, Iterable
 from hashlib import blake2b, md5
 
 import numpy as np
 import numpy.typing as npt
 
-from scrapy_neardup.hashing import fingerprint64, mix64
+from scrapy_neardup.hashing import compiled, fingerprint64, mix64, mixed
 
 #: The names by which ``Keyed.digest`` knows its functions; the first is the faster.
 DIGESTS = ("blake2b", "md5")
@@ -27,15 +28,18 @@ class Keyed:
     The same secret gives the same hashes in every process, on every machine and in every release.
     """
 
-    __slots__ = ("_base", "_hash", "_offset", "_place", "secret")
+    __slots__ = ("_base", "_hash", "_key", "_offset", "_place", "drawn", "secret")
 
     def __init__(self, secret: bytes = b"") -> None:
         self.secret = secret
         self._hash = blake2b(key=secret, digest_size=8)
-        base, self._offset, self._place = np.frombuffer(
-            blake2b(key=secret, digest_size=24, person=b"neardup numbers").digest(), "<u8"
-        ).astype(np.uint64)
-        self._base = base | np.uint64(1)
+        numbers = blake2b(key=secret, digest_size=24, person=b"neardup numbers").digest()
+        base, offset, self._place = struct.unpack("<3Q", numbers)
+        #: The two numbers by which n-grams are hashed, as the compiled module takes them.
+        self.drawn = offset, base | 1
+        self._offset, self._base = map(np.uint64, self.drawn)
+        #: The secret as it hashes texts; without a module nothing.
+        self._key = compiled.kernels.prepared(secret) if compiled.kernels is not None else b""
 
     def of(self, text: str) -> int:
         """64 bits of a text's UTF-8 bytes; a lone surrogate is replaced, never an error.
@@ -43,6 +47,9 @@ class Keyed:
         >>> hex(Keyed().of("近似网页")), Keyed(b"secret").of("近似网页") == Keyed().of("近似网页")
         ('0x97fe12eb793019e6', False)
         """
+        kernels = compiled.kernels
+        if kernels is not None:
+            return kernels.hash_text(self._key, text)
         hashed = self._hash.copy()
         hashed.update(_utf8(text))
         return int.from_bytes(hashed.digest(), "big")
@@ -53,22 +60,32 @@ class Keyed:
 
     def each(self, texts: Collection[str]) -> npt.NDArray[np.uint64]:
         """The 64 bits of each text, in their order."""
-        return np.fromiter(map(self.of, texts), np.uint64, len(texts))
+        return np.array(self.every(texts), np.uint64)
 
     def every(self, texts: Iterable[str]) -> list[int]:
         """The same as numbers of Python."""
-        return list(map(self.of, texts))
+        kernels = compiled.kernels
+        return list(map(self.of, texts)) if kernels is None else kernels.hash_texts(self._key, list(texts))
 
     def place(self, text: str) -> int:
         """Where to look for pages with such a text: it may be that of another one, which is for others to tell.
 
         farmhash, so that it is quick, and mixed with the secret, so that nobody can choose the place.
         """
-        return int(mix64(np.array([fingerprint64(text)], np.uint64) ^ self._place)[0])
+        return mixed(fingerprint64(text) ^ self._place)
 
     def numbers(self, values: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
         """The hash of each number: different numbers have different ones."""
         return mix64(mix64(values ^ self._offset) * self._base)
+
+    def halves(self, values: npt.NDArray[np.uint32], mixed_with: int) -> npt.NDArray[np.uint32]:
+        """The upper 32 bits of the hash of each of these numbers, mixed with a number of 64 bits."""
+        kernels = compiled.kernels
+        if kernels is not None:
+            found = kernels.upper_halves(np.ascontiguousarray(values, np.uint32), mixed_with, *self.drawn)
+            return np.frombuffer(found, np.uint32)
+        mixed = self.numbers(values.astype(np.uint64) ^ np.uint64(mixed_with))
+        return (mixed >> np.uint64(32)).astype(np.uint32)
 
     def n_grams(self, units: npt.NDArray[np.uint64], n: int) -> npt.NDArray[np.uint64]:
         """The hash of every n-gram of a sequence of numbers, in order of place; shape ``(max(1, len - n + 1),)``.
@@ -120,27 +137,22 @@ class Remembering(Keyed):
     def __init__(self, hashes: Keyed) -> None:
         for name in Keyed.__slots__:
             setattr(self, name, getattr(hashes, name))
-        self._known = _Known(hashes.of)
+        self._known: dict[str, int] = {}
 
     def of(self, text: str) -> int:
         """See ``Keyed``."""
-        return self._known[text]
+        found = self._known.get(text)
+        if found is None:
+            found = self._known[text] = super().of(text)
+        return found
 
     def every(self, texts: Iterable[str]) -> list[int]:
         """See ``Keyed``."""
-        return list(map(self._known.__getitem__, texts))
-
-
-class _Known(dict[str, int]):
-    """The hashes of texts, each found when it is first asked for."""
-
-    def __init__(self, of: Callable[[str], int]) -> None:
-        super().__init__()
-        self._of = of
-
-    def __missing__(self, text: str) -> int:
-        self[text] = found = self._of(text)
-        return found
+        texts = list(texts)
+        known = self._known
+        if new := [text for text in texts if text not in known]:
+            known.update(zip(new, super().every(new), strict=True))
+        return [known[text] for text in texts]
 
 
 def _utf8(text: str) -> bytes:

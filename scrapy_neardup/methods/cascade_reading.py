@@ -17,9 +17,9 @@ from scrapy_neardup.hashing.keyed import Keyed
 from scrapy_neardup.methods.base import IsCommon
 from scrapy_neardup.methods.cascade_parameters import CascadeParameters
 from scrapy_neardup.model import Page
-from scrapy_neardup.text.normalize import letters, letters_each, normalize
+from scrapy_neardup.text.normalize import letters, normalize
 from scrapy_neardup.text.quotes import parted
-from scrapy_neardup.text.sentences import sentences
+from scrapy_neardup.text.sentences import cut
 from scrapy_neardup.text.titles import title_parts
 from scrapy_neardup.text.tokens import words
 
@@ -145,8 +145,7 @@ def _view(pieces: list[tuple[str, str]], boilerplate: Set[str], frame: Set[str])
 
 def _pieces(text: str, p: CascadeParameters) -> list[tuple[str, str]]:
     """The sentences of a text, normalised, each with its letters."""
-    cut = sentences(_normalize(text, p))
-    return list(zip(cut, letters_each(cut), strict=True))
+    return list(zip(*cut(_normalize(text, p)), strict=True))
 
 
 def _headline(part: str, p: CascadeParameters) -> str:

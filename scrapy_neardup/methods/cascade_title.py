@@ -16,7 +16,7 @@ import numpy.typing as npt
 from scrapy_neardup.hashing.keyed import Keyed
 from scrapy_neardup.methods.cascade_order import kept, sentence_hash
 from scrapy_neardup.methods.cascade_sketch import NUMBER, STANDS, Sketch
-from scrapy_neardup.text.shingles import code_points, distinct
+from scrapy_neardup.text.shingles import as_shingles, code_points, distinct
 from scrapy_neardup.text.tokens import has_unspaced, spaced_words
 
 #: Lengths of words that are looked for in a text without spaces.
@@ -101,15 +101,8 @@ class TitleWords:
 
 def _hashed(words: Sequence[tuple[str, bool]], hashes: Keyed) -> dict[int, str]:
     """The words by their hashes, the smallest first; where words have no spaces, as n-grams of a text are hashed."""
-    found: dict[int, str] = {}
-    joined, starts = "", {}
-    for word, is_unspaced in words:
-        if is_unspaced:
-            starts[word], joined = len(joined), joined + word
-        else:
-            found[hashes.of(word) & _HASH | NUMBER * word.isdigit()] = word
-    lengths = sorted(set(map(len, starts)))
-    points = code_points(joined).astype(np.uint64)
-    for length, grams in zip(lengths, hashes.n_grams_each(points, lengths), strict=True):
-        found.update({int(grams[at]) & _HASH: word for word, at in starts.items() if len(word) == length})
+    found = {hashes.of(word) & _HASH | NUMBER * word.isdigit(): word for word, is_unspaced in words if not is_unspaced}
+    unspaced = as_shingles([word for word, is_unspaced in words if is_unspaced], hashes)
+    for word in sorted(unspaced, key=len):  # of two words that have one hash the longer one is known by it
+        found[unspaced[word] & _HASH] = word
     return dict(sorted(found.items()))

@@ -13,7 +13,9 @@ from functools import cache
 import numpy as np
 import numpy.typing as npt
 
-from scrapy_neardup.hashing import mix64
+from scrapy_neardup.hashing import compiled, mix64
+from scrapy_neardup.hashing.keyed import Keyed
+from scrapy_neardup.text.shingles import distinct, shingles
 
 _EMPTY = np.uint64(2**64 - 1)
 _STEP = np.uint64(0x632BE59BD9B4E019)
@@ -33,6 +35,15 @@ def sketch(hashes: npt.NDArray[np.uint64], bins: int, bits: int) -> bytes:
     np.minimum.at(minima, place, hashes >> np.uint64(bins.bit_length() - 1))
     _densify(minima)
     return _pack(mix64(minima) & np.uint64(2**bits - 1), bits)
+
+
+def sketch_of_text(letters: str, n: int, bins: int, bits: int, hashes: Keyed) -> tuple[int, bytes]:
+    """How many different n-grams a text has, and the sketch of them."""
+    kernels = compiled.kernels
+    if kernels is not None:
+        return kernels.minwise(letters, n, *hashes.drawn, bins, bits)
+    grams = distinct(shingles(letters, n, hashes))
+    return len(grams), sketch(grams, bins, bits)
 
 
 def jaccard(one: bytes, other: bytes, bits: int) -> float:
