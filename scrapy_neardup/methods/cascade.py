@@ -73,6 +73,9 @@ class Cascade(Method):
         short = own.shingles < p.short
         # What is quoted counts as one sentence: to say the same of two messages is to say two things.
         told = [found.quotes, *text.lines] if found.quotes else text.lines
+        most = max(p.sentence_keys, p.max_sentences)
+        longest_of_core = core.longest(p.min_sentence, most)
+        longest = longest_of_core if text is core else text.longest(p.min_sentence, most)
         title = TitleWords(found.title, core.pieces, hashes)
         packed = Sketch(
             body=hashes.of(f"{core.whole}\n{found.quotes}" if found.quotes else core.whole),
@@ -84,7 +87,7 @@ class Cascade(Method):
             opening=of_core.opening(),
             # Of a short page all, as every word of it counts.
             sentences=_halves(
-                hashes.every(told[:255] if short else text.longest(p.min_sentence, p.max_sentences)),
+                hashes.every(told[:255] if short else longest[: p.max_sentences]),
             ),
             # Of a long text none: the more there is to read, the less they are all of it.
             numbers=_short(numbers(core.text), p.max_numbers, hashes) if own.shingles <= _NUMBERED else frozenset(),
@@ -94,7 +97,9 @@ class Cascade(Method):
             lines=Lines.of(text.lines, found.headlines, hashes) if page.reader else None,
             article=of_core.article() if found.has_part else None,
         ).pack()
-        keys = self._keys(page, found, hashes)
+        keys = self._about_keys(page, found)
+        if "sentences" in p.families:
+            keys += hashes.every(longest_of_core[: p.sentence_keys])
         if "shingles" in p.families:
             # Of all that is judged, what stands around the article may have the smallest hashes, and differs from site
             # to site; but what was taken for the article may differ too.
@@ -113,15 +118,12 @@ class Cascade(Method):
             len(found.quotes),
         )
 
-    def _keys(self, page: Page, found: Views, hashes: Keyed) -> list[int]:
-        """All but those of shingles."""
-        p, families = self.parameters, self.parameters.families
+    def _about_keys(self, page: Page, found: Views) -> list[int]:
+        """Those of title, keywords and description."""
+        families = self.parameters.families
         about = (*(page.keywords if "keywords" in families else ()), page.description * ("description" in families))
         keys = self._core_key("title", found.title) if "title" in families else []
-        keys += self._core_key("about", words(self._normalize(" ".join(about))))
-        if "sentences" in families:
-            keys += hashes.every(found.core.longest(p.min_sentence, p.sentence_keys))
-        return keys
+        return keys + self._core_key("about", words(self._normalize(" ".join(about))))
 
     def _core_key(self, family: str, found: list[str]) -> list[int]:
         """One key of the set of core words; two words at least, or the key would say nothing."""

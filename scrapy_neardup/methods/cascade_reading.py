@@ -168,6 +168,8 @@ def _countable(lines: list[str], least: int) -> list[str]:
     >>> _countable(["首页", "新闻", "渡口今天早上开航", "背景", "第一班船是空的"], 6)
     ['首页', '新闻', '渡口今天早上开航', '第一班船是空的']
     """
+    if min(map(len, lines), default=least) >= least:
+        return lines
     short = [False, *(len(line) < least for line in lines), False]
     return [
         line
