@@ -263,29 +263,46 @@ static int put(PyObject *list, Py_ssize_t place, PyObject *item)
     return item ? PyList_SetItem(list, place, item) : -1;
 }
 
+/* The hash of a text as an int, which ``known`` remembers if that is a dict. */
+static PyObject *remembered(const Key *key, PyObject *known, PyObject *text)
+{
+    Points points;
+    PyObject *found = NULL;
+    if (known && (found = PyDict_GetItemWithError(known, text)))
+        return Py_NewRef(found);
+    if (PyErr_Occurred() || points_of(text, &points) < 0)
+        return NULL;
+    found = PyLong_FromUnsignedLongLong(hash_of(key, &points));
+    release(&points);
+    if (found && known && PyDict_SetItem(known, text, found) < 0)
+        Py_CLEAR(found);
+    return found;
+}
+
 static PyObject *hash_texts(PyObject *module, PyObject *const *args, Py_ssize_t given)
 {
     Key key;
-    PyObject *list;
+    PyObject *list, *known;
     Py_ssize_t i, count;
-    if (!has(given, 2) || key_of(args[0], &key) < 0)
+    if (!has(given, 3) || key_of(args[0], &key) < 0)
         return NULL;
-    if (!PyList_Check(args[1])) {
-        PyErr_SetString(PyExc_TypeError, "a list is needed");
+    known = PyDict_Check(args[2]) ? args[2] : NULL;
+    if (!PyList_Check(args[1]) || (!known && args[2] != Py_None)) {
+        PyErr_SetString(PyExc_TypeError, "a list is needed, and a dict or None");
         return NULL;
     }
     count = PyList_Size(args[1]);
     list = PyList_New(count);
     for (i = 0; list && i < count; i++) {
-        Points points;
-        PyObject *text = PyList_GetItem(args[1], i); /* nothing in this loop runs code of Python that may change it */
-        if (!text || points_of(text, &points) < 0) {
+        PyObject *text = PyList_GetItem(args[1], i), *found; /* an error where a str of somebody's own has cut the list */
+        if (!text) {
             Py_CLEAR(list);
             break;
         }
-        uint64_t found = hash_of(&key, &points);
-        release(&points);
-        if (put(list, i, PyLong_FromUnsignedLongLong(found)) < 0)
+        Py_INCREF(text);
+        found = remembered(&key, known, text);
+        Py_DECREF(text);
+        if (put(list, i, found) < 0)
             Py_CLEAR(list);
     }
     return list;
@@ -995,7 +1012,7 @@ static PyObject *upper_halves(PyObject *module, PyObject *const *args, Py_ssize_
 static PyMethodDef METHODS[] = {
     FAST(prepared, "A secret, of 64 bytes at most, as the functions that hash texts take it."),
     FAST(hash_text, "The hash of a text under a prepared secret."),
-    FAST(hash_texts, "The hash of each text of a list."),
+    FAST(hash_texts, "The hash of each text of a list: key, list, and None or a dict that remembers them."),
     FAST(n_grams, "The hash of every n-gram of a text, 8 bytes each: text, n, offset, base."),
     FAST(minwise, "How many different n-grams a text has, and the sketch of them: text, n, offset, base, bins, bits."),
     FAST(smallest, "The smallest different hashes of n-grams of a text: text, n, offset, base, how many."),

@@ -27,8 +27,8 @@ class Kernels(Protocol):
     def hash_text(self, key: bytes, text: str, /) -> int:
         """See ``Keyed.of``."""
 
-    def hash_texts(self, key: bytes, texts: list[str], /) -> list[int]:
-        """See ``Keyed.every``."""
+    def hash_texts(self, key: bytes, texts: list[str], known: dict[str, int] | None, /) -> list[int]:
+        """See ``Keyed.every``, and with a dict that of ``Remembering``."""
 
     def n_grams(self, text: str, n: int, offset: int, base: int, /) -> bytearray:
         """See ``shingles``: 8 bytes each."""

@@ -65,7 +65,7 @@ class Keyed:
     def every(self, texts: Iterable[str]) -> list[int]:
         """The same as numbers of Python."""
         kernels = compiled.kernels
-        return list(map(self.of, texts)) if kernels is None else kernels.hash_texts(self._key, list(texts))
+        return list(map(self.of, texts)) if kernels is None else kernels.hash_texts(self._key, list(texts), None)
 
     def place(self, text: str) -> int:
         """Where to look for pages with such a text: it may be that of another one, which is for others to tell.
@@ -148,8 +148,9 @@ class Remembering(Keyed):
 
     def every(self, texts: Iterable[str]) -> list[int]:
         """See ``Keyed``."""
-        texts = list(texts)
-        known = self._known
+        texts, known, kernels = list(texts), self._known, compiled.kernels
+        if kernels is not None:
+            return kernels.hash_texts(self._key, texts, known)
         if new := [text for text in texts if text not in known]:
             known.update(zip(new, super().every(new), strict=True))
         return [known[text] for text in texts]

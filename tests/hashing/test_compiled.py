@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from scrapy_neardup.hashing import compiled, mixed
 from scrapy_neardup.hashing.compiled import Kernels
-from scrapy_neardup.hashing.keyed import OPEN, Keyed
+from scrapy_neardup.hashing.keyed import OPEN, Keyed, Remembering
 from scrapy_neardup.methods.minwise import sketch_of_text
 from scrapy_neardup.stores.recurrence import Recurrence
 from scrapy_neardup.text import characters
@@ -176,6 +176,7 @@ def test_numbers_have_the_same_hashes_both_ways(numbers: list[int], mixed_with: 
         ("prepared", ()),
         ("hash_text", (b"no key", "text")),
         ("hash_text", ("text", "text")),
+        ("hash_texts", (b"no key", ["text"], None)),
         ("hash_texts", (b"no key", ["text"])),
         ("n_grams", ("text", 0, 1, 1)),
         ("n_grams", ("text", -1, 1, 1)),
@@ -217,7 +218,34 @@ def test_a_list_of_what_is_no_text_is_refused(kernels: Kernels, given_key: Keyed
     with pytest.raises(TypeError):
         given_key.every(["text", None])  # type: ignore[list-item]
     with pytest.raises(TypeError):
-        kernels.hash_texts(kernels.prepared(b""), ("text",))  # type: ignore[arg-type]
+        kernels.hash_texts(kernels.prepared(b""), ("text",), None)  # type: ignore[arg-type]
+    with pytest.raises(TypeError):
+        kernels.hash_texts(kernels.prepared(b""), ["text"], [])  # type: ignore[arg-type]
+
+
+@given(st.lists(TEXT, max_size=6))
+@settings(max_examples=40, deadline=None)
+def test_hashes_that_are_remembered_are_the_same_both_ways(texts: list[str]) -> None:
+    def asked() -> object:
+        hashes = Remembering(KEYED)
+        return hashes.every(texts[:3]), hashes.every([*texts, *texts]), [*map(hashes.of, texts)], hashes.every(texts)
+
+    with_it, without = both(asked)
+    assert with_it == without
+    assert without[3] == [*map(KEYED.of, texts)]
+
+
+def test_a_list_that_grows_shorter_while_it_is_read_is_an_error(kernels: Kernels) -> None:
+    """A class of somebody's own may run code where a dict asks for its hash."""
+
+    class Cutting(str):
+        def __hash__(self) -> int:
+            texts.clear()
+            return 1
+
+    texts = [Cutting("渡口"), "ferry", "船"]
+    with pytest.raises(IndexError):
+        kernels.hash_texts(kernels.prepared(b""), texts, {})
 
 
 def test_an_error_of_whoever_tells_of_characters_goes_through(kernels: Kernels) -> None:
