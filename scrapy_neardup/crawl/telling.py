@@ -10,6 +10,7 @@ from scrapy_neardup.crawl import stats
 from scrapy_neardup.crawl.feeds import Unstored
 from scrapy_neardup.crawl.notes import Notes
 from scrapy_neardup.errors import NearDupError, StoreError
+from scrapy_neardup.hashing import compiled
 from scrapy_neardup.oneline import line_logger
 from scrapy_neardup.stores import Overlay, Store
 from scrapy_neardup.stores.listing import LIST, prune_list
@@ -22,6 +23,7 @@ _NAMED = 3
 
 def tell_opening(store: Store, config: Config, notes: Notes, job: str) -> None:
     """How pages are judged, and what was taken back; ``job``: the directory by which this crawl is resumed."""
+    logger.debug("%s", compiled.sentence())
     if config.dry_run:
         _tell_dry_run(store, config, notes)
         return

@@ -21,10 +21,7 @@ from __future__ import annotations
 from collections.abc import Set
 from typing import ClassVar
 
-import numpy as np
-import numpy.typing as npt
-
-from scrapy_neardup.hashing.keyed import Keyed
+from scrapy_neardup.hashing.keyed import Keyed, Remembering
 from scrapy_neardup.methods.base import IsCommon, Method, nothing_is_common
 from scrapy_neardup.methods.cascade_again import compared_again, sketch_again
 from scrapy_neardup.methods.cascade_check import FineCheck, score, weights
@@ -32,20 +29,17 @@ from scrapy_neardup.methods.cascade_lines import Lines
 from scrapy_neardup.methods.cascade_order import Order
 from scrapy_neardup.methods.cascade_parameters import CascadeParameters
 from scrapy_neardup.methods.cascade_reading import Views, read
-from scrapy_neardup.methods.cascade_sketch import OPENING_BINS, OPENING_BITS, Article, Sketch
+from scrapy_neardup.methods.cascade_shingles import Shingles
+from scrapy_neardup.methods.cascade_sketch import Sketch
 from scrapy_neardup.methods.cascade_title import TitleWords
 from scrapy_neardup.methods.evidence import shared_sentences
-from scrapy_neardup.methods.minwise import sketch
 from scrapy_neardup.methods.parameters import Parameters
 from scrapy_neardup.model import Comparison, Explanation, Feature, Fingerprint, Likeness, Page, SiteCounts
 from scrapy_neardup.text.lexicon import core_words
 from scrapy_neardup.text.normalize import letters, normalize
-from scrapy_neardup.text.shingles import distinct, shingles
 from scrapy_neardup.text.titles import article_title
-from scrapy_neardup.text.tokens import has_unspaced, numbers, words
+from scrapy_neardup.text.tokens import numbers, words
 
-#: Letters that are the opening of a text.
-_OPENING = 80
 #: Different shingles of a text of which the numbers are compared, at most.
 _NUMBERED = 400
 
@@ -65,47 +59,58 @@ class Cascade(Method):
         return self.guarded(page, nothing_is_common)
 
     def guarded(self, page: Page, is_common: IsCommon, site: SiteCounts | None = None) -> Fingerprint:
-        p, hashes = self.parameters, self.hashes
+        p, hashes = self.parameters, Remembering(self.hashes)
         # Where nothing is known of the site, boilerplate is taken for its own.
         found = read(page, is_common, site.is_own if site else is_common, p, hashes)
         text, core = found.all, found.core
-        grams = distinct(shingles(text.whole, p.shingle, hashes))
-        whole, count, unframed = b"", len(grams), None
+        of_all = Shingles(text.own, p, hashes)
+        of_core = of_all if core.own == text.own else Shingles(core.own, p, hashes)
+        own = of_all.article()
+        whole, unframed = own, None
         if len(text.own) < len(text.whole):
-            whole = sketch(grams, p.bins, p.bits)
-            grams = distinct(shingles(text.own, p.shingle, hashes))
+            whole = Shingles(text.whole, p, hashes).article()
             if len(text.own) < len(text.unframed):
-                unframed = self._article(text.unframed)
-        short = len(grams) < p.short
+                unframed = Shingles(text.unframed, p, hashes).article()
+        short = own.shingles < p.short
         # What is quoted counts as one sentence: to say the same of two messages is to say two things.
         told = [found.quotes, *text.lines] if found.quotes else text.lines
+        most = max(p.sentence_keys, p.max_sentences)
+        longest_of_core = core.longest(p.min_sentence, most)
+        longest = longest_of_core if text is core else text.longest(p.min_sentence, most)
         title = TitleWords(found.title, core.pieces, hashes)
         packed = Sketch(
             body=hashes.of(f"{core.whole}\n{found.quotes}" if found.quotes else core.whole),
             title=hashes.short(headline) if (headline := letters(self._normalize(article_title(page.title)))) else 0,
             site=hashes.short(page.site) if page.site else 0,
-            whole=count,
-            shingles=len(grams),
-            minwise=sketch(grams, p.bins, p.bits),
-            opening=sketch(shingles(core.own[:_OPENING], p.shingle, hashes), OPENING_BINS, OPENING_BITS),
+            whole=whole.shingles,
+            shingles=own.shingles,
+            minwise=own.minwise,
+            opening=of_core.opening(),
             # Of a short page all, as every word of it counts.
-            sentences=frozenset(
-                map(hashes.short, told[:255] if short else text.longest(p.min_sentence, p.max_sentences))
+            sentences=_halves(
+                hashes.every(told[:255] if short else longest[: p.max_sentences]),
             ),
             # Of a long text none: the more there is to read, the less they are all of it.
-            numbers=_short(numbers(core.text), p.max_numbers, hashes) if len(grams) <= _NUMBERED else frozenset(),
+            numbers=_short(numbers(core.text), p.max_numbers, hashes) if own.shingles <= _NUMBERED else frozenset(),
             words=(kept := title.words(p.max_title_words)),
             standing=kept & title.standing,
             order=Order.of(core.lines, hashes),
             lines=Lines.of(text.lines, found.headlines, hashes) if page.reader else None,
-            article=self._article(core.own) if found.has_part else None,
+            article=of_core.article() if found.has_part else None,
         ).pack()
-        keys = tuple(dict.fromkeys(self._keys(page, found)))
+        keys = self._about_keys(page, found)
+        if "sentences" in p.families:
+            keys += hashes.every(longest_of_core[: p.sentence_keys])
+        if "shingles" in p.families:
+            # Of all that is judged, what stands around the article may have the smallest hashes, and differs from site
+            # to site; but what was taken for the article may differ too.
+            keys += of_core.keys()
+            keys += of_all.keys() if found.has_part else []
         return Fingerprint(
-            keys,
+            tuple(dict.fromkeys(keys)),
             packed,
             found.counted,
-            whole,
+            whole.minwise if whole is not own else b"",
             len(text.own),
             site,
             found.boilerplate,
@@ -114,35 +119,17 @@ class Cascade(Method):
             len(found.quotes),
         )
 
-    def _article(self, own: str) -> Article:
-        p = self.parameters
-        grams = distinct(shingles(own, p.shingle, self.hashes))
-        return Article(len(grams), sketch(grams, p.bins, p.bits))
-
-    def _keys(self, page: Page, found: Views) -> list[int]:
-        p = self.parameters
-        families = p.keys.split(",")
+    def _about_keys(self, page: Page, found: Views) -> list[int]:
+        """Those of title, keywords and description."""
+        families = self.parameters.families
         about = (*(page.keywords if "keywords" in families else ()), page.description * ("description" in families))
         keys = self._core_key("title", found.title) if "title" in families else []
-        keys += self._core_key("about", words(self._normalize(" ".join(about))))
-        if "sentences" in families:
-            keys += map(self.hashes.of, found.core.longest(p.min_sentence, p.sentence_keys))
-        if "shingles" in families:
-            # Of all that is judged, what stands around the article may have the smallest hashes, and differs from site
-            # to site; but what was taken for the article may differ too.
-            keys += self._shingle_keys(found.core.own)
-            keys += self._shingle_keys(found.all.own) if found.has_part else []
-        return keys
+        return keys + self._core_key("about", words(self._normalize(" ".join(about))))
 
     def _core_key(self, family: str, found: list[str]) -> list[int]:
         """One key of the set of core words; two words at least, or the key would say nothing."""
         core = sorted(core_words(found, self.parameters.core_words))
         return [self.hashes.place(f"{family} {' '.join(core)}")] if len(core) > 1 else []
-
-    def _shingle_keys(self, own: str) -> list[int]:
-        p = self.parameters
-        length = p.key_shingle if has_unspaced(own) else p.key_shingle_spaced
-        return _smallest(shingles(own, length, self.hashes), p.shingle_keys)
 
     def compare(self, new: Fingerprint, old: bytes, common: Set[int]) -> Comparison:
         one, other = self._unpack(new.sketch), self._unpack(old)
@@ -209,12 +196,9 @@ class Cascade(Method):
         return Sketch.unpack(packed, p.bins * p.bits // 8)
 
 
-def _smallest(hashes: npt.NDArray[np.uint64], count: int) -> list[int]:
-    """The smallest different hashes: two similar sets are likely to have some of them in common."""
-    few = distinct(np.partition(hashes, 4 * count)[: 4 * count] if len(hashes) > 4 * count else hashes)
-    if len(few) < count:  # a text that repeats itself
-        few = distinct(hashes)
-    return [int(value) for value in few[:count]]
+def _halves(found: list[int]) -> frozenset[int]:
+    """The lower 32 bits of hashes: enough to know a sentence among those of a page."""
+    return frozenset([one & 0xFFFFFFFF for one in found])
 
 
 def _short(found: list[str], count: int, hashes: Keyed) -> frozenset[int]:

@@ -32,7 +32,9 @@ class Lines:
     @classmethod
     def of(cls, lines: Iterable[str], headlines: Iterable[str], hashes: Keyed) -> Lines:
         """Sample a page's own lines, of letters alone."""
-        known = {hashes.short(line): min(len(line), _MAX_LETTERS) for line in lines if line}
+        some = [line for line in lines if line]
+        short = [one & 0xFFFFFFFF for one in hashes.every(some)]
+        known = {one: min(len(line), _MAX_LETTERS) for one, line in zip(short, some, strict=True)}
         told = sorted({hashes.short(headline) for headline in headlines if headline})
         return cls(frozenset(told[:_MAX_HEADLINES]), {one: known[one] for one in sorted(known)[:SAMPLE]})
 

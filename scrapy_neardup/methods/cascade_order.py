@@ -16,6 +16,8 @@ from scrapy_neardup.hashing.keyed import Keyed
 _T = TypeVar("_T")
 #: Sentences that are kept from the beginning of a page, and from its end.
 _FIRST, _LAST = 16, 8
+#: The bits of its hash by which a sentence is known.
+_BITS = 0xFFFF
 #: Sentences that are the opening of a page.
 _OPENING = 3
 
@@ -32,7 +34,7 @@ class Order:
     @classmethod
     def of(cls, lines: Sequence[str], hashes: Keyed) -> Order:
         """Those of a page's own sentences, of letters alone."""
-        return cls(tuple(sentence_hash(line, hashes) for line in kept(lines)))
+        return cls(tuple([one & _BITS for one in hashes.every(kept(lines))]))
 
     def pack(self) -> bytes:
         """As bytes."""
@@ -52,7 +54,7 @@ class Order:
 
 def sentence_hash(line: str, hashes: Keyed) -> int:
     """The 16 bits by which the letters of a sentence are known in an order."""
-    return hashes.of(line) & 0xFFFF
+    return hashes.of(line) & _BITS
 
 
 def kept(lines: Sequence[_T]) -> Sequence[_T]:

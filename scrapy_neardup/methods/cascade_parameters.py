@@ -77,3 +77,8 @@ class CascadeParameters(Parameters):
         """Those that decide on two pages of one catalogue: these, or ``CATALOGUE`` where that asks for more."""
         asked: dict[str, Any] = {name: max(getattr(self, name), value) for name, value in CATALOGUE.items()}
         return replace(self, **asked)
+
+    @property
+    def families(self) -> list[str]:
+        """What makes keys, by name."""
+        return self.keys.split(",")

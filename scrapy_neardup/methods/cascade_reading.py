@@ -17,9 +17,9 @@ from scrapy_neardup.hashing.keyed import Keyed
 from scrapy_neardup.methods.base import IsCommon
 from scrapy_neardup.methods.cascade_parameters import CascadeParameters
 from scrapy_neardup.model import Page
-from scrapy_neardup.text.normalize import letters, letters_each, normalize
+from scrapy_neardup.text.normalize import letters, normalize
 from scrapy_neardup.text.quotes import parted
-from scrapy_neardup.text.sentences import sentences
+from scrapy_neardup.text.sentences import cut
 from scrapy_neardup.text.titles import title_parts
 from scrapy_neardup.text.tokens import words
 
@@ -38,23 +38,26 @@ _PART = 0.95
 class View:
     """A text without quotes; all but ``whole`` and ``unframed`` is without boilerplate."""
 
-    #: Normalised, a sentence a line.
-    text: str
     #: Its letters and digits; those of the text with boilerplate; those of it without its own site's.
     own: str
     whole: str
     unframed: str
-    #: Its sentences and lines, normalised, each with its letters.
+    #: Its sentences and lines, normalised, each with its letters; those without letters are no pieces.
     pieces: list[tuple[str, str]]
+    #: The letters of them alone.
+    lines: list[str]
 
     @property
-    def lines(self) -> list[str]:
-        """The letters of its sentences and lines."""
-        return [line for _, line in self.pieces]
+    def text(self) -> str:
+        """Normalised, a sentence a line."""
+        return "\n".join(piece for piece, _ in self.pieces)
 
     def longest(self, at_least: int, limit: int) -> list[str]:
         """The longest different lines of so many letters, the longest first; equals in order of characters."""
-        found = {line for line in self.lines if len(line) >= at_least}
+        found = sorted({line for line in self.lines if len(line) >= at_least}, key=len, reverse=True)
+        if len(found) > limit:
+            last = len(found[limit - 1])
+            found = [line for line in found if len(line) >= last]
         return sorted(found, key=lambda line: (-len(line), line))[:limit]
 
 
@@ -97,11 +100,13 @@ def read(page: Page, is_common: IsCommon, is_own: IsCommon, p: CascadeParameters
     headlines = [_headline(part, p) for part in page.headline.split("\n") if part]
     # Of pages of one site every line tells form from article, and the headlines that all of them have.
     counted = (*parts, *headlines, *_ends(all_lines if page.reader else lines))
-    known = {keyed.short(line): line for line in counted}
+    known = dict(zip([one & 0xFFFFFFFF for one in keyed.every(counted)], counted, strict=True))
     hashes = np.fromiter(known, np.uint32, len(known))
     common = hashes[is_common(hashes)]
-    boilerplate = {known[one] for one in common.tolist()} & {*parts, *headlines, *lines}
-    frame = {known[one] for one in common[is_own(common)].tolist()} & boilerplate
+    boilerplate, frame = frozenset[str](), frozenset[str]()
+    if len(common):
+        boilerplate = frozenset(known[one] for one in common.tolist()) & {*parts, *headlines, *lines}
+        frame = boilerplate & {known[one] for one in common[is_own(common)].tolist()}
     own_parts = [part for line, part in parts.items() if line not in boilerplate]
     return Views(
         title=words(_normalize(max(own_parts or parts.values(), key=len, default=""), p)),
@@ -127,20 +132,20 @@ def _parted(page: Page) -> tuple[str, str]:
 
 
 def _view(pieces: list[tuple[str, str]], boilerplate: Set[str], frame: Set[str]) -> View:
-    own = [(piece, line) for piece, line in pieces if line not in boilerplate]
-    return View(
-        text="\n".join(piece for piece, _ in own),
-        own="".join(line for _, line in own),
-        whole="".join(line for _, line in pieces),
-        unframed="".join(line for _, line in pieces if line not in frame),
-        pieces=[(piece, line) for piece, line in own if line],
-    )
+    pieces = [one for one in pieces if one[1]]
+    lines = [line for _, line in pieces]
+    whole = "".join(lines)
+    if boilerplate.isdisjoint(lines):
+        return View(own=whole, whole=whole, unframed=whole, pieces=pieces, lines=lines)
+    own = [one for one in pieces if one[1] not in boilerplate]
+    left = [line for _, line in own]
+    unframed = "".join([line for line in lines if line not in frame])
+    return View(own="".join(left), whole=whole, unframed=unframed, pieces=own, lines=left)
 
 
 def _pieces(text: str, p: CascadeParameters) -> list[tuple[str, str]]:
     """The sentences of a text, normalised, each with its letters."""
-    cut = sentences(_normalize(text, p))
-    return list(zip(cut, letters_each(cut), strict=True))
+    return list(zip(*cut(_normalize(text, p)), strict=True))
 
 
 def _headline(part: str, p: CascadeParameters) -> str:
@@ -163,6 +168,8 @@ def _countable(lines: list[str], least: int) -> list[str]:
     >>> _countable(["首页", "新闻", "渡口今天早上开航", "背景", "第一班船是空的"], 6)
     ['首页', '新闻', '渡口今天早上开航', '第一班船是空的']
     """
+    if min(map(len, lines), default=least) >= least:
+        return lines
     short = [False, *(len(line) < least for line in lines), False]
     return [
         line

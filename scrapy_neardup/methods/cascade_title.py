@@ -16,7 +16,7 @@ import numpy.typing as npt
 from scrapy_neardup.hashing.keyed import Keyed
 from scrapy_neardup.methods.cascade_order import kept, sentence_hash
 from scrapy_neardup.methods.cascade_sketch import NUMBER, STANDS, Sketch
-from scrapy_neardup.text.shingles import code_points, distinct
+from scrapy_neardup.text.shingles import as_shingles, code_points, distinct
 from scrapy_neardup.text.tokens import has_unspaced, spaced_words
 
 #: Lengths of words that are looked for in a text without spaces.
@@ -32,7 +32,10 @@ class TitleWords:
         """``pieces``: the sentences of its own, normalised, each with its letters."""
         self._hashes = hashes
         self._pieces = pieces
-        self._title = _hashed([word for word in title if len(word) > 1 or not has_unspaced(word)], hashes)
+        told = [(word, has_unspaced(word)) for word in dict.fromkeys(title)]
+        #: The words that have no spaces around them in a text.
+        self._unspaced = {word for word, is_unspaced in told if is_unspaced}
+        self._title = _hashed([one for one in told if len(one[0]) > 1 or not one[1]], hashes)
 
     def words(self, most: int) -> frozenset[int]:
         """The words of the title as a sketch holds them; of more than ``most`` those with the smallest hashes."""
@@ -64,14 +67,19 @@ class TitleWords:
     def _holding(self, word: str) -> list[str]:
         """The sentences that hold a word, of those of which the order is kept."""
         lines = kept(self._pieces)
-        if has_unspaced(word):
+        if word in self._unspaced:
             return [line for _, line in lines if word in line]
         return [line for piece, line in lines if word in piece and word in spaced_words(piece)]
 
     def _stands(self, word: str) -> bool:
-        if has_unspaced(word):
-            return len(word) in _LENGTHS and any(word in line for _, line in self._pieces)
+        if word in self._unspaced:
+            return len(word) in _LENGTHS and word in self._lines
         return word in self._spaced
+
+    @cached_property
+    def _lines(self) -> str:
+        """The letters of the sentences, none of which goes on in the next line."""
+        return "\n".join([line for _, line in self._pieces])
 
     @cached_property
     def _spaced(self) -> frozenset[str]:
@@ -85,23 +93,16 @@ class TitleWords:
     @cached_property
     def _held(self) -> npt.NDArray[np.uint32]:
         """The hashes of all that may be a word of the text, of which each comparison asks for some."""
-        points = code_points("".join(line for _, line in self._pieces)).astype(np.uint64)
-        runs = [self._hashes.n_grams(points, n) for n in _LENGTHS if len(points) >= n]
+        points = code_points(self._lines.replace("\n", "")).astype(np.uint64)
+        runs = self._hashes.n_grams_each(points, [n for n in _LENGTHS if len(points) >= n])
         held = np.concatenate([*runs, self._hashes.each(self._spaced)]) & np.uint64(_HASH)
         return distinct(held.astype(np.uint32))
 
 
-def _hashed(words: Sequence[str], hashes: Keyed) -> dict[int, str]:
+def _hashed(words: Sequence[tuple[str, bool]], hashes: Keyed) -> dict[int, str]:
     """The words by their hashes, the smallest first; where words have no spaces, as n-grams of a text are hashed."""
-    found: dict[int, str] = {}
-    joined, starts = "", {}
-    for word in words:
-        if has_unspaced(word):
-            starts[word], joined = len(joined), joined + word
-        else:
-            found[hashes.of(word) & _HASH | NUMBER * word.isdigit()] = word
-    points = code_points(joined).astype(np.uint64)
-    for length in set(map(len, starts)):
-        grams = hashes.n_grams(points, length)
-        found.update({int(grams[at]) & _HASH: word for word, at in starts.items() if len(word) == length})
+    found = {hashes.of(word) & _HASH | NUMBER * word.isdigit(): word for word, is_unspaced in words if not is_unspaced}
+    unspaced = as_shingles([word for word, is_unspaced in words if is_unspaced], hashes)
+    for word in sorted(unspaced, key=len):  # of two words that have one hash the longer one is known by it
+        found[unspaced[word] & _HASH] = word
     return dict(sorted(found.items()))

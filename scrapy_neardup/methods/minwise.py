@@ -13,10 +13,14 @@ from functools import cache
 import numpy as np
 import numpy.typing as npt
 
-from scrapy_neardup.hashing import mix64
+from scrapy_neardup.hashing import compiled, mix64
+from scrapy_neardup.hashing.keyed import Keyed
+from scrapy_neardup.text.shingles import distinct, shingles
 
 _EMPTY = np.uint64(2**64 - 1)
 _STEP = np.uint64(0x632BE59BD9B4E019)
+#: Tries whose bins are drawn once for all pages.
+_EARLY = 16
 
 
 def sketch(hashes: npt.NDArray[np.uint64], bins: int, bits: int) -> bytes:
@@ -31,6 +35,15 @@ def sketch(hashes: npt.NDArray[np.uint64], bins: int, bits: int) -> bytes:
     np.minimum.at(minima, place, hashes >> np.uint64(bins.bit_length() - 1))
     _densify(minima)
     return _pack(mix64(minima) & np.uint64(2**bits - 1), bits)
+
+
+def sketch_of_text(letters: str, n: int, bins: int, bits: int, hashes: Keyed) -> tuple[int, bytes]:
+    """How many different n-grams a text has, and the sketch of them."""
+    kernels = compiled.kernels
+    if kernels is not None:
+        return kernels.minwise(letters, n, *hashes.drawn, bins, bits)
+    grams = distinct(shingles(letters, n, hashes))
+    return len(grams), sketch(grams, bins, bits)
 
 
 def jaccard(one: bytes, other: bytes, bits: int) -> float:
@@ -58,15 +71,26 @@ def _densify(minima: npt.NDArray[np.uint64]) -> None:
     empty = np.flatnonzero(~full)
     first, tries = 1, 1
     while len(empty):
-        drawn = np.arange(first, first + tries, dtype=np.uint64)
-        source = (mix64((empty.astype(np.uint64) * _STEP)[:, None] + drawn) & np.uint64(len(minima) - 1)).astype(
-            np.intp
-        )
+        end = first + tries
+        source = _early(len(minima))[empty, first:end] if end <= _EARLY else _drawn(empty, first, end, len(minima))
         hit = full[source]
         found = hit.any(axis=1)
         minima[empty[found]] = minima[source[found, hit[found].argmax(axis=1)]]
         empty = empty[~found]
         first, tries = first + tries, min(64, tries * 2)
+
+
+def _drawn(places: npt.NDArray[np.intp], first: int, end: int, bins: int) -> npt.NDArray[np.intp]:
+    """From which bins each of these bins borrows at these tries; shape ``(len(places), end - first)``."""
+    tries = np.arange(first, end, dtype=np.uint64)
+    series: npt.NDArray[np.uint64] = (places.astype(np.uint64) * _STEP)[:, None] + tries
+    return (mix64(series) & np.uint64(bins - 1)).astype(np.intp)
+
+
+@cache
+def _early(bins: int) -> npt.NDArray[np.intp]:
+    """The same of all bins at the first tries, which are nearly all that a page needs."""
+    return _drawn(np.arange(bins), 0, _EARLY, bins)
 
 
 def _pack(entries: npt.NDArray[np.uint64], bits: int) -> bytes:

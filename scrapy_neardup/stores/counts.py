@@ -168,8 +168,7 @@ _FORMS = 2 * BLOCKS
 
 def _of_site(sentences: Sentences, site: str, hashes: Keyed) -> Sentences:
     """The fingerprints of these sentences on this site, which say nothing of the same sentences on another one."""
-    mixed = hashes.numbers(sentences.astype(np.uint64) ^ np.uint64(hashes.of(f"site {site}")))
-    return (mixed >> np.uint64(32)).astype(np.uint32)
+    return hashes.halves(sentences, hashes.of(f"site {site}"))
 
 
 def _all(here: Mapping[int, bytes], everywhere: Mapping[int, bytes], forms: bytes | None) -> dict[int, bytes]:

@@ -20,6 +20,8 @@ import zlib
 import numpy as np
 import numpy.typing as npt
 
+from scrapy_neardup.hashing import compiled
+
 _WAYS = 8
 _BUCKETS = 2**14
 #: Buckets that are written together.
@@ -67,6 +69,11 @@ class Recurrence:
         """
         sentences = sentences.astype(np.uint32)
         sentences.sort()  # their order in the page makes no difference; nor does it if one comes twice
+        kernels = compiled.kernels
+        if kernels is not None:
+            table = self._newest, self._sentences, self._sites, self._repeats
+            kernels.note(sentences, site & 31, *table, self._dirty, _BLOCK)
+            return
         buckets, slots, known = self._find(sentences)
         bit = np.uint32(1 << (site & 31))
         held = slots[known]
@@ -83,6 +90,10 @@ class Recurrence:
 
     def sites(self, sentences: Sentences) -> npt.NDArray[np.uint8]:
         """How many bits for sites each sentence has set, 32 at most; 0 for one that is not known."""
+        kernels = compiled.kernels
+        if kernels is not None:
+            found = kernels.stood(_plain(sentences), self._newest, self._sentences, self._sites, None)
+            return np.frombuffer(found, np.uint16).astype(np.uint8)
         _, slots, known = self._find(sentences)
         return self._bits(slots) * known
 
@@ -93,6 +104,10 @@ class Recurrence:
 
     def pages(self, sentences: Sentences) -> npt.NDArray[np.uint16]:
         """On how many pages each sentence stood, at least: the first one of each site, and the repeats."""
+        kernels = compiled.kernels
+        if kernels is not None:
+            found = kernels.stood(_plain(sentences), self._newest, self._sentences, self._sites, self._repeats)
+            return np.frombuffer(found, np.uint16)
         _, slots, known = self._find(sentences)
         stood: npt.NDArray[np.uint16] = (self._repeats[slots].astype(np.uint16) + self._bits(slots)) * known
         return stood
@@ -207,6 +222,11 @@ class Recurrence:
         packed["repeats"] = self._repeats[ways]
         packed["newest"] = self._newest[rows]
         return packed.tobytes()
+
+
+def _plain(sentences: Sentences) -> Sentences:
+    """The same as the compiled module reads them, one behind the other."""
+    return np.ascontiguousarray(sentences, np.uint32)
 
 
 def _place(block: int) -> tuple[slice, slice]:

@@ -2,8 +2,10 @@
 
 script      traditional Chinese characters as simplified ones
 marks       combining marks in a row, of which no text has many
+characters  what the compiled stages must know of a character
 normalize   one spelling for one text; its letters and digits alone
 sentences   where sentences end, in Chinese and in Latin script
+holding     whether a text holds one of many strings
 quotes      which lines of a message are quotes
 marking     which of them another text holds too, or many pages
 shingles    hashed n-grams, and the different ones among them

@@ -162,8 +162,13 @@ def core_words(words: list[str], count: int) -> list[str]:
     >>> core_words(["公司", "召回", "电饭煲", "召回"], 2)
     ['召回', '电饭煲']
     """
-    table = jieba_lexicon()
     weight: dict[str, float] = {}
     for word in words:
-        weight[word] = weight.get(word, 0.0) + table.weight(word)
-    return sorted(weight, key=lambda word: (-weight[word], word))[:count]
+        weight[word] = weight.get(word, 0.0) - _jieba_weight(word)
+    return [word for _, word in sorted(zip(weight.values(), weight, strict=True))[:count]]
+
+
+@lru_cache(maxsize=1 << 13)
+def _jieba_weight(word: str) -> float:
+    """The words of most texts are few: these stand together, and not all over the memory that the table takes."""
+    return jieba_lexicon().weight(word)

@@ -5,25 +5,14 @@ from __future__ import annotations
 import re
 import unicodedata
 
+from scrapy_neardup.hashing import compiled
+from scrapy_neardup.text.characters import INVISIBLE, WIDE_MARKS, known
 from scrapy_neardup.text.marks import few_marks
 from scrapy_neardup.text.script import simplify
 
 _NOT_A_WORD = re.compile(r"\W+")
 _NOT_A_WORD_IN_LINE = re.compile(r"[^\w\n]+")
-# Soft hyphens, zero-width spaces and joiners, marks of direction: they show nothing, and cut words in two.
-_INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]+")
-# What NFKC does to the marks of every Chinese page, done first: a text without them passes NFKC's quick check, and the
-# slow one is for few.
-_WIDE_MARKS = (
-    ("，", ","),
-    ("：", ":"),
-    ("；", ";"),
-    ("！", "!"),
-    ("？", "?"),
-    ("（", "("),
-    ("）", ")"),
-    ("\u3000", " "),
-)
+_INVISIBLE = re.compile(f"[{INVISIBLE}]+")
 
 
 def normalize(text: str, *, simplified: bool = False) -> str:
@@ -34,14 +23,21 @@ def normalize(text: str, *, simplified: bool = False) -> str:
     >>> normalize("ＡＢＣ１２３ Straße")
     'abc123 strasse'
     """
+    kernels = compiled.kernels
+    plain = kernels.folded(known(), text) if kernels is not None else None
+    text = _folded(text) if plain is None else plain
+    return simplify(text) if simplified else text
+
+
+def _folded(text: str) -> str:
     if not text.replace("\n", "").isprintable():  # told faster than by searching for what is invisible
         text = _INVISIBLE.sub("", text)
-    for wide, narrow in _WIDE_MARKS:
+    # Done first: a text without them passes NFKC's quick check, and the slow one is for few.
+    for wide, narrow in WIDE_MARKS:
         text = text.replace(wide, narrow)
     if not unicodedata.is_normalized("NFKC", text):
         text = unicodedata.normalize("NFKC", few_marks(text))
-    text = text.casefold()
-    return simplify(text) if simplified else text
+    return text.casefold()
 
 
 def letters(normalized: str) -> str:
@@ -50,6 +46,9 @@ def letters(normalized: str) -> str:
     >>> letters(normalize("你好，\\u200b世界！ 2 apples"))
     '你好世界2apples'
     """
+    kernels = compiled.kernels
+    if kernels is not None:
+        return kernels.letters(known(), normalized)
     return _NOT_A_WORD.sub("", normalized).replace("_", "")
 
 

@@ -15,6 +15,7 @@ from collections.abc import Iterator, Sequence
 from enum import IntEnum
 from itertools import accumulate
 
+from scrapy_neardup.text.holding import holds_any
 from scrapy_neardup.text.normalize import letters_each
 
 
@@ -84,13 +85,29 @@ _SENT_FROM = ("sent from my ", "get outlook for ", "von meinem iphone ", "envoy�
 _OPEN_TAG, _CLOSE_TAG = re.compile(r"\[quote(?:=[^\[\]\n]{0,200})?\]", re.IGNORECASE), "[/quote]"
 _AROUND_TAGS = re.compile(r"(\[quote(?:=[^\[\]\n]{0,200})?\]|\[/quote\])", re.IGNORECASE)
 #: A text without any of these holds no quote: most pages, which cost no more than this.
-_MAY = re.compile(
-    r"\n(?: ?>|＞|\||--)|[写寫]道|書きました|[发發]自我|发件人|寄件者|的[发發]言|的帖子|[发發]表[的于於]|[帖用]由|楼主"
+_MAY = (
+    *("\n>", "\n >", "\n＞", "\n|", "\n--", "[quote", "[QUOTE", "[Quote", ">:\n"),
+    *(
+        "写道",
+        "寫道",
+        "書きました",
+        "发自我",
+        "發自我",
+        "发件人",
+        "寄件者",
+        "的发言",
+        "的發言",
+        "的帖子",
+        "帖由",
+        "用由",
+        "楼主",
+    ),
+    *("发表的", "发表于", "发表於", "發表的", "發表于", "發表於"),
+    *("Sent:", "sent:", "SENT:", "Gesendet:", "egin forwarded", "Sent from", "sent from", "Get Outlook", "get outlook"),
+    *("einem iPhone ", "Envoyé de ", "réexpédié", "weitergeleitete"),
 )
-_MAY_LATIN = (
-    *("[quote", "[QUOTE", "[Quote", "egin forwarded", ">:\n", "Sent:", "sent:", "SENT:", "Gesendet:", "Sent from"),
-    *("sent from", "Get Outlook", "get outlook", "einem iPhone ", "Envoyé de ", "réexpédié", "weitergeleitete"),
-)
+#: Where a line ends with a colon.
+_COLONS = ":\n", ": \n", ":\r\n"
 #: The same of a text in which a line ends with a colon.
 _MAY_COLON = "wrote", "writes", "schr", "skrev", "napisa", "escr", "crit", "пишет", "написал"
 
@@ -135,11 +152,9 @@ def is_attribution(line: str) -> bool:
 
 
 def _may_quote(text: str) -> bool:
-    if text.lstrip().startswith((">", "＞", "---", "Begin")) or _MAY.search(text):
+    if text.lstrip().startswith((">", "＞", "---", "Begin")) or holds_any(text, _MAY):
         return True
-    if any(sign in text for sign in _MAY_LATIN):
-        return True
-    return (":\n" in text or ": \n" in text or ":\r\n" in text) and any(sign in text for sign in _MAY_COLON)
+    return holds_any(text, _COLONS) and holds_any(text, _MAY_COLON)
 
 
 class _Message:

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import re
 
-_MARKS = "。！？；!?;\r\n\u2028\u2029"
-_CLOSING = "”’」』）》)\\]"
+from scrapy_neardup.hashing import compiled
+from scrapy_neardup.text.characters import CLOSING, MARKS, QUOTES, known
+from scrapy_neardup.text.normalize import letters_each
+
+_CLOSING = re.escape(CLOSING)
 # A Latin full stop ends a sentence only before white space or what closes a quotation, so that 3.5 and example.com stay
 # whole; the other marks always do, with the quotes and brackets that close behind them. Abbreviations are cut: both
 # copies have them cut. The pattern begins with one class of characters, which is searched twice as fast as a choice.
-_END = re.compile(rf"""[{_MARKS}.](?:(?<!\.)|(?=[\s"'{_CLOSING}]))[{_MARKS}]*[{_CLOSING}]*""")
+_END = re.compile(rf"[{MARKS}.](?:(?<!\.)|(?=[\s{QUOTES}{_CLOSING}]))[{MARKS}]*[{_CLOSING}]*")
 
 
 def sentences(text: str) -> list[str]:
@@ -23,3 +26,16 @@ def sentences(text: str) -> list[str]:
     ['第一句', '“第二句', '他说', 'It cost 3.5 million', 'Nobody paid.']
     """
     return [piece for piece in map(str.strip, _END.split(text)) if piece]
+
+
+def cut(text: str) -> tuple[list[str], list[str]]:
+    """The sentences of a normalised text, and the letters of each.
+
+    >>> cut("船来了, 我们走!\\n* * *")
+    (['船来了, 我们走', '* * *'], ['船来了我们走', ''])
+    """
+    kernels = compiled.kernels
+    if kernels is not None:
+        return kernels.cut(known(), text)
+    found = sentences(text)
+    return found, letters_each(found)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
+from scrapy_neardup.hashing import compiled
 from scrapy_neardup.hashing.keyed import OPEN, Keyed
 
 Unsigned = TypeVar("Unsigned", bound=np.unsignedinteger[Any])
@@ -23,7 +25,36 @@ def shingles(letters: str, n: int, hashes: Keyed = OPEN) -> npt.NDArray[np.uint6
     >>> shingles("", 5).shape, shingles("ab", 5).shape
     ((0,), (1,))
     """
+    kernels = compiled.kernels
+    if kernels is not None:
+        return np.frombuffer(kernels.n_grams(letters, n, *hashes.drawn), np.uint64)
     return hashes.n_grams(code_points(letters).astype(np.uint64), n)
+
+
+def as_shingles(words: Iterable[str], hashes: Keyed = OPEN) -> dict[str, int]:
+    """The hash of each of these words, none of which is empty, as a shingle of a text that holds it."""
+    kernels = compiled.kernels
+    if kernels is not None:
+        return {word: kernels.smallest(word, len(word), *hashes.drawn, 1)[0] for word in words}
+    joined, starts = "", {}
+    for word in words:
+        starts[word], joined = len(joined), joined + word
+    lengths = sorted(set(map(len, starts)))
+    of_length = dict(zip(lengths, hashes.n_grams_each(code_points(joined).astype(np.uint64), lengths), strict=True))
+    return {word: int(of_length[len(word)][start]) for word, start in starts.items()}
+
+
+def smallest_shingles(letters: str, n: int, count: int, hashes: Keyed = OPEN) -> list[int]:
+    """The smallest different hashes: two similar sets are likely to have some of them in common."""
+    kernels = compiled.kernels
+    if kernels is not None:
+        return kernels.smallest(letters, n, *hashes.drawn, count)
+    found = shingles(letters, n, hashes)
+    few = distinct(np.partition(found, 4 * count)[: 4 * count] if len(found) > 4 * count else found)
+    if len(few) < count:  # a text that repeats itself
+        few = distinct(found)
+    smallest: list[int] = few[:count].tolist()
+    return smallest
 
 
 def code_points(text: str) -> npt.NDArray[np.uint32]:

@@ -31,6 +31,7 @@ _EDGES = np.array(
     (0x0E00, 0x10A0, 0x1780, 0x1800, 0x3040, 0x3100, 0x31F0, 0x3200, 0x3400, 0xA000, 0x20000, 0x40000), np.uint32
 )
 _WORD = re.compile(rf"[{HAN}]+|[{_KATAKANA}]+|[{_UNSPACED}]|[^\W_{HAN}{_UNSPACED}{_KATAKANA}]+")
+_UNSPACED_LETTER = re.compile(rf"[{HAN}{_KATAKANA}{_UNSPACED}]")
 _SPACED = re.compile(rf"[^\W_{HAN}{_UNSPACED}{_KATAKANA}]+")
 _FIRST_HAN = re.compile(rf"[{HAN}]")
 _NUMBER = re.compile(
@@ -84,6 +85,9 @@ def has_unspaced(letters: str) -> bool:
     >>> has_unspaced("北京opened"), has_unspaced("opened2024")
     (True, False)
     """
+    # A text in such a script tells at its beginning.
+    if 50 * len(_UNSPACED_LETTER.findall(letters[: len(letters) // 25 + 1])) >= len(letters) > 0:
+        return True
     return 50 * int(np.count_nonzero(_are_unspaced(code_points(letters)))) >= len(letters) > 0
 
 

@@ -1,0 +1,154 @@
+"""Where the time of a page goes, stage by stage: compiled, in Python alone, and in another checkout of this project.
+
+    python benchmarks/kernels.py [--before CHECKOUT] [--rounds N]
+
+Each round is a process of its own for each of them, which take turns: medians of processor time, in microseconds for a
+synthetic page of 1,520 characters.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+ROOT = Path(__file__).parents[1]
+PAGES = 200
+#: The four that were to take a fifth of their time.
+KERNELS = "normalise", "cut sentences", "hash texts", "sketch and keys"
+
+
+def stages() -> dict[str, tuple[Callable[[Any], object], list[Any]]]:
+    """What is measured, each with what it is given; of an older checkout by the calls that its method made."""
+    import numpy as np
+    from synthetic import pages
+
+    from scrapy_neardup.hashing.keyed import Keyed
+    from scrapy_neardup.methods import make_method
+    from scrapy_neardup.stores.counts import Counts, CountsOfSite
+    from scrapy_neardup.text.normalize import letters_each, normalize
+    from scrapy_neardup.text.sentences import sentences
+
+    documents = list(pages(PAGES))
+    keyed = Keyed(bytes(range(32)))
+    method = make_method("cascade", {}).under(keyed)
+    p = method.parameters
+    texts = [normalize(page.text) for page in documents]
+    lines = [[line for line in letters_each(sentences(text)) if line] for text in texts]
+    whole = ["".join(one) for one in lines]
+    prints = [np.array([keyed.short(line) for line in one], np.uint32) for one in lines]
+    counts = Counts()
+    known = CountsOfSite(counts, "", keyed)
+
+    def count(found: Any) -> None:
+        known.is_common(found)
+        counts.note(found, "news.example", keyed, everywhere=True)
+
+    try:
+        from scrapy_neardup.hashing.keyed import Remembering
+        from scrapy_neardup.methods.cascade_shingles import Shingles
+        from scrapy_neardup.text.sentences import cut
+    except ImportError:
+        cutting, hashing, sketching = _as_it_was(keyed, p)
+    else:
+
+        def hashing(found: list[str]) -> object:
+            hashes = Remembering(keyed)
+            return hashes.every(found), hashes.every([*found[:16], *found[-8:]]), hashes.every(found[:5])
+
+        def sketching(text: str) -> object:
+            found = Shingles(text, p, keyed)
+            return found.article(), found.opening(), found.keys()
+
+        cutting = cut
+    return {
+        "normalise": (lambda page: normalize(page.text), documents),
+        "cut sentences": (cutting, texts),
+        "hash texts": (hashing, lines),
+        "sketch and keys": (sketching, whole),
+        "fingerprint, all of it": (lambda page: method.guarded(page, known.is_common, known), documents),
+        "count sentences": (count, prints),
+    }
+
+
+def _as_it_was(keyed: Any, p: Any) -> tuple[Callable[[Any], object], Callable[[Any], object], Callable[[Any], object]]:
+    """Cutting, hashing and sketching as they were before there was a compiled module."""
+    from scrapy_neardup.methods import cascade
+    from scrapy_neardup.methods.minwise import sketch
+    from scrapy_neardup.text.normalize import letters_each
+    from scrapy_neardup.text.sentences import sentences
+    from scrapy_neardup.text.shingles import distinct, shingles
+    from scrapy_neardup.text.tokens import has_unspaced
+
+    smallest: Callable[[Any, int], object] = vars(cascade)["_smallest"]
+
+    def cutting(text: str) -> object:
+        found = sentences(text)
+        return found, letters_each(found)
+
+    def hashing(found: list[str]) -> object:
+        return [[keyed.of(one) for one in some] for some in (found, found[:16], found[-8:], found[:5])]
+
+    def sketching(text: str) -> object:
+        grams = distinct(shingles(text, p.shingle, keyed))
+        opening = sketch(shingles(text[:80], p.shingle, keyed), 16, 4)
+        length = p.key_shingle if has_unspaced(text) else p.key_shingle_spaced
+        return sketch(grams, p.bins, p.bits), opening, smallest(shingles(text, length, keyed), p.shingle_keys)
+
+    return cutting, hashing, sketching
+
+
+def one_round() -> None:
+    found = {}
+    for name, (stage, inputs) in stages().items():
+        for one in inputs[:20]:
+            stage(one)
+        begun = time.process_time()
+        for one in inputs:
+            stage(one)
+        found[name] = (time.process_time() - begun) / len(inputs) * 1e6
+    print(json.dumps(found))
+
+
+def measured(checkout: Path, *, pure: bool) -> dict[str, float]:
+    env = {**os.environ, "PYTHONPATH": f"{checkout}{os.pathsep}{ROOT / 'benchmarks'}"}
+    env.pop("NEARDUP_PURE", None)
+    env.update({"NEARDUP_PURE": "1"} if pure else {})
+    command = [sys.executable, __file__, "--one"]
+    found: dict[str, float] = json.loads(subprocess.run(command, env=env, check=True, stdout=subprocess.PIPE).stdout)
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--before", type=Path, help="another checkout, to be measured as well")
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--one", action="store_true", help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.one:
+        one_round()
+        return
+    from scrapy_neardup.hashing import compiled
+
+    ways = {"before": (given.before, True)} if given.before else {}
+    ways |= {"pure": (ROOT, True), "compiled": (ROOT, False)}
+    rounds = [{way: measured(where, pure=pure) for way, (where, pure) in ways.items()} for _ in range(given.rounds)]
+    first = next(iter(ways))
+    print(f"{platform.machine()}, Python {platform.python_version()}, {os.cpu_count()} cores. {compiled.sentence()}")
+    print(f"{'µs a page':26}" + "".join(f"{way:>10}" for way in ways) + f"{first + ' / compiled':>20}")
+    rows = {name: [median(one[way][name] for one in rounds) for way in ways] for name in rounds[0][first]}
+    rows["the first four"] = [sum(rows[name][way] for name in KERNELS) for way in range(len(ways))]
+    for name, row in rows.items():
+        print(f"{name:26}" + "".join(f"{one:10.1f}" for one in row) + f"{row[0] / row[-1]:20.1f}")
+
+
+if __name__ == "__main__":
+    main()

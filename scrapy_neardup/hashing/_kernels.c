@@ -1,0 +1,1041 @@
+/* What the hot stages do, compiled: the same output as the functions of Python that stand beside each call, which are
+ * the definition (see compiled.py). Where this was not built they do the work.
+ *
+ * Plain C99 on the limited API of Python 3.11; no state but what is passed in. Texts are read as code points, so no
+ * string is invalid: lone surrogates and zeros are characters like others. Every size is checked before memory is asked
+ * for, what was taken is released at one place of each function, and no loop is worse than what it replaces.
+ */
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <stdint.h>
+#include <string.h>
+
+/* Changed with every change of a signature or of what is returned: a module of another one is not used. */
+#define VERSION 1
+
+/* ---- characters ------------------------------------------------------------------------------------------------ */
+
+#define SMALL 1024 /* characters that are read without asking for memory */
+
+typedef struct {
+    Py_UCS4 *at;
+    Py_ssize_t count;
+    Py_UCS4 small[SMALL];
+} Points;
+
+/* The code points of a str; 0, or -1 with an error. */
+static int points_of(PyObject *text, Points *points)
+{
+    points->at = points->small;
+    if (!PyUnicode_Check(text)) {
+        PyErr_SetString(PyExc_TypeError, "a str is needed");
+        return -1;
+    }
+    points->count = PyUnicode_GetLength(text);
+    if (points->count < 0)
+        return -1;
+    if (points->count <= SMALL)
+        return PyUnicode_AsUCS4(text, points->small, SMALL, 0) ? 0 : -1;
+    points->at = PyUnicode_AsUCS4Copy(text);
+    return points->at ? 0 : -1;
+}
+
+static void release(Points *points)
+{
+    if (points->at != points->small)
+        PyMem_Free(points->at);
+}
+
+/* A str of code points without surrogates. */
+static PyObject *str_of(const Py_UCS4 *at, Py_ssize_t count)
+{
+    const uint16_t one = 1;
+    int order = *(const unsigned char *)&one ? -1 : 1; /* that of this machine */
+    return PyUnicode_DecodeUTF32((const char *)at, count * (Py_ssize_t)sizeof(Py_UCS4), NULL, &order);
+}
+
+/* ---- numbers that are passed in -------------------------------------------------------------------------------- */
+
+static int size_of(PyObject *number, Py_ssize_t least, Py_ssize_t most, Py_ssize_t *size)
+{
+    *size = PyLong_AsSsize_t(number);
+    if (*size == -1 && PyErr_Occurred())
+        return -1;
+    if (*size < least || *size > most) {
+        PyErr_SetString(PyExc_ValueError, "a number is out of its range");
+        return -1;
+    }
+    return 0;
+}
+
+static int word_of(PyObject *number, uint64_t *word)
+{
+    *word = PyLong_AsUnsignedLongLong(number);
+    return *word == UINT64_MAX && PyErr_Occurred() ? -1 : 0;
+}
+
+static int has(Py_ssize_t given, Py_ssize_t wanted)
+{
+    if (given == wanted)
+        return 1;
+    PyErr_Format(PyExc_TypeError, "%zd arguments are needed, not %zd", wanted, given);
+    return 0;
+}
+
+/* ---- BLAKE2b of 8 bytes, RFC 7693 ------------------------------------------------------------------------------ */
+
+#define BLOCK 128
+
+static const uint64_t IV[8] = {
+    UINT64_C(0x6A09E667F3BCC908), UINT64_C(0xBB67AE8584CAA73B), UINT64_C(0x3C6EF372FE94F82B),
+    UINT64_C(0xA54FF53A5F1D36F1), UINT64_C(0x510E527FADE682D1), UINT64_C(0x9B05688C2B3E6C1F),
+    UINT64_C(0x1F83D9ABFB41BD6B), UINT64_C(0x5BE0CD19137E2179),
+};
+
+/* What is kept of a key: the state before its block and behind it, and the block, which is the last of an empty text. */
+typedef struct {
+    uint64_t before[8];
+    uint64_t behind[8];
+    uint8_t block[BLOCK];
+    uint64_t is_keyed;
+} Key;
+
+#define ROTATED(x, n) (((x) >> (n)) | ((x) << (64 - (n))))
+#define G(a, b, c, d, x, y)                                                                                            \
+    do {                                                                                                               \
+        a += b + (x);                                                                                                  \
+        d = ROTATED(d ^ a, 32);                                                                                        \
+        c += d;                                                                                                        \
+        b = ROTATED(b ^ c, 24);                                                                                        \
+        a += b + (y);                                                                                                  \
+        d = ROTATED(d ^ a, 16);                                                                                        \
+        c += d;                                                                                                        \
+        b = ROTATED(b ^ c, 63);                                                                                        \
+    } while (0)
+
+/* One of the twelve rounds, by the order in which it takes the words; written out, which takes a sixth less time. */
+#define ROUND(s0, s1, s2, s3, s4, s5, s6, s7, s8, s9, s10, s11, s12, s13, s14, s15)                                    \
+    do {                                                                                                               \
+        G(v[0], v[4], v[8], v[12], m[s0], m[s1]);                                                                      \
+        G(v[1], v[5], v[9], v[13], m[s2], m[s3]);                                                                      \
+        G(v[2], v[6], v[10], v[14], m[s4], m[s5]);                                                                     \
+        G(v[3], v[7], v[11], v[15], m[s6], m[s7]);                                                                     \
+        G(v[0], v[5], v[10], v[15], m[s8], m[s9]);                                                                     \
+        G(v[1], v[6], v[11], v[12], m[s10], m[s11]);                                                                   \
+        G(v[2], v[7], v[8], v[13], m[s12], m[s13]);                                                                    \
+        G(v[3], v[4], v[9], v[14], m[s14], m[s15]);                                                                    \
+    } while (0)
+
+/* Texts are shorter than 2**64 bytes, so the upper word of the counter stays 0. */
+static void compress(uint64_t h[8], const uint8_t *block, uint64_t counted, int is_last)
+{
+    uint64_t m[16], v[16];
+    int i;
+    for (i = 0; i < 16; i++) {
+        const uint8_t *p = block + 8 * i;
+        m[i] = (uint64_t)p[0] | (uint64_t)p[1] << 8 | (uint64_t)p[2] << 16 | (uint64_t)p[3] << 24 |
+               (uint64_t)p[4] << 32 | (uint64_t)p[5] << 40 | (uint64_t)p[6] << 48 | (uint64_t)p[7] << 56;
+    }
+    for (i = 0; i < 8; i++) {
+        v[i] = h[i];
+        v[i + 8] = IV[i];
+    }
+    v[12] ^= counted;
+    if (is_last)
+        v[14] = ~v[14];
+    ROUND(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    ROUND(14, 10, 4, 8, 9, 15, 13, 6, 1, 12, 0, 2, 11, 7, 5, 3);
+    ROUND(11, 8, 12, 0, 5, 2, 15, 13, 10, 14, 3, 6, 7, 1, 9, 4);
+    ROUND(7, 9, 3, 1, 13, 12, 11, 14, 2, 6, 5, 10, 4, 0, 15, 8);
+    ROUND(9, 0, 5, 7, 2, 4, 10, 15, 14, 1, 11, 12, 6, 8, 3, 13);
+    ROUND(2, 12, 6, 10, 0, 11, 8, 3, 4, 13, 7, 5, 15, 14, 1, 9);
+    ROUND(12, 5, 1, 15, 14, 13, 4, 10, 0, 7, 6, 3, 9, 2, 8, 11);
+    ROUND(13, 11, 7, 14, 12, 1, 3, 9, 5, 0, 15, 4, 8, 6, 2, 10);
+    ROUND(6, 15, 14, 9, 11, 3, 0, 8, 12, 2, 13, 7, 1, 4, 10, 5);
+    ROUND(10, 2, 8, 4, 7, 6, 1, 5, 15, 11, 9, 14, 3, 12, 13, 0);
+    ROUND(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    ROUND(14, 10, 4, 8, 9, 15, 13, 6, 1, 12, 0, 2, 11, 7, 5, 3);
+    for (i = 0; i < 8; i++)
+        h[i] ^= v[i] ^ v[i + 8];
+}
+
+/* The hash of the UTF-8 of a text; a lone surrogate counts as a question mark. */
+static uint64_t hash_of(const Key *key, const Points *points)
+{
+    uint64_t h[8], counted = key->is_keyed ? BLOCK : 0, reversed = 0;
+    uint8_t block[BLOCK + 4];
+    size_t filled = 0;
+    Py_ssize_t i;
+    if (!points->count && key->is_keyed) {
+        memcpy(h, key->before, sizeof h);
+        compress(h, key->block, BLOCK, 1);
+    }
+    else {
+        memcpy(h, key->behind, sizeof h);
+        for (i = 0; i < points->count; i++) {
+            Py_UCS4 c = points->at[i];
+            if (c < 0x80)
+                block[filled++] = (uint8_t)c;
+            else if (c < 0x800) {
+                block[filled++] = (uint8_t)(0xC0 | c >> 6);
+                block[filled++] = (uint8_t)(0x80 | (c & 0x3F));
+            }
+            else if (c >= 0xD800 && c < 0xE000)
+                block[filled++] = '?';
+            else if (c < 0x10000) {
+                block[filled++] = (uint8_t)(0xE0 | c >> 12);
+                block[filled++] = (uint8_t)(0x80 | (c >> 6 & 0x3F));
+                block[filled++] = (uint8_t)(0x80 | (c & 0x3F));
+            }
+            else {
+                block[filled++] = (uint8_t)(0xF0 | c >> 18);
+                block[filled++] = (uint8_t)(0x80 | (c >> 12 & 0x3F));
+                block[filled++] = (uint8_t)(0x80 | (c >> 6 & 0x3F));
+                block[filled++] = (uint8_t)(0x80 | (c & 0x3F));
+            }
+            if (filled > BLOCK) { /* only what others follow is no last block */
+                counted += BLOCK;
+                compress(h, block, counted, 0);
+                filled -= BLOCK;
+                memcpy(block, block + BLOCK, filled);
+            }
+        }
+        memset(block + filled, 0, BLOCK - filled);
+        compress(h, block, counted + filled, 1);
+    }
+    for (i = 0; i < 8; i++) /* the 8 bytes as a number, the first one the highest */
+        reversed = reversed << 8 | (h[0] >> (8 * i) & 0xFF);
+    return reversed;
+}
+
+static int key_of(PyObject *packed, Key *key)
+{
+    char *data;
+    Py_ssize_t size;
+    if (PyBytes_AsStringAndSize(packed, &data, &size) < 0)
+        return -1;
+    if (size != (Py_ssize_t)sizeof(Key)) {
+        PyErr_SetString(PyExc_ValueError, "this is no key");
+        return -1;
+    }
+    memcpy(key, data, sizeof(Key)); /* the bytes may stand anywhere */
+    return 0;
+}
+
+static PyObject *prepared(PyObject *module, PyObject *const *args, Py_ssize_t given)
+{
+    Key key;
+    char *secret;
+    Py_ssize_t size;
+    if (!has(given, 1) || PyBytes_AsStringAndSize(args[0], &secret, &size) < 0)
+        return NULL;
+    if (size > 64) {
+        PyErr_SetString(PyExc_ValueError, "a secret has 64 bytes at most");
+        return NULL;
+    }
+    memset(&key, 0, sizeof key);
+    memcpy(key.before, IV, sizeof IV);
+    key.before[0] ^= UINT64_C(0x01010000) ^ (uint64_t)size << 8 ^ 8;
+    memcpy(key.behind, key.before, sizeof key.before);
+    if (size) {
+        key.is_keyed = 1;
+        memcpy(key.block, secret, (size_t)size);
+        compress(key.behind, key.block, BLOCK, 0);
+    }
+    return PyBytes_FromStringAndSize((const char *)&key, sizeof key);
+}
+
+static PyObject *hash_text(PyObject *module, PyObject *const *args, Py_ssize_t given)
+{
+    Key key;
+    Points points;
+    uint64_t found;
+    if (!has(given, 2) || key_of(args[0], &key) < 0 || points_of(args[1], &points) < 0)
+        return NULL;
+    found = hash_of(&key, &points);
+    release(&points);
+    return PyLong_FromUnsignedLongLong(found);
+}
+
+/* Sets an item of a new list; 0, or -1 with an error. */
+static int put(PyObject *list, Py_ssize_t place, PyObject *item)
+{
+    return item ? PyList_SetItem(list, place, item) : -1;
+}
+
+/* The hash of a text as an int, which ``known`` remembers if that is a dict. */
+static PyObject *remembered(const Key *key, PyObject *known, PyObject *text)
+{
+    Points points;
+    PyObject *found = NULL;
+    if (known && (found = PyDict_GetItemWithError(known, text)))
+        return Py_NewRef(found);
+    if (PyErr_Occurred() || points_of(text, &points) < 0)
+        return NULL;
+    found = PyLong_FromUnsignedLongLong(hash_of(key, &points));
+    release(&points);
+    if (found && known && PyDict_SetItem(known, text, found) < 0)
+        Py_CLEAR(found);
+    return found;
+}
+
+static PyObject *hash_texts(PyObject *module, PyObject *const *args, Py_ssize_t given)
+{
+    Key key;
+    PyObject *list, *known;
+    Py_ssize_t i, count;
+    if (!has(given, 3) || key_of(args[0], &key) < 0)
+        return NULL;
+    known = PyDict_Check(args[2]) ? args[2] : NULL;
+    if (!PyList_Check(args[1]) || (!known && args[2] != Py_None)) {
+        PyErr_SetString(PyExc_TypeError, "a list is needed, and a dict or None");
+        return NULL;
+    }
+    count = PyList_Size(args[1]);
+    list = PyList_New(count);
+    for (i = 0; list && i < count; i++) {
+        PyObject *text = PyList_GetItem(args[1], i), *found; /* an error where a str of somebody's own has cut the list */
+        if (!text) {
+            Py_CLEAR(list);
+            break;
+        }
+        Py_INCREF(text);
+        found = remembered(&key, known, text);
+        Py_DECREF(text);
+        if (put(list, i, found) < 0)
+            Py_CLEAR(list);
+    }
+    return list;
+}
+
+/* ---- n-grams --------------------------------------------------------------------------------------------------- */
+
+static uint64_t mix(uint64_t value)
+{
+    value ^= value >> 33;
+    value *= UINT64_C(0xFF51AFD7ED558CCD);
+    value ^= value >> 33;
+    value *= UINT64_C(0xC4CEB9FE1A85EC53);
+    return value ^ value >> 33;
+}
+
+typedef struct {
+    uint64_t *at;
+    Py_ssize_t count;
+} Grams;
+
+/* The hash of every n-gram of a text, in their order; of a text that is shorter one, of none none. Release ``at``. */
+static int grams_of(const Points *points, Py_ssize_t n, uint64_t offset, uint64_t base, Grams *grams)
+{
+    uint64_t *mixed, sum = 0, power = 1;
+    Py_ssize_t i, length = points->count;
+    grams->at = NULL;
+    grams->count = 0;
+    if (!length)
+        return 0;
+    if (n > length)
+        n = length;
+    if (length > PY_SSIZE_T_MAX / 16) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    mixed = PyMem_Malloc((size_t)length * sizeof *mixed);
+    if (!mixed) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    for (i = 0; i < length; i++)
+        mixed[i] = mix(points->at[i] ^ offset);
+    for (i = 0; i < n; i++) {
+        sum = sum * base + mixed[i];
+        power *= base;
+    }
+    /* Each takes the place of the number with which it begins, which the next one no more holds. */
+    for (i = 0; i + n < length; i++) {
+        uint64_t first = mixed[i];
+        mixed[i] = mix(sum);
+        sum = sum * base + mixed[i + n] - first * power;
+    }
+    mixed[i] = mix(sum);
+    grams->at = mixed;
+    grams->count = length - n + 1;
+    return 0;
+}
+
+/* The values in order, eight bits at a time; ``other`` is as large, and -1 says that there was no memory for it. */
+static int sort(uint64_t *values, Py_ssize_t count)
+{
+    uint64_t *other = PyMem_Malloc((size_t)count * sizeof *other), *from = values, *to = other;
+    int shift;
+    if (!other) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    for (shift = 0; shift < 64; shift += 8) { /* an even number of rounds: they end where they began */
+        Py_ssize_t starts[256] = {0}, i, sum = 0;
+        uint64_t *swapped = from;
+        for (i = 0; i < count; i++)
+            starts[from[i] >> shift & 0xFF]++;
+        for (i = 0; i < 256; i++) {
+            Py_ssize_t many = starts[i];
+            starts[i] = sum;
+            sum += many;
+        }
+        for (i = 0; i < count; i++)
+            to[starts[from[i] >> shift & 0xFF]++] = from[i];
+        from = to;
+        to = swapped;
+    }
+    PyMem_Free(other);
+    return 0;
+}
+
+/* How many different values there are, or -1 with an error; may change their order.
+ *
+ * A hash table, unless somebody has chosen values that all want one place of it: then they are put in order. */
+static Py_ssize_t different(uint64_t *values, Py_ssize_t count)
+{
+    uint64_t *table;
+    Py_ssize_t i, found = 0, steps = 0;
+    int bits = 4, has_zero = 0;
+    if (!count)
+        return 0;
+    while (((Py_ssize_t)1 << bits) < 2 * count)
+        bits++;
+    table = PyMem_Calloc((size_t)1 << bits, sizeof *table);
+    if (!table) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    for (i = 0; i < count && steps <= 16 * count; i++) {
+        uint64_t value = values[i];
+        size_t mask = ((size_t)1 << bits) - 1, place = (size_t)(value * UINT64_C(0x9E3779B97F4A7C15) >> (64 - bits));
+        if (!value) {
+            has_zero = 1;
+            continue;
+        }
+        while (table[place] && table[place] != value) {
+            place = (place + 1) & mask;
+            steps++;
+        }
+        found += !table[place];
+        table[place] = value;
+    }
+    PyMem_Free(table);
+    if (steps <= 16 * count)
+        return found + has_zero;
+    if (sort(values, count) < 0)
+        return -1;
+    for (found = 1, i = 1; i < count; i++)
+        found += values[i] != values[i - 1];
+    return found;
+}
+
+#define MOST_BINS 4096
+#define STEP UINT64_C(0x632BE59BD9B4E019)
+
+/* See ``sketch`` in methods/minwise.py. */
+static PyObject *sketch_of(const Grams *grams, Py_ssize_t bins, Py_ssize_t bits)
+{
+    uint64_t minima[MOST_BINS];
+    uint8_t packed[MOST_BINS];
+    Py_ssize_t i, size = bins * bits / 8;
+    int shift = 0;
+    if (!grams->count) {
+        memset(packed, 0, (size_t)size);
+        return PyBytes_FromStringAndSize((const char *)packed, size);
+    }
+    while (((Py_ssize_t)1 << shift) < bins)
+        shift++;
+    for (i = 0; i < bins; i++)
+        minima[i] = UINT64_MAX; /* which no value is, as it is shifted */
+    for (i = 0; i < grams->count; i++) {
+        size_t bin = (size_t)(grams->at[i] & (uint64_t)(bins - 1));
+        uint64_t value = grams->at[i] >> shift, least = minima[bin];
+        minima[bin] = value < least ? value : least;
+    }
+    memset(packed, 0, (size_t)size);
+    for (i = 0; i < bins; i++) {
+        size_t source = (size_t)i;
+        uint64_t drawn = (uint64_t)i * STEP;
+        while (minima[source] == UINT64_MAX)
+            source = (size_t)(mix(++drawn) & (uint64_t)(bins - 1));
+        packed[i * bits / 8] |= (uint8_t)((mix(minima[source]) & ((UINT64_C(1) << bits) - 1)) << (i * bits % 8));
+    }
+    return PyBytes_FromStringAndSize((const char *)packed, size);
+}
+
+/* The first four arguments of what is made of n-grams: text, n, offset and base. */
+static int grams_from(PyObject *const *args, Grams *grams)
+{
+    Points points;
+    Py_ssize_t n;
+    uint64_t offset, base;
+    int failed;
+    if (size_of(args[1], 1, PY_SSIZE_T_MAX, &n) < 0 || word_of(args[2], &offset) < 0 || word_of(args[3], &base) < 0)
+        return -1;
+    if (points_of(args[0], &points) < 0)
+        return -1;
+    failed = grams_of(&points, n, offset, base, grams);
+    release(&points);
+    return failed;
+}
+
+static PyObject *n_grams(PyObject *module, PyObject *const *args, Py_ssize_t given)
+{
+    Grams grams;
+    PyObject *found;
+    if (!has(given, 4) || grams_from(args, &grams) < 0)
+        return NULL;
+    found = PyByteArray_FromStringAndSize((const char *)grams.at, grams.count * (Py_ssize_t)sizeof *grams.at);
+    PyMem_Free(grams.at);
+    return found;
+}
+
+static PyObject *minwise(PyObject *module, PyObject *const *args, Py_ssize_t given)
+{
+    Grams grams;
+    PyObject *packed, *found = NULL;
+    Py_ssize_t bins, bits, count;
+    if (!has(given, 6) || size_of(args[4], 8, MOST_BINS, &bins) < 0 || size_of(args[5], 1, 8, &bits) < 0)
+        return NULL;
+    if (bins & (bins - 1) || bits & (bits - 1)) {
+        PyErr_SetString(PyExc_ValueError, "bins and bits must be powers of two");
+        return NULL;
+    }
+    if (grams_from(args, &grams) < 0)
+        return NULL;
+    packed = sketch_of(&grams, bins, bits);
+    count = packed ? different(grams.at, grams.count) : -1;
+    if (count >= 0)
+        found = Py_BuildValue("nO", count, packed);
+    Py_XDECREF(packed);
+    PyMem_Free(grams.at);
+    return found;
+}
+
+#define MOST_KEYS 4096
+
+static PyObject *smallest(PyObject *module, PyObject *const *args, Py_ssize_t given)
+{
+    Grams grams;
+    PyObject *list;
+    uint64_t few[MOST_KEYS];
+    Py_ssize_t most, i, j, held = 0;
+    if (!has(given, 5) || size_of(args[4], 1, MOST_KEYS, &most) < 0 || grams_from(args, &grams) < 0)
+        return NULL;
+    for (i = 0; i < grams.count; i++) {
+        uint64_t value = grams.at[i];
+        if (held == most && value >= few[held - 1])
+            continue;
+        for (j = held; j && few[j - 1] > value; j--)
+            ;
+        if (j && few[j - 1] == value)
+            continue;
+        held += held < most;
+        memmove(few + j + 1, few + j, (size_t)(held - 1 - j) * sizeof *few);
+        few[j] = value;
+    }
+    PyMem_Free(grams.at);
+    list = PyList_New(held);
+    for (i = 0; list && i < held; i++)
+        if (put(list, i, PyLong_FromUnsignedLongLong(few[i])) < 0)
+            Py_CLEAR(list);
+    return list;
+}
+
+/* ---- texts ----------------------------------------------------------------------------------------------------- */
+
+/* What is to be known of a character, in 32 bits; see text/characters.py, which says it. */
+#define FOLDED 0x1FFFFF
+#define PLAIN 0x200000
+#define LETTER 0x400000
+#define SPACE 0x800000
+#define MARK 0x1000000
+#define CLOSING 0x2000000
+#define ENDING 0x4000000
+#define BLOCKS 0x1100
+#define IN_BLOCK 256
+static const char *TABLE = "scrapy_neardup characters";
+
+/* Blocks of 256 characters, each asked for when a character of it is first met. */
+typedef struct {
+    PyObject *ask;
+    uint32_t *blocks[BLOCKS];
+} Table;
+
+static void forget(PyObject *capsule)
+{
+    Table *table = PyCapsule_GetPointer(capsule, TABLE);
+    int i;
+    for (i = 0; i < BLOCKS; i++)
+        PyMem_Free(table->blocks[i]);
+    Py_DECREF(table->ask);
+    PyMem_Free(table);
+}
+
+static PyObject *characters(PyObject *module, PyObject *const *args, Py_ssize_t given)
+{
+    PyObject *capsule;
+    Table *table;
+    if (!has(given, 1))
+        return NULL;
+    table = PyMem_Calloc(1, sizeof *table);
+    if (!table)
+        return PyErr_NoMemory();
+    table->ask = Py_NewRef(args[0]);
+    capsule = PyCapsule_New(table, TABLE, forget);
+    if (!capsule) {
+        Py_DECREF(table->ask);
+        PyMem_Free(table);
+    }
+    return capsule;
+}
+
+static int ask_for(Table *table, Py_UCS4 number)
+{
+    PyObject *told = PyObject_CallFunction(table->ask, "I", (unsigned int)number);
+    char *data;
+    Py_ssize_t size;
+    int failed = -1;
+    if (told && PyBytes_AsStringAndSize(told, &data, &size) == 0) {
+        if (size != IN_BLOCK * (Py_ssize_t)sizeof(uint32_t))
+            PyErr_SetString(PyExc_ValueError, "this is no block of characters");
+        else {
+            if (!table->blocks[number]) /* asking runs code of Python, which may have asked as well */
+                table->blocks[number] = PyMem_Malloc((size_t)size);
+            if (table->blocks[number]) {
+                memcpy(table->blocks[number], data, (size_t)size);
+                failed = 0;
+            }
+            else
+                PyErr_NoMemory();
+        }
+    }
+    Py_XDECREF(told);
+    return failed;
+}
+
+/* Has all blocks there that a text needs; 0, or -1 with an error. */
+static int ready(Table *table, const Points *points)
+{
+    Py_ssize_t i;
+    for (i = 0; i < points->count; i++) {
+        Py_UCS4 number = points->at[i] >> 8;
+        if (!table->blocks[number] && ask_for(table, number) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+#define TOLD(table, c) ((table)->blocks[(c) >> 8][(c) & 0xFF])
+
+/* Table and text, the two arguments of what follows; then the points are to be released. */
+static Table *opened(PyObject *const *args, Py_ssize_t given, Points *points)
+{
+    Table *table = has(given, 2) ? PyCapsule_GetPointer(args[0], TABLE) : NULL;
+    if (!table || points_of(args[1], points) < 0)
+        return NULL;
+    if (ready(table, points) < 0) {
+        release(points);
+        return NULL;
+    }
+    return table;
+}
+
+/* The text in the one spelling, if all of it is plain; None if it takes more to tell. */
+static PyObject *folded(PyObject *module, PyObject *const *args, Py_ssize_t given)
+{
+    Points points;
+    PyObject *found;
+    Py_ssize_t i;
+    int is_changed = 0;
+    Table *table = opened(args, given, &points);
+    if (!table)
+        return NULL;
+    for (i = 0; i < points.count; i++) {
+        uint32_t told = TOLD(table, points.at[i]);
+        if (!(told & PLAIN))
+            break;
+        is_changed |= (told & FOLDED) != points.at[i];
+        points.at[i] = told & FOLDED;
+    }
+    if (i < points.count)
+        found = Py_NewRef(Py_None);
+    else
+        found = is_changed ? str_of(points.at, points.count) : Py_NewRef(args[1]);
+    release(&points);
+    return found;
+}
+
+static PyObject *letters(PyObject *module, PyObject *const *args, Py_ssize_t given)
+{
+    Points points;
+    PyObject *found;
+    Py_ssize_t i, count = 0;
+    Table *table = opened(args, given, &points);
+    if (!table)
+        return NULL;
+    for (i = 0; i < points.count; i++)
+        if (TOLD(table, points.at[i]) & LETTER)
+            points.at[count++] = points.at[i];
+    found = str_of(points.at, count);
+    release(&points);
+    return found;
+}
+
+static int append(PyObject *list, PyObject *item)
+{
+    int failed = item ? PyList_Append(list, item) : -1;
+    Py_XDECREF(item);
+    return failed;
+}
+
+/* The sentences of a text, stripped, and the letters of each: see ``sentences`` and ``letters_each``.
+ *
+ * The letters take the places of the points that have been read. */
+static PyObject *cut(PyObject *module, PyObject *const *args, Py_ssize_t given)
+{
+    Points points;
+    PyObject *pieces = NULL, *lines = NULL, *joined = NULL, *found = NULL;
+    Py_ssize_t i, count, start = 0, letters = 0, *ends = NULL, cuts = 0, room = 64;
+    Table *table = opened(args, given, &points);
+    if (!table)
+        return NULL;
+    count = points.count;
+    pieces = PyList_New(0);
+    ends = PyMem_Malloc((size_t)room * sizeof *ends);
+    if (!pieces || !ends)
+        goto done;
+    for (i = 0; i <= count; i++) {
+        Py_ssize_t first = start, last = i, at;
+        if (i < count) {
+            uint32_t told = TOLD(table, points.at[i]);
+            if (points.at[i] == '.') {
+                if (i + 1 == count || !(TOLD(table, points.at[i + 1]) & ENDING))
+                    continue;
+            }
+            else if (!(told & MARK))
+                continue;
+            while (i + 1 < count && TOLD(table, points.at[i + 1]) & MARK)
+                i++;
+            while (i + 1 < count && TOLD(table, points.at[i + 1]) & CLOSING)
+                i++;
+        }
+        start = i + 1;
+        while (first < last && TOLD(table, points.at[first]) & SPACE)
+            first++;
+        while (first < last && TOLD(table, points.at[last - 1]) & SPACE)
+            last--;
+        if (first == last)
+            continue;
+        if (append(pieces, PyUnicode_Substring(args[1], first, last)) < 0)
+            goto done;
+        for (at = first; at < last; at++)
+            if (TOLD(table, points.at[at]) & LETTER)
+                points.at[letters++] = points.at[at];
+        if (cuts == room) {
+            Py_ssize_t *larger = PyMem_Realloc(ends, (size_t)(room *= 2) * sizeof *ends);
+            if (!larger)
+                goto done;
+            ends = larger;
+        }
+        ends[cuts++] = letters;
+    }
+    joined = str_of(points.at, letters);
+    lines = joined ? PyList_New(cuts) : NULL;
+    for (i = 0; lines && i < cuts; i++)
+        if (put(lines, i, PyUnicode_Substring(joined, i ? ends[i - 1] : 0, ends[i])) < 0)
+            goto done;
+    if (lines)
+        found = Py_BuildValue("OO", pieces, lines);
+done:
+    if (!found && !PyErr_Occurred())
+        PyErr_NoMemory();
+    PyMem_Free(ends);
+    Py_XDECREF(pieces);
+    Py_XDECREF(lines);
+    Py_XDECREF(joined);
+    release(&points);
+    return found;
+}
+
+#define MOST_SIGNS 64
+#define MOST_LETTERS 32
+
+/* Whether a text holds one of many strings: a place is looked at where one of them may begin. */
+static PyObject *holds_any(PyObject *module, PyObject *const *args, Py_ssize_t given)
+{
+    Points points;
+    Py_UCS4 signs[MOST_SIGNS][MOST_LETTERS];
+    Py_ssize_t lengths[MOST_SIGNS], i, j, k, count;
+    uint8_t begins[256] = {0}; /* by the lowest bits of the first character */
+    int found = 0;
+    if (!has(given, 2))
+        return NULL;
+    count = PyTuple_Check(args[1]) ? PyTuple_Size(args[1]) : -1;
+    if (count < 0 || count > MOST_SIGNS) {
+        PyErr_SetString(PyExc_ValueError, "a tuple of a few signs is needed");
+        return NULL;
+    }
+    for (i = 0; i < count; i++) {
+        PyObject *sign = PyTuple_GetItem(args[1], i);
+        lengths[i] = PyUnicode_Check(sign) ? PyUnicode_GetLength(sign) : 0;
+        if (lengths[i] < 1 || lengths[i] > MOST_LETTERS) {
+            PyErr_SetString(PyExc_ValueError, "a sign is no str, or too long, or empty");
+            return NULL;
+        }
+        if (!PyUnicode_AsUCS4(sign, signs[i], MOST_LETTERS, 0))
+            return NULL;
+        begins[signs[i][0] & 0xFF] = 1;
+    }
+    if (points_of(args[0], &points) < 0)
+        return NULL;
+    for (i = 0; i < points.count && !found; i++) {
+        if (!begins[points.at[i] & 0xFF])
+            continue;
+        for (j = 0; j < count && !found; j++) {
+            if (points.at[i] != signs[j][0] || lengths[j] > points.count - i)
+                continue;
+            for (k = 1; k < lengths[j] && points.at[i + k] == signs[j][k]; k++)
+                ;
+            found = k == lengths[j];
+        }
+    }
+    release(&points);
+    return PyBool_FromLong(found);
+}
+
+/* ---- counted sentences ----------------------------------------------------------------------------------------- */
+
+#define WAYS 8
+#define MOST_BUCKETS 0x10000
+
+/* Arrays that are passed in, each as the functions here need it. */
+typedef struct {
+    Py_buffer views[6];
+    int opened;
+} Arrays;
+
+static void close_all(Arrays *arrays)
+{
+    while (arrays->opened)
+        PyBuffer_Release(&arrays->views[--arrays->opened]);
+}
+
+/* One more array, of ``count`` items or any number if that is -1; its items, or NULL with an error. */
+static void *open_one(Arrays *arrays, PyObject *array, size_t size, Py_ssize_t count, int flags)
+{
+    Py_buffer *view = &arrays->views[arrays->opened];
+    if (PyObject_GetBuffer(array, view, flags) < 0)
+        return NULL;
+    arrays->opened++;
+    if ((count >= 0 && view->len != count * (Py_ssize_t)size) || view->len % (Py_ssize_t)size ||
+        (uintptr_t)view->buf % size) {
+        PyErr_SetString(PyExc_ValueError, "an array has another size than is needed");
+        return NULL;
+    }
+    return view->buf;
+}
+
+/* Where a sentence stands in its bucket; -1 if it does not. */
+static Py_ssize_t slot_of(const uint32_t *sentences, uint32_t buckets, uint32_t sentence)
+{
+    Py_ssize_t slot = (Py_ssize_t)(sentence & (buckets - 1)) * WAYS, end = slot + WAYS;
+    for (; slot < end; slot++)
+        if (sentences[slot] == sentence)
+            return slot;
+    return -1;
+}
+
+static unsigned ones(uint32_t bits)
+{
+    unsigned count = 0;
+    for (; bits; bits &= bits - 1)
+        count++;
+    return count;
+}
+
+/* The number of buckets by the array that has a byte for each; 0 with an error. */
+static uint32_t buckets_of(Arrays *arrays, PyObject *newest, uint8_t **ways, int flags)
+{
+    Py_ssize_t count;
+    *ways = open_one(arrays, newest, 1, -1, flags);
+    count = *ways ? arrays->views[arrays->opened - 1].len : 0;
+    if (*ways && (count < 1 || count > MOST_BUCKETS || count & (count - 1))) {
+        PyErr_SetString(PyExc_ValueError, "the number of buckets must be a power of two");
+        return 0;
+    }
+    return (uint32_t)count;
+}
+
+/* ``asked``, newest, sentences, sites, and repeats or None: for each sentence the bits of its sites and its repeats. */
+static PyObject *stood(PyObject *module, PyObject *const *args, Py_ssize_t given)
+{
+    Arrays arrays;
+    const uint32_t *asked, *sentences, *sites;
+    const uint8_t *repeats = NULL;
+    uint8_t *newest;
+    uint32_t buckets;
+    PyObject *found = NULL;
+    arrays.opened = 0;
+    if (!has(given, 5))
+        return NULL;
+    if (!(buckets = buckets_of(&arrays, args[1], &newest, PyBUF_SIMPLE)) ||
+        !(asked = open_one(&arrays, args[0], 4, -1, PyBUF_SIMPLE)) ||
+        !(sentences = open_one(&arrays, args[2], 4, (Py_ssize_t)buckets * WAYS, PyBUF_SIMPLE)) ||
+        !(sites = open_one(&arrays, args[3], 4, (Py_ssize_t)buckets * WAYS, PyBUF_SIMPLE)) ||
+        (args[4] != Py_None &&
+         !(repeats = open_one(&arrays, args[4], 1, (Py_ssize_t)buckets * WAYS, PyBUF_SIMPLE))))
+        goto done;
+    {
+        Py_ssize_t i, count = arrays.views[1].len / 4;
+        uint16_t *counts;
+        found = PyByteArray_FromStringAndSize(NULL, count * 2);
+        if (!found)
+            goto done;
+        counts = (uint16_t *)(void *)PyByteArray_AsString(found);
+        for (i = 0; i < count; i++) {
+            Py_ssize_t slot = slot_of(sentences, buckets, asked[i]);
+            counts[i] = slot < 0 ? 0 : (uint16_t)(ones(sites[slot]) + (repeats ? repeats[slot] : 0));
+        }
+    }
+done:
+    close_all(&arrays);
+    return found;
+}
+
+/* See ``_admit``: gives a new sentence the next way without repeats; 0 if there is none, and the counts are one less. */
+static int admitted(uint32_t sentence, uint32_t bit, Py_ssize_t bucket, uint32_t *sentences, uint32_t *sites,
+                    uint8_t *repeats, uint8_t *newest)
+{
+    uint8_t *counts = repeats + bucket * WAYS;
+    int turn, way = 0, best = -1;
+    for (turn = 1; turn <= WAYS; turn++) { /* that which was filled last comes last */
+        int one = (newest[bucket] + turn) % WAYS;
+        if (best < 0 || counts[one] < best) {
+            best = counts[one];
+            way = one;
+        }
+    }
+    if (best > 0) {
+        for (way = 0; way < WAYS; way++)
+            counts[way]--;
+        return 0;
+    }
+    sentences[bucket * WAYS + way] = sentence;
+    sites[bucket * WAYS + way] = bit;
+    newest[bucket] = (uint8_t)way;
+    return 1;
+}
+
+/* Sentences in order, bit, newest, sentences, sites, repeats, dirty, buckets of a block: see ``Recurrence.note``. */
+static PyObject *note(PyObject *module, PyObject *const *args, Py_ssize_t given)
+{
+    Arrays arrays;
+    const uint32_t *noted;
+    uint32_t *sentences, *sites, buckets, bit;
+    uint8_t *repeats, *newest, *dirty, *is_known = NULL, full[MOST_BUCKETS / 8] = {0};
+    Py_ssize_t i, count, in_block, bits;
+    PyObject *found = NULL;
+    arrays.opened = 0;
+    if (!has(given, 8) || size_of(args[1], 0, 31, &bits) < 0 || size_of(args[7], 1, MOST_BUCKETS, &in_block) < 0)
+        return NULL;
+    bit = UINT32_C(1) << bits;
+    if (!(buckets = buckets_of(&arrays, args[2], &newest, PyBUF_WRITABLE)) ||
+        !(noted = open_one(&arrays, args[0], 4, -1, PyBUF_SIMPLE)) ||
+        !(sentences = open_one(&arrays, args[3], 4, (Py_ssize_t)buckets * WAYS, PyBUF_WRITABLE)) ||
+        !(sites = open_one(&arrays, args[4], 4, (Py_ssize_t)buckets * WAYS, PyBUF_WRITABLE)) ||
+        !(repeats = open_one(&arrays, args[5], 1, (Py_ssize_t)buckets * WAYS, PyBUF_WRITABLE)) ||
+        !(dirty = open_one(&arrays, args[6], 1, (Py_ssize_t)buckets / in_block, PyBUF_WRITABLE)))
+        goto done;
+    count = arrays.views[1].len / 4;
+    is_known = PyMem_Calloc((size_t)count + 1, 1);
+    if (!is_known || buckets % in_block) {
+        if (is_known)
+            PyErr_SetString(PyExc_ValueError, "there must be as many buckets in every block");
+        else
+            PyErr_NoMemory();
+        goto done;
+    }
+    for (i = 0; i < count; i++) { /* the known ones are counted first */
+        Py_ssize_t slot = slot_of(sentences, buckets, noted[i]);
+        dirty[(noted[i] & (buckets - 1)) / in_block] = 1;
+        is_known[i] = slot >= 0 || (i && noted[i] == noted[i - 1]); /* or comes twice */
+        if (slot < 0 || (i && noted[i] == noted[i - 1]))
+            continue;
+        repeats[slot] += sites[slot] & bit && repeats[slot] < 255;
+        sites[slot] |= bit;
+    }
+    /* Of several that want one way the last one gets it first; a page takes one off each count of a bucket at most. */
+    for (i = count; i-- > 0;) {
+        Py_ssize_t bucket = (Py_ssize_t)(noted[i] & (buckets - 1));
+        if (is_known[i] || full[bucket >> 3] >> (bucket & 7) & 1)
+            continue;
+        if (!admitted(noted[i], bit, bucket, sentences, sites, repeats, newest))
+            full[bucket >> 3] |= (uint8_t)(1 << (bucket & 7));
+    }
+    found = Py_NewRef(Py_None);
+done:
+    PyMem_Free(is_known);
+    close_all(&arrays);
+    return found;
+}
+
+/* Sentences, a number that they are mixed with, offset, base: the upper halves of the hashes of numbers. */
+static PyObject *upper_halves(PyObject *module, PyObject *const *args, Py_ssize_t given)
+{
+    Arrays arrays;
+    const uint32_t *asked;
+    uint64_t with, offset, base;
+    PyObject *found = NULL;
+    arrays.opened = 0;
+    if (!has(given, 4) || word_of(args[1], &with) < 0 || word_of(args[2], &offset) < 0 || word_of(args[3], &base) < 0)
+        return NULL;
+    asked = open_one(&arrays, args[0], 4, -1, PyBUF_SIMPLE);
+    if (asked)
+        found = PyByteArray_FromStringAndSize(NULL, arrays.views[0].len);
+    if (found) {
+        uint32_t *halves = (uint32_t *)(void *)PyByteArray_AsString(found);
+        Py_ssize_t i;
+        for (i = 0; i < arrays.views[0].len / 4; i++)
+            halves[i] = (uint32_t)(mix(mix(asked[i] ^ with ^ offset) * base) >> 32);
+    }
+    close_all(&arrays);
+    return found;
+}
+
+/* ---- the module ------------------------------------------------------------------------------------------------ */
+
+#define FAST(name, text) {#name, (PyCFunction)(void (*)(void))name, METH_FASTCALL, text}
+
+static PyMethodDef METHODS[] = {
+    FAST(prepared, "A secret, of 64 bytes at most, as the functions that hash texts take it."),
+    FAST(hash_text, "The hash of a text under a prepared secret."),
+    FAST(hash_texts, "The hash of each text of a list: key, list, and None or a dict that remembers them."),
+    FAST(n_grams, "The hash of every n-gram of a text, 8 bytes each: text, n, offset, base."),
+    FAST(minwise, "How many different n-grams a text has, and the sketch of them: text, n, offset, base, bins, bits."),
+    FAST(smallest, "The smallest different hashes of n-grams of a text: text, n, offset, base, how many."),
+    FAST(holds_any, "Whether a text holds one of at most 64 strings of at most 32 characters: text, strings."),
+    FAST(characters, "What is to be known of characters, by a function that tells of 256 at a time."),
+    FAST(folded, "A text in one spelling, or None if it takes more to tell: characters, text."),
+    FAST(letters, "The letters and digits of a text: characters, text."),
+    FAST(cut, "The sentences of a text, and the letters of each: characters, text."),
+    FAST(stood, "On how many pages sentences stood: asked, newest, sentences, sites, repeats or None."),
+    FAST(note, "Count sentences, in order: with bit, newest, sentences, sites, repeats, dirty, buckets of a block."),
+    FAST(upper_halves, "Hashes of 32-bit numbers, mixed with another one, with offset and base."),
+    {NULL, NULL, 0, NULL},
+};
+
+static struct PyModuleDef MODULE = {
+    PyModuleDef_HEAD_INIT, "_kernels", "What the hot stages do, compiled; see compiled.py.", -1, METHODS,
+    NULL, NULL, NULL, NULL,
+};
+
+PyMODINIT_FUNC PyInit__kernels(void)
+{
+    PyObject *module = PyModule_Create(&MODULE);
+    if (module && PyModule_AddIntConstant(module, "VERSION", VERSION) < 0)
+        Py_CLEAR(module);
+    return module;
+}

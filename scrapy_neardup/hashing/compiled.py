@@ -1,0 +1,90 @@
+"""The compiled module, where it was built: the same output as the functions of Python that ask for it, sooner.
+
+What it does is defined by those functions, which do the work themselves where it is missing: it is built from
+``_kernels.c`` when the package is installed, if there is a C compiler. NEARDUP_PURE=1 in the environment leaves it out.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any, Protocol, cast
+
+#: That of the module that goes with these files. One that was built from others, as an editable install keeps it when
+#: the sources change, is not used.
+_VERSION = 1
+
+
+class Kernels(Protocol):
+    """The functions of the module. ``key`` is what ``prepared`` made, ``known`` what ``characters`` made."""
+
+    VERSION: int
+
+    def prepared(self, secret: bytes, /) -> bytes:
+        """A secret as the functions that hash texts take it."""
+
+    def hash_text(self, key: bytes, text: str, /) -> int:
+        """See ``Keyed.of``."""
+
+    def hash_texts(self, key: bytes, texts: list[str], known: dict[str, int] | None, /) -> list[int]:
+        """See ``Keyed.every``, and with a dict that of ``Remembering``."""
+
+    def n_grams(self, text: str, n: int, offset: int, base: int, /) -> bytearray:
+        """See ``shingles``: 8 bytes each."""
+
+    def minwise(self, text: str, n: int, offset: int, base: int, bins: int, bits: int, /) -> tuple[int, bytes]:
+        """See ``sketch_of_text``."""
+
+    def smallest(self, text: str, n: int, offset: int, base: int, count: int, /) -> list[int]:
+        """See ``smallest_shingles``."""
+
+    def holds_any(self, text: str, signs: tuple[str, ...], /) -> bool:
+        """See there."""
+
+    def characters(self, told: Callable[[int], bytes], /) -> Any:
+        """What is to be known of characters, by a function that tells of 256 at a time: see ``text.characters``."""
+
+    def folded(self, known: Any, text: str, /) -> str | None:
+        """See ``normalize``; None where it takes more to tell."""
+
+    def letters(self, known: Any, text: str, /) -> str:
+        """See ``letters``."""
+
+    def cut(self, known: Any, text: str, /) -> tuple[list[str], list[str]]:
+        """See ``sentences`` and ``letters_each``."""
+
+    def stood(self, asked: Any, newest: Any, sentences: Any, sites: Any, repeats: Any, /) -> bytearray:
+        """See ``Recurrence.pages``, and without repeats ``Recurrence.sites``: 2 bytes each. All are arrays."""
+
+    def note(
+        self, noted: Any, bit: int, newest: Any, sentences: Any, sites: Any, repeats: Any, dirty: Any, block: int, /
+    ) -> None:
+        """See ``Recurrence.note``; ``noted`` is in order, ``bit`` a number below 32, and ``block`` one of buckets."""
+
+    def upper_halves(self, numbers: Any, mixed_with: int, offset: int, base: int, /) -> bytearray:
+        """See ``Keyed.halves``: 4 bytes each."""
+
+
+def _built() -> Kernels | None:
+    if os.environ.get("NEARDUP_PURE"):
+        return None
+    try:
+        found = cast("Kernels", import_module("scrapy_neardup.hashing._kernels"))
+    except ImportError:
+        return None
+    return found if found.VERSION == _VERSION else None
+
+
+#: The module, or None; read at each call, so that tests can do without it.
+kernels = _built()
+
+
+def sentence() -> str:
+    """Whether it is in use, for people."""
+    if kernels is not None:
+        return "Hashing and cutting of texts are compiled."
+    return (
+        "Hashing and cutting of texts run in Python, with the same verdicts in several times the time: to have them "
+        "compiled, install scrapy-neardup where there is a C compiler."
+    )

@@ -1,0 +1,69 @@
+"""Which characters end a sentence, show nothing, or have another width; and all that the compiled stages must know.
+
+The compiled module has no tables of Unicode: it asks here for 256 characters when it meets the first one of them, so it
+knows what the functions of Python know, whatever the release.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from array import array
+from functools import cache
+from typing import Any
+
+from scrapy_neardup.hashing import compiled
+
+#: What ends a sentence always; what closes behind that.
+MARKS = "。！？；!?;\r\n\u2028\u2029"
+CLOSING = "”’」』）》)]"
+#: Behind a full stop they end a sentence, as what closes does, and white space.
+QUOTES = "\"'"
+#: Soft hyphens, zero-width spaces and joiners, marks of direction: they show nothing, and cut words in two. As the
+#: ranges of a pattern.
+INVISIBLE = "\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff"
+#: What NFKC does to the marks of every Chinese page.
+WIDE_MARKS = (
+    ("，", ","),
+    ("：", ":"),
+    ("；", ";"),
+    ("！", "!"),
+    ("？", "?"),
+    ("（", "("),
+    ("）", ")"),
+    ("\u3000", " "),
+)
+_NARROW = dict(WIDE_MARKS)
+
+# The lowest 21 bits are the character itself in the one spelling, if it is plain; see the same names in _kernels.c.
+_PLAIN, _LETTER, _SPACE, _MARK, _CLOSING, _ENDING = (1 << bit for bit in range(21, 27))
+#: Where no character is put together with one before it but combining marks: there NFKC looks at one at a time.
+_ALONE = (
+    *((0, 0xAD), (0xAE, 0x300), (0x370, 0x590), (0x1E00, 0x200B), (0x2010, 0x202A), (0x202F, 0x2060), (0x206A, 0x2C00)),
+    *((0x3000, 0xA000), (0xAC00, 0xD7A4), (0x1F000, 0x1FB00), (0x20000, 0x2F800)),
+)
+
+
+@cache
+def known() -> Any:
+    """The characters as the compiled module takes them, which must be there."""
+    assert compiled.kernels is not None
+    return compiled.kernels.characters(block)
+
+
+def block(number: int) -> bytes:
+    """256 characters from that block on, four bytes each as this machine has them."""
+    return array("I", map(_told, range(256 * number, 256 * number + 256))).tobytes()
+
+
+def _told(point: int) -> int:
+    char = chr(point)
+    told = _plain(_NARROW.get(char, char)) | _LETTER * char.isalnum() | _SPACE * char.isspace()
+    told |= _MARK * (char in MARKS) | _CLOSING * (char in CLOSING)
+    return told | _ENDING * (char.isspace() or char in CLOSING + QUOTES)
+
+
+def _plain(char: str) -> int:
+    """The character in one spelling, if that can be told without those beside it; else 0."""
+    folded = char.casefold()
+    alone = any(first <= ord(char) < end for first, end in _ALONE) and not unicodedata.combining(char)
+    return _PLAIN | ord(folded) if alone and len(folded) == 1 and unicodedata.is_normalized("NFKC", char) else 0

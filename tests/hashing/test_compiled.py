@@ -1,0 +1,276 @@
+"""The compiled module gives what the functions of Python give, on every text; without it they do the work."""
+
+from __future__ import annotations
+
+import sys
+import unicodedata
+from collections.abc import Callable
+from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from scrapy_neardup.hashing import compiled, mixed
+from scrapy_neardup.hashing.compiled import Kernels
+from scrapy_neardup.hashing.keyed import OPEN, Keyed, Remembering
+from scrapy_neardup.methods.minwise import sketch_of_text
+from scrapy_neardup.stores.recurrence import Recurrence
+from scrapy_neardup.text import characters
+from scrapy_neardup.text.holding import holds_any
+from scrapy_neardup.text.normalize import letters, normalize
+from scrapy_neardup.text.sentences import cut
+from scrapy_neardup.text.shingles import as_shingles, shingles, smallest_shingles
+
+pytestmark = pytest.mark.skipif(compiled.kernels is None, reason="The compiled module was not built here.")
+
+KEYED = Keyed(bytes(range(32)))
+#: What the stages treat in a way of its own, among all there is, lone surrogates too.
+TELLING = (
+    "。！？；!?;.\r\n\u2028\u2029”’」』）》)]\"' \t\u3000_-*，：（1a\0ß\u0130Σς\u00ad\u200b\ufeff\u0301\u0316\u3099"
+    "\u11a8\u1161가ｶﾞ①ﬁⅧ船渡的\ud800\udfff\U0001f600\U00020000\u0e40"
+)
+CHAR = st.one_of(st.sampled_from(TELLING), st.characters(exclude_categories=()), st.sampled_from("船渡口开航。 a."))
+TEXT = st.one_of(st.text(CHAR, max_size=60), st.text(st.sampled_from("渡口a。"), max_size=9).map(lambda few: few * 80))
+HOSTILE = (
+    *("", "\0", "\ud800" * 300, "船" * 400_000, "。" * 400_000, "a." * 200_000, " " * 400_000, "。船" * 200_000),
+    *("\U0010ffff" * 70_000, "".join(map(chr, range(0x10000)))),
+)
+
+
+@pytest.fixture
+def kernels() -> Kernels:
+    assert compiled.kernels is not None
+    return compiled.kernels
+
+
+def both(call: Callable[[], Any]) -> tuple[Any, Any]:
+    """What a call gives with the module and without."""
+    with pytest.MonkeyPatch.context() as patched:
+        with_it = call()
+        patched.setattr(compiled, "kernels", None)
+        return with_it, call()
+
+
+#: Every function that asks the module for something about a text.
+STAGES: dict[str, Callable[[str], object]] = {
+    "normalize": normalize,
+    "letters": letters,
+    "cut": cut,
+    "hash": KEYED.of,
+    "open hash": OPEN.of,
+    "hashes": lambda text: KEYED.every([text, text[1:], text[:7]]),
+    "shingles": lambda text: shingles(text, 5, KEYED).tolist(),
+    "long shingles": lambda text: shingles(text, 300, KEYED).tolist(),
+    "sketch": lambda text: sketch_of_text(text, 5, 512, 2, KEYED),
+    "open sketch": lambda text: sketch_of_text(text, 3, 64, 8, OPEN),
+    "opening": lambda text: sketch_of_text(text[:80], 1, 16, 4, KEYED),
+    "smallest": lambda text: smallest_shingles(text, 10, 4, KEYED),
+    "many smallest": lambda text: smallest_shingles(text, 1, 128, KEYED),
+    "as shingles": lambda text: as_shingles(text.split(), KEYED),
+    "holds": lambda text: holds_any(text, ("渡口", "。。", "\ud800", ".a", "船船船")),
+}
+
+
+@pytest.mark.parametrize("stage", STAGES)
+@given(TEXT)
+@settings(max_examples=40, deadline=None)
+def test_a_stage_gives_the_same_both_ways(stage: str, text: str) -> None:
+    with_it, without = both(lambda: STAGES[stage](text))
+    assert with_it == without
+    assert type(with_it) is type(without)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("stage", STAGES)
+def test_so_does_it_on_hostile_texts(stage: str) -> None:
+    for text in HOSTILE:
+        with_it, without = both(lambda text=text: STAGES[stage](text))  # type: ignore[misc]
+        assert with_it == without, text[:20]
+
+
+@pytest.mark.slow
+def test_every_character_is_read_the_same() -> None:
+    for start in (*range(0, 0x31400, 256), 0xE0000, 0x10FF00):
+        chars = list(map(chr, range(start, start + 256)))
+        text = "".join(chars)
+        with_it, without = both(
+            lambda chars=chars, text=text: [*map(normalize, chars), letters(text), cut(text), cut(". ".join(chars))]  # type: ignore[misc]
+        )
+        assert with_it == without, hex(start)
+
+
+def test_what_is_looked_at_alone_is_put_together_with_nothing() -> None:
+    """NFKC composes pairs; where the second one of a pair is a starter, both must be left to Python."""
+    pairs = (unicodedata.decomposition(chr(point)) for point in range(sys.maxunicode + 1))
+    seconds = {int(pair.split()[1], 16) for pair in pairs if " " in pair and not pair.startswith("<")}
+    # Hangul is composed by arithmetic, of vowels and finals that are starters.
+    seconds |= {*range(0x1161, 0x1176), *range(0x11A8, 0x11C3)}
+    starters = {point for point in seconds if not unicodedata.combining(chr(point))}
+    assert len(starters) > 50
+    assert not [hex(one) for one in starters if any(a <= one < b for a, b in characters._ALONE)]
+
+
+@pytest.mark.parametrize("secret", [b"", b"k", bytes(range(32)), bytes(64)], ids=len)
+def test_texts_of_every_length_are_hashed_by_blake2b(secret: bytes) -> None:
+    keyed = Keyed(secret)
+    for length in range(400):
+        data = bytes(32 + (7 * place + length) % 90 for place in range(length))
+        expected = int.from_bytes(blake2b(data, key=secret, digest_size=8).digest(), "big")
+        assert keyed.of(data.decode()) == expected, length
+
+
+def test_characters_of_all_lengths_in_utf8_may_stand_across_a_block() -> None:
+    for char in "aé船\U0001f600\ud800":
+        for before in range(120, 132):
+            with_it, without = both(lambda text="x" * before + char * 3: KEYED.of(text))  # type: ignore[misc]
+            assert with_it == without, (char, before)
+
+
+def test_values_that_all_want_one_place_are_counted_too(kernels: Kernels) -> None:
+    """Whoever knows the numbers can choose such characters; then the values are put in order."""
+    offset, base = OPEN.drawn
+    want = [
+        chr(point)
+        for point in range(0x20, 0xD000)
+        if (mixed(mixed(point ^ offset)) * 0x9E3779B97F4A7C15 & 2**64 - 1) >> 54 == 5
+    ]
+    few = want[:40]
+    assert len(few) > 30
+    text = "".join(few) * 12
+    assert 512 < 2 * len(text) <= 1024  # so the table has 2**10 places
+    assert kernels.minwise(text, 1, offset, base, 64, 2)[0] == len(few) == len(set(shingles(text, 1).tolist()))
+
+
+def test_the_counts_of_sentences_are_the_same_both_ways() -> None:
+    drawn = np.random.default_rng(7)
+    one, other = Recurrence(), Recurrence()
+    for step in range(300):
+        few = drawn.integers(0, 9, 60, dtype=np.uint32) << np.uint32(14) | drawn.integers(0, 3, 60, dtype=np.uint32)
+        noted = (few, drawn.integers(0, 2**32, 40, dtype=np.uint32), few[:0])[step % 3]
+        site = int(drawn.integers(0, 50))
+        one.note(noted, site)
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(compiled, "kernels", None)
+            other.note(noted, site)
+            pages, sites = other.pages(noted), other.sites(noted)
+        np.testing.assert_array_equal(one.pages(noted[::-1])[::-1], pages, strict=True)
+        np.testing.assert_array_equal(one.sites(noted[::-1])[::-1], sites, strict=True)
+    assert one.blocks() == other.blocks() != {}
+    assert one.changed() == other.changed()
+
+
+@given(st.lists(st.integers(0, 2**32 - 1), max_size=20), st.integers(0, 2**64 - 1))
+def test_numbers_have_the_same_hashes_both_ways(numbers: list[int], mixed_with: int) -> None:
+    with_it, without = both(lambda: KEYED.halves(np.array(numbers, np.uint32), mixed_with))
+    np.testing.assert_array_equal(with_it, without, strict=True)
+
+
+@pytest.mark.parametrize(
+    ("function", "arguments"),
+    [
+        ("prepared", (bytes(65),)),
+        ("prepared", ("text",)),
+        ("prepared", ()),
+        ("hash_text", (b"no key", "text")),
+        ("hash_text", ("text", "text")),
+        ("hash_texts", (b"no key", ["text"], None)),
+        ("hash_texts", (b"no key", ["text"])),
+        ("n_grams", ("text", 0, 1, 1)),
+        ("n_grams", ("text", -1, 1, 1)),
+        ("n_grams", (b"bytes", 1, 1, 1)),
+        ("n_grams", ("text", 1, -1, 1)),
+        ("n_grams", ("text", 1, 2**64, 1)),
+        ("n_grams", ("text", 1, 1)),
+        ("minwise", ("text", 5, 1, 1, 8192, 2)),
+        ("minwise", ("text", 5, 1, 1, 100, 2)),
+        ("minwise", ("text", 5, 1, 1, 64, 3)),
+        ("minwise", ("text", 5, 1, 1, 64, 16)),
+        ("minwise", ("text", 5, 1, 1, 0, 2)),
+        ("smallest", ("text", 5, 1, 1, 4097)),
+        ("smallest", ("text", 5, 1, 1, 0)),
+        ("folded", ("no table", "text")),
+        ("letters", (None, "text")),
+        ("cut", (object(), "text")),
+        ("holds_any", ("text", ("",))),
+        ("holds_any", ("text", ("x" * 33,))),
+        ("holds_any", ("text", ("x",) * 65)),
+        ("holds_any", ("text", (b"x",))),
+        ("holds_any", ("text", ["x"])),
+        ("upper_halves", (bytes(3), 1, 1, 1)),
+        ("upper_halves", ("text", 1, 1, 1)),
+        ("stood", (bytes(4), bytes(3), bytes(96), bytes(96), None)),
+        ("stood", (bytes(4), bytes(4), bytes(96), bytes(128), None)),
+        ("note", (bytes(4), 32, bytearray(4), bytearray(128), bytearray(128), bytearray(32), bytearray(4), 1)),
+        ("note", (bytes(4), 1, bytes(4), bytearray(128), bytearray(128), bytearray(32), bytearray(4), 1)),
+        ("note", (bytes(4), 1, bytearray(4), bytearray(128), bytearray(128), bytearray(32), bytearray(1), 3)),
+    ],
+)
+def test_what_cannot_be_is_an_error(kernels: Kernels, function: str, arguments: tuple[Any, ...]) -> None:
+    with pytest.raises((TypeError, ValueError, OverflowError, BufferError)):
+        getattr(kernels, function)(*arguments)
+
+
+@pytest.mark.parametrize("given_key", [KEYED, Keyed()], ids=["keyed", "open"])
+def test_a_list_of_what_is_no_text_is_refused(kernels: Kernels, given_key: Keyed) -> None:
+    with pytest.raises(TypeError):
+        given_key.every(["text", None])  # type: ignore[list-item]
+    with pytest.raises(TypeError):
+        kernels.hash_texts(kernels.prepared(b""), ("text",), None)  # type: ignore[arg-type]
+    with pytest.raises(TypeError):
+        kernels.hash_texts(kernels.prepared(b""), ["text"], [])  # type: ignore[arg-type]
+
+
+@given(st.lists(TEXT, max_size=6))
+@settings(max_examples=40, deadline=None)
+def test_hashes_that_are_remembered_are_the_same_both_ways(texts: list[str]) -> None:
+    def asked() -> object:
+        hashes = Remembering(KEYED)
+        return hashes.every(texts[:3]), hashes.every([*texts, *texts]), [*map(hashes.of, texts)], hashes.every(texts)
+
+    with_it, without = both(asked)
+    assert with_it == without
+    assert without[3] == [*map(KEYED.of, texts)]
+
+
+def test_a_list_that_grows_shorter_while_it_is_read_is_an_error(kernels: Kernels) -> None:
+    """A class of somebody's own may run code where a dict asks for its hash."""
+
+    class Cutting(str):
+        def __hash__(self) -> int:
+            texts.clear()
+            return 1
+
+    texts = [Cutting("渡口"), "ferry", "船"]
+    with pytest.raises(IndexError):
+        kernels.hash_texts(kernels.prepared(b""), texts, {})
+
+
+def test_an_error_of_whoever_tells_of_characters_goes_through(kernels: Kernels) -> None:
+    def fails(number: int) -> bytes:
+        raise MemoryError(number)
+
+    with pytest.raises(MemoryError):
+        kernels.letters(kernels.characters(fails), "渡口")
+    with pytest.raises(ValueError, match="no block"):
+        kernels.letters(kernels.characters(lambda number: b"few"), "渡口")
+    with pytest.raises(TypeError):
+        kernels.letters(kernels.characters(lambda number: "text"), "渡口")  # type: ignore[arg-type, return-value]
+
+
+def test_a_module_of_another_version_is_not_used(kernels: Kernels, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NEARDUP_PURE", raising=False)
+    assert compiled._built() is kernels
+    monkeypatch.setattr(compiled, "_VERSION", kernels.VERSION + 1)
+    assert compiled._built() is None
+    monkeypatch.undo()
+    monkeypatch.setenv("NEARDUP_PURE", "1")
+    assert compiled._built() is None
+
+
+def test_somebody_is_told_whether_it_is_in_use() -> None:
+    with_it, without = both(compiled.sentence)
+    assert with_it == "Hashing and cutting of texts are compiled."
+    assert "compiler" in without
