@@ -55,11 +55,13 @@ class MemoryStore(Store):
         return self._buckets.get(key[:_PREFIX], {}).get(key)
 
     def _scan(self, prefix: bytes, *, reverse: bool = False) -> Iterator[Row]:
-        if len(prefix) == _PREFIX:
-            found = self._buckets.get(prefix, {})
+        if len(prefix) >= _PREFIX:
+            buckets = [self._buckets.get(prefix[:_PREFIX], {})]
         else:
-            found = {key: value for bucket in self._buckets.values() for key, value in bucket.items()}
-        yield from sorted(((k, v) for k, v in found.items() if k.startswith(prefix)), reverse=reverse)
+            buckets = [bucket for name, bucket in self._buckets.items() if name.startswith(prefix)]
+        yield from sorted(
+            (row for bucket in buckets for row in bucket.items() if row[0].startswith(prefix)), reverse=reverse
+        )
 
     def all_postings(self, keys: Sequence[int], limit: int) -> list[list[int]]:
         return self._postings.find(keys, limit)
