@@ -80,8 +80,9 @@ def state(filed: list[Filed], notes: int = 0) -> Store:
 
 
 def rows(store: Store) -> dict[bytes, bytes]:
-    """All that the state knows of pages and sentences."""
-    found = {key: value for key, value in store._scan(b"") if key[:1] not in (b"m", b"b")}
+    """All that the state knows of pages and sentences; postings one by one, wherever they stand."""
+    found = {key: value for key, value in store._scan(b"") if key[:1] not in (b"m", b"b", b"k")}
+    found |= {layout.posting_key(*pair): b"" for row in store._scan(b"k") for pair in pairs(row)}
     return found | {layout.block_key(block): packed for block, packed in store.counted().items()}
 
 
