@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from heapq import merge
 from itertools import islice
-from typing import Any
+from typing import Any, ClassVar
 
 from scrapy_neardup.errors import StoreError, StoreMismatch
 from scrapy_neardup.hashing.keyed import Keyed
@@ -49,6 +49,9 @@ class Store(Moment, Expiry, Counting):
 
     Every method may raise StoreError. Nothing here deletes state to get going again.
     """
+
+    #: Whether others may write to the state while it is open here.
+    is_shared: ClassVar[bool] = False
 
     def __init__(
         self,

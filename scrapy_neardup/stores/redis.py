@@ -14,7 +14,7 @@ from itertools import islice
 from typing import Any, ClassVar, TypeVar
 from urllib.parse import SplitResult
 
-from scrapy_neardup.errors import StoreError
+from scrapy_neardup.errors import StoreError, StoreMismatch
 from scrapy_neardup.stores import layout
 from scrapy_neardup.stores.base import Store, TakenBack
 from scrapy_neardup.stores.changes import Changes, Row
@@ -22,8 +22,10 @@ from scrapy_neardup.stores.evidence import Evidence
 from scrapy_neardup.stores.expiry import Bounds
 from scrapy_neardup.stores.layout import Record
 from scrapy_neardup.stores.moment import Pending
+from scrapy_neardup.stores.pending import PendingPage
 from scrapy_neardup.stores.place import SETTING
-from scrapy_neardup.stores.redis_layout import DIRECTORY
+from scrapy_neardup.stores.recurrence import Sentences
+from scrapy_neardup.stores.redis_layout import DIRECTORY, GIVEN_UP, pending_name
 from scrapy_neardup.stores.redis_leases import LEASE, NUMBER_BITS, Leases
 from scrapy_neardup.stores.redis_link import Link
 from scrapy_neardup.stores.redis_place import read_server, read_socket
@@ -50,6 +52,7 @@ class RedisStore(Store):
 
     scheme: ClassVar[str] = "redis"
     tallied: ClassVar[bool] = False
+    is_shared: ClassVar[bool] = True
     #: Seconds for which a crawl is held without being heard of.
     lease: ClassVar[float] = LEASE
     #: From what synchronous code is answered while it runs for one page; None: from the server.
@@ -99,10 +102,29 @@ class RedisStore(Store):
 
     def _check_recipe(self, recipe: Mapping[str, Any] | None, secret: Secret | None) -> dict[str, Any]:
         """Of two who begin a state at once, the second takes that of the first."""
-        return self._retried(lambda: super(RedisStore, self)._check_recipe(recipe, secret))
+        name = layout.meta_key("recipe")
+
+        def checked() -> dict[str, Any]:
+            try:
+                return super(RedisStore, self)._check_recipe(recipe, secret)
+            except StoreMismatch:
+                if self._asked and self._asked.get(name, b"") is None and self._rows.get(name) is not None:
+                    raise OvertakenError from None  # it was not there, and then it was
+                raise
+
+        return self._retried(checked)
 
     def _is_left(self, generation: int) -> bool:
-        return self.leases.take(generation)
+        if not self.leases.take(generation):
+            return False
+        with self._link.used() as client:
+            found = client.hgetall(self._link.prefix + pending_name(generation))
+        for id, packed in found.items():
+            program = self._link.program()
+            page = PendingPage(self._unpacked(int.from_bytes(id, "big"), packed), generation)
+            page.remove(program, self.hashes)
+            self._link.run(program)
+        return True
 
     def _take_back(self) -> TakenBack:
         taken = super()._take_back()
@@ -164,6 +186,10 @@ class RedisStore(Store):
         scan = self._rows.scan if self.view is None else self.view.scan
         return scan(prefix, reverse=reverse)
 
+    def scanned(self, prefix: bytes) -> list[Row]:
+        """What a scan gives that waits for the server: for a thread, whatever the view is."""
+        return list(self._rows.scan(prefix, reverse=False))
+
     def _rows_from(self, low: bytes, prefix: bytes) -> Iterator[Row]:
         return self._rows.rows_from(low, prefix)
 
@@ -195,6 +221,7 @@ class RedisStore(Store):
             program.delete(row)
             if row[:1] == b"g" and layout.last_id(row) in self.leases.held:
                 self.leases.end(layout.last_id(row), program)
+                program.strike(GIVEN_UP, row)
         for row, value in changes.puts.items():
             program.put(row, value, self._pages)
             if row[:1] == b"g":
@@ -206,7 +233,7 @@ class RedisStore(Store):
     def raise_for(self, program: Program, found: list[Any]) -> None:
         """Raise OvertakenError for the answer of a program of which a condition did not hold, or StoreError."""
         if found[0] != 1:
-            raise self.leases.lost() if program.arguments[found[1] - 1] == b"L" else OvertakenError
+            raise self.leases.lost() if program.arguments[found[1] - 1] in (b"L", b"?") else OvertakenError
 
     def _see(self, pages: Iterable[Record], seconds: float, changes: Changes) -> None:
         for page in pages:
@@ -266,6 +293,12 @@ class RedisStore(Store):
         while some := list(islice(ids, _BATCH)):
             gone += self._retried(lambda some=some: forget(some))  # type: ignore[misc]
         return gone
+
+    def note(self, sentences: Sentences, site: str, *, everywhere: bool = True) -> None:
+        if self.view is not None:
+            self.view.notes.append((sentences, site, everywhere))
+        else:
+            super().note(sentences, site, everywhere=everywhere)
 
     def expire(self, bounds: Bounds) -> int:
         expire = super().expire

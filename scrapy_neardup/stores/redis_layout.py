@@ -10,6 +10,9 @@ any of its keys. Behind that stand, with rows named as in ``layout``:
     k + level + bits    sorted set of postings, key + id, all of one score: it keeps them in byte order
     /                   sorted set: names of the hashes above but for u, so that they are found in order
     #                   number of pages
+    !                   hash: crawls that somebody has begun to take back, row of the crawl -> nothing
+    p + generation      hash: pages of a crawl that are on their way, number -> record; see ``pending``
+    w|v + 12 bits       sorted sets: by which keys, or under the hash of which URL, these are found
     L + generation      who is at work on a crawl: see ``redis_leases``; N + 2 bytes: who gives ids with this number
 
 Small hashes and sorted sets are packed by Redis (up to 128 entries of 64 bytes), where an entry costs little more than
@@ -29,6 +32,7 @@ _LEVELS = ((12, 37_000), (16, 600_000), (20, 9_600_000), (24, 2**63))
 _TOGETHER = 35
 DIRECTORY = b"/"
 COUNTER = b"#"
+GIVEN_UP = b"!"
 _BY_TIME, _BY_CRAWL = b"reo", b"jd"
 _ID, _PAIR = 9, 17
 
@@ -100,6 +104,16 @@ def first_bits(name: bytes) -> int:
 def lease_name(crawl: int) -> bytes:
     """Under which it stands who is at work on a crawl; no row."""
     return b"L" + crawl.to_bytes(8, "big")
+
+
+def pending_name(crawl: int) -> bytes:
+    """Where the pages of a crawl stand that are on their way; no rows."""
+    return b"p" + crawl.to_bytes(8, "big")
+
+
+def pending_by(letter: bytes, key: bytes) -> bytes:
+    """Where it stands which pages on their way have a key (w), or the hash of a URL (v), by its 8 bytes."""
+    return letter + (int.from_bytes(key[:2], "big") >> 4).to_bytes(2, "big")
 
 
 def number_name(number: int) -> bytes:

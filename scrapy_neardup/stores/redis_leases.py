@@ -1,7 +1,8 @@
 """Who is at work on a state: each crawl is held by a lease, which ends by itself when its process is no more.
 
 A lease that has ended can be taken by whoever comes, and by the one who had it if nobody did. So a crawl that was cut
-off for longer goes on as if nothing were, unless others have taken back what it had not sealed: that it is told.
+off for longer goes on as if nothing were, unless others have begun to take back what it had not sealed: that it is
+told.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from secrets import randbelow, token_bytes
 
 from scrapy_neardup.errors import StoreError
 from scrapy_neardup.stores import layout
-from scrapy_neardup.stores.redis_layout import lease_name, number_name, spot
+from scrapy_neardup.stores.redis_layout import GIVEN_UP, lease_name, number_name, spot
 from scrapy_neardup.stores.redis_link import Link
 from scrapy_neardup.stores.redis_script import Program
 
@@ -56,7 +57,7 @@ class Leases:
         program.expect_lease(lease_name(crawl), self._token, self._milliseconds, where)
 
     def end(self, crawl: int, program: Program) -> None:
-        """Have a program, with which a crawl ends, give its lease back."""
+        """Have a program give a lease back; of a crawl that is known no more, nothing is left."""
         program.end_lease(lease_name(crawl), self._token)
         self.held.discard(crawl)
 
@@ -66,6 +67,8 @@ class Leases:
             return False
         program = self._link.program()
         self.hold(crawl, program)
+        # From here on whoever had it cannot go on: some of its pages may have gone, and it would not know which.
+        program.note(GIVEN_UP, layout.generation_key(crawl), b"")
         if self._link.run(program)[0] == 1:
             return True
         self.held.discard(crawl)

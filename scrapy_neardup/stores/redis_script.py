@@ -9,7 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from scrapy_neardup.stores.redis_layout import COUNTER, DIRECTORY, Spot, is_posting, level_of, posting_names, spot
+from scrapy_neardup.stores.redis_layout import (
+    COUNTER,
+    DIRECTORY,
+    GIVEN_UP,
+    Spot,
+    is_posting,
+    level_of,
+    posting_names,
+    spot,
+)
 
 SCRIPT = """\
 local at, out = 1, {1}
@@ -35,21 +44,22 @@ end
 local steps = {
   -- Conditions; the program begins with them, and ends with the first that does not hold.
   ['='] = function() local places, field, value = keys(), arg(), arg(); return found(places, field) == value end,
-  ['!'] = function() return not found(keys(), arg()) end,
-  ['~'] = function()
+  ['^'] = function()
     local places, field, value = keys(), arg(), arg()
     local there = found(places, field)
-    return not there or there == value
+    return there and string.sub(there, 1, #value) == value
   end,
+  ['!'] = function() return not found(keys(), arg()) end,
   ['?'] = function()
     local first, field, places, other, value = keys(), arg(), keys(), arg(), arg()
     return found(first, field) ~= false or found(places, other) == value
   end,
   ['L'] = function()
-    local name, token, ms, crawls, crawl = key(), arg(), arg(), key(), arg()
+    local name, token, ms, crawls, crawl, given_up = key(), arg(), arg(), key(), arg(), key()
     local held = redis.call('GET', name)
     if held == token then return true end
-    return not held and redis.call('HEXISTS', crawls, crawl) == 1 and lease(name, token, ms)
+    if held or redis.call('HEXISTS', crawls, crawl) == 0 then return false end
+    return redis.call('HEXISTS', given_up, crawl) == 0 and lease(name, token, ms)
   end,
   ['0'] = function() return redis.call('EXISTS', key()) == 0 end,
   ['l'] = function() return lease(key(), arg(), arg()) end,
@@ -130,6 +140,11 @@ class Program:
         return [*self._conditions, *self._writes, *self._reads]
 
     @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to do."""
+        return not (self._conditions or self._writes or self._reads)
+
+    @property
     def writes(self) -> bool:
         """Whether it changes anything."""
         return bool(self._writes)
@@ -137,16 +152,14 @@ class Program:
     # Conditions.
 
     def expect(self, row: bytes, value: bytes | None) -> None:
-        """Only if a row is still what it was."""
+        """Only if a row is still what it was; of a URL, if it still names the same page, whenever that was seen."""
         where = spot(row)
-        self._conditions += [b"!" if value is None else b"=", *self._keys(where), where.field]
-        if value is not None:
-            self._conditions.append(value)
-
-    def expect_free(self, row: bytes, value: bytes) -> None:
-        """Only if there is no such row, or it is what we are to write, for we have done so before."""
-        where = spot(row)
-        self._conditions += [b"~", *self._keys(where), where.field, value]
+        if value is None:
+            self._conditions += [b"!", *self._keys(where), where.field]
+        elif row[:1] == b"u":
+            self._conditions += [b"^", *self._keys(where), where.field, value[:8]]
+        else:
+            self._conditions += [b"=", *self._keys(where), where.field, value]
 
     def expect_either(self, name: bytes, field: bytes, row: bytes, value: bytes) -> None:
         """Only if a hash has a field, or a row is what we are to write, for we have done so before."""
@@ -154,8 +167,9 @@ class Program:
         self._conditions += [b"?", 1, self._key(name), field, *self._keys(where), where.field, value]
 
     def expect_lease(self, name: bytes, token: bytes, milliseconds: int, crawl: Spot) -> None:
-        """Only if we hold a lease, or nobody does and the crawl was not taken back: then we hold it again."""
-        self._conditions += [b"L", self._key(name), token, milliseconds, self._key(crawl.names[0]), crawl.field]
+        """Only if we hold a lease, or nobody does and nobody has begun to take the crawl back: then we do again."""
+        where = self._key(crawl.names[0]), crawl.field, self._key(GIVEN_UP)
+        self._conditions += [b"L", self._key(name), token, milliseconds, *where]
 
     def expect_ended(self, name: bytes) -> None:
         """Only if nobody holds a lease."""

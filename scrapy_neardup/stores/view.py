@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from scrapy_neardup.stores.changes import Changes, Row
+from scrapy_neardup.stores.recurrence import Sentences
 
 
 class NotFetched(BaseException):
@@ -26,7 +27,8 @@ class NotFetched(BaseException):
 class PageView:
     """``rows``: None for one that is not there; ``postings`` by key and limit, newest first; ``scans`` by prefix.
 
-    ``asked``: the rows that were read of those on which writes depend. ``changes``: what was written.
+    ``asked``: the rows that were read of those on which writes depend. ``changes``: what was written;
+    ``notes``: sentences that were counted, as ``Counting.note`` takes them.
     """
 
     rows: dict[bytes, bytes | None] = field(default_factory=dict)
@@ -34,6 +36,7 @@ class PageView:
     scans: dict[bytes, list[Row]] = field(default_factory=dict)
     asked: dict[bytes, bytes | None] = field(default_factory=dict)
     changes: Changes = field(default_factory=Changes)
+    notes: list[tuple[Sentences, str, bool]] = field(default_factory=list)
 
     def row(self, key: bytes) -> bytes | None:
         """The value of a row; raises NotFetched."""
@@ -72,3 +75,10 @@ class PageView:
         """The code begins anew: what it wrote is void."""
         self.changes = Changes()
         self.asked = {}
+        self.notes = []
+
+    def forget(self) -> None:
+        """What was read of that on which writes depend is old: it is to be fetched anew."""
+        for row in self.asked:
+            self.rows.pop(row, None)
+        self.again()

@@ -173,7 +173,9 @@ def test_who_is_killed_while_taking_back_is_followed_by_another(opening: Open, m
     crawl = one.begin("one")
     for number in range(3):
         put(one, f"{URL}?{number}", generation=crawl)
-    one.close()
+    killed = one
+    stops(one)
+    time.sleep(1.5 * one.lease)
     with monkeypatch.context() as patch:
         patch.setattr("scrapy_neardup.stores.base._BATCH", 1)
         batches: list[object] = []
@@ -191,6 +193,8 @@ def test_who_is_killed_while_taking_back_is_followed_by_another(opening: Open, m
         with pytest.raises(MemoryError):
             opening()
     time.sleep(1.5 * one.lease)
+    with pytest.raises(StoreError, match="taken back by others"):  # or it would seal what is left, and think it all
+        killed.seal(crawl, [record.id for record in killed.records()])
     assert opening().taken_back == TakenBack(1, ("one",))
 
 
