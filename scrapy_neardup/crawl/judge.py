@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from functools import partial
 from time import perf_counter
 from typing import Any
@@ -21,7 +21,8 @@ from scrapy_neardup.crawl.visits import Case, Hearing, Visit
 from scrapy_neardup.crawl.waiting import Event
 from scrapy_neardup.errors import ExtractionError, PageError, StoreError
 from scrapy_neardup.judging.detector import Detector
-from scrapy_neardup.judging.reservations import Reservation, Ruled
+from scrapy_neardup.judging.reservations import Reservation, Ruled, Ruling
+from scrapy_neardup.judging.shared import SharedCrawl
 from scrapy_neardup.model import Kind, Page, Verdict
 from scrapy_neardup.oneline import line_logger
 from scrapy_neardup.page.rows import row_name, row_page
@@ -74,8 +75,10 @@ class Judge:
         listings: bool = True,
         watch: BrakeWatch | None = None,
         aside: Aside | None = None,
+        shared: SharedCrawl | None = None,
     ) -> None:
         """``wait``: how many seconds a page waits at most; ``listings``: whether several items may be several rows.
+        ``shared``: how the detector is asked where the state is on a server.
 
         ``watch``: who is told of each page that was judged against others. ``aside`` reads pages from HTML; without it
         they are read where they would hold up the crawl.
@@ -90,6 +93,7 @@ class Judge:
         self._listings = listings
         self._watch = watch
         self._aside = aside
+        self._sharing = shared
         self._turns = Turns()
 
     @property
@@ -205,10 +209,20 @@ class Judge:
         return made
 
     async def _ruled(self, page: Page, turn: Turn) -> Ruled:
+        if self._sharing is None:
+            return await self._heard(partial(self._at_once, page), page, turn)
+        turn.leave()  # on the server the pages of all crawlers stand in one line
+        async with self._sharing.filing(page) as filing:
+            return await self._heard(filing.check, page, turn)
+
+    async def _at_once(self, page: Page) -> Ruling:
+        return self._detector.check(page)
+
+    async def _heard(self, check: Callable[[], Awaitable[Ruling]], page: Page, turn: Turn) -> Ruled:
         """Ask the detector; while a near-duplicate is on its way, wait for what becomes of it, and ask again."""
         deadline = perf_counter() + self._wait
         while not self._outage.happened:
-            ruling = self._detector.check(page)
+            ruling = await check()
             if isinstance(ruling, Ruled):
                 if self._watch is not None:
                     self._watch.see(page, ruling, self._detector.store)

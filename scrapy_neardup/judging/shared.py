@@ -24,7 +24,7 @@ from scrapy_neardup.stores.leading import ALL
 from scrapy_neardup.stores.pending import PendingPage, PendingPlace, ask, look, seen
 from scrapy_neardup.stores.recurrence import Sentences
 from scrapy_neardup.stores.redis import OvertakenError, RedisStore
-from scrapy_neardup.stores.redis_async import AsyncLink
+from scrapy_neardup.stores.redis_async import PAUSES, AsyncLink, NoAnswer
 from scrapy_neardup.stores.redis_rows import newest_of
 from scrapy_neardup.stores.redis_script import Program
 from scrapy_neardup.stores.view import NotFetched, PageView
@@ -290,7 +290,7 @@ class Filing:
 
     async def _filed(self) -> Iterator[Any]:
         """Sent once: who is there before the page depends on when that is done. What failed is removed by the next."""
-        crawl, failed = self._crawl, list[PendingPage]()
+        crawl, failed, pauses = self._crawl, list[PendingPage](), iter(PAUSES)
         while True:
             self.pending = self._provisional()
             program = crawl.link.program()
@@ -304,11 +304,9 @@ class Filing:
                 self._is_filed = True
                 found = await crawl.link.run_once(program)
                 break
-            except StoreError:
+            except NoAnswer as error:
                 failed.append(self.pending)
-                if len(failed) > 3:
-                    raise
-                await asyncio.sleep(0.05 * 4 ** len(failed))
+                await crawl.link.wait(error, next(pauses, None))
         crawl.store.raise_for(program, found)
         crawl.filings[self.pending.place] = self
         answers = iter(found[1:])

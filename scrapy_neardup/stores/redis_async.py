@@ -3,29 +3,52 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, Protocol
 
 from scrapy_neardup.stores.redis_link import connection_arguments, need_redis, script_digest, told
 from scrapy_neardup.stores.redis_script import SCRIPT, Program
 
 #: Connections at most; with more pages at a time some wait for one.
 _CONNECTIONS = 32
-#: Seconds before a program is sent again that had no answer: for each time.
-_PAUSES = (0.05, 0.2, 0.5)
+#: Seconds before a program is sent again that had no answer: for each time, and where a server is waited for.
+PAUSES, _LATER = (0.05, 0.2, 0.5), 1.0
+
+
+class Patience(Protocol):
+    """Told once when the server does not answer, by what kind of error, and once when it does again."""
+
+    def gone(self, why: str) -> None: ...
+
+    def back(self) -> None: ...
+
+
+class NoAnswer(Exception):
+    """Nobody knows whether a program was done."""
+
+    def __init__(self, cause: Exception) -> None:
+        super().__init__(str(cause))
+        self.cause = cause
 
 
 class AsyncLink:
     """Connections of the loop that is running, to the state at a location."""
 
-    def __init__(self, location: str, named_by: str) -> None:
+    def __init__(self, location: str, named_by: str, patience: Patience | None = None) -> None:
+        """``patience``: what is told while a server is waited for; without it three more tries are all."""
         redis = need_redis(named_by)
         from redis.asyncio import BlockingConnectionPool, Redis, UnixDomainSocketConnection
         from redis.asyncio.connection import SSLConnection
 
         self._location = location
+        self._patience = patience
+        self._is_gone = False
         self._no_script: type[Exception] = redis.exceptions.NoScriptError
-        self._broken = (redis.ConnectionError, redis.TimeoutError, OSError)
+        self._broken: tuple[type[Exception], ...] = (redis.ConnectionError, redis.TimeoutError, OSError)
         self._refused = (redis.AuthenticationError, redis.exceptions.NoPermissionError)
+        if patience is not None:  # memory may be given, a replica become the master
+            errors = redis.exceptions
+            self._broken += (errors.OutOfMemoryError, errors.ReadOnlyError, errors.BusyLoadingError)
         state, arguments = connection_arguments(location)
         self.prefix = b"{neardup:" + state.encode() + b"}"
         if (path := arguments.pop("unix_socket_path", None)) is not None:
@@ -42,25 +65,48 @@ class AsyncLink:
 
     async def run(self, program: Program) -> list[Any]:
         """As of ``Link``; the program is sent again where no answer came."""
-        for pause in _PAUSES:
-            if (found := await self._answered(program)) is not None:
-                return found
-            await asyncio.sleep(pause)
-        return await self.run_once(program)
+        pauses = iter(PAUSES)
+        while (found := await self._tried(program, pauses)) is None:
+            pass
+        return found
 
     async def run_once(self, program: Program) -> list[Any]:
-        """The same for a program of which it matters when it was done."""
-        with told(self._location):
-            return await self._sent(program)
-
-    async def _answered(self, program: Program) -> list[Any] | None:
+        """The same for a program of which it matters when it was done; raises NoAnswer where none came."""
         with told(self._location):
             try:
-                return await self._sent(program)
+                found = await self._sent(program)
             except self._refused:
                 raise
-            except self._broken:
-                return None
+            except self._broken as error:
+                failed = error
+            else:
+                self._tell_back()
+                return found
+        raise NoAnswer(failed)
+
+    async def _tried(self, program: Program, pauses: Iterator[float]) -> list[Any] | None:
+        try:
+            return await self.run_once(program)
+        except NoAnswer as error:
+            await self.wait(error, next(pauses, None))
+            return None
+
+    async def wait(self, error: NoAnswer, pause: float | None) -> None:
+        """Wait before a program is sent again; raises StoreError where that was tried often enough."""
+        if pause is None:
+            with told(self._location):
+                if self._patience is None:
+                    raise error.cause
+                if not self._is_gone:
+                    self._is_gone = True
+                    self._patience.gone(f"{type(error.cause).__name__}")
+            pause = _LATER
+        await asyncio.sleep(pause)
+
+    def _tell_back(self) -> None:
+        if self._is_gone and self._patience is not None:
+            self._is_gone = False
+            self._patience.back()
 
     async def _sent(self, program: Program) -> list[Any]:
         keys = program.keys
