@@ -13,7 +13,7 @@ import pytest
 
 from scrapy_neardup.states.check.checking import check
 from scrapy_neardup.stores import close_store, open_store
-from tests.judging.crawler_process import ARTICLES, LEASE
+from tests.judging.crawler_process import ARTICLES, LEASE, NOT_HEARD_OF
 from tests.stores.redis_server import Server
 
 ROOT = Path(__file__).parents[2]
@@ -37,7 +37,9 @@ def crawled(server: Server, tmp_path: Path, processes: int, kills: int, seed: in
         running[number].wait()
         running[number] = started(url, number, folder)
     for number, process in running.items():
-        code = process.wait(timeout=100)
+        code = process.wait(timeout=200)
+        while code == NOT_HEARD_OF:
+            code = started(url, number, folder).wait(timeout=200)
         assert code == 0, (tmp_path / f"log{number}").read_text()[-3000:]
     time.sleep(1.5 * LEASE)  # what those had who were killed
     store = open_store(url, None)
