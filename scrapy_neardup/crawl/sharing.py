@@ -21,8 +21,8 @@ from scrapy_neardup.stores.redis_async import AsyncLink
 
 logger = line_logger(__name__)
 
-#: Seconds between two looks at what is to be forgotten, and steps of that at most.
-_PAUSE, _STEPS = 1.0, 200
+#: Seconds between two looks at what others have counted, at what is to be forgotten, and steps of that at most.
+_PAUSE, _FORGETTING, _STEPS = 1.0, 3.0, 1000
 
 
 def need_asyncio() -> None:
@@ -93,10 +93,12 @@ class Sharing:
         looked = loop.time()
         while True:
             await asyncio.sleep(_PAUSE)
+            with suppress(StoreError):  # whoever judges a page meets it too
+                await self.crawl.catch_up()
             is_due = loop.time() - looked >= self._store.lease
-            if not (is_due or self._bounds):
+            if not (is_due or (self._bounds and loop.time() - looked >= _FORGETTING)):
                 continue
-            looked = loop.time() if is_due else looked
+            looked = loop.time()
             try:
                 back, gone = await asyncio.to_thread(self._tidied)
             except StoreError:  # whoever judges a page meets it too

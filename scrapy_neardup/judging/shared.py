@@ -22,7 +22,6 @@ from scrapy_neardup.model import Fingerprint, Kind, Page, Verdict
 from scrapy_neardup.stores import layout
 from scrapy_neardup.stores.leading import ALL
 from scrapy_neardup.stores.pending import PendingPage, PendingPlace, ask, look, seen
-from scrapy_neardup.stores.recurrence import Sentences
 from scrapy_neardup.stores.redis import OvertakenError, RedisStore
 from scrapy_neardup.stores.redis_async import PAUSES, AsyncLink, NoAnswer
 from scrapy_neardup.stores.redis_rows import newest_of
@@ -168,13 +167,14 @@ class SharedCrawl:
         for _ in range(_TRIES):
             done = await self.done(work, view)
             program = self.store.written(view.changes, view.asked)
+            self.store.tell(program, view.notes)
             finish(program, view)
             try:
                 self.store.raise_for(program, await self.link.run(program))
             except OvertakenError:
                 view.forget()
                 continue
-            self.count(view.notes)
+            self.store.count(view.notes)
             return done
         raise StoreError(f"A write to the state at {self.store.location} was overtaken by others {_TRIES} times.")
 
@@ -207,10 +207,9 @@ class SharedCrawl:
         if not program.is_empty:
             take(iter((await self.link.run(program))[1:]))
 
-    def count(self, notes: Iterable[tuple[Sentences, str, bool]]) -> None:
-        """Count sentences of a page that is written."""
-        for sentences, site, everywhere in notes:
-            self.store.note(sentences, site, everywhere=everywhere)
+    async def catch_up(self) -> None:
+        """Count what others have counted."""
+        self.store.take_in(await self.link.told_since(self.store.read_to))
 
 
 class Filing:
@@ -413,6 +412,7 @@ class Filing:
         """Write what is known of a page that does not pass; if others were faster, there is nothing to add."""
         crawl = self._crawl
         program = crawl.store.written(self.view.changes, self.view.asked)
+        crawl.store.tell(program, self.view.notes)
         self.pending.remove(program, crawl.store.hashes)
         found = await crawl.link.run(program)
         try:
@@ -420,7 +420,7 @@ class Filing:
         except OvertakenError:
             await self.unfiled()
         else:
-            crawl.count(self.view.notes)
+            crawl.store.count(self.view.notes)
         finally:
             self.is_over()
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any, Protocol
 
 from scrapy_neardup.stores.redis_link import connection_arguments, need_redis, script_digest, told
+from scrapy_neardup.stores.redis_notes import CHUNK, STREAM, entries_of
 from scrapy_neardup.stores.redis_script import SCRIPT, Program
 
 #: Connections at most; with more pages at a time some wait for one.
@@ -115,6 +116,11 @@ class AsyncLink:
         except self._no_script:
             found = await self._client.eval(SCRIPT, len(keys), *keys, *program.arguments)
         return list(found)
+
+    async def told_since(self, place: bytes) -> list[tuple[bytes, dict[bytes, bytes]]]:
+        """The next entries of the stream of what is counted."""
+        with told(self._location):
+            return entries_of(await self._client.xread({self.prefix + STREAM: place}, count=CHUNK))
 
     async def close(self) -> None:
         """Let go of all connections."""

@@ -10,6 +10,7 @@ any of its keys. Behind that stand, with rows named as in ``layout``:
     k + level + bits    sorted set of postings, key + id, all of one score: it keeps them in byte order
     /                   sorted set: names of the hashes above but for u, so that they are found in order
     #                   number of pages
+    +                   stream: sentences of pages, to be counted by all; see ``redis_notes``
     !                   hash: crawls that somebody has begun to take back, row of the crawl -> nothing
     p + generation      hash: pages of a crawl that are on their way, number -> record; see ``pending``
     w|v + 12 bits       sorted sets: by which keys, or under the hash of which URL, these are found

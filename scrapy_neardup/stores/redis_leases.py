@@ -31,7 +31,7 @@ class Leases:
         self.seconds = seconds
         self._link = link
         self._location = location
-        self._token = token_bytes(8)
+        self.token = token_bytes(8)
         self._milliseconds = round(seconds * 1000)
         self._number: int | None = None
         self._thread: threading.Thread | None = None
@@ -47,18 +47,18 @@ class Leases:
 
     def hold(self, crawl: int, program: Program) -> None:
         """Have a program, with which a crawl begins, take its lease."""
-        program.take_lease(lease_name(crawl), self._token, self._milliseconds)
+        program.take_lease(lease_name(crawl), self.token, self._milliseconds)
         self.held.add(crawl)
         self._renew_from_now_on()
 
     def expect(self, crawl: int, program: Program) -> None:
         """Have a program done only if the crawl is still ours, or nobody's."""
         where = spot(layout.generation_key(crawl))
-        program.expect_lease(lease_name(crawl), self._token, self._milliseconds, where)
+        program.expect_lease(lease_name(crawl), self.token, self._milliseconds, where)
 
     def end(self, crawl: int, program: Program) -> None:
         """Have a program give a lease back; of a crawl that is known no more, nothing is left."""
-        program.end_lease(lease_name(crawl), self._token)
+        program.end_lease(lease_name(crawl), self.token)
         self.held.discard(crawl)
 
     def take(self, crawl: int) -> bool:
@@ -98,7 +98,7 @@ class Leases:
         for crawl in self.held.copy():
             self.end(crawl, program)
         if self._number is not None:
-            program.end_lease(number_name(self._number), self._token)
+            program.end_lease(number_name(self._number), self.token)
             self._number = None
         if program.writes:
             with suppress(StoreError):  # the server is gone: they end by themselves
@@ -113,7 +113,7 @@ class Leases:
 
     def _numbered(self, number: int) -> Program:
         program = self._link.program()
-        program.take_lease(number_name(number), self._token, self._milliseconds)
+        program.take_lease(number_name(number), self.token, self._milliseconds)
         return program
 
     def _renew_from_now_on(self) -> None:
@@ -127,7 +127,7 @@ class Leases:
                 for crawl in self.held.copy():
                     program = self._link.program()
                     self.expect(crawl, program)
-                    program.take_lease(lease_name(crawl), self._token, self._milliseconds)
+                    program.take_lease(lease_name(crawl), self.token, self._milliseconds)
                     self._link.run(program)  # one that is lost is told of to whoever writes under it
                 if self._number is not None and self._link.run(self._numbered(self._number))[0] == 0:
                     self._number = self._drawn()

@@ -10,13 +10,16 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from scrapy_neardup.commands import check, dropped, export, import_, merge, stats
-from scrapy_neardup.errors import SettingsError, StoreError, StoreMismatch
+from scrapy_neardup.errors import SettingsError, StoreDamaged, StoreError, StoreMismatch
+from scrapy_neardup.states.check import check as check_state
 from scrapy_neardup.stores import SERVERS, Record, TakenBack, close_store, open_store, parse_url
 from scrapy_neardup.stores.redis import RedisStore
 from scrapy_neardup.stores.redis_layout import level_of, posting_names
+from scrapy_neardup.stores.redis_notes import Note
 from tests.states.states import PAGES, judged, opened, parsed, records, run
 from tests.stores.redis_server import Server, running
 
@@ -294,6 +297,59 @@ def test_pages_that_were_filed_when_there_were_fewer_are_found(opening: Open, mo
     assert store.postings(7, 9) == [new.id]
 
 
+# Counts
+
+SENTENCES = np.array([7, 70, 16_000], np.uint32)
+
+
+def stood(store: RedisStore) -> list[int]:
+    return [int(count) for count in store.on_site("river.example").stood_on(SENTENCES)]
+
+
+def test_what_one_counts_all_know_and_each_page_counts_once(opening: Open) -> None:
+    one, other = opening(), opening()
+    for number in range(8):
+        (one, other)[number % 2].note(SENTENCES, "river.example")
+    assert (stood(one), stood(other)) == ([4] * 3, [4] * 3)
+    for store in (one, other, one):
+        store._catch_up()
+    assert (stood(one), stood(other)) == ([8] * 3, [8] * 3)
+    late = opening()
+    assert stood(late) == [8] * 3
+    one.close()  # which writes the table
+    assert stood(opening()) == [8] * 3
+    late.note(SENTENCES[:1], "river.example")
+    other.close()  # which has not seen that the first one wrote
+    late.close()
+    after = opening()
+    assert stood(after) == [9, 8, 8]
+    assert len(list(after.rows(b"b"))) > 3
+    assert check_state(after).sound
+
+
+def test_a_crawler_that_is_killed_leaves_what_it_counted(opening: Open) -> None:
+    one = opening()
+    one.note(SENTENCES, "river.example", everywhere=False)
+    stops(one)
+    assert stood(opening()) == [1] * 3
+
+
+@pytest.mark.parametrize("site", ["", "river.example", "例子.测试", "lone\udc80surrogate"])
+def test_what_is_told_of_a_page_comes_back(site: str) -> None:
+    for sentences in (SENTENCES, SENTENCES[:0]):
+        note = Note.unpack(Note(b"12345678", sentences, site, everywhere=True).pack())
+        assert (note.who, note.site, note.everywhere) == (b"12345678", site, True)
+        assert note.sentences.tolist() == sentences.tolist()
+
+
+def test_what_is_told_and_cannot_be_read_is_damage(opening: Open) -> None:
+    one = opening()
+    one._link.client.xadd(one._link.prefix + b"+", {b"n": b"short"})
+    with pytest.raises(StoreDamaged, match="counted of a page"):
+        opening()
+    one._link.client.delete(one._link.prefix + b"+")
+
+
 # Servers that say no
 
 
@@ -363,7 +419,7 @@ def test_a_server_that_is_gone_is_told_of_and_one_that_comes_back_is_used_again(
 
 def test_keys_of_somebody_else_are_no_part_of_a_state(redis_server: Server) -> None:
     state = redis_server.new_state()
-    redis_server.client.set("{neardup:" + state + "0}*m", "theirs")
+    redis_server.client.set("{neardup:" + state + "x}*m", "theirs")
     store = open_store(redis_server.url(state), RECIPE)
     assert [key[:1] for key, _ in store.rows(b"")] == [b"m", b"m"]
     close_store(store)

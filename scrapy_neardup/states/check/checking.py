@@ -17,12 +17,13 @@ from scrapy_neardup.stores.decisions import KEY as DECISIONS
 from scrapy_neardup.stores.expiry import HANDS
 from scrapy_neardup.stores.former import KEY as FORMER
 from scrapy_neardup.stores.layout import last_id, meta_key, unpack_block
+from scrapy_neardup.stores.redis_notes import COUNTED
 from scrapy_neardup.stores.tally import KEY
 
 #: First letters of keys; see ``scrapy_neardup.stores.layout``.
 _PREFIXES = b"bcdefghjkmnoru"
 #: What stands below ``m``.
-_NAMES = frozenset((meta_key("recipe"), meta_key("secret"), DECISIONS, FORMER, HANDS, KEY))
+_NAMES = frozenset((meta_key("recipe"), meta_key("secret"), DECISIONS, FORMER, HANDS, KEY, COUNTED))
 #: Length of a key below ``e``.
 _EVIDENCE = 9
 
