@@ -38,7 +38,8 @@ AT_ONCE = int(sys.argv[2]) if len(sys.argv) > 2 else 16
 def main() -> None:
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 3000
     processes = [int(one) for one in sys.argv[3:]] or [1, 4, 8]
-    print(f"leveldb, one process: {count / on_leveldb(count):,.0f} pages a second")
+    seconds, busy = on_leveldb(count)
+    print(f"leveldb, one process: {count / seconds:,.0f} pages a second, {busy / count * 1000:.2f} ms of CPU a page")
     for many in processes:
         with tempfile.TemporaryDirectory() as folder:
             port = free_port()
@@ -46,36 +47,38 @@ def main() -> None:
             server = subprocess.Popen(command, stdout=subprocess.DEVNULL)
             try:
                 time.sleep(0.5)
-                seconds, latencies = on_server(f"redis://127.0.0.1:{port}/0", count, many)
-                about(f"redis://127.0.0.1:{port}/0", count * many, many, seconds, latencies)
+                about(f"redis://127.0.0.1:{port}/0", count, many)
             finally:
                 server.terminate()
                 server.wait()
 
 
-def about(url: str, count: int, many: int, seconds: float, latencies: list[float]) -> None:
-    ordered, (used, held) = sorted(latencies), memory(url)
+def about(url: str, count: int, many: int) -> None:
+    seconds, latencies, busy = on_server(url, count, many)
+    ordered, (used, held, server) = sorted(latencies), looked(url)
     print(
-        f"redis, {many} processes, {AT_ONCE} pages at a time: {count / seconds:,.0f} pages a second in sum; a verdict "
-        f"takes {ordered[len(ordered) // 2] * 1000:.1f} ms, of 100 all but one at most "
+        f"redis, {many} processes, {AT_ONCE} pages at a time: {count * many / seconds:,.0f} pages a second in sum, "
+        f"{busy / count / many * 1000:.2f} ms of CPU a page and {server / count / many * 1000:.2f} ms of the server's; a "
+        f"verdict takes {ordered[len(ordered) // 2] * 1000:.1f} ms, of 100 all but one at most "
         f"{ordered[len(ordered) * 99 // 100] * 1000:.1f} ms; {used / held:.0f} bytes a page ({held:,} pages)",
         flush=True,
     )
 
 
-def memory(url: str) -> tuple[int, int]:
-    """What the keys of the state take, as the server weighs them, and the number of pages."""
+def looked(url: str) -> tuple[int, int, float]:
+    """What the keys of the state take, as the server weighs them; the number of pages; seconds of the server's CPU."""
     kind, location = parse_url(url)
     store = kind(location, None)
     assert isinstance(store, RedisStore)
     weighed = 0
     with store._link.used() as client:
+        cpu = client.info("cpu")
         for key in client.scan_iter(count=10_000):
-            if not key.endswith(b"}+"):  # the stream, which has its bound, whatever the number of pages
+            if not key.endswith((b"}+", b"}*b")):  # what is counted has its bound, whatever the number of pages
                 weighed += client.memory_usage(key, samples=0) or 0
     held = store.pages
     store.close()
-    return weighed, held
+    return weighed, held, cpu["used_cpu_user"] + cpu["used_cpu_sys"]
 
 
 def free_port() -> int:
@@ -101,45 +104,51 @@ def mine(count: int, number: int) -> Iterator[Page]:
             yield page
 
 
-def on_leveldb(count: int) -> float:
+def on_leveldb(count: int) -> tuple[float, float]:
     found = list(mine(count, 0))
     with tempfile.TemporaryDirectory() as folder:
         store: Store = STORES["leveldb"](f"{folder}/state", make_method("cascade", {}).recipe())
         detector = Detector(make_method("cascade", {}), store, min_letters=40, who="benchmark", keep=Keep.EVIDENCE)
-        begun = time.perf_counter()
+        begun, idle = time.perf_counter(), time.process_time()
         for page in found:
             detector.judge_now(page, sealed=False)
         detector.seal()
-        taken = time.perf_counter() - begun
+        taken = time.perf_counter() - begun, time.process_time() - idle
         detector.end()
         store.close()
     return taken
 
 
-def on_server(url: str, count: int, many: int) -> tuple[float, list[float]]:
+def on_server(url: str, count: int, many: int) -> tuple[float, list[float], float]:
     context = multiprocessing.get_context("spawn")
     barrier, answers = context.Barrier(many + 1), context.SimpleQueue()
     running = [context.Process(target=work, args=(url, count, n, barrier, answers, AT_ONCE)) for n in range(many)]
     for process in running:
         process.start()
     barrier.wait()
-    begun, latencies = time.perf_counter(), list[float]()
+    begun, latencies, busy = time.perf_counter(), list[float](), 0.0
     for _ in running:
-        latencies += answers.get()
+        more, cpu = answers.get()
+        latencies, busy = latencies + more, busy + cpu
     taken = time.perf_counter() - begun
     for process in running:
         process.join()
-    return taken, latencies
+    return taken, latencies, busy
 
 
 def work(
-    url: str, count: int, number: int, barrier: Barrier, answers: multiprocessing.SimpleQueue[list[float]]
+    url: str,
+    count: int,
+    number: int,
+    barrier: Barrier,
+    answers: multiprocessing.SimpleQueue[tuple[list[float], float]],
+    at_once: int,
 ) -> None:
     found = list(mine(count, number))
     answers.put(asyncio.run(crawl(url, found, number, barrier, at_once)))
 
 
-async def crawl(url: str, found: list[Page], number: int, barrier: Barrier, at_once: int) -> list[float]:
+async def crawl(url: str, found: list[Page], number: int, barrier: Barrier, at_once: int) -> tuple[list[float], float]:
     method = make_method("cascade", {})
     kind, location = parse_url(url)
     store = kind(location, method.recipe())
@@ -165,15 +174,17 @@ async def crawl(url: str, found: list[Page], number: int, barrier: Barrier, at_o
                 shared.commit(ruling.reservation, sealed=False)
 
     barrier.wait()
+    idle = time.process_time()
     await asyncio.gather(*(worker() for _ in range(at_once)))
     await shared.settled()
     shared.seal(ids)
     await shared.settled()
+    busy = time.process_time() - idle
     assert not errors, errors
     detector.end()
     await link.close()
     store.close()
-    return latencies
+    return latencies, busy
 
 
 if __name__ == "__main__":

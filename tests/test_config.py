@@ -161,7 +161,7 @@ REFUSED = [
     ("NEARDUP_POLICY", {"retitled": ["tag"]}, "to one of drop, tag, pass"),
     ("NEARDUP_STORE", None, "must be a string"),
     ("NEARDUP_STORE", 5, "must be a string"),
-    ("NEARDUP_STORE", "redis://a.example/", "names no store"),
+    ("NEARDUP_STORE", "mongodb://a.example/", "names no store"),
     ("NEARDUP_STORE", "leveldb:///srv/%(name)", "write it as %(name)s"),
     ("NEARDUP_STORE", "leveldb:///srv/%(name)q", "write it as %(name)s"),
     ("NEARDUP_SCOPE", "crawl", "must be one of: project, spider"),

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+import shutil
+import socket
+import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -18,6 +22,7 @@ from scrapy_neardup.errors import SettingsError, StoreDamaged, StoreError, Store
 from scrapy_neardup.states.check import check as check_state
 from scrapy_neardup.stores import SERVERS, Record, TakenBack, close_store, open_store, parse_url
 from scrapy_neardup.stores.redis import RedisStore
+from scrapy_neardup.stores.redis_async import AsyncLink
 from scrapy_neardup.stores.redis_layout import level_of, posting_names
 from scrapy_neardup.stores.redis_notes import Note
 from tests.states.states import PAGES, judged, opened, parsed, records, run
@@ -448,3 +453,47 @@ def test_a_project_grows_from_a_file_onto_a_server_and_back(
     again = redis_server.url(redis_server.new_state())
     assert run(import_, tmp_path / "pages.gz", "--store", again) == 0
     assert records(again) == records(here)
+
+
+# Over a network
+
+
+def free_port() -> int:
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        port: int = one.getsockname()[1]
+        return port
+
+
+def test_a_port_and_tls_with_a_certificate(tmp_path: Path) -> None:
+    """Both ways to the server: the one that waits, and that of a loop."""
+    if shutil.which("openssl") is None:
+        pytest.skip("there is no openssl to make a certificate")
+    key, certificate, plain, tls = tmp_path / "key", tmp_path / "certificate", free_port(), free_port()
+    made = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost"]
+    files = ["-keyout", str(key), "-out", str(certificate), "-addext", "subjectAltName=IP:127.0.0.1,DNS:localhost"]
+    subprocess.run([*made, *files], check=True, capture_output=True)
+    secured = ["--tls-cert-file", str(certificate), "--tls-key-file", str(key), "--tls-ca-cert-file", str(certificate)]
+    listens = ["--port", str(plain), "--tls-port", str(tls), "--bind", "127.0.0.1", "--tls-auth-clients", "no"]
+    with running(*listens, *secured) as server:
+        trusted = f"rediss://127.0.0.1:{tls}/0?state=a&ssl_ca_certs={certificate}"
+        for url in (f"redis://127.0.0.1:{plain}/0?state=a", trusted):
+            store = open_store(url, RECIPE)
+            assert isinstance(store, RedisStore)
+            assert store.location == url.partition("&")[0]
+            assert asyncio.run(pages_of(store.location)) == store.pages
+            put(store, f"{URL}?{url}")
+            close_store(store)
+        assert server.client.get(b"{neardup:a}#") == b"2"
+        with pytest.raises(StoreError, match="does not answer"):
+            open_store(trusted.partition("&")[0], RECIPE)
+
+
+async def pages_of(location: str) -> int:
+    link = AsyncLink(location, "NEARDUP_STORE")
+    try:
+        program = link.program()
+        program.count()
+        return int((await link.run(program))[1] or 0)
+    finally:
+        await link.close()
