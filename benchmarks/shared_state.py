@@ -58,8 +58,8 @@ def about(url: str, count: int, many: int) -> None:
     ordered, (used, held, server) = sorted(latencies), looked(url)
     print(
         f"redis, {many} processes, {AT_ONCE} pages at a time: {count * many / seconds:,.0f} pages a second in sum, "
-        f"{busy / count / many * 1000:.2f} ms of CPU a page and {server / count / many * 1000:.2f} ms of the server's; a "
-        f"verdict takes {ordered[len(ordered) // 2] * 1000:.1f} ms, of 100 all but one at most "
+        f"{busy / count / many * 1000:.2f} ms of CPU a page and {server / count / many * 1000:.2f} ms of the server's; "
+        f"a verdict takes {ordered[len(ordered) // 2] * 1000:.1f} ms, of 100 all but one at most "
         f"{ordered[len(ordered) * 99 // 100] * 1000:.1f} ms; {used / held:.0f} bytes a page ({held:,} pages)",
         flush=True,
     )

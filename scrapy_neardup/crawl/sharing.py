@@ -35,7 +35,7 @@ def need_asyncio() -> None:
 
 
 @dataclass
-class Waiting:
+class ServerWatch:
     """Says once that the server is gone, and once that it is back: NEARDUP_ON_STORE_ERROR = 'wait'."""
 
     location: str
@@ -73,7 +73,7 @@ class Sharing:
         self._store = store
         self._bounds = bounds
         self._notes = notes
-        self._link = AsyncLink(store.location, store.named_by, Waiting(store.location, notes) if waits else None)
+        self._link = AsyncLink(store.location, store.named_by, ServerWatch(store.location, notes) if waits else None)
         self.crawl = SharedCrawl(detector, store, self._link, on_error)
         self._upkeep: asyncio.Task[None] | None = asyncio.ensure_future(self._keep_up())
 
@@ -85,6 +85,9 @@ class Sharing:
                 await self._upkeep
             self._upkeep = None
         await self.crawl.settled()
+        if self._bounds:
+            with suppress(StoreError):  # the next crawl does it
+                await self._tidy()
         await self._link.close()
 
     async def _keep_up(self) -> None:
@@ -99,19 +102,20 @@ class Sharing:
             if not (is_due or (self._bounds and loop.time() - looked >= _FORGETTING)):
                 continue
             looked = loop.time()
-            try:
-                back, gone = await asyncio.to_thread(self._tidied)
-            except StoreError:  # whoever judges a page meets it too
-                continue
-            if back:
-                self._notes.count(stats.TAKEN_BACK, back)
-                logger.warning(
-                    "%d pages were taken back from the state, of crawls that were not heard of any more. They will be "
-                    "judged anew when they come again.",
-                    back,
-                )
-            if gone:
-                self._notes.count(stats.EXPIRED, gone)
+            with suppress(StoreError):
+                await self._tidy()
+
+    async def _tidy(self) -> None:
+        back, gone = await asyncio.to_thread(self._tidied)
+        if back:
+            self._notes.count(stats.TAKEN_BACK, back)
+            logger.warning(
+                "%d pages were taken back from the state, of crawls that were not heard of any more. They will be "
+                "judged anew when they come again.",
+                back,
+            )
+        if gone:
+            self._notes.count(stats.EXPIRED, gone)
 
     def _tidied(self) -> tuple[int, int]:
         """In a thread: how many pages were taken back, and forgotten."""

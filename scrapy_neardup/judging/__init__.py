@@ -17,7 +17,9 @@ copies        a page that is a copy and nothing more
 groups        a page that passes though it is a copy
 ageing        a crawl forgets what a state is no longer to know
 detector      a page goes in, a ruling comes out, and the page is kept or taken back
-shared        the same on a state that crawlers on many machines share, for a loop that never waits
+transactions  synchronous work on a state on a server, for a loop that never waits
+filing        a page on its way to its verdict, where all crawlers of a server see it
+shared        a crawl on a state that it shares with others
 recipe        by what pages are fingerprinted, and so can be compared
 glance        a store for whoever looks and leaves no trace
 records       records of files before a detector

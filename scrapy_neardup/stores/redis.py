@@ -16,25 +16,22 @@ from urllib.parse import SplitResult
 
 from scrapy_neardup.errors import StoreError, StoreMismatch
 from scrapy_neardup.stores import layout
-from scrapy_neardup.stores.base import Store, TakenBack
+from scrapy_neardup.stores.base import TakenBack
 from scrapy_neardup.stores.changes import Changes, Row
-from scrapy_neardup.stores.counts import Counts
 from scrapy_neardup.stores.evidence import Evidence
 from scrapy_neardup.stores.expiry import Bounds
 from scrapy_neardup.stores.layout import Record
 from scrapy_neardup.stores.moment import Pending
 from scrapy_neardup.stores.pending import PendingPage
 from scrapy_neardup.stores.place import SETTING
-from scrapy_neardup.stores.recurrence import Sentences
+from scrapy_neardup.stores.redis_counting import OvertakenError, SharedCounting
 from scrapy_neardup.stores.redis_layout import DIRECTORY, GIVEN_UP, pending_name
 from scrapy_neardup.stores.redis_leases import LEASE, NUMBER_BITS, Leases
 from scrapy_neardup.stores.redis_link import Link
-from scrapy_neardup.stores.redis_notes import BEGINNING, CHUNK, COUNTED, MOST, STREAM, Entries, Note, entries_of, others
 from scrapy_neardup.stores.redis_place import read_server, read_socket
 from scrapy_neardup.stores.redis_rows import ServerRows
 from scrapy_neardup.stores.redis_script import Program
 from scrapy_neardup.stores.secret import Secret
-from scrapy_neardup.stores.view import PageView
 
 T = TypeVar("T")
 #: First letters of rows on which writes depend.
@@ -45,11 +42,7 @@ _TRIES = 200
 _BATCH = 200
 
 
-class OvertakenError(Exception):
-    """What a write depends on has changed in between."""
-
-
-class RedisStore(Store):
+class RedisStore(SharedCounting):
     """Rows on a server; every method waits for it, but for those of a ``view``."""
 
     scheme: ClassVar[str] = "redis"
@@ -57,9 +50,6 @@ class RedisStore(Store):
     is_shared: ClassVar[bool] = True
     #: Seconds for which a crawl is held without being heard of.
     lease: ClassVar[float] = LEASE
-    #: From what synchronous code is answered while it runs for one page; None: from the server.
-    view: PageView | None = None
-    _asked: dict[bytes, bytes | None] | None = None
 
     @classmethod
     def form(cls) -> str:
@@ -90,8 +80,6 @@ class RedisStore(Store):
         self.leases = Leases(self._link, self.location, self.lease)
         self._rows = ServerRows(self._link)
         self._pages = 0
-        self._read_to = BEGINNING
-        self._counted: bytes | None = None
         try:
             self._link.refuse_what_forgets()
         except BaseException:
@@ -297,82 +285,6 @@ class RedisStore(Store):
         while some := list(islice(ids, _BATCH)):
             gone += self._retried(lambda some=some: forget(some))  # type: ignore[misc]
         return gone
-
-    # Counts: see ``redis_notes``.
-
-    def note(self, sentences: Sentences, site: str, *, everywhere: bool = True) -> None:
-        if self.view is not None:
-            self.view.notes.append((sentences, site, everywhere))
-            return
-        program = self._link.program()
-        self.tell(program, [(sentences, site, everywhere)])
-        self._link.run(program)
-        self.count([(sentences, site, everywhere)])
-
-    def tell(self, program: Program, notes: Iterable[tuple[Sentences, str, bool]]) -> None:
-        """Have a program tell others of sentences that are to be counted."""
-        for sentences, site, everywhere in notes:
-            program.append(STREAM, MOST, Note(self.leases.token, sentences, site, everywhere).pack())
-
-    def count(self, notes: Iterable[tuple[Sentences, str, bool]]) -> None:
-        """Count them here."""
-        for sentences, site, everywhere in notes:
-            self._counts.note(sentences, site, self.hashes, everywhere=everywhere)
-
-    @property
-    def read_to(self) -> bytes:
-        """Up to where in the stream all is counted here."""
-        return self._read_to
-
-    def take_in(self, entries: Entries) -> None:
-        """Count what others have told of, in the order of the stream. Raises StoreDamaged."""
-        entries = list(entries)
-        try:
-            self.count((note.sentences, note.site, note.everywhere) for note in others(entries, self.leases.token))
-        except ValueError as error:
-            raise self.damaged(f"what was counted of a page cannot be read ({error})") from None
-        if entries:
-            self._read_to = entries[-1][0]
-
-    def _load_counts(self) -> Counts:
-        while True:
-            self._counted = self._rows.get(COUNTED)
-            self._counts = super()._load_counts()
-            if self._rows.get(COUNTED) == self._counted:  # else somebody wrote them in between
-                break
-        self._read_to = self._counted or BEGINNING
-        if self.known_hashes is not None:
-            self._catch_up()
-        return self._counts
-
-    def _catch_up(self) -> None:
-        while True:
-            with self._link.used() as client:
-                answer = client.xread({self._link.prefix + STREAM: self._read_to}, count=CHUNK)
-            entries = entries_of(answer)
-            self.take_in(entries)
-            if len(entries) < CHUNK:
-                return
-
-    def _write_counts(self, puts: Mapping[bytes, bytes], *, sync: bool) -> None:
-        """Only if nobody has since they were read here: who did has counted all, or the stream still tells it."""
-        if self.known_hashes is not None:
-            self._catch_up()
-        blocks = {layout.block_key(block): packed for block, packed in self._counts.changed().items()}
-        if not blocks and not puts:
-            return
-        counted = {COUNTED: self._read_to} if blocks else {}
-        self._asked = {COUNTED: self._counted} if blocks else {}
-        try:
-            self._write(Changes({**blocks, **counted, **puts}), sync=sync)
-        except OvertakenError:
-            self._asked = {}
-            self._write(Changes(dict(puts)), sync=sync)
-        else:
-            self._counted = counted.get(COUNTED, self._counted)
-            self._counts.saved()
-        finally:
-            self._asked = None
 
     def expire(self, bounds: Bounds) -> int:
         expire = super().expire

@@ -19,9 +19,11 @@ PAUSES, _LATER = (0.05, 0.2, 0.5), 1.0
 class Patience(Protocol):
     """Told once when the server does not answer, by what kind of error, and once when it does again."""
 
-    def gone(self, why: str) -> None: ...
+    def gone(self, why: str) -> None:
+        """It does not answer."""
 
-    def back(self) -> None: ...
+    def back(self) -> None:
+        """It does."""
 
 
 class NoAnswer(Exception):

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from scrapy_neardup.errors import StoreError
-from scrapy_neardup.judging import shared
+from scrapy_neardup.judging import filing
 from scrapy_neardup.judging.reservations import Blocked
 from scrapy_neardup.stores.redis_layout import lease_name
 from scrapy_neardup.stores.redis_script import Program
@@ -88,8 +88,8 @@ class Run:
 
 async def crawl(name: str, crawler: Crawler, run: Run) -> None:
     """A copy of the one article comes, and its item comes through."""
-    async with crawler.crawl.filing(page(name)) as filing:
-        while isinstance(ruling := await filing.check(), Blocked):
+    async with crawler.crawl.filing(page(name)) as filed:
+        while isinstance(ruling := await filed.check(), Blocked):
             settled = asyncio.Event()
             ruling.by.when_settled(settled.set)
             await settled.wait()
@@ -143,8 +143,8 @@ async def played(opening: Opening, plan: Sequence[str], trouble: tuple[int, str,
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Who waits for another looks again when it is told to."""
-    monkeypatch.setattr(shared, "_SOON", 0)
-    monkeypatch.setattr(shared, "_LATE", 0)
+    monkeypatch.setattr(filing, "_SOON", 0)
+    monkeypatch.setattr(filing, "_LATE", 0)
 
 
 def plans(run: Run, fixed: int, until: int) -> list[list[str]]:
