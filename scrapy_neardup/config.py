@@ -478,7 +478,7 @@ _READERS: dict[str, tuple[str, Callable[[str, Any], Any]]] = {
     "NEARDUP_OVERWRITTEN": ("overwritten", _choice("warn", "forget", "known")),
     "NEARDUP_WAIT": ("wait", _number(0, 3600)),
     "NEARDUP_BRAKE": ("brake", _choice("warn", "tag", "close")),
-    "NEARDUP_ON_STORE_ERROR": ("on_store_error", _choice("close", "pass")),
+    "NEARDUP_ON_STORE_ERROR": ("on_store_error", _choice("close", "pass", "wait")),
     "NEARDUP_STRICT": ("strict", _boolean),
     "NEARDUP_LANG": ("lang", _choice("", *LANGUAGES)),
 }

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.stores.redis_server import Server, running
+
 #: Whoever asks for one of these crawls a site in a process of its own, or starts a browser.
 SLOW_FIXTURES = {"crawl", "site", "chromium"}
 
@@ -27,3 +29,10 @@ def drawn_secret() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr("scrapy_neardup.stores.secret.token_bytes", lambda size: bytes(range(size)))
         yield
+
+
+@pytest.fixture(scope="session")
+def redis_server() -> Iterator[Server]:
+    """One for all tests of a process; a test that asks for it is skipped where there is none."""
+    with running() as server:
+        yield server

@@ -186,7 +186,7 @@ REFUSED = [
     ("NEARDUP_STORE_OPTIONS", {"bloom": 9.5}, "9.5 for 'bloom'; it must be a whole number"),
     ("NEARDUP_STORE_OPTIONS", {"open_files": 5}, "5 for 'open_files'; it must be a whole number from 74 to 50,000"),
     ("NEARDUP_STORE", 5, "must be a string"),
-    ("NEARDUP_STORE", "redis://a.example/", "names no store"),
+    ("NEARDUP_STORE", "mongodb://a.example/", "names no store"),
     ("NEARDUP_STORE", "leveldb:///srv/%(name)", "write it as %(name)s"),
     ("NEARDUP_STORE", "leveldb:///srv/%(name)q", "write it as %(name)s"),
     ("NEARDUP_SCOPE", "crawl", "must be one of: project, spider"),

@@ -57,6 +57,7 @@ def test_ci_runs_the_second_command_as_it_is_printed() -> None:
         "docs/commands.md",
         "docs/delivery.md",
         "docs/limits.md",
+        "docs/many-machines.md",
         "docs/security.md",
         *(f"docs/zh/{name}.md" for name in TRANSLATED),
         "docs/methods.md",

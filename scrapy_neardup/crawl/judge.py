@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from functools import partial
 from time import perf_counter
 from typing import Any
@@ -23,6 +23,7 @@ from scrapy_neardup.crawl.waiting import Event
 from scrapy_neardup.errors import ExtractionError, PageError, StoreError
 from scrapy_neardup.judging.detector import Detector
 from scrapy_neardup.judging.reservations import Reservation, Ruled, Ruling
+from scrapy_neardup.judging.shared import SharedCrawl
 from scrapy_neardup.model import Kind, Page, Verdict
 from scrapy_neardup.oneline import line_logger
 from scrapy_neardup.page.rows import row_name, row_page
@@ -76,8 +77,10 @@ class Judge:
         listings: bool = True,
         watch: BrakeWatch | None = None,
         aside: Aside | None = None,
+        shared: SharedCrawl | None = None,
     ) -> None:
         """``wait``: how many seconds a page waits at most; ``listings``: whether several items may be several rows.
+        ``shared``: how the detector is asked where the state is on a server.
 
         ``watch``: who is told of each page that was judged against others. ``aside`` reads pages from HTML; without it
         they are read where they would hold up the crawl.
@@ -92,6 +95,7 @@ class Judge:
         self._listings = listings
         self._watch = watch
         self._aside = aside
+        self._sharing = shared
         self._turns = Turns()
         #: Bodies of pages that have come and are not judged yet, and of how many.
         self._coming: Counter[int] = Counter()
@@ -216,6 +220,15 @@ class Judge:
             self._extraction += perf_counter() - begun
 
     async def _ruled(self, made: Page | Draft, turn: Turn) -> Ruled:
+        if self._sharing is None:
+            return await self._at_once(made, turn)
+        page = made if isinstance(made, Page) else await self._read(made, turn)
+        await turn.comes()
+        turn.leave()  # on the server the pages of all crawlers stand in one line
+        async with self._sharing.filing(page) as filing:
+            return await self._heard(filing.check, lambda: page, turn)
+
+    async def _at_once(self, made: Page | Draft, turn: Turn) -> Ruled:
         """The ruling on a page when it is its turn; it is read first, unless its bytes may have been judged by then."""
         body = made.body if isinstance(made, Draft) else 0
         self._coming[body] += 1
@@ -231,24 +244,35 @@ class Judge:
                 del self._coming[body]
 
     async def _asked(self, made: Page | Draft, page: Page | None, turn: Turn) -> Ruled:
-        """Ask the detector; while a near-duplicate is on its way, wait for what becomes of it, and ask again."""
         url = made.raw.url if isinstance(made, Draft) else made.url
-        deadline = perf_counter() + self._wait
-        while not self._outage.happened:
-            ruling: Ruling | None = None
-            if isinstance(made, Draft) and made.body:
-                ruling = self._detector.check_bytes(url, site_of(url), made.body)
-            if ruling is None and page is None:
+
+        async def check() -> Ruling:
+            nonlocal page
+            while True:
+                ruling = None
+                if isinstance(made, Draft) and made.body:
+                    ruling = self._detector.check_bytes(url, site_of(url), made.body)
+                if ruling is not None:
+                    return ruling
+                if page is not None:
+                    return self._detector.check(page)
                 assert isinstance(made, Draft)
                 page = await self._read(made, turn)
-                await turn.comes()
-                continue  # others may have been judged in the meantime
-            if ruling is None:
-                assert page is not None
-                ruling = self._detector.check(page)
+                await turn.comes()  # others may have been judged in the meantime
+
+        return await self._heard(check, lambda: page or Page(url), turn)
+
+    async def _heard(self, check: Callable[[], Awaitable[Ruling]], page: Callable[[], Page], turn: Turn) -> Ruled:
+        """Ask the detector; while a near-duplicate is on its way, wait for what becomes of it, and ask again.
+
+        ``page``: what is known of the page by then.
+        """
+        deadline = perf_counter() + self._wait
+        while not self._outage.happened:
+            ruling = await check()
             if isinstance(ruling, Ruled):
                 if self._watch is not None:
-                    self._watch.see(ruling.page or page or Page(url), ruling, self._detector.store)
+                    self._watch.see(ruling.page or page(), ruling, self._detector.store)
                 if ruling.reservation is not None:
                     turn.stay_until(ruling.reservation.when_settled)
                 return ruling
@@ -257,5 +281,5 @@ class Judge:
             settled = Event()
             ruling.by.when_settled(settled.happen)
             if not await settled.wait(max(0.0, deadline - perf_counter())):
-                return Ruled(Verdict(Kind.UNJUDGED, url, reason="in_flight"))
-        return Ruled(Verdict(Kind.UNJUDGED, url, reason="store_failed"))
+                return Ruled(Verdict(Kind.UNJUDGED, page().url, reason="in_flight"))
+        return Ruled(Verdict(Kind.UNJUDGED, page().url, reason="store_failed"))

@@ -12,6 +12,7 @@ from scrapy_neardup.crawl.outage import Outage
 from scrapy_neardup.errors import StoreError
 from scrapy_neardup.judging.detector import Detector
 from scrapy_neardup.judging.reservations import Reservation
+from scrapy_neardup.judging.shared import SharedCrawl
 
 
 class End(Enum):
@@ -77,7 +78,9 @@ class Account:
 class Ledger:
     """Follows each item of a page to its end, then commits the page or takes it back."""
 
-    def __init__(self, detector: Detector, feeds: FeedWatch, outage: Outage, on_lost: Callable[[], None]) -> None:
+    def __init__(
+        self, detector: Detector | SharedCrawl, feeds: FeedWatch, outage: Outage, on_lost: Callable[[], None]
+    ) -> None:
         """``on_lost`` is called for each page that is taken back."""
         self._detector = detector
         self._feeds = feeds

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Callable, Coroutine, Sequence, Set
 from functools import partial
 from pathlib import Path
 from time import time
@@ -23,20 +23,23 @@ from scrapy_neardup.crawl.judge import Judge
 from scrapy_neardup.crawl.ledger import End, Ledger
 from scrapy_neardup.crawl.notes import Notes
 from scrapy_neardup.crawl.outage import Outage
+from scrapy_neardup.crawl.sharing import Sharing, need_asyncio
 from scrapy_neardup.crawl.state import page_extractor
 from scrapy_neardup.crawl.tagging import Tagger
 from scrapy_neardup.crawl.telling import tell_of_job, tell_opening, tell_unstored
 from scrapy_neardup.crawl.tickets import account_at_the_end, coming_at_the_end
-from scrapy_neardup.errors import StoreError
+from scrapy_neardup.errors import SettingsError, StoreError
 from scrapy_neardup.judging.detector import Detector
 from scrapy_neardup.judging.preference import make_preference
 from scrapy_neardup.judging.recipe import check_tools, state_recipe, take_over
+from scrapy_neardup.judging.shared import Earlier, SharedCrawl
 from scrapy_neardup.model import Verdict
 from scrapy_neardup.oneline import line_logger
 from scrapy_neardup.page.extraction import Extractor
 from scrapy_neardup.page.source import PageSource
 from scrapy_neardup.states.crawls import Crawl, remember_crawl
-from scrapy_neardup.stores import Overlay, Store, close_store, open_store
+from scrapy_neardup.stores import SERVERS, Overlay, Store, close_store, open_store, parse_url
+from scrapy_neardup.stores.redis import RedisStore
 
 logger = line_logger(__name__)
 
@@ -63,6 +66,17 @@ class Session:
         self._detector = _opened_detector(config, store_url, extractor, who, self._job, passes, on_expired)
         self._is_over = False
         store = self._detector.store
+        self._sharing: Sharing | None = None
+        if isinstance(store, RedisStore):
+            self._sharing = Sharing(
+                self._detector,
+                store,
+                self.notes,
+                waits=config.on_store_error == "wait",
+                bounds=config.bounds,
+                on_error=self._outage.report,
+            )
+        shared = self._sharing.crawl if self._sharing is not None else None
         watch.take_up(store)
         self._who = who
         self._language = config.lang
@@ -86,6 +100,7 @@ class Session:
             listings=config.listings,
             watch=watch,
             aside=self._aside,
+            shared=shared,
         )
         self.tagger = Tagger(config.tag_field, self.notes, close_crawl if config.tags_all else None)
         exporter = take_over_feeds(crawler) if config.commit == "feed" else None
@@ -93,7 +108,9 @@ class Session:
         if exporter is not None and store.lasts:
             deliveries = Deliveries(store, store.new_id(), config.overwritten, self.notes, self._outage)
         self._feeds = FeedWatch(exporter, self._seal, deliveries)
-        self._ledger = Ledger(self._detector, self._feeds, self._outage, partial(self.notes.count, stats.ROLLED_BACK))
+        lost = partial(self.notes.count, stats.ROLLED_BACK)
+        self._keeper: Detector | SharedCrawl = self._detector if shared is None else shared
+        self._ledger = Ledger(self._keeper, self._feeds, self._outage, lost)
         connect = crawler.signals.connect
         connect(self._feeds.opened, signals.spider_opened)  # behind Scrapy's own feeds, which are opened by it as well
         connect(self._item_scraped, signals.item_scraped)
@@ -140,14 +157,25 @@ class Session:
         if self._outage.happened or self._is_over:
             return
         try:
-            self._detector.seal(ids)
+            self._keeper.seal(ids)
         except StoreError as error:
             self._outage.report(error)
 
-    def _finish(self) -> None:
+    def _finish(self) -> Coroutine[Any, Any, None] | None:
         """Every feed is stored: seal, sum up, close the state. The first signal that comes does it."""
         if self._is_over:
-            return
+            return None
+        if self._sharing is None:
+            self._end()
+            return None
+        self._is_over = True
+        return self._end_shared(self._sharing)
+
+    async def _end_shared(self, sharing: Sharing) -> None:
+        await sharing.close()
+        self._end()
+
+    def _end(self) -> None:
         try:
             self._sum_up(self._detector.store)
         except StoreError as error:
@@ -202,6 +230,13 @@ def _opened_detector(
     """A detector on the state, which is open from here on."""
     method = config.make_method()
     recipe = state_recipe(method, extractor)
+    if parse_url(store_url)[0].scheme in SERVERS:
+        need_asyncio()
+    elif config.on_store_error == "wait":
+        raise SettingsError(
+            "NEARDUP_ON_STORE_ERROR is 'wait', which is for a state on a server; for one on this machine say 'close' "
+            "or 'pass'."
+        )
     store = open_store(
         store_url, recipe, secret=config.secret, dry_run=bool(config.dry_run), options=config.store_options
     )
@@ -219,8 +254,10 @@ def _opened_detector(
             passes=passes,
             keep=config.keep,
             preference=make_preference(config.keep_policy),
-            bounds=None if config.dry_run else config.bounds,  # it forgets nothing
+            # A dry run forgets nothing, and on a server that is done beside the judging.
+            bounds=None if config.dry_run or store.is_shared else config.bounds,
             on_expired=on_expired,
+            in_flight=Earlier() if store.is_shared else None,
         )
     except BaseException:
         close_store(store)

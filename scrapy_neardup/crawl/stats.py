@@ -47,6 +47,8 @@ EXPIRED = "neardup/expired"
 #: Items that a dry run passed on, and that a crawl would have dropped or tagged; both there in a dry run alone.
 DRY_DROPPED = "neardup/dry_run/dropped"
 DRY_TAGGED = "neardup/dry_run/tagged"
+#: Times that the server of the state did not answer, and was waited for.
+SERVER_GONE = "neardup/server_gone"
 #: Seconds spent.
 TIME_EXTRACTION = "neardup/time/extraction"
 TIME_METHOD = "neardup/time/method"

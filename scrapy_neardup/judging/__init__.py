@@ -18,6 +18,9 @@ groups        a page that passes though it is a copy
 by_bytes      pages whose very bytes were judged before, and need not be read
 ageing        a crawl forgets what a state is no longer to know
 detector      a page goes in, a ruling comes out, and the page is kept or taken back
+transactions  synchronous work on a state on a server, for a loop that never waits
+filing        a page on its way to its verdict, where all crawlers of a server see it
+shared        a crawl on a state that it shares with others
 recipe        by what pages are fingerprinted, and so can be compared
 glance        a store for whoever looks and leaves no trace
 records       records of files before a detector

@@ -17,7 +17,7 @@ from scrapy_neardup.judging.copies import Copies
 from scrapy_neardup.judging.drops import Drops
 from scrapy_neardup.judging.groups import Groups
 from scrapy_neardup.judging.judgements import Judgements, Said
-from scrapy_neardup.judging.matching import Matching, has_a_say, telling
+from scrapy_neardup.judging.matching import Matching, candidates, has_a_say, telling
 from scrapy_neardup.judging.noting import note_once
 from scrapy_neardup.judging.preference import Contender, Preference
 from scrapy_neardup.judging.registrar import Registrar
@@ -65,13 +65,15 @@ class Detector:
         preference: Preference | None = None,
         bounds: Bounds | None = None,
         on_expired: Callable[[int], None] = lambda pages: None,
+        in_flight: InFlight | None = None,
     ) -> None:
         """``min_letters``: what a text needs to be judged; ``who`` names the crawl, ``job`` is as for ``Store.begin``.
 
         ``also_copies``: what is to be a duplicate beside what the method says is one. ``passes``: whether the item of a
         duplicate is passed on; without it, none is. ``keep``: what the state is to tell of pages later. ``preference``:
         which copies are better than the page that came first; none is without it. ``bounds``: how long and how many
-        pages the state is to know; ``on_expired`` is told how many were forgotten for that.
+        pages the state is to know; ``on_expired`` is told how many were forgotten for that. ``in_flight``: the pages
+        that are on their way, where others than the crawls on this store have some.
 
         Raises SettingsError for a method that only works in memory and a store on disk.
         """
@@ -88,7 +90,7 @@ class Detector:
         self.passes = passes
         self._ageing = Ageing(store, bounds, on_expired)
         self._generation = store.begin(who, job)
-        self._in_flight = _IN_FLIGHT.setdefault(store, InFlight())
+        self._in_flight = _IN_FLIGHT.setdefault(store, InFlight()) if in_flight is None else in_flight
         drops = Drops(store, self._generation) if store.lasts and keep is not Keep.NOTHING else None
         self._registrar = registrar = Registrar(method, store, self._in_flight, passes, keep, preference, drops)
         self._matching = matching = Matching(method, store, also_copies)
@@ -112,11 +114,14 @@ class Detector:
         #: By what bodies are known again under these rules.
         self.bodies = Bodies(store.hashes, {**rules, "also_copies": sorted(also_copies)})
 
-    def check(self, page: Page) -> Ruling:
-        """Judge a page. Raises StoreError if the state fails; then nothing is reserved."""
+    def check(self, page: Page, fingerprint: Fingerprint | None = None) -> Ruling:
+        """Judge a page. Raises StoreError if the state fails; then nothing is reserved.
+
+        ``fingerprint``: what the method of that name has said of it, where it is judged a second time.
+        """
         with self._timed("store"):
             self._ageing.judged()
-        ruling = self._ruling(page)
+        ruling = self._ruling(page, fingerprint)
         if isinstance(ruling, Blocked):
             return ruling
         return replace(ruling, verdict=replace(ruling.verdict, reader=page.reader))
@@ -134,7 +139,15 @@ class Detector:
         with self._timed("store"):
             return self._by_bytes.may_know(url, body)
 
-    def _ruling(self, page: Page) -> Ruling:
+    def fingerprint(self, page: Page) -> Fingerprint | None:
+        """By what a page is compared with others; None for one that is not."""
+        if page.row or page.unread or why_unjudged(page.text, self._min_letters):
+            return None
+        with self._timed("method"):
+            known = self.store.on_site(page.site)
+            return self._method.guarded(page, known.is_common, known)
+
+    def _ruling(self, page: Page, fingerprint: Fingerprint | None) -> Ruling:
         reason = page.unread or why_unjudged(page.text, self._min_letters)
         if page.row and page.html and not reason:
             return self._by_mark.ruling(page, Verdict(Kind.UNIQUE, page.url))
@@ -142,9 +155,8 @@ class Detector:
             return self._by_mark.ruling(page, Verdict(Kind.UNJUDGED, page.url, reason="listing"))
         if reason:
             return self._by_mark.ruling(page, Verdict(Kind.UNJUDGED, page.url, reason=reason))
-        with self._timed("method"):
-            known = self.store.on_site(page.site)
-            fingerprint = self._method.guarded(page, known.is_common, known)
+        fingerprint = fingerprint or self.fingerprint(page)
+        assert fingerprint is not None
         with self._timed("store"):
             return self._judge(page, fingerprint)
 
@@ -178,10 +190,14 @@ class Detector:
     def commit(self, reservation: Reservation, *, sealed: bool) -> None:
         """The item came through: the page counts, for good if ``sealed``. Raises StoreError if that failed."""
         try:
-            with self._timed("store"):
-                self._file(reservation, 0 if sealed else self._generation)
+            self.file(reservation, sealed=sealed)
         finally:
             self._settle(reservation)
+
+    def file(self, reservation: Reservation, *, sealed: bool) -> None:
+        """Write what was reserved; those who wait for it are not told yet."""
+        with self._timed("store"):
+            self._file(reservation, 0 if sealed else self._generation)
 
     def release(self, reservation: Reservation) -> None:
         """The item was lost: the page was never here."""
@@ -194,6 +210,20 @@ class Detector:
     def seal(self, ids: Iterable[int] | None = None) -> None:
         """The feeds that hold these pages are stored: keep them for good; without ids, all that are not sealed yet."""
         self.store.seal(self._generation, self.store.unsealed(self._generation) if ids is None else ids)
+
+    def proposed(self, keys: Iterable[int]) -> tuple[int, ...]:
+        """The earlier pages that a page with these keys is compared with, by what the store tells of them."""
+        return candidates(self._method, self.store, keys).ids
+
+    @property
+    def in_flight(self) -> InFlight:
+        """The pages that are on their way."""
+        return self._in_flight
+
+    @property
+    def common(self) -> int:
+        """From how many pages on a key is no evidence."""
+        return self._method.common
 
     @property
     def generation(self) -> int:

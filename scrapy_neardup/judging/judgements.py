@@ -61,11 +61,11 @@ class Opinion:
 
 
 class Judgements:
-    """Those that a crawl finds when it begins; where there are none, nothing is looked up."""
+    """Those that a crawl finds when it begins; where there are none, and nobody can add one, nothing is looked up."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._any = next(store.rows(b"n"), None) is not None
+        self._any = store.is_shared or next(store.rows(b"n"), None) is not None
 
     def of(self, url: str) -> Opinion | None:
         """What was said of the page at a URL."""

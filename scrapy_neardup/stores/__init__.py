@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import ChainMap
 from collections.abc import Mapping
 from importlib import import_module
 from importlib.util import find_spec
@@ -23,6 +24,7 @@ from scrapy_neardup.stores.overlay import Overlay
 from scrapy_neardup.stores.place import SETTING
 from scrapy_neardup.stores.placeholders import has_placeholders, matching, placeholders_checked, placeholders_filled
 from scrapy_neardup.stores.recipe import fits
+from scrapy_neardup.stores.redis_place import without_password
 from scrapy_neardup.stores.registry import Registry
 from scrapy_neardup.stores.secret import NO_SECRET, Secret
 
@@ -33,6 +35,16 @@ STORES = Registry(
         "memory": "scrapy_neardup.stores.memory:MemoryStore",
     }
 )
+
+#: Kinds that lie on a server, where many crawlers on many machines share them.
+SERVERS = Registry(
+    {
+        "redis": "scrapy_neardup.stores.redis:RedisStore",
+        "rediss": "scrapy_neardup.stores.redis:RedissStore",
+        "unix": "scrapy_neardup.stores.redis:UnixStore",
+    }
+)
+_ALL = ChainMap[str, type[Store]](STORES, SERVERS)  # type: ignore[arg-type]  # nobody writes to it
 
 #: What looks into a state of each kind, without its lock.
 _LOOKS = {
@@ -85,16 +97,17 @@ def parse_url(url: str, named_by: str = SETTING) -> tuple[type[Store], str]:
         parts = urlsplit(url)
     except ValueError:  # half a bracket, a line end
         parts = urlsplit("")
-    if parts.scheme not in STORES:
+    if parts.scheme not in _ALL:
         there = states_near(url) if url and not parts.scheme else []
         raise SettingsError(
-            f"{named_by} is {url!r}, which names no store; use {' or '.join(there) if there else STORES.forms()}."
+            f"{named_by} is {without_password(url)!r}, which names no store; use "
+            f"{' or '.join(there) if there else STORES.forms()}; or one on a server: {SERVERS.forms()}."
         )
-    kind = STORES[parts.scheme]
+    kind = _ALL[parts.scheme]
     try:
         return kind, kind.read_url(parts)
     except ValueError as error:
-        raise SettingsError(f"{named_by} is {url!r}, {error}.") from None
+        raise SettingsError(f"{named_by} is {without_password(url)!r}, {error}.") from None
 
 
 def states_near(path: str) -> list[str]:
@@ -128,7 +141,8 @@ def open_store(
     kind, location = parse_url(url, named_by)
     if not kind.lasts:
         return kind(location, recipe, named_by, secret)
-    refuse_unfinished(location)
+    if kind.scheme in STORES:
+        refuse_unfinished(location)
     opened = _tried if dry_run else _open
     if location not in opened:
         made: Store
@@ -156,7 +170,8 @@ def look_into(
     One of a kind that nobody can look into is opened. Raises StoreError if there is none.
     """
     kind, location = parse_url(url, named_by)
-    refuse_unfinished(location)
+    if kind.scheme in STORES:
+        refuse_unfinished(location)
     if kind.scheme in _LOOKS:
         return _look_of(kind)(location, recipe, named_by, secret)
     store = open_store(url, recipe, named_by, secret)
@@ -191,6 +206,7 @@ def _look_of(kind: type[Store]) -> type[Overlay]:
 
 __all__ = [
     "NO_SECRET",
+    "SERVERS",
     "SETTING",
     "STORES",
     "Bounds",

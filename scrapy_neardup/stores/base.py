@@ -54,6 +54,8 @@ class Store(Moment, Expiry, Counting):
 
     #: The format in which a new state is written; one that is there keeps its own.
     new_format: ClassVar[int] = ROWS
+    #: Whether others may write to the state while it is open here.
+    is_shared: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -121,8 +123,11 @@ class Store(Moment, Expiry, Counting):
 
     def new_id(self) -> int:
         """An id larger than every other: the time in nanoseconds, or one more than the last."""
-        self._newest = max(self._newest + 1, time.time_ns())
+        self._newest = max(self._newest + 1, self._nanoseconds())
         return self._newest
+
+    def _nanoseconds(self) -> int:
+        return time.time_ns()
 
     def find(self, url: str) -> Record | None:
         """The newest record of a URL."""
@@ -247,7 +252,9 @@ class Store(Moment, Expiry, Counting):
         while batch := list(islice(ids, _BATCH)):
             changes, gone = Changes(), 0
             for id in batch:
-                gone += self._supersede(self._off_the_list(id, changes, [generation]), changes)
+                replaced = self._off_the_list(id, changes, [generation])
+                changes.delete(layout.journal_key(generation, id))  # even if it is gone: others may have taken it back
+                gone += self._supersede(replaced, changes)
             self._write(changes, sync=True)
             self.pages -= gone
             self._sealed(min(batch))
@@ -345,29 +352,37 @@ class Store(Moment, Expiry, Counting):
 
     def _take_back(self) -> TakenBack:
         try:
-            crawls = {layout.last_id(key): json.loads(about) for key, about in self._scan(b"g")}
+            left = ((layout.last_id(key), about) for key, about in self._scan(b"g"))
+            crawls = {crawl: json.loads(about) for crawl, about in left if self._is_left(crawl)}
             names = [str(about["who"]) for about in crawls.values()]
             jobs = {generation: str(about.get("job", "")) for generation, about in crawls.items()}
         except (ValueError, TypeError, KeyError, AttributeError):
             raise self.damaged("a crawl in it cannot be read") from None
         self._take_up()  # all was read that it can be refused for
-        pages, unsealed = 0, self._all_unsealed()
+        pages, unsealed = 0, self._all_unsealed(crawls)
         while batch := list(islice(unsealed, _BATCH)):
             self._list_for_jobs(batch, jobs)
-            changes = Changes()
-            for journal in batch:
-                self._withdraw(journal, changes)
-            self._write(changes, sync=True)
+            self._take_back_some(batch)
             pages += len(batch)
-        ended = Changes(deletes={key for key, _ in self._scan(b"g")})
+        ended = Changes(deletes={layout.generation_key(crawl) for crawl in crawls})
         if ended.deletes:
             self._write(ended, sync=True)
         return TakenBack(pages, tuple(names))
 
-    def _all_unsealed(self) -> Iterator[bytes]:
+    def _take_back_some(self, journals: Iterable[bytes]) -> None:
+        changes = Changes()
+        for journal in journals:
+            self._withdraw(journal, changes)
+        self._write(changes, sync=True)
+
+    def _is_left(self, generation: int) -> bool:
+        """Whether nobody is at work on a crawl that is known here."""
+        return True
+
+    def _all_unsealed(self, left: Iterable[int]) -> Iterator[bytes]:
         """The journal of all crawls, the newest page first: of two versions of a URL the later names the earlier one.
 
-        They are not held at once: of a long crawl they are millions.
+        ``left``: those that nobody is at work on. They are not held at once: of a long crawl they are millions.
         """
         generations = {layout.generation_of(journal) for journal, _ in self._scan(b"j")}
         scans = (self._scan(layout.journal_prefix(generation), reverse=True) for generation in generations)

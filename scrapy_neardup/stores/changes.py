@@ -10,10 +10,15 @@ Row = tuple[bytes, bytes]
 
 @dataclass(slots=True)
 class Changes:
-    """What one batch puts and deletes; a backend writes all of it or nothing."""
+    """What one batch puts and deletes; a backend writes all of it or nothing.
+
+    ``sights``: values of URLs that are to be put if these still name the same page then, and were not seen later; of
+    a backend that others write to in the meantime, alone.
+    """
 
     puts: dict[bytes, bytes] = field(default_factory=dict)
     deletes: set[bytes] = field(default_factory=set)
+    sights: dict[bytes, bytes] = field(default_factory=dict)
 
     def put(self, key: bytes, value: bytes) -> None:
         """Write a value, whatever was to happen to the key before."""

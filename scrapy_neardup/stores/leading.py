@@ -12,12 +12,12 @@ from scrapy_neardup.stores.base import Store
 from scrapy_neardup.stores.layout import Record
 
 #: More pages than ever lead one group: each has to be better than the one before.
-_ALL = 10_000
+ALL = 10_000
 
 
 def leader(store: Store, group: int, besides: str = "") -> Record | None:
     """The newest page that has come to stand for a group, and has not the URL ``besides``; None if there is none."""
-    for id in store.postings(group, _ALL):
+    for id in store.postings(group, ALL):
         record = store.record(id)
         if record is not None and record.leads and record.original == group and record.url != besides:
             return record

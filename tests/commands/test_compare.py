@@ -609,7 +609,7 @@ def test_with_another_page_the_message_names_the_original_and_what_would_help(
         (["d.jsonl#ferry", "d.jsonl#copy", "--limit", "-1"], "--limit must be 0 or more, not -1"),
         (["d.jsonl#ferry", "d.jsonl#copy", "--method", "casade"], "There is no method 'casade'; the methods are"),
         (["d.jsonl#ferry", "d.jsonl#copy", "--method", "cascade:base=7"], "base must be a number from 0 to 1, not 7"),
-        (["d.jsonl#ferry", "d.jsonl#copy", "--store", "redis:x"], "--store is 'redis:x', which names no store"),
+        (["d.jsonl#ferry", "d.jsonl#copy", "--store", "couch:x"], "--store is 'couch:x', which names no store"),
         ([A, "d.jsonl#copy", "--store", "memory:"], "memory: is a state in memory, which ends with its crawl"),
     ],
 )

@@ -27,6 +27,7 @@ from scrapy_neardup.judging.detector import Detector
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Kind, Page
 from scrapy_neardup.stores import (
+    SERVERS,
     STORES,
     Evidence,
     MemoryStore,
@@ -44,11 +45,15 @@ from scrapy_neardup.stores import (
 from scrapy_neardup.stores.changes import Changes
 from scrapy_neardup.stores.counts import _PAGE, Counts, _of_site
 from scrapy_neardup.stores.recurrence import _BLOCK, _BUCKETS, BLOCKS, Sentences
+from scrapy_neardup.stores.redis_notes import COUNTED
 from scrapy_neardup.stores.tally import KEY
+from tests.stores.redis_server import Server
 
 RECIPE: dict[str, Any] = {"method": "minhash", "parameters": {"bands": (16, 8), "seed": 7}, "jieba": "0.42.1"}
 OTHER: dict[str, Any] = {"method": "minhash", "parameters": {"bands": (20, 5), "seed": 7}, "jieba": "0.42.1"}
 HIGHEST = 2**64 - 1
+#: Ids lie so close at most; the lowest bits of those on a server tell who gave them.
+STEP = 2**13
 
 URL = "https://news.example.cn/2024/05/01/story.html"
 
@@ -94,33 +99,82 @@ class Place:
         store.close()
         return self.open()
 
+    @property
+    def shown(self) -> str:
+        """As messages name it."""
+        return str(self.directory / "state")
+
     def as_left_by_a_kill(self) -> Place:
         """A copy of the files as they are while the store is open: what a killed process leaves."""
         copy = self.directory.with_name(self.directory.name + "-killed")
         copy_as_killed(self.directory, copy)
         return Place(self.kind, copy, self.opened)
 
+    def remove(self) -> None:
+        """Remove the state, which nobody has open."""
+        shutil.rmtree(self.directory)
 
-def _place(scheme: str, directory: Path) -> Iterator[Place]:
+
+@dataclass
+class ServerPlace(Place):
+    """Where one state lies on a server; after a kill its leases have ended."""
+
+    server: Server | None = None
+    state: str = ""
+
+    @property
+    def url(self) -> str:
+        assert self.server is not None
+        return self.server.url(self.state)
+
+    @property
+    def shown(self) -> str:
+        return self.url
+
+    def as_left_by_a_kill(self) -> Place:
+        assert self.server is not None
+        copy = self.server.new_state()
+        self.server.copy(self.state, copy)
+        return ServerPlace(self.kind, self.directory, self.opened, self.server, copy)
+
+    def remove(self) -> None:
+        """A later copy has another name."""
+
+
+def _place(scheme: str, directory: Path, request: pytest.FixtureRequest) -> Iterator[Place]:
     if scheme == "leveldb" and find_spec("plyvel") is None:
         pytest.skip("plyvel is not installed, so there is no LevelDB")
     directory.mkdir()
-    place = Place(STORES[scheme], directory)
+    if scheme in SERVERS:
+        server: Server = request.getfixturevalue("redis_server")
+        place: Place = ServerPlace(SERVERS[scheme], directory, server=server, state=server.new_state())
+    else:
+        place = Place(STORES[scheme], directory)
     yield place
     for store in place.opened:
         store.close()
 
 
-@pytest.fixture(params=STORES)
+#: Of the kinds that lie on a server one, as they differ in how it is reached alone.
+ON_SERVER = "unix"
+
+
+@pytest.fixture(params=[*STORES, ON_SERVER])
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
     """Every store there is."""
-    yield from _place(request.param, tmp_path / "here")
+    yield from _place(request.param, tmp_path / "here", request)
+
+
+@pytest.fixture(params=[*(scheme for scheme, kind in STORES.items() if kind.lasts), ON_SERVER])
+def lasting(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
+    """Every store that outlives its process."""
+    yield from _place(request.param, tmp_path / "here", request)
 
 
 @pytest.fixture(params=[scheme for scheme, kind in STORES.items() if kind.lasts])
-def lasting(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
-    """Every store that outlives its process."""
-    yield from _place(request.param, tmp_path / "here")
+def on_disk(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
+    """Every store that lies at a path, and that one process has to itself."""
+    yield from _place(request.param, tmp_path / "here", request)
 
 
 @pytest.fixture
@@ -138,6 +192,11 @@ def put(store: Store, url: str = URL, *keys: int, generation: int = 0, replaces:
     record = make(store, url, *keys)
     store.add(record, generation=generation, replaces=replaces)
     return record
+
+
+def written_down(keys: list[bytes]) -> list[bytes]:
+    """Without what tells up to where others were counted, on a server."""
+    return sorted(key for key in keys if key != COUNTED)
 
 
 def content(store: Store) -> dict[bytes, bytes]:
@@ -169,7 +228,7 @@ def test_new_ids_grow_and_none_is_given_twice(store: Store) -> None:
 def test_new_ids_grow_even_when_the_clock_is_set_back(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     before = store.new_id()
     monkeypatch.setattr(base, "time", SimpleNamespace(time=lambda: 5.0, time_ns=lambda: 5_000_000_000, monotonic=int))
-    assert store.new_id() == before + 1
+    assert before < store.new_id() < before + STEP
 
 
 def test_ids_of_a_later_run_are_larger_even_when_the_clock_is_set_back(
@@ -178,7 +237,7 @@ def test_ids_of_a_later_run_are_larger_even_when_the_clock_is_set_back(
     store = lasting.open()
     kept = put(store)
     monkeypatch.setattr(base, "time", SimpleNamespace(time=lambda: 5.0, time_ns=lambda: 5_000_000_000, monotonic=int))
-    assert lasting.reopen(store).new_id() == kept.id + 1
+    assert kept.id < lasting.reopen(store).new_id() < kept.id + STEP
 
 
 def test_an_added_page_is_found_by_id_by_url_and_by_each_key(store: Store) -> None:
@@ -630,7 +689,7 @@ def test_a_page_of_another_state_brings_its_times_with_it(store: Store) -> None:
 def test_no_id_is_given_that_a_page_of_another_state_has_brought(store: Store) -> None:
     later = store.new_id() + 10**18
     store.add(Record(later, URL, later))
-    assert store.new_id() == later + 1
+    assert later < store.new_id() < later + STEP
 
 
 def test_a_clock_beyond_the_year_2106_does_not_stop_a_crawl(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -724,6 +783,11 @@ def written_keys(store: Store, monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
 
     monkeypatch.setattr(store, "_apply", spy)
     return keys
+
+
+def place_tallied(place: Place) -> bool:
+    """Whether each write writes a tally along."""
+    return place.kind.tallied
 
 
 def test_a_sentence_is_common_from_its_sixteenth_page_on_a_site_on(store: Store) -> None:
@@ -832,7 +896,7 @@ def test_a_state_that_is_opened_and_closed_without_pages_writes_no_counts(
     keys = written_keys(store, monkeypatch)
     common(store)
     store.close()
-    assert keys == [KEY]
+    assert keys == [KEY] * place_tallied(lasting)
     assert stood(lasting.open()) == [2, 2, 2]
 
 
@@ -845,21 +909,21 @@ def test_a_close_writes_only_those_counts_that_have_changed(lasting: Place, monk
     store.close()
     changed = places(store, MENU[:1])
     assert len(changed) < len(places(store))
-    assert sorted(keys) == [*map(layout.block_key, changed), KEY]
+    assert written_down(keys) == [*map(layout.block_key, changed), *[KEY] * place_tallied(lasting)]
 
 
-def test_after_a_kill_the_counts_of_the_last_five_thousand_pages_are_there(lasting: Place) -> None:
-    store = lasting.open()
+def test_after_a_kill_the_counts_of_the_last_five_thousand_pages_are_there(on_disk: Place) -> None:
+    store = on_disk.open()
     note(store, counting._COUNTS_EVERY - 1)
-    killed = lasting.as_left_by_a_kill()
+    killed = on_disk.as_left_by_a_kill()
     after = killed.open()
     assert stood(after) == [0, 0, 0]
     after.close()
-    shutil.rmtree(killed.directory)
+    killed.remove()
 
     store.note(np.array([7, 900], np.uint32), SITE)  # the page with which they are written
     note(store, 100, np.array([900], np.uint32))
-    after = lasting.as_left_by_a_kill().open()
+    after = on_disk.as_left_by_a_kill().open()
     assert stood(after, np.array([7, 70, 900], np.uint32)) == [256, 256, 1]
     assert after.pages == records(after) == 0
     assert stood(store, np.array([7, 70, 900], np.uint32)) == [256, 256, 101]  # the one that was copied from goes on
@@ -917,7 +981,7 @@ def test_counts_that_are_damaged_are_refused_in_a_sentence_and_the_state_stays_a
         with pytest.raises(StoreDamaged, match=r"is damaged: .*NEARDUP_STORE") as refused:
             lasting.open()
         assert told in str(refused.value)
-        assert str(lasting.directory / "state") in str(refused.value)
+        assert lasting.shown in str(refused.value)
 
     class Blind(lasting.kind):  # type: ignore[misc, name-defined]
         def _load_counts(self) -> Counts:
@@ -1081,7 +1145,7 @@ def test_another_recipe_is_refused_in_a_sentence_and_the_state_stays_as_it_is(la
     assert "seed" not in message
     assert "jieba" not in message
     assert "NEARDUP_STORE" in message
-    assert str(lasting.directory / "state") in message
+    assert lasting.shown in message
     store = lasting.open()
     assert content(store) == before
     assert store.find(URL) == page
@@ -1122,9 +1186,7 @@ def test_data_without_a_recipe_is_refused_and_kept(lasting: Place) -> None:
 
 def test_a_path_that_is_opened_twice_in_a_process_gives_one_store_closed_by_its_last_holder(lasting: Place) -> None:
     first = open_store(lasting.url, RECIPE)
-    detour = lasting.url.replace("/here/", "/here/../here/")
-    assert detour != lasting.url
-    second = open_store(detour, dict(RECIPE))
+    second = open_store(lasting.url, dict(RECIPE))
     try:
         assert second is first
         close_store(second)
@@ -1142,11 +1204,23 @@ def test_a_path_that_is_opened_twice_in_a_process_gives_one_store_closed_by_its_
         close_store(again)
 
 
-def test_a_link_to_a_state_leads_to_the_same_store(lasting: Place, tmp_path: Path) -> None:
-    (tmp_path / "link").symlink_to(lasting.directory, target_is_directory=True)
-    first = open_store(lasting.url, RECIPE)
+def test_a_detour_to_a_state_leads_to_the_same_store(on_disk: Place) -> None:
+    detour = on_disk.url.replace("/here/", "/here/../here/")
+    assert detour != on_disk.url
+    first = open_store(on_disk.url, RECIPE)
     try:
-        second = open_store(lasting.url.replace("/here/", "/link/"), RECIPE)
+        second = open_store(detour, RECIPE)
+        assert second is first
+        close_store(second)
+    finally:
+        close_store(first)
+
+
+def test_a_link_to_a_state_leads_to_the_same_store(on_disk: Place, tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(on_disk.directory, target_is_directory=True)
+    first = open_store(on_disk.url, RECIPE)
+    try:
+        second = open_store(on_disk.url.replace("/here/", "/link/"), RECIPE)
         assert second is first
         close_store(second)
     finally:
@@ -1182,12 +1256,12 @@ def test_every_memory_store_is_a_state_of_its_own() -> None:
     close_store(second)
 
 
-def test_a_second_opening_past_the_registry_is_refused_and_the_first_goes_on(lasting: Place) -> None:
-    store = lasting.open()
+def test_a_second_opening_past_the_registry_is_refused_and_the_first_goes_on(on_disk: Place) -> None:
+    store = on_disk.open()
     with pytest.raises(StoreLocked, match="NEARDUP_STORE"):
-        lasting.open()
+        on_disk.open()
     page = put(store)
-    store = lasting.reopen(store)
+    store = on_disk.reopen(store)
     assert store.find(URL) == page
 
 
@@ -1235,13 +1309,13 @@ def test_closing_twice_does_nothing_more(place: Place) -> None:
     close_store(store)
 
 
-def test_closing_twice_does_not_free_the_lock_of_a_later_holder(lasting: Place) -> None:
-    store = lasting.open()
+def test_closing_twice_does_not_free_the_lock_of_a_later_holder(on_disk: Place) -> None:
+    store = on_disk.open()
     store.close()
-    later = lasting.open()
+    later = on_disk.open()
     store.close()
     with pytest.raises(StoreLocked):
-        lasting.open()
+        on_disk.open()
     page = put(later)
     assert later.find(URL) == page
 
@@ -1249,17 +1323,17 @@ def test_closing_twice_does_not_free_the_lock_of_a_later_holder(lasting: Place) 
 # Where a state can be
 
 
-def test_a_directory_that_cannot_be_made_is_an_error_that_names_it(lasting: Place) -> None:
-    (lasting.directory / "state").write_text("a file where the directory should be")
-    kind, location = parse_url(lasting.url + "/below/it")
+def test_a_directory_that_cannot_be_made_is_an_error_that_names_it(on_disk: Place) -> None:
+    (on_disk.directory / "state").write_text("a file where the directory should be")
+    kind, location = parse_url(on_disk.url + "/below/it")
     with pytest.raises(StoreError, match="cannot be made") as refused:
         kind(location, RECIPE)
-    assert str(lasting.directory / "state") in str(refused.value)
-    assert (lasting.directory / "state").read_text() == "a file where the directory should be"
+    assert str(on_disk.directory / "state") in str(refused.value)
+    assert (on_disk.directory / "state").read_text() == "a file where the directory should be"
 
 
-def test_directories_that_are_missing_are_made(lasting: Place) -> None:
-    kind, location = parse_url(lasting.url + "/sub/目录/deep")
+def test_directories_that_are_missing_are_made(on_disk: Place) -> None:
+    kind, location = parse_url(on_disk.url + "/sub/目录/deep")
     store = kind(location, RECIPE)
     put(store)
     store.close()
@@ -1316,7 +1390,6 @@ def test_a_name_that_is_too_long_for_the_system_is_an_error_in_a_sentence(kind: 
         "sqlite:///var/lib/sta\nte",
         "/var/lib/state",
         "state.sqlite",
-        "redis://localhost/0",
         "file:///var/lib/state",
         "leveldb:",
         "leveldb://",

@@ -15,7 +15,7 @@ from scrapy_neardup.stores.expiry import HANDS
 from scrapy_neardup.stores.memory import MemoryStore
 from scrapy_neardup.stores.postings import pairs
 from tests.stores.clock import HOUR, Clock
-from tests.stores.test_contract import Place, _place
+from tests.stores.test_contract import ON_SERVER, Place, _place
 
 DAY = Bounds(ttl=24 * HOUR)
 
@@ -25,14 +25,14 @@ def clock() -> Clock:
     return Clock()
 
 
-@pytest.fixture(params=STORES)
+@pytest.fixture(params=[*STORES, ON_SERVER])
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
-    yield from _place(request.param, tmp_path / "here")
+    yield from _place(request.param, tmp_path / "here", request)
 
 
-@pytest.fixture(params=[scheme for scheme, kind in STORES.items() if kind.lasts])
+@pytest.fixture(params=[*(scheme for scheme, kind in STORES.items() if kind.lasts), ON_SERVER])
 def lasting(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
-    yield from _place(request.param, tmp_path / "here")
+    yield from _place(request.param, tmp_path / "here", request)
 
 
 @pytest.fixture

@@ -108,8 +108,11 @@ def test_the_registry_knows_each_kind_by_its_scheme() -> None:
 def test_its_urls_are_read_and_messages_name_its_form(tmp_path: Path) -> None:
     location = str(tmp_path.resolve() / "a state")
     assert parse_url(LinesStore.url(location)) == (LinesStore, location)
-    with pytest.raises(SettingsError, match="use leveldb:///path, sqlite:///path, memory: or lines:///path"):
-        parse_url("redis://a.example/")
+    with pytest.raises(
+        SettingsError,
+        match="use leveldb:///path, sqlite:///path, memory: or lines:///path; or one on a server: redis://host",
+    ):
+        parse_url("mongodb://a.example/")
     with pytest.raises(SettingsError, match=r"--to is .*three slashes: lines:///path"):
         parse_url("lines:state", "--to")
     with pytest.raises(StoreError, match="--store leveldb:///path, sqlite:///path or lines:///path"):

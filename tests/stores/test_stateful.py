@@ -19,10 +19,11 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
 from scrapy_neardup.states.check.checking import check
-from scrapy_neardup.stores import STORES, Bounds, Record, Store, layout, postings
+from scrapy_neardup.stores import SERVERS, STORES, Bounds, Record, Store, layout, parse_url, postings
 from scrapy_neardup.stores.postings import pairs
 from tests.stores.model import Pages
-from tests.stores.test_contract import copy_as_killed
+from tests.stores.redis_server import Server
+from tests.stores.test_contract import ON_SERVER, copy_as_killed
 
 RECIPE = {"method": "minhash", "seed": 7}
 URLS = [f"https://news.example.cn/{name}" for name in ("a", "b", "c", "新闻")]
@@ -195,12 +196,43 @@ class LastingSteps(Steps):
         self.again()
 
 
-def walk(scheme: str, directory: Path, examples: int) -> None:
+class ServerSteps(LastingSteps):
+    """The same for a store on a server, where each state has a name."""
+
+    def __init__(self, server: Server, root: Path) -> None:
+        self.server, self.state = server, server.new_state()
+        super().__init__(SERVERS["unix"], root)
+
+    def open(self) -> Store:
+        kind, location = parse_url(self.server.url(self.state))
+        store = kind(location, RECIPE)
+        store.now = lambda: time.time() + self.ahead  # type: ignore[method-assign]
+        return store
+
+    @rule()
+    def crash(self) -> None:
+        copy = self.server.new_state()
+        self.server.copy(self.state, copy)
+        self.store.close()
+        self.state = copy
+        self.again()  # with all that was noted
+
+    def teardown(self) -> None:
+        self.store.close()
+        self.server.client.flushdb()
+
+
+def walk(scheme: str, directory: Path, examples: int, server: Callable[[], Server]) -> None:
     if scheme == "leveldb" and find_spec("plyvel") is None:
         pytest.skip("plyvel is not installed, so there is no LevelDB")
-    steps = Steps if scheme == "memory" else LastingSteps
     number = count()
-    made: Callable[[], Steps] = lambda: steps(STORES[scheme], directory / str(next(number)))  # noqa: E731
+    made: Callable[[], Steps]
+    if scheme in SERVERS:
+        running = server()
+        made = lambda: ServerSteps(running, directory / str(next(number)))  # noqa: E731
+    else:
+        steps = Steps if scheme == "memory" else LastingSteps
+        made = lambda: steps(STORES[scheme], directory / str(next(number)))  # noqa: E731
     run_state_machine_as_test(
         made,  # type: ignore[arg-type]  # a function that makes one will do, says its documentation
         settings=settings(
@@ -214,9 +246,11 @@ def walk(scheme: str, directory: Path, examples: int) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("scheme", STORES)
-def test_random_steps_leave_what_a_model_of_dictionaries_leaves(scheme: str, tmp_path: Path) -> None:
-    walk(scheme, tmp_path, 60)
+@pytest.mark.parametrize("scheme", [*STORES, ON_SERVER])
+def test_random_steps_leave_what_a_model_of_dictionaries_leaves(
+    scheme: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    walk(scheme, tmp_path, 20 if scheme in SERVERS else 60, lambda: request.getfixturevalue("redis_server"))
 
 
 @pytest.mark.slow
@@ -226,14 +260,16 @@ def test_random_steps_leave_it_too_where_a_key_has_rows_of_single_postings(
 ) -> None:
     monkeypatch.setattr(STORES["sqlite"], "new_format", format)
     monkeypatch.setattr(postings, "MOST", most)
-    walk("sqlite", tmp_path, 40)
+    walk("sqlite", tmp_path, 40, lambda: pytest.fail("SQLite asks for no server."))
 
 
 @pytest.mark.soak
 @pytest.mark.timeout(3600)
-@pytest.mark.parametrize("scheme", STORES)
-def test_a_great_many_random_steps_leave_what_a_model_of_dictionaries_leaves(scheme: str, tmp_path: Path) -> None:
-    walk(scheme, tmp_path, 2000)
+@pytest.mark.parametrize("scheme", [*STORES, ON_SERVER])
+def test_a_great_many_random_steps_leave_what_a_model_of_dictionaries_leaves(
+    scheme: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    walk(scheme, tmp_path, 2000, lambda: request.getfixturevalue("redis_server"))
 
 
 @pytest.mark.parametrize("scheme", ["sqlite", "leveldb"])

@@ -17,12 +17,13 @@ from scrapy_neardup.stores.decisions import KEY as DECISIONS
 from scrapy_neardup.stores.expiry import HANDS
 from scrapy_neardup.stores.former import KEY as FORMER
 from scrapy_neardup.stores.layout import last_id, meta_key, unpack_block, unpack_id
+from scrapy_neardup.stores.redis_notes import COUNTED
 from scrapy_neardup.stores.tally import KEY
 
 #: First letters of keys; see ``scrapy_neardup.stores.layout``.
 _PREFIXES = b"bcdefghjkmnorux"
 #: What stands below ``m``.
-_NAMES = frozenset((meta_key("recipe"), meta_key("secret"), DECISIONS, FORMER, HANDS, KEY))
+_NAMES = frozenset((meta_key("recipe"), meta_key("secret"), DECISIONS, FORMER, HANDS, KEY, COUNTED))
 #: Length of a key below ``e``.
 _EVIDENCE = 9
 #: Lengths of a key below ``x``, and of its value.
@@ -126,7 +127,7 @@ def _check_rest(store: Store, found: Findings) -> None:
         if key not in _NAMES:
             found.add("unknown row", f"the key {key!r} is none that this version writes")
     for prefix, what in ((b"j", "an unsealed page"), (b"g", "an unsealed crawl")):
-        for key, _ in store.rows(prefix):
+        for key, _ in () if store.is_shared else store.rows(prefix):  # others may be at work on it
             found.add("left over", f"the key {key!r} is that of {what}, which opening the state should have taken back")
     for first in range(256):
         if first not in _PREFIXES:

@@ -1,0 +1,131 @@
+"""A crawl whose state is on a server: what it has beside the detector, and what it does while pages are judged."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+
+from scrapy.utils.asyncio import is_asyncio_available
+
+from scrapy_neardup.crawl import stats
+from scrapy_neardup.crawl.notes import Notes
+from scrapy_neardup.errors import SettingsError, StoreError
+from scrapy_neardup.judging.detector import Detector
+from scrapy_neardup.judging.shared import SharedCrawl
+from scrapy_neardup.oneline import line_logger
+from scrapy_neardup.stores import SETTING, Bounds
+from scrapy_neardup.stores.redis import RedisStore
+from scrapy_neardup.stores.redis_async import AsyncLink
+
+logger = line_logger(__name__)
+
+#: Seconds between two looks at what others have counted, at what is to be forgotten, and steps of that at most.
+_PAUSE, _FORGETTING, _STEPS = 1.0, 3.0, 1000
+
+
+def need_asyncio() -> None:
+    """Raise SettingsError where Scrapy runs on another loop."""
+    if not is_asyncio_available():
+        raise SettingsError(
+            f"{SETTING} names a state on a server, which needs Scrapy's asyncio reactor. Take TWISTED_REACTOR away, as "
+            "that is the default, or name a state on this machine."
+        )
+
+
+@dataclass
+class ServerWatch:
+    """Says once that the server is gone, and once that it is back: NEARDUP_ON_STORE_ERROR = 'wait'."""
+
+    location: str
+    notes: Notes
+
+    def gone(self, why: str) -> None:
+        """No page is judged until it is back, and none is lost."""
+        self.notes.count(stats.SERVER_GONE)
+        logger.warning(
+            "The server of the state at %s does not answer (%s). Pages wait for it, as NEARDUP_ON_STORE_ERROR is "
+            "'wait'.",
+            self.location,
+            why,
+        )
+
+    def back(self) -> None:
+        """All goes on."""
+        logger.info("The server of the state at %s answers again, and pages are judged again.", self.location)
+
+
+class Sharing:
+    """The connections of one crawl, and its upkeep; ``crawl`` is what judge and ledger ask."""
+
+    def __init__(
+        self,
+        detector: Detector,
+        store: RedisStore,
+        notes: Notes,
+        *,
+        waits: bool,
+        bounds: Bounds | None,
+        on_error: Callable[[StoreError], None],
+    ) -> None:
+        """``bounds``: how much the state is to know; it is forgotten beside the judging, by a connection of its own."""
+        self._store = store
+        self._bounds = bounds
+        self._notes = notes
+        self._link = AsyncLink(store.location, store.named_by, ServerWatch(store.location, notes) if waits else None)
+        self.crawl = SharedCrawl(detector, store, self._link, on_error)
+        self._upkeep: asyncio.Task[None] | None = asyncio.ensure_future(self._keep_up())
+
+    async def close(self) -> None:
+        """Wait until all is written, and let go of the server."""
+        if self._upkeep is not None:
+            self._upkeep.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._upkeep
+            self._upkeep = None
+        await self.crawl.settled()
+        if self._bounds:
+            with suppress(StoreError):  # the next crawl does it
+                await self._tidy()
+        await self._link.close()
+
+    async def _keep_up(self) -> None:
+        """Take back what crawls that are no more have left, and forget what is too old or too much."""
+        loop = asyncio.get_running_loop()
+        looked = loop.time()
+        while True:
+            await asyncio.sleep(_PAUSE)
+            with suppress(StoreError):  # whoever judges a page meets it too
+                await self.crawl.catch_up()
+            is_due = loop.time() - looked >= self._store.lease
+            if not (is_due or (self._bounds and loop.time() - looked >= _FORGETTING)):
+                continue
+            looked = loop.time()
+            with suppress(StoreError):
+                await self._tidy()
+
+    async def _tidy(self) -> None:
+        back, gone = await asyncio.to_thread(self._tidied)
+        if back:
+            self._notes.count(stats.TAKEN_BACK, back)
+            logger.warning(
+                "%d pages were taken back from the state, of crawls that were not heard of any more. They will be "
+                "judged anew when they come again.",
+                back,
+            )
+        if gone:
+            self._notes.count(stats.EXPIRED, gone)
+
+    def _tidied(self) -> tuple[int, int]:
+        """In a thread: how many pages were taken back, and forgotten."""
+        store = type(self._store)(self._store.location, None, self._store.named_by, self._store.secret)
+        try:
+            gone = 0
+            for _ in range(_STEPS if self._bounds else 0):
+                gone += (step := store.expire(self._bounds))  # type: ignore[arg-type]
+                if not step:
+                    break
+            return store.taken_back.pages, gone
+        finally:
+            store.close()

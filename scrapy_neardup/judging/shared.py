@@ -1,0 +1,79 @@
+"""A crawl on a state that it shares with others over a network: the detector's tasks, and nobody waits for them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable
+from itertools import islice
+
+from scrapy_neardup.judging.filing import Earlier, Filings
+from scrapy_neardup.judging.reservations import Reservation
+from scrapy_neardup.stores import layout
+from scrapy_neardup.stores.redis_script import Program
+from scrapy_neardup.stores.view import PageView
+
+#: Pages that are sealed in one piece.
+_BATCH = 200
+
+
+class SharedCrawl(Filings):
+    """``filing`` a page has it judged; the rest is as of the detector, but later."""
+
+    # As of the detector; whoever calls does not wait.
+
+    def commit(self, reservation: Reservation, *, sealed: bool) -> None:
+        """The item came through."""
+        self.later(self._committed(reservation, sealed))
+
+    def release(self, reservation: Reservation) -> None:
+        """The item was lost."""
+        self.later(self._released(reservation))
+
+    def withdraw(self, id: int) -> None:
+        """Take back a page that was committed."""
+        self.later(self._after_all(lambda: self.detector.withdraw(id)))
+
+    def seal(self, ids: Iterable[int]) -> None:
+        """The feeds that hold these pages are stored."""
+        self.later(self._sealed(list(ids), list(self.tasks)))
+
+    async def _committed(self, reservation: Reservation, sealed: bool) -> None:
+        filing = self.on_their_way.pop(reservation)
+        key = layout.record_key(reservation.record.id)
+
+        def finish(program: Program, view: PageView) -> None:
+            filing.pending.expect_here(program, key, view.changes.puts[key])
+            filing.pending.remove(program, self.store.hashes)
+
+        try:
+            await self.transacted(lambda: self.detector.file(reservation, sealed=sealed), filing.view, finish)
+        finally:
+            filing.is_over()
+            reservation.settle()
+
+    async def _released(self, reservation: Reservation) -> None:
+        filing = self.on_their_way.pop(reservation)
+        try:
+            await filing.unfiled()
+        finally:
+            reservation.settle()
+
+    async def _after_all(self, work: Callable[[], object]) -> None:
+        before = self.tasks - {asyncio.current_task()}
+        if before:
+            await asyncio.wait(before)
+        await self.transacted(work, PageView())
+
+    async def _sealed(self, ids: list[int], before: list[asyncio.Task[None]]) -> None:
+        if before:
+            await asyncio.wait(before)
+        rest = iter(ids)
+        while some := list(islice(rest, _BATCH)):
+            view = PageView()
+            await self.fetch(view, [layout.journal_key(self.detector.generation, id) for id in some])
+            replaced = [layout.unpack_id(packed) for packed in view.rows.values() if packed]
+            await self.fetch(view, [layout.record_key(id) for id in replaced])
+            await self.transacted(lambda some=some: self.detector.seal(some), view)  # type: ignore[misc]
+
+
+__all__ = ["Earlier", "SharedCrawl"]

@@ -1,0 +1,130 @@
+"""The way of one crawl to a state on a server: synchronous work done on what was fetched, and written if still so.
+
+The work asks the store, which answers from a view (``stores/view``); what is missing is fetched, and the work begins
+again. Between two steps of it nothing else runs, so one store serves all pages of a crawl.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Iterable, Iterator
+from typing import Any, TypeVar
+
+from scrapy_neardup.errors import StoreError
+from scrapy_neardup.judging.detector import Detector
+from scrapy_neardup.stores.redis import RedisStore
+from scrapy_neardup.stores.redis_async import AsyncLink
+from scrapy_neardup.stores.redis_counting import OvertakenError
+from scrapy_neardup.stores.redis_rows import newest_of
+from scrapy_neardup.stores.redis_script import Program
+from scrapy_neardup.stores.view import NotFetched, PageView
+
+T = TypeVar("T")
+#: Times that a write is tried that others come before.
+_TRIES = 200
+
+
+class Transactions:
+    """``on_error`` is told of what failed when nobody waited for it."""
+
+    def __init__(
+        self, detector: Detector, store: RedisStore, link: AsyncLink, on_error: Callable[[StoreError], None]
+    ) -> None:
+        """``detector`` is on that store, and its pages in flight are an ``Earlier`` (see ``filing``)."""
+        self.detector = detector
+        self.store = store
+        self.link = link
+        self.tasks: set[asyncio.Task[None]] = set()
+        self._on_error = on_error
+
+    async def settled(self) -> None:
+        """Wait until all is done for which nobody waited."""
+        while self.tasks:
+            await asyncio.wait(self.tasks)
+
+    def later(self, work: Coroutine[Any, Any, None]) -> None:
+        """Do something that nobody waits for."""
+        task = asyncio.ensure_future(self._watched(work))
+        self.tasks.add(task)
+        task.add_done_callback(self.tasks.discard)
+
+    async def _watched(self, work: Coroutine[Any, Any, None]) -> None:
+        try:
+            await work
+        except StoreError as error:
+            self._on_error(error)
+
+    async def transacted(
+        self,
+        work: Callable[[], T],
+        view: PageView,
+        finish: Callable[[Program, PageView], None] = lambda program, view: None,
+    ) -> T:
+        """Do synchronous work, and write what it writes, until nobody comes in between.
+
+        ``finish`` adds to the program what is not said by rows.
+        """
+        for _ in range(_TRIES):
+            done = await self.done(work, view)
+            program = self.store.written(view.changes, view.asked)
+            self.store.tell(program, view.notes)
+            finish(program, view)
+            try:
+                self.store.raise_for(program, await self.link.run(program))
+            except OvertakenError:
+                view.forget()
+                continue
+            self.store.count(view.notes)
+            return done
+        raise StoreError(f"A write to the state at {self.store.location} was overtaken by others {_TRIES} times.")
+
+    async def done(self, work: Callable[[], T], view: PageView) -> T:
+        """What synchronous work gives that is answered from a view; what it writes is in there."""
+        while True:
+            view.again()
+            self.store.view = view
+            try:
+                return work()
+            except NotFetched as missing:
+                wanted = missing
+            finally:
+                self.store.view = None
+            await self._fetch_missing(view, wanted)
+
+    async def _fetch_missing(self, view: PageView, missing: NotFetched) -> None:
+        if missing.scan:
+            # Rare, and may be long; a thread waits for it.
+            view.scans[missing.scan] = await asyncio.to_thread(self.store.scanned, missing.scan)
+        elif missing.postings:
+            await self.fetch(view, postings=[missing.postings])
+        else:
+            await self.fetch(view, [missing.row])
+
+    async def fetch(self, view: PageView, rows: Iterable[bytes] = (), postings: Iterable[tuple[int, int]] = ()) -> None:
+        """Fetch rows and postings that are not there yet, all in one way to the server and back."""
+        program = self.link.program()
+        take = wanted(program, view, rows, postings)
+        if not program.is_empty:
+            take(iter((await self.link.run(program))[1:]))
+
+    async def catch_up(self) -> None:
+        """Count what others have counted."""
+        self.store.take_in(await self.link.told_since(self.store.read_to))
+
+
+def wanted(
+    program: Program, view: PageView, rows: Iterable[bytes], postings: Iterable[tuple[int, int]]
+) -> Callable[[Iterator[Any]], None]:
+    """Have a program read what a view has not yet; the answer takes what it says into the view."""
+    new_rows = [row for row in dict.fromkeys(rows) if row not in view.rows]
+    new_postings = [one for one in dict.fromkeys(postings) if one not in view.postings]
+    for row in new_rows:
+        program.get(row)
+    for key, limit in new_postings:
+        program.newest(key.to_bytes(8, "big"), limit)
+
+    def take(answers: Iterator[Any]) -> None:
+        view.rows.update((row, next(answers)) for row in new_rows)
+        view.postings.update(((key, limit), newest_of(next(answers), limit)) for key, limit in new_postings)
+
+    return take

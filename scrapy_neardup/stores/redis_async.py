@@ -1,0 +1,130 @@
+"""The way to a Redis server for a loop that must not be held up: several programs are on their way at once."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from typing import Any, Protocol
+
+from scrapy_neardup.stores.redis_link import connection_arguments, need_redis, script_digest, told
+from scrapy_neardup.stores.redis_notes import CHUNK, STREAM, entries_of
+from scrapy_neardup.stores.redis_script import SCRIPT, Program
+
+#: Connections at most; with more pages at a time some wait for one.
+_CONNECTIONS = 32
+#: Seconds before a program is sent again that had no answer: for each time, and where a server is waited for.
+PAUSES, _LATER = (0.05, 0.2, 0.5), 1.0
+
+
+class Patience(Protocol):
+    """Told once when the server does not answer, by what kind of error, and once when it does again."""
+
+    def gone(self, why: str) -> None:
+        """It does not answer."""
+
+    def back(self) -> None:
+        """It does."""
+
+
+class NoAnswer(Exception):
+    """Nobody knows whether a program was done."""
+
+    def __init__(self, cause: Exception) -> None:
+        super().__init__(str(cause))
+        self.cause = cause
+
+
+class AsyncLink:
+    """Connections of the loop that is running, to the state at a location."""
+
+    def __init__(self, location: str, named_by: str, patience: Patience | None = None) -> None:
+        """``patience``: what is told while a server is waited for; without it three more tries are all."""
+        redis = need_redis(named_by)
+        from redis.asyncio import BlockingConnectionPool, Redis, UnixDomainSocketConnection
+        from redis.asyncio.connection import SSLConnection
+
+        self._location = location
+        self._patience = patience
+        self._is_gone = False
+        self._no_script: type[Exception] = redis.exceptions.NoScriptError
+        self._broken: tuple[type[Exception], ...] = (redis.ConnectionError, redis.TimeoutError, OSError)
+        self._refused = (redis.AuthenticationError, redis.exceptions.NoPermissionError)
+        if patience is not None:  # memory may be given, a replica become the master
+            errors = redis.exceptions
+            self._broken += (errors.OutOfMemoryError, errors.ReadOnlyError, errors.BusyLoadingError)
+        state, arguments = connection_arguments(location)
+        self.prefix = b"{neardup:" + state.encode() + b"}"
+        if (path := arguments.pop("unix_socket_path", None)) is not None:
+            arguments |= {"connection_class": UnixDomainSocketConnection, "path": path}
+        elif arguments.pop("ssl", False):
+            arguments["connection_class"] = SSLConnection
+        pool = BlockingConnectionPool(max_connections=_CONNECTIONS, timeout=60, **arguments)
+        self._client = Redis(connection_pool=pool)
+        self._pool = pool
+
+    def program(self) -> Program:
+        """An empty one for this state."""
+        return Program(self.prefix)
+
+    async def run(self, program: Program) -> list[Any]:
+        """As of ``Link``; the program is sent again where no answer came."""
+        pauses = iter(PAUSES)
+        while (found := await self._tried(program, pauses)) is None:
+            pass
+        return found
+
+    async def run_once(self, program: Program) -> list[Any]:
+        """The same for a program of which it matters when it was done; raises NoAnswer where none came."""
+        with told(self._location):
+            try:
+                found = await self._sent(program)
+            except self._refused:
+                raise
+            except self._broken as error:
+                failed = error
+            else:
+                self._tell_back()
+                return found
+        raise NoAnswer(failed)
+
+    async def _tried(self, program: Program, pauses: Iterator[float]) -> list[Any] | None:
+        try:
+            return await self.run_once(program)
+        except NoAnswer as error:
+            await self.wait(error, next(pauses, None))
+            return None
+
+    async def wait(self, error: NoAnswer, pause: float | None) -> None:
+        """Wait before a program is sent again; raises StoreError where that was tried often enough."""
+        if pause is None:
+            with told(self._location):
+                if self._patience is None:
+                    raise error.cause
+                if not self._is_gone:
+                    self._is_gone = True
+                    self._patience.gone(f"{type(error.cause).__name__}")
+            pause = _LATER
+        await asyncio.sleep(pause)
+
+    def _tell_back(self) -> None:
+        if self._is_gone and self._patience is not None:
+            self._is_gone = False
+            self._patience.back()
+
+    async def _sent(self, program: Program) -> list[Any]:
+        keys = program.keys
+        try:
+            found = await self._client.evalsha(script_digest(), len(keys), *keys, *program.arguments)
+        except self._no_script:
+            found = await self._client.eval(SCRIPT, len(keys), *keys, *program.arguments)
+        return list(found)
+
+    async def told_since(self, place: bytes) -> list[tuple[bytes, dict[bytes, bytes]]]:
+        """The next entries of the stream of what is counted."""
+        with told(self._location):
+            return entries_of(await self._client.xread({self.prefix + STREAM: place}, count=CHUNK))
+
+    async def close(self) -> None:
+        """Let go of all connections."""
+        await self._client.aclose()
+        await self._pool.aclose()

@@ -1,0 +1,133 @@
+"""Where the rows of a state lie on a Redis server: in few large keys, as each key of its own costs some 90 bytes.
+
+All keys begin with the name of the state in braces, so that a cluster holds a state on one node, and a script may touch
+any of its keys. Behind that stand, with rows named as in ``layout``:
+
+    r|e|o + 4 bytes     hash: pages of 34 seconds, id -> value
+    j|d + generation    hash: id -> value
+    * + letter          hash: all other rows that begin with it, row -> value
+    u + level + bits    hash: some URLs, by the first bits of their hashes
+    k + level + bits    sorted set of postings, key + id, all of one score: it keeps them in byte order
+    /                   sorted set: names of the hashes above but for u, so that they are found in order
+    #                   number of pages
+    +                   stream: sentences of pages, to be counted by all; see ``redis_notes``
+    !                   hash: crawls that somebody has begun to take back, row of the crawl -> nothing
+    p + generation      hash: pages of a crawl that are on their way, number -> record; see ``pending``
+    w|v + 12 bits       sorted sets: by which keys, or under the hash of which URL, these are found
+    L + generation      who is at work on a crawl: see ``redis_leases``; N + 2 bytes: who gives ids with this number
+
+Small hashes and sorted sets are packed by Redis (up to 128 entries of 64 bytes), where an entry costs little more than
+its bytes. How many bits make them small depends on how many pages there are, so there are levels with more and more of
+them: what is new is filed on the level that fits the number of pages then, what is looked up is looked for on all. Who
+knows an older number files on a lower level, and nothing is missed for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+#: Bits of each level, and the pages up to which it is the one that is filed on.
+_LEVELS = ((12, 37_000), (16, 600_000), (20, 9_600_000), (24, 2**63))
+#: Pages of so many nanoseconds lie together, as a power of two: 34 seconds.
+_TOGETHER = 35
+DIRECTORY = b"/"
+COUNTER = b"#"
+GIVEN_UP = b"!"
+_BY_TIME, _BY_CRAWL = b"reo", b"jd"
+_ID, _PAIR = 9, 17
+
+
+class Spot(NamedTuple):
+    """Where a row lies: the names of keys in which it may be, and its field or member there.
+
+    ``listed``: whether the directory names the key.
+    """
+
+    names: tuple[bytes, ...]
+    field: bytes
+    listed: bool = True
+
+
+def level_of(pages: int) -> int:
+    """The level on which a state of so many pages files."""
+    return next(level for level, (_, most) in enumerate(_LEVELS) if pages < most)
+
+
+def spot(row: bytes) -> Spot:
+    """Where a row lies that is no posting; of a URL on each level."""
+    letter, size = row[:1], len(row)
+    if letter in _BY_TIME and size == _ID:
+        return Spot((_time_name(letter, row[1:]),), row[1:])
+    if letter in _BY_CRAWL and size == _PAIR:
+        return Spot((row[:9],), row[9:])
+    if letter == b"u" and size == _ID:
+        return Spot(_on_levels(b"u", row[1:]), row[1:], listed=False)
+    return Spot((b"*" + letter,), row)
+
+
+def is_posting(row: bytes) -> bool:
+    """Whether a row is one that says by being there that a page is filed under a key."""
+    return row[:1] == b"k" and len(row) == _PAIR
+
+
+def posting_names(key: bytes) -> tuple[bytes, ...]:
+    """The sorted sets in which postings of a key may be, by its 8 bytes, one for each level."""
+    return _on_levels(b"k", key)
+
+
+def rows_of(name: bytes, fields: Sequence[bytes]) -> list[bytes]:
+    """The rows that fields of a hash, or members of a sorted set, stand for."""
+    if name[:1] == b"*":
+        return list(fields)
+    head = name if name[:1] in _BY_CRAWL else name[:1]
+    return [head + field for field in fields]
+
+
+def names_between(prefix: bytes) -> tuple[bytes, bytes, bytes]:
+    """For the rows that begin with ``prefix``: first and last name in the directory, and the name of the other rows.
+
+    The last one is that of a hash for rows of any form.
+    """
+    letter = prefix[:1]
+    if letter in _BY_TIME and letter:
+        low, high = prefix[1:].ljust(8, b"\0")[:8], prefix[1:].ljust(8, b"\xff")[:8]
+        return _time_name(letter, low), _time_name(letter, high), b"*" + letter
+    return prefix[:9], prefix[:9].ljust(9, b"\xff"), b"*" + letter
+
+
+def first_bits(name: bytes) -> int:
+    """Of a name with a level those bits that all levels share: they tell in what order names come."""
+    bits, _ = _LEVELS[name[1] - 65]
+    return int.from_bytes(name[2:], "big") >> bits - _LEVELS[0][0]
+
+
+def lease_name(crawl: int) -> bytes:
+    """Under which it stands who is at work on a crawl; no row."""
+    return b"L" + crawl.to_bytes(8, "big")
+
+
+def pending_name(crawl: int) -> bytes:
+    """Where the pages of a crawl stand that are on their way; no rows."""
+    return b"p" + crawl.to_bytes(8, "big")
+
+
+def pending_by(letter: bytes, key: bytes) -> bytes:
+    """Where it stands which pages on their way have a key (w), or the hash of a URL (v), by its 8 bytes."""
+    return letter + (int.from_bytes(key[:2], "big") >> 4).to_bytes(2, "big")
+
+
+def number_name(number: int) -> bytes:
+    """Under which it stands who gives ids with this number; no row."""
+    return b"N" + number.to_bytes(2, "big")
+
+
+def _time_name(letter: bytes, id: bytes) -> bytes:
+    return letter + (int.from_bytes(id, "big") >> _TOGETHER).to_bytes(4, "big")
+
+
+def _on_levels(letter: bytes, key: bytes) -> tuple[bytes, ...]:
+    head = int.from_bytes(key[:4], "big")
+    return tuple(
+        b"%c%c%b" % (letter[0], 65 + at, (head >> 32 - bits).to_bytes(3, "big")) for at, (bits, _) in enumerate(_LEVELS)
+    )

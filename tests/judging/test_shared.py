@@ -1,0 +1,295 @@
+"""A crawl on a state that it shares: the verdicts are those of any other store, in two ways to the server and back."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pytest
+
+from scrapy_neardup.errors import StoreError
+from scrapy_neardup.judging.detector import Detector
+from scrapy_neardup.judging.judgements import Opinion, Said, write_judgements
+from scrapy_neardup.judging.preference import make_preference
+from scrapy_neardup.judging.reservations import Blocked, Reservation, Ruled
+from scrapy_neardup.judging.shared import Earlier, SharedCrawl
+from scrapy_neardup.methods import make_method
+from scrapy_neardup.model import Kind, Page, Verdict
+from scrapy_neardup.states.check.checking import check
+from scrapy_neardup.stores import Keep, MemoryStore, parse_url
+from scrapy_neardup.stores.postings import pairs
+from scrapy_neardup.stores.redis import RedisStore
+from scrapy_neardup.stores.redis_async import AsyncLink
+from scrapy_neardup.stores.redis_script import Program
+from tests.judging.test_detector import story
+from tests.stores.redis_server import Server
+
+METHOD = make_method("cascade", {})
+
+
+def page(url: str, family: int = 0, *, end: str = "", title: str = "", html: int = 0) -> Page:
+    """Pages of one family are copies of each other."""
+    return Page(f"http://{url}.example/", title or f"标题{family}", text="".join(story(family, 12)) + end, html=html)
+
+
+@dataclass
+class Crawler:
+    """One crawl on the state of a test, with all that its process would have."""
+
+    store: RedisStore
+    link: AsyncLink
+    crawl: SharedCrawl
+    errors: list[StoreError] = field(default_factory=list)
+    ways: int = 0
+
+    async def judged(self, wanted: Page, *, wait: float = 5.0) -> Ruled:
+        """The ruling on a page, which waits for others as a crawl does."""
+        async with self.crawl.filing(wanted) as filing:
+            while isinstance(ruling := await filing.check(), Blocked):
+                settled = asyncio.Event()
+                ruling.by.when_settled(settled.set)
+                await asyncio.wait_for(settled.wait(), wait)
+        return ruling
+
+    async def kept(self, wanted: Page, *, sealed: bool = True) -> Verdict:
+        """The verdict on a page whose item comes through."""
+        ruling = await self.judged(wanted)
+        if ruling.reservation is not None:
+            self.crawl.commit(ruling.reservation, sealed=sealed)
+        await self.crawl.settled()
+        assert self.errors == []
+        return ruling.verdict
+
+
+class Opening:
+    """Opens crawlers on one state of a server."""
+
+    def __init__(self, server: Server) -> None:
+        self.url = server.url(server.new_state())
+
+    @asynccontextmanager
+    async def __call__(self, **options: Any) -> AsyncIterator[Crawler]:
+        kind, location = parse_url(self.url)
+        store = kind(location, METHOD.recipe())
+        assert isinstance(store, RedisStore)
+        detector = Detector(METHOD, store, min_letters=40, who="test", in_flight=Earlier(), **options)
+        link = AsyncLink(location, "NEARDUP_STORE")
+        errors: list[StoreError] = []
+        crawler = Crawler(store, link, SharedCrawl(detector, store, link, errors.append), errors)
+        run = link._sent
+
+        async def counted(program: Program) -> list[Any]:
+            crawler.ways += 1
+            return await run(program)
+
+        link._sent = counted  # type: ignore[method-assign]
+        try:
+            yield crawler
+        finally:
+            await crawler.crawl.settled()
+            await link.close()
+            store.close()
+
+
+@pytest.fixture
+def opening(redis_server: Server) -> Opening:
+    return Opening(redis_server)
+
+
+def run(work: Callable[[], Awaitable[None]]) -> None:
+    asyncio.run(work())  # type: ignore[arg-type]
+
+
+FORM = page("form", 9)
+PAGES = [
+    page("first"),
+    page("copy"),
+    page("edited", end="编辑部转载。"),
+    page("first"),
+    page("first", end="后来又添了一句话，说的是别的事情。"),
+    page("other", 1),
+    page("copy"),
+    Page("http://short.example/", "短", text="太短。"),
+    Page("http://mark.example/", "短", text="太短。", html=77),
+    Page("http://mark.example/", "短", text="太短。", html=77),
+    page("kept", 1),
+    page("said", 2),
+    replace(page("canonical", 3), canonical="http://first.example/"),
+    *(page(f"many{number}", number % 3, end=f"第{number}版。") for number in range(12)),
+]
+
+
+@pytest.mark.parametrize("policy", ["drop", "pass", "longest"])
+def test_verdicts_are_those_of_a_store_in_memory(opening: Opening, policy: str) -> None:
+    options: dict[str, Any] = {"keep": Keep.EVIDENCE}
+    if policy == "pass":
+        options["passes"] = lambda verdict: True
+    if policy == "longest":
+        options["preference"] = make_preference("longest")
+    memory = MemoryStore("memory:", METHOD.recipe())
+    said = [
+        Opinion("http://kept.example/", Said.KEEP, "", 1),
+        Opinion("http://said.example/", Said.COPY, "http://first.example/", 1),
+    ]
+
+    def told(verdict: Verdict) -> tuple[object, ...]:
+        match = verdict.match
+        return (
+            *(verdict.kind, verdict.reason, verdict.likeness, verdict.by_hand),
+            *((match.url, match.similarity, match.containment, match.shared) if match else ()),
+        )
+
+    async def work() -> None:
+        async with opening(**options) as crawler:
+            # The secret decides what sketches say.
+            memory.known_hashes = crawler.store.known_hashes
+            for store in (memory, crawler.store):
+                write_judgements(store, *said)
+            plain = Detector(METHOD, memory, min_letters=40, who="test", **options)
+            for one in PAGES:
+                assert told(await crawler.kept(one)) == told(plain.judge_now(one, sealed=True)), one
+            assert crawler.store.pages == memory.pages
+            filed = [sum(len(list(pairs(row))) for row in store.rows(b"k")) for store in (crawler.store, memory)]
+            assert filed[0] == filed[1]
+            assert check(crawler.store).sound
+            assert nobody_is_on_the_way(crawler.store)
+
+    run(work)
+
+
+def nobody_is_on_the_way(store: RedisStore) -> bool:
+    with store._link.used() as client:
+        names = [
+            key[len(store._link.prefix) :][:1]
+            for key in client.scan_iter(match=b"{neardup:*", count=1000)
+            if key.startswith(store._link.prefix)
+        ]
+    return not {b"p", b"w", b"v"} & set(names)
+
+
+def test_a_verdict_takes_two_ways_to_the_server_and_back(opening: Opening) -> None:
+    async def work() -> None:
+        async with opening() as crawler:
+            await crawler.kept(page("first"))
+            await crawler.kept(page("copy", end="编辑部转载。"))
+            for one, kind in (
+                (page("new", 5), Kind.UNIQUE),
+                (page("again", end="转载。"), Kind.DUPLICATE),
+                (page("first"), Kind.UNCHANGED),
+                (page("first", 6), Kind.UPDATED),
+            ):
+                crawler.ways = 0
+                ruling = await crawler.judged(one)
+                assert (ruling.verdict.kind, crawler.ways <= 2) == (kind, True), (kind, crawler.ways)
+                if ruling.reservation:
+                    crawler.crawl.release(ruling.reservation)
+                await crawler.crawl.settled()
+            assert crawler.errors == []
+
+    run(work)
+
+
+@pytest.mark.parametrize("comes_through", [True, False])
+def test_a_copy_waits_for_what_becomes_of_a_page_of_another_crawler(opening: Opening, comes_through: bool) -> None:
+    async def work() -> None:
+        async with opening() as one, opening() as other:
+            first = (await one.judged(page("first"))).reservation
+            assert first is not None
+            waiting = asyncio.ensure_future(other.judged(page("copy")))
+            await asyncio.sleep(0.1)
+            assert not waiting.done()
+            (one.crawl.commit(first, sealed=True) if comes_through else one.crawl.release(first))
+            ruling = await waiting
+            assert ruling.verdict.kind is (Kind.DUPLICATE if comes_through else Kind.UNIQUE)
+            assert (ruling.reservation is None) is comes_through
+            if ruling.reservation:
+                other.crawl.commit(ruling.reservation, sealed=True)
+            await other.crawl.settled()
+            assert one.store.pages == 2 if comes_through else 1
+            assert one.errors == other.errors == []
+
+    run(work)
+
+
+def test_of_many_copies_at_once_on_several_crawlers_one_passes(opening: Opening) -> None:
+    async def work() -> None:
+        async with opening() as one, opening() as two, opening() as three:
+            crawlers = (one, two, three)
+            pages = [page(f"host{number}", number % 2) for number in range(30)]
+
+            async def comes_through(crawler: Crawler, wanted: Page) -> Verdict:
+                ruling = await crawler.judged(wanted, wait=20)
+                if ruling.reservation is not None:
+                    await asyncio.sleep(0.02)
+                    crawler.crawl.commit(ruling.reservation, sealed=False)
+                return ruling.verdict
+
+            found = await asyncio.gather(*(comes_through(crawlers[at % 3], one) for at, one in enumerate(pages)))
+            for crawler in crawlers:
+                await crawler.crawl.settled()
+                assert crawler.errors == []
+            kinds = [verdict.kind for verdict in found]
+            assert (kinds.count(Kind.UNIQUE), kinds.count(Kind.DUPLICATE)) == (2, 28)
+            assert one.store.pages == 30
+            for crawler in crawlers:
+                ids = list(crawler.store.unsealed(crawler.crawl.detector.generation))
+                crawler.crawl.seal(ids)
+                await crawler.crawl.settled()
+                assert crawler.crawl.detector.end() == 0
+            assert check(one.store).sound
+            assert nobody_is_on_the_way(one.store)
+
+    run(work)
+
+
+def test_a_page_of_a_crawler_that_is_no_more_is_taken_away_once_its_lease_has_ended(
+    opening: Opening, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(RedisStore, "lease", 0.4)
+
+    async def work() -> None:
+        async with opening() as one, opening() as other:
+            first = (await one.judged(page("first"))).reservation
+            assert first is not None
+            one.store.leases._stop.set()  # it is asleep
+            ruling = await other.judged(page("copy"))
+            assert ruling.verdict.kind is Kind.UNIQUE
+            one.crawl.commit(first, sealed=True)  # it wakes up
+            await one.crawl.settled()
+            assert [str(error)[:40] for error in one.errors] == ["This crawl was not heard of for more tha"]
+            assert ruling.reservation is not None
+            other.crawl.commit(ruling.reservation, sealed=True)
+            await other.crawl.settled()
+            assert [record.url for record in other.store.records()] == ["http://copy.example/"]
+
+    run(work)
+
+
+def test_versions_of_one_page_on_two_crawlers_wait_for_each_other(opening: Opening) -> None:
+    async def work() -> None:
+        async with opening() as one, opening() as other:
+            first = (await one.judged(page("first"))).reservation
+            waiting = asyncio.ensure_future(other.judged(page("first", 7)))
+            await asyncio.sleep(0.05)
+            assert isinstance(first, Reservation)
+            assert not waiting.done()
+            one.crawl.commit(first, sealed=True)
+            assert (await waiting).verdict.kind is Kind.UPDATED
+
+    run(work)
+
+
+def test_a_page_that_is_given_up_leaves_its_place(opening: Opening) -> None:
+    async def work() -> None:
+        async with opening() as one, opening() as other:
+            await one.judged(page("first"))
+            with pytest.raises(asyncio.TimeoutError):
+                await other.judged(page("copy"), wait=0.1)
+            await other.crawl.settled()
+            with other.store._link.used() as client:
+                assert len(list(client.scan_iter(match=one.store._link.prefix + b"p????????"))) == 1
+
+    run(work)

@@ -1,0 +1,93 @@
+"""A real redis-server for tests, on a socket in a directory of its own, and states on it."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytest
+
+_NUMBERS = count()
+
+
+@dataclass
+class Server:
+    """One that runs; ``url`` names a state on it."""
+
+    folder: Path
+    arguments: tuple[str, ...] = ()
+    process: subprocess.Popen[bytes] | None = None
+    clients: list[Any] = field(default_factory=list)
+
+    @property
+    def socket(self) -> Path:
+        return self.folder / "s"
+
+    def url(self, state: str) -> str:
+        return f"unix://{self.socket}?db=0&state={state}"
+
+    def start(self) -> None:
+        command = ["redis-server", "--port", "0", "--unixsocket", str(self.socket), "--dir", str(self.folder)]
+        log = ["--logfile", str(self.folder / "log"), "--save", "", *self.arguments]
+        self.process = subprocess.Popen([*command, *log], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        end = time.monotonic() + 20
+        while not self.socket.exists():
+            assert self.process.poll() is None, (self.folder / "log").read_text()
+            assert time.monotonic() < end
+            time.sleep(0.01)
+        self.client.ping()
+
+    @property
+    def client(self) -> Any:
+        """That of redis-py, to look into the server."""
+        import redis
+
+        if not self.clients:
+            self.clients.append(redis.Redis(unix_socket_path=str(self.socket), protocol=2))
+        return self.clients[0]
+
+    def stop(self) -> None:
+        for client in self.clients:
+            client.close()
+        self.clients.clear()
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait()
+            self.process = None
+
+    def copy(self, state: str, to: str) -> None:
+        """All that is kept of a state, as another one that nobody is at work on."""
+        begin = b"{neardup:" + state.encode() + b"}"
+        for key in list(self.client.scan_iter(match=begin + b"*", count=1000)):
+            name = key[len(begin) :]
+            packed = self.client.dump(key) if name[:1] not in b"LN" else None
+            if packed is not None:
+                self.client.restore(b"{neardup:" + to.encode() + b"}" + name, 0, packed)
+
+    def new_state(self) -> str:
+        """The name of a state that is not there yet."""
+        return f"state{next(_NUMBERS)}"
+
+
+@contextmanager
+def running(*arguments: str) -> Iterator[Server]:
+    """A server with more arguments, that ends with the block; skips the test where there is none to be had."""
+    pytest.importorskip("redis", reason="redis-py is not installed")
+    if shutil.which("redis-server") is None:
+        pytest.skip("there is no redis-server, so nothing is shown of states on one")
+    memory = Path("/dev/shm")
+    with TemporaryDirectory(prefix="neardup-", dir=memory if memory.is_dir() else None) as folder:
+        server = Server(Path(folder), arguments)
+        try:
+            server.start()
+            yield server
+        finally:
+            server.stop()
