@@ -97,9 +97,8 @@ def mine(count: int, number: int) -> Iterator[Page]:
     for at, page in enumerate(islice(own, count)):
         if at % 5 == 4:
             copied = next(shared)
-            yield replace(
-                copied, url=copied.url.replace("https://", f"https://p{number}."), text=f"{copied.text}{number}号转载。"
-            )
+            url = copied.url.replace("https://", f"https://copies{number}.")
+            yield replace(copied, url=url, text=f"{copied.text}{number}号转载。")
         else:
             yield page
 

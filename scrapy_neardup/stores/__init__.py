@@ -99,10 +99,8 @@ def parse_url(url: str, named_by: str = SETTING) -> tuple[type[Store], str]:
         parts = urlsplit("")
     if parts.scheme not in _ALL:
         there = states_near(url) if url and not parts.scheme else []
-        raise SettingsError(
-            f"{named_by} is {without_password(url)!r}, which names no store; use "
-            f"{' or '.join(there) if there else STORES.forms()}; or one on a server: {SERVERS.forms()}."
-        )
+        forms = " or ".join(there) if there else f"{STORES.forms()}; or one on a server: {SERVERS.forms()}"
+        raise SettingsError(f"{named_by} is {without_password(url)!r}, which names no store; use {forms}.")
     kind = _ALL[parts.scheme]
     try:
         return kind, kind.read_url(parts)

@@ -42,6 +42,8 @@ class AsyncLink:
         redis = need_redis(named_by)
         from redis.asyncio import BlockingConnectionPool, Redis, UnixDomainSocketConnection
         from redis.asyncio.connection import SSLConnection
+        from redis.asyncio.retry import Retry
+        from redis.backoff import NoBackoff
 
         self._location = location
         self._patience = patience
@@ -58,6 +60,8 @@ class AsyncLink:
             arguments |= {"connection_class": UnixDomainSocketConnection, "path": path}
         elif arguments.pop("ssl", False):
             arguments["connection_class"] = SSLConnection
+        # redis-py may not send anything again on its own: of some programs it matters when they are done.
+        arguments["retry"] = Retry(NoBackoff(), 0)
         pool = BlockingConnectionPool(max_connections=_CONNECTIONS, timeout=60, **arguments)
         self._client = Redis(connection_pool=pool)
         self._pool = pool

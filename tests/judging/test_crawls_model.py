@@ -31,7 +31,7 @@ from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Kind, Likeness, Verdict
 from scrapy_neardup.states.check.checking import check
 from scrapy_neardup.states.forgetting import of_host, pages_where
-from scrapy_neardup.stores import STORES, Bounds, Keep, Store
+from scrapy_neardup.stores import SERVERS, STORES, Bounds, Keep, Store, parse_url
 from scrapy_neardup.stores.postings import pairs
 from tests.crawl.parts import LastingStore
 from tests.judging.model import (
@@ -47,6 +47,7 @@ from tests.judging.model import (
     copies_of_each_other,
 )
 from tests.stores.clock import HOUR, Clock
+from tests.stores.redis_server import Server
 from tests.stores.test_contract import copy_as_killed
 
 TEXTS = st.builds(Text, st.integers(0, 1), st.sampled_from(Version))
@@ -68,8 +69,9 @@ Told = tuple[object, ...]
 class Side:
     """One store with the detectors of its crawls; memory outlives a kill, too."""
 
-    def __init__(self, scheme: str, root: Path) -> None:
-        self.scheme, self.root = scheme, root
+    def __init__(self, scheme: str, root: Path, server: Server | None = None) -> None:
+        self.scheme, self.root, self.server = scheme, root, server
+        self.state = server.new_state() if server is not None else ""
         self.files: dict[bytes, dict[bytes, bytes]] = {}
         self.clock = Clock()
         self.detectors: dict[int, Detector] = {}
@@ -82,6 +84,9 @@ class Side:
             patch.setattr(Store, "now", lambda _: self.clock.now)
             if self.scheme == "memory":
                 self.store: Store = LastingStore(self.files)
+            elif self.server is not None:
+                kind, location = parse_url(self.server.url(self.state))
+                self.store = kind(location, make_method("cascade", {}).recipe())
             else:
                 self.root.mkdir(exist_ok=True)
                 self.store = STORES[self.scheme](str(self.root / "state"), make_method("cascade", {}).recipe())
@@ -94,6 +99,11 @@ class Side:
     def kill(self) -> None:
         """Go on with what is there now, and not with what a close would make of it."""
         copy = self.root.with_name(self.root.name + "-copy")
+        if self.server is not None:
+            state, self.state = self.state, self.server.new_state()
+            self.server.copy(state, self.state)
+            self.close()
+            return
         if self.scheme == "memory":
             self.files = {prefix: dict(rows) for prefix, rows in self.files.items()}
         else:
@@ -137,11 +147,11 @@ class Crawl:
 class Crawls(RuleBasedStateMachine):
     """What two crawls do with a state, in each of the stores at once."""
 
-    def __init__(self, schemes: Sequence[str], root: Path, seen: Counter[str]) -> None:
+    def __init__(self, schemes: Sequence[str], root: Path, seen: Counter[str], server: Server | None) -> None:
         super().__init__()
         self.root, self.seen = root, seen
         root.mkdir()
-        self.sides = [Side(scheme, root / scheme) for scheme in schemes]
+        self.sides = [Side(one, root / one, server if one in SERVERS else None) for one in schemes]
         self.model = State()
         #: By URL the page that is there for good, whatever is killed: told of apart from the model.
         self.safe: dict[str, int] = {}
@@ -591,12 +601,12 @@ def quick(tmp_path: Path) -> Iterator[Path]:
         yield Path(directory)
 
 
-def walk(schemes: Sequence[str], directory: Path, examples: int) -> Counter[str]:
+def walk(schemes: Sequence[str], directory: Path, examples: int, server: Server | None = None) -> Counter[str]:
     """Returns how often each verdict came."""
     if "leveldb" in schemes and find_spec("plyvel") is None:
         pytest.skip("plyvel is not installed, so there is no LevelDB")
     number, seen = count(), Counter[str]()
-    made: Callable[[], Crawls] = lambda: Crawls(schemes, directory / str(next(number)), seen)  # noqa: E731
+    made: Callable[[], Crawls] = lambda: Crawls(schemes, directory / str(next(number)), seen, server)  # noqa: E731
     run_state_machine_as_test(
         made,  # type: ignore[arg-type]  # a function that makes one will do, says its documentation
         settings=settings(
@@ -631,6 +641,12 @@ def test_crawls_in_any_order_leave_and_say_what_the_model_does_in_all_stores(qui
     assert {"expired", *(kind.value for kind in Kind)} <= {headline.split()[0] for headline in seen}, seen
     assert {f"as {role.value}" for role in (Standing.COPY, Standing.BETTER)} <= seen.keys(), seen
     assert seen["by hand"]
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(3600)
+def test_on_a_server_they_do_as_well(quick: Path, redis_server: Server) -> None:
+    assert walk(["memory", "unix"], quick, 30, redis_server)["unique"] > 0
 
 
 @pytest.mark.soak

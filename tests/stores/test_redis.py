@@ -22,7 +22,7 @@ from scrapy_neardup.errors import SettingsError, StoreDamaged, StoreError, Store
 from scrapy_neardup.states.check import check as check_state
 from scrapy_neardup.stores import SERVERS, Record, TakenBack, close_store, open_store, parse_url
 from scrapy_neardup.stores.redis import RedisStore
-from scrapy_neardup.stores.redis_async import AsyncLink
+from scrapy_neardup.stores.redis_async import AsyncLink, NoAnswer
 from scrapy_neardup.stores.redis_layout import level_of, posting_names
 from scrapy_neardup.stores.redis_notes import Note
 from tests.states.states import PAGES, judged, opened, parsed, records, run
@@ -500,3 +500,31 @@ async def pages_of(location: str) -> int:
         return int((await link.run(program))[1] or 0)
     finally:
         await link.close()
+
+
+def test_what_a_loop_sends_is_sent_once_where_that_matters_and_else_again(tmp_path: Path) -> None:
+    """To a server that takes programs and never answers."""
+    taken: list[bytes] = []
+
+    async def deaf(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while said := await reader.read(100_000):
+            if b"EVALSHA" in said:
+                taken.append(said)
+                break
+            writer.write(b"+PONG\r\n" if b"PING" in said else b"+OK\r\n" * said.count(b"*"))
+        writer.close()
+
+    async def work() -> None:
+        async with await asyncio.start_unix_server(deaf, tmp_path / "s"):
+            link = AsyncLink(f"unix://{tmp_path}/s?db=0&state=a", "NEARDUP_STORE")
+            program = link.program()
+            program.count()
+            with pytest.raises(NoAnswer):
+                await link.run_once(program)
+            assert len(taken) == 1
+            with pytest.raises(StoreError, match="does not answer"):
+                await link.run(program)
+            assert len(taken) == 1 + 4
+            await link.close()
+
+    asyncio.run(work())
