@@ -302,7 +302,7 @@ def test_the_recipe_is_told_whatever_it_is() -> None:
         "n": "[5, 3]",
         "s": "a b",
         "d": '{"k": 1}',
-        "format": "2",
+        "format": str(FORMAT),
         "secret": SECRET,
     }
 
