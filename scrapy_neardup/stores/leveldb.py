@@ -35,6 +35,8 @@ from scrapy_neardup.stores.snapshot import NOISE, Snapshot
 _WITNESS = "witness"
 #: Bytes of a table. Of LevelDB's own 2 MB there would be more in 10 million pages than may be kept open.
 _TABLE = 8 * 2**20
+#: A key before and one behind those of all rows.
+_FIRST, _LAST = b"\0", b"\xff"
 #: What the system says where the files are not to blame; all else that LevelDB says is damage, however it puts that.
 _OUTSIDE = tuple(
     os.strerror(getattr(errno, name))
@@ -236,11 +238,15 @@ class LevelDBStore(Store):
 
     def compact(self) -> None:
         with self._guard:
-            # Without bounds plyvel compacts next to nothing. Every key begins with an ASCII letter. Twice, as LevelDB
-            # looks at its levels before it has written down what it holds in memory, and leaves out those that this
-            # fills; where there are none the second time does nothing.
+            # Without bounds plyvel compacts next to nothing. Every key begins with an ASCII letter. More than once, as
+            # LevelDB looks at its levels before it has written down what it holds in memory, and leaves out those that
+            # this fills. What then is in one level alone it leaves as it is, so a removal of what is not there, on
+            # either side of all rows, has it merge that level as well.
+            self._db.compact_range(start=_FIRST, stop=_LAST)
+            for key in (_FIRST, _LAST):
+                self._db.delete(key)
             for _ in range(2):
-                self._db.compact_range(start=b"\0", stop=b"\xff")
+                self._db.compact_range(start=_FIRST, stop=_LAST)
 
     def _write_seal(self) -> None:
         packed = json.dumps(_inventory(self._files), sort_keys=True)

@@ -80,9 +80,10 @@ def state(filed: list[Filed], notes: int = 0) -> Store:
 
 
 def rows(store: Store) -> dict[bytes, bytes]:
-    """All that the state knows of pages and sentences; postings one by one, wherever they stand."""
+    """All that the state knows of pages and sentences."""
     found = {key: value for key, value in store._scan(b"") if key[:1] not in (b"m", b"b", b"k")}
-    found |= {layout.posting_key(*pair): b"" for row in store._scan(b"k") for pair in pairs(row)}
+    # Which of many postings stand in one row depends on the order in which they came.
+    found |= {layout.posting_key(key, id): b"" for row in store._scan(b"k") for key, id in pairs(row)}
     return found | {layout.block_key(block): packed for block, packed in store.counted().items()}
 
 
