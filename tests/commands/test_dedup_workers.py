@@ -68,10 +68,10 @@ def test_records_with_the_very_same_bytes_are_not_read_and_written_all_the_same(
         ]
         done = scrapy_neardup("dedup", "feed.jsonl", "pages", *options, *tag.split(), cwd=folder)
         assert done.returncode == 0, done.stderr
-        found.append(re.sub(rb'"(similar_id|first_seen)": "[^"]+"', b"", out.read_bytes()))
+        found.append(re.sub(rb'"(similar_id|first_seen)": "[^"]+"', rb'"\1": ""', out.read_bytes()))
     assert found[0] == found[1]
     lines = [line for line in found[0].splitlines() if b'"same_bytes"' in line]
-    assert len(lines) > (2 * len(SLUGS) if tag else -1)
+    assert len(lines) >= (2 * len(SLUGS) if tag else 0)
     assert all(json.loads(line)["text" if b'"html"' not in line else "html"] for line in lines)
 
 
