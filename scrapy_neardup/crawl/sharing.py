@@ -22,7 +22,7 @@ from scrapy_neardup.stores.redis_async import AsyncLink
 logger = line_logger(__name__)
 
 #: Seconds between two looks at what others have counted, at what is to be forgotten, and steps of that at most.
-_PAUSE, _FORGETTING, _STEPS = 1.0, 3.0, 1000
+_PAUSE, _FORGETTING, _STEPS = 1.0, 10.0, 5000
 
 
 def need_asyncio() -> None:
