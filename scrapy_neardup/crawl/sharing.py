@@ -22,7 +22,7 @@ from scrapy_neardup.stores.redis_async import AsyncLink
 logger = line_logger(__name__)
 
 #: Seconds between two looks at what others have counted, at what is to be forgotten, and steps of that at most.
-_PAUSE, _FORGETTING, _STEPS = 1.0, 3.0, 1000
+_PAUSE, _FORGETTING, _STEPS = 1.0, 10.0, 5000
 
 
 def need_asyncio() -> None:
@@ -75,15 +75,13 @@ class Sharing:
         self._notes = notes
         self._link = AsyncLink(store.location, store.named_by, ServerWatch(store.location, notes) if waits else None)
         self.crawl = SharedCrawl(detector, store, self._link, on_error)
-        self._upkeep: asyncio.Task[None] | None = asyncio.ensure_future(self._keep_up())
+        self._stop = asyncio.Event()
+        self._upkeep = asyncio.ensure_future(self._keep_up())
 
     async def close(self) -> None:
         """Wait until all is written, and let go of the server."""
-        if self._upkeep is not None:
-            self._upkeep.cancel()
-            with suppress(asyncio.CancelledError):
-                await self._upkeep
-            self._upkeep = None
+        self._stop.set()
+        await self._upkeep
         await self.crawl.settled()
         if self._bounds:
             with suppress(StoreError):  # the next crawl does it
@@ -94,8 +92,7 @@ class Sharing:
         """Take back what crawls that are no more have left, and forget what is too old or too much."""
         loop = asyncio.get_running_loop()
         looked = loop.time()
-        while True:
-            await asyncio.sleep(_PAUSE)
+        while not await self._is_over(_PAUSE):
             with suppress(StoreError):  # whoever judges a page meets it too
                 await self.crawl.catch_up()
             is_due = loop.time() - looked >= self._store.lease
@@ -104,6 +101,12 @@ class Sharing:
             looked = loop.time()
             with suppress(StoreError):
                 await self._tidy()
+
+    async def _is_over(self, seconds: float) -> bool:
+        """After so many seconds, or at once when it is. Nothing is cancelled: an answer may be on its way."""
+        with suppress(asyncio.TimeoutError):
+            await asyncio.wait_for(self._stop.wait(), seconds)
+        return self._stop.is_set()
 
     async def _tidy(self) -> None:
         back, gone = await asyncio.to_thread(self._tidied)

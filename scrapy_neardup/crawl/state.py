@@ -14,6 +14,7 @@ from scrapy_neardup.oneline import line_logger
 from scrapy_neardup.page.extraction import Extractor
 from scrapy_neardup.stores import default_url, existing_default, existing_states, placeholders_filled
 from scrapy_neardup.stores.placeholders import safe_name
+from scrapy_neardup.stores.redis_place import without_password
 
 logger = line_logger(__name__)
 
@@ -104,14 +105,15 @@ def _tell_of_no_project(directory: Path) -> None:
 
 def _attribute(spider: object | None, url: str, name: str) -> object:
     """What a placeholder stands for."""
+    shown = without_password(url)
     if spider is None:
         raise SettingsError(
-            f"NEARDUP_STORE is {url!r}, and there is no spider here whose {name} it could mean. Name one with --spider "
-            "NAME, or the state itself with --store URL."
+            f"NEARDUP_STORE is {shown!r}, and there is no spider here whose {name} it could mean. Name one with "
+            "--spider NAME, or the state itself with --store URL."
         )
     if name.startswith("_") or (found := getattr(spider, name, None)) is None:
         raise SettingsError(
-            f"NEARDUP_STORE is {url!r}, and the spider {getattr(spider, 'name', '')!s} has no {name}. Give it that "
+            f"NEARDUP_STORE is {shown!r}, and the spider {getattr(spider, 'name', '')!s} has no {name}. Give it that "
             f"attribute (in its class, or with -a {name}=…), or name another one, such as %(name)s."
         )
     return found

@@ -77,16 +77,14 @@ class Filing:
         self._fingerprint: Fingerprint | None = None
         #: Who was there before this page, and is still to be heard of.
         self._earlier: list[PendingPlace] = []
-        self._is_filed = self._is_reserved = False
+        self._is_filed = self._is_reserved = self._is_left = False
         self._waiting: list[Callable[[], None]] = []
-        self._polls: list[asyncio.Task[None]] = []
 
     async def __aenter__(self) -> Filing:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        for poll in self._polls:
-            poll.cancel()
+        self._is_left = True
         if self._is_filed and not self._is_reserved:
             self._crawl.later(self.unfiled())
 
@@ -298,11 +296,11 @@ class Filing:
         if (filing := self._crawl.filings.get(place)) is not None:
             filing._waiting.append(by.settle)
         else:
-            self._polls.append(asyncio.ensure_future(self._poll(place, by)))
+            self._crawl.later(self._poll(place, by), writes=False)
 
     async def _poll(self, place: PendingPlace, by: Reservation) -> None:
         pause = _SOON
-        while True:
+        while not self._is_left:  # nothing is cancelled: an answer may be on its way
             await asyncio.sleep(pause)
             pause = min(2 * pause, _LATE)
             program = self._crawl.link.program()

@@ -35,18 +35,20 @@ class Transactions:
         self.store = store
         self.link = link
         self.tasks: set[asyncio.Task[None]] = set()
+        self._looks: set[asyncio.Task[None]] = set()
         self._on_error = on_error
 
     async def settled(self) -> None:
         """Wait until all is done for which nobody waited."""
-        while self.tasks:
-            await asyncio.wait(self.tasks)
+        while running := self.tasks | self._looks:
+            await asyncio.wait(running)
 
-    def later(self, work: Coroutine[Any, Any, None]) -> None:
-        """Do something that nobody waits for."""
+    def later(self, work: Coroutine[Any, Any, None], *, writes: bool = True) -> None:
+        """Do something that nobody waits for; others that are to be done in order wait for what ``writes``."""
+        running = self.tasks if writes else self._looks
         task = asyncio.ensure_future(self._watched(work))
-        self.tasks.add(task)
-        task.add_done_callback(self.tasks.discard)
+        running.add(task)
+        task.add_done_callback(running.discard)
 
     async def _watched(self, work: Coroutine[Any, Any, None]) -> None:
         try:

@@ -11,6 +11,7 @@ from urllib.request import url2pathname
 
 from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.stores.place import SETTING
+from scrapy_neardup.stores.redis_place import without_password
 
 #: As printf has them; other percent signs of a URL stay.
 _PLACEHOLDER = re.compile(r"%\((\w+)\)([-#0 +]*\d*(?:\.\d+)?[diouxXeEfFgGrsa])")
@@ -47,20 +48,22 @@ def placeholders_filled(url: str, value_of: Callable[[str], object], named_by: s
     Raises SettingsError for a placeholder that cannot be read, and a value that is empty or no text, number or date.
     """
 
+    shown = without_password(url)
+
     def fill(found: re.Match[str]) -> str:
         value = value_of(found[1])
         if not isinstance(value, (str, int, float, date)):
             raise SettingsError(
-                f"{named_by} is {url!r}, and the {found[1]} that it asks for is {value!r:.80}, of which no name of a "
+                f"{named_by} is {shown!r}, and the {found[1]} that it asks for is {value!r:.80}, of which no name of a "
                 "state can be made; name an attribute of the spider that is a string or a number, such as %(name)s."
             )
         try:
             filled = f"%{found[2]}" % value
         except (TypeError, ValueError) as error:
-            raise SettingsError(f"{named_by} is {url!r}, and {found[0]} cannot be written: {error}.") from None
+            raise SettingsError(f"{named_by} is {shown!r}, and {found[0]} cannot be written: {error}.") from None
         if not filled:
             raise SettingsError(
-                f"{named_by} is {url!r}, and the {found[1]} that it asks for is empty; give it a value, or name "
+                f"{named_by} is {shown!r}, and the {found[1]} that it asks for is empty; give it a value, or name "
                 "another attribute of the spider, such as %(name)s."
             )
         return quote(safe_name(filled), safe="")
@@ -71,10 +74,10 @@ def placeholders_filled(url: str, value_of: Callable[[str], object], named_by: s
 
 def placeholders_checked(url: str, named_by: str = SETTING) -> str:
     """A URL such as those that come of it; raises SettingsError for a placeholder that cannot be read."""
-    one = _PLACEHOLDER.sub("x", url)
+    shown, one = without_password(url), _PLACEHOLDER.sub("x", url)
     if has_placeholders(one):
         raise SettingsError(
-            f"{named_by} is {url!r}, in which a placeholder is not complete; write it as %(name)s, with the s. "
+            f"{named_by} is {shown!r}, in which a placeholder is not complete; write it as %(name)s, with the s. "
             "In the name of a directory, %( is written %25(."
         )
     return one

@@ -7,8 +7,6 @@ knows whether it was done.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from scrapy_neardup.stores.redis_layout import (
     COUNTER,
     DIRECTORY,
@@ -25,8 +23,8 @@ local at, out = 1, {1}
 local function arg() at = at + 1; return ARGV[at - 1] end
 local function key() return KEYS[tonumber(arg())] end
 local function keys()
-  local found = {}
-  for n = 1, tonumber(arg()) do found[n] = key() end
+  local found, many, first = {}, tonumber(arg()), tonumber(arg())
+  for n = 1, many do found[n] = KEYS[first + n - 1] end
   return found
 end
 local function found(places, field)
@@ -126,7 +124,8 @@ class Program:
 
     def __init__(self, prefix: bytes) -> None:
         self._prefix = prefix
-        self._places: dict[bytes, int] = {}
+        self._names: list[bytes] = []
+        self._places: dict[tuple[bytes, ...], int] = {}
         self._conditions: list[bytes | int] = []
         self._writes: list[bytes | int] = []
         self._reads: list[bytes | int] = []
@@ -134,7 +133,7 @@ class Program:
 
     @property
     def keys(self) -> list[bytes]:
-        return [self._prefix + name for name in self._places]
+        return [self._prefix + name for name in self._names]
 
     @property
     def arguments(self) -> list[bytes | int]:
@@ -259,11 +258,15 @@ class Program:
         self._reads += [b"r", *self._all(names), b"[" + begin, b"[" + begin.ljust(33, b"\xff"), most]
 
     def _key(self, name: bytes) -> int:
-        return self._places.setdefault(name, len(self._places) + 1)
+        return self._all((name,))[1]
 
-    def _all(self, names: Iterable[bytes]) -> list[int]:
-        found = [self._key(name) for name in names]
-        return [len(found), *found]
+    def _all(self, names: tuple[bytes, ...]) -> list[int]:
+        """How many keys, and where the first of them stands: one behind the other, as each argument takes its time."""
+        first = self._places.get(names)
+        if first is None:
+            first = self._places[names] = len(self._names) + 1
+            self._names += names
+        return [len(names), first]
 
     def _keys(self, where: Spot) -> list[int]:
         return self._all(where.names)

@@ -34,7 +34,8 @@ _AT_ONCE, _BATCH = 12, 10
 
 
 def article(family: int, host: str) -> Page:
-    return Page(f"http://{host}.example/{family}", f"标题{family}", text="".join(story(family, 8)) + f"{host}转载。")
+    name = f"{host}.example"
+    return Page(f"http://{name}/{family}", f"标题{family}", text="".join(story(family, 8)) + f"{host}转载。", site=name)
 
 
 async def crawl(url: str, number: int, feed: Path) -> None:

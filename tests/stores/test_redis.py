@@ -20,7 +20,16 @@ import pytest
 from scrapy_neardup.commands import check, dropped, export, import_, merge, stats
 from scrapy_neardup.errors import SettingsError, StoreDamaged, StoreError, StoreMismatch
 from scrapy_neardup.states.check import check as check_state
-from scrapy_neardup.stores import SERVERS, Record, TakenBack, close_store, open_store, parse_url
+from scrapy_neardup.stores import (
+    SERVERS,
+    Record,
+    TakenBack,
+    close_store,
+    existing_states,
+    open_store,
+    parse_url,
+    placeholders_filled,
+)
 from scrapy_neardup.stores.redis import RedisStore
 from scrapy_neardup.stores.redis_async import AsyncLink, NoAnswer
 from scrapy_neardup.stores.redis_layout import level_of, posting_names
@@ -114,6 +123,19 @@ def test_a_url_that_cannot_be_is_refused_and_its_password_not_shown(url: str, to
         parse_url(url)
     assert "hush" not in str(refused.value).replace("#hush", "")
     assert "NEARDUP_STORE" in str(refused.value)
+
+
+@pytest.mark.parametrize("end", ["%(name", "%(missing)s", "%(name)d"])
+def test_nor_does_a_placeholder_show_it(end: str) -> None:
+    with pytest.raises(SettingsError, match="redis://host/0") as refused:
+        placeholders_filled(f"redis://user:hush@host/0?state={end}", lambda name: "a" if name == "name" else None)
+    assert "hush" not in str(refused.value)
+
+
+def test_a_state_for_each_spider_has_a_name_of_its_own() -> None:
+    url = placeholders_filled("redis://user:hush@host/0?state=%(name)s", lambda name: "a b")
+    assert parse_url(placeholders_filled(url.replace("a%20b", "news"), str))[1] == "redis://host:6379/0?state=news"
+    assert existing_states("redis://host/0?state=%(name)s") == []
 
 
 def test_without_redis_py_it_is_said_how_to_get_it_or_do_without(monkeypatch: pytest.MonkeyPatch) -> None:
