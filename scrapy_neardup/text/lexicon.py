@@ -168,7 +168,7 @@ def core_words(words: list[str], count: int) -> list[str]:
     return [word for _, word in sorted(zip(weight.values(), weight, strict=True))[:count]]
 
 
-@lru_cache(maxsize=1 << 13)
+@lru_cache(maxsize=1 << 9)
 def _jieba_weight(word: str) -> float:
     """The words of most texts are few: these stand together, and not all over the memory that the table takes."""
     return jieba_lexicon().weight(word)
