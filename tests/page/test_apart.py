@@ -68,7 +68,7 @@ def test_it_reads_the_same_page_one_after_the_other() -> None:
 
 
 def test_a_page_that_takes_too_long_is_ended_and_the_next_one_read() -> None:
-    with reader(seconds=0.5) as apart:
+    with reader(seconds=0.3) as apart:
         assert apart.read(Raw(URL, ARTICLE)).reader == "article"
         first = apart.process_id
         assert reason(apart, WIDE) == "too_slow"
@@ -127,7 +127,7 @@ def test_who_closes_it_in_the_midst_of_a_page_waits_for_nothing() -> None:
     readers = [Thread(target=lambda: said.append(reason(apart, WIDE))) for _ in range(3)]
     for one in readers:
         one.start()
-    time.sleep(0.5)
+    time.sleep(0.2)  # in half a second it would have taken too much memory
     child = apart.process_id
     apart.close()
     for one in readers:
