@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from time import perf_counter
 from typing import Any
@@ -200,9 +201,14 @@ class Judge:
         return ruled.verdict, ruled.reservation
 
     def _made(self, make: Make) -> Page | Draft:
+        with self._timed():
+            return make()
+
+    @contextmanager
+    def _timed(self) -> Iterator[None]:
         begun = perf_counter()
         try:
-            return make()
+            yield
         finally:
             self._extraction += perf_counter() - begun
 
@@ -213,11 +219,8 @@ class Judge:
     async def _read(self, draft: Draft, turn: Turn) -> Page:
         if self._aside is not None:
             return await self._aside.read(draft, turn)
-        begun = perf_counter()
-        try:
+        with self._timed():
             return self._source.read(draft)
-        finally:
-            self._extraction += perf_counter() - begun
 
     async def _ruled(self, made: Page | Draft, turn: Turn) -> Ruled:
         if self._sharing is None:
@@ -248,17 +251,14 @@ class Judge:
 
         async def check() -> Ruling:
             nonlocal page
-            while True:
-                ruling = None
-                if isinstance(made, Draft) and made.body:
-                    ruling = self._detector.check_bytes(url, site_of(url), made.body)
+            if page is None:
+                assert isinstance(made, Draft)
+                ruling = self._detector.check_bytes(url, site_of(url), made.body)
                 if ruling is not None:
                     return ruling
-                if page is not None:
-                    return self._detector.check(page)
-                assert isinstance(made, Draft)
                 page = await self._read(made, turn)
-                await turn.comes()  # others may have been judged in the meantime
+                await turn.comes()
+            return self._detector.check(page)
 
         return await self._heard(check, lambda: page or Page(url), turn)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import merge
 from itertools import islice
@@ -200,8 +200,8 @@ class Store(Moment, Expiry, Counting):
         generation: int = 0,
         replaces: int = 0,
         seen: float | None = None,
-        of: Iterable[Record] = (),
-        along: Iterable[Row] = (),
+        of: Collection[Record] = (),
+        along: Collection[Row] = (),
     ) -> None:
         """File a page in one atomic batch: unsealed under ``generation``, or for good if that is 0.
 
@@ -230,8 +230,8 @@ class Store(Moment, Expiry, Counting):
         self,
         record: Record,
         seen: float | None = None,
-        of: Iterable[Record] = (),
-        along: Iterable[Row] = (),
+        of: Collection[Record] = (),
+        along: Collection[Row] = (),
         renewed: Record | None = None,
     ) -> None:
         """Note that a URL was seen again: now, or at ``seen``. ``of``, ``along``: as for ``add``.

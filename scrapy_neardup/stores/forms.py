@@ -9,7 +9,6 @@ from __future__ import annotations
 import zlib
 
 import numpy as np
-import numpy.typing as npt
 
 #: Sites of which that is known at once, the last ones that were noted.
 _SITES = 4096
@@ -61,7 +60,8 @@ class Forms:
             raise ValueError(f"there are no counts of forms in {len(plain)} bytes")
         found = np.frombuffer(plain, _PACKED)
         pages, sites = found["pages"], np.unique(found["site"])
-        if not len(sites) == len(found) <= _SITES or (found["forms"] > pages).any() or not _are_counts(pages):
+        are_counts = (found["forms"] <= pages) & (pages > 0) & (pages < _LAST)
+        if not len(sites) == len(found) <= _SITES or not are_counts.all():
             raise ValueError("the counts of forms hold what cannot stand there")
         columns = (found[name].tolist() for name in ("site", "pages", "forms"))
         self._sites = {site: (pages, forms) for site, pages, forms in zip(*columns, strict=True)}
@@ -79,7 +79,3 @@ class Forms:
         if len(self._sites) > _SITES:
             del self._sites[next(iter(self._sites))]
         self._is_changed = True
-
-
-def _are_counts(pages: npt.NDArray[np.uint16]) -> bool:
-    return bool(((pages > 0) & (pages < _LAST)).all())

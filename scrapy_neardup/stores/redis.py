@@ -11,15 +11,13 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from heapq import merge
 from itertools import islice
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, Concatenate, ParamSpec, TypeVar
 from urllib.parse import SplitResult
 
 from scrapy_neardup.errors import StoreError, StoreMismatch
 from scrapy_neardup.stores import layout
 from scrapy_neardup.stores.base import TakenBack
 from scrapy_neardup.stores.changes import Changes, Row
-from scrapy_neardup.stores.evidence import Evidence
-from scrapy_neardup.stores.expiry import Bounds
 from scrapy_neardup.stores.layout import Record
 from scrapy_neardup.stores.moment import Pending
 from scrapy_neardup.stores.pending import PendingPage
@@ -34,12 +32,24 @@ from scrapy_neardup.stores.redis_script import Program
 from scrapy_neardup.stores.secret import Secret
 
 T = TypeVar("T")
+P = ParamSpec("P")
 #: First letters of rows on which writes depend.
 _DEPENDED_ON = b"ujm"
 #: Times that a write is tried that others come before.
 _TRIES = 200
 #: Pages that are sealed or forgotten in one piece, while which the server does nothing else.
 _BATCH = 200
+
+
+def _until_done(
+    write: Callable[Concatenate[SharedCounting, P], T],
+) -> Callable[Concatenate[RedisStore, P], T]:
+    """A write as of every store, done anew until nobody comes in between."""
+
+    def done(self: RedisStore, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return self._retried(lambda: write(self, *args, **kwargs))
+
+    return done
 
 
 class RedisStore(SharedCounting):
@@ -250,50 +260,21 @@ class RedisStore(SharedCounting):
             "on, see whether another program writes to the keys of this state."
         )
 
-    def add(
-        self,
-        record: Record,
-        evidence: Evidence | None = None,
-        *,
-        generation: int = 0,
-        replaces: int = 0,
-        seen: float | None = None,
-        of: Iterable[Record] = (),
-        along: Iterable[Row] = (),
-    ) -> None:
-        add, of, along = super().add, tuple(of), tuple(along)
-        given: dict[str, Any] = {"generation": generation, "replaces": replaces, "seen": seen, "of": of, "along": along}
-        self._retried(lambda: add(record, evidence, **given))
-
-    def touch(
-        self,
-        record: Record,
-        seen: float | None = None,
-        of: Iterable[Record] = (),
-        along: Iterable[Row] = (),
-        renewed: Record | None = None,
-    ) -> None:
-        touch, of, along = super().touch, tuple(of), tuple(along)
-        self._retried(lambda: touch(record, seen, of, along, renewed))
+    add = _until_done(SharedCounting.add)
+    touch = _until_done(SharedCounting.touch)
+    withdraw = _until_done(SharedCounting.withdraw)
+    expire = _until_done(SharedCounting.expire)
 
     def seal(self, generation: int, ids: Iterable[int]) -> None:
         seal, ids = super().seal, iter(ids)
         while some := list(islice(ids, _BATCH)):
             self._retried(lambda some=some: seal(generation, some))  # type: ignore[misc]
 
-    def withdraw(self, generation: int, id: int) -> None:
-        withdraw = super().withdraw
-        self._retried(lambda: withdraw(generation, id))
-
     def forget(self, ids: Iterable[int]) -> int:
         forget, ids, gone = super().forget, iter(ids), 0
         while some := list(islice(ids, _BATCH)):
             gone += self._retried(lambda some=some: forget(some))  # type: ignore[misc]
         return gone
-
-    def expire(self, bounds: Bounds) -> int:
-        expire = super().expire
-        return self._retried(lambda: expire(bounds))
 
 
 class RedissStore(RedisStore):

@@ -14,10 +14,12 @@ from typing import Any
 import pytest
 
 from tests.crawl.forked import CAN_FORK, Forks
-from tests.crawl.pages import Content, serve
+from tests.crawl.pages import Content, html, serve
 
 ROOT = Path(__file__).parents[2]
 ADDONS = {"scrapy_neardup.Addon": 500}
+#: The paths of ``news``.
+NEWS = ["/bridge-zh", "/tea-zh", "/copy"]
 #: Each page is through before the next is asked for; older versions of Scrapy hand on whatever came meanwhile.
 ONE_BY_ONE = {"CONCURRENT_REQUESTS": 1, "SCRAPER_SLOT_MAX_ACTIVE_SIZE": 1}
 
@@ -57,6 +59,13 @@ def site() -> Iterator[Site]:
 
 
 Crawl = Callable[..., Result]
+
+
+@pytest.fixture
+def news(site: Site) -> Site:
+    """Two articles, and a copy of the second."""
+    site.content |= {"/bridge-zh": html("bridge-zh"), "/tea-zh": html("tea-zh"), "/copy": html("tea-zh", "Copied.")}
+    return site
 
 
 def started(module: str, argument: Path, env: Mapping[str, str], timeout: float) -> tuple[int, str]:

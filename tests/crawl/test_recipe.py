@@ -12,17 +12,9 @@ from scrapy_neardup.stores import close_store, open_store
 from scrapy_neardup.stores.changes import Changes
 from scrapy_neardup.stores.layout import meta_key
 from scrapy_neardup.stores.recipe import pack_recipe
-from tests.crawl.conftest import Crawl, Site
+from tests.crawl.conftest import NEWS, Crawl, Site
 from tests.crawl.pages import html
 from tests.states.states import run
-
-PATHS = ["/bridge-zh", "/tea-zh", "/copy"]
-
-
-@pytest.fixture
-def news(site: Site) -> Site:
-    site.content |= {"/bridge-zh": html("bridge-zh"), "/tea-zh": html("tea-zh"), "/copy": html("tea-zh", "Copied.")}
-    return site
 
 
 @pytest.fixture
@@ -40,10 +32,10 @@ def by_version(url: str, name: str, **samples: str) -> None:
 
 def test_a_threshold_is_changed_between_two_crawls_and_a_line_says_so(news: Site, crawl: Crawl, url: str) -> None:
     def crawled(**settings: Any) -> Any:
-        return crawl(PATHS, NEARDUP_STORE=url, **settings)
+        return crawl(NEWS, NEARDUP_STORE=url, **settings)
 
     first = crawled()
-    assert first.paths == PATHS[:2]
+    assert first.paths == NEWS[:2]
     assert "from here on" not in first.log
     second = crawled(NEARDUP_PARAMETERS={"base": 0.6, "certain": 1}, NEARDUP_POLICY={"excerpt": "drop"})
     assert (second.items, second.count("unchanged"), second.count("duplicate")) == ([], 2, 1)
@@ -52,12 +44,12 @@ def test_a_threshold_is_changed_between_two_crawls_and_a_line_says_so(news: Site
 
 
 def test_another_version_that_reads_alike_is_warned_of_once(news: Site, crawl: Crawl, url: str) -> None:
-    crawl(PATHS, NEARDUP_STORE=url)
+    crawl(NEWS, NEARDUP_STORE=url)
     by_version(url, "visible prose and trafilatura 1.9 fast")
-    strict = crawl(PATHS, NEARDUP_STORE=url, NEARDUP_STRICT=True)
+    strict = crawl(NEWS, NEARDUP_STORE=url, NEARDUP_STRICT=True)
     assert "response_received_count" not in strict.stats
     assert "With NEARDUP_STRICT that is not taken, though they read our samples alike" in strict.log
-    warned = crawl(PATHS, NEARDUP_STORE=url)
+    warned = crawl(NEWS, NEARDUP_STORE=url)
     assert (warned.items, warned.count("unchanged")) == ([], 2)
     assert "the extractor was visible prose and trafilatura 1.9 fast, and is visible prose and traf" in warned.log
     assert "They read our samples alike, so it is used as it is." in warned.log
@@ -67,22 +59,22 @@ def test_another_version_that_reads_alike_is_warned_of_once(news: Site, crawl: C
 
 
 def test_one_that_reads_otherwise_is_refused_until_the_state_is_migrated(news: Site, crawl: Crawl, url: str) -> None:
-    crawl(PATHS, NEARDUP_STORE=url)
+    crawl(NEWS, NEARDUP_STORE=url)
     by_version(url, "visible prose and trafilatura 1.9 fast", extractor="0" * 16)
-    refused = crawl(PATHS, NEARDUP_STORE=url)
+    refused = crawl(NEWS, NEARDUP_STORE=url)
     assert "response_received_count" not in refused.stats
     assert "which reads our samples otherwise. Fingerprints of two recipes cannot be compared" in refused.log
     assert "bring the state to those of now with: scrapy neardup migrate" in refused.log
     assert run(migrate, "--store", url) == 0
-    again = crawl(PATHS, NEARDUP_STORE=url)
+    again = crawl(NEWS, NEARDUP_STORE=url)
     assert (again.items, again.count("unchanged"), again.count("duplicate")) == ([], 2, 1)
 
 
 def test_another_method_goes_on_with_what_was_delivered(news: Site, crawl: Crawl, url: str) -> None:
     """Pages of HTML, of which the state keeps no text: by the former method they are known to be unchanged."""
     settings = {"NEARDUP_STORE": url, "NEARDUP_METHOD": "simhash"}
-    crawl(PATHS, NEARDUP_STORE=url)
-    assert "method is 'cascade' there and 'simhash' here" in crawl(PATHS, **settings).log
+    crawl(NEWS, NEARDUP_STORE=url)
+    assert "method is 'cascade' there and 'simhash' here" in crawl(NEWS, **settings).log
     assert run(migrate, "--store", url, NEARDUP_METHOD="simhash") == 0
     news.content["/new"] = html("ferry-zh")
     news.content["/bridge-zh"] = html("bridge-zh", "更正：大桥的长度为一千二百米，本站先前的报道有误。")

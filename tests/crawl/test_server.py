@@ -11,17 +11,9 @@ import pytest
 
 from scrapy_neardup.states.check import check
 from scrapy_neardup.stores import close_store, open_store
-from tests.crawl.conftest import Crawl, Result, Site
+from tests.crawl.conftest import NEWS, Crawl, Result, Site
 from tests.crawl.pages import html
 from tests.stores.redis_server import Server, running
-
-PATHS = ["/bridge-zh", "/tea-zh", "/copy"]
-
-
-@pytest.fixture
-def news(site: Site) -> Site:
-    site.content |= {"/bridge-zh": html("bridge-zh"), "/tea-zh": html("tea-zh"), "/copy": html("tea-zh", "Copied.")}
-    return site
 
 
 @pytest.fixture
@@ -31,15 +23,15 @@ def url(redis_server: Server) -> str:
 
 def test_a_second_crawl_drops_what_the_first_one_kept(news: Site, crawl: Crawl, url: str, tmp_path: Path) -> None:
     settings = {"NEARDUP_STORE": url, "FEEDS": {str(tmp_path / "%(time)s.jsonl"): {"format": "jsonlines"}}}
-    first = crawl(PATHS, **settings)
-    assert first.paths == PATHS[:2], first.log
+    first = crawl(NEWS, **settings)
+    assert first.paths == NEWS[:2], first.log
     assert (first.count("unique"), first.count("duplicate"), first.count("state/pages")) == (2, 1, 3)
-    second = crawl(PATHS, **settings)
+    second = crawl(NEWS, **settings)
     assert second.items == []
     assert (second.count("unchanged"), second.count("duplicate"), second.count("state/pages")) == (2, 1, 3)
     assert second.count("errors") == second.count("taken_back") == 0
     news.content["/bridge-zh"] = html("bridge-zh", "更正：大桥的长度为一千二百米，本站先前的报道有误。")
-    third = crawl(PATHS, **settings)
+    third = crawl(NEWS, **settings)
     assert (third.paths, third.count("updated")) == (["/bridge-zh"], 1)
     store = open_store(url, None)
     assert check(store).sound
@@ -52,10 +44,10 @@ def test_a_feed_that_is_not_stored_gives_its_pages_back(news: Site, crawl: Crawl
         "FEEDS": {"broken://out.jsonl": {"format": "jsonlines"}},
         "FEED_STORAGES": {"broken": "tests.crawl.project.UnstorableFeed"},
     }
-    first = crawl(PATHS, NEARDUP_STORE=url, **broken)
+    first = crawl(NEWS, NEARDUP_STORE=url, **broken)
     assert first.count("unsealed") == 2, first.log
-    second = crawl(PATHS, NEARDUP_STORE=url)
-    assert (second.paths, second.count("taken_back")) == (PATHS[:2], 2)
+    second = crawl(NEWS, NEARDUP_STORE=url)
+    assert (second.paths, second.count("taken_back")) == (NEWS[:2], 2)
 
 
 def test_pages_that_a_later_pipeline_drops_are_taken_back(news: Site, crawl: Crawl, url: str) -> None:
@@ -66,11 +58,11 @@ def test_pages_that_a_later_pipeline_drops_are_taken_back(news: Site, crawl: Cra
         ITEM_PIPELINES={"tests.crawl.project.DropSome": 900},
     )
     assert (first.paths, first.count("rolled_back")) == (["/bridge-zh", "/copy"], 1), first.log
-    assert crawl(PATHS, NEARDUP_STORE=url).count("duplicate") == 1
+    assert crawl(NEWS, NEARDUP_STORE=url).count("duplicate") == 1
 
 
 def test_pages_are_forgotten_beside_the_judging(news: Site, crawl: Crawl, url: str) -> None:
-    crawl(PATHS, NEARDUP_STORE=url)
+    crawl(NEWS, NEARDUP_STORE=url)
     news.content |= {f"/{number}": html("bridge-zh") for number in range(3)}
     second = crawl(["/bridge-zh", *(f"/{n}" for n in range(3))], NEARDUP_STORE=url, NEARDUP_MAX_PAGES=2)
     assert second.count("expired") > 0, second.log
@@ -78,13 +70,13 @@ def test_pages_are_forgotten_beside_the_judging(news: Site, crawl: Crawl, url: s
 
 
 def test_without_asyncio_it_is_said_what_to_do(news: Site, crawl: Crawl, url: str) -> None:
-    said = crawl(PATHS, NEARDUP_STORE=url, reactor="select")
+    said = crawl(NEWS, NEARDUP_STORE=url, reactor="select")
     assert "asyncio reactor" in said.log
     assert "response_received_count" not in said.stats
 
 
 def test_waiting_is_for_servers(news: Site, crawl: Crawl, tmp_path: Path) -> None:
-    said = crawl(PATHS, NEARDUP_STORE=f"sqlite://{tmp_path}/state", NEARDUP_ON_STORE_ERROR="wait")
+    said = crawl(NEWS, NEARDUP_STORE=f"sqlite://{tmp_path}/state", NEARDUP_ON_STORE_ERROR="wait")
     assert "which is for a state on a server" in said.log
 
 
@@ -92,7 +84,7 @@ def test_waiting_is_for_servers(news: Site, crawl: Crawl, tmp_path: Path) -> Non
 def test_a_server_that_goes_while_a_crawl_is_at_work(news: Site, crawl: Crawl, then: str) -> None:
     """No item is lost, no verdict guessed; with 'wait' the crawl goes on where it was once the server is back."""
     news.content |= {f"/{number}": html("bridge-zh") for number in range(10)}
-    paths = [*PATHS, *(f"/{number}" for number in range(10))]
+    paths = [*NEWS, *(f"/{number}" for number in range(10))]
     with running("--appendonly", "yes", "--appendfsync", "always") as server:
         gone = threading.Thread(target=_restarted, args=(server, then == "wait"))
         gone.start()
@@ -107,11 +99,11 @@ def test_a_server_that_goes_while_a_crawl_is_at_work(news: Site, crawl: Crawl, t
         assert "does not answer" in found.log
         assert found.log.count("does not answer") <= 2
         if then == "wait":
-            assert found.paths == PATHS[:2]
+            assert found.paths == NEWS[:2]
             assert (found.count("duplicate"), found.count("server_gone"), found.count("errors")) == (11, 1, 0)
             assert "answers again" in found.log
         else:
-            assert found.paths[:2] == PATHS[:2]
+            assert found.paths[:2] == NEWS[:2]
             assert found.count("unjudged/store_failed") == len(found.paths) - 2 > 0
             assert found.stats["finish_reason"] == "neardup_store_failed"
 
@@ -130,10 +122,10 @@ def test_the_password_is_nowhere_in_the_log(news: Site, crawl: Crawl) -> None:
     with running() as server:
         server.client.config_set("requirepass", "hush-hush")
         url = server.url("a").replace("unix://", "unix://:hush-hush@")
-        found = crawl(PATHS, NEARDUP_STORE=url)
-        assert found.paths == PATHS[:2]
+        found = crawl(NEWS, NEARDUP_STORE=url)
+        assert found.paths == NEWS[:2]
         assert "hush-hush" not in found.log + str(found.stats)
-        found = crawl(PATHS, NEARDUP_STORE=url.replace("hush-hush", "wrong-one"))
+        found = crawl(NEWS, NEARDUP_STORE=url.replace("hush-hush", "wrong-one"))
         assert "refuses this user or password" in found.log
         assert "wrong-one" not in found.log + str(found.stats)
 
@@ -141,7 +133,7 @@ def test_the_password_is_nowhere_in_the_log(news: Site, crawl: Crawl) -> None:
 def test_two_crawls_of_one_process_share_a_state(news: Site, run: Callable[..., list[Result]], url: str) -> None:
     job = {
         "spider": "PathSpider",
-        "arguments": {"base": news.base, "paths": PATHS},
+        "arguments": {"base": news.base, "paths": NEWS},
         "settings": {"ADDONS": {"scrapy_neardup.Addon": 500}, "NEARDUP_STORE": url},
     }
     found = run(job, job)

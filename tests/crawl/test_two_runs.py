@@ -12,17 +12,8 @@ import pytest
 
 from scrapy_neardup.states.crawls import crawls
 from scrapy_neardup.stores import close_store, open_store
-from tests.crawl.conftest import ADDONS, Crawl, Result, Site
+from tests.crawl.conftest import ADDONS, NEWS, Crawl, Result, Site
 from tests.crawl.pages import html
-
-PATHS = ["/bridge-zh", "/tea-zh", "/copy"]
-
-
-@pytest.fixture
-def news(site: Site) -> Site:
-    site.content |= {"/bridge-zh": html("bridge-zh"), "/tea-zh": html("tea-zh"), "/copy": html("tea-zh", "Copied.")}
-    return site
-
 
 PLYVEL = find_spec("plyvel") is not None
 
@@ -32,9 +23,9 @@ PLYVEL = find_spec("plyvel") is not None
 )
 def test_a_second_crawl_drops_what_the_first_one_kept(news: Site, crawl: Crawl, tmp_path: Path, scheme: str) -> None:
     store = {"NEARDUP_STORE": f"{scheme}://{tmp_path}/state"}
-    first = crawl(PATHS, **store)
-    assert first.paths == PATHS[:2]
-    second = crawl(PATHS, **store)
+    first = crawl(NEWS, **store)
+    assert first.paths == NEWS[:2]
+    second = crawl(NEWS, **store)
     assert second.items == []
     assert (second.count("unchanged"), second.count("duplicate"), second.count("state/pages")) == (2, 1, 3)
     assert second.stats["item_dropped_reasons_count/UnchangedPage"] == 2
@@ -42,7 +33,7 @@ def test_a_second_crawl_drops_what_the_first_one_kept(news: Site, crawl: Crawl, 
 
 
 def test_the_default_state_lies_in_the_data_directory_of_scrapy(news: Site, crawl: Crawl, tmp_path: Path) -> None:
-    crawl(PATHS)
+    crawl(NEWS)
     expected = "state.leveldb" if PLYVEL else "state.sqlite"
     assert expected in [path.name for path in (tmp_path / ".scrapy" / "neardup" / "spiders" / "paths").iterdir()]
 
@@ -58,18 +49,18 @@ def test_an_updated_page_passes_and_takes_the_place_of_its_old_text(news: Site, 
 
 
 def test_the_state_of_another_recipe_is_refused_and_left_alone(news: Site, crawl: Crawl) -> None:
-    crawl(PATHS)
-    other = crawl(PATHS, NEARDUP_PARAMETERS={"bins": 256})
+    crawl(NEWS)
+    other = crawl(NEWS, NEARDUP_PARAMETERS={"bins": 256})
     assert "response_received_count" not in other.stats
     assert "parameters.bins is 512 there and 256 here" in other.log
-    assert crawl(PATHS).count("unchanged") == 2
+    assert crawl(NEWS).count("unchanged") == 2
 
 
 def test_two_spiders_of_one_process_share_the_state(
     news: Site, run: Callable[..., list[Result]], tmp_path: Path
 ) -> None:
     settings = {"ADDONS": ADDONS, "NEARDUP_STORE": f"sqlite://{tmp_path}/state"}
-    job = {"spider": "PathSpider", "arguments": {"base": news.base, "paths": PATHS}, "settings": settings}
+    job = {"spider": "PathSpider", "arguments": {"base": news.base, "paths": NEWS}, "settings": settings}
     results = run(job, job)
     urls = [url for result in results for url in result.urls]
     # The same URL in both: whichever comes second is unchanged, and of each article one page is kept.
@@ -88,7 +79,7 @@ def test_a_second_process_is_told_who_holds_the_state(news: Site, crawl: Crawl, 
     ) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "open\n"
-        result = crawl(PATHS, NEARDUP_STORE=f"sqlite://{tmp_path}/state")
+        result = crawl(NEWS, NEARDUP_STORE=f"sqlite://{tmp_path}/state")
         process.kill()
     assert "response_received_count" not in result.stats
     assert f"Another process is using the state at {tmp_path}/state" in result.log

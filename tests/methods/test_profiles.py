@@ -66,8 +66,10 @@ def test_products_of_one_family_are_kept_and_the_same_product_is_not() -> None:
     assert judged(dict(CATALOGUE), [*family, again]) == [Kind.UNIQUE, Kind.UNIQUE, Kind.DUPLICATE]
 
 
-PLACES = ["Arden", "Borrow", "Calder", "Dunmore", "Esker", "Farrow", "Glenmore", "Harrow", "Islay", "Jarrow", "Kelso"]
-PLACES += ["Lorne", "Melrose", "Nairn"]
+PLACES = [
+    *("Arden", "Borrow", "Calder", "Dunmore", "Esker", "Farrow", "Glenmore"),
+    *("Harrow", "Islay", "Jarrow", "Kelso", "Lorne", "Melrose", "Nairn"),
+]
 NAMES = ["Heron", "Egret", "Curlew", "Plover", "Avocet", "Dunlin"]
 SHED = (
     "A {name} keeps the rain off whatever stands below it, and is put up by two people on one dry afternoon.",
