@@ -155,7 +155,7 @@ def test_replaced_processes_are_counted_and_told_of_once(caplog: pytest.LogCaptu
 def test_auto_is_for_our_own_reader_alone(
     workers: int | str, extractor: str, found: int, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("scrapy_neardup.config.workers_by_machine", lambda: 4)
+    monkeypatch.setattr("scrapy_neardup.config.config.workers_by_machine", lambda: 4)
     config = Config(workers=workers, extractor=extractor)
     pool = config.make_workers()
     assert (pool is not None and config.many_workers) == found or (pool is None and found == 0)

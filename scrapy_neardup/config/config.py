@@ -1,0 +1,191 @@
+"""What a crawl is told, as one frozen object."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from scrapy_neardup.config.extractor import load_extractor
+from scrapy_neardup.config.names import look_alikes, meant_setting
+from scrapy_neardup.config.readers import AUTO, DEFAULT_FIELDS, DEFAULT_POLICY, DROP, PASS, READERS, SETTINGS, TAG
+from scrapy_neardup.config.values import boolean
+from scrapy_neardup.errors import SettingsError
+from scrapy_neardup.judging.preference import FIRST, KeepPolicy
+from scrapy_neardup.methods import Method, make_method
+from scrapy_neardup.methods.profiles import ARTICLE, CATALOGUE, METHOD, PROFILES
+from scrapy_neardup.model import Kind, Likeness, Verdict
+from scrapy_neardup.oneline import line_logger
+from scrapy_neardup.page.apart import MAX_SECONDS, Apart, Terms
+from scrapy_neardup.page.cores import workers_by_machine
+from scrapy_neardup.page.limits import MAX_TEXT
+from scrapy_neardup.page.pool import Pool
+from scrapy_neardup.stores import Bounds, Keep, Secret, parse_url, placeholders_checked
+from scrapy_neardup.stores.options import Options
+
+logger = line_logger(__name__)
+
+#: A page that may take long has NEARDUP_MAX_SECONDS. Any other takes one at most on an idle machine, and has so many
+#: times as long in a worker: there it keeps nobody waiting, and is not to be given up for a machine that is not idle.
+_TIMES = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """The settings of one crawl. The name in capitals behind each field is that of its setting."""
+
+    drop: bool = True  # DROP_DUPLICATES
+    policy: Mapping[Likeness, str] = field(default_factory=lambda: dict(DEFAULT_POLICY))  # NEARDUP_POLICY
+    store: str = ""  # NEARDUP_STORE; empty: the default under the project's data directory
+    store_options: Options = field(default_factory=Options)  # NEARDUP_STORE_OPTIONS
+    scope: str = ""  # NEARDUP_SCOPE; empty: "spider", or "project" where that has a state already
+    dry_run: str = ""  # NEARDUP_DRY_RUN; empty: none, else TAG or PASS: what becomes of items
+    secret: Secret | None = None  # NEARDUP_SECRET; None: each state draws its own
+    profile: str = ARTICLE  # NEARDUP_PROFILE
+    method: str = METHOD  # NEARDUP_METHOD
+    parameters: Mapping[str, Any] = field(default_factory=dict)  # NEARDUP_PARAMETERS
+    extractor: str = ""  # NEARDUP_EXTRACTOR; import path, empty: trafilatura
+    fields: Mapping[str, str] = field(default_factory=lambda: dict(DEFAULT_FIELDS))  # NEARDUP_FIELDS
+    listings: bool = True  # NEARDUP_LISTINGS
+    tag_field: str = "neardup"  # NEARDUP_TAG_FIELD
+    min_letters: int = 40  # NEARDUP_MIN_LETTERS
+    max_html: int = 5_000_000  # NEARDUP_MAX_HTML, in characters
+    max_text: int = MAX_TEXT  # NEARDUP_MAX_TEXT, in characters
+    max_seconds: float = MAX_SECONDS  # NEARDUP_MAX_SECONDS
+    workers: int | str = AUTO  # NEARDUP_WORKERS; a number, or AUTO
+    keep: Keep = Keep.EVIDENCE  # NEARDUP_KEEP
+    keep_policy: KeepPolicy = FIRST  # NEARDUP_KEEP_POLICY; hosts as a tuple
+    ttl: float | None = None  # NEARDUP_TTL, in seconds
+    max_pages: int | None = None  # NEARDUP_MAX_PAGES
+    dropped_feed: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # NEARDUP_DROPPED_FEED; as FEEDS
+    commit: str = "feed"  # NEARDUP_COMMIT
+    overwritten: str = "warn"  # NEARDUP_OVERWRITTEN
+    wait: float = 10.0  # NEARDUP_WAIT, in seconds
+    brake: str = "tag"  # NEARDUP_BRAKE
+    on_store_error: str = "close"  # NEARDUP_ON_STORE_ERROR
+    strict: bool = False  # NEARDUP_STRICT
+    lang: str = ""  # NEARDUP_LANG; empty: closing lines in English, a report as its pages
+
+    @classmethod
+    def from_settings(cls, settings: Mapping[str, Any]) -> Config:
+        """Read the settings; raises SettingsError that names the wrong one and what it may be."""
+        values = _read(settings)
+        values["parameters"] = _profiled(values)
+        config = cls(**values)
+        config.make_method()
+        if config.store:
+            parse_url(placeholders_checked(config.store))
+        if config.extractor:
+            load_extractor(config.extractor)
+        return config
+
+    @property
+    def tags_all(self) -> bool:
+        """Whether tags on all items are what is wanted, and not some as the policy says."""
+        return not self.drop or self.dry_run == TAG
+
+    @property
+    def drops_catalogue(self) -> bool:
+        """Whether products are dropped, of which a reader would keep most: tags are what is advised."""
+        return self.profile == CATALOGUE and self.drop and not self.dry_run
+
+    @property
+    def also_copies(self) -> frozenset[Likeness]:
+        """What is dropped though no method calls it a duplicate."""
+        return frozenset(
+            likeness for likeness in (Likeness.EXCERPT, Likeness.SAME_TITLE) if self.policy[likeness] == DROP
+        )
+
+    def action(self, verdict: Verdict) -> str:
+        """What becomes of the item of a page with this verdict: one of ``ACTIONS``."""
+        if not self.drop or verdict.kind is Kind.BETTER:  # the tag says what it supersedes
+            return TAG
+        if verdict.likeness is not None:
+            return self.policy[verdict.likeness]
+        return DROP if verdict.is_copy else PASS
+
+    def passes(self, verdict: Verdict) -> bool:
+        """Whether the item of a page with this verdict is passed on, tagged or not."""
+        return self.action(verdict) != DROP
+
+    @property
+    def bounds(self) -> Bounds | None:
+        """How long and how many pages are known; None where nothing is to be forgotten."""
+        bounds = Bounds(self.ttl, self.max_pages)
+        return None if bounds == Bounds() else bounds
+
+    def make_method(self) -> Method:
+        """The method with its parameters; raises SettingsError that names the settings."""
+        try:
+            return make_method(self.method, self.parameters)
+        except SettingsError as error:
+            raise SettingsError(f"NEARDUP_METHOD, NEARDUP_PARAMETERS: {error}") from None
+
+    def deciding(self, method: Method) -> dict[str, Any]:
+        """What two crawls of one state may have different, as it only decides: parameters of the method, settings."""
+        policy = {f"NEARDUP_POLICY {likeness.value}": action for likeness, action in self.policy.items()}
+        return {**method.decisions(), "NEARDUP_MIN_LETTERS": self.min_letters, **policy}
+
+    @property
+    def terms(self) -> Terms:
+        """On which pages are read in other processes."""
+        return Terms(self.max_html, self.max_text, self.max_seconds, self.extractor)
+
+    @property
+    def many_workers(self) -> int:
+        """In how many processes pages are read; 0 where they are read in that of the crawl.
+
+        Whether an extractor of the user's can be called in several at once only the user knows, and says by a number.
+        """
+        if isinstance(self.workers, int):
+            return self.workers
+        return 0 if self.extractor else workers_by_machine()
+
+    def make_workers(self) -> Pool | None:
+        """What reads all other pages, to be closed by whoever asked; None where they are to be read here."""
+        terms = replace(self.terms, seconds=_TIMES * self.max_seconds, only_quick=True)
+        return Pool(terms, many) if (many := self.many_workers) and terms.can_be_sent else None
+
+    def make_apart(self) -> Apart | None:
+        """What reads pages that may take long, to be closed by whoever asked; None where the extractor bars it."""
+        return Apart(self.terms) if self.terms.can_be_sent else None
+
+
+def _read(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The values that are given, by the field that holds them; warns of names that may be meant for us."""
+    values: dict[str, Any] = {}
+    for name in settings:
+        if name in READERS:
+            field_name, read = READERS[name]
+            values[field_name] = read(name, settings[name])
+        elif name.startswith("NEARDUP_"):
+            meant = meant_setting(name)
+            asked = f" Did you mean {meant}?" if meant else ""
+            raise SettingsError(f"There is no setting {name}.{asked} The settings are: {', '.join(SETTINGS)}.")
+    values.pop("enabled", None)
+    for name, meant in look_alikes(settings).items():
+        logger.warning(
+            "There is a setting %s, which scrapy-neardup does not read. If it is meant for it, the name is %s; "
+            "if it is somebody else's, all is well.",
+            name,
+            meant,
+        )
+    drop = settings.get("DROP_DUPLICATES")
+    return values if drop is None else {**values, "drop": boolean("DROP_DUPLICATES", drop)}
+
+
+def _profiled(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The parameters of the method: those of the profile, and those that are given."""
+    profiled = PROFILES[values.get("profile", ARTICLE)]
+    if profiled and values.get("method", METHOD) != METHOD:
+        raise SettingsError(
+            f"NEARDUP_PROFILE is {values['profile']!r}, which sets parameters of the method {METHOD}, and "
+            f"NEARDUP_METHOD is {values['method']!r}: leave one of the two out."
+        )
+    return {**profiled, **values.get("parameters", {})}
+
+
+def is_enabled(settings: Mapping[str, Any]) -> bool:
+    """NEARDUP_ENABLED, true unless set."""
+    value = settings.get("NEARDUP_ENABLED")
+    return True if value is None else boolean("NEARDUP_ENABLED", value)
