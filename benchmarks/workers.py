@@ -5,7 +5,10 @@
 
 A site in a process of its own is crawled by one process for each line, on a state of its own in LevelDB; the lines of a
 table take turns, and each has the median of its rounds. The time is that of the whole crawl, with the start of the
-workers. ``lag``: how much later than asked for something is called that asks every 5 ms.
+workers. ``lag``: how much later than asked for something is called that asks every 5 ms. ``CPU``: of the crawl's
+process alone. Beside numbers of workers, a line may be of a crawl without the add-on: ``none``, or one with the text
+of each page by trafilatura in its callback: as it comes (``trafilatura``), or in its fast mode (``fast``), which is how
+the add-on calls it.
 """
 
 from __future__ import annotations
@@ -23,14 +26,21 @@ from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from statistics import median
-from time import perf_counter
+from time import perf_counter, process_time
 from typing import Any
 
 import scrapy
+import trafilatura
 from scrapy import signals
 from scrapy.crawler import AsyncCrawlerProcess
 
 _EVERY = 0.005
+#: Lines without the add-on: what their callback tells trafilatura, or None where it is not asked.
+WITHOUT: dict[str, dict[str, Any] | None] = {
+    "none": None,
+    "trafilatura": {},
+    "fast": {"fast": True, "include_comments": False},
+}
 #: Syllables of a language that nobody speaks.
 _SYLLABLES = [a + b for a in "bdfgklmnprstv" for b in "aeiou"]
 
@@ -94,13 +104,18 @@ class Site(scrapy.Spider):
     name = "site"
     base = ""
     count = 0
+    #: As in ``WITHOUT``.
+    extracts: dict[str, Any] | None = None
 
     async def start(self) -> AsyncIterator[Any]:
         for number in range(self.count):
             yield scrapy.Request(f"{self.base}/{number}")
 
     def parse(self, response: scrapy.http.Response) -> Any:
-        yield {"url": response.url}
+        item = {"url": response.url}
+        if self.extracts is not None:
+            item["text"] = trafilatura.extract(response.text, url=response.url, **self.extracts) or ""
+        yield item
 
 
 class Lag:
@@ -108,17 +123,18 @@ class Lag:
 
     def __init__(self, crawler: Any) -> None:
         self.late: list[float] = []
-        self.seconds = 0.0
-        self._begun = 0.0
+        self.seconds = self.processor = 0.0
+        self._begun = self._begun_processor = 0.0
         crawler.signals.connect(self._opened, signals.spider_opened)
         crawler.signals.connect(self._closed, signals.spider_closed)
 
     def _opened(self) -> None:
-        self._begun = perf_counter()
+        self._begun, self._begun_processor = perf_counter(), process_time()
         self._task = asyncio.get_running_loop().create_task(self._look())
 
     def _closed(self) -> None:
         self.seconds = perf_counter() - self._begun
+        self.processor = process_time() - self._begun_processor
         self._task.cancel()
 
     async def _look(self) -> None:
@@ -135,25 +151,26 @@ def crawl(job: dict[str, Any]) -> None:
     process = AsyncCrawlerProcess({**quiet, **job["settings"]})
     crawler = process.create_crawler(Site)
     lag = Lag(crawler)
-    process.crawl(crawler, base=job["base"], count=job["count"])
+    process.crawl(crawler, base=job["base"], count=job["count"], extracts=job["extracts"])
     process.start()
     assert crawler.stats is not None
-    told = crawler.stats.get_stats().items()
-    verdicts = {name[8:]: value for name, value in told if name.startswith(("neardup/un", "neardup/dup"))}
-    print(json.dumps({"seconds": lag.seconds, "late": lag.late, "verdicts": verdicts}))
+    stats = crawler.stats.get_stats().items()
+    verdicts = {name[8:]: value for name, value in stats if name.startswith(("neardup/un", "neardup/dup"))}
+    told = {"seconds": lag.seconds, "processor": lag.processor, "late": lag.late, "verdicts": verdicts}
+    print(json.dumps(told))
 
 
-def ran(base: str, count: int, flight: int, workers: int | str | None) -> dict[str, Any]:
-    """What came of a crawl with so many pages in flight; None for workers: without the add-on."""
+def ran(base: str, count: int, flight: int, workers: str) -> dict[str, Any]:
+    """What came of a crawl with so many pages in flight, and so many workers or one of ``WITHOUT``."""
     with tempfile.TemporaryDirectory() as folder:
         settings: dict[str, Any] = {"CONCURRENT_REQUESTS": flight, "CONCURRENT_REQUESTS_PER_DOMAIN": flight}
-        if workers is not None:
+        if workers not in WITHOUT:
             settings |= {"ADDONS": {"scrapy_neardup.Addon": 500}, "NEARDUP_WORKERS": workers, "NEARDUP_KEEP": "nothing"}
             settings |= {
                 "NEARDUP_STORE": f"leveldb://{folder}/state",
                 "NEARDUP_SECRET": "one for all that are compared",
             }
-        job = {"base": base, "count": count, "settings": settings}
+        job = {"base": base, "count": count, "extracts": WITHOUT.get(workers), "settings": settings}
         command = [sys.executable, __file__, "--job", json.dumps(job)]
         done = subprocess.run(command, capture_output=True, text=True, cwd=folder, check=False)
         if done.returncode:
@@ -167,23 +184,32 @@ def percentile(values: Sequence[float], share: float) -> float:
     return sorted(values)[min(len(values) - 1, int(len(values) * share))] if values else 0.0
 
 
-def table(base: str, count: int, rounds: int, flights: Sequence[int], workers: Sequence[int | str | None]) -> None:
+def of_all(results: Sequence[dict[str, Any]], count: int) -> list[float]:
+    """Pages a second and milliseconds of processor a page, medians over the rounds; nothing of none."""
+    if not results:
+        return []
+    rate = median(count / one["seconds"] for one in results)
+    return [rate, median(1000 * one["processor"] / count for one in results)]
+
+
+def table(base: str, count: int, rounds: int, flights: Sequence[int], workers: Sequence[str]) -> None:
     """All lines, which take turns."""
     cases = [(flight, many) for flight in flights for many in workers]
-    found: dict[tuple[int, int | str | None], list[dict[str, Any]]] = {case: [] for case in cases}
+    found: dict[tuple[int, str], list[dict[str, Any]]] = {case: [] for case in cases}
     for _ in range(rounds):
         for case in cases:
             found[case].append(ran(base, count, *case))
-    print("| in flight | workers | pages/s | against 0 | lag p50 ms | p99 ms | max ms |")
-    print("|---|---|---|---|---|---|---|")
+    print("| in flight | workers | pages/s | against 0 | CPU, ms a page | against 0 | lag p50 ms | p99 ms | max ms |")
+    print("|---|---|---|---|---|---|---|---|---|")
     for flight, many in cases:
         results = found[flight, many]
-        rate = median(count / one["seconds"] for one in results)
-        inline = found.get((flight, 0))
-        ratio = f"{rate / median(count / one['seconds'] for one in inline):.2f}" if inline else ""
+        inline = found.get((flight, "0"), [])
+        rate, processor = of_all(results, count)
+        ratios = [f"{mine / other:.2f}" for mine, other in zip((rate, processor), of_all(inline, count), strict=False)]
         lags = [median(1000 * percentile(one["late"], share) for one in results) for share in (0.5, 0.99, 1.0)]
-        name = "no add-on" if many is None else many
-        print(f"| {flight} | {name} | {rate:.1f} | {ratio} | {' | '.join(f'{lag:.1f}' for lag in lags)} |")
+        faster, dearer = ratios or ["", ""]
+        cells = [flight, many, f"{rate:.1f}", faster, f"{processor:.1f}", dearer, *(f"{lag:.1f}" for lag in lags)]
+        print(f"| {' | '.join(map(str, cells))} |")
     print("verdicts:", *sorted({json.dumps(found[case][0]["verdicts"], sort_keys=True) for case in cases}))
 
 
@@ -194,7 +220,7 @@ def main(arguments: Iterable[str] | None = None) -> None:
     parser.add_argument("--count", type=int, default=400)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--flight", type=int, nargs="+", default=[1, 2, 4, 16])
-    parser.add_argument("--workers", nargs="+", default=["0", "1", "2"], help="numbers, auto, none (no add-on)")
+    parser.add_argument("--workers", nargs="+", default=["0", "1", "2"], help="numbers, auto, or see above")
     parser.add_argument("--job", help=argparse.SUPPRESS)
     parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
     given = parser.parse_args(None if arguments is None else list(arguments))
@@ -205,7 +231,6 @@ def main(arguments: Iterable[str] | None = None) -> None:
         files = sorted(given.pages.iterdir())[: given.count] if given.pages else []
         asyncio.run(serve([one.read_bytes() for one in files] or [made_page(n) for n in range(given.count)]))
         return
-    workers = [None if one == "none" else int(one) if one.isdigit() else one for one in given.workers]
     folder = ["--pages", str(given.pages.absolute())] if given.pages else []
     command = [sys.executable, __file__, "--serve", "--count", str(given.count), *folder]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
@@ -213,7 +238,7 @@ def main(arguments: Iterable[str] | None = None) -> None:
         base = f"http://127.0.0.1:{server.stdout.readline().strip()}"
         print(f"CPython {platform.python_version()}, {os.cpu_count()} cores, {platform.machine()}, {platform.system()}")
         print(f"{given.count} pages, {given.rounds} rounds, load before: {os.getloadavg()[0]:.1f}")
-        table(base, given.count, given.rounds, given.flight, workers)
+        table(base, given.count, given.rounds, given.flight, given.workers)
         server.communicate()
 
 
