@@ -53,9 +53,13 @@ def letters(normalized: str) -> str:
 
 
 def letters_each(pieces: list[str]) -> list[str]:
-    """``letters`` of each of these, none of which may hold a line break: in one pass, as calls cost more than text.
+    """``letters`` of each of these, none of which may hold a line break: in one pass where there is no kernel for it.
 
     >>> letters_each(["你好，世界", "2 apples", "!"])
     ['你好世界', '2apples', '']
     """
+    kernels = compiled.kernels
+    if kernels is not None:
+        find, table = kernels.letters, known()
+        return [find(table, piece) for piece in pieces]
     return _NOT_A_WORD_IN_LINE.sub("", "\n".join(pieces)).replace("_", "").split("\n") if pieces else []

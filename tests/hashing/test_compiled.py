@@ -20,7 +20,7 @@ from scrapy_neardup.methods.minwise import sketch_of_text
 from scrapy_neardup.stores.recurrence import Recurrence
 from scrapy_neardup.text import characters
 from scrapy_neardup.text.holding import holds_any
-from scrapy_neardup.text.normalize import letters, normalize
+from scrapy_neardup.text.normalize import letters, letters_each, normalize
 from scrapy_neardup.text.sentences import cut
 from scrapy_neardup.text.shingles import as_shingles, shingles, smallest_shingles
 
@@ -58,6 +58,7 @@ def both(call: Callable[[], Any]) -> tuple[Any, Any]:
 STAGES: dict[str, Callable[[str], object]] = {
     "normalize": normalize,
     "letters": letters,
+    "letters of each": lambda text: letters_each(text.split("\n")),
     "cut": cut,
     "hash": KEYED.of,
     "open hash": OPEN.of,
