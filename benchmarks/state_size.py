@@ -1,6 +1,8 @@
 """Bytes of state per page on disk: of pages of which none is a copy, and of titles and copies on top.
 
-python benchmarks/state_size.py [PAGES [leveldb|sqlite]]
+python benchmarks/state_size.py [PAGES [leveldb|sqlite [METHOD]]]
+
+Of a METHOD that is named, pages alone of which none is a copy, with what each kind of row takes before it is packed.
 """
 
 from __future__ import annotations
@@ -8,19 +10,23 @@ from __future__ import annotations
 import resource
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from synthetic import pages
 
 from scrapy_neardup.judging.detector import Detector
-from scrapy_neardup.methods import make_method
+from scrapy_neardup.methods import Method, make_method
 from scrapy_neardup.model import Page
 from scrapy_neardup.stores import STORES, Keep, Store
 
 
 def main() -> None:
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 100_000
+    if len(sys.argv) > 3:
+        print_parts(count, sys.argv[2], make_method(sys.argv[3], {}))
+        return
     for name in [sys.argv[2]] if len(sys.argv) > 2 else ["leveldb", "sqlite"]:
         with tempfile.TemporaryDirectory() as directory:
             store: Store = STORES[name](f"{directory}/state", {})
@@ -40,9 +46,23 @@ def main() -> None:
     print(f"peak memory: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MiB")
 
 
-def fill(store: Store, found: Iterable[Page], keep: Keep) -> int:
+def print_parts(count: int, name: str, method: Method) -> None:
+    """Bytes a page of a state by this method, all of them and by the first letter of their rows."""
+    with tempfile.TemporaryDirectory() as directory:
+        store: Store = STORES[name](f"{directory}/state", method.recipe())
+        found = fill(store, pages(count), Keep.NOTHING, method)
+        print(f"{method.name}, {name}: {packed(store) / store.pages:.0f} bytes a page ({store.pages}, {found} copies)")
+        parts = Counter[str]()
+        for key, value in store.rows(b""):
+            parts[chr(key[0])] += len(key) + len(value)
+        for letter, size in parts.most_common():
+            print(f"  {letter}: {size / store.pages:.1f}")
+        store.close()
+
+
+def fill(store: Store, found: Iterable[Page], keep: Keep, method: Method | None = None) -> int:
     """Judge the pages and keep them; returns how many are copies."""
-    detector = Detector(make_method("cascade", {}), store, min_letters=40, who="benchmark", keep=keep)
+    detector = Detector(method or make_method("cascade", {}), store, min_letters=40, who="benchmark", keep=keep)
     copies = sum(detector.judge_now(page, sealed=False).is_copy for page in found)
     detector.seal()
     detector.end()
