@@ -12,27 +12,34 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from enum import IntEnum
 from itertools import accumulate
 
-from scrapy_neardup.text.holding import holds_any
 from scrapy_neardup.text.normalize import letters_each
-
-
-class Told(IntEnum):
-    """What the markup of a page says of a line."""
-
-    NOTHING = 0
-    #: It is set off as a quotation, which in an article is a part of it.
-    CITED = 1
-    #: A mail program or a forum has marked it as the quote of another message.
-    QUOTED = 2
-
+from scrapy_neardup.text.quote_signs import (
+    CLOSE_TAG,
+    LONGEST,
+    OPENS,
+    Told,
+    depth,
+    has_digit,
+    is_attribution,
+    is_barred,
+    is_forwarded,
+    is_header,
+    is_heading,
+    is_reply_to,
+    is_sent_from,
+    is_separator,
+    may_quote,
+    opens_quote,
+    opens_tag,
+    says_from,
+    says_sent,
+    tags_apart,
+)
 
 #: Lines beyond which a text is no message: its lines are not looked at one by one.
 _MOST_LINES = 10_000
-#: Characters beyond which a line is no line of attribution, and no heading of a quote.
-_LONGEST = 250
 #: Letters from which a line says something.
 _SAYS = 10
 #: Letters of its own before a forwarded message from which that is a quote, and no more the message itself.
@@ -44,73 +51,6 @@ _CUT, _CUT_WORDS = (50, 90), 6
 #: Lines of a header that are looked at.
 _HEADER = 6
 
-_MARK = re.compile(r"(?:[>＞][ \t]{0,3}){1,40}")
-_WROTE = re.compile(
-    r"\b(?:wrote|writes|schrieb|schreef|skrev|napisał|escribió|escreveu|пишет|написал)\b"
-    r"|a écrit|ha scritto|写道|寫道|書きました",
-    re.IGNORECASE,
-)
-_ADDRESS = re.compile(r"[\w.+-]@[\w-]{1,60}\.")
-_OPENS = ("on ", "am ", "le ", "el ", "il ", "em ", "op ", "den ", "in article ", "在", "于", "於")
-_SEPARATOR = re.compile(
-    r"-{3,20} {0,2}(?:original message|original appointment|ursprüngliche nachricht|message d'origine|mensaje original"
-    r"|messaggio originale|mensagem original|原始邮件|原始郵件|原邮件|回复的原邮件|元のメッセージ) {0,2}-{3,20}",
-    re.IGNORECASE,
-)
-_FORWARDED = re.compile(
-    r"(?:begin forwarded message|anfang der weitergeleiteten nachricht|début du message réexpédié)[:：]?"
-    r"|-{3,20} {0,2}(?:forwarded message|weitergeleitete nachricht|message transféré|转发邮件|轉寄郵件) {0,2}-{3,20}",
-    re.IGNORECASE,
-)
-_HEAD = re.compile(
-    r"\*?(?:from|sent|to|cc|subject|date|von|gesendet|an|betreff|de|envoyé|à|objet|发件人|发送时间|发送日期|日期|收件人|抄送|主题"
-    r"|寄件者|寄件日期|收件者|主旨) ?[:：]",
-    re.IGNORECASE,
-)
-_FROM = ("from", "*from", "von", "发件人", "寄件者")
-_SENT = ("sent", "*sent", "gesendet", "发送时间", "发送日期", "日期", "寄件日期")
-_POSTED = re.compile(
-    r"(?:引用|回复|回覆) ?[:：]? ?.{1,60}(?:的发言|的發言|的帖子|发表的|發表的)[:：]?"
-    r"|(?:原帖由|引用由) ?.{1,80}(?:发表|發表)[:：]?"
-    r"|.{1,60} ?(?:发表于|發表於|发表於) ?.{4,30}[:：]"
-    r"|楼主.{0,40}(?:说|說|写道) ?[:：]"
-)
-_IN_HEADING = "引用", "回复", "回覆", "原帖由", "发表", "發表", "楼主"
-_POSTED_ON = re.compile(r"(?:发表于|發表於|发表於) ?\d{4}|原帖由 ")
-_REPLY = re.compile(
-    r"(?:\[[^\[\]]{1,60}\] ?){0,3}(?:re|aw|antw|sv|rif|odp|回复|回覆|答复|答覆)(?:\[\d{1,3}\]|\(\d{1,3}\))? ?[:：]",
-    re.IGNORECASE,
-)
-_SENT_FROM = ("sent from my ", "get outlook for ", "von meinem iphone ", "envoyé de mon ", "发自我的", "發自我的")
-_OPEN_TAG, _CLOSE_TAG = re.compile(r"\[quote(?:=[^\[\]\n]{0,200})?\]", re.IGNORECASE), "[/quote]"
-_AROUND_TAGS = re.compile(r"(\[quote(?:=[^\[\]\n]{0,200})?\]|\[/quote\])", re.IGNORECASE)
-#: A text without any of these holds no quote: most pages, which cost no more than this.
-_MAY = (
-    *("\n>", "\n >", "\n＞", "\n|", "\n--", "[quote", "[QUOTE", "[Quote", ">:\n"),
-    *(
-        "写道",
-        "寫道",
-        "書きました",
-        "发自我",
-        "發自我",
-        "发件人",
-        "寄件者",
-        "的发言",
-        "的發言",
-        "的帖子",
-        "帖由",
-        "用由",
-        "楼主",
-    ),
-    *("发表的", "发表于", "发表於", "發表的", "發表于", "發表於"),
-    *("Sent:", "sent:", "SENT:", "Gesendet:", "egin forwarded", "Sent from", "sent from", "Get Outlook", "get outlook"),
-    *("einem iPhone ", "Envoyé de ", "réexpédié", "weitergeleitete"),
-)
-#: Where a line ends with a colon.
-_COLONS = ":\n", ": \n", ":\r\n"
-#: The same of a text in which a line ends with a colon.
-_MAY_COLON = "wrote", "writes", "schr", "skrev", "napisa", "escr", "crit", "пишет", "написал"
-
 
 def parted(text: str, title: str = "") -> tuple[str, str]:
     """A text without what it quotes, and that; ``title``: its subject.
@@ -118,12 +58,10 @@ def parted(text: str, title: str = "") -> tuple[str, str]:
     >>> parted("On 3 March 2024, Ada wrote:\\n> The ferry sails at nine.\\nIt has sailed at ten since May.")
     ('It has sailed at ten since May.', 'On 3 March 2024, Ada wrote:\\n> The ferry sails at nine.')
     """
-    if not _may_quote(text):
+    if not may_quote(text):
         return text, ""
-    if "[quote" in text.casefold():
-        text = _AROUND_TAGS.sub(r"\n\1\n", text)
-    lines = text.split("\n")
-    found = quoted(lines, is_reply=_REPLY.match(title) is not None)
+    lines = tags_apart(text).split("\n")
+    found = quoted(lines, is_reply=is_reply_to(title))
     if not found:
         return text, ""
     own = [line for number, line in enumerate(lines) if number not in found]
@@ -135,26 +73,9 @@ def quoted(lines: Sequence[str], told: Sequence[Told] = (), *, is_reply: bool = 
 
     ``told``: of lines that were read from markup; ``is_reply``: the title says that these are a reply.
     """
-    if len(lines) > _MOST_LINES or (not any(told) and not _may_quote("\n".join(lines))):
+    if len(lines) > _MOST_LINES or (not any(told) and not may_quote("\n".join(lines))):
         return frozenset()
     return frozenset(_Message(lines, told, is_reply=is_reply).quotes())
-
-
-def is_attribution(line: str) -> bool:
-    """Whether a line says who wrote what follows.
-
-    >>> is_attribution("Am 3. März 2024 um 10:03 schrieb Ada <ada@a.example>:"), is_attribution("She wrote a book.")
-    (True, False)
-    """
-    if len(line) > _LONGEST or not line.rstrip(" ↑»").endswith((":", "：")):
-        return False
-    return _WROTE.search(line) is not None or (_ADDRESS.search(line) is not None and _has_digit(line))
-
-
-def _may_quote(text: str) -> bool:
-    if text.lstrip().startswith((">", "＞", "---", "Begin")) or holds_any(text, _MAY):
-        return True
-    return holds_any(text, _COLONS) and holds_any(text, _MAY_COLON)
 
 
 class _Message:
@@ -185,11 +106,11 @@ class _Message:
         for number, line in enumerate(self._lines):
             if "[" not in line:
                 continue
-            if _OPEN_TAG.match(line) and _CLOSE_TAG not in line.casefold():
+            if opens_tag(line) and CLOSE_TAG not in line.casefold():
                 opened.append(number)
-            elif line.casefold().endswith(_CLOSE_TAG):
+            elif line.casefold().endswith(CLOSE_TAG):
                 start = opened.pop() if opened else number
-                if not opened and (start < number or _OPEN_TAG.match(line)):
+                if not opened and (start < number or opens_tag(line)):
                     self._take(start, number + 1)
 
     def _in_markup(self) -> None:
@@ -197,10 +118,10 @@ class _Message:
             before = self._before(start)
             marked = max(self._told[start:end]) is Told.QUOTED
             # An article may say "She wrote:" of what it cites; the time of day or an address is a mail program's.
-            if marked or self._is_dated(before) or _opens_quote(self._lines[start]):
+            if marked or self._is_dated(before) or opens_quote(self._lines[start]):
                 numbers = range(start, end)
                 # Of what a forum has marked, that alone: an article may stand around it that is set off itself.
-                sure = not marked or self._is_dated(before) or _opens_quote(self._lines[start])
+                sure = not marked or self._is_dated(before) or opens_quote(self._lines[start])
                 self._found.update(one for one in numbers if sure or self._told[one] is Told.QUOTED)
                 self._is_message = True
                 if is_attribution(self._line(before)):
@@ -212,46 +133,46 @@ class _Message:
         for number, line in enumerate(self._lines):
             if number in self._found or not line:
                 continue
-            if len(line) <= _LONGEST and (kind := self._begins_message(number, own)):
+            if len(line) <= LONGEST and (kind := self._begins_message(number, own)):
                 behind = self._behind_header(number + 1)
                 self._found.update(range(number, behind))
                 self._is_message = True
-                if behind == count or not _depth(self._lines[behind]):
+                if behind == count or not depth(self._lines[behind]):
                     if kind == "forwarded" and own < _COMMENT:  # nothing else is said: that is the message
                         self._found.difference_update(range(number, behind))
                         return count
                     self._take(number, count)
                     return number
-            own += self._letters[number] if not _depth(line) else 0
+            own += self._letters[number] if not depth(line) else 0
         return count
 
     def _begins_message(self, number: int, own: int) -> str:
         line = self._lines[number]
-        if line[0] == "-" and _SEPARATOR.fullmatch(line):
+        if is_separator(line):
             return "separator"
-        if line[0] in "-BbAaDd" and _FORWARDED.fullmatch(line):
+        if is_forwarded(line):
             return "forwarded"
         if own < _SAYS:  # the message's own head
             return ""
-        if "@" in line and line.casefold().startswith(_OPENS) and is_attribution(line):
+        if "@" in line and line.casefold().startswith(OPENS) and is_attribution(line):
             behind = self._after(number)
-            return "attribution" if behind < len(self._lines) and not _depth(self._lines[behind]) else ""
-        if _named(line, _FROM):
-            heads = [one for one in self._lines[number : number + _HEADER] if _HEAD.match(one)]
-            return "header" if len(heads) > 2 and any(_named(one, _SENT) for one in heads) else ""
+            return "attribution" if behind < len(self._lines) and not depth(self._lines[behind]) else ""
+        if says_from(line):
+            heads = [one for one in self._lines[number : number + _HEADER] if is_header(one)]
+            return "header" if len(heads) > 2 and any(map(says_sent, heads)) else ""
         return ""
 
     def _behind_header(self, number: int) -> int:
         """The first line that says something behind the lines of a header."""
         for _ in range(2 * _HEADER):
-            if number < len(self._lines) and (not self._lines[number] or _HEAD.match(self._lines[number])):
+            if number < len(self._lines) and (not self._lines[number] or is_header(self._lines[number])):
                 number += 1
         return number
 
     def _behind_marks(self, end: int) -> None:
         """Lines that begin with a mark. Without any line of attribution they may be prompts, or a list of links."""
-        depths = [_depth(line) if number < end else 0 for number, line in enumerate(self._lines)]
-        bars = [number < end and _is_barred(line) for number, line in enumerate(self._lines)]
+        depths = [depth(line) if number < end else 0 for number, line in enumerate(self._lines)]
+        bars = [number < end and is_barred(line) for number, line in enumerate(self._lines)]
         runs = [*self._marked_runs([depth > 0 for depth in depths])]
         runs += [(start, behind) for start, behind in _runs(bars) if behind - start > 1]
         for start, _ in runs:
@@ -260,8 +181,8 @@ class _Message:
                 self._is_message = True
                 self._found.add(before)
                 above = self._before(before)
-                if len(self._line(before)) < _SIGNATURE_LINE and self._line(above).casefold().startswith(_OPENS):
-                    self._found.update([above] if _has_digit(self._line(above)) else [])
+                if len(self._line(before)) < _SIGNATURE_LINE and self._line(above).casefold().startswith(OPENS):
+                    self._found.update([above] if has_digit(self._line(above)) else [])
         self._found.discard(-1)
         if not self._is_message:
             runs = self._likely(runs, depths)
@@ -302,7 +223,7 @@ class _Message:
         for number in range(len(ends) - 2, -1, -1) if "" in self._lines else ():
             ends[number] = ends[number + 1] if self._lines[number + 1] else number + 1
         for number, line in enumerate(self._lines):
-            if number in self._found or not _is_heading(line):
+            if number in self._found or not is_heading(line):
                 continue
             behind = self._after(number)
             if behind < len(self._lines) and behind not in self._found and rest[behind + 1] >= _SAYS:
@@ -318,7 +239,7 @@ class _Message:
                 ends = behind == len(self._lines) or behind in self._found
                 if ends and all(len(one) <= _SIGNATURE_LINE for one in self._lines[number:behind]):
                     self._found.update(range(number, behind))
-            elif len(line) <= _SIGNATURE_LINE and line.casefold().startswith(_SENT_FROM):
+            elif len(line) <= _SIGNATURE_LINE and is_sent_from(line):
                 self._found.add(number)
 
     def _take(self, start: int, end: int) -> None:
@@ -355,34 +276,3 @@ def _runs(marked: Sequence[bool]) -> Iterator[tuple[int, int]]:
         elif not one and start >= 0:
             yield start, number
             start = -1
-
-
-def _depth(line: str) -> int:
-    found = _MARK.match(line) if line[:1] in (">", "＞") else None
-    return found[0].count(">") + found[0].count("＞") if found else 0
-
-
-def _is_barred(line: str) -> bool:
-    """Whether it begins with a bar and is no row of a table."""
-    return line.startswith("|") and line.count("|") == 1
-
-
-def _opens_quote(line: str) -> bool:
-    """Whether the first line of what is set off says when somebody posted it."""
-    return len(line) <= _LONGEST and (
-        _POSTED_ON.search(line) is not None or (is_attribution(line) and _has_digit(line))
-    )
-
-
-def _is_heading(line: str) -> bool:
-    """Whether a line is what a forum sets before a quote."""
-    told = 4 < len(line) <= _LONGEST and any(map(line.__contains__, _IN_HEADING))
-    return told and _POSTED.fullmatch(line) is not None
-
-
-def _named(line: str, names: tuple[str, ...]) -> bool:
-    return line.casefold().startswith(names) and _HEAD.match(line) is not None
-
-
-def _has_digit(line: str) -> bool:
-    return any(char.isdigit() for char in line)

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_neardup.text.quotes import Told, parted, quoted
+from scrapy_neardup.text.quote_signs import Told
+from scrapy_neardup.text.quotes import parted, quoted
 
 ASKED = "When does the ferry sail in winter, and does it take bicycles?"
 ANSWERED = "It sails at ten since May, and bicycles go free of charge."
