@@ -6,6 +6,7 @@ characters  what the compiled stages must know of a character
 normalize   one spelling for one text; its letters and digits alone
 sentences   where sentences end, in Chinese and in Latin script
 holding     whether a text holds one of many strings
+quote_signs by what a line is told to be a quote
 quotes      which lines of a message are quotes
 marking     which of them another text holds too, or many pages
 shingles    hashed n-grams, and the different ones among them

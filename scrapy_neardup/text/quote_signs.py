@@ -148,7 +148,7 @@ def is_separator(line: str) -> bool:
 
 def is_forwarded(line: str) -> bool:
     """Whether a mail program sets this line before a message that is passed on."""
-    return line[:1] in ("-", *"BbAaDd") and _FORWARDED.fullmatch(line) is not None
+    return line[:1] in "-BbAaDd" and _FORWARDED.fullmatch(line) is not None
 
 
 def is_header(line: str) -> bool:
