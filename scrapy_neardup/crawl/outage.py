@@ -15,11 +15,12 @@ logger = line_logger(__name__)
 class Outage:
     """Whether the state has failed; whoever meets an error of it reports it here, whoever uses it looks here first."""
 
-    def __init__(self, notes: Notes, close_crawl: Callable[[str], None] | None) -> None:
-        """``close_crawl`` takes the reason; without it the crawl goes on."""
+    def __init__(self, notes: Notes, close_crawl: Callable[[str], None] | None, asked: str = "pass") -> None:
+        """``close_crawl`` takes the reason; without it the crawl goes on, as ``asked`` by NEARDUP_ON_STORE_ERROR."""
         self.happened = False
         self._notes = notes
         self._close_crawl = close_crawl
+        self._asked = asked
 
     def report(self, error: StoreError) -> None:
         """The state has failed; the first time, say so and close the crawl."""
@@ -32,7 +33,7 @@ class Outage:
             error,
             "The crawl is closed; with NEARDUP_ON_STORE_ERROR = 'pass' it would go on."
             if self._close_crawl
-            else "The crawl goes on, as NEARDUP_ON_STORE_ERROR is 'pass'.",
+            else f"The crawl goes on, as NEARDUP_ON_STORE_ERROR is {self._asked!r}.",
         )
         if self._close_crawl:
             self._close_crawl("neardup_store_failed")

@@ -55,7 +55,9 @@ class Session:
         dropped = {} if config.dry_run else config.dropped_feed
         self._dropped_feed = DroppedFeed(crawler, dropped, config.tag_field, self.notes) if dropped else None
         close_crawl = partial(_close_crawl, crawler)
-        self._outage = Outage(self.notes, close_crawl if config.on_store_error == "close" else None)
+        self._outage = Outage(
+            self.notes, close_crawl if config.on_store_error == "close" else None, config.on_store_error
+        )
         extractor = page_extractor(config)
         who = crawler.spider.name if crawler.spider else "unknown"
         watch = BrakeWatch(config.brake, self.notes, close_crawl)

@@ -72,6 +72,7 @@ class Sharing:
         """``bounds``: how much the state is to know; it is forgotten beside the judging, by a connection of its own."""
         self._store = store
         self._bounds = bounds
+        self._waits = waits
         self._notes = notes
         self._link = AsyncLink(store.location, store.named_by, ServerWatch(store.location, notes) if waits else None)
         self.crawl = SharedCrawl(detector, store, self._link, on_error)
@@ -79,10 +80,15 @@ class Sharing:
         self._upkeep = asyncio.ensure_future(self._keep_up())
 
     async def close(self) -> None:
-        """Wait until all is written, and let go of the server."""
+        """Wait until all is written, and let go of the server.
+
+        What is left to be written at the end is sent by the store itself, while nothing else is to be done.
+        """
         self._stop.set()
         await self._upkeep
         await self.crawl.settled()
+        if self._waits:
+            self._store.wait_longer()
         if self._bounds:
             with suppress(StoreError):  # the next crawl does it
                 await self._tidy()

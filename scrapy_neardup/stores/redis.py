@@ -188,6 +188,10 @@ class RedisStore(SharedCounting):
         scan = self._rows.scan if self.view is None else self.view.scan
         return scan(prefix, reverse=reverse)
 
+    def wait_longer(self) -> None:
+        """Wait for half a minute for a server that does not answer, from here on."""
+        self._link.wait_longer()
+
     def scanned(self, prefix: bytes) -> list[Row]:
         """What a scan gives that waits for the server: for a thread, whatever the view is."""
         return list(self._rows.scan(prefix, reverse=False))

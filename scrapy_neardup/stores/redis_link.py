@@ -12,8 +12,8 @@ from scrapy_neardup.errors import StoreError
 from scrapy_neardup.stores.redis_place import ServerLocation, read_server, read_socket
 from scrapy_neardup.stores.redis_script import SCRIPT, Program
 
-#: Seconds for an answer, and times that a program is sent again where none came.
-_SECONDS, _TIMES = 5.0, 3
+#: Seconds for an answer, and times that a program is sent again where none came: as it is, and with patience.
+_SECONDS, _TIMES, _MORE_TIMES = 5.0, 3, 40
 
 
 def options_of(location: str) -> dict[str, Any]:
@@ -153,6 +153,13 @@ class Link:
                 f"{policy}), and pages would be delivered twice without a word. Set it to noeviction, with: CONFIG SET "
                 "maxmemory-policy noeviction, and in its configuration; or give the state a server of its own."
             )
+
+    def wait_longer(self) -> None:
+        """Send a program again for half a minute, if no answer comes: for who need not hurry."""
+        from redis.backoff import ExponentialBackoff
+        from redis.retry import Retry
+
+        self.client.set_retry(Retry(ExponentialBackoff(cap=1.0, base=0.05), _MORE_TIMES))
 
     def close(self) -> None:
         """Let go of it; a second call does nothing."""
