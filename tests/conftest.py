@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.stores.redis_cluster import Cluster, cluster_running
 from tests.stores.redis_server import Server, running
 
 #: Whoever asks for one of these crawls a site in a process of its own, or starts a browser.
@@ -36,3 +37,10 @@ def redis_server() -> Iterator[Server]:
     """One for all tests of a process; a test that asks for it is skipped where there is none."""
     with running() as server:
         yield server
+
+
+@pytest.fixture(scope="session")
+def redis_cluster() -> Iterator[Cluster]:
+    """One cluster for all tests of a process; whoever breaks a node leaves it to the next test to mend that."""
+    with cluster_running() as cluster:
+        yield cluster

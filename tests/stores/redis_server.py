@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import count
@@ -62,15 +62,16 @@ class Server:
             self.process.kill()
             self.process.wait()
             self.process = None
+            self.socket.unlink(missing_ok=True)
 
-    def copy(self, state: str, to: str) -> None:
-        """All that is kept of a state, as another one that nobody is at work on."""
+    def copy(self, state: str, to: str, on: Server | None = None) -> None:
+        """All that is kept of a state, as another one that nobody is at work on; on another server, if one is named."""
         begin = b"{neardup:" + state.encode() + b"}"
         for key in list(self.client.scan_iter(match=begin + b"*", count=1000)):
             name = key[len(begin) :]
             packed = self.client.dump(key) if name[:1] not in b"LN" else None
             if packed is not None:
-                self.client.restore(b"{neardup:" + to.encode() + b"}" + name, 0, packed)
+                (on or self).client.restore(b"{neardup:" + to.encode() + b"}" + name, 0, packed)
 
     def new_state(self) -> str:
         """The name of a state that is not there yet."""
@@ -78,14 +79,19 @@ class Server:
 
 
 @contextmanager
-def running(*arguments: str) -> Iterator[Server]:
-    """A server with more arguments, that ends with the block; skips the test where there is none to be had."""
+def running(*arguments: str, files: Mapping[str, str] = {}) -> Iterator[Server]:
+    """A server with more arguments, that ends with the block; skips the test where there is none to be had.
+
+    ``files``: what it finds in its directory.
+    """
     pytest.importorskip("redis", reason="redis-py is not installed")
     if shutil.which("redis-server") is None:
         pytest.skip("there is no redis-server, so nothing is shown of states on one")
     memory = Path("/dev/shm")
     with TemporaryDirectory(prefix="neardup-", dir=memory if memory.is_dir() else None) as folder:
         server = Server(Path(folder), arguments)
+        for name, content in files.items():
+            (server.folder / name).write_text(content)
         try:
             server.start()
             yield server
