@@ -41,6 +41,13 @@ def redis_server() -> Iterator[Server]:
 
 @pytest.fixture(scope="session")
 def redis_cluster() -> Iterator[Cluster]:
-    """One cluster for all tests of a process; whoever breaks a node leaves it to the next test to mend that."""
+    """One for all tests of a process."""
     with cluster_running() as cluster:
         yield cluster
+
+
+@pytest.fixture
+def cluster(redis_cluster: Cluster) -> Cluster:
+    """The same, whole, whatever the test before has done to it."""
+    redis_cluster.mended()
+    return redis_cluster

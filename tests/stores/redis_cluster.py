@@ -8,9 +8,11 @@ import socket
 import subprocess
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
+
+import redis
 
 from tests.stores.redis_server import Server, running
 
@@ -98,6 +100,42 @@ class Cluster:
     def copy(self, state: str, to: str) -> None:
         """As of ``Server``, from the node of one state to that of the other."""
         self.master(state).copy(state, to, on=self.master(to))
+
+    def replica_takes_over(self, state: str) -> Server:
+        """Who is the master of a state now; nothing is lost by that."""
+        until(lambda: len(self._at(state)) > 1, "there is a replica")
+        other, asked = self.replica(state), 0.0
+
+        def is_master() -> bool:
+            nonlocal asked
+            if asked < time.monotonic() - 1:  # others vote for two of one master only some seconds apart
+                with suppress(redis.ResponseError):  # it is one by now
+                    other.client.execute_command("CLUSTER FAILOVER")
+                asked = time.monotonic()
+            return self.master(state) is other
+
+        until(is_master, "the replica is the master")
+        return other
+
+    def move(self, state: str, to: Server, share: float = 1.0) -> None:
+        """Move a share of the keys of a state to another node; with all of them, its slot."""
+        begin = "{neardup:" + state + "}"
+        source, slot = self.master(state), self.asked().client.execute_command("CLUSTER KEYSLOT", begin)
+        from_id, to_id = (node.client.execute_command("CLUSTER MYID").decode() for node in (source, to))
+        to.client.execute_command("CLUSTER SETSLOT", slot, "IMPORTING", from_id)
+        source.client.execute_command("CLUSTER SETSLOT", slot, "MIGRATING", to_id)
+        keys = sorted(source.client.scan_iter(match=f"{begin}*", count=1000))
+        for key in keys[: round(len(keys) * share)]:
+            port = self.ports[self.nodes.index(to)]
+            source.client.execute_command("MIGRATE", "127.0.0.1", port, key, 0, 5000)
+        if share == 1:
+            for node in (to, source):
+                node.client.execute_command("CLUSTER SETSLOT", slot, "NODE", to_id)
+
+    def another_master(self, state: str) -> Server:
+        """A master that has other slots."""
+        first = self.master(state)
+        return next(found for _ in range(99) if (found := self.master(self.new_state())) is not first)
 
     def is_whole(self) -> bool:
         """Whether each node sees all slots served, and each replica hears its master."""
@@ -198,16 +236,19 @@ class Watched:
 
 
 @contextmanager
-def watched_running() -> Iterator[Watched]:
+def watched_running(password: str = "", of_sentinels: str = "") -> Iterator[Watched]:
     """Servers under Sentinels that end with the block; skips the test where there is no server to be had."""
     watched = Watched(free_ports(5))
     with ExitStack() as stack:
         for port in watched.ports[:2]:
             listens = ["--port", str(port), "--bind", "127.0.0.1", *_AT_ONCE]
-            watched.servers.append(stack.enter_context(running(*listens)))
+            watched.servers.append(stack.enter_context(running(*listens, password=password)))
         watched.servers[1].client.execute_command("REPLICAOF", "127.0.0.1", watched.ports[0])
         for port in watched.ports[2:]:
-            watched.sentinels.append(stack.enter_context(sentinel_running(watched.servers[0], port, watched.ports[0])))
+            server, watches = watched.servers[0], watched.ports[0]
+            more = [f"sentinel auth-pass {watched.service} {password}"] if password else []
+            more += [f"requirepass {of_sentinels}"] if of_sentinels else []
+            watched.sentinels.append(stack.enter_context(sentinel_running(server, port, watches, *more)))
         until(watched.is_whole, "the Sentinels see a master and a replica")
         yield watched
 
@@ -215,8 +256,6 @@ def watched_running() -> Iterator[Watched]:
 @contextmanager
 def sentinel_running(server: Server, port: int, watches: int, *more: str) -> Iterator[Any]:
     """A Sentinel of a master by its port, that keeps its files beside a server; a client of redis-py to it."""
-    import redis
-
     configured = server.folder / f"sentinel{port}.conf"
     about = [
         f"port {port}",
@@ -229,7 +268,8 @@ def sentinel_running(server: Server, port: int, watches: int, *more: str) -> Ite
     ]
     configured.write_text("\n".join([*about, *more, ""]))
     process = subprocess.Popen(["redis-server", str(configured), "--sentinel"], stdout=subprocess.DEVNULL)
-    client = redis.Redis(port=port, protocol=2, decode_responses=True)
+    password = next((one.partition(" ")[2] for one in more if one.startswith("requirepass")), None)
+    client = redis.Redis(port=port, password=password, protocol=2, decode_responses=True)
     try:
         until(lambda: _listens(port), "a Sentinel listens")
         yield client

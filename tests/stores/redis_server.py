@@ -26,6 +26,7 @@ class Server:
     arguments: tuple[str, ...] = ()
     process: subprocess.Popen[bytes] | None = None
     clients: list[Any] = field(default_factory=list)
+    password: str = ""
 
     @property
     def socket(self) -> Path:
@@ -37,6 +38,7 @@ class Server:
     def start(self) -> None:
         command = ["redis-server", "--port", "0", "--unixsocket", str(self.socket), "--dir", str(self.folder)]
         log = ["--logfile", str(self.folder / "log"), "--save", "", *self.arguments]
+        log += ["--requirepass", self.password, "--masterauth", self.password] if self.password else []
         self.process = subprocess.Popen([*command, *log], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         end = time.monotonic() + 20
         while not self.socket.exists():
@@ -51,7 +53,9 @@ class Server:
         import redis
 
         if not self.clients:
-            self.clients.append(redis.Redis(unix_socket_path=str(self.socket), protocol=2))
+            self.clients.append(
+                redis.Redis(unix_socket_path=str(self.socket), password=self.password or None, protocol=2)
+            )
         return self.clients[0]
 
     def stop(self) -> None:
@@ -79,7 +83,7 @@ class Server:
 
 
 @contextmanager
-def running(*arguments: str, files: Mapping[str, str] = {}) -> Iterator[Server]:
+def running(*arguments: str, files: Mapping[str, str] = {}, password: str = "") -> Iterator[Server]:
     """A server with more arguments, that ends with the block; skips the test where there is none to be had.
 
     ``files``: what it finds in its directory.
@@ -89,7 +93,7 @@ def running(*arguments: str, files: Mapping[str, str] = {}) -> Iterator[Server]:
         pytest.skip("there is no redis-server, so nothing is shown of states on one")
     memory = Path("/dev/shm")
     with TemporaryDirectory(prefix="neardup-", dir=memory if memory.is_dir() else None) as folder:
-        server = Server(Path(folder), arguments)
+        server = Server(Path(folder), arguments, password=password)
         for name, content in files.items():
             (server.folder / name).write_text(content)
         try:

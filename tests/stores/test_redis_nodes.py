@@ -18,7 +18,7 @@ from scrapy_neardup.stores.redis import RedisStore
 from scrapy_neardup.stores.redis_async import AsyncLink
 from tests.states.states import PAGES, judged, opened, parsed, records, run
 from tests.stores.redis_cluster import Cluster, Watched, caught_up, free_ports, sentinel_running, until, watched_running
-from tests.stores.redis_server import Server, running
+from tests.stores.redis_server import running
 
 RECIPE = {"method": "any", "seed": 7}
 URL = "https://ferry.example"
@@ -51,13 +51,6 @@ async def counted(location: str) -> int:
         return int((await link.run(program))[1] or 0)
     finally:
         await link.close()
-
-
-@pytest.fixture
-def cluster(redis_cluster: Cluster) -> Cluster:
-    """The cluster, whole, whatever the test before has done to it."""
-    redis_cluster.mended()
-    return redis_cluster
 
 
 @pytest.fixture
@@ -173,9 +166,7 @@ def test_a_store_goes_on_when_its_replica_takes_over(cluster: Cluster) -> None:
     state = cluster.new_state()
     with closing(store_at(cluster.url(state, of=1))) as store:
         put(store, "before", 5)
-        other = cluster.replica(state)
-        other.client.execute_command("CLUSTER FAILOVER")
-        until(lambda: cluster.master(state) is other, "the replica is the master")
+        other = cluster.replica_takes_over(state)
         put(store, "after", 5)
         assert paths(store) == ["after", "before"]
         assert len(store.postings(5, 9)) == 2
@@ -205,32 +196,15 @@ def test_a_store_goes_on_when_its_node_is_killed_and_is_opened_by_the_others(clu
             assert paths(again) == ["after", "before"]
 
 
-def moved(cluster: Cluster, state: str, to: Server, share: float = 1.0) -> None:
-    """Move a share of the keys of a slot to another node; with all of them, the slot."""
-    begin = "{neardup:" + state + "}"
-    source, slot = cluster.master(state), cluster.nodes[0].client.execute_command("CLUSTER KEYSLOT", begin)
-    from_id, to_id = (node.client.execute_command("CLUSTER MYID").decode() for node in (source, to))
-    to.client.execute_command("CLUSTER SETSLOT", slot, "IMPORTING", from_id)
-    source.client.execute_command("CLUSTER SETSLOT", slot, "MIGRATING", to_id)
-    keys = sorted(source.client.scan_iter(match=f"{begin}*", count=1000))
-    for key in keys[: round(len(keys) * share)]:
-        port = cluster.ports[cluster.nodes.index(to)]
-        source.client.execute_command("MIGRATE", "127.0.0.1", port, key, 0, 5000)
-    if share == 1:
-        for node in (to, source):
-            node.client.execute_command("CLUSTER SETSLOT", slot, "NODE", to_id)
-
-
 @pytest.mark.slow
 def test_while_a_slot_moves_nothing_is_done_by_halves_or_missed(cluster: Cluster) -> None:
-    states = [cluster.new_state() for _ in range(12)]
-    state = states[0]
-    to = next(found for one in states if (found := cluster.master(one)) is not cluster.master(state))
+    state = cluster.new_state()
+    to = cluster.another_master(state)
     with closing(store_at(cluster.url(state))) as store:
         for number in range(20):
             put(store, f"{number:02}", number % 4)
         there = paths(store)
-        moved(cluster, state, to, share=0.5)
+        cluster.move(state, to, share=0.5)
         for use in (
             lambda: put(store, "late"),
             lambda: list(store.records()),
@@ -241,7 +215,7 @@ def test_while_a_slot_moves_nothing_is_done_by_halves_or_missed(cluster: Cluster
                 StoreError, match=r"cannot be used just now \((Ask|TryAgain)Error.*moves to another node"
             ):
                 use()
-        moved(cluster, state, to)
+        cluster.move(state, to)
         assert cluster.master(state) is to
         assert paths(store) == there
         put(store, "late", 3)
