@@ -6,9 +6,10 @@ import asyncio
 from collections.abc import Iterator
 from typing import Any, Protocol
 
-from scrapy_neardup.stores.redis_link import Way, need_redis, script_digest, told, way_to
+from scrapy_neardup.stores.redis_link import Way, need_redis, script_digest, way_to
 from scrapy_neardup.stores.redis_notes import CHUNK, STREAM, entries_of
 from scrapy_neardup.stores.redis_script import SCRIPT, Program
+from scrapy_neardup.stores.redis_told import told
 
 #: Connections at most; with more pages at a time some wait for one.
 _CONNECTIONS = 32

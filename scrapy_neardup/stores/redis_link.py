@@ -1,4 +1,4 @@
-"""The way to a Redis server: how it is opened, what its errors mean, and which servers are refused."""
+"""The way to a Redis server: how it is opened, and which servers are refused."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 from scrapy_neardup.errors import StoreError
 from scrapy_neardup.stores.redis_place import ServerLocation, read_url
 from scrapy_neardup.stores.redis_script import SCRIPT, Program
+from scrapy_neardup.stores.redis_told import told
 
 if TYPE_CHECKING:
     from scrapy_neardup.stores.redis_nodes import Locator
@@ -77,79 +78,6 @@ def script_digest() -> str:
     from hashlib import sha1
 
     return sha1(SCRIPT.encode(), usedforsecurity=False).hexdigest()
-
-
-@contextmanager
-def told(location: str) -> Iterator[None]:
-    """What redis-py raises, in our words. What it says may hold what was sent, so of that the kind alone is told."""
-    import redis
-    from redis.exceptions import (
-        AskError,
-        AuthenticationError,
-        ClusterError,
-        NoPermissionError,
-        OutOfMemoryError,
-        ReadOnlyError,
-    )
-
-    from scrapy_neardup.stores.redis_nodes import Relocated, Unlocated, lacks_replicas
-
-    try:
-        yield
-    except (AuthenticationError, NoPermissionError) as error:
-        raise StoreError(
-            f"The server of the state at {location} refuses this user or password. See to both in the URL "
-            "(redis://user:password@host/0; in a password, @ is written %40), and that the user may run EVALSHA and "
-            "SCRIPT LOAD on the keys of the state."
-        ) from error
-    except OutOfMemoryError as error:
-        raise StoreError(
-            f"The server of the state at {location} has no memory left, by its maxmemory, and takes no more pages. "
-            "Nothing that it holds is lost. Give it more, or bound the state with NEARDUP_TTL or NEARDUP_MAX_PAGES."
-        ) from error
-    except ReadOnlyError as error:
-        raise StoreError(
-            f"The server of the state at {location} is a replica, which cannot be written to. Name the master in the "
-            "URL; after a failover that is another server. With Sentinels write redis+sentinel://, in a cluster "
-            "redis+cluster://, and it is found."
-        ) from error
-    except (AskError, ClusterError) as error:
-        raise StoreError(
-            f"The server of the state at {location} is a node of a cluster ({_plain(error)}). Write redis+cluster:// "
-            "and the same host, and the node is found that has the state."
-        ) from error
-    except (redis.ConnectionError, redis.TimeoutError, OSError) as error:
-        for one in (error, error.__cause__):  # redis-py has wrapped it, or not
-            if isinstance(one, Unlocated):
-                raise StoreError(f"The server of the state at {location} {one}") from error
-            if lacks_replicas(one):
-                raise _without_replicas(location) from error
-        if isinstance(error, Relocated):
-            raise StoreError(
-                f"The state at {location} cannot be used just now ({_plain(error)}): it moves to another node, another "
-                "one takes its place, or part of the cluster is gone. Try again in a while."
-            ) from error
-        raise StoreError(
-            f"The server of the state at {location} does not answer ({type(error).__name__}: {_plain(error)}). See "
-            "that it runs, and that this machine may reach it."
-        ) from error
-    except redis.RedisError as error:
-        if lacks_replicas(error):
-            raise _without_replicas(location) from error
-        raise StoreError(
-            f"The server of the state at {location} refuses what was asked ({type(error).__name__}: {_plain(error)})."
-        ) from error
-
-
-def _without_replicas(location: str) -> StoreError:
-    return StoreError(
-        f"The server of the state at {location} takes no pages while it has too few replicas, by its "
-        "min-replicas-to-write. See to the replicas; nothing that it holds is lost."
-    )
-
-
-def _plain(error: BaseException) -> str:
-    return str(error).partition("\n")[0][:200]
 
 
 class Link:

@@ -15,16 +15,7 @@ import redis
 import redis.asyncio.connection as for_loops
 from redis import exceptions
 
-from scrapy_neardup.stores.redis_nodes import Locator, Relocated, lacks_replicas
-
-_ELSEWHERE = (
-    exceptions.MovedError,
-    exceptions.AskError,
-    exceptions.TryAgainError,
-    exceptions.ClusterDownError,
-    exceptions.MasterDownError,
-    exceptions.ReadOnlyError,
-)
+from scrapy_neardup.stores.redis_nodes import Locator, Relocated, is_of_cluster, lacks_replicas
 
 
 def _is_elsewhere(error: Exception) -> bool:
@@ -32,7 +23,8 @@ def _is_elsewhere(error: Exception) -> bool:
 
     One that lacks replicas may lack them as they have a master now.
     """
-    return isinstance(error, _ELSEWHERE) or "-READONLY " in str(error) or lacks_replicas(error)
+    is_replica = isinstance(error, exceptions.ReadOnlyError) or "-READONLY " in str(error)
+    return is_replica or is_of_cluster(error) or lacks_replicas(error)
 
 
 class _Located:

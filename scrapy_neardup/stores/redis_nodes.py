@@ -29,12 +29,22 @@ Address = tuple[str, int]
 _SECONDS, _OLD = 1.5, 1.0
 
 
+_OF_CLUSTER = (exceptions.AskError, exceptions.TryAgainError, exceptions.ClusterDownError)
+#: The same, as it comes from redis-py before 5.3 or so where it speaks to a single server.
+_SAID = ("MOVED ", "ASK ", "TRYAGAIN ", "CLUSTERDOWN ", "MASTERDOWN ")
+
+
 class Unlocated(redis.ConnectionError):
     """Nobody says where the node is; the message is a sentence with a cure, to be told after where the state lies."""
 
 
 class Relocated(redis.ConnectionError):
     """The server is not the one to ask any more, or not now."""
+
+
+def is_of_cluster(error: BaseException) -> bool:
+    """Whether it is what a node of a cluster says that is not, or not now, the one for a key."""
+    return isinstance(error, _OF_CLUSTER) or str(error).startswith(_SAID)
 
 
 def lacks_replicas(error: BaseException | None) -> bool:

@@ -131,8 +131,8 @@ def test_what_a_killed_node_had_confirmed_to_itself_alone_comes_again(cluster: C
             committed = (await one.judged(page("committed", 1))).reservation
             master, other = cluster.master(opening.state), cluster.replica(opening.state)
             await asyncio.to_thread(caught_up, master)
-            lose_what_comes(master, other)
             try:
+                lose_what_comes(master, other)
                 filed = (await one.judged(page("filed", 2))).reservation
                 assert committed is not None
                 assert filed is not None

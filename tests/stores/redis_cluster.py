@@ -50,7 +50,7 @@ def lose_what_comes(master: Server, replica: Server) -> None:
     """From now on the replica hears nothing of its master; end that with ``hears_again``."""
     assert replica.process is not None
     os.kill(replica.process.pid, signal.SIGSTOP)
-    master.client.client_kill_filter(_type="replica")
+    master.client.client_kill_filter(_type="slave")
 
 
 def hears_again(replica: Server) -> None:

@@ -101,3 +101,15 @@ def running(*arguments: str, files: Mapping[str, str] = {}, password: str = "") 
             yield server
         finally:
             server.stop()
+
+
+def certified(folder: Path) -> tuple[Path, list[str]]:
+    """A certificate of this machine, and what a server is to be told to have it; skips the test without openssl."""
+    if shutil.which("openssl") is None:
+        pytest.skip("there is no openssl to make a certificate")
+    key, certificate = folder / "key", folder / "certificate"
+    made = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost"]
+    files = ["-keyout", str(key), "-out", str(certificate), "-addext", "subjectAltName=IP:127.0.0.1,DNS:localhost"]
+    subprocess.run([*made, *files], check=True, capture_output=True)
+    secured = ["--tls-cert-file", str(certificate), "--tls-key-file", str(key), "--tls-ca-cert-file", str(certificate)]
+    return certificate, [*secured, "--tls-auth-clients", "no"]
