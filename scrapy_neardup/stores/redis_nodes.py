@@ -30,7 +30,7 @@ _SECONDS, _OLD = 1.5, 1.0
 
 
 _OF_CLUSTER = (exceptions.AskError, exceptions.TryAgainError, exceptions.ClusterDownError)
-#: The same, as it comes from redis-py before 5.3 or so where it speaks to a single server.
+#: The same, as it comes from redis-py 5.0 where it speaks to a single server.
 _SAID = ("MOVED ", "ASK ", "TRYAGAIN ", "CLUSTERDOWN ", "MASTERDOWN ")
 
 
