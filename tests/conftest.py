@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.stores.redis_cluster import Cluster, cluster_running
 from tests.stores.redis_server import Server, running
 
 #: Whoever asks for one of these crawls a site in a process of its own, or starts a browser.
@@ -36,3 +37,17 @@ def redis_server() -> Iterator[Server]:
     """One for all tests of a process; a test that asks for it is skipped where there is none."""
     with running() as server:
         yield server
+
+
+@pytest.fixture(scope="session")
+def redis_cluster() -> Iterator[Cluster]:
+    """One for all tests of a process."""
+    with cluster_running() as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def cluster(redis_cluster: Cluster) -> Cluster:
+    """The same, whole, whatever the test before has done to it."""
+    redis_cluster.mended()
+    return redis_cluster

@@ -75,7 +75,7 @@ class Sharing:
         self._waits = waits
         self._notes = notes
         self._link = AsyncLink(store.location, store.named_by, ServerWatch(store.location, notes) if waits else None)
-        self.crawl = SharedCrawl(detector, store, self._link, on_error)
+        self.crawl = SharedCrawl(detector, store, self._link, on_error, self._lost)
         self._stop = asyncio.Event()
         self._upkeep = asyncio.ensure_future(self._keep_up())
 
@@ -93,6 +93,15 @@ class Sharing:
             with suppress(StoreError):  # the next crawl does it
                 await self._tidy()
         await self._link.close()
+
+    def _lost(self) -> None:
+        self._notes.count(stats.LOST_BY_SERVER)
+        if self._notes.is_new("lost by the server"):
+            logger.warning(
+                "The server of the state at %s was gone, and has lost pages that it had confirmed. They will be judged "
+                "anew when they come again; see docs/many-machines.md for what a server is to be told to lose none.",
+                self._store.location,
+            )
 
     async def _keep_up(self) -> None:
         """Take back what crawls that are no more have left, and forget what is too old or too much."""

@@ -49,6 +49,8 @@ DRY_DROPPED = "neardup/dry_run/dropped"
 DRY_TAGGED = "neardup/dry_run/tagged"
 #: Times that the server of the state did not answer, and was waited for.
 SERVER_GONE = "neardup/server_gone"
+#: Pages whose items came through, and which such a server has lost.
+LOST_BY_SERVER = "neardup/lost_by_server"
 #: Seconds spent.
 TIME_EXTRACTION = "neardup/time/extraction"
 TIME_METHOD = "neardup/time/method"

@@ -69,6 +69,8 @@ class Filing:
 
     #: As others see the page; there from the first check on.
     pending: PendingPage
+    #: How often the server had been gone when it was filed there (``AsyncLink.breaks``).
+    breaks = 0
 
     def __init__(self, crawl: Filings, page: Page) -> None:
         self.view = PageView()
@@ -149,15 +151,17 @@ class Filing:
             self.pending.file(program, crawl.store.hashes)
             look(program, self.pending.found_by(crawl.store.hashes))
             self._look_up(program)
+            crawl.filings[self.pending.place] = self
+            self.breaks = crawl.link.breaks
             try:
                 self._is_filed = True
                 found = await crawl.link.run_once(program)
                 break
             except NoAnswer as error:
                 failed.append(self.pending)
+                del crawl.filings[self.pending.place]
                 await crawl.link.wait(error, next(pauses, None))
         crawl.store.raise_for(program, found)
-        crawl.filings[self.pending.place] = self
         answers = iter(found[1:])
         keys = sum(1 for _ in self.pending.found_by(crawl.store.hashes))
         self._earlier = seen(islice(answers, keys), besides=self.pending.place)

@@ -6,9 +6,16 @@ import asyncio
 from collections.abc import Callable, Iterable
 from itertools import islice
 
+from scrapy_neardup.errors import StoreError
+from scrapy_neardup.judging.detector import Detector
 from scrapy_neardup.judging.filing import Earlier, Filings
 from scrapy_neardup.judging.reservations import Reservation
 from scrapy_neardup.stores import layout
+from scrapy_neardup.stores.pending import PendingPage
+from scrapy_neardup.stores.redis import RedisStore
+from scrapy_neardup.stores.redis_async import AsyncLink
+from scrapy_neardup.stores.redis_layout import pending_name
+from scrapy_neardup.stores.redis_leases import PageLost
 from scrapy_neardup.stores.redis_script import Program
 from scrapy_neardup.stores.view import PageView
 
@@ -18,6 +25,39 @@ _BATCH = 200
 
 class SharedCrawl(Filings):
     """``filing`` a page has it judged; the rest is as of the detector, but later."""
+
+    def __init__(
+        self,
+        detector: Detector,
+        store: RedisStore,
+        link: AsyncLink,
+        on_error: Callable[[StoreError], None],
+        on_lost: Callable[[], None] = lambda: None,
+    ) -> None:
+        """``on_lost`` is told of a page whose item came through, and which the server has lost before."""
+        super().__init__(detector, store, link, on_error)
+        self._on_lost = on_lost
+        self._breaks = link.breaks
+
+    async def catch_up(self) -> None:
+        """Count what others have counted; and see what a server that was gone has forgotten."""
+        if (breaks := self.link.breaks) != self._breaks:
+            await self._strike_what_is_over()
+            self._breaks = breaks
+        await super().catch_up()
+
+    async def _strike_what_is_over(self) -> None:
+        """Remove pages of ours that the server has on their way again, as it has lost what became of them.
+
+        Copies would wait for them until this crawl is over.
+        """
+        crawl = self.detector.generation
+        for id, packed in (await self.link.fields(pending_name(crawl))).items():
+            page = PendingPage(layout.Record.unpack(int.from_bytes(id, "big"), packed), crawl)
+            if page.place not in self.filings:
+                program = self.link.program()
+                page.remove(program, self.store.hashes)
+                await self.link.run(program)
 
     # As of the detector; whoever calls does not wait.
 
@@ -47,6 +87,10 @@ class SharedCrawl(Filings):
 
         try:
             await self.transacted(lambda: self.detector.file(reservation, sealed=sealed), filing.view, finish)
+        except PageLost:
+            if filing.breaks == self.link.breaks:
+                raise
+            self._on_lost()  # with the server that had it; it comes again
         finally:
             filing.is_over()
             reservation.settle()

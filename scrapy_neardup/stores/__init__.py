@@ -40,8 +40,12 @@ STORES = Registry(
 SERVERS = Registry(
     {
         "redis": "scrapy_neardup.stores.redis:RedisStore",
-        "rediss": "scrapy_neardup.stores.redis:RedissStore",
-        "unix": "scrapy_neardup.stores.redis:UnixStore",
+        "rediss": "scrapy_neardup.stores.redis_kinds:RedissStore",
+        "unix": "scrapy_neardup.stores.redis_kinds:UnixStore",
+        "redis+sentinel": "scrapy_neardup.stores.redis_kinds:SentinelStore",
+        "rediss+sentinel": "scrapy_neardup.stores.redis_kinds:RedissSentinelStore",
+        "redis+cluster": "scrapy_neardup.stores.redis_kinds:ClusterStore",
+        "rediss+cluster": "scrapy_neardup.stores.redis_kinds:RedissClusterStore",
     }
 )
 _ALL = ChainMap[str, type[Store]](STORES, SERVERS)  # type: ignore[arg-type]  # nobody writes to it

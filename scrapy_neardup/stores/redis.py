@@ -24,9 +24,9 @@ from scrapy_neardup.stores.pending import PendingPage
 from scrapy_neardup.stores.place import SETTING
 from scrapy_neardup.stores.redis_counting import OvertakenError, SharedCounting
 from scrapy_neardup.stores.redis_layout import DIRECTORY, GIVEN_UP, pending_name
-from scrapy_neardup.stores.redis_leases import LEASE, NUMBER_BITS, Leases
+from scrapy_neardup.stores.redis_leases import LEASE, NUMBER_BITS, Leases, PageLost
 from scrapy_neardup.stores.redis_link import Link
-from scrapy_neardup.stores.redis_place import read_server, read_socket
+from scrapy_neardup.stores.redis_place import read_url
 from scrapy_neardup.stores.redis_rows import ServerRows
 from scrapy_neardup.stores.redis_script import Program
 from scrapy_neardup.stores.secret import Secret
@@ -67,7 +67,7 @@ class RedisStore(SharedCounting):
 
     @classmethod
     def read_url(cls, parts: SplitResult) -> str:
-        return read_server(parts, tls=False)
+        return read_url(parts)
 
     @classmethod
     def url(cls, location: str) -> str:
@@ -239,7 +239,10 @@ class RedisStore(SharedCounting):
     def raise_for(self, program: Program, found: list[Any]) -> None:
         """Raise OvertakenError for the answer of a program of which a condition did not hold, or StoreError."""
         if found[0] != 1:
-            raise self.leases.lost() if program.arguments[found[1] - 1] in (b"L", b"?") else OvertakenError
+            condition = program.arguments[found[1] - 1]
+            if condition == b"?":
+                raise self.leases.lost(PageLost)
+            raise self.leases.lost() if condition == b"L" else OvertakenError
 
     def _see(self, pages: Iterable[Record], seconds: float, changes: Changes) -> None:
         for page in pages:
@@ -279,27 +282,3 @@ class RedisStore(SharedCounting):
         while some := list(islice(ids, _BATCH)):
             gone += self._retried(lambda some=some: forget(some))  # type: ignore[misc]
         return gone
-
-
-class RedissStore(RedisStore):
-    """The same, over TLS."""
-
-    scheme: ClassVar[str] = "rediss"
-
-    @classmethod
-    def read_url(cls, parts: SplitResult) -> str:
-        return read_server(parts, tls=True)
-
-
-class UnixStore(RedisStore):
-    """The same, on a socket of this machine."""
-
-    scheme: ClassVar[str] = "unix"
-
-    @classmethod
-    def form(cls) -> str:
-        return "unix:///path/of/the.sock?state=name"
-
-    @classmethod
-    def read_url(cls, parts: SplitResult) -> str:
-        return read_socket(parts)

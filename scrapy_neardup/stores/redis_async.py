@@ -6,9 +6,10 @@ import asyncio
 from collections.abc import Iterator
 from typing import Any, Protocol
 
-from scrapy_neardup.stores.redis_link import connection_arguments, need_redis, script_digest, told
+from scrapy_neardup.stores.redis_link import Way, need_redis, script_digest, way_to
 from scrapy_neardup.stores.redis_notes import CHUNK, STREAM, entries_of
 from scrapy_neardup.stores.redis_script import SCRIPT, Program
+from scrapy_neardup.stores.redis_told import told
 
 #: Connections at most; with more pages at a time some wait for one.
 _CONNECTIONS = 32
@@ -40,8 +41,10 @@ class AsyncLink:
     def __init__(self, location: str, named_by: str, patience: Patience | None = None) -> None:
         """``patience``: what is told while a server is waited for; without it three more tries are all."""
         redis = need_redis(named_by)
-        from redis.asyncio import BlockingConnectionPool, Redis, UnixDomainSocketConnection
-        from redis.asyncio.connection import SSLConnection
+        from scrapy_neardup.stores.redis_nodes import lacks_replicas
+
+        self._lacks_replicas = lacks_replicas
+        from redis.asyncio import BlockingConnectionPool, Redis
         from redis.asyncio.retry import Retry
         from redis.backoff import NoBackoff
 
@@ -51,20 +54,24 @@ class AsyncLink:
         self._no_script: type[Exception] = redis.exceptions.NoScriptError
         self._broken: tuple[type[Exception], ...] = (redis.ConnectionError, redis.TimeoutError, OSError)
         self._refused = (redis.AuthenticationError, redis.exceptions.NoPermissionError)
+        self._refusal: type[Exception] = redis.exceptions.ResponseError
         if patience is not None:  # memory may be given, a replica become the master
             errors = redis.exceptions
             self._broken += (errors.OutOfMemoryError, errors.ReadOnlyError, errors.BusyLoadingError)
-        state, arguments = connection_arguments(location)
-        self.prefix = b"{neardup:" + state.encode() + b"}"
-        if (path := arguments.pop("unix_socket_path", None)) is not None:
-            arguments |= {"connection_class": UnixDomainSocketConnection, "path": path}
-        elif arguments.pop("ssl", False):
-            arguments["connection_class"] = SSLConnection
+        way = way_to(location)
+        self.prefix = way.prefix
+        self._locator = way.locator
+        self._unanswered = 0
         # redis-py may not send anything again on its own: of some programs it matters when they are done.
-        arguments["retry"] = Retry(NoBackoff(), 0)
+        arguments = {**way.arguments, "retry": Retry(NoBackoff(), 0), "connection_class": _connection_class(way)}
         pool = BlockingConnectionPool(max_connections=_CONNECTIONS, timeout=60, **arguments)
         self._client = Redis(connection_pool=pool)
         self._pool = pool
+
+    @property
+    def breaks(self) -> int:
+        """Grows whenever the server may have become another one, or one that has lost what it had confirmed."""
+        return self._unanswered + (self._locator.moves if self._locator is not None else 0)
 
     def program(self) -> Program:
         """An empty one for this state."""
@@ -86,9 +93,14 @@ class AsyncLink:
                 raise
             except self._broken as error:
                 failed = error
+            except self._refusal as error:
+                if self._patience is None or not self._lacks_replicas(error):
+                    raise
+                failed = error
             else:
                 self._tell_back()
                 return found
+        self._unanswered += 1
         raise NoAnswer(failed)
 
     async def _tried(self, program: Program, pauses: Iterator[float]) -> list[Any] | None:
@@ -125,10 +137,29 @@ class AsyncLink:
 
     async def told_since(self, place: bytes) -> list[tuple[bytes, dict[bytes, bytes]]]:
         """The next entries of the stream of what is counted."""
+        if self._locator is not None:
+            await asyncio.to_thread(self._locator.look)
         with told(self._location):
             return entries_of(await self._client.xread({self.prefix + STREAM: place}, count=CHUNK))
+
+    async def fields(self, name: bytes) -> dict[bytes, bytes]:
+        """All of a hash that is no part of the state."""
+        with told(self._location):
+            return dict(await self._client.hgetall(self.prefix + name))  # type: ignore[arg-type]
 
     async def close(self) -> None:
         """Let go of all connections."""
         await self._client.aclose()
         await self._pool.aclose()
+
+
+def _connection_class(way: Way) -> Any:
+    from redis.asyncio import UnixDomainSocketConnection, connection
+
+    if way.locator is not None:
+        from scrapy_neardup.stores.redis_located import AsyncLocatedConnection, AsyncLocatedSSLConnection
+
+        return AsyncLocatedSSLConnection if way.is_tls else AsyncLocatedConnection
+    if "path" in way.arguments:
+        return UnixDomainSocketConnection
+    return connection.SSLConnection if way.is_tls else connection.Connection

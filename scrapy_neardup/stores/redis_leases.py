@@ -23,6 +23,10 @@ LEASE = 60.0
 NUMBER_BITS = 12
 
 
+class PageLost(StoreError):
+    """A page that was on its way is not there any more: it was taken back, or the server has lost it."""
+
+
 class Leases:
     """Those of one store. A thread renews them: a loop that is busy must not cost a crawl its place."""
 
@@ -80,9 +84,9 @@ class Leases:
         program.held(lease_name(crawl))
         return crawl not in self.held and self._link.run(program)[1] == 1
 
-    def lost(self) -> StoreError:
+    def lost(self, kind: type[StoreError] = StoreError) -> StoreError:
         """The error to raise where our place was given to others."""
-        return StoreError(
+        return kind(
             f"This crawl was not heard of for more than {self.seconds:.0f} seconds, so what it had not sealed in the "
             f"state at {self._location} was taken back by others. See whether its machine was asleep, or cut off from "
             "the server. Start it again: what is lost comes again."

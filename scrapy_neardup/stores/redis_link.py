@@ -1,16 +1,21 @@
-"""The way to a Redis server: how it is opened, what its errors mean, and which servers are refused."""
+"""The way to a Redis server: how it is opened, and which servers are refused."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from scrapy_neardup.errors import StoreError
-from scrapy_neardup.stores.redis_place import ServerLocation, read_server, read_socket
+from scrapy_neardup.stores.redis_place import ServerLocation, read_url
 from scrapy_neardup.stores.redis_script import SCRIPT, Program
+from scrapy_neardup.stores.redis_told import told
+
+if TYPE_CHECKING:
+    from scrapy_neardup.stores.redis_nodes import Locator
 
 #: Seconds for an answer, and times that a program is sent again where none came: as it is, and with patience.
 _SECONDS, _TIMES, _MORE_TIMES = 5.0, 3, 40
@@ -18,23 +23,41 @@ _SECONDS, _TIMES, _MORE_TIMES = 5.0, 3, 40
 
 def options_of(location: str) -> dict[str, Any]:
     """What opens a location; one that is a plain string is read anew, and knows no password."""
-    if isinstance(location, ServerLocation):
-        return dict(location.options)
-    parts = urlsplit(location)
-    read = read_socket(parts) if parts.scheme == "unix" else read_server(parts, tls=parts.scheme == "rediss")
-    return dict(read.options)
+    return dict((location if isinstance(location, ServerLocation) else read_url(urlsplit(location))).options)
 
 
-def connection_arguments(location: str) -> tuple[str, dict[str, Any]]:
-    """The name of the state, and what redis-py is to be told, but for what is of a loop or of none."""
+@dataclass(frozen=True)
+class Way:
+    """How a location is reached: before all names of keys stands the ``prefix``."""
+
+    prefix: bytes
+    #: For redis-py, but for what is of a loop or of none.
+    arguments: dict[str, Any]
+    is_tls: bool
+    #: Who says where the server is; None where the URL does.
+    locator: Locator | None
+
+
+def way_to(location: str) -> Way:
+    """The way to a location; redis-py is there."""
     options = options_of(location)
-    state = options.pop("state")
-    if "path" in options:
-        options["unix_socket_path"] = options.pop("path")
-    if not options.get("ssl"):
-        options.pop("ssl", None)
+    prefix = b"{neardup:" + options.pop("state").encode() + b"}"
+    is_tls = options.pop("ssl", False)
     common = {"socket_timeout": _SECONDS, "socket_connect_timeout": _SECONDS, "health_check_interval": 30}
-    return state, {**options, **common, "protocol": 2}
+    sentinels, nodes = options.pop("sentinels", None), options.pop("nodes", None)
+    if not (sentinels or nodes):
+        return Way(prefix, {**options, **common, "protocol": 2}, is_tls, None)
+    from scrapy_neardup.stores.redis_nodes import Sentinels, Slot
+
+    password, service = options.pop("sentinel_password", None), options.pop("service", "")
+    secured = {name: value for name, value in options.items() if name.startswith("ssl_")} | {"ssl": is_tls}
+    locator: Locator
+    if sentinels:
+        locator = Sentinels(sentinels, service, {**secured, "password": password, "protocol": 2})
+    else:
+        user = {name: options.get(name) for name in ("username", "password")}
+        locator = Slot(nodes, prefix, {**secured, **user, "protocol": 2})
+    return Way(prefix, {**options, **common, "protocol": 2, "locator": locator}, is_tls, locator)
 
 
 def need_redis(named_by: str) -> Any:
@@ -57,45 +80,6 @@ def script_digest() -> str:
     return sha1(SCRIPT.encode(), usedforsecurity=False).hexdigest()
 
 
-@contextmanager
-def told(location: str) -> Iterator[None]:
-    """What redis-py raises, in our words. What it says may hold what was sent, so of that the kind alone is told."""
-    import redis
-    from redis.exceptions import AuthenticationError, NoPermissionError, OutOfMemoryError, ReadOnlyError
-
-    try:
-        yield
-    except (AuthenticationError, NoPermissionError) as error:
-        raise StoreError(
-            f"The server of the state at {location} refuses this user or password. See to both in the URL "
-            "(redis://user:password@host/0; in a password, @ is written %40), and that the user may run EVALSHA and "
-            "SCRIPT LOAD on the keys of the state."
-        ) from error
-    except OutOfMemoryError as error:
-        raise StoreError(
-            f"The server of the state at {location} has no memory left, by its maxmemory, and takes no more pages. "
-            "Nothing that it holds is lost. Give it more, or bound the state with NEARDUP_TTL or NEARDUP_MAX_PAGES."
-        ) from error
-    except ReadOnlyError as error:
-        raise StoreError(
-            f"The server of the state at {location} is a replica, which cannot be written to. Name the master in the "
-            "URL; after a failover that is another server."
-        ) from error
-    except (redis.ConnectionError, redis.TimeoutError, OSError) as error:
-        raise StoreError(
-            f"The server of the state at {location} does not answer ({type(error).__name__}: {_plain(error)}). See "
-            "that it runs, and that this machine may reach it."
-        ) from error
-    except redis.RedisError as error:
-        raise StoreError(
-            f"The server of the state at {location} refuses what was asked ({type(error).__name__}: {_plain(error)})."
-        ) from error
-
-
-def _plain(error: BaseException) -> str:
-    return str(error).partition("\n")[0][:200]
-
-
 class Link:
     """A connection that waits for its answers."""
 
@@ -107,12 +91,16 @@ class Link:
 
         self._location = location
         self._no_script: type[Exception] = redis.exceptions.NoScriptError
-        state, arguments = connection_arguments(location)
-        self.prefix = b"{neardup:" + state.encode() + b"}"
+        way = way_to(location)
+        self.prefix = way.prefix
         # A program may be sent twice, so all of them may be sent again.
         retry = Retry(ExponentialBackoff(cap=1.0, base=0.05), _TIMES)
         again = [redis.ConnectionError, redis.TimeoutError, redis.exceptions.BusyLoadingError]
-        self._client = redis.Redis(**arguments, retry=retry, retry_on_error=again)
+        self._pool = redis.ConnectionPool(
+            connection_class=_connection_class(way), **way.arguments, retry=retry, retry_on_error=again
+        )
+        self._client = redis.Redis(connection_pool=self._pool)
+        self._locator = way.locator
         with told(location):
             self._client.ping()
 
@@ -143,6 +131,23 @@ class Link:
                 found = client.eval(SCRIPT, len(keys), *keys, *program.arguments)
         return list(found)
 
+    def scan(self, pattern: bytes) -> Iterator[bytes]:
+        """Names of keys, in no order; raises StoreError where the state has moved meanwhile, and some may be missed."""
+        began = self._place()
+        with self.used() as client:
+            yield from client.scan_iter(match=pattern, count=10_000)
+        if self._place() != began:
+            raise StoreError(
+                f"The state at {self._location} moved to another server while it was read. Try again in a while."
+            )
+
+    def _place(self) -> object:
+        if self._locator is None:
+            return None
+        with self.used() as client:
+            client.exists(self.prefix + b"~")  # no such key: a node that is giving its keys away says where it may be
+        return self._locator.address
+
     def refuse_what_forgets(self) -> None:
         """Raise StoreError for a server that removes keys when its memory is full."""
         with told(self._location):
@@ -166,3 +171,16 @@ class Link:
         client, self._client = self._client, None
         if client is not None:
             client.close()
+            self._pool.disconnect()
+
+
+def _connection_class(way: Way) -> Any:
+    import redis
+
+    if way.locator is not None:
+        from scrapy_neardup.stores.redis_located import LocatedConnection, LocatedSSLConnection
+
+        return LocatedSSLConnection if way.is_tls else LocatedConnection
+    if "path" in way.arguments:
+        return redis.UnixDomainSocketConnection
+    return redis.SSLConnection if way.is_tls else redis.Connection

@@ -11,8 +11,9 @@ DEFAULT_STATE = "neardup"
 _STATE = re.compile(r"[^\s{}\x00-\x1f\x7f-\x9f]{1,64}")
 #: Files that TLS needs, under the names that redis-py has for them.
 _TLS = ("ssl_ca_certs", "ssl_certfile", "ssl_keyfile")
-#: What stands between the scheme and the host of a URL, if it names a user or a password.
+#: What stands between the scheme and the host of a URL, if it names a user or a password; and one for Sentinels.
 _USER = re.compile(r"(?<=//)[^/?#]*@")
+_PASSWORD = re.compile(r"([?&])[^=&]*password=[^&]*&?", re.IGNORECASE)
 
 
 class ServerLocation(str):
@@ -32,44 +33,101 @@ def without_password(url: str) -> str:
     'redis://cache.example:6379/0?state=news'
     >>> without_password("leveldb:///data/state"), without_password("redis://:p@ss@host"), without_password("memory:")
     ('leveldb:///data/state', 'redis://host', 'memory:')
+    >>> without_password("redis+sentinel://a,b/news?sentinel_password=s3cret&state=news")
+    'redis+sentinel://a,b/news?state=news'
     """
-    return _USER.sub("", url)
+    return _PASSWORD.sub(r"\1", _USER.sub("", url)).rstrip("?&")
 
 
-def read_server(parts: SplitResult, *, tls: bool) -> ServerLocation:
-    """The location in redis://[user:password@]host[:port][/database][?state=name], or rediss:// with TLS.
+def read_url(parts: SplitResult) -> ServerLocation:
+    """The location in the URL of a state on a server, of any kind; raises ValueError that goes on after the URL."""
+    scheme, _, way = parts.scheme.partition("+")
+    if way == "sentinel":
+        return _read_sentinels(parts, tls=scheme == "rediss")
+    if way == "cluster":
+        return _read_cluster(parts, tls=scheme == "rediss")
+    return _read_socket(parts) if scheme == "unix" else _read_server(parts, tls=scheme == "rediss")
 
-    Raises ValueError that goes on after the URL: "which …".
-    """
+
+def _read_server(parts: SplitResult, *, tls: bool) -> ServerLocation:
+    """redis://[user:password@]host[:port][/database][?state=name], or rediss:// with TLS."""
     form = f"{parts.scheme}://host:6379/0?state=name"
-    try:
-        host, port = parts.hostname, parts.port or 6379
-    except ValueError:
-        raise ValueError(f"which has no port that can be; write {form}") from None
-    if not host:
-        raise ValueError(f"which names no server; write {form}")
-    path = parts.path.strip("/") or "0"
-    if not (path.isascii() and path.isdigit()):
-        raise ValueError(f"which names no database by its number; write {form}")
+    (host, port), *others = _hosts(parts, 6379, form)
+    if others:
+        raise ValueError(
+            "which names several servers; for a cluster write redis+cluster://host:6379,host:6379?state=name, and "
+            f"{form} for one server"
+        )
+    database = _database(parts.path.strip("/"), form)
     said = _query(parts, ("state", *(_TLS if tls else ())), form)
     state = said.pop("state", DEFAULT_STATE)
-    options = {"host": host, "port": port, "db": int(path), **_user(parts), **said, "ssl": tls}
-    shown = f"[{host}]" if ":" in host else host
-    return _location(f"{parts.scheme}://{shown}:{port}/{int(path)}?state={quote(state)}", state, options)
+    options = {"host": host, "port": port, "db": database, **_user(parts), **said, "ssl": tls}
+    return _location(f"{parts.scheme}://{_shown([(host, port)])}/{database}?state={quote(state)}", state, options)
 
 
-def read_socket(parts: SplitResult) -> ServerLocation:
-    """The location in unix://[user:password@]/path/of/the.sock[?db=0&state=name]; ValueError as above."""
+def _read_sentinels(parts: SplitResult, *, tls: bool) -> ServerLocation:
+    """redis+sentinel://[user:password@]host[:port][,host…]/service[/database][?state=name&sentinel_password=…]."""
+    form = f"{parts.scheme}://host:26379,host:26379/service/0?state=name"
+    hosts = _hosts(parts, 26379, form)
+    service, _, database = parts.path.strip("/").partition("/")
+    if not (service := unquote(service)) or not service.isprintable():
+        raise ValueError(f"which names no service, by which the Sentinels know the master; write {form}")
+    number = _database(database, form)
+    said = _query(parts, ("state", "sentinel_password", *(_TLS if tls else ())), form)
+    state = said.pop("state", DEFAULT_STATE)
+    options = {"sentinels": hosts, "service": service, "db": number, **_user(parts), **said, "ssl": tls}
+    shown = f"{parts.scheme}://{_shown(hosts)}/{quote(service, safe='')}/{number}?state={quote(state)}"
+    return _location(shown, state, options)
+
+
+def _read_cluster(parts: SplitResult, *, tls: bool) -> ServerLocation:
+    """redis+cluster://[user:password@]host[:port][,host…][?state=name]."""
+    form = f"{parts.scheme}://host:6379,host:6379?state=name"
+    hosts = _hosts(parts, 6379, form)
+    if _database(parts.path.strip("/"), form):
+        raise ValueError(f"and a cluster has database 0 alone; write {form}")
+    said = _query(parts, ("state", *(_TLS if tls else ())), form)
+    state = said.pop("state", DEFAULT_STATE)
+    options = {"nodes": hosts, **_user(parts), **said, "ssl": tls}
+    return _location(f"{parts.scheme}://{_shown(hosts)}?state={quote(state)}", state, options)
+
+
+def _read_socket(parts: SplitResult) -> ServerLocation:
+    """unix://[user:password@]/path/of/the.sock[?db=0&state=name]."""
     form = "unix:///path/of/the.sock?state=name"
     if not parts.path.strip("/") or parts.hostname:
         raise ValueError(f"which names no absolute path of a socket; write {form}")
     said = _query(parts, ("state", "db"), form)
-    database = said.get("db", "0")
-    if not (database.isascii() and database.isdigit()):
-        raise ValueError(f"which names no database by its number; write {form}&db=0")
+    database = _database(said.get("db", ""), f"{form}&db=0")
     state = said.get("state", DEFAULT_STATE)
-    options = {"path": unquote(parts.path), "db": int(database), **_user(parts)}
-    return _location(f"unix://{parts.path}?db={int(database)}&state={quote(state)}", state, options)
+    options = {"path": unquote(parts.path), "db": database, **_user(parts)}
+    return _location(f"unix://{parts.path}?db={database}&state={quote(state)}", state, options)
+
+
+def _hosts(parts: SplitResult, port: int, form: str) -> list[tuple[str, int]]:
+    """The hosts that a URL names, separated by commas, each with a port."""
+    found = []
+    for one in parts.netloc.rpartition("@")[2].split(","):
+        try:
+            named = SplitResult("", one, "", "", "")
+            host, at = named.hostname, named.port or port
+        except ValueError:
+            raise ValueError(f"which has no port that can be; write {form}") from None
+        if not host:
+            raise ValueError(f"which names no server; write {form}")
+        found.append((host, at))
+    return found
+
+
+def _shown(hosts: list[tuple[str, int]]) -> str:
+    return ",".join(f"[{host}]:{port}" if ":" in host else f"{host}:{port}" for host, port in hosts)
+
+
+def _database(said: str, form: str) -> int:
+    said = said or "0"
+    if not (said.isascii() and said.isdigit()):
+        raise ValueError(f"which names no database by its number; write {form}")
+    return int(said)
 
 
 def _query(parts: SplitResult, known: tuple[str, ...], form: str) -> dict[str, str]:

@@ -135,9 +135,8 @@ class ServerRows:
             yield from self._rows_together(names, prefix, reverse=reverse)
             return
         begin = len(self._link.prefix)
-        with self._link.used() as client:
-            found = client.scan_iter(match=self._pattern(letter + b"*"), count=10_000)  # Kvrocks knows no other pattern
-            by_bits = sorted({one[begin:] for one in found}, key=first_bits, reverse=reverse)
+        found = self._link.scan(self._pattern(letter + b"*"))  # Kvrocks knows no other pattern
+        by_bits = sorted({one[begin:] for one in found}, key=first_bits, reverse=reverse)
         for _, some in groupby(by_bits, key=first_bits):
             yield from self._rows_together(tuple(some), prefix, reverse=reverse)
 

@@ -13,6 +13,7 @@ from scrapy_neardup.states.check import check
 from scrapy_neardup.stores import close_store, open_store
 from tests.crawl.conftest import NEWS, Crawl, Result, Site
 from tests.crawl.pages import html
+from tests.stores.redis_cluster import Cluster, caught_up, until, watched_running
 from tests.stores.redis_server import Server, running
 
 
@@ -106,6 +107,66 @@ def test_a_server_that_goes_while_a_crawl_is_at_work(news: Site, crawl: Crawl, t
             assert found.paths[:2] == NEWS[:2]
             assert found.count("unjudged/store_failed") == len(found.paths) - 2 > 0
             assert found.stats["finish_reason"] == "neardup_store_failed"
+
+
+def test_a_node_that_is_killed_while_a_crawl_is_at_work(news: Site, crawl: Crawl, cluster: Cluster) -> None:
+    """The crawl waits for the replica that takes its place, and knows there what it knew."""
+    news.content |= {f"/{number}": html("bridge-zh") for number in range(10)}
+    state = cluster.new_state()
+    master = cluster.master(state)
+
+    def killed() -> None:
+        until(lambda: len(master.client.keys("{neardup:" + state + "}r*")) == 1, "pages are there")
+        time.sleep(0.6)
+        caught_up(master)
+        master.stop()
+
+    killer = threading.Thread(target=killed)
+    killer.start()
+    found = crawl(
+        [*NEWS, *(f"/{number}" for number in range(10))],
+        NEARDUP_STORE=cluster.url(state, of=2),
+        NEARDUP_ON_STORE_ERROR="wait",
+        DOWNLOAD_DELAY=0.2,
+        RANDOMIZE_DOWNLOAD_DELAY=False,
+    )
+    killer.join()
+    assert found.paths == NEWS[:2], found.log
+    assert (found.count("duplicate"), found.count("server_gone"), found.count("errors")) == (11, 1, 0)
+    assert (found.log.count("does not answer"), found.log.count("answers again")) == (1, 1)
+    store = open_store(cluster.url(state, of=1), None)
+    assert (store.taken_back.pages, store.pages) == (0, 13)
+    assert check(store).sound
+    close_store(store)
+
+
+def test_sentinels_make_another_the_master_while_a_crawl_is_at_work(news: Site, crawl: Crawl) -> None:
+    """Passwords of both kinds, and in the log is none of them."""
+    news.content |= {f"/{number}": html("bridge-zh") for number in range(10)}
+    with watched_running("hush-server", "hush-sentinel") as watched:
+        master, other = watched.sides()
+
+        def switched() -> None:
+            until(lambda: len(master.client.keys("{neardup:a}r*")) == 1, "pages are there")
+            time.sleep(0.6)
+            caught_up(master)
+            watched.sentinels[0].execute_command("SENTINEL FAILOVER", watched.service)
+
+        switcher = threading.Thread(target=switched)
+        switcher.start()
+        found = crawl(
+            [*NEWS, *(f"/{number}" for number in range(10))],
+            NEARDUP_STORE=watched.url("a", user=":hush-server@", more="&sentinel_password=hush-sentinel"),
+            NEARDUP_ON_STORE_ERROR="wait",
+            DOWNLOAD_DELAY=0.2,
+            RANDOMIZE_DOWNLOAD_DELAY=False,
+        )
+        switcher.join()
+        assert found.paths == NEWS[:2], found.log
+        assert (found.count("duplicate"), found.count("errors")) == (11, 0)
+        assert "hush" not in found.log + str(found.stats)
+        assert watched.sides()[0] is other
+        assert int(other.client.get("{neardup:a}#")) > 3
 
 
 def _restarted(server: Server, comes_back: bool) -> None:

@@ -22,9 +22,10 @@ from scrapy_neardup.states.check.checking import check
 from scrapy_neardup.stores import Keep, MemoryStore, parse_url
 from scrapy_neardup.stores.postings import pairs
 from scrapy_neardup.stores.redis import RedisStore
-from scrapy_neardup.stores.redis_async import AsyncLink
+from scrapy_neardup.stores.redis_async import AsyncLink, Patience
 from scrapy_neardup.stores.redis_script import Program
 from tests.judging.test_detector import story
+from tests.stores.redis_cluster import Cluster
 from tests.stores.redis_server import Server
 
 METHOD = make_method("cascade", {})
@@ -43,6 +44,7 @@ class Crawler:
     link: AsyncLink
     crawl: SharedCrawl
     errors: list[StoreError] = field(default_factory=list)
+    lost: list[None] = field(default_factory=list)
     ways: int = 0
 
     async def judged(self, wanted: Page, *, wait: float = 5.0) -> Ruled:
@@ -65,10 +67,12 @@ class Crawler:
 
 
 class Opening:
-    """Opens crawlers on one state of a server."""
+    """Opens crawlers on one state of a server; they wait for it if there is somebody to tell."""
 
-    def __init__(self, server: Server) -> None:
-        self.url = server.url(server.new_state())
+    def __init__(self, server: Server | Cluster, patience: Patience | None = None) -> None:
+        self.state = server.new_state()
+        self.url = server.url(self.state)
+        self.patience = patience
 
     @asynccontextmanager
     async def __call__(self, **options: Any) -> AsyncIterator[Crawler]:
@@ -76,9 +80,10 @@ class Opening:
         store = kind(location, METHOD.recipe())
         assert isinstance(store, RedisStore)
         detector = Detector(METHOD, store, min_letters=40, who="test", in_flight=Earlier(), **options)
-        link = AsyncLink(location, "NEARDUP_STORE")
-        errors: list[StoreError] = []
-        crawler = Crawler(store, link, SharedCrawl(detector, store, link, errors.append), errors)
+        link = AsyncLink(location, "NEARDUP_STORE", self.patience)
+        errors, lost = list[StoreError](), list[None]()
+        crawl = SharedCrawl(detector, store, link, errors.append, lambda: lost.append(None))
+        crawler = Crawler(store, link, crawl, errors, lost)
         run = link._sent
 
         async def counted(program: Program) -> list[Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import count
@@ -26,6 +26,7 @@ class Server:
     arguments: tuple[str, ...] = ()
     process: subprocess.Popen[bytes] | None = None
     clients: list[Any] = field(default_factory=list)
+    password: str = ""
 
     @property
     def socket(self) -> Path:
@@ -37,6 +38,7 @@ class Server:
     def start(self) -> None:
         command = ["redis-server", "--port", "0", "--unixsocket", str(self.socket), "--dir", str(self.folder)]
         log = ["--logfile", str(self.folder / "log"), "--save", "", *self.arguments]
+        log += ["--requirepass", self.password, "--masterauth", self.password] if self.password else []
         self.process = subprocess.Popen([*command, *log], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         end = time.monotonic() + 20
         while not self.socket.exists():
@@ -51,7 +53,9 @@ class Server:
         import redis
 
         if not self.clients:
-            self.clients.append(redis.Redis(unix_socket_path=str(self.socket), protocol=2))
+            self.clients.append(
+                redis.Redis(unix_socket_path=str(self.socket), password=self.password or None, protocol=2)
+            )
         return self.clients[0]
 
     def stop(self) -> None:
@@ -62,15 +66,16 @@ class Server:
             self.process.kill()
             self.process.wait()
             self.process = None
+            self.socket.unlink(missing_ok=True)
 
-    def copy(self, state: str, to: str) -> None:
-        """All that is kept of a state, as another one that nobody is at work on."""
+    def copy(self, state: str, to: str, on: Server | None = None) -> None:
+        """All that is kept of a state, as another one that nobody is at work on; on another server, if one is named."""
         begin = b"{neardup:" + state.encode() + b"}"
         for key in list(self.client.scan_iter(match=begin + b"*", count=1000)):
             name = key[len(begin) :]
             packed = self.client.dump(key) if name[:1] not in b"LN" else None
             if packed is not None:
-                self.client.restore(b"{neardup:" + to.encode() + b"}" + name, 0, packed)
+                (on or self).client.restore(b"{neardup:" + to.encode() + b"}" + name, 0, packed)
 
     def new_state(self) -> str:
         """The name of a state that is not there yet."""
@@ -78,16 +83,33 @@ class Server:
 
 
 @contextmanager
-def running(*arguments: str) -> Iterator[Server]:
-    """A server with more arguments, that ends with the block; skips the test where there is none to be had."""
+def running(*arguments: str, files: Mapping[str, str] = {}, password: str = "") -> Iterator[Server]:
+    """A server with more arguments, that ends with the block; skips the test where there is none to be had.
+
+    ``files``: what it finds in its directory.
+    """
     pytest.importorskip("redis", reason="redis-py is not installed")
     if shutil.which("redis-server") is None:
         pytest.skip("there is no redis-server, so nothing is shown of states on one")
     memory = Path("/dev/shm")
     with TemporaryDirectory(prefix="neardup-", dir=memory if memory.is_dir() else None) as folder:
-        server = Server(Path(folder), arguments)
+        server = Server(Path(folder), arguments, password=password)
+        for name, content in files.items():
+            (server.folder / name).write_text(content)
         try:
             server.start()
             yield server
         finally:
             server.stop()
+
+
+def certified(folder: Path) -> tuple[Path, list[str]]:
+    """A certificate of this machine, and what a server is to be told to have it; skips the test without openssl."""
+    if shutil.which("openssl") is None:
+        pytest.skip("there is no openssl to make a certificate")
+    key, certificate = folder / "key", folder / "certificate"
+    made = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost"]
+    files = ["-keyout", str(key), "-out", str(certificate), "-addext", "subjectAltName=IP:127.0.0.1,DNS:localhost"]
+    subprocess.run([*made, *files], check=True, capture_output=True)
+    secured = ["--tls-cert-file", str(certificate), "--tls-key-file", str(key), "--tls-ca-cert-file", str(certificate)]
+    return certificate, [*secured, "--tls-auth-clients", "no"]

@@ -47,6 +47,7 @@ from scrapy_neardup.stores.counts import _PAGE, Counts, _of_site
 from scrapy_neardup.stores.recurrence import _BLOCK, _BUCKETS, BLOCKS, Sentences
 from scrapy_neardup.stores.redis_notes import COUNTED
 from scrapy_neardup.stores.tally import KEY
+from tests.stores.redis_cluster import Cluster
 from tests.stores.redis_server import Server
 
 RECIPE: dict[str, Any] = {"method": "minhash", "parameters": {"bands": (16, 8), "seed": 7}, "jieba": "0.42.1"}
@@ -119,7 +120,7 @@ class Place:
 class ServerPlace(Place):
     """Where one state lies on a server; after a kill its leases have ended."""
 
-    server: Server | None = None
+    server: Server | Cluster | None = None
     state: str = ""
 
     @property
@@ -146,7 +147,7 @@ def _place(scheme: str, directory: Path, request: pytest.FixtureRequest) -> Iter
         pytest.skip("plyvel is not installed, so there is no LevelDB")
     directory.mkdir()
     if scheme in SERVERS:
-        server: Server = request.getfixturevalue("redis_server")
+        server: Server | Cluster = request.getfixturevalue("redis_server" if scheme == ON_SERVER else "cluster")
         place: Place = ServerPlace(SERVERS[scheme], directory, server=server, state=server.new_state())
     else:
         place = Place(STORES[scheme], directory)
@@ -155,17 +156,18 @@ def _place(scheme: str, directory: Path, request: pytest.FixtureRequest) -> Iter
         store.close()
 
 
-#: Of the kinds that lie on a server one, as they differ in how it is reached alone.
+#: Of the kinds that lie on a server one, as they differ in how it is reached alone; a cluster, too, if asked for.
 ON_SERVER = "unix"
+ON_CLUSTER = pytest.param("redis+cluster", marks=pytest.mark.soak)
 
 
-@pytest.fixture(params=[*STORES, ON_SERVER])
+@pytest.fixture(params=[*STORES, ON_SERVER, ON_CLUSTER])
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
     """Every store there is."""
     yield from _place(request.param, tmp_path / "here", request)
 
 
-@pytest.fixture(params=[*(scheme for scheme, kind in STORES.items() if kind.lasts), ON_SERVER])
+@pytest.fixture(params=[*(scheme for scheme, kind in STORES.items() if kind.lasts), ON_SERVER, ON_CLUSTER])
 def lasting(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
     """Every store that outlives its process."""
     yield from _place(request.param, tmp_path / "here", request)

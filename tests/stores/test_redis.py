@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import shutil
-import socket
-import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -35,7 +32,8 @@ from scrapy_neardup.stores.redis_async import AsyncLink, NoAnswer
 from scrapy_neardup.stores.redis_layout import level_of, posting_names
 from scrapy_neardup.stores.redis_notes import Note
 from tests.states.states import PAGES, judged, opened, parsed, records, run
-from tests.stores.redis_server import Server, running
+from tests.stores.redis_cluster import free_ports
+from tests.stores.redis_server import Server, certified, running
 
 RECIPE = {"method": "any", "seed": 7}
 URL = "https://ferry.example/1"
@@ -483,23 +481,11 @@ def test_a_project_grows_from_a_file_onto_a_server_and_back(
 # Over a network
 
 
-def free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        port: int = one.getsockname()[1]
-        return port
-
-
 def test_a_port_and_tls_with_a_certificate(tmp_path: Path) -> None:
     """Both ways to the server: the one that waits, and that of a loop."""
-    if shutil.which("openssl") is None:
-        pytest.skip("there is no openssl to make a certificate")
-    key, certificate, plain, tls = tmp_path / "key", tmp_path / "certificate", free_port(), free_port()
-    made = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost"]
-    files = ["-keyout", str(key), "-out", str(certificate), "-addext", "subjectAltName=IP:127.0.0.1,DNS:localhost"]
-    subprocess.run([*made, *files], check=True, capture_output=True)
-    secured = ["--tls-cert-file", str(certificate), "--tls-key-file", str(key), "--tls-ca-cert-file", str(certificate)]
-    listens = ["--port", str(plain), "--tls-port", str(tls), "--bind", "127.0.0.1", "--tls-auth-clients", "no"]
+    certificate, secured = certified(tmp_path)
+    plain, tls = free_ports(2)
+    listens = ["--port", str(plain), "--tls-port", str(tls), "--bind", "127.0.0.1"]
     with running(*listens, *secured) as server:
         trusted = f"rediss://127.0.0.1:{tls}/0?state=a&ssl_ca_certs={certificate}"
         for url in (f"redis://127.0.0.1:{plain}/0?state=a", trusted):

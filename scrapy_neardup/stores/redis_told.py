@@ -1,0 +1,84 @@
+"""What goes wrong with a Redis server, as sentences with a cure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from scrapy_neardup.errors import StoreError
+
+
+@contextmanager
+def told(location: str) -> Iterator[None]:
+    """What redis-py raises, in our words. What it says may hold what was sent, so of that the kind alone is told."""
+    import redis
+    from redis.exceptions import AuthenticationError, NoPermissionError, OutOfMemoryError, ReadOnlyError
+
+    try:
+        yield
+    except (AuthenticationError, NoPermissionError) as error:
+        raise StoreError(
+            f"The server of the state at {location} refuses this user or password. See to both in the URL "
+            "(redis://user:password@host/0; in a password, @ is written %40), and that the user may run EVALSHA and "
+            "SCRIPT LOAD on the keys of the state."
+        ) from error
+    except OutOfMemoryError as error:
+        raise StoreError(
+            f"The server of the state at {location} has no memory left, by its maxmemory, and takes no more pages. "
+            "Nothing that it holds is lost. Give it more, or bound the state with NEARDUP_TTL or NEARDUP_MAX_PAGES."
+        ) from error
+    except ReadOnlyError as error:
+        raise StoreError(
+            f"The server of the state at {location} is a replica, which cannot be written to. Name the master in the "
+            "URL; after a failover that is another server. With Sentinels write redis+sentinel://, in a cluster "
+            "redis+cluster://, and it is found."
+        ) from error
+    except (redis.ConnectionError, redis.TimeoutError, OSError) as error:
+        raise _not_answered(error, location) from error
+    except redis.RedisError as error:
+        raise _refused(error, location) from error
+
+
+def _not_answered(error: Exception, location: str) -> StoreError:
+    from scrapy_neardup.stores.redis_nodes import Relocated, Unlocated, lacks_replicas
+
+    for one in (error, error.__cause__):  # redis-py has wrapped it, or not
+        if isinstance(one, Unlocated):
+            return StoreError(f"The server of the state at {location} {one}")
+        if lacks_replicas(one):
+            return _without_replicas(location)
+    if isinstance(error, Relocated):
+        return StoreError(
+            f"The state at {location} cannot be used just now ({_plain(error)}): it moves to another node, another "
+            "one takes its place, or part of the cluster is gone. Try again in a while."
+        )
+    return StoreError(
+        f"The server of the state at {location} does not answer ({type(error).__name__}: {_plain(error)}). See that "
+        "it runs, and that this machine may reach it."
+    )
+
+
+def _refused(error: Exception, location: str) -> StoreError:
+    from scrapy_neardup.stores.redis_nodes import is_of_cluster, lacks_replicas
+
+    if lacks_replicas(error):
+        return _without_replicas(location)
+    if is_of_cluster(error):
+        return StoreError(
+            f"The server of the state at {location} is a node of a cluster ({_plain(error)}). Write redis+cluster:// "
+            "and the same host, and the node is found that has the state."
+        )
+    return StoreError(
+        f"The server of the state at {location} refuses what was asked ({type(error).__name__}: {_plain(error)})."
+    )
+
+
+def _without_replicas(location: str) -> StoreError:
+    return StoreError(
+        f"The server of the state at {location} takes no pages while it has too few replicas, by its "
+        "min-replicas-to-write. See to the replicas; nothing that it holds is lost."
+    )
+
+
+def _plain(error: BaseException) -> str:
+    return str(error).partition("\n")[0][:200]
