@@ -10,17 +10,19 @@ from __future__ import annotations
 
 from collections.abc import Set
 from dataclasses import dataclass
+from itertools import takewhile
 
 import numpy as np
 
-from scrapy_neardup.hashing.keyed import Keyed
+from scrapy_neardup.hashing.keyed import Remembering
 from scrapy_neardup.methods.base import IsCommon
 from scrapy_neardup.methods.cascade_parameters import CascadeParameters
 from scrapy_neardup.model import Page
 from scrapy_neardup.text.normalize import letters, normalize
 from scrapy_neardup.text.quotes import parted
 from scrapy_neardup.text.sentences import cut
-from scrapy_neardup.text.titles import title_parts
+from scrapy_neardup.text.sentences import read as read_text
+from scrapy_neardup.text.titles import longest_part, title_parts
 from scrapy_neardup.text.tokens import words
 
 #: Before the letters of a part of a title, so that it is counted apart from the same line in a text.
@@ -54,10 +56,9 @@ class View:
 
     def longest(self, at_least: int, limit: int) -> list[str]:
         """The longest different lines of so many letters, the longest first; equals in order of characters."""
-        found = sorted({line for line in self.lines if len(line) >= at_least}, key=len, reverse=True)
-        if len(found) > limit:
-            last = len(found[limit - 1])
-            found = [line for line in found if len(line) >= last]
+        by_length = sorted(set(self.lines), key=len, reverse=True)
+        least = max(at_least, len(by_length[limit - 1])) if len(by_length) >= limit else at_least
+        found = takewhile(lambda line: len(line) >= least, by_length)
         return sorted(found, key=lambda line: (-len(line), line))[:limit]
 
 
@@ -65,7 +66,8 @@ class View:
 class Views:
     """``article``: of a page read from HTML the article in it, where that could be told."""
 
-    #: Words of the title, and headlines: parts of the title, and h1.
+    #: Letters and words of the title, and headlines: parts of the title, and h1.
+    title_letters: str
     title: list[str]
     headlines: list[str]
     all: View
@@ -87,16 +89,17 @@ class Views:
         return self.article is not None and len(self.article.own) <= _PART * len(self.all.own)
 
 
-def read(page: Page, is_common: IsCommon, is_own: IsCommon, p: CascadeParameters, keyed: Keyed) -> Views:
+def read(page: Page, is_common: IsCommon, is_own: IsCommon, p: CascadeParameters, keyed: Remembering) -> Views:
     """Leave out of a page what stands on many: lines of the text, the name of the site in the title.
 
     ``is_own`` tells what stands on many pages of the page's own site.
     """
     own, quotes = _parted(page)
-    pieces = _pieces(own, p)
+    pieces = _pieces(own, p, keyed)
     all_lines = [line for _, line in pieces if line]
     lines = _countable(all_lines, p.min_counted)
-    parts = {_headline(part, p): part for part in title_parts(page.title)}
+    of_title = title_parts(page.title)
+    parts = {_headline(part, p): part for part in of_title}
     headlines = [_headline(part, p) for part in page.headline.split("\n") if part]
     # Of pages of one site every line tells form from article, and the headlines that all of them have.
     counted = (*parts, *headlines, *_ends(all_lines if page.reader else lines))
@@ -109,11 +112,12 @@ def read(page: Page, is_common: IsCommon, is_own: IsCommon, p: CascadeParameters
         frame = boilerplate & {known[one] for one in common[is_own(common)].tolist()}
     own_parts = [part for line, part in parts.items() if line not in boilerplate]
     return Views(
+        title_letters=letters(_normalize(longest_part(of_title), p)),
         title=words(_normalize(max(own_parts or parts.values(), key=len, default=""), p)),
         # One of marks alone says nothing; it would be the same headline on all pages that have such a one.
         headlines=[line for line in (*parts, *headlines) if line not in boilerplate and line != _TITLE_PART],
         all=_view(pieces, boilerplate, frame),
-        article=_view(_pieces(page.main, p), boilerplate, frame) if page.main and page.reader else None,
+        article=_view(_pieces(page.main, p, keyed), boilerplate, frame) if page.main and page.reader else None,
         counted=tuple(known),
         boilerplate=frozenset(map(keyed.short, boilerplate)),
         quotes=letters(_normalize(quotes, p)) if quotes else "",
@@ -143,9 +147,10 @@ def _view(pieces: list[tuple[str, str]], boilerplate: Set[str], frame: Set[str])
     return View(own="".join(left), whole=whole, unframed=unframed, pieces=own, lines=left)
 
 
-def _pieces(text: str, p: CascadeParameters) -> list[tuple[str, str]]:
+def _pieces(text: str, p: CascadeParameters, keyed: Remembering) -> list[tuple[str, str]]:
     """The sentences of a text, normalised, each with its letters."""
-    return list(zip(*cut(_normalize(text, p)), strict=True))
+    found = cut(_normalize(text, p)) if p.simplified else read_text(text, keyed)
+    return list(zip(*found, strict=True))
 
 
 def _headline(part: str, p: CascadeParameters) -> str:

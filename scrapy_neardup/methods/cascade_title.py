@@ -17,7 +17,7 @@ from scrapy_neardup.hashing.keyed import Keyed
 from scrapy_neardup.methods.cascade_order import kept, sentence_hash
 from scrapy_neardup.methods.cascade_sketch import NUMBER, STANDS, Sketch
 from scrapy_neardup.text.shingles import as_shingles, code_points, distinct
-from scrapy_neardup.text.tokens import has_unspaced, spaced_words
+from scrapy_neardup.text.tokens import has_unspaced, holds_spaced, spaced_words
 
 #: Lengths of words that are looked for in a text without spaces.
 _LENGTHS = range(2, 9)
@@ -41,10 +41,10 @@ class TitleWords:
         """The words of the title as a sketch holds them; of more than ``most`` those with the smallest hashes."""
         return frozenset(list(self._title)[:most])
 
-    @property
-    def standing(self) -> frozenset[int]:
-        """Those that stand in the text."""
-        return frozenset(hashed for hashed, word in self._title.items() if self._stands(word))
+    def standing(self, words: Iterable[int]) -> frozenset[int]:
+        """Those of these words of the title that stand in the text."""
+        letters, text = self._lines, "\n".join([piece for piece, _ in self._pieces])
+        return frozenset([hashed for hashed in words if self._stands(self._title[hashed], letters, text)])
 
     def gone(self, old: Sketch) -> int:
         """Of how many of the two pages a word of the title stands in the text, and nowhere in the other page.
@@ -71,12 +71,12 @@ class TitleWords:
             return [line for _, line in lines if word in line]
         return [line for piece, line in lines if word in piece and word in spaced_words(piece)]
 
-    def _stands(self, word: str) -> bool:
+    def _stands(self, word: str, letters: str, text: str) -> bool:
         if word in self._unspaced:
-            return len(word) in _LENGTHS and word in self._lines
-        return word in self._spaced
+            return len(word) in _LENGTHS and word in letters
+        return holds_spaced(text, word)
 
-    @cached_property
+    @property
     def _lines(self) -> str:
         """The letters of the sentences, none of which goes on in the next line."""
         return "\n".join([line for _, line in self._pieces])

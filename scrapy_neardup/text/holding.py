@@ -8,7 +8,7 @@ from scrapy_neardup.hashing import compiled
 
 
 def holds_any(text: str, signs: tuple[str, ...]) -> bool:
-    """Whether any of these strings, of which none is empty, stands in a text.
+    """Whether any of these strings, each of two characters and more, stands in a text.
 
     >>> holds_any("渡口今天早上开航", ("渡船", "开航")), holds_any("", ("渡船",))
     (True, False)
