@@ -645,28 +645,32 @@ static Table *opened(PyObject *const *args, Py_ssize_t given, Points *points)
     return table;
 }
 
-enum { NOT_PLAIN, SAME, CHANGED };
+enum { NOT_PLAIN, SAME, CHANGED }; /* 0 and more */
 
-/* Brings a text into the one spelling, as far as all of it is plain; the new ones may be of other blocks. */
-static int fold(const Table *table, Points *points)
+/* Brings a text into the one spelling, as far as all of it is plain; -1 with an error. All blocks it needs are there. */
+static int fold(Table *table, Points *points)
 {
     Py_ssize_t i;
-    int is_changed = 0;
+    int found = SAME;
     for (i = 0; i < points->count; i++) {
-        uint32_t told = TOLD(table, points->at[i]);
-        if (!(told & PLAIN))
+        Py_UCS4 c = points->at[i], folded = TOLD(table, c) & FOLDED;
+        if (!(TOLD(table, c) & PLAIN))
             return NOT_PLAIN;
-        is_changed |= (told & FOLDED) != points->at[i];
-        points->at[i] = told & FOLDED;
+        if (folded == c)
+            continue;
+        if (!table->blocks[folded >> 8] && ask_for(table, folded >> 8) < 0)
+            return -1;
+        points->at[i] = folded;
+        found = CHANGED;
     }
-    return is_changed ? CHANGED : SAME;
+    return found;
 }
 
 /* The text in the one spelling, if all of it is plain; None if it takes more to tell. */
 static PyObject *folded(PyObject *module, PyObject *const *args, Py_ssize_t given)
 {
     Points points;
-    PyObject *found;
+    PyObject *found = NULL;
     int is_plain;
     Table *table = opened(args, given, &points);
     if (!table)
@@ -674,7 +678,7 @@ static PyObject *folded(PyObject *module, PyObject *const *args, Py_ssize_t give
     is_plain = fold(table, &points);
     if (is_plain == NOT_PLAIN)
         found = Py_NewRef(Py_None);
-    else
+    else if (is_plain >= 0)
         found = is_plain == CHANGED ? str_of(points.at, points.count) : Py_NewRef(args[1]);
     release(&points);
     return found;
@@ -816,7 +820,7 @@ static PyObject *read_text(PyObject *module, PyObject *const *args, Py_ssize_t g
     text = is_plain == CHANGED ? str_of(points.at, points.count) : Py_NewRef(args[1]);
     if (is_plain == NOT_PLAIN)
         found = Py_NewRef(Py_None);
-    else if (text && ready(table, &points) == 0)
+    else if (text && is_plain >= 0)
         found = sentences_of(text, table, &points, &key, args[3]);
     Py_XDECREF(text);
     release(&points);
@@ -865,55 +869,109 @@ static PyObject *has_prose(PyObject *module, PyObject *const *args, Py_ssize_t g
 #define MOST_LETTERS 32
 #define PLACES 1024
 
+/* Strings of two characters and more that are looked for, by what they begin with. */
+typedef struct {
+    Py_UCS4 at[MOST_SIGNS][MOST_LETTERS];
+    Py_ssize_t lengths[MOST_SIGNS];
+    uint8_t first[PLACES], next[MOST_SIGNS + 1]; /* one more than the number of a sign; 0 where there is none */
+    Py_ssize_t count;
+    uint64_t found; /* a bit for each */
+} Signs;
+
 /* Where the strings stand that begin with these two characters, and some others. */
 static Py_ssize_t place_of(const Py_UCS4 *at)
 {
     return (Py_ssize_t)((at[0] * 31 + at[1]) & (PLACES - 1));
 }
 
-/* Whether a text holds one of many strings of two characters and more. */
+/* The strings of a tuple or list; 0, or -1 with an error. */
+static int signs_of(PyObject *strings, Signs *signs)
+{
+    Py_ssize_t i;
+    signs->count = PySequence_Size(strings);
+    signs->found = 0;
+    if (signs->count < 0 || signs->count > MOST_SIGNS) {
+        PyErr_SetString(PyExc_ValueError, "a few signs are needed");
+        return -1;
+    }
+    memset(signs->first, 0, sizeof signs->first);
+    for (i = 0; i < signs->count; i++) {
+        PyObject *sign = PySequence_GetItem(strings, i);
+        int failed = !sign || !PyUnicode_Check(sign);
+        signs->lengths[i] = failed ? 0 : PyUnicode_GetLength(sign);
+        failed = signs->lengths[i] < 2 || signs->lengths[i] > MOST_LETTERS;
+        if (failed && !PyErr_Occurred())
+            PyErr_SetString(PyExc_ValueError, "a sign is no str, or too long, or too short");
+        failed = failed || !PyUnicode_AsUCS4(sign, signs->at[i], MOST_LETTERS, 0);
+        Py_XDECREF(sign);
+        if (failed)
+            return -1;
+        signs->next[i + 1] = signs->first[place_of(signs->at[i])];
+        signs->first[place_of(signs->at[i])] = (uint8_t)(i + 1);
+    }
+    return 0;
+}
+
+/* Notes which of them a text holds, until all or, if one is enough, one is found. */
+static void look_for(Signs *signs, const Points *points, int one_is_enough)
+{
+    uint64_t all = signs->count == 64 ? UINT64_MAX : (UINT64_C(1) << signs->count) - 1;
+    Py_ssize_t i, k;
+    for (i = 0; i + 1 < points->count && signs->found != all; i++) {
+        uint8_t one;
+        for (one = signs->first[place_of(points->at + i)]; one; one = signs->next[one]) {
+            const Py_UCS4 *sign = signs->at[one - 1];
+            Py_ssize_t length = signs->lengths[one - 1];
+            if (length > points->count - i)
+                continue;
+            for (k = 0; k < length && points->at[i + k] == sign[k]; k++)
+                ;
+            if (k < length)
+                continue;
+            signs->found |= UINT64_C(1) << (one - 1);
+            if (one_is_enough)
+                return;
+        }
+    }
+}
+
 static PyObject *holds_any(PyObject *module, PyObject *const *args, Py_ssize_t given)
 {
     Points points;
-    Py_UCS4 signs[MOST_SIGNS][MOST_LETTERS];
-    Py_ssize_t lengths[MOST_SIGNS], i, k, count;
-    uint8_t first[PLACES] = {0}, next[MOST_SIGNS + 1]; /* one more than the number of a sign; 0 where there is none */
-    int found = 0;
+    Signs signs;
+    if (!has(given, 2) || signs_of(args[1], &signs) < 0 || points_of(args[0], &points) < 0)
+        return NULL;
+    look_for(&signs, &points, 1);
+    release(&points);
+    return PyBool_FromLong(signs.found != 0);
+}
+
+/* Those of the strings of a list that stand in one of a list of texts. */
+static PyObject *which_stand(PyObject *module, PyObject *const *args, Py_ssize_t given)
+{
+    Points points;
+    Signs signs;
+    PyObject *list;
+    Py_ssize_t i;
     if (!has(given, 2))
         return NULL;
-    count = PyTuple_Check(args[1]) ? PyTuple_Size(args[1]) : -1;
-    if (count < 0 || count > MOST_SIGNS) {
-        PyErr_SetString(PyExc_ValueError, "a tuple of a few signs is needed");
+    if (!PyList_Check(args[0]) || !PyList_Check(args[1])) {
+        PyErr_SetString(PyExc_TypeError, "two lists are needed");
         return NULL;
     }
-    for (i = 0; i < count; i++) {
-        PyObject *sign = PyTuple_GetItem(args[1], i);
-        lengths[i] = PyUnicode_Check(sign) ? PyUnicode_GetLength(sign) : 0;
-        if (lengths[i] < 2 || lengths[i] > MOST_LETTERS) {
-            PyErr_SetString(PyExc_ValueError, "a sign is no str, or too long, or too short");
-            return NULL;
-        }
-        if (!PyUnicode_AsUCS4(sign, signs[i], MOST_LETTERS, 0))
-            return NULL;
-        next[i + 1] = first[place_of(signs[i])];
-        first[place_of(signs[i])] = (uint8_t)(i + 1);
-    }
-    if (points_of(args[0], &points) < 0)
+    if (signs_of(args[1], &signs) < 0)
         return NULL;
-    for (i = 0; i + 1 < points.count && !found; i++) {
-        uint8_t one;
-        for (one = first[place_of(points.at + i)]; one && !found; one = next[one]) {
-            const Py_UCS4 *sign = signs[one - 1];
-            Py_ssize_t length = lengths[one - 1];
-            if (length > points.count - i)
-                continue;
-            for (k = 0; k < length && points.at[i + k] == sign[k]; k++)
-                ;
-            found = k == length;
-        }
+    for (i = 0; i < PyList_Size(args[0]); i++) {
+        if (points_of(PyList_GetItem(args[0], i), &points) < 0)
+            return NULL;
+        look_for(&signs, &points, 0);
+        release(&points);
     }
-    release(&points);
-    return PyBool_FromLong(found);
+    list = PyList_New(0);
+    for (i = 0; list && i < signs.count; i++)
+        if (signs.found >> i & 1 && PyList_Append(list, PyList_GetItem(args[1], i)) < 0)
+            Py_CLEAR(list);
+    return list;
 }
 
 /* ---- words ----------------------------------------------------------------------------------------------------- */
@@ -922,8 +980,16 @@ static PyObject *holds_any(PyObject *module, PyObject *const *args, Py_ssize_t g
 
 typedef struct {
     double weight;
-    PyObject *word; /* borrowed of the dict of sums */
+    PyObject *word; /* borrowed */
 } Weighted;
+
+static int is_word(PyObject *word)
+{
+    if (PyUnicode_CheckExact(word))
+        return 1;
+    PyErr_SetString(PyExc_TypeError, "a str is needed");
+    return 0;
+}
 
 /* Whether one comes before the other: the smaller weight first, equals in the order of their characters. */
 static int is_before(const Weighted *one, const Weighted *other)
@@ -931,6 +997,55 @@ static int is_before(const Weighted *one, const Weighted *other)
     if (one->weight != other->weight)
         return one->weight < other->weight;
     return PyUnicode_Compare(one->word, other->word) < 0;
+}
+
+/* Puts one more among the first ones, in their order and each of them once; how many these are then. */
+static Py_ssize_t ranked(Weighted *best, Py_ssize_t held, Py_ssize_t most, const Weighted *one)
+{
+    Py_ssize_t i, place = held;
+    while (place && is_before(one, &best[place - 1]))
+        place--;
+    if (place == most || (place && !is_before(&best[place - 1], one)))
+        return held;
+    held += held < most;
+    for (i = held - 1; i > place; i--)
+        best[i] = best[i - 1];
+    best[place] = *one;
+    return held;
+}
+
+static PyObject *list_of(const Weighted *best, Py_ssize_t held)
+{
+    PyObject *list = PyList_New(held);
+    Py_ssize_t i;
+    for (i = 0; list && i < held; i++)
+        if (put(list, i, Py_NewRef(best[i].word)) < 0)
+            Py_CLEAR(list);
+    return list;
+}
+
+/* See ``longest_lines``: lines, the letters that they must have, and how many. */
+static PyObject *longest_lines(PyObject *module, PyObject *const *args, Py_ssize_t given)
+{
+    Weighted best[MOST_CORE];
+    Py_ssize_t i, at_least, most, held = 0;
+    if (!has(given, 3) || size_of(args[1], 0, PY_SSIZE_T_MAX, &at_least) < 0 ||
+        size_of(args[2], 0, MOST_CORE, &most) < 0)
+        return NULL;
+    if (!PyList_Check(args[0])) {
+        PyErr_SetString(PyExc_TypeError, "a list is needed");
+        return NULL;
+    }
+    for (i = 0; i < PyList_Size(args[0]); i++) {
+        PyObject *line = PyList_GetItem(args[0], i);
+        Weighted one = {0, line};
+        if (!is_word(line))
+            return NULL;
+        one.weight = -(double)PyUnicode_GetLength(line);
+        if (-one.weight >= (double)at_least)
+            held = ranked(best, held, most, &one);
+    }
+    return list_of(best, held);
 }
 
 /* Weights of words. A word of a few characters is a number, and stands with its weight in a table of its own: in a dict
@@ -964,6 +1079,12 @@ static uint64_t number_of(PyObject *word)
     return number;
 }
 
+#if defined(__GNUC__)
+#define SOON(at) __builtin_prefetch(at)
+#else
+#define SOON(at) ((void)(at))
+#endif
+
 /* Where a word stands in the table, or could. */
 static Slot *slot_for(const Weights *weights, uint64_t word)
 {
@@ -979,14 +1100,6 @@ static void forget_weights(PyObject *capsule)
     Py_DECREF(weights->all);
     PyMem_Free(weights->slots);
     PyMem_Free(weights);
-}
-
-static int is_word(PyObject *word)
-{
-    if (PyUnicode_CheckExact(word))
-        return 1;
-    PyErr_SetString(PyExc_TypeError, "a str is needed");
-    return 0;
 }
 
 /* A dict of words as the table; it must not change any more. */
@@ -1069,8 +1182,8 @@ static int take_off(PyObject *sums, PyObject *word, const Weights *weights, doub
 /* See ``core_words``: words, how many, their weights, and the weight of all others. */
 static PyObject *core_words(PyObject *module, PyObject *const *args, Py_ssize_t given)
 {
-    Weighted best[MOST_CORE + 1];
-    Py_ssize_t i, j, most, held = 0, place = 0;
+    Weighted best[MOST_CORE];
+    Py_ssize_t i, most, held = 0, place = 0;
     PyObject *sums, *word, *weight, *list = NULL;
     const Weights *weights;
     double unknown;
@@ -1085,20 +1198,20 @@ static PyObject *core_words(PyObject *module, PyObject *const *args, Py_ssize_t 
     unknown = PyFloat_AsDouble(args[3]);
     if ((unknown == -1.0 && PyErr_Occurred()) || !(sums = PyDict_New()))
         return NULL;
+    for (i = 0; i < PyList_Size(args[0]); i++) { /* so that it is waited for once, and not for each */
+        PyObject *asked = PyList_GetItem(args[0], i);
+        if (!is_word(asked))
+            goto done;
+        SOON(&weights->slots[(size_t)mix(number_of(asked)) & weights->mask]);
+    }
     for (i = 0; i < PyList_Size(args[0]); i++)
         if (take_off(sums, PyList_GetItem(args[0], i), weights, unknown) < 0)
             goto done;
     while (PyDict_Next(sums, &place, &word, &weight)) {
         Weighted one = {PyFloat_AsDouble(weight), word};
-        for (j = held; j && is_before(&one, &best[j - 1]); j--)
-            best[j] = best[j - 1];
-        best[j] = one;
-        held += held < most;
+        held = ranked(best, held, most, &one);
     }
-    list = PyErr_Occurred() ? NULL : PyList_New(held);
-    for (i = 0; list && i < held; i++)
-        if (put(list, i, Py_NewRef(best[i].word)) < 0)
-            Py_CLEAR(list);
+    list = PyErr_Occurred() ? NULL : list_of(best, held);
 done:
     Py_DECREF(sums);
     return list;
@@ -1315,6 +1428,8 @@ static PyMethodDef METHODS[] = {
     FAST(minwise, "How many different n-grams a text has, and the sketch of them: text, n, offset, base, bins, bits."),
     FAST(smallest, "The smallest different hashes of n-grams of a text: text, n, offset, base, how many."),
     FAST(holds_any, "Whether a text holds one of at most 64 strings of 2 to 32 characters: text, strings."),
+    FAST(which_stand, "Which of at most 64 strings of 2 to 32 characters stand in one of some texts: texts, strings."),
+    FAST(longest_lines, "The longest different strings of a list: list, the characters they must have, 64 at most."),
     FAST(weights, "A dict of words and their weights as the next one takes it; it must not change any more."),
     FAST(core_words, "The words whose weights add up to the most, 64 at most: words, how many, weights, that of others."),
     FAST(has_unspaced, "Whether a fiftieth of the letters and more are of scripts without spaces: characters, letters."),

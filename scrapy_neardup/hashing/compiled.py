@@ -42,6 +42,12 @@ class Kernels(Protocol):
     def holds_any(self, text: str, signs: tuple[str, ...], /) -> bool:
         """See there."""
 
+    def which_stand(self, lines: list[str], words: list[str], /) -> list[str]:
+        """See there; 64 words at most."""
+
+    def longest_lines(self, lines: list[str], at_least: int, limit: int, /) -> list[str]:
+        """See there; ``limit`` is 64 at most."""
+
     def weights(self, idf: dict[str, float], /) -> Any:
         """The weights of words, which are not to change any more; 8 megabytes for jieba's."""
 

@@ -32,7 +32,7 @@ from scrapy_neardup.methods.cascade_reading import Views, read
 from scrapy_neardup.methods.cascade_shingles import Shingles
 from scrapy_neardup.methods.cascade_sketch import Sketch
 from scrapy_neardup.methods.cascade_title import TitleWords
-from scrapy_neardup.methods.evidence import shared_sentences
+from scrapy_neardup.methods.evidence import longest_lines, shared_sentences
 from scrapy_neardup.methods.parameters import Parameters
 from scrapy_neardup.model import Comparison, Explanation, Feature, Fingerprint, Likeness, Page, SiteCounts
 from scrapy_neardup.text.lexicon import core_words
@@ -74,9 +74,9 @@ class Cascade(Method):
         # What is quoted counts as one sentence: to say the same of two messages is to say two things.
         told = [found.quotes, *text.lines] if found.quotes else text.lines
         most = max(p.sentence_keys, p.max_sentences)
-        longest_of_core = core.longest(p.min_sentence, most)
-        longest = longest_of_core if text is core else text.longest(p.min_sentence, most)
-        title = TitleWords(found.title, core.pieces, hashes)
+        longest_of_core = longest_lines(core.lines, p.min_sentence, most)
+        longest = longest_of_core if text is core else longest_lines(text.lines, p.min_sentence, most)
+        title = TitleWords(found.title, core.sentences, core.lines, hashes)
         packed = Sketch(
             body=hashes.of(f"{core.whole}\n{found.quotes}" if found.quotes else core.whole),
             title=hashes.short(found.title_letters) if found.title_letters else 0,

@@ -8,9 +8,9 @@ by letter, and of short ones the quote counts as a sentence (see ``cascade``).
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
-from itertools import takewhile
+from itertools import compress
 
 import numpy as np
 
@@ -44,22 +44,14 @@ class View:
     own: str
     whole: str
     unframed: str
-    #: Its sentences and lines, normalised, each with its letters; those without letters are no pieces.
-    pieces: list[tuple[str, str]]
-    #: The letters of them alone.
+    #: Its sentences and lines, normalised, but for those without letters; and the letters of each.
+    sentences: list[str]
     lines: list[str]
 
     @property
     def text(self) -> str:
         """Normalised, a sentence a line."""
-        return "\n".join(piece for piece, _ in self.pieces)
-
-    def longest(self, at_least: int, limit: int) -> list[str]:
-        """The longest different lines of so many letters, the longest first; equals in order of characters."""
-        by_length = sorted(set(self.lines), key=len, reverse=True)
-        least = max(at_least, len(by_length[limit - 1])) if len(by_length) >= limit else at_least
-        found = takewhile(lambda line: len(line) >= least, by_length)
-        return sorted(found, key=lambda line: (-len(line), line))[:limit]
+        return "\n".join(self.sentences)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,8 +87,7 @@ def read(page: Page, is_common: IsCommon, is_own: IsCommon, p: CascadeParameters
     ``is_own`` tells what stands on many pages of the page's own site.
     """
     own, quotes = _parted(page)
-    pieces = _pieces(own, p, keyed)
-    all_lines = [line for _, line in pieces if line]
+    sentences, all_lines = _sentences(own, p, keyed)
     lines = _countable(all_lines, p.min_counted)
     of_title = title_parts(page.title)
     parts = {_headline(part, p): part for part in of_title}
@@ -116,8 +107,8 @@ def read(page: Page, is_common: IsCommon, is_own: IsCommon, p: CascadeParameters
         title=words(_normalize(max(own_parts or parts.values(), key=len, default=""), p)),
         # One of marks alone says nothing; it would be the same headline on all pages that have such a one.
         headlines=[line for line in (*parts, *headlines) if line not in boilerplate and line != _TITLE_PART],
-        all=_view(pieces, boilerplate, frame),
-        article=_view(_pieces(page.main, p, keyed), boilerplate, frame) if page.main and page.reader else None,
+        all=_view(sentences, all_lines, boilerplate, frame),
+        article=_view(*_sentences(page.main, p, keyed), boilerplate, frame) if page.main and page.reader else None,
         counted=tuple(known),
         boilerplate=frozenset(map(keyed.short, boilerplate)),
         quotes=letters(_normalize(quotes, p)) if quotes else "",
@@ -135,22 +126,24 @@ def _parted(page: Page) -> tuple[str, str]:
     return parted(page.text, page.title)
 
 
-def _view(pieces: list[tuple[str, str]], boilerplate: Set[str], frame: Set[str]) -> View:
-    pieces = [one for one in pieces if one[1]]
-    lines = [line for _, line in pieces]
+def _view(sentences: list[str], lines: list[str], boilerplate: Set[str], frame: Set[str]) -> View:
     whole = "".join(lines)
     if boilerplate.isdisjoint(lines):
-        return View(own=whole, whole=whole, unframed=whole, pieces=pieces, lines=lines)
-    own = [one for one in pieces if one[1] not in boilerplate]
-    left = [line for _, line in own]
+        return View(own=whole, whole=whole, unframed=whole, sentences=sentences, lines=lines)
     unframed = "".join([line for line in lines if line not in frame])
-    return View(own="".join(left), whole=whole, unframed=unframed, pieces=own, lines=left)
+    sentences, left = _where(sentences, lines, [line not in boilerplate for line in lines])
+    return View(own="".join(left), whole=whole, unframed=unframed, sentences=sentences, lines=left)
 
 
-def _pieces(text: str, p: CascadeParameters, keyed: Remembering) -> list[tuple[str, str]]:
-    """The sentences of a text, normalised, each with its letters."""
-    found = cut(_normalize(text, p)) if p.simplified else read_text(text, keyed)
-    return list(zip(*found, strict=True))
+def _sentences(text: str, p: CascadeParameters, keyed: Remembering) -> tuple[list[str], list[str]]:
+    """The sentences of a text, normalised, and the letters of each; without those that have none."""
+    sentences, lines = cut(_normalize(text, p)) if p.simplified else read_text(text, keyed)
+    return _where(sentences, lines, lines) if "" in lines else (sentences, lines)
+
+
+def _where(sentences: list[str], lines: list[str], stay: Sequence[object]) -> tuple[list[str], list[str]]:
+    """Those sentences and lines that stay."""
+    return list(compress(sentences, stay)), list(compress(lines, stay))
 
 
 def _headline(part: str, p: CascadeParameters) -> str:

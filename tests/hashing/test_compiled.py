@@ -16,11 +16,12 @@ from hypothesis import strategies as st
 from scrapy_neardup.hashing import compiled, mixed
 from scrapy_neardup.hashing.compiled import Kernels
 from scrapy_neardup.hashing.keyed import OPEN, Keyed, Remembering
+from scrapy_neardup.methods.evidence import longest_lines
 from scrapy_neardup.methods.minwise import sketch_of_text
 from scrapy_neardup.stores.recurrence import Recurrence
 from scrapy_neardup.text import characters
 from scrapy_neardup.text.characters import known
-from scrapy_neardup.text.holding import holds_any
+from scrapy_neardup.text.holding import holds_any, which_stand
 from scrapy_neardup.text.lexicon import core_words
 from scrapy_neardup.text.normalize import letters, normalize
 from scrapy_neardup.text.prose import has_prose
@@ -80,6 +81,9 @@ STAGES: dict[str, Callable[[str], object]] = {
     "has prose": lambda text: [has_prose(text, needed) for needed in (-1, 0, 1, 15, 10_000)],
     "has unspaced": lambda text: [has_unspaced(text), has_unspaced(letters(text)), *map(has_unspaced, text.split())],
     "core words": lambda text: [core_words(text.split() + list(text), count) for count in (-1, 0, 1, 4, 64, 65)],
+    "stand": lambda text: which_stand(text.split("船"), ["渡口", "口a", "a。", "\ud800\ud800", "船船", "。。。"] * 11),
+    "few stand": lambda text: which_stand([text, text[1:3]], ["渡口", "口a", "a。渡", "\0\0", "口口"]),
+    "longest": lambda text: [longest_lines(text.split("。"), 2, limit) for limit in (1, 3, 64, 65)],
     "holds": lambda text: holds_any(text, ("渡口", "。。", "\ud800\ud800", ".a", "船船船")),
 }
 
@@ -210,6 +214,17 @@ def test_numbers_have_the_same_hashes_both_ways(numbers: list[int], mixed_with: 
         ("holds_any", ("text", ("xy",) * 65)),
         ("holds_any", ("text", (b"x",))),
         ("holds_any", ("text", ["x"])),
+        ("holds_any", ("text", 1)),
+        ("which_stand", (["text"], ["x"])),
+        ("which_stand", (["text"], ["xy"] * 65)),
+        ("which_stand", (["text"], [b"xy"])),
+        ("which_stand", (["text", 1], ["xy"])),
+        ("which_stand", (("text",), ["xy"])),
+        ("which_stand", (["text"],)),
+        ("longest_lines", (["text"], 1, 65)),
+        ("longest_lines", (["text"], 1, -1)),
+        ("longest_lines", (["text", None], 1, 3)),
+        ("longest_lines", (("text",), 1, 3)),
         ("weights", ([],)),
         ("weights", ({"word": "text"},)),
         ("weights", ({1: 1.0},)),
