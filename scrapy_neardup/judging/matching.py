@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Set
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Comparison, Fingerprint, Likeness
 from scrapy_neardup.stores import Record, Store, stands_for
 
 
-@dataclass(frozen=True, slots=True)
-class Candidates:
+class Candidates(NamedTuple):
     """The keys that are no evidence, and the ids of the pages that share others, those with the most of them first."""
 
     common: frozenset[int]
@@ -34,8 +34,7 @@ class Found:
     compared: Record
 
 
-@dataclass(frozen=True, slots=True)
-class Matched:
+class Matched(NamedTuple):
     """The keys of a page that are no evidence, and the earlier page that it is most like, if there is one.
 
     ``in_form``: it looks like one of its site under another title: see ``Comparison``.

@@ -9,8 +9,8 @@ by letter, and of short ones the quote counts as a sentence (see ``cascade``).
 from __future__ import annotations
 
 from collections.abc import Sequence, Set
-from dataclasses import dataclass
 from itertools import compress
+from typing import NamedTuple
 
 import numpy as np
 
@@ -36,8 +36,7 @@ _ENDS = 128
 _PART = 0.95
 
 
-@dataclass(frozen=True, slots=True)
-class View:
+class View(NamedTuple):
     """A text without quotes; all but ``whole`` and ``unframed`` is without boilerplate."""
 
     #: Its letters and digits; those of the text with boilerplate; those of it without its own site's.
@@ -54,8 +53,7 @@ class View:
         return "\n".join(self.sentences)
 
 
-@dataclass(frozen=True, slots=True)
-class Views:
+class Views(NamedTuple):
     """``article``: of a page read from HTML the article in it, where that could be told."""
 
     #: Letters and words of the title, and headlines: parts of the title, and h1.
