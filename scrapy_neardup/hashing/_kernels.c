@@ -11,7 +11,7 @@
 #include <string.h>
 
 /* Changed with every change of a signature or of what is returned: a module of another one is not used. */
-#define VERSION 1
+#define VERSION 2
 
 /* ---- characters ------------------------------------------------------------------------------------------------ */
 
@@ -160,20 +160,20 @@ static void compress(uint64_t h[8], const uint8_t *block, uint64_t counted, int 
 }
 
 /* The hash of the UTF-8 of a text; a lone surrogate counts as a question mark. */
-static uint64_t hash_of(const Key *key, const Points *points)
+static uint64_t hash_of(const Key *key, const Py_UCS4 *at, Py_ssize_t count)
 {
     uint64_t h[8], counted = key->is_keyed ? BLOCK : 0, reversed = 0;
     uint8_t block[BLOCK + 4];
     size_t filled = 0;
     Py_ssize_t i;
-    if (!points->count && key->is_keyed) {
+    if (!count && key->is_keyed) {
         memcpy(h, key->before, sizeof h);
         compress(h, key->block, BLOCK, 1);
     }
     else {
         memcpy(h, key->behind, sizeof h);
-        for (i = 0; i < points->count; i++) {
-            Py_UCS4 c = points->at[i];
+        for (i = 0; i < count; i++) {
+            Py_UCS4 c = at[i];
             if (c < 0x80)
                 block[filled++] = (uint8_t)c;
             else if (c < 0x800) {
@@ -252,7 +252,7 @@ static PyObject *hash_text(PyObject *module, PyObject *const *args, Py_ssize_t g
     uint64_t found;
     if (!has(given, 2) || key_of(args[0], &key) < 0 || points_of(args[1], &points) < 0)
         return NULL;
-    found = hash_of(&key, &points);
+    found = hash_of(&key, points.at, points.count);
     release(&points);
     return PyLong_FromUnsignedLongLong(found);
 }
@@ -272,7 +272,7 @@ static PyObject *remembered(const Key *key, PyObject *known, PyObject *text)
         return Py_NewRef(found);
     if (PyErr_Occurred() || points_of(text, &points) < 0)
         return NULL;
-    found = PyLong_FromUnsignedLongLong(hash_of(key, &points));
+    found = PyLong_FromUnsignedLongLong(hash_of(key, points.at, points.count));
     release(&points);
     if (found && known && PyDict_SetItem(known, text, found) < 0)
         Py_CLEAR(found);
@@ -554,6 +554,8 @@ static PyObject *smallest(PyObject *module, PyObject *const *args, Py_ssize_t gi
 #define MARK 0x1000000
 #define CLOSING 0x2000000
 #define ENDING 0x4000000
+#define UNSPACED 0x8000000
+#define LINE 0x10000000
 #define BLOCKS 0x1100
 #define IN_BLOCK 256
 static const char *TABLE = "scrapy_neardup characters";
@@ -643,27 +645,41 @@ static Table *opened(PyObject *const *args, Py_ssize_t given, Points *points)
     return table;
 }
 
+enum { NOT_PLAIN, SAME, CHANGED }; /* 0 and more */
+
+/* Brings a text into the one spelling, as far as all of it is plain; -1 with an error. All blocks it needs are there. */
+static int fold(Table *table, Points *points)
+{
+    Py_ssize_t i;
+    int found = SAME;
+    for (i = 0; i < points->count; i++) {
+        Py_UCS4 c = points->at[i], folded = TOLD(table, c) & FOLDED;
+        if (!(TOLD(table, c) & PLAIN))
+            return NOT_PLAIN;
+        if (folded == c)
+            continue;
+        if (!table->blocks[folded >> 8] && ask_for(table, folded >> 8) < 0)
+            return -1;
+        points->at[i] = folded;
+        found = CHANGED;
+    }
+    return found;
+}
+
 /* The text in the one spelling, if all of it is plain; None if it takes more to tell. */
 static PyObject *folded(PyObject *module, PyObject *const *args, Py_ssize_t given)
 {
     Points points;
-    PyObject *found;
-    Py_ssize_t i;
-    int is_changed = 0;
+    PyObject *found = NULL;
+    int is_plain;
     Table *table = opened(args, given, &points);
     if (!table)
         return NULL;
-    for (i = 0; i < points.count; i++) {
-        uint32_t told = TOLD(table, points.at[i]);
-        if (!(told & PLAIN))
-            break;
-        is_changed |= (told & FOLDED) != points.at[i];
-        points.at[i] = told & FOLDED;
-    }
-    if (i < points.count)
+    is_plain = fold(table, &points);
+    if (is_plain == NOT_PLAIN)
         found = Py_NewRef(Py_None);
-    else
-        found = is_changed ? str_of(points.at, points.count) : Py_NewRef(args[1]);
+    else if (is_plain >= 0)
+        found = is_plain == CHANGED ? str_of(points.at, points.count) : Py_NewRef(args[1]);
     release(&points);
     return found;
 }
@@ -691,18 +707,36 @@ static int append(PyObject *list, PyObject *item)
     return failed;
 }
 
+/* The letters of sentences as str, of which the hash is remembered if there is a key; NULL with an error. */
+static PyObject *lines_of(const Py_UCS4 *letters, const Py_ssize_t *ends, Py_ssize_t cuts, const Key *key, PyObject *known)
+{
+    PyObject *joined = str_of(letters, cuts ? ends[cuts - 1] : 0), *lines = joined ? PyList_New(cuts) : NULL;
+    Py_ssize_t i;
+    for (i = 0; lines && i < cuts; i++) {
+        Py_ssize_t start = i ? ends[i - 1] : 0;
+        PyObject *line = PyUnicode_Substring(joined, start, ends[i]), *hashed = NULL;
+        if (put(lines, i, line) < 0)
+            Py_CLEAR(lines);
+        else if (key && !PyDict_GetItemWithError(known, line) && !PyErr_Occurred()) {
+            hashed = PyLong_FromUnsignedLongLong(hash_of(key, letters + start, ends[i] - start));
+            if (hashed)
+                PyDict_SetItem(known, line, hashed);
+            Py_XDECREF(hashed);
+        }
+        if (lines && PyErr_Occurred())
+            Py_CLEAR(lines);
+    }
+    Py_XDECREF(joined);
+    return lines;
+}
+
 /* The sentences of a text, stripped, and the letters of each: see ``sentences`` and ``letters_each``.
  *
- * The letters take the places of the points that have been read. */
-static PyObject *cut(PyObject *module, PyObject *const *args, Py_ssize_t given)
+ * ``points`` are those of the text; the letters take the places of those that have been read. */
+static PyObject *sentences_of(PyObject *text, Table *table, Points *points, const Key *key, PyObject *known)
 {
-    Points points;
-    PyObject *pieces = NULL, *lines = NULL, *joined = NULL, *found = NULL;
-    Py_ssize_t i, count, start = 0, letters = 0, *ends = NULL, cuts = 0, room = 64;
-    Table *table = opened(args, given, &points);
-    if (!table)
-        return NULL;
-    count = points.count;
+    PyObject *pieces = NULL, *lines = NULL, *found = NULL;
+    Py_ssize_t i, count = points->count, start = 0, letters = 0, *ends = NULL, cuts = 0, room = 64;
     pieces = PyList_New(0);
     ends = PyMem_Malloc((size_t)room * sizeof *ends);
     if (!pieces || !ends)
@@ -710,30 +744,30 @@ static PyObject *cut(PyObject *module, PyObject *const *args, Py_ssize_t given)
     for (i = 0; i <= count; i++) {
         Py_ssize_t first = start, last = i, at;
         if (i < count) {
-            uint32_t told = TOLD(table, points.at[i]);
-            if (points.at[i] == '.') {
-                if (i + 1 == count || !(TOLD(table, points.at[i + 1]) & ENDING))
+            uint32_t told = TOLD(table, points->at[i]);
+            if (points->at[i] == '.') {
+                if (i + 1 == count || !(TOLD(table, points->at[i + 1]) & ENDING))
                     continue;
             }
             else if (!(told & MARK))
                 continue;
-            while (i + 1 < count && TOLD(table, points.at[i + 1]) & MARK)
+            while (i + 1 < count && TOLD(table, points->at[i + 1]) & MARK)
                 i++;
-            while (i + 1 < count && TOLD(table, points.at[i + 1]) & CLOSING)
+            while (i + 1 < count && TOLD(table, points->at[i + 1]) & CLOSING)
                 i++;
         }
         start = i + 1;
-        while (first < last && TOLD(table, points.at[first]) & SPACE)
+        while (first < last && TOLD(table, points->at[first]) & SPACE)
             first++;
-        while (first < last && TOLD(table, points.at[last - 1]) & SPACE)
+        while (first < last && TOLD(table, points->at[last - 1]) & SPACE)
             last--;
         if (first == last)
             continue;
-        if (append(pieces, PyUnicode_Substring(args[1], first, last)) < 0)
+        if (append(pieces, PyUnicode_Substring(text, first, last)) < 0)
             goto done;
         for (at = first; at < last; at++)
-            if (TOLD(table, points.at[at]) & LETTER)
-                points.at[letters++] = points.at[at];
+            if (TOLD(table, points->at[at]) & LETTER)
+                points->at[letters++] = points->at[at];
         if (cuts == room) {
             Py_ssize_t *larger = PyMem_Realloc(ends, (size_t)(room *= 2) * sizeof *ends);
             if (!larger)
@@ -742,11 +776,7 @@ static PyObject *cut(PyObject *module, PyObject *const *args, Py_ssize_t given)
         }
         ends[cuts++] = letters;
     }
-    joined = str_of(points.at, letters);
-    lines = joined ? PyList_New(cuts) : NULL;
-    for (i = 0; lines && i < cuts; i++)
-        if (put(lines, i, PyUnicode_Substring(joined, i ? ends[i - 1] : 0, ends[i])) < 0)
-            goto done;
+    lines = lines_of(points->at, ends, cuts, key, known);
     if (lines)
         found = Py_BuildValue("OO", pieces, lines);
 done:
@@ -755,55 +785,436 @@ done:
     PyMem_Free(ends);
     Py_XDECREF(pieces);
     Py_XDECREF(lines);
-    Py_XDECREF(joined);
+    return found;
+}
+
+static PyObject *cut(PyObject *module, PyObject *const *args, Py_ssize_t given)
+{
+    Points points;
+    PyObject *found;
+    Table *table = opened(args, given, &points);
+    if (!table)
+        return NULL;
+    found = sentences_of(args[1], table, &points, NULL, NULL);
     release(&points);
     return found;
 }
 
+/* Characters, text, key, and a dict that remembers hashes: the same of the text in the one spelling, or None. */
+static PyObject *read_text(PyObject *module, PyObject *const *args, Py_ssize_t given)
+{
+    Key key;
+    Points points;
+    PyObject *found = NULL, *text;
+    int is_plain;
+    Table *table;
+    if (!has(given, 4) || key_of(args[2], &key) < 0)
+        return NULL;
+    if (!PyDict_CheckExact(args[3])) {
+        PyErr_SetString(PyExc_TypeError, "a dict is needed");
+        return NULL;
+    }
+    if (!(table = opened(args, 2, &points)))
+        return NULL;
+    is_plain = fold(table, &points);
+    text = is_plain == CHANGED ? str_of(points.at, points.count) : Py_NewRef(args[1]);
+    if (is_plain == NOT_PLAIN)
+        found = Py_NewRef(Py_None);
+    else if (text && is_plain >= 0)
+        found = sentences_of(text, table, &points, &key, args[3]);
+    Py_XDECREF(text);
+    release(&points);
+    return found;
+}
+
+/* Whether a fiftieth of the letters and more are of scripts that put no spaces between words; of none they are not. */
+static PyObject *has_unspaced(PyObject *module, PyObject *const *args, Py_ssize_t given)
+{
+    Points points;
+    Py_ssize_t i, found = 0;
+    Table *table = opened(args, given, &points);
+    if (!table)
+        return NULL;
+    for (i = 0; i < points.count; i++)
+        found += (TOLD(table, points.at[i]) & UNSPACED) != 0;
+    i = points.count;
+    release(&points);
+    return PyBool_FromLong(i > 0 && found >= i / 50 + (i % 50 != 0));
+}
+
+/* Whether so many letters stand in lines that have a number of them at least: characters, text, that number, so many. */
+static PyObject *has_prose(PyObject *module, PyObject *const *args, Py_ssize_t given)
+{
+    Points points;
+    Table *table;
+    Py_ssize_t i, line = 0, found = 0, least, needed;
+    int is_found = 0;
+    if (!has(given, 4) || size_of(args[2], 0, PY_SSIZE_T_MAX, &least) < 0 ||
+        size_of(args[3], PY_SSIZE_T_MIN, PY_SSIZE_T_MAX, &needed) < 0 || !(table = opened(args, 2, &points)))
+        return NULL;
+    for (i = 0; i < points.count && !is_found; i++) {
+        uint32_t told = TOLD(table, points.at[i]);
+        line += (told & LETTER) != 0;
+        if (!(told & LINE) && i + 1 < points.count)
+            continue;
+        found += line >= least ? line : 0;
+        is_found = found >= needed;
+        line = 0;
+    }
+    release(&points);
+    return PyBool_FromLong(is_found);
+}
+
 #define MOST_SIGNS 64
 #define MOST_LETTERS 32
+#define PLACES 1024
 
-/* Whether a text holds one of many strings: a place is looked at where one of them may begin. */
+/* Strings of two characters and more that are looked for, by what they begin with. */
+typedef struct {
+    Py_UCS4 at[MOST_SIGNS][MOST_LETTERS];
+    Py_ssize_t lengths[MOST_SIGNS];
+    uint8_t first[PLACES], next[MOST_SIGNS + 1]; /* one more than the number of a sign; 0 where there is none */
+    Py_ssize_t count;
+    uint64_t found; /* a bit for each */
+} Signs;
+
+/* Where the strings stand that begin with these two characters, and some others. */
+static Py_ssize_t place_of(const Py_UCS4 *at)
+{
+    return (Py_ssize_t)((at[0] * 31 + at[1]) & (PLACES - 1));
+}
+
+/* The strings of a tuple or list; 0, or -1 with an error. */
+static int signs_of(PyObject *strings, Signs *signs)
+{
+    Py_ssize_t i;
+    signs->count = PySequence_Size(strings);
+    signs->found = 0;
+    if (signs->count < 0 || signs->count > MOST_SIGNS) {
+        PyErr_SetString(PyExc_ValueError, "a few signs are needed");
+        return -1;
+    }
+    memset(signs->first, 0, sizeof signs->first);
+    for (i = 0; i < signs->count; i++) {
+        PyObject *sign = PySequence_GetItem(strings, i);
+        int failed = !sign || !PyUnicode_Check(sign);
+        signs->lengths[i] = failed ? 0 : PyUnicode_GetLength(sign);
+        failed = signs->lengths[i] < 2 || signs->lengths[i] > MOST_LETTERS;
+        if (failed && !PyErr_Occurred())
+            PyErr_SetString(PyExc_ValueError, "a sign is no str, or too long, or too short");
+        failed = failed || !PyUnicode_AsUCS4(sign, signs->at[i], MOST_LETTERS, 0);
+        Py_XDECREF(sign);
+        if (failed)
+            return -1;
+        signs->next[i + 1] = signs->first[place_of(signs->at[i])];
+        signs->first[place_of(signs->at[i])] = (uint8_t)(i + 1);
+    }
+    return 0;
+}
+
+/* Notes which of them a text holds, until all or, if one is enough, one is found. */
+static void look_for(Signs *signs, const Points *points, int one_is_enough)
+{
+    uint64_t all = signs->count == 64 ? UINT64_MAX : (UINT64_C(1) << signs->count) - 1;
+    Py_ssize_t i, k;
+    for (i = 0; i + 1 < points->count && signs->found != all; i++) {
+        uint8_t one;
+        for (one = signs->first[place_of(points->at + i)]; one; one = signs->next[one]) {
+            const Py_UCS4 *sign = signs->at[one - 1];
+            Py_ssize_t length = signs->lengths[one - 1];
+            if (length > points->count - i)
+                continue;
+            for (k = 0; k < length && points->at[i + k] == sign[k]; k++)
+                ;
+            if (k < length)
+                continue;
+            signs->found |= UINT64_C(1) << (one - 1);
+            if (one_is_enough)
+                return;
+        }
+    }
+}
+
 static PyObject *holds_any(PyObject *module, PyObject *const *args, Py_ssize_t given)
 {
     Points points;
-    Py_UCS4 signs[MOST_SIGNS][MOST_LETTERS];
-    Py_ssize_t lengths[MOST_SIGNS], i, j, k, count;
-    uint8_t begins[256] = {0}; /* by the lowest bits of the first character */
-    int found = 0;
+    Signs signs;
+    if (!has(given, 2) || signs_of(args[1], &signs) < 0 || points_of(args[0], &points) < 0)
+        return NULL;
+    look_for(&signs, &points, 1);
+    release(&points);
+    return PyBool_FromLong(signs.found != 0);
+}
+
+/* Those of the strings of a list that stand in one of a list of texts. */
+static PyObject *which_stand(PyObject *module, PyObject *const *args, Py_ssize_t given)
+{
+    Points points;
+    Signs signs;
+    PyObject *list;
+    Py_ssize_t i;
     if (!has(given, 2))
         return NULL;
-    count = PyTuple_Check(args[1]) ? PyTuple_Size(args[1]) : -1;
-    if (count < 0 || count > MOST_SIGNS) {
-        PyErr_SetString(PyExc_ValueError, "a tuple of a few signs is needed");
+    if (!PyList_Check(args[0]) || !PyList_Check(args[1])) {
+        PyErr_SetString(PyExc_TypeError, "two lists are needed");
         return NULL;
     }
-    for (i = 0; i < count; i++) {
-        PyObject *sign = PyTuple_GetItem(args[1], i);
-        lengths[i] = PyUnicode_Check(sign) ? PyUnicode_GetLength(sign) : 0;
-        if (lengths[i] < 1 || lengths[i] > MOST_LETTERS) {
-            PyErr_SetString(PyExc_ValueError, "a sign is no str, or too long, or empty");
-            return NULL;
-        }
-        if (!PyUnicode_AsUCS4(sign, signs[i], MOST_LETTERS, 0))
-            return NULL;
-        begins[signs[i][0] & 0xFF] = 1;
-    }
-    if (points_of(args[0], &points) < 0)
+    if (signs_of(args[1], &signs) < 0)
         return NULL;
-    for (i = 0; i < points.count && !found; i++) {
-        if (!begins[points.at[i] & 0xFF])
-            continue;
-        for (j = 0; j < count && !found; j++) {
-            if (points.at[i] != signs[j][0] || lengths[j] > points.count - i)
-                continue;
-            for (k = 1; k < lengths[j] && points.at[i + k] == signs[j][k]; k++)
-                ;
-            found = k == lengths[j];
+    for (i = 0; i < PyList_Size(args[0]); i++) {
+        if (points_of(PyList_GetItem(args[0], i), &points) < 0)
+            return NULL;
+        look_for(&signs, &points, 0);
+        release(&points);
+    }
+    list = PyList_New(0);
+    for (i = 0; list && i < signs.count; i++)
+        if (signs.found >> i & 1 && PyList_Append(list, PyList_GetItem(args[1], i)) < 0)
+            Py_CLEAR(list);
+    return list;
+}
+
+/* ---- words ----------------------------------------------------------------------------------------------------- */
+
+#define MOST_CORE 64
+
+typedef struct {
+    double weight;
+    PyObject *word; /* borrowed */
+} Weighted;
+
+static int is_word(PyObject *word)
+{
+    if (PyUnicode_CheckExact(word))
+        return 1;
+    PyErr_SetString(PyExc_TypeError, "a str is needed");
+    return 0;
+}
+
+/* Whether one comes before the other: the smaller weight first, equals in the order of their characters. */
+static int is_before(const Weighted *one, const Weighted *other)
+{
+    if (one->weight != other->weight)
+        return one->weight < other->weight;
+    return PyUnicode_Compare(one->word, other->word) < 0;
+}
+
+/* Puts one more among the first ones, in their order and each of them once; how many these are then. */
+static Py_ssize_t ranked(Weighted *best, Py_ssize_t held, Py_ssize_t most, const Weighted *one)
+{
+    Py_ssize_t i, place = held;
+    while (place && is_before(one, &best[place - 1]))
+        place--;
+    if (place == most || (place && !is_before(&best[place - 1], one)))
+        return held;
+    held += held < most;
+    for (i = held - 1; i > place; i--)
+        best[i] = best[i - 1];
+    best[place] = *one;
+    return held;
+}
+
+static PyObject *list_of(const Weighted *best, Py_ssize_t held)
+{
+    PyObject *list = PyList_New(held);
+    Py_ssize_t i;
+    for (i = 0; list && i < held; i++)
+        if (put(list, i, Py_NewRef(best[i].word)) < 0)
+            Py_CLEAR(list);
+    return list;
+}
+
+/* See ``longest_lines``: lines, the letters that they must have, and how many. */
+static PyObject *longest_lines(PyObject *module, PyObject *const *args, Py_ssize_t given)
+{
+    Weighted best[MOST_CORE];
+    Py_ssize_t i, at_least, most, held = 0;
+    if (!has(given, 3) || size_of(args[1], 0, PY_SSIZE_T_MAX, &at_least) < 0 ||
+        size_of(args[2], 0, MOST_CORE, &most) < 0)
+        return NULL;
+    if (!PyList_Check(args[0])) {
+        PyErr_SetString(PyExc_TypeError, "a list is needed");
+        return NULL;
+    }
+    for (i = 0; i < PyList_Size(args[0]); i++) {
+        PyObject *line = PyList_GetItem(args[0], i);
+        Weighted one = {0, line};
+        if (!is_word(line))
+            return NULL;
+        one.weight = -(double)PyUnicode_GetLength(line);
+        if (-one.weight >= (double)at_least)
+            held = ranked(best, held, most, &one);
+    }
+    return list_of(best, held);
+}
+
+/* Weights of words. A word of a few characters is a number, and stands with its weight in a table of its own: in a dict
+ * of 40 megabytes, each of whose words, hashes and weights are somewhere else, one takes four times as long to fetch. */
+typedef struct {
+    uint64_t word; /* 0 where there is none */
+    double weight;
+} Slot;
+
+typedef struct {
+    PyObject *all;
+    Slot *slots;
+    size_t mask;
+} Weights;
+
+static const char *WEIGHTS = "scrapy_neardup weights";
+
+/* A word of one to four characters of the basic plane as a number; 0 for another one, or with an error. */
+static uint64_t number_of(PyObject *word)
+{
+    Py_UCS4 points[4];
+    uint64_t number = 0;
+    Py_ssize_t i, length = PyUnicode_GetLength(word);
+    if (length < 1 || length > 4 || !PyUnicode_AsUCS4(word, points, 4, 0))
+        return 0;
+    for (i = 0; i < length; i++) {
+        if (!points[i] || points[i] > 0xFFFF)
+            return 0;
+        number = number << 16 | points[i];
+    }
+    return number;
+}
+
+#if defined(__GNUC__)
+#define SOON(at) __builtin_prefetch(at)
+#else
+#define SOON(at) ((void)(at))
+#endif
+
+/* Where a word stands in the table, or could. */
+static Slot *slot_for(const Weights *weights, uint64_t word)
+{
+    size_t place = (size_t)mix(word) & weights->mask;
+    while (weights->slots[place].word && weights->slots[place].word != word)
+        place = (place + 1) & weights->mask;
+    return &weights->slots[place];
+}
+
+static void forget_weights(PyObject *capsule)
+{
+    Weights *weights = PyCapsule_GetPointer(capsule, WEIGHTS);
+    Py_DECREF(weights->all);
+    PyMem_Free(weights->slots);
+    PyMem_Free(weights);
+}
+
+/* A dict of words as the table; it must not change any more. */
+static PyObject *weights(PyObject *module, PyObject *const *args, Py_ssize_t given)
+{
+    Weights *made;
+    PyObject *capsule, *word, *weight;
+    Py_ssize_t place = 0;
+    size_t size = 16;
+    if (!has(given, 1))
+        return NULL;
+    if (!PyDict_CheckExact(args[0])) {
+        PyErr_SetString(PyExc_TypeError, "a dict is needed");
+        return NULL;
+    }
+    while (size / 2 < (size_t)PyDict_Size(args[0]) + 1)
+        size *= 2;
+    made = PyMem_Calloc(1, sizeof *made);
+    if (made)
+        made->slots = PyMem_Calloc(size, sizeof *made->slots);
+    capsule = made && made->slots ? PyCapsule_New(made, WEIGHTS, forget_weights) : NULL;
+    if (!capsule) {
+        if (made)
+            PyMem_Free(made->slots);
+        PyMem_Free(made);
+        return PyErr_Occurred() ? NULL : PyErr_NoMemory();
+    }
+    made->all = Py_NewRef(args[0]);
+    made->mask = size - 1;
+    while (PyDict_Next(args[0], &place, &word, &weight)) {
+        uint64_t number = is_word(word) && PyFloat_CheckExact(weight) ? number_of(word) : 0;
+        if (number) {
+            Slot *slot = slot_for(made, number);
+            slot->word = number;
+            slot->weight = PyFloat_AsDouble(weight);
+        }
+        else if (!PyErr_Occurred() && !PyFloat_CheckExact(weight))
+            PyErr_SetString(PyExc_TypeError, "a weight is a float");
+        if (PyErr_Occurred()) {
+            Py_DECREF(capsule);
+            return NULL;
         }
     }
-    release(&points);
-    return PyBool_FromLong(found);
+    return capsule;
+}
+
+/* The weight of a word in the table, or one for all that it lacks; -1 with an error. */
+static double weight_of(const Weights *weights, PyObject *word, double unknown)
+{
+    uint64_t number = number_of(word);
+    PyObject *told;
+    if (number) {
+        const Slot *slot = slot_for(weights, number);
+        return slot->word ? slot->weight : unknown;
+    }
+    told = PyErr_Occurred() ? NULL : PyDict_GetItemWithError(weights->all, word);
+    if (told)
+        return PyFloat_AsDouble(told);
+    return PyErr_Occurred() ? -1.0 : unknown;
+}
+
+/* Has a word's weight taken off what it has so far; 0, or -1 with an error. */
+static int take_off(PyObject *sums, PyObject *word, const Weights *weights, double unknown)
+{
+    PyObject *so_far, *sum;
+    double weight;
+    int failed;
+    if (!is_word(word))
+        return -1;
+    weight = weight_of(weights, word, unknown);
+    so_far = PyErr_Occurred() ? NULL : PyDict_GetItemWithError(sums, word);
+    if (PyErr_Occurred())
+        return -1;
+    sum = PyFloat_FromDouble((so_far ? PyFloat_AsDouble(so_far) : 0.0) - weight);
+    failed = sum ? PyDict_SetItem(sums, word, sum) : -1;
+    Py_XDECREF(sum);
+    return failed;
+}
+
+/* See ``core_words``: words, how many, their weights, and the weight of all others. */
+static PyObject *core_words(PyObject *module, PyObject *const *args, Py_ssize_t given)
+{
+    Weighted best[MOST_CORE];
+    Py_ssize_t i, most, held = 0, place = 0;
+    PyObject *sums, *word, *weight, *list = NULL;
+    const Weights *weights;
+    double unknown;
+    if (!has(given, 4) || size_of(args[1], 0, MOST_CORE, &most) < 0)
+        return NULL;
+    if (!PyList_Check(args[0])) {
+        PyErr_SetString(PyExc_TypeError, "a list is needed");
+        return NULL;
+    }
+    if (!(weights = PyCapsule_GetPointer(args[2], WEIGHTS)))
+        return NULL;
+    unknown = PyFloat_AsDouble(args[3]);
+    if ((unknown == -1.0 && PyErr_Occurred()) || !(sums = PyDict_New()))
+        return NULL;
+    for (i = 0; i < PyList_Size(args[0]); i++) { /* so that it is waited for once, and not for each */
+        PyObject *asked = PyList_GetItem(args[0], i);
+        if (!is_word(asked))
+            goto done;
+        SOON(&weights->slots[(size_t)mix(number_of(asked)) & weights->mask]);
+    }
+    for (i = 0; i < PyList_Size(args[0]); i++)
+        if (take_off(sums, PyList_GetItem(args[0], i), weights, unknown) < 0)
+            goto done;
+    while (PyDict_Next(sums, &place, &word, &weight)) {
+        Weighted one = {PyFloat_AsDouble(weight), word};
+        held = ranked(best, held, most, &one);
+    }
+    list = PyErr_Occurred() ? NULL : list_of(best, held);
+done:
+    Py_DECREF(sums);
+    return list;
 }
 
 /* ---- counted sentences ----------------------------------------------------------------------------------------- */
@@ -1016,11 +1427,18 @@ static PyMethodDef METHODS[] = {
     FAST(n_grams, "The hash of every n-gram of a text, 8 bytes each: text, n, offset, base."),
     FAST(minwise, "How many different n-grams a text has, and the sketch of them: text, n, offset, base, bins, bits."),
     FAST(smallest, "The smallest different hashes of n-grams of a text: text, n, offset, base, how many."),
-    FAST(holds_any, "Whether a text holds one of at most 64 strings of at most 32 characters: text, strings."),
+    FAST(holds_any, "Whether a text holds one of at most 64 strings of 2 to 32 characters: text, strings."),
+    FAST(which_stand, "Which of at most 64 strings of 2 to 32 characters stand in one of some texts: texts, strings."),
+    FAST(longest_lines, "The longest different strings of a list: list, the characters they must have, 64 at most."),
+    FAST(weights, "A dict of words and their weights as the next one takes it; it must not change any more."),
+    FAST(core_words, "The words whose weights add up to the most, 64 at most: words, how many, weights, that of others."),
+    FAST(has_unspaced, "Whether a fiftieth of the letters and more are of scripts without spaces: characters, letters."),
+    FAST(has_prose, "Whether lines of some letters hold enough of them: characters, text, letters of a line, enough."),
     FAST(characters, "What is to be known of characters, by a function that tells of 256 at a time."),
     FAST(folded, "A text in one spelling, or None if it takes more to tell: characters, text."),
     FAST(letters, "The letters and digits of a text: characters, text."),
     FAST(cut, "The sentences of a text, and the letters of each: characters, text."),
+    FAST(read_text, "The same of the text in the one spelling, or None: characters, text, key, dict that remembers."),
     FAST(stood, "On how many pages sentences stood: asked, newest, sentences, sites, repeats or None."),
     FAST(note, "Count sentences, in order: with bit, newest, sentences, sites, repeats, dirty, buckets of a block."),
     FAST(upper_halves, "Hashes of 32-bit numbers, mixed with another one, with offset and base."),

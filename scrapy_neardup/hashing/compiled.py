@@ -13,7 +13,7 @@ from typing import Any, Protocol, cast
 
 #: That of the module that goes with these files. One that was built from others, as an editable install keeps it when
 #: the sources change, is not used.
-_VERSION = 1
+_VERSION = 2
 
 
 class Kernels(Protocol):
@@ -42,6 +42,24 @@ class Kernels(Protocol):
     def holds_any(self, text: str, signs: tuple[str, ...], /) -> bool:
         """See there."""
 
+    def which_stand(self, lines: list[str], words: list[str], /) -> list[str]:
+        """See there; 64 words at most."""
+
+    def longest_lines(self, lines: list[str], at_least: int, limit: int, /) -> list[str]:
+        """See there; ``limit`` is 64 at most."""
+
+    def weights(self, idf: dict[str, float], /) -> Any:
+        """The weights of words, which are not to change any more; 8 megabytes for jieba's."""
+
+    def core_words(self, words: list[str], count: int, weights: Any, unknown: float, /) -> list[str]:
+        """See there; ``weights`` is what ``weights`` made, ``count`` 64 at most."""
+
+    def has_unspaced(self, known: Any, letters: str, /) -> bool:
+        """See there."""
+
+    def has_prose(self, known: Any, text: str, line: int, needed: int, /) -> bool:
+        """See there."""
+
     def characters(self, told: Callable[[int], bytes], /) -> Any:
         """What is to be known of characters, by a function that tells of 256 at a time: see ``text.characters``."""
 
@@ -53,6 +71,11 @@ class Kernels(Protocol):
 
     def cut(self, known: Any, text: str, /) -> tuple[list[str], list[str]]:
         """See ``sentences`` and ``letters_each``."""
+
+    def read_text(
+        self, known: Any, text: str, key: bytes, remembered: dict[str, int], /
+    ) -> tuple[list[str], list[str]] | None:
+        """``cut`` of a text in the one spelling, and the hashes of the letters as by ``hash_texts``; see ``folded``."""
 
     def stood(self, asked: Any, newest: Any, sentences: Any, sites: Any, repeats: Any, /) -> bytearray:
         """See ``Recurrence.pages``, and without repeats ``Recurrence.sites``: 2 bytes each. All are arrays."""

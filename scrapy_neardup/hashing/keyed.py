@@ -28,7 +28,7 @@ class Keyed:
     The same secret gives the same hashes in every process, on every machine and in every release.
     """
 
-    __slots__ = ("_base", "_hash", "_key", "_offset", "_place", "drawn", "secret")
+    __slots__ = ("_base", "_hash", "_offset", "_place", "drawn", "key", "secret")
 
     def __init__(self, secret: bytes = b"") -> None:
         self.secret = secret
@@ -39,7 +39,7 @@ class Keyed:
         self.drawn = offset, base | 1
         self._offset, self._base = map(np.uint64, self.drawn)
         #: The secret as it hashes texts; without a module nothing.
-        self._key = compiled.kernels.prepared(secret) if compiled.kernels is not None else b""
+        self.key = compiled.kernels.prepared(secret) if compiled.kernels is not None else b""
 
     def of(self, text: str) -> int:
         """64 bits of a text's UTF-8 bytes; a lone surrogate is replaced, never an error.
@@ -49,7 +49,7 @@ class Keyed:
         """
         kernels = compiled.kernels
         if kernels is not None:
-            return kernels.hash_text(self._key, text)
+            return kernels.hash_text(self.key, text)
         hashed = self._hash.copy()
         hashed.update(_utf8(text))
         return int.from_bytes(hashed.digest(), "big")
@@ -65,7 +65,7 @@ class Keyed:
     def every(self, texts: Iterable[str]) -> list[int]:
         """The same as numbers of Python."""
         kernels = compiled.kernels
-        return list(map(self.of, texts)) if kernels is None else kernels.hash_texts(self._key, list(texts), None)
+        return list(map(self.of, texts)) if kernels is None else kernels.hash_texts(self.key, list(texts), None)
 
     def place(self, text: str) -> int:
         """Where to look for pages with such a text: it may be that of another one, which is for others to tell.
@@ -132,25 +132,26 @@ class Keyed:
 class Remembering(Keyed):
     """The same hashes, which remembers those of texts: for one page, each of whose sentences is asked for often."""
 
-    __slots__ = ("_known",)
+    __slots__ = ("known",)
 
     def __init__(self, hashes: Keyed) -> None:
         for name in Keyed.__slots__:
             setattr(self, name, getattr(hashes, name))
-        self._known: dict[str, int] = {}
+        #: The texts with their hashes.
+        self.known: dict[str, int] = {}
 
     def of(self, text: str) -> int:
         """See ``Keyed``."""
-        found = self._known.get(text)
+        found = self.known.get(text)
         if found is None:
-            found = self._known[text] = super().of(text)
+            found = self.known[text] = super().of(text)
         return found
 
     def every(self, texts: Iterable[str]) -> list[int]:
         """See ``Keyed``."""
-        texts, known, kernels = list(texts), self._known, compiled.kernels
+        texts, known, kernels = list(texts), self.known, compiled.kernels
         if kernels is not None:
-            return kernels.hash_texts(self._key, texts, known)
+            return kernels.hash_texts(self.key, texts, known)
         if new := [text for text in texts if text not in known]:
             known.update(zip(new, super().every(new), strict=True))
         return [known[text] for text in texts]

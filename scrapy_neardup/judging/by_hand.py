@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from scrapy_neardup.judging.copies import Copies
 from scrapy_neardup.judging.judgements import Opinion, Said, by_hand, original_at
-from scrapy_neardup.judging.matching import Found, Matching, telling
+from scrapy_neardup.judging.matching import Found, Matching, with_telling
 from scrapy_neardup.judging.registrar import Registrar
 from scrapy_neardup.judging.reservations import Blocked, Ruling
 from scrapy_neardup.model import Fingerprint, Page
@@ -30,6 +28,6 @@ class ByHand:
             twin = self._registrar.in_flight.by_url.get(said.other)
             return Blocked(twin) if twin is not None else None
         common = self._matching.common(fingerprint)
-        filed = replace(fingerprint, keys=telling(fingerprint.keys, common))
+        filed = with_telling(fingerprint, common)
         found = Found(by_hand(self._registrar.method.compare(fingerprint, original.sketch, common)), original, original)
         return self._copies.ruling(page, found, known, filed, said=True)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Set
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Set
 from dataclasses import replace
 from time import perf_counter
 from weakref import WeakKeyDictionary
@@ -17,7 +16,7 @@ from scrapy_neardup.judging.copies import Copies
 from scrapy_neardup.judging.drops import Drops
 from scrapy_neardup.judging.groups import Groups
 from scrapy_neardup.judging.judgements import Judgements, Said
-from scrapy_neardup.judging.matching import Matching, candidates, has_a_say, telling
+from scrapy_neardup.judging.matching import Matching, candidates, has_a_say, with_telling
 from scrapy_neardup.judging.noting import note_once
 from scrapy_neardup.judging.preference import Contender, Preference
 from scrapy_neardup.judging.registrar import Registrar
@@ -122,7 +121,7 @@ class Detector:
         with self._timed("store"):
             self._ageing.judged()
         ruling = self._ruling(page, fingerprint)
-        if isinstance(ruling, Blocked):
+        if isinstance(ruling, Blocked) or ruling.verdict.reader == page.reader:
             return ruling
         return replace(ruling, verdict=replace(ruling.verdict, reader=page.reader))
 
@@ -143,6 +142,9 @@ class Detector:
         """By what a page is compared with others; None for one that is not."""
         if page.row or page.unread or why_unjudged(page.text, self._min_letters):
             return None
+        return self._fingerprint(page)
+
+    def _fingerprint(self, page: Page) -> Fingerprint:
         with self._timed("method"):
             known = self.store.on_site(page.site)
             return self._method.guarded(page, known.is_common, known)
@@ -155,8 +157,7 @@ class Detector:
             return self._by_mark.ruling(page, Verdict(Kind.UNJUDGED, page.url, reason="listing"))
         if reason:
             return self._by_mark.ruling(page, Verdict(Kind.UNJUDGED, page.url, reason=reason))
-        fingerprint = fingerprint or self.fingerprint(page)
-        assert fingerprint is not None
+        fingerprint = fingerprint or self._fingerprint(page)
         with self._timed("store"):
             return self._judge(page, fingerprint)
 
@@ -256,8 +257,10 @@ class Detector:
                 return ruled
             return self._by_mark.ruling(page, Verdict(Kind.UNJUDGED, page.url, reason=reason))
         matched = self._matching.best(page.url, fingerprint, page.canonical)
-        common, best, fingerprint = matched.common, matched.best, replace(fingerprint, in_form=matched.in_form)
-        filed = replace(fingerprint, keys=telling(fingerprint.keys, common))
+        common, best = matched.common, matched.best
+        if matched.in_form != fingerprint.in_form:
+            fingerprint = replace(fingerprint, in_form=matched.in_form)
+        filed = with_telling(fingerprint, common)
         is_copy = best is not None and best.comparison.is_copy(self._also_copies)
         if best is not None and is_copy and not is_kept:
             role = self._succession.role(Contender(page, fingerprint), known, best, common)
@@ -301,10 +304,21 @@ class Detector:
         self._in_flight.remove(reservation)
         reservation.settle()
 
-    @contextmanager
-    def _timed(self, part: str) -> Iterator[None]:
-        begun = perf_counter()
-        try:
-            yield
-        finally:
-            self.spent[part] += perf_counter() - begun
+    def _timed(self, part: str) -> _Timed:
+        return _Timed(self.spent, part)
+
+
+class _Timed:
+    """Adds what is spent inside to what a part has spent. A class, as four are entered for a page: see ``_Guard``."""
+
+    __slots__ = ("_begun", "_part", "_spent")
+
+    def __init__(self, spent: dict[str, float], part: str) -> None:
+        self._spent = spent
+        self._part = part
+
+    def __enter__(self) -> None:
+        self._begun = perf_counter()
+
+    def __exit__(self, *_: object) -> None:
+        self._spent[self._part] += perf_counter() - self._begun

@@ -7,15 +7,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Comparison, Fingerprint, Likeness
 from scrapy_neardup.stores import Record, Store, stands_for
 
 
-@dataclass(frozen=True, slots=True)
-class Candidates:
+class Candidates(NamedTuple):
     """The keys that are no evidence, and the ids of the pages that share others, those with the most of them first."""
 
     common: frozenset[int]
@@ -34,8 +34,7 @@ class Found:
     compared: Record
 
 
-@dataclass(frozen=True, slots=True)
-class Matched:
+class Matched(NamedTuple):
     """The keys of a page that are no evidence, and the earlier page that it is most like, if there is one.
 
     ``in_form``: it looks like one of its site under another title: see ``Comparison``.
@@ -51,21 +50,27 @@ def candidates(method: Method, store: Store, keys: Iterable[int]) -> Candidates:
 
     A key that is common is not filed once more, so none has many more postings than that.
     """
-    found: Counter[int] = Counter()
+    found: list[int] = []
     common = set()
     limit = method.common
     keys = tuple(keys)
     for key, ids in zip(keys, store.all_postings(keys, limit), strict=True):
         if len(ids) >= limit:
             common.add(key)
-        elif ids:
-            found.update(ids)
-    return Candidates(frozenset(common), tuple(id for id, _ in found.most_common(method.candidates)))
+        else:
+            found += ids
+    most = Counter(found).most_common(method.candidates) if found else ()  # of most pages there is none
+    return Candidates(frozenset(common), tuple(id for id, _ in most))
 
 
 def telling(keys: Iterable[int], common: Set[int]) -> tuple[int, ...]:
     """The keys under which a page is filed: those that are not common."""
     return tuple(key for key in keys if key not in common)
+
+
+def with_telling(fingerprint: Fingerprint, common: Set[int]) -> Fingerprint:
+    """The same with these keys alone."""
+    return replace(fingerprint, keys=telling(fingerprint.keys, common)) if common else fingerprint
 
 
 def has_a_say(earlier: Record, comparison: Comparison) -> bool:

@@ -80,6 +80,8 @@ class InFlight:
 
     def sharing(self, fingerprint: Fingerprint) -> list[Reservation]:
         """The pages that share a key with this one."""
+        if not self.by_key:
+            return []
         return list(dict.fromkeys(one for key in fingerprint.keys for one in self.by_key.get(key, ())))
 
     def remove(self, reservation: Reservation) -> None:

@@ -32,12 +32,11 @@ from scrapy_neardup.methods.cascade_reading import Views, read
 from scrapy_neardup.methods.cascade_shingles import Shingles
 from scrapy_neardup.methods.cascade_sketch import Sketch
 from scrapy_neardup.methods.cascade_title import TitleWords
-from scrapy_neardup.methods.evidence import shared_sentences
+from scrapy_neardup.methods.evidence import longest_lines, shared_sentences
 from scrapy_neardup.methods.parameters import Parameters
 from scrapy_neardup.model import Comparison, Explanation, Feature, Fingerprint, Likeness, Page, SiteCounts
 from scrapy_neardup.text.lexicon import core_words
-from scrapy_neardup.text.normalize import letters, normalize
-from scrapy_neardup.text.titles import article_title
+from scrapy_neardup.text.normalize import normalize
 from scrapy_neardup.text.tokens import numbers, words
 
 #: Different shingles of a text of which the numbers are compared, at most.
@@ -75,12 +74,12 @@ class Cascade(Method):
         # What is quoted counts as one sentence: to say the same of two messages is to say two things.
         told = [found.quotes, *text.lines] if found.quotes else text.lines
         most = max(p.sentence_keys, p.max_sentences)
-        longest_of_core = core.longest(p.min_sentence, most)
-        longest = longest_of_core if text is core else text.longest(p.min_sentence, most)
-        title = TitleWords(found.title, core.pieces, hashes)
+        longest_of_core = longest_lines(core.lines, p.min_sentence, most)
+        longest = longest_of_core if text is core else longest_lines(text.lines, p.min_sentence, most)
+        title = TitleWords(found.title, core.sentences, core.lines, hashes)
         packed = Sketch(
             body=hashes.of(f"{core.whole}\n{found.quotes}" if found.quotes else core.whole),
-            title=hashes.short(headline) if (headline := letters(self._normalize(article_title(page.title)))) else 0,
+            title=hashes.short(found.title_letters) if found.title_letters else 0,
             site=hashes.short(page.site) if page.site else 0,
             whole=whole.shingles,
             shingles=own.shingles,
@@ -93,7 +92,7 @@ class Cascade(Method):
             # Of a long text none: the more there is to read, the less they are all of it.
             numbers=_short(numbers(core.text), p.max_numbers, hashes) if own.shingles <= _NUMBERED else frozenset(),
             words=(kept := title.words(p.max_title_words)),
-            standing=kept & title.standing,
+            standing=title.standing(kept),
             order=Order.of(core.lines, hashes),
             lines=Lines.of(text.lines, found.headlines, hashes) if page.reader else None,
             article=of_core.article() if found.has_part else None,

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from scrapy_neardup.hashing.keyed import Keyed
 
@@ -22,8 +21,7 @@ _BITS = 0xFFFF
 _OPENING = 3
 
 
-@dataclass(frozen=True, slots=True)
-class Order:
+class Order(NamedTuple):
     """16-bit fingerprints of the sentences, in their order; of a long page of the first and last ones.
 
     As bytes, big-endian: B number · H per sentence.

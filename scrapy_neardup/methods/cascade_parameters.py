@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any, ClassVar
 
 from scrapy_neardup.methods.parameters import Parameters, decides, names, number, option, whole
@@ -81,4 +82,9 @@ class CascadeParameters(Parameters):
     @property
     def families(self) -> list[str]:
         """What makes keys, by name."""
-        return self.keys.split(",")
+        return _split(self.keys)
+
+
+@cache
+def _split(names: str) -> list[str]:
+    return names.split(",")

@@ -8,19 +8,21 @@ by letter, and of short ones the quote counts as a sentence (see ``cascade``).
 
 from __future__ import annotations
 
-from collections.abc import Set
-from dataclasses import dataclass
+from collections.abc import Sequence, Set
+from itertools import compress
+from typing import NamedTuple
 
 import numpy as np
 
-from scrapy_neardup.hashing.keyed import Keyed
+from scrapy_neardup.hashing.keyed import Remembering
 from scrapy_neardup.methods.base import IsCommon
 from scrapy_neardup.methods.cascade_parameters import CascadeParameters
 from scrapy_neardup.model import Page
 from scrapy_neardup.text.normalize import letters, normalize
 from scrapy_neardup.text.quotes import parted
 from scrapy_neardup.text.sentences import cut
-from scrapy_neardup.text.titles import title_parts
+from scrapy_neardup.text.sentences import read as read_text
+from scrapy_neardup.text.titles import longest_part, title_parts
 from scrapy_neardup.text.tokens import words
 
 #: Before the letters of a part of a title, so that it is counted apart from the same line in a text.
@@ -34,38 +36,28 @@ _ENDS = 128
 _PART = 0.95
 
 
-@dataclass(frozen=True, slots=True)
-class View:
+class View(NamedTuple):
     """A text without quotes; all but ``whole`` and ``unframed`` is without boilerplate."""
 
     #: Its letters and digits; those of the text with boilerplate; those of it without its own site's.
     own: str
     whole: str
     unframed: str
-    #: Its sentences and lines, normalised, each with its letters; those without letters are no pieces.
-    pieces: list[tuple[str, str]]
-    #: The letters of them alone.
+    #: Its sentences and lines, normalised, but for those without letters; and the letters of each.
+    sentences: list[str]
     lines: list[str]
 
     @property
     def text(self) -> str:
         """Normalised, a sentence a line."""
-        return "\n".join(piece for piece, _ in self.pieces)
-
-    def longest(self, at_least: int, limit: int) -> list[str]:
-        """The longest different lines of so many letters, the longest first; equals in order of characters."""
-        found = sorted({line for line in self.lines if len(line) >= at_least}, key=len, reverse=True)
-        if len(found) > limit:
-            last = len(found[limit - 1])
-            found = [line for line in found if len(line) >= last]
-        return sorted(found, key=lambda line: (-len(line), line))[:limit]
+        return "\n".join(self.sentences)
 
 
-@dataclass(frozen=True, slots=True)
-class Views:
+class Views(NamedTuple):
     """``article``: of a page read from HTML the article in it, where that could be told."""
 
-    #: Words of the title, and headlines: parts of the title, and h1.
+    #: Letters and words of the title, and headlines: parts of the title, and h1.
+    title_letters: str
     title: list[str]
     headlines: list[str]
     all: View
@@ -87,16 +79,16 @@ class Views:
         return self.article is not None and len(self.article.own) <= _PART * len(self.all.own)
 
 
-def read(page: Page, is_common: IsCommon, is_own: IsCommon, p: CascadeParameters, keyed: Keyed) -> Views:
+def read(page: Page, is_common: IsCommon, is_own: IsCommon, p: CascadeParameters, keyed: Remembering) -> Views:
     """Leave out of a page what stands on many: lines of the text, the name of the site in the title.
 
     ``is_own`` tells what stands on many pages of the page's own site.
     """
     own, quotes = _parted(page)
-    pieces = _pieces(own, p)
-    all_lines = [line for _, line in pieces if line]
+    sentences, all_lines = _sentences(own, p, keyed)
     lines = _countable(all_lines, p.min_counted)
-    parts = {_headline(part, p): part for part in title_parts(page.title)}
+    of_title = title_parts(page.title)
+    parts = {_headline(part, p): part for part in of_title}
     headlines = [_headline(part, p) for part in page.headline.split("\n") if part]
     # Of pages of one site every line tells form from article, and the headlines that all of them have.
     counted = (*parts, *headlines, *_ends(all_lines if page.reader else lines))
@@ -109,11 +101,12 @@ def read(page: Page, is_common: IsCommon, is_own: IsCommon, p: CascadeParameters
         frame = boilerplate & {known[one] for one in common[is_own(common)].tolist()}
     own_parts = [part for line, part in parts.items() if line not in boilerplate]
     return Views(
+        title_letters=letters(_normalize(longest_part(of_title), p)),
         title=words(_normalize(max(own_parts or parts.values(), key=len, default=""), p)),
         # One of marks alone says nothing; it would be the same headline on all pages that have such a one.
         headlines=[line for line in (*parts, *headlines) if line not in boilerplate and line != _TITLE_PART],
-        all=_view(pieces, boilerplate, frame),
-        article=_view(_pieces(page.main, p), boilerplate, frame) if page.main and page.reader else None,
+        all=_view(sentences, all_lines, boilerplate, frame),
+        article=_view(*_sentences(page.main, p, keyed), boilerplate, frame) if page.main and page.reader else None,
         counted=tuple(known),
         boilerplate=frozenset(map(keyed.short, boilerplate)),
         quotes=letters(_normalize(quotes, p)) if quotes else "",
@@ -131,21 +124,24 @@ def _parted(page: Page) -> tuple[str, str]:
     return parted(page.text, page.title)
 
 
-def _view(pieces: list[tuple[str, str]], boilerplate: Set[str], frame: Set[str]) -> View:
-    pieces = [one for one in pieces if one[1]]
-    lines = [line for _, line in pieces]
+def _view(sentences: list[str], lines: list[str], boilerplate: Set[str], frame: Set[str]) -> View:
     whole = "".join(lines)
     if boilerplate.isdisjoint(lines):
-        return View(own=whole, whole=whole, unframed=whole, pieces=pieces, lines=lines)
-    own = [one for one in pieces if one[1] not in boilerplate]
-    left = [line for _, line in own]
+        return View(own=whole, whole=whole, unframed=whole, sentences=sentences, lines=lines)
     unframed = "".join([line for line in lines if line not in frame])
-    return View(own="".join(left), whole=whole, unframed=unframed, pieces=own, lines=left)
+    sentences, left = _where(sentences, lines, [line not in boilerplate for line in lines])
+    return View(own="".join(left), whole=whole, unframed=unframed, sentences=sentences, lines=left)
 
 
-def _pieces(text: str, p: CascadeParameters) -> list[tuple[str, str]]:
-    """The sentences of a text, normalised, each with its letters."""
-    return list(zip(*cut(_normalize(text, p)), strict=True))
+def _sentences(text: str, p: CascadeParameters, keyed: Remembering) -> tuple[list[str], list[str]]:
+    """The sentences of a text, normalised, and the letters of each; without those that have none."""
+    sentences, lines = cut(_normalize(text, p)) if p.simplified else read_text(text, keyed)
+    return _where(sentences, lines, lines) if "" in lines else (sentences, lines)
+
+
+def _where(sentences: list[str], lines: list[str], stay: Sequence[object]) -> tuple[list[str], list[str]]:
+    """Those sentences and lines that stay."""
+    return list(compress(sentences, stay)), list(compress(lines, stay))
 
 
 def _headline(part: str, p: CascadeParameters) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from scrapy_neardup.methods.cascade_lines import Lines
 from scrapy_neardup.methods.cascade_order import Order
@@ -16,8 +16,7 @@ OPENING_BINS, OPENING_BITS = 16, 4
 OPENING_BYTES = OPENING_BINS * OPENING_BITS // 8
 
 
-@dataclass(frozen=True, slots=True)
-class Article:
+class Article(NamedTuple):
     """The article where it is a part of what is judged: its different shingles, and the min-wise sketch of them."""
 
     shingles: int

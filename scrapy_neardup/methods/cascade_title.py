@@ -16,8 +16,9 @@ import numpy.typing as npt
 from scrapy_neardup.hashing.keyed import Keyed
 from scrapy_neardup.methods.cascade_order import kept, sentence_hash
 from scrapy_neardup.methods.cascade_sketch import NUMBER, STANDS, Sketch
+from scrapy_neardup.text.holding import which_stand
 from scrapy_neardup.text.shingles import as_shingles, code_points, distinct
-from scrapy_neardup.text.tokens import has_unspaced, spaced_words
+from scrapy_neardup.text.tokens import has_unspaced, holds_spaced, spaced_words
 
 #: Lengths of words that are looked for in a text without spaces.
 _LENGTHS = range(2, 9)
@@ -28,10 +29,11 @@ _HASH = 0xFFFFFF & ~(NUMBER | STANDS)
 class TitleWords:
     """The words of a new page's title, held against its sentences and against an earlier page."""
 
-    def __init__(self, title: Iterable[str], pieces: Sequence[tuple[str, str]], hashes: Keyed) -> None:
-        """``pieces``: the sentences of its own, normalised, each with its letters."""
+    def __init__(self, title: Iterable[str], sentences: list[str], lines: list[str], hashes: Keyed) -> None:
+        """``sentences``: those of its own, normalised; ``lines``: the letters of each."""
         self._hashes = hashes
-        self._pieces = pieces
+        self._sentences = sentences
+        self._lines = lines
         told = [(word, has_unspaced(word)) for word in dict.fromkeys(title)]
         #: The words that have no spaces around them in a text.
         self._unspaced = {word for word, is_unspaced in told if is_unspaced}
@@ -41,10 +43,16 @@ class TitleWords:
         """The words of the title as a sketch holds them; of more than ``most`` those with the smallest hashes."""
         return frozenset(list(self._title)[:most])
 
-    @property
-    def standing(self) -> frozenset[int]:
-        """Those that stand in the text."""
-        return frozenset(hashed for hashed, word in self._title.items() if self._stands(word))
+    def standing(self, words: Iterable[int]) -> frozenset[int]:
+        """Those of these words of the title that stand in the text."""
+        spaced, unspaced = dict[str, int](), dict[str, int]()
+        for hashed in words:
+            word = self._title[hashed]
+            (unspaced if word in self._unspaced else spaced)[word] = hashed
+        text = "\n".join(self._sentences) if spaced else ""
+        found = [hashed for word, hashed in spaced.items() if holds_spaced(text, word)]
+        asked = [word for word in unspaced if len(word) in _LENGTHS]
+        return frozenset([*found, *(unspaced[word] for word in which_stand(self._lines, asked))])
 
     def gone(self, old: Sketch) -> int:
         """Of how many of the two pages a word of the title stands in the text, and nowhere in the other page.
@@ -66,24 +74,15 @@ class TitleWords:
 
     def _holding(self, word: str) -> list[str]:
         """The sentences that hold a word, of those of which the order is kept."""
-        lines = kept(self._pieces)
+        sentences, lines = kept(self._sentences), kept(self._lines)
         if word in self._unspaced:
-            return [line for _, line in lines if word in line]
-        return [line for piece, line in lines if word in piece and word in spaced_words(piece)]
-
-    def _stands(self, word: str) -> bool:
-        if word in self._unspaced:
-            return len(word) in _LENGTHS and word in self._lines
-        return word in self._spaced
-
-    @cached_property
-    def _lines(self) -> str:
-        """The letters of the sentences, none of which goes on in the next line."""
-        return "\n".join([line for _, line in self._pieces])
+            return [line for line in lines if word in line]
+        both = zip(sentences, lines, strict=True)
+        return [line for one, line in both if word in one and word in spaced_words(one)]
 
     @cached_property
     def _spaced(self) -> frozenset[str]:
-        return frozenset(word for piece, _ in self._pieces for word in spaced_words(piece))
+        return frozenset(word for one in self._sentences for word in spaced_words(one))
 
     def _holds(self, words: frozenset[int]) -> bool:
         """Whether all of these stand in the text."""
@@ -93,7 +92,7 @@ class TitleWords:
     @cached_property
     def _held(self) -> npt.NDArray[np.uint32]:
         """The hashes of all that may be a word of the text, of which each comparison asks for some."""
-        points = code_points(self._lines.replace("\n", "")).astype(np.uint64)
+        points = code_points("".join(self._lines)).astype(np.uint64)
         runs = self._hashes.n_grams_each(points, [n for n in _LENGTHS if len(points) >= n])
         held = np.concatenate([*runs, self._hashes.each(self._spaced)]) & np.uint64(_HASH)
         return distinct(held.astype(np.uint32))

@@ -54,8 +54,6 @@ class Store(Moment, Expiry, Counting):
 
     #: The format in which a new state is written; one that is there keeps its own.
     new_format: ClassVar[int] = ROWS
-    #: Whether others may write to the state while it is open here.
-    is_shared: ClassVar[bool] = False
 
     def __init__(
         self,

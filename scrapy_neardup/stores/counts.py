@@ -38,7 +38,7 @@ class Counts:
 
     def note(self, sentences: Sentences, site: str, hashes: Keyed, *, everywhere: bool) -> None:
         """Count the different sentences of one page, for its site, and unless it is a copy for all sites."""
-        self._here.note(_of_site(np.append(sentences, _PAGE), site, hashes), 0)
+        self._here.note(_of_site(np.concatenate((sentences, _PAGES)), site, hashes), 0)
         if everywhere:
             self._everywhere.note(sentences, hashes.short(publisher(site)))
 
@@ -53,7 +53,7 @@ class Counts:
 
     def pages(self, site: str, hashes: Keyed) -> int:
         """How many pages of a site were noted, 256 at most."""
-        return int(self.stood_on(np.array([_PAGE], np.uint32), site, hashes)[0])
+        return int(self.stood_on(_PAGES, site, hashes)[0])
 
     def stood_on(self, sentences: Sentences, site: str, hashes: Keyed) -> npt.NDArray[np.uint16]:
         """On how many pages of a site each sentence stood, 256 at most."""
@@ -161,7 +161,7 @@ def publisher(site: str) -> str:
 
 
 #: Counted with each page of a site, as if it were a sentence of them all.
-_PAGE = np.uint32(0)
+_PAGES = np.array([0], np.uint32)
 #: The block that the forms are written in.
 _FORMS = 2 * BLOCKS
 

@@ -63,7 +63,8 @@ class Evidence:
 
         Most pages are originals of which the title is all that is told: that stands as it is, in half the room.
         """
-        if self.letters <= _MOST_LETTERS and self == Evidence(letters=self.letters, title=self.title):
+        others = self.likeness, self.like, self.similarity, self.containment, self.shared, self.text, self.about
+        if self.letters <= _MOST_LETTERS and not any((*others, self.article, self.canonical)):
             return _TITLED.pack(_TITLE, self.letters) + self.title.encode("utf-8", "surrogatepass")
         fields = list(astuple(self))
         while len(fields) > _FIELDS and not fields[-1]:

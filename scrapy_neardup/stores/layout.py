@@ -26,7 +26,9 @@ is a reverse scan, and the oldest come first where pages expire.
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import repeat
 
 from scrapy_neardup.hashing.keyed import OPEN, Keyed
 
@@ -194,6 +196,11 @@ def url_key(url: str, hashes: Keyed) -> bytes:
 def posting_prefix(key: int) -> bytes:
     """k + key: where the postings of a key begin."""
     return _PREFIX.pack(b"k", key)
+
+
+def posting_prefixes(keys: Iterable[int]) -> list[bytes]:
+    """The same of each of several keys."""
+    return list(map(_PREFIX.pack, repeat(b"k"), keys))
 
 
 def posting_key(key: int, id: int) -> bytes:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from typing import TypeVar
+from typing import ClassVar, TypeVar
 
 from scrapy_neardup.errors import StoreDamaged, StoreError
 from scrapy_neardup.stores.changes import Changes, Row
@@ -20,6 +20,11 @@ class OrderedBytes(Place):
 
     Every method may raise StoreError.
     """
+
+    #: Whether others may write to the state while it is open here.
+    is_shared: ClassVar[bool] = False
+    #: Writes that were tried since the opening: what was read before the last one may be another by now.
+    _writes = 0
 
     def __init__(self, location: str, named_by: str = SETTING) -> None:
         self.location = location

@@ -17,7 +17,7 @@ from functools import lru_cache
 from itertools import islice
 
 from scrapy_neardup.stores.changes import Changes, Row
-from scrapy_neardup.stores.layout import last_id, posting_key, posting_prefix
+from scrapy_neardup.stores.layout import last_id, posting_key, posting_prefix, posting_prefixes
 from scrapy_neardup.stores.ordered import OrderedBytes
 
 #: Formats of the two ways.
@@ -68,8 +68,14 @@ class PostingRows(Postings):
 class PostingLists(Postings):
     """Those of format 3."""
 
+    #: The rows that were read last, at what number of writes: a page is mostly filed before anything else is written.
+    _read: tuple[int, dict[bytes, bytes | None]] = (-1, {})
+
     def find(self, keys: Sequence[int], limit: int) -> list[list[int]]:
-        heads = self._rows._get_all([posting_prefix(key) for key in keys])
+        rows = posting_prefixes(keys)
+        heads = self._rows._get_all(rows)
+        if not self._rows.is_shared:
+            self._read = self._rows._writes, dict(zip(rows, heads, strict=True))
         return [self._ids(key, head, limit) if head else [] for key, head in zip(keys, heads, strict=True)]
 
     def _ids(self, key: int, head: bytes, limit: int) -> list[int]:
@@ -80,7 +86,11 @@ class PostingLists(Postings):
         return sorted(ids, reverse=True)[:limit]
 
     def file(self, keys: Iterable[int], id: int, changes: Changes) -> None:
+        alone = _packed((id,), b"")
         for row, head in self._heads(keys, changes):
+            if not head:
+                changes.put(row, alone)
+                continue
             ids, more = _unpacked(head)
             if id in ids:
                 continue
@@ -107,10 +117,17 @@ class PostingLists(Postings):
 
     def _heads(self, keys: Iterable[int], changes: Changes) -> Iterator[tuple[bytes, bytes]]:
         """The rows of different keys with the ids they hold, as they will be after these changes."""
-        rows = [posting_prefix(key) for key in dict.fromkeys(keys)]
+        rows = posting_prefixes(dict.fromkeys(keys))
         unchanged = [row for row in rows if row not in changes.puts and row not in changes.deletes]
-        written = dict(zip(unchanged, self._rows._get_all(unchanged), strict=True))
+        written = self._written(unchanged)
         return ((row, changes.puts.get(row) or written.get(row) or b"") for row in rows)
+
+    def _written(self, rows: list[bytes]) -> dict[bytes, bytes | None]:
+        """What these rows hold, as it was read or else is read now."""
+        writes, read = self._read
+        known = {row: read[row] for row in rows if row in read} if writes == self._rows._writes else {}
+        others = [row for row in rows if row not in known]
+        return {**known, **dict(zip(others, self._rows._get_all(others), strict=True))} if others else known
 
     def _has_more(self, row: bytes, changes: Changes) -> bool:
         singles = (key for key, _ in self._rows._scan(row) if len(key) == _PAIR)

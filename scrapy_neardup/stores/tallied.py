@@ -58,6 +58,7 @@ class Tallied(OrderedBytes):
     # Writing.
 
     def _write(self, changes: Changes, *, sync: bool) -> None:
+        self._writes += 1
         if not self.tallied:
             self._apply(changes, sync=sync)
             return

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import unicodedata
 from array import array
+from bisect import bisect
 from functools import cache
 from typing import Any
 
@@ -21,6 +22,8 @@ QUOTES = "\"'"
 #: Soft hyphens, zero-width spaces and joiners, marks of direction: they show nothing, and cut words in two. As the
 #: ranges of a pattern.
 INVISIBLE = "\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff"
+#: Scripts that put no spaces between words: where their ranges begin and, every second, end, as code points.
+UNSPACED_EDGES = (*(0x0E00, 0x10A0, 0x1780, 0x1800, 0x3040, 0x3100, 0x31F0, 0x3200, 0x3400, 0xA000, 0x20000, 0x40000),)
 #: What NFKC does to the marks of every Chinese page.
 WIDE_MARKS = (
     ("，", ","),
@@ -35,7 +38,7 @@ WIDE_MARKS = (
 _NARROW = dict(WIDE_MARKS)
 
 # The lowest 21 bits are the character itself in the one spelling, if it is plain; see the same names in _kernels.c.
-_PLAIN, _LETTER, _SPACE, _MARK, _CLOSING, _ENDING = (1 << bit for bit in range(21, 27))
+_PLAIN, _LETTER, _SPACE, _MARK, _CLOSING, _ENDING, _UNSPACED_LETTER, _LINE = (1 << bit for bit in range(21, 29))
 #: Where no character is put together with one before it but combining marks: there NFKC looks at one at a time.
 _ALONE = (
     *((0, 0xAD), (0xAE, 0x300), (0x370, 0x590), (0x1E00, 0x200B), (0x2010, 0x202A), (0x202F, 0x2060), (0x206A, 0x2C00)),
@@ -59,6 +62,7 @@ def _told(point: int) -> int:
     char = chr(point)
     told = _plain(_NARROW.get(char, char)) | _LETTER * char.isalnum() | _SPACE * char.isspace()
     told |= _MARK * (char in MARKS) | _CLOSING * (char in CLOSING)
+    told |= _UNSPACED_LETTER * (bisect(UNSPACED_EDGES, point) % 2) | _LINE * (len(f"a{char}a".splitlines()) > 1)
     return told | _ENDING * (char.isspace() or char in CLOSING + QUOTES)
 
 

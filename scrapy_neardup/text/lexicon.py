@@ -9,15 +9,18 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from functools import cache, lru_cache
+from collections.abc import Collection, Iterable, Iterator
+from functools import cache, cached_property, lru_cache
 from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from scrapy_neardup.atomic import replacing
 from scrapy_neardup.errors import LexiconNeeded, NearDupError, SettingsError
+from scrapy_neardup.hashing import compiled
 from scrapy_neardup.text.tokens import segmenter_name
 
 #: What the first line of a lexicon file says it is, and in which version of this form.
@@ -26,6 +29,8 @@ VERSION = 1
 
 #: A text of which one word in so many is Chinese is a Chinese one.
 _CHINESE_SHARE = 10
+#: Core words that the compiled module finds at most.
+_FEW = 64
 #: What Chinese words begin with; those beyond the basic plane are too few to matter.
 _FIRST_HAN, _BEYOND_HAN = "\u3400", "\ua000"
 
@@ -33,7 +38,7 @@ _FIRST_HAN, _BEYOND_HAN = "\u3400", "\ua000"
 class Lexicon:
     """Words with their IDF."""
 
-    def __init__(self, idf: Mapping[str, float], unknown: float, *, chinese_only: bool = False) -> None:
+    def __init__(self, idf: dict[str, float], unknown: float, *, chinese_only: bool = False) -> None:
         """``unknown``: the IDF of words that are not there; ``chinese_only``: it knows no other language."""
         self.idf = idf
         self.unknown = unknown
@@ -43,6 +48,12 @@ class Lexicon:
     def weight(self, word: str) -> float:
         """The IDF of a word."""
         return self.idf.get(word, self.unknown)
+
+    @cached_property
+    def packed(self) -> Any:
+        """The weights as the compiled module takes them, which must be there."""
+        assert compiled.kernels is not None
+        return compiled.kernels.weights(self.idf)
 
     def check_language(self, words: Collection[str]) -> None:
         """Raise LexiconNeeded if a text is in a language that was not counted.
@@ -64,15 +75,16 @@ class Lexicon:
 @cache
 def jieba_lexicon() -> Lexicon:
     """jieba's table of Chinese words; its median stands in for words that are not there, as in jieba itself."""
-    idf: dict[str, float] = {}
     jieba = find_spec("jieba")  # found, not imported: that would write warnings about its source
     assert jieba is not None
     assert jieba.origin is not None
+    idf: dict[str, float] = {}
     with Path(jieba.origin).with_name("analyse").joinpath("idf.txt").open(encoding="utf-8") as lines:
         for line in lines:
             word, _, value = line.rpartition(" ")
             idf[word] = float(value)
-    return Lexicon(idf, sorted(idf.values())[len(idf) // 2], chinese_only=True)
+    weights = np.fromiter(idf.values(), np.float64, len(idf))
+    return Lexicon(idf, float(np.partition(weights, len(idf) // 2)[len(idf) // 2]), chinese_only=True)
 
 
 @lru_cache(maxsize=4)
@@ -162,13 +174,11 @@ def core_words(words: list[str], count: int) -> list[str]:
     >>> core_words(["公司", "召回", "电饭煲", "召回"], 2)
     ['召回', '电饭煲']
     """
+    table, kernels = jieba_lexicon(), compiled.kernels
+    if kernels is not None and 0 <= count <= _FEW:
+        return kernels.core_words(words, count, table.packed, table.unknown)
+    told, unknown = table.idf.get, table.unknown
     weight: dict[str, float] = {}
     for word in words:
-        weight[word] = weight.get(word, 0.0) - _jieba_weight(word)
+        weight[word] = weight.get(word, 0.0) - told(word, unknown)
     return [word for _, word in sorted(zip(weight.values(), weight, strict=True))[:count]]
-
-
-@lru_cache(maxsize=1 << 9)
-def _jieba_weight(word: str) -> float:
-    """The words of most texts are few: these stand together, and not all over the memory that the table takes."""
-    return jieba_lexicon().weight(word)

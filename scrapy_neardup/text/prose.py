@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from scrapy_neardup.hashing import compiled
+from scrapy_neardup.text.characters import known
 from scrapy_neardup.text.normalize import letters
 
 #: Letters from which a line counts as prose; menus and captions are shorter.
@@ -25,6 +27,9 @@ def has_prose(text: str, needed: int) -> bool:
     >>> has_prose("首页\\n新闻\\n渡口今天早上开航了，第一班船是空的。", 15)
     True
     """
+    kernels = compiled.kernels
+    if kernels is not None:
+        return kernels.has_prose(known(), text, _PROSE_LINE, needed)
     found = 0
     for line in text.splitlines():
         length = len(letters(line))

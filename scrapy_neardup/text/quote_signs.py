@@ -97,6 +97,7 @@ _MAY = (
 )
 #: Where a line ends with a colon.
 _COLONS = ":\n", ": \n", ":\r\n"
+_MAY_OR_COLONS = (*_MAY, *_COLONS)
 #: The same of a text in which a line ends with a colon.
 _MAY_COLON = "wrote", "writes", "schr", "skrev", "napisa", "escr", "crit", "пишет", "написал"
 
@@ -114,9 +115,11 @@ def is_attribution(line: str) -> bool:
 
 def may_quote(text: str) -> bool:
     """Whether there may be a quote in a text: most pages hold none, which costs no more than this."""
-    if text.lstrip().startswith((">", "＞", "---", "Begin")) or holds_any(text, _MAY):
+    if text.lstrip().startswith((">", "＞", "---", "Begin")):
         return True
-    return holds_any(text, _COLONS) and holds_any(text, _MAY_COLON)
+    if not holds_any(text, _MAY_OR_COLONS):  # most pages
+        return False
+    return holds_any(text, _MAY) or (holds_any(text, _COLONS) and holds_any(text, _MAY_COLON))
 
 
 def depth(line: str) -> int:

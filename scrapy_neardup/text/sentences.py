@@ -9,8 +9,9 @@ from __future__ import annotations
 import re
 
 from scrapy_neardup.hashing import compiled
+from scrapy_neardup.hashing.keyed import Remembering
 from scrapy_neardup.text.characters import CLOSING, MARKS, QUOTES, known
-from scrapy_neardup.text.normalize import letters_each
+from scrapy_neardup.text.normalize import letters_each, normalize
 
 _CLOSING = re.escape(CLOSING)
 # A Latin full stop ends a sentence only before white space or what closes a quotation, so that 3.5 and example.com stay
@@ -39,3 +40,10 @@ def cut(text: str) -> tuple[list[str], list[str]]:
         return kernels.cut(known(), text)
     found = sentences(text)
     return found, letters_each(found)
+
+
+def read(text: str, hashes: Remembering) -> tuple[list[str], list[str]]:
+    """``cut`` of a text that is not normalised yet, in one step; of its letters the hashes may be known then."""
+    kernels = compiled.kernels
+    found = kernels.read_text(known(), text, hashes.key, hashes.known) if kernels is not None else None
+    return cut(normalize(text)) if found is None else found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 # A hyphen or dash separates only between spaces, or before what a Chinese site calls itself; the bars and
 # the underscore always do. The Chinese double dash is part of a headline. A run of white space is tried from its
@@ -11,6 +12,8 @@ _SEPARATOR = re.compile(
     r"(?:(?<!\s)\s+)?[_|｜»]+\s*|(?<!\s)\s+[-–—·:]\s+"
     r"|(?:(?<!\s)\s+)?(?<![-–—])[-–—](?=[^-–—_|]{1,12}(?:网|报|频道|中心|社区|论坛|在线|门户|资讯|新闻)$)"
 )
+#: What a separator holds: most titles have none, which is told in a quarter of the time.
+_MAY_SEPARATE = re.compile(r"[_|｜»\-–—·:]")
 
 
 def article_title(title: str, site_name: str = "") -> str:
@@ -23,7 +26,12 @@ def article_title(title: str, site_name: str = "") -> str:
     """
     parts = title_parts(title)
     own = [part for part in parts if part.casefold() != site_name.strip().casefold()] or parts
-    return max(own, key=len, default="")
+    return longest_part(own)
+
+
+def longest_part(parts: Sequence[str]) -> str:
+    """The longest of the parts of a title, the first of equals; of none an empty one."""
+    return max(parts, key=len, default="")
 
 
 def title_parts(title: str) -> list[str]:
@@ -32,4 +40,5 @@ def title_parts(title: str) -> list[str]:
     >>> title_parts("用人单位隐匿加班证据应担责_新闻中心_新浪网")
     ['用人单位隐匿加班证据应担责', '新闻中心', '新浪网']
     """
-    return [part.strip() for part in _SEPARATOR.split(title) if part.strip()]
+    found = _SEPARATOR.split(title) if _MAY_SEPARATE.search(title) else (title,)
+    return [part for part in map(str.strip, found) if part]

@@ -16,17 +16,24 @@ from hypothesis import strategies as st
 from scrapy_neardup.hashing import compiled, mixed
 from scrapy_neardup.hashing.compiled import Kernels
 from scrapy_neardup.hashing.keyed import OPEN, Keyed, Remembering
+from scrapy_neardup.methods.evidence import longest_lines
 from scrapy_neardup.methods.minwise import sketch_of_text
 from scrapy_neardup.stores.recurrence import Recurrence
 from scrapy_neardup.text import characters
-from scrapy_neardup.text.holding import holds_any
+from scrapy_neardup.text.characters import known
+from scrapy_neardup.text.holding import holds_any, which_stand
+from scrapy_neardup.text.lexicon import core_words
 from scrapy_neardup.text.normalize import letters, letters_each, normalize
-from scrapy_neardup.text.sentences import cut
+from scrapy_neardup.text.prose import has_prose
+from scrapy_neardup.text.sentences import cut, read
 from scrapy_neardup.text.shingles import as_shingles, shingles, smallest_shingles
+from scrapy_neardup.text.tokens import has_unspaced
 
 pytestmark = pytest.mark.skipif(compiled.kernels is None, reason="The compiled module was not built here.")
 
 KEYED = Keyed(bytes(range(32)))
+KNOWN = known() if compiled.kernels is not None else None
+WEIGHTS = compiled.kernels.weights({}) if compiled.kernels is not None else None
 #: What the stages treat in a way of its own, among all there is, lone surrogates too.
 TELLING = (
     "。！？；!?;.\r\n\u2028\u2029”’」』）》)]\"' \t\u3000_-*，：（1a\0ß\u0130Σς\u00ad\u200b\ufeff\u0301\u0316\u3099"
@@ -71,7 +78,14 @@ STAGES: dict[str, Callable[[str], object]] = {
     "smallest": lambda text: smallest_shingles(text, 10, 4, KEYED),
     "many smallest": lambda text: smallest_shingles(text, 1, 128, KEYED),
     "as shingles": lambda text: as_shingles(text.split(), KEYED),
-    "holds": lambda text: holds_any(text, ("渡口", "。。", "\ud800", ".a", "船船船")),
+    "read": lambda text: read(text, Remembering(KEYED)),
+    "has prose": lambda text: [has_prose(text, needed) for needed in (-1, 0, 1, 15, 10_000)],
+    "has unspaced": lambda text: [has_unspaced(text), has_unspaced(letters(text)), *map(has_unspaced, text.split())],
+    "core words": lambda text: [core_words(text.split() + list(text), count) for count in (-1, 0, 1, 4, 64, 65)],
+    "stand": lambda text: which_stand(text.split("船"), ["渡口", "口a", "a。", "\ud800\ud800", "船船", "。。。"] * 11),
+    "few stand": lambda text: which_stand([text, text[1:3]], ["渡口", "口a", "a。渡", "\0\0", "口口"]),
+    "longest": lambda text: [longest_lines(text.split("。"), 2, limit) for limit in (1, 3, 64, 65)],
+    "holds": lambda text: holds_any(text, ("渡口", "。。", "\ud800\ud800", ".a", "船船船")),
 }
 
 
@@ -196,10 +210,39 @@ def test_numbers_have_the_same_hashes_both_ways(numbers: list[int], mixed_with: 
         ("letters", (None, "text")),
         ("cut", (object(), "text")),
         ("holds_any", ("text", ("",))),
+        ("holds_any", ("text", ("x",))),
         ("holds_any", ("text", ("x" * 33,))),
-        ("holds_any", ("text", ("x",) * 65)),
+        ("holds_any", ("text", ("xy",) * 65)),
         ("holds_any", ("text", (b"x",))),
         ("holds_any", ("text", ["x"])),
+        ("holds_any", ("text", 1)),
+        ("which_stand", (["text"], ["x"])),
+        ("which_stand", (["text"], ["xy"] * 65)),
+        ("which_stand", (["text"], [b"xy"])),
+        ("which_stand", (["text", 1], ["xy"])),
+        ("which_stand", (("text",), ["xy"])),
+        ("which_stand", (["text"],)),
+        ("longest_lines", (["text"], 1, 65)),
+        ("longest_lines", (["text"], 1, -1)),
+        ("longest_lines", (["text", None], 1, 3)),
+        ("longest_lines", (("text",), 1, 3)),
+        ("weights", ([],)),
+        ("weights", ({"word": "text"},)),
+        ("weights", ({1: 1.0},)),
+        ("core_words", (["word"], 65, WEIGHTS, 1.0)),
+        ("core_words", (["word"], -1, WEIGHTS, 1.0)),
+        ("core_words", (["word", 1], 4, WEIGHTS, 1.0)),
+        ("core_words", (("word",), 4, WEIGHTS, 1.0)),
+        ("core_words", (["word"], 4, {}, 1.0)),
+        ("core_words", (["word"], 4, WEIGHTS, "text")),
+        ("has_unspaced", (None, "text")),
+        ("has_prose", (None, "text", 10, 40)),
+        ("has_prose", (KNOWN, "text", -1, 40)),
+        ("has_prose", (KNOWN, "text", 10)),
+        ("read_text", (KNOWN, "text", b"no key", {})),
+        ("read_text", (KNOWN, "text", KEYED.key, None)),
+        ("read_text", (KNOWN, b"text", KEYED.key, {})),
+        ("read_text", (None, "text", KEYED.key, {})),
         ("upper_halves", (bytes(3), 1, 1, 1)),
         ("upper_halves", ("text", 1, 1, 1)),
         ("stood", (bytes(4), bytes(3), bytes(96), bytes(96), None)),
@@ -222,6 +265,15 @@ def test_a_list_of_what_is_no_text_is_refused(kernels: Kernels, given_key: Keyed
         kernels.hash_texts(kernels.prepared(b""), ("text",), None)  # type: ignore[arg-type]
     with pytest.raises(TypeError):
         kernels.hash_texts(kernels.prepared(b""), ["text"], [])  # type: ignore[arg-type]
+
+
+@given(TEXT)
+@settings(max_examples=40, deadline=None)
+def test_the_hashes_of_what_was_read_are_those_of_its_letters(text: str) -> None:
+    hashes = Remembering(KEYED)
+    lines = read(text, hashes)[1]
+    assert hashes.every(lines) == [*map(KEYED.of, lines)]
+    assert all(hashes.known[line] == KEYED.of(line) for line in hashes.known)
 
 
 @given(st.lists(TEXT, max_size=6))

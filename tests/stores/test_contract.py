@@ -43,7 +43,7 @@ from scrapy_neardup.stores import (
     parse_url,
 )
 from scrapy_neardup.stores.changes import Changes
-from scrapy_neardup.stores.counts import _PAGE, Counts, _of_site
+from scrapy_neardup.stores.counts import _PAGES, Counts, _of_site
 from scrapy_neardup.stores.recurrence import _BLOCK, _BUCKETS, BLOCKS, Sentences
 from scrapy_neardup.stores.redis_notes import COUNTED
 from scrapy_neardup.stores.tally import KEY
@@ -766,7 +766,7 @@ def common(store: Store, sentences: Sentences = MENU, site: str = SITE) -> list[
 
 def places(store: Store, sentences: Sentences = MENU) -> list[int]:
     """The blocks that hold the counts of these sentences, in either table, and the count of the pages of the site."""
-    here = _of_site(np.append(sentences, _PAGE), SITE, store.hashes)
+    here = _of_site(np.append(sentences, _PAGES), SITE, store.hashes)
     return sorted({*(here % _BUCKETS // _BLOCK).tolist(), *(BLOCKS + sentences % _BUCKETS // _BLOCK).tolist()})
 
 
