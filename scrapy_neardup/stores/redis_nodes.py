@@ -27,10 +27,8 @@ from redis.retry import Retry
 Address = tuple[str, int]
 #: Seconds for the answer of one that is asked where the node is; and after which that is asked anew by who looks.
 _SECONDS, _OLD = 1.5, 1.0
-
-
+#: What a node of a cluster says that is not the one; and as redis-py 5.0 has it, which knows it of clusters alone.
 _OF_CLUSTER = (exceptions.AskError, exceptions.TryAgainError, exceptions.ClusterDownError)
-#: The same, as it comes from redis-py 5.0 where it speaks to a single server.
 _SAID = ("MOVED ", "ASK ", "TRYAGAIN ", "CLUSTERDOWN ", "MASTERDOWN ")
 
 
