@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Iterator
 from typing import Any, Protocol
 
-from scrapy_neardup.stores.redis_link import Way, need_redis, script_digest, way_to
+from scrapy_neardup.stores.redis_link import Access, need_redis, script_digest, way_to
 from scrapy_neardup.stores.redis_notes import CHUNK, STREAM, entries_of
 from scrapy_neardup.stores.redis_script import SCRIPT, Program
 from scrapy_neardup.stores.redis_told import told
@@ -153,7 +153,7 @@ class AsyncLink:
         await self._pool.aclose()
 
 
-def _connection_class(way: Way) -> Any:
+def _connection_class(way: Access) -> Any:
     from redis.asyncio import UnixDomainSocketConnection, connection
 
     if way.locator is not None:

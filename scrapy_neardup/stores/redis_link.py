@@ -27,7 +27,7 @@ def options_of(location: str) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class Way:
+class Access:
     """How a location is reached: before all names of keys stands the ``prefix``."""
 
     prefix: bytes
@@ -38,7 +38,7 @@ class Way:
     locator: Locator | None
 
 
-def way_to(location: str) -> Way:
+def way_to(location: str) -> Access:
     """The way to a location; redis-py is there."""
     options = options_of(location)
     prefix = b"{neardup:" + options.pop("state").encode() + b"}"
@@ -46,7 +46,7 @@ def way_to(location: str) -> Way:
     common = {"socket_timeout": _SECONDS, "socket_connect_timeout": _SECONDS, "health_check_interval": 30}
     sentinels, nodes = options.pop("sentinels", None), options.pop("nodes", None)
     if not (sentinels or nodes):
-        return Way(prefix, {**options, **common, "protocol": 2}, is_tls, None)
+        return Access(prefix, {**options, **common, "protocol": 2}, is_tls, None)
     from scrapy_neardup.stores.redis_nodes import Sentinels, Slot
 
     password, service = options.pop("sentinel_password", None), options.pop("service", "")
@@ -57,7 +57,7 @@ def way_to(location: str) -> Way:
     else:
         user = {name: options.get(name) for name in ("username", "password")}
         locator = Slot(nodes, prefix, {**secured, **user, "protocol": 2})
-    return Way(prefix, {**options, **common, "protocol": 2, "locator": locator}, is_tls, locator)
+    return Access(prefix, {**options, **common, "protocol": 2, "locator": locator}, is_tls, locator)
 
 
 def need_redis(named_by: str) -> Any:
@@ -174,7 +174,7 @@ class Link:
             self._pool.disconnect()
 
 
-def _connection_class(way: Way) -> Any:
+def _connection_class(way: Access) -> Any:
     import redis
 
     if way.locator is not None:

@@ -43,7 +43,11 @@ class _LocatedWaiting(_Located):
 
     def _connect(self) -> Any:
         self.host, self.port = self._locator.located()
-        return super()._connect()  # type: ignore[misc]
+        try:
+            return super()._connect()  # type: ignore[misc]
+        except OSError:
+            self._locator.doubt()
+            raise
 
     def send_packed_command(self, *args: Any, **kwargs: Any) -> Any:
         if self._sock:  # type: ignore[attr-defined]  # else it is about to ask
@@ -58,6 +62,7 @@ class _LocatedWaiting(_Located):
         except exceptions.ResponseError as error:
             if not _is_elsewhere(error):
                 raise
+            self._locator.doubt()
             self.disconnect()  # type: ignore[attr-defined]
             raise Relocated(_said(error)) from error
 
@@ -75,7 +80,11 @@ class _LocatedAsync(_Located):
 
     async def _connect(self) -> None:
         self.host, self.port = await asyncio.to_thread(self._locator.located)
-        await super()._connect()  # type: ignore[misc]
+        try:
+            await super()._connect()  # type: ignore[misc]
+        except (OSError, asyncio.TimeoutError):
+            self._locator.doubt()
+            raise
 
     async def send_packed_command(self, *args: Any, **kwargs: Any) -> None:
         if self._is_old():
@@ -88,6 +97,7 @@ class _LocatedAsync(_Located):
         except exceptions.ResponseError as error:
             if not _is_elsewhere(error):
                 raise
+            self._locator.doubt()
             await self.disconnect(nowait=True)  # type: ignore[attr-defined]
             raise Relocated(_said(error)) from error
 

@@ -27,10 +27,8 @@ from redis.retry import Retry
 Address = tuple[str, int]
 #: Seconds for the answer of one that is asked where the node is; and after which that is asked anew by who looks.
 _SECONDS, _OLD = 1.5, 1.0
-
-
+#: What a node of a cluster says that is not the one; and as redis-py 5.0 has it, which knows it of clusters alone.
 _OF_CLUSTER = (exceptions.AskError, exceptions.TryAgainError, exceptions.ClusterDownError)
-#: The same, as it comes from redis-py 5.0 where it speaks to a single server.
 _SAID = ("MOVED ", "ASK ", "TRYAGAIN ", "CLUSTERDOWN ", "MASTERDOWN ")
 
 
@@ -62,6 +60,7 @@ class Locator(ABC):
         self._lock = threading.Lock()
         self._begun = self._ended = float("-inf")
         self._answer: Address | Unlocated = asked[0]
+        self._is_doubted = False
         #: Where the node was when it was last asked for, and how often it had become another one.
         self.address: Address | None = None
         self.moves = 0
@@ -91,8 +90,15 @@ class Locator(ABC):
             with suppress(Unlocated):
                 self.located()
 
+    def doubt(self) -> None:
+        """What was said has led to nothing: the next one is asked first, as this one may be cut off from the others."""
+        self._is_doubted = True
+
     def _ask(self) -> Address | Unlocated:
         refused: Unlocated | None = None
+        if self._is_doubted:
+            self._is_doubted = False
+            self._asked.rotate(-1)
         for _ in range(len(self._asked)):
             host, port = self._asked[0]
             client = redis.Redis(host=host, port=port, retry=Retry(NoBackoff(), 0), **self._arguments)

@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 import time
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from scrapy_neardup.crawl.sharing import Sharing
+from scrapy_neardup.errors import StoreError
+from scrapy_neardup.judging.detector import Detector
+from scrapy_neardup.judging.reservations import Ruled
+from scrapy_neardup.judging.shared import Earlier
+from scrapy_neardup.methods import make_method
+from scrapy_neardup.model import Page
 from scrapy_neardup.states.check import check
-from scrapy_neardup.stores import close_store, open_store
+from scrapy_neardup.stores import close_store, open_store, parse_url
+from scrapy_neardup.stores.redis import RedisStore
 from tests.crawl.conftest import NEWS, Crawl, Result, Site
 from tests.crawl.pages import html
+from tests.crawl.parts import notes
 from tests.stores.redis_cluster import Cluster, caught_up, until, watched_running
 from tests.stores.redis_server import Server, running
 
@@ -203,3 +214,33 @@ def test_two_crawls_of_one_process_share_a_state(news: Site, run: Callable[..., 
         ["/bridge-zh", "/tea-zh"],
     ), found[0].log
     assert sum(one.count("errors") for one in found) == 0
+
+
+def test_pages_that_the_server_has_lost_are_counted_and_told_of_once(
+    url: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    told, method, errors = notes(), make_method("cascade", {}), list[StoreError]()
+    kind, location = parse_url(url)
+
+    async def work() -> None:
+        with closing(kind(location, method.recipe())) as store:
+            assert isinstance(store, RedisStore)
+            detector = Detector(method, store, min_letters=40, who="test", in_flight=Earlier())
+            sharing = Sharing(detector, store, told, waits=True, bounds=None, on_error=errors.append)
+            page, lost = Page("http://a.example/", text="渡" * 300), list[object]()
+            for _ in range(2):
+                async with sharing.crawl.filing(page) as filing:
+                    ruling = await filing.check()
+                assert isinstance(ruling, Ruled)
+                assert ruling.reservation is not None
+                await filing.unfiled()  # as if the server had never heard of it
+                filing.breaks -= 1
+                sharing.crawl.commit(ruling.reservation, sealed=False)
+                await sharing.crawl.settled()
+                lost.append(told.stats.get_value("neardup/lost_by_server"))
+            await sharing.close()
+            assert (lost, errors) == ([1, 2], [])
+            assert store.pages == 0
+
+    asyncio.run(work())
+    assert len([line for line in caplog.messages if "has lost pages that it had confirmed" in line]) == 1

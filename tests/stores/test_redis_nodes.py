@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import threading
+import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -16,6 +18,7 @@ from scrapy_neardup.states.check import check as check_state
 from scrapy_neardup.stores import SERVERS, Record, parse_url, placeholders_filled
 from scrapy_neardup.stores.redis import RedisStore
 from scrapy_neardup.stores.redis_async import AsyncLink
+from scrapy_neardup.stores.redis_nodes import Address, Slot, Unlocated
 from tests.states.states import PAGES, judged, opened, parsed, records, run
 from tests.stores.redis_cluster import Cluster, Watched, caught_up, free_ports, sentinel_running, until, watched_running
 from tests.stores.redis_server import certified, running
@@ -225,6 +228,66 @@ def test_while_a_slot_moves_nothing_is_done_by_halves_or_missed(cluster: Cluster
         put(store, "late", 3)
         assert sorted(store.postings(3, 99)) == [record.id for record in store.records() if 3 in record.keys]
         assert check_state(store).sound
+
+
+# Who is asked
+
+
+class Said(Slot):
+    """Each port says what it was given to say."""
+
+    def __init__(self, says: dict[int, Address | Exception], seconds: float = 0.0) -> None:
+        super().__init__([("h", port) for port in says], b"{a}", {})
+        self.says, self.asked, self.seconds = says, list[int](), seconds
+
+    def _says(self, client: Any, host: str) -> Address:
+        port = client.connection_pool.connection_kwargs["port"]
+        self.asked.append(port)
+        time.sleep(self.seconds)
+        said = self.says[port]
+        if isinstance(said, Exception):
+            raise said
+        return said
+
+
+def test_who_answers_is_asked_again_until_what_he_says_leads_to_nothing() -> None:
+    locator = Said({1: OSError(), 2: ("old", 5), 3: ("new", 6)})
+    assert [locator.located() for _ in range(3)] == [("old", 5)] * 3
+    assert (locator.asked, locator.moves) == ([1, 2, 2, 2], 0)
+    locator.doubt()
+    assert [locator.located() for _ in range(2)] == [("new", 6)] * 2
+    assert (locator.asked[4:], locator.moves) == ([3, 3], 1)
+    locator.look()
+    assert len(locator.asked) == 6  # it was asked less than a second ago
+    locator._ended -= 2
+    locator.look()
+    assert len(locator.asked) == 7
+
+
+def test_if_one_refuses_the_others_are_asked_and_if_nobody_knows_the_first_refusal_is_told() -> None:
+    locator = Said({1: Unlocated("refuses"), 2: OSError(), 3: ("there", 5)})
+    assert locator.located() == ("there", 5)
+    locator.says[3] = Unlocated("refuses too")
+    with pytest.raises(Unlocated, match="refuses too"):
+        locator.located()
+    locator._ended -= 2
+    locator.look()  # nobody says where it is, so it is where it was
+    assert locator.address == ("there", 5)
+
+
+def test_threads_that_ask_at_once_share_an_answer() -> None:
+    locator, barrier = Said({1: ("there", 5)}, 0.1), threading.Barrier(8)
+
+    def ask() -> None:
+        barrier.wait()
+        assert locator.located() == ("there", 5)
+
+    threads = [threading.Thread(target=ask) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert 1 <= len(locator.asked) <= 2
 
 
 # Sentinels
