@@ -62,6 +62,17 @@ def test_more_pages_than_a_row_holds_are_found_newest_first_and_no_more_than_ask
     assert check(store).sound
 
 
+def test_what_was_read_before_another_page_was_filed_is_read_anew(store: Store) -> None:
+    for n in range(1, 6):
+        assert filed(store) == [*range(n - 1, 0, -1)]
+        store.all_postings((KEY, n + 50), 9)  # two pages are judged, and neither is filed yet
+        store.add(page(10 * n, KEY, n + 50))
+        store.add(page(n, KEY))
+        store.forget([page(10 * n).id])
+    assert filed(store, 51) == []
+    assert check(store).sound
+
+
 @pytest.mark.parametrize("order", [(1, 2, 3, 4, 5, 6), (6, 5, 4, 3, 2, 1), (4, 1, 6, 2, 5, 3)])
 def test_whichever_page_goes_first_the_others_are_found_and_at_last_no_row_is_left(
     store: Store, order: tuple[int, ...]

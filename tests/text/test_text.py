@@ -15,12 +15,13 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from scrapy_neardup.text import titles
 from scrapy_neardup.text.lexicon import core_words
 from scrapy_neardup.text.normalize import letters, letters_each, normalize
 from scrapy_neardup.text.sentences import sentences
 from scrapy_neardup.text.shingles import distinct, shingles
 from scrapy_neardup.text.titles import article_title, title_parts
-from scrapy_neardup.text.tokens import has_unspaced, numbers, segmenter_name, spaced_words, words
+from scrapy_neardup.text.tokens import has_unspaced, holds_spaced, numbers, segmenter_name, spaced_words, words
 
 #: The dictionary is read on first use, which takes longer than a test of one text may.
 PATIENT = settings(deadline=None)
@@ -293,6 +294,17 @@ class TestWords:
             assert word
             at = text.index(word, at) + len(word)
 
+    @PATIENT
+    @given(
+        st.lists(
+            st.sampled_from(["渡口开航了", "的", "大桥", "ferry", "2024", "アプリ", "の", "第一班船", "𠀀"]), max_size=8
+        )
+    )
+    def test_each_run_is_cut_as_it_is_by_itself(self, runs: list[str]) -> None:
+        for singles in (False, True):
+            expected = [word for run in runs for word in words(run, singles=singles)]
+            assert words(" ".join(runs), singles=singles) == expected
+
     def test_the_segmenter_names_its_version(self) -> None:
         assert segmenter_name().startswith("jieba 0.")
 
@@ -322,6 +334,15 @@ class TestSpacedWords:
     @given(st.one_of(ANY_TEXT, MARKED_TEXT))
     def test_each_is_a_word_of_the_text_too(self, text: str) -> None:
         assert set(spaced_words(text)) <= set(words(text, singles=True))
+
+
+class TestHoldsSpaced:
+    @PATIENT
+    @given(st.text(st.sampled_from("aab1 船_é。"), max_size=60), st.text(st.sampled_from("ab1é _船"), max_size=3))
+    @example("ab " * 40 + "a", "a")
+    @example("ab " * 40 + "ab", "a")
+    def test_a_word_stands_if_it_is_one_of_the_words(self, text: str, word: str) -> None:
+        assert holds_spaced(text, word) == (word in spaced_words(text))
 
 
 class TestHasUnspaced:
@@ -471,6 +492,10 @@ class TestArticleTitle:
     )
     def test_the_parts_are_what_stands_between_separators(self, title: str, expected: list[str]) -> None:
         assert title_parts(title) == expected
+
+    @given(MARKED_TEXT)
+    def test_a_title_is_parted_at_every_separator(self, title: str) -> None:
+        assert title_parts(title) == [part.strip() for part in titles._SEPARATOR.split(title) if part.strip()]
 
     @PATIENT
     @given(st.one_of(ANY_TEXT, MARKED_TEXT))
