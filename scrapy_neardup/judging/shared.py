@@ -6,8 +6,8 @@ import asyncio
 from collections.abc import Callable, Iterable
 from itertools import islice
 
-from scrapy_neardup.judging.filing import Earlier, Filings
-from scrapy_neardup.judging.reservations import Reservation
+from scrapy_neardup.judging.filing import Filings
+from scrapy_neardup.judging.reservations import Earlier, Reservation
 from scrapy_neardup.stores import layout
 from scrapy_neardup.stores.redis_script import Program
 from scrapy_neardup.stores.view import PageView
