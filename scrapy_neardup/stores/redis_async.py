@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
-from typing import Any, Protocol
+from collections.abc import Callable, Iterator
+from typing import Any, Protocol, TypeVar
 
+from scrapy_neardup.errors import StoreError
 from scrapy_neardup.stores.redis_link import connection_arguments, need_redis, script_digest, told
 from scrapy_neardup.stores.redis_notes import CHUNK, STREAM, entries_of
 from scrapy_neardup.stores.redis_packing import packing
 from scrapy_neardup.stores.redis_script import SCRIPT, Program
 
+T = TypeVar("T")
 #: Connections at most; with more pages at a time some wait for one.
 _CONNECTIONS = 32
 #: Programs that are sent in one piece, at most: the first waits for the answer to the last.
@@ -97,6 +99,22 @@ class AsyncLink:
                 self._tell_back()
                 return found
         raise NoAnswer(failed)
+
+    async def in_thread(self, work: Callable[[], T]) -> T:
+        """What synchronous work gives that waits for the server, in a thread; it is done again as a program is."""
+        pauses = iter(PAUSES)
+        while True:
+            try:
+                found = await asyncio.to_thread(work)
+            except StoreError as error:
+                cause = error.__cause__
+                if not isinstance(cause, self._broken) or isinstance(cause, self._refused):
+                    raise
+                failed = cause
+            else:
+                self._tell_back()
+                return found
+            await self.wait(NoAnswer(failed), next(pauses, None))
 
     async def _tried(self, program: Program, pauses: Iterator[float]) -> list[Any] | None:
         try:

@@ -32,8 +32,9 @@ from scrapy_neardup.stores.postings import pairs
 from scrapy_neardup.stores.redis import RedisStore
 from scrapy_neardup.stores.redis_async import AsyncLink
 from scrapy_neardup.stores.redis_script import Program
+from scrapy_neardup.stores.view import PageView
 from tests.judging.test_detector import story
-from tests.stores.redis_server import Server
+from tests.stores.redis_server import Server, running
 
 METHOD = make_method("cascade", {})
 
@@ -334,3 +335,28 @@ def test_what_is_rare_does_not_hold_up_the_loop_either(opening: Opening, monkeyp
     run(work)
     assert len(told) == 2
     assert all(one.startswith("1 pages of river.example") for one in told), told
+
+
+def test_where_a_server_is_waited_for_so_it_is_with_what_a_thread_reads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As when the first copy of a crawl is dropped: else the crawl would take the state for lost."""
+    told: list[str] = []
+
+    class Patient:
+        def gone(self, why: str) -> None:
+            told.append("gone")
+            server.start()
+
+        def back(self) -> None:
+            told.append("back")
+
+    async def work() -> None:
+        async with Opening(server)() as crawler:
+            await crawler.kept(page("first"))
+            monkeypatch.setattr(crawler.link, "_patience", Patient())
+            server.stop()
+            assert await crawler.crawl.done(lambda: list(crawler.store.rows(b"r")), PageView()) != []
+            assert crawler.errors == []
+
+    with running("--appendonly", "yes", "--appendfsync", "always") as server:
+        run(work)
+    assert told == ["gone", "back"]
