@@ -18,8 +18,10 @@ from scrapy_neardup.errors import NearDupError, PageError, SettingsError, StoreE
 from scrapy_neardup.hashing.keyed import OPEN
 from scrapy_neardup.judging.detector import Detector
 from scrapy_neardup.judging.glance import glance
+from scrapy_neardup.judging.now import Now
 from scrapy_neardup.judging.recipe import check_tools, state_recipe, take_over
-from scrapy_neardup.judging.reservations import Blocked, Ruling
+from scrapy_neardup.judging.reservations import Blocked, Earlier, Ruling
+from scrapy_neardup.judging.shared_now import judging_now
 from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Kind, Verdict
 from scrapy_neardup.oneline import line_logger
@@ -41,8 +43,8 @@ class Deduplicator:
 
     ``store`` is the URL of a state, as for NEARDUP_STORE, or a path, which is that of a SQLite file. What follows are
     settings of a crawl by their names; a crawl with the same ones can use the same state, before or afterwards. One
-    process at a time holds a state; within it any number may, from any threads, which wait for each other. Close it, or
-    use it in a ``with``: there is nothing that closes it later.
+    process at a time holds a state (one on a server any number share); within it any number may, from any threads,
+    which wait for each other. Close it, or use it in a ``with``: there is nothing that closes it later.
 
     Raises SettingsError or StoreError, each with what to do: both are NearDupErrors.
     """
@@ -89,6 +91,7 @@ class Deduplicator:
                 _tell_taken_back(self._store)
                 self._detector = _detector(judging, self._store, config)
                 self._glancing = _detector(judging, glance(self._store), config)
+                self._now: Now = judging_now(self._detector, config.wait)
             except BaseException:
                 close_store(self._store)
                 raise
@@ -148,6 +151,7 @@ class Deduplicator:
         self._closed = True
         with _TURN:
             try:
+                self._now.close()
                 self._detector.end()
             finally:
                 if self._apart is not None:
@@ -180,7 +184,7 @@ class Deduplicator:
             if url.startswith(_NAMELESS):  # it may be the third that says "see attachment": no page of its own
                 page = replace(page, html=0)
             if remember:
-                return self._remembered(url, self._detector.check(page))
+                return self._now.judge(page, sealed=True)
             return self._seen(url, self._glancing.check(page))
         except PageError as error:
             self._tell(url, error.reason, str(error).partition(". ")[0])  # what follows is to be done in a crawl
@@ -193,22 +197,15 @@ class Deduplicator:
 
     def _by_bytes(self, draft: Draft, *, remember: bool) -> Verdict | None:
         """The verdict on a page that need not be read."""
-        detector, url = self._detector if remember else self._glancing, draft.raw.url
-        ruling = detector.check_bytes(url, site_of(url), draft.body)
-        if ruling is None:
-            return None
-        return self._remembered(url, ruling) if remember else self._seen(url, ruling)
-
-    def _remembered(self, url: str, ruling: Ruling) -> Verdict:
-        if isinstance(ruling, Blocked):
-            return _waiting(url)
-        if ruling.reservation is not None:
-            self._detector.commit(ruling.reservation, sealed=True)
-        return ruling.verdict
+        url = draft.raw.url
+        if remember:
+            return self._now.judge_bytes(url, site_of(url), draft.body, sealed=True)
+        ruling = self._glancing.check_bytes(url, site_of(url), draft.body)
+        return None if ruling is None else self._seen(url, ruling)
 
     def _seen(self, url: str, ruling: Ruling) -> Verdict:
         if isinstance(ruling, Blocked):
-            return _waiting(url)
+            return Verdict(Kind.UNJUDGED, url, reason="in_flight")
         if ruling.reservation is not None:
             self._glancing.release(ruling.reservation)
         verdict = ruling.verdict
@@ -242,6 +239,7 @@ def _detector(method: Method, store: Store, config: Config) -> Detector:
         also_copies=config.also_copies,
         passes=config.passes,
         keep=config.keep,
+        in_flight=Earlier() if store.is_shared else None,
     )
 
 
@@ -253,11 +251,6 @@ def _tell_taken_back(store: Store) -> None:
             back,
             ", ".join(store.taken_back.crawls) or "unknown",
         )
-
-
-def _waiting(url: str) -> Verdict:
-    """A crawl of this process is at work on the same state, and nobody knows yet what becomes of a near-duplicate."""
-    return Verdict(Kind.UNJUDGED, url, reason="in_flight")
 
 
 def _url(store: str | os.PathLike[str]) -> str:

@@ -26,6 +26,8 @@ from scrapy_neardup.judging.detector import Detector
 from scrapy_neardup.judging.preference import KeepPolicy, Preference, make_preference
 from scrapy_neardup.judging.recipe import check_tools, state_recipe, take_over
 from scrapy_neardup.judging.records import Batch, Judged
+from scrapy_neardup.judging.reservations import Earlier
+from scrapy_neardup.judging.shared_now import judging_now
 from scrapy_neardup.methods import METHODS, Method, make_method
 from scrapy_neardup.model import Verdict
 from scrapy_neardup.oneline import one_line
@@ -141,20 +143,22 @@ def run(arguments: argparse.Namespace) -> int:
             passes=_passes(config, tag=arguments.tag),
             keep=config.keep if arguments.store else Keep.NOTHING,
             preference=preference,
-        )
-        batch = Batch(
-            detector,
-            fields=fields,
-            id_field=arguments.id,
-            max_html=config.max_html,
-            extractor=page_extractor(config),
-            max_text=config.max_text,
-            apart=apart.read if apart else None,
+            in_flight=Earlier() if store.is_shared else None,
         )
         with (
+            closing(judging_now(detector, config.wait)) as now,
             opened_output(arguments.output, format, config.tag_field, for_spreadsheet=arguments.spreadsheet) as out,
             opened_rejects(arguments.rejects, arguments.output) as rejects,  # in its place before the output is
         ):
+            batch = Batch(
+                now,
+                fields=fields,
+                id_field=arguments.id,
+                max_html=config.max_html,
+                extractor=page_extractor(config),
+                max_text=config.max_text,
+                apart=apart.read if apart else None,
+            )
             entries = progress(_entries(arguments.input, arguments.format), what="records")
             few = _FEW if (arguments.workers or config.workers) == AUTO else 0
             ahead = read_ahead(entries, batch.raw, pool, after=few) if pool else ((entry, None) for entry in entries)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from time import perf_counter
 from typing import Any, TypeVar
 
@@ -23,6 +23,7 @@ from scrapy_neardup.page.source import Draft, PageSource
 
 #: Seconds that nobody waits in vain: what is waited for is bounded itself, and so are those before it.
 _FOR_GOOD = 3600.0
+IsUnchanged = Callable[[str, int], Awaitable[bool]]
 _Made = TypeVar("_Made", Page, Page | Draft)
 #: Bytes of pages that wait for workers. Scrapy holds less, but for items of start(), of which it counts none.
 _MOST_WAITING = 50_000_000
@@ -34,15 +35,24 @@ class Aside:
     """Reads pages for a loop that must not be held up."""
 
     def __init__(
-        self, source: PageSource, notes: Notes, *, apart: Pool | None, workers: Pool | None = None, after: float = 0.0
+        self,
+        source: PageSource,
+        notes: Notes,
+        *,
+        apart: Pool | None,
+        workers: Pool | None = None,
+        after: float = 0.0,
+        is_unchanged: IsUnchanged | None = None,
     ) -> None:
         """``apart`` reads pages that may take long, ``workers`` all others; without them they are read here.
 
-        ``after``: seconds of reading here before workers are started.
+        ``after``: seconds of reading here before workers are started. ``is_unchanged``: what the source asks of a page
+        that may take long, where the answer comes over a network.
         """
         #: Seconds spent on reading, wherever that was.
         self.spent = 0.0
         self._source = source
+        self._is_unchanged = is_unchanged
         self._notes = notes
         self._apart = apart
         self._workers = workers
@@ -54,6 +64,9 @@ class Aside:
         made = await self._made(draft, turn)
         if isinstance(made, Page):
             return made
+        mark = self._source.mark(made) if self._is_unchanged is not None else 0
+        if self._is_unchanged is not None and await self._is_unchanged(made.raw.url, mark):
+            return self._source.unread(made, mark, "too_slow")
         await turn.comes()  # so that such pages are read in the order in which they came
         turn.leave()
         if self._apart is None:
@@ -139,7 +152,7 @@ def _unless_over(call: Callable[[Callable[[], Any]], Any]) -> Callable[[Callable
     return wake
 
 
-def make_aside(source: PageSource, config: Config, notes: Notes) -> Aside:
+def make_aside(source: PageSource, config: Config, notes: Notes, *, is_unchanged: IsUnchanged | None = None) -> Aside:
     """What reads the pages of a crawl with these settings, to be closed by whoever asked."""
     if not config.terms.can_be_sent:
         if config.many_workers:
@@ -148,11 +161,12 @@ def make_aside(source: PageSource, config: Config, notes: Notes) -> Aside:
                 "NEARDUP_WORKERS: pages are read in the crawl's own process, as NEARDUP_EXTRACTOR is a function of the "
                 "script that was started, which other processes cannot import. Put it into a module of its own.",
             )
-        return Aside(source, notes, apart=None)
+        return Aside(source, notes, apart=None, is_unchanged=is_unchanged)
     return Aside(
         source,
         notes,
         apart=Pool(config.terms, 1, "neardup-apart"),
         workers=config.make_workers(),
         after=_BEGINNING if config.workers == AUTO else 0.0,
+        is_unchanged=is_unchanged,
     )

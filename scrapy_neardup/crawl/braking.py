@@ -74,20 +74,28 @@ class BrakeWatch:
         """
         return self._brake.lets_pass(verdict)
 
-    def see(self, page: Page, ruled: Ruled, store: Store) -> None:
-        """Count a page that was judged; raises StoreError if it is one too many and the state cannot name the others.
+    def see(self, page: Page, ruled: Ruled) -> Alarm | None:
+        """Count a page that was judged; if it is one too many, ``remember`` and then ``tell`` are to be called.
 
         A copy without a reservation is one whose item is dropped.
         """
         dropped = ruled.verdict.kind is Kind.DUPLICATE and ruled.reservation is None
-        alarm = self._brake.see(page, ruled.verdict, dropped=dropped)
-        if alarm is None:
-            return
-        self._notes.count(stats.BRAKE_SITE if alarm.is_of_site else stats.BRAKE_ORIGINAL)
+        return self._brake.see(page, ruled.verdict, dropped=dropped)
+
+    def remember(self, alarm: Alarm, store: Store) -> str:
+        """Write down that it has come on; what is to be told of that, for which the state names the others.
+
+        Does nothing else, as it may be called again. Raises StoreError.
+        """
         match = alarm.verdict.match
         original, url = (0, "") if alarm.is_of_site or match is None else (match.id, match.url)
         remember_brake(store, Braked(alarm.verdict.id, alarm.site, original, url))
-        logger.warning("%s", self._sentence(alarm, store))
+        return self._sentence(alarm, store)
+
+    def tell(self, alarm: Alarm, sentence: str) -> None:
+        """Say it, count it, and end the crawl where that is wanted."""
+        self._notes.count(stats.BRAKE_SITE if alarm.is_of_site else stats.BRAKE_ORIGINAL)
+        logger.warning("%s", sentence)
         if self._brake.is_on_for_all:
             logger.warning(
                 "The safety brake has come on so often that it is on for all sites from here on: %s",

@@ -13,6 +13,7 @@ from itemadapter import ItemAdapter
 
 from scrapy_neardup.crawl import stats
 from scrapy_neardup.crawl.aside import Aside
+from scrapy_neardup.crawl.brake import Alarm
 from scrapy_neardup.crawl.braking import BrakeWatch
 from scrapy_neardup.crawl.ledger import Account
 from scrapy_neardup.crawl.notes import Notes
@@ -212,6 +213,13 @@ class Judge:
         finally:
             self._extraction += perf_counter() - begun
 
+    def _brake(self, watch: BrakeWatch, alarm: Alarm) -> None:
+        remember = partial(watch.remember, alarm, self._detector.store)
+        if self._sharing is None:
+            watch.tell(alarm, remember())
+        else:
+            self._sharing.after_all(remember, partial(watch.tell, alarm))
+
     def _may_know(self, draft: Draft) -> bool:
         """Whether it may turn out that a page need not be read."""
         return self._coming[draft.body] > 1 or self._detector.may_know(draft.raw.url, draft.body)
@@ -271,8 +279,8 @@ class Judge:
         while not self._outage.happened:
             ruling = await check()
             if isinstance(ruling, Ruled):
-                if self._watch is not None:
-                    self._watch.see(ruling.page or page(), ruling, self._detector.store)
+                if self._watch is not None and (alarm := self._watch.see(ruling.page or page(), ruling)) is not None:
+                    self._brake(self._watch, alarm)
                 if ruling.reservation is not None:
                     turn.stay_until(ruling.reservation.when_settled)
                 return ruling

@@ -89,10 +89,10 @@ class Session:
             config.max_html,
             extractor,
             max_text=config.max_text,
-            is_unchanged=self._detector.is_unchanged,
+            is_unchanged=self._detector.is_unchanged if shared is None else _asked_aside,
             bodies=self._detector.bodies,
         )
-        self._aside = make_aside(source, config, self.notes)
+        self._aside = make_aside(source, config, self.notes, is_unchanged=shared.is_unchanged if shared else None)
         self.judge = Judge(
             source,
             self._detector,
@@ -264,6 +264,11 @@ def _opened_detector(
     except BaseException:
         close_store(store)
         raise
+
+
+def _asked_aside(url: str, mark: int) -> bool:
+    """Nothing is known yet of a page that may take long: the server is asked for it later, and nobody is held up."""
+    return False
 
 
 def _close_crawl(crawler: Crawler, reason: str) -> None:

@@ -21,6 +21,8 @@ detector      a page goes in, a ruling comes out, and the page is kept or taken 
 transactions  synchronous work on a state on a server, for a loop that never waits
 filing        a page on its way to its verdict, where all crawlers of a server see it
 shared        a crawl on a state that it shares with others
+now           pages that count as soon as they are judged, one after the other
+shared_now    the same on a state that is shared with others
 recipe        by what pages are fingerprinted, and so can be compared
 glance        a store for whoever looks and leaves no trace
 records       records of files before a detector

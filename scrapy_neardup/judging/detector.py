@@ -172,7 +172,8 @@ class Detector:
     def judge_now(self, page: Page, *, sealed: bool) -> Verdict:
         """Judge a page that counts at once, for good if ``sealed``: for whoever has no items on their way.
 
-        Raises StoreError, and RuntimeError where a crawl of this process is at work on the same state.
+        It is unjudged (``in_flight``) where a crawl of this process is at work on the same state, and nobody knows yet
+        what becomes of a near-duplicate. Raises StoreError.
         """
         return self._counted(page.url, self.check(page), sealed=sealed)
 
@@ -183,7 +184,7 @@ class Detector:
 
     def _counted(self, url: str, ruling: Ruling, *, sealed: bool) -> Verdict:
         if isinstance(ruling, Blocked):
-            raise RuntimeError(f"{url} cannot be judged before the item of {ruling.by.record.url} has arrived.")
+            return Verdict(Kind.UNJUDGED, url, reason="in_flight")
         if ruling.reservation is not None:
             self.commit(ruling.reservation, sealed=sealed)
         return ruling.verdict

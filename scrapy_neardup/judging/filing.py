@@ -8,7 +8,7 @@ back, and what it writes goes on its way while others are judged.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import partial
 from itertools import islice
@@ -16,7 +16,7 @@ from typing import Any
 
 from scrapy_neardup.errors import StoreError
 from scrapy_neardup.judging.detector import Detector
-from scrapy_neardup.judging.reservations import Blocked, InFlight, Reservation, Ruling
+from scrapy_neardup.judging.reservations import Blocked, Earlier, Reservation, Ruling
 from scrapy_neardup.judging.transactions import Transactions, wanted
 from scrapy_neardup.model import Fingerprint, Kind, Page, Verdict
 from scrapy_neardup.stores import layout
@@ -30,22 +30,6 @@ from scrapy_neardup.stores.view import PageView
 
 #: Seconds between two looks at what others do with a page that one of ours waits for: the first, and at most.
 _SOON, _LATE = 0.01, 0.2
-
-
-class Earlier(InFlight):
-    """The pages on their way that one page has seen: those of other machines and those of this crawl are one."""
-
-    def show(self, reservations: Iterable[Reservation]) -> None:
-        """From now on these are on their way, and no others."""
-        self.by_url, self.by_key = {}, {}
-        for one in reservations:
-            super().add(one)
-
-    def add(self, reservation: Reservation) -> None:
-        """It is on the server already."""
-
-    def remove(self, reservation: Reservation) -> None:
-        """It goes from there."""
 
 
 class Filings(Transactions):

@@ -9,7 +9,7 @@ from typing import Any
 
 from scrapy_neardup.errors import PageError, StoreError
 from scrapy_neardup.inputs import Entry
-from scrapy_neardup.judging.detector import Detector
+from scrapy_neardup.judging.now import Now
 from scrapy_neardup.model import Kind, Page, Verdict
 from scrapy_neardup.oneline import line_logger
 from scrapy_neardup.page.apart import Answer
@@ -39,7 +39,7 @@ class Batch:
 
     def __init__(
         self,
-        detector: Detector,
+        now: Now,
         *,
         fields: Mapping[str, str],
         id_field: str,
@@ -48,11 +48,14 @@ class Batch:
         max_text: int = MAX_TEXT,
         apart: Read | None = None,
     ) -> None:
-        """``fields``: which field of a record holds what; ``id_field``: which one its id, empty if none does.
+        """``now``: what judges them. ``fields``: which field of a record holds what; ``id_field``: which one its id,
+        empty if none does.
 
         The rest is what ``PageSource`` takes.
         """
-        self._detector = detector
+        self._now = now
+        detector = now.detector
+        self._passes = detector.passes
         self._fields = fields
         self._id_field = id_field
         self._source = PageSource(
@@ -80,13 +83,11 @@ class Batch:
             made = self._draft(entry, name)
             if not isinstance(made, Draft):
                 return None
-            is_known = made.body and (self._coming[made.body] or self._detector.may_know(name, made.body))
+            is_known = made.body and (self._coming[made.body] or self._now.may_know(name, made.body))
         except Exception:  # it happens again, and is told, when the record is judged
             return None
         self._coming[made.body] += 1
-        return (
-            None if is_known and not (entry.html and self._detector.passes(Verdict(Kind.DUPLICATE, name))) else made.raw
-        )
+        return None if is_known and not (entry.html and self._passes(Verdict(Kind.DUPLICATE, name))) else made.raw
 
     def judge(self, entry: Entry, answer: Answer | None = None) -> Judged:
         """The verdict on a record; whatever is wrong with its content, it is unjudged. Raises StoreError.
@@ -98,10 +99,10 @@ class Batch:
         try:
             made = self._draft(entry, name)
             verdict = self._by_bytes(made, entry, name)
-            if verdict is None or (entry.html and self._detector.passes(verdict)):
+            if verdict is None or (entry.html and self._passes(verdict)):
                 page = self._page(made, entry, name, answer)
             if verdict is None:
-                verdict = self._detector.judge_now(page, sealed=False)
+                verdict = self._now.judge(page, sealed=False)
         except PageError as error:
             return Judged(Verdict(Kind.UNJUDGED, name, reason=error.reason), self._written(entry, page))
         except StoreError:
@@ -127,7 +128,7 @@ class Batch:
             self._coming[made.body] -= 1
         else:
             del self._coming[made.body]
-        return self._detector.judge_bytes_now(name, site_of(self._url(entry, name)), made.body, sealed=False)
+        return self._now.judge_bytes(name, site_of(self._url(entry, name)), made.body, sealed=False)
 
     def _page(self, made: Page | Draft, entry: Entry, name: str, answer: Answer | None) -> Page:
         page = self._source.read(made, answer) if isinstance(made, Draft) else made

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from scrapy_neardup.model import Fingerprint, Page, Verdict
@@ -94,3 +94,19 @@ class InFlight:
             self.by_key[key].remove(reservation)
             if not self.by_key[key]:
                 del self.by_key[key]
+
+
+class Earlier(InFlight):
+    """Those that one page has seen on a server: the pages of other machines and those of this crawl are one."""
+
+    def show(self, reservations: Iterable[Reservation]) -> None:
+        """From now on these are on their way, and no others."""
+        self.by_url, self.by_key = {}, {}
+        for one in reservations:
+            super().add(one)
+
+    def add(self, reservation: Reservation) -> None:
+        """It is on the server already."""
+
+    def remove(self, reservation: Reservation) -> None:
+        """It goes from there."""

@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable
 from itertools import islice
+from typing import TypeVar
 
 from scrapy_neardup.errors import StoreError
 from scrapy_neardup.judging.detector import Detector
-from scrapy_neardup.judging.filing import Earlier, Filings
-from scrapy_neardup.judging.reservations import Reservation
+from scrapy_neardup.judging.filing import Filings
+from scrapy_neardup.judging.reservations import Earlier, Reservation
 from scrapy_neardup.stores import layout
 from scrapy_neardup.stores.pending import PendingPage
 from scrapy_neardup.stores.redis import RedisStore
@@ -19,6 +20,7 @@ from scrapy_neardup.stores.redis_leases import PageLost
 from scrapy_neardup.stores.redis_script import Program
 from scrapy_neardup.stores.view import PageView
 
+T = TypeVar("T")
 #: Pages that are sealed in one piece.
 _BATCH = 200
 
@@ -71,11 +73,19 @@ class SharedCrawl(Filings):
 
     def withdraw(self, id: int) -> None:
         """Take back a page that was committed."""
-        self.later(self._after_all(lambda: self.detector.withdraw(id)))
+        self.after_all(lambda: self.detector.withdraw(id))
 
     def seal(self, ids: Iterable[int]) -> None:
         """The feeds that hold these pages are stored."""
         self.later(self._sealed(list(ids), list(self.tasks)))
+
+    def after_all(self, work: Callable[[], T], then: Callable[[T], object] = lambda done: None) -> None:
+        """Do synchronous work on the state once all is written that is on its way, and ``then`` something with that."""
+        self.later(self._after_all(work, then, list(self.tasks)))
+
+    async def is_unchanged(self, url: str, mark: int) -> bool:
+        """As of the detector."""
+        return await self.done(lambda: self.detector.is_unchanged(url, mark), PageView())
 
     async def _committed(self, reservation: Reservation, sealed: bool) -> None:
         filing = self.on_their_way.pop(reservation)
@@ -102,11 +112,12 @@ class SharedCrawl(Filings):
         finally:
             reservation.settle()
 
-    async def _after_all(self, work: Callable[[], object]) -> None:
-        before = self.tasks - {asyncio.current_task()}
+    async def _after_all(
+        self, work: Callable[[], T], then: Callable[[T], object], before: list[asyncio.Task[None]]
+    ) -> None:
         if before:
             await asyncio.wait(before)
-        await self.transacted(work, PageView())
+        then(await self.transacted(work, PageView()))
 
     async def _sealed(self, ids: list[int], before: list[asyncio.Task[None]]) -> None:
         if before:

@@ -95,8 +95,8 @@ class Transactions:
 
     async def _fetch_missing(self, view: PageView, missing: NotFetched) -> None:
         if missing.scan:
-            # Rare, and may be long; a thread waits for it.
-            view.scans[missing.scan] = await asyncio.to_thread(self.store.scanned, missing.scan)
+            # Rare, and may be long.
+            view.scans[missing.scan] = await self.link.in_thread(lambda: self.store.scanned(missing.scan))
         elif missing.postings:
             await self.fetch(view, postings=[missing.postings])
         else:

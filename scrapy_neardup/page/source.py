@@ -156,7 +156,7 @@ class PageSource:
         except ExtractionError as error:
             raise self._with_cure(error, draft.item, draft.served) from None
         if is_too_large(html, self._max_html):
-            return self._unread(draft, html_mark(html), "too_large")
+            return self.unread(draft, html_mark(html), "too_large")
         if is_risky(html):
             return self._found_risky(draft, html)
         return self.finished(draft, self._extracted(Raw(draft.raw.url, html)))
@@ -173,7 +173,7 @@ class PageSource:
         """What is to be read of a page that may take long; one that was too much before, and is the same, need not."""
         mark = html_mark(html)
         if self._is_unchanged(draft.raw.url, mark):
-            return self._unread(draft, mark, "too_slow")
+            return self.unread(draft, mark, "too_slow")
         return replace(draft, raw=Raw(draft.raw.url, html), may_take_long=True)
 
     def finished(self, draft: Draft, read: Page | ExtractionError) -> Page:
@@ -181,10 +181,15 @@ class PageSource:
         if isinstance(read, Page):
             return self._whole(replace(read, body=draft.body), draft.item, draft.raw.url)
         if read.reason in TOO_MUCH:
-            return self._unread(draft, html_mark(draft.raw.html()), read.reason)
+            return self.unread(draft, html_mark(draft.raw.html()), read.reason)
         raise self._with_cure(read, draft.item, draft.served)
 
-    def _unread(self, draft: Draft, mark: int, why: str) -> Page:
+    def mark(self, draft: Draft) -> int:
+        """By what a page that may take long is known to be unchanged."""
+        return html_mark(draft.raw.html())
+
+    def unread(self, draft: Draft, mark: int, why: str) -> Page:
+        """The page of a draft that is not read, by its mark."""
         page = Page(draft.raw.url, html=mark, unread=why, body=draft.body)
         return self._whole(page, draft.item, draft.raw.url)
 

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
-from typing import Any, Protocol
+from collections.abc import Callable, Iterator
+from typing import Any, Protocol, TypeVar
 
+from scrapy_neardup.errors import StoreError
 from scrapy_neardup.stores.redis_link import Access, need_redis, script_digest, way_to
 from scrapy_neardup.stores.redis_notes import CHUNK, STREAM, entries_of
+from scrapy_neardup.stores.redis_packing import packing
 from scrapy_neardup.stores.redis_script import SCRIPT, Program
 from scrapy_neardup.stores.redis_told import told
 
+T = TypeVar("T")
 #: Connections at most; with more pages at a time some wait for one.
 _CONNECTIONS = 32
+#: Programs that are sent in one piece, at most: the first waits for the answer to the last.
+_TOGETHER = 16
 #: Seconds before a program is sent again that had no answer: for each time, and where a server is waited for.
 PAUSES, _LATER = (0.05, 0.2, 0.5), 1.0
 
@@ -65,8 +70,12 @@ class AsyncLink:
         # redis-py may not send anything again on its own: of some programs it matters when they are done.
         arguments = {**way.arguments, "retry": Retry(NoBackoff(), 0), "connection_class": _connection_class(way)}
         pool = BlockingConnectionPool(max_connections=_CONNECTIONS, timeout=60, **arguments)
+        pool.connection_class = packing(pool.connection_class)
         self._client = Redis(connection_pool=pool)
         self._pool = pool
+        #: Commands that go with the next piece, each with what takes its answer; pieces that are on their way.
+        self._waiting: list[tuple[tuple[Any, ...], asyncio.Future[Any]]] = []
+        self._sending: set[asyncio.Task[None]] = set()
 
     @property
     def breaks(self) -> int:
@@ -103,6 +112,22 @@ class AsyncLink:
         self._unanswered += 1
         raise NoAnswer(failed)
 
+    async def in_thread(self, work: Callable[[], T]) -> T:
+        """What synchronous work gives that waits for the server, in a thread; it is done again as a program is."""
+        pauses = iter(PAUSES)
+        while True:
+            try:
+                found = await asyncio.to_thread(work)
+            except StoreError as error:
+                cause = error.__cause__
+                if not isinstance(cause, self._broken) or isinstance(cause, self._refused):
+                    raise
+                failed = cause
+            else:
+                self._tell_back()
+                return found
+            await self.wait(NoAnswer(failed), next(pauses, None))
+
     async def _tried(self, program: Program, pauses: Iterator[float]) -> list[Any] | None:
         try:
             return await self.run_once(program)
@@ -129,11 +154,43 @@ class AsyncLink:
 
     async def _sent(self, program: Program) -> list[Any]:
         keys = program.keys
+        run = (len(keys), *keys, *program.arguments)
         try:
-            found = await self._client.evalsha(script_digest(), len(keys), *keys, *program.arguments)
+            return list(await self._together("EVALSHA", script_digest(), *run))
         except self._no_script:
-            found = await self._client.eval(SCRIPT, len(keys), *keys, *program.arguments)
-        return list(found)
+            return list(await self._together("EVAL", SCRIPT, *run))
+
+    def _together(self, *command: Any) -> asyncio.Future[Any]:
+        """The answer to a command, which is sent in one piece with others of this moment."""
+        loop = asyncio.get_running_loop()
+        answer = loop.create_future()
+        self._waiting.append((command, answer))
+        if len(self._waiting) == 1:
+            loop.call_soon(self._send)
+        elif len(self._waiting) == _TOGETHER:
+            self._send()
+        return answer
+
+    def _send(self) -> None:
+        if self._waiting:
+            waiting, self._waiting = self._waiting, []
+            task = asyncio.ensure_future(self._answered(waiting))
+            self._sending.add(task)
+            task.add_done_callback(self._sending.discard)
+
+    async def _answered(self, waiting: list[tuple[tuple[Any, ...], asyncio.Future[Any]]]) -> None:
+        pipe = self._client.pipeline(transaction=False)
+        for command, _ in waiting:
+            pipe.execute_command(*command)
+        try:
+            answers = await pipe.execute(raise_on_error=False)
+        except Exception as error:  # of the way there, so of all of them
+            answers = [error] * len(waiting)
+        for (_, future), answer in zip(waiting, answers, strict=True):
+            if isinstance(answer, Exception):
+                future.set_exception(answer)
+            else:
+                future.set_result(answer)
 
     async def told_since(self, place: bytes) -> list[tuple[bytes, dict[bytes, bytes]]]:
         """The next entries of the stream of what is counted."""

@@ -25,6 +25,7 @@ knows an older number files on a lower level, and nothing is missed for it.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 #: Bits of each level, and the pages up to which it is the one that is filed on.
@@ -126,6 +127,7 @@ def _time_name(letter: bytes, id: bytes) -> bytes:
     return letter + (int.from_bytes(id, "big") >> _TOGETHER).to_bytes(4, "big")
 
 
+@lru_cache(maxsize=1024)
 def _on_levels(letter: bytes, key: bytes) -> tuple[bytes, ...]:
     head = int.from_bytes(key[:4], "big")
     return tuple(

@@ -101,10 +101,12 @@ local steps = {
   -- Reads.
   ['g'] = function() local value = found(keys(), arg()); out[#out + 1] = value end,
   ['r'] = function()
-    local places, low, high, most = keys(), arg(), arg(), arg()
+    local places, begin, most = keys(), '[' .. arg(), arg()
+    local high = begin .. string.rep('\\255', 10)
     local all = {}
     for _, place in ipairs(places) do
-      for _, one in ipairs(redis.call('ZREVRANGEBYLEX', place, high, low, 'LIMIT', 0, most)) do all[#all + 1] = one end
+      local some = redis.call('ZREVRANGEBYLEX', place, high, begin, 'LIMIT', 0, most)
+      for _, one in ipairs(some) do all[#all + 1] = one end
     end
     out[#out + 1] = all
   end,
@@ -255,7 +257,7 @@ class Program:
         self._reads += [b"n", self._key(COUNTER)]
 
     def _range(self, names: tuple[bytes, ...], begin: bytes, most: int) -> None:
-        self._reads += [b"r", *self._all(names), b"[" + begin, b"[" + begin.ljust(33, b"\xff"), most]
+        self._reads += [b"r", *self._all(names), begin, most]
 
     def _key(self, name: bytes) -> int:
         return self._all((name,))[1]

@@ -94,6 +94,22 @@ def test_what_a_worker_gives_back_is_read_apart() -> None:
     assert [len(workers.asked), len(apart.asked)] == [1, 1]
 
 
+def test_one_that_was_too_much_before_is_not_read_again_whoever_is_asked_for_that() -> None:
+    async def is_unchanged(url: str, mark: int) -> bool:
+        await asyncio.sleep(0)
+        return known == {(url, mark)}
+
+    known = set[tuple[str, int]]()
+    apart = Answers(ExtractionError("too_slow", "why"))
+    desk = Desk(None, apart, is_unchanged=is_unchanged)
+    assert [desk.read(RISKY), len(apart.asked)] == ["too_slow", 1]
+    draft = desk.source.draft({"html": RISKY}, None, URL)
+    assert isinstance(draft, Draft)
+    known.add((URL, desk.source.mark(draft)))
+    assert [desk.read(RISKY), len(apart.asked)] == ["too_slow", 1]
+    assert [desk.read(f"{RISKY}<p>More."), len(apart.asked)] == ["too_slow", 2]
+
+
 def test_such_pages_are_read_in_the_order_in_which_they_came() -> None:
     workers, apart = Answers(), Answers(READ)
     desk, turns = Desk(workers, apart), Turns()

@@ -44,7 +44,8 @@ class Crawl:
         if self.watch.passes(verdict):
             return True
         self.store.add(Record(id, url, original, 0.9))
-        self.watch.see(Page(url, f"Title {id}"), Ruled(verdict), self.store)
+        if (alarm := self.watch.see(Page(url, f"Title {id}"), Ruled(verdict))) is not None:
+            self.watch.tell(alarm, self.watch.remember(alarm, self.store))
         return False
 
     def count(self, stat: str) -> int:

@@ -111,7 +111,7 @@ def test_a_server_that_goes_while_a_crawl_is_at_work(news: Site, crawl: Crawl, t
         assert "does not answer" in found.log
         assert found.log.count("does not answer") <= 2
         if then == "wait":
-            assert found.paths == NEWS[:2]
+            assert found.paths == NEWS[:2], found.log
             assert (found.count("duplicate"), found.count("server_gone"), found.count("errors")) == (11, 1, 0)
             assert "answers again" in found.log
         else:
@@ -195,7 +195,7 @@ def test_the_password_is_nowhere_in_the_log(news: Site, crawl: Crawl) -> None:
         server.client.config_set("requirepass", "hush-hush")
         url = server.url("a").replace("unix://", "unix://:hush-hush@")
         found = crawl(NEWS, NEARDUP_STORE=url)
-        assert found.paths == NEWS[:2]
+        assert found.paths == NEWS[:2], found.log
         assert "hush-hush" not in found.log + str(found.stats)
         found = crawl(NEWS, NEARDUP_STORE=url.replace("hush-hush", "wrong-one"))
         assert "refuses this user or password" in found.log

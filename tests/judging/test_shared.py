@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import pytest
+from scrapy.statscollectors import StatsCollector
+from scrapy.utils.test import get_crawler
 
+from scrapy_neardup.crawl.brake import Alarm
+from scrapy_neardup.crawl.braking import BrakeWatch
+from scrapy_neardup.crawl.notes import Notes
 from scrapy_neardup.errors import StoreError
 from scrapy_neardup.judging.detector import Detector
 from scrapy_neardup.judging.judgements import Opinion, Said, write_judgements
@@ -18,15 +25,17 @@ from scrapy_neardup.judging.reservations import Blocked, Reservation, Ruled
 from scrapy_neardup.judging.shared import Earlier, SharedCrawl
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Kind, Page, Verdict
+from scrapy_neardup.states.brakes import brakes
 from scrapy_neardup.states.check.checking import check
 from scrapy_neardup.stores import Keep, MemoryStore, parse_url
 from scrapy_neardup.stores.postings import pairs
 from scrapy_neardup.stores.redis import RedisStore
 from scrapy_neardup.stores.redis_async import AsyncLink, Patience
 from scrapy_neardup.stores.redis_script import Program
+from scrapy_neardup.stores.view import PageView
 from tests.judging.test_detector import story
 from tests.stores.redis_cluster import Cluster
-from tests.stores.redis_server import Server
+from tests.stores.redis_server import Server, running
 
 METHOD = make_method("cascade", {})
 
@@ -298,3 +307,61 @@ def test_a_page_that_is_given_up_leaves_its_place(opening: Opening) -> None:
                 assert len(list(client.scan_iter(match=one.store._link.prefix + b"p????????"))) == 1
 
     run(work)
+
+
+def test_what_is_rare_does_not_hold_up_the_loop_either(opening: Opening, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A safety brake that comes on, and a page that was too much and comes again."""
+    alarm = Alarm("river.example", Verdict(Kind.DUPLICATE, "http://river.example/5", 5), (5,), None)
+    told: list[str] = []
+    unread = Page("http://large.example/", html=77, unread="too_slow")
+
+    async def work() -> None:
+        async with opening() as crawler:
+            assert (await crawler.kept(unread)).headline == "unjudged (too_slow)"
+            await crawler.kept(page("river"))
+            watch = BrakeWatch("warn", Notes(StatsCollector(get_crawler())), told.append)
+            loop, waits = threading.get_ident(), crawler.store._link.run
+
+            def elsewhere(program: Program) -> list[Any]:
+                assert threading.get_ident() != loop, "the loop waits for the server"
+                return waits(program)
+
+            with monkeypatch.context() as patched:
+                patched.setattr(crawler.store._link, "run", elsewhere)
+                assert await crawler.crawl.is_unchanged(unread.url, 77)
+                assert not await crawler.crawl.is_unchanged(unread.url, 78)
+                assert not await crawler.crawl.is_unchanged("http://new.example/", 77)
+                for _ in range(2):
+                    crawler.crawl.after_all(partial(watch.remember, alarm, crawler.store), told.append)
+                    await crawler.crawl.settled()
+            assert crawler.errors == []
+            assert [(one.site, one.original) for one in brakes(crawler.store)] == [("river.example", 0)]
+
+    run(work)
+    assert len(told) == 2
+    assert all(one.startswith("1 pages of river.example") for one in told), told
+
+
+def test_where_a_server_is_waited_for_so_it_is_with_what_a_thread_reads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As when the first copy of a crawl is dropped: else the crawl would take the state for lost."""
+    told: list[str] = []
+
+    class Patient:
+        def gone(self, why: str) -> None:
+            told.append("gone")
+            server.start()
+
+        def back(self) -> None:
+            told.append("back")
+
+    async def work() -> None:
+        async with Opening(server)() as crawler:
+            await crawler.kept(page("first"))
+            monkeypatch.setattr(crawler.link, "_patience", Patient())
+            server.stop()
+            assert await crawler.crawl.done(lambda: list(crawler.store.rows(b"r")), PageView()) != []
+            assert crawler.errors == []
+
+    with running("--appendonly", "yes", "--appendfsync", "always") as server:
+        run(work)
+    assert told == ["gone", "back"]
