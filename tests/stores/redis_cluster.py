@@ -17,7 +17,7 @@ import redis
 from tests.stores.redis_server import Server, running
 
 #: Milliseconds after which a server that does not answer is taken for gone by the others.
-_GONE = 1000
+_GONE = 1500
 _AT_ONCE = ("--repl-diskless-sync-delay", "0")
 _MASTERS = 3
 _SLOTS = 16384
