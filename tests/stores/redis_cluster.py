@@ -17,7 +17,7 @@ import redis
 from tests.stores.redis_server import Server, running
 
 #: Milliseconds after which a server that does not answer is taken for gone by the others.
-_GONE = 1500
+_GONE = 2500
 _AT_ONCE = ("--repl-diskless-sync-delay", "0")
 _MASTERS = 3
 _SLOTS = 16384
@@ -89,10 +89,18 @@ class Cluster:
         return self._at(state)[1]
 
     def _at(self, state: str) -> list[Server]:
-        client = self.asked().client
-        slot = client.execute_command("CLUSTER KEYSLOT", "{neardup:" + state + "}")
-        found = client.execute_command("CLUSTER SLOTS")
-        return next([self._by_port(node[1]) for node in nodes] for low, high, *nodes in found if low <= slot <= high)
+        """Master and replicas of a state; nobody may have its slot for a moment."""
+        slot = self.asked().client.execute_command("CLUSTER KEYSLOT", "{neardup:" + state + "}")
+        found: list[Server] = []
+
+        def is_found() -> bool:
+            for low, high, *nodes in self.asked().client.execute_command("CLUSTER SLOTS"):
+                if low <= slot <= high:
+                    found.extend(self._by_port(node[1]) for node in nodes)
+            return bool(found)
+
+        until(is_found, "somebody has the slot")
+        return found
 
     def _by_port(self, port: int) -> Server:
         return self.nodes[self.ports.index(port)]
@@ -138,15 +146,17 @@ class Cluster:
         return next(found for _ in range(99) if (found := self.master(self.new_state())) is not first)
 
     def is_whole(self) -> bool:
-        """Whether each node sees all slots served, and each replica hears its master."""
+        """Whether each node sees all slots served, and by the same ones, and each replica hears its master."""
         for node in self.nodes:
             if node.client.execute_command("CLUSTER INFO")["cluster_state"] != "ok":
                 return False
             about = node.client.info("replication")
             if about["role"] == "slave" and about["master_link_status"] != "up":
                 return False
-        found = self.nodes[0].client.execute_command("CLUSTER SLOTS")
-        return len(found) >= _MASTERS and all(len(nodes) > 1 for _, _, *nodes in found)
+        maps = [node.client.execute_command("CLUSTER SLOTS") for node in self.nodes]
+        masters = [sorted((low, high, nodes[0][1]) for low, high, *nodes in found) for found in maps]
+        agree = all(found == masters[0] for found in masters)
+        return agree and len(maps[0]) >= _MASTERS and all(len(nodes) > 1 for _, _, *nodes in maps[0])
 
     def mended(self) -> None:
         """Start whatever is gone, and wait until all is as it was, but for who is master and who replica."""
