@@ -17,11 +17,11 @@ from scrapy_neardup.errors import SettingsError, StoreError
 from scrapy_neardup.states.check import check as check_state
 from scrapy_neardup.stores import SERVERS, Record, parse_url, placeholders_filled
 from scrapy_neardup.stores.redis import RedisStore
-from scrapy_neardup.stores.redis_async import AsyncLink
 from scrapy_neardup.stores.redis_nodes import Address, Slot, Unlocated
 from tests.states.states import PAGES, judged, opened, parsed, records, run
 from tests.stores.redis_cluster import Cluster, Watched, caught_up, free_ports, sentinel_running, until, watched_running
 from tests.stores.redis_server import certified, running
+from tests.stores.test_redis import pages_of
 
 RECIPE = {"method": "any", "seed": 7}
 URL = "https://ferry.example"
@@ -43,17 +43,6 @@ def put(store: RedisStore, path: str, *keys: int) -> Record:
 
 def paths(store: RedisStore) -> list[str]:
     return sorted(record.url.rpartition("/")[2] for record in store.records())
-
-
-async def counted(location: str) -> int:
-    """How many pages there are, by a loop's way to the server."""
-    link = AsyncLink(location, "NEARDUP_STORE")
-    try:
-        program = link.program()
-        program.count()
-        return int((await link.run(program))[1] or 0)
-    finally:
-        await link.close()
 
 
 @pytest.fixture
@@ -168,7 +157,7 @@ def test_states_lie_on_several_nodes_and_each_is_found_by_any_of_them(cluster: C
     for state in states[:4]:
         with closing(store_at(cluster.url(state, of=1))) as store:
             put(store, "1", 5)
-            assert asyncio.run(counted(store.location)) == store.pages == 1
+            assert asyncio.run(pages_of(store.location)) == store.pages == 1
 
 
 def test_a_store_goes_on_when_its_replica_takes_over(cluster: Cluster) -> None:
@@ -308,7 +297,7 @@ def test_a_store_is_where_the_sentinels_say(watched: Watched) -> None:
         put(store, "after", 5)
         assert paths(store) == ["after", "before"]
         assert other.client.get("{neardup:a}#") == b"2"
-        assert asyncio.run(counted(store.location)) == 2
+        assert asyncio.run(pages_of(store.location)) == 2
         with closing(store_at(url)) as again:
             assert check_state(again).sound
 
@@ -343,7 +332,7 @@ def test_a_cluster_over_tls(tmp_path: Path) -> None:
         url = f"rediss+cluster://127.0.0.1:{tls}?state=a&ssl_ca_certs={certificate}"
         with closing(store_at(url)) as store:
             put(store, "1")
-            assert asyncio.run(counted(store.location)) == 1
+            assert asyncio.run(pages_of(store.location)) == 1
             assert str(certificate) not in str(store.location)
         with pytest.raises(StoreError, match="no node of the cluster answers"):
             store_at(url.partition("&")[0])
@@ -361,7 +350,7 @@ def test_sentinels_over_tls(tmp_path: Path) -> None:
         url = f"rediss+sentinel://127.0.0.1:{watching}/news?state=a&ssl_ca_certs={certificate}"
         with closing(store_at(url)) as store:
             put(store, "1")
-            assert asyncio.run(counted(store.location)) == 1
+            assert asyncio.run(pages_of(store.location)) == 1
 
 
 # What is wrong
