@@ -69,7 +69,7 @@ def test_a_slow_network_slows_a_crawl_and_changes_no_verdict(
     news: Site, crawl: Crawl, bad: Network, redis_server: Server
 ) -> None:
     state = redis_server.new_state()
-    bad.delay = 0.03
+    bad.delay = 0.015
     found = crawled(news, crawl, bad, state)
     assert found.paths == NEWS[:2], found.log
     assert (found.count("duplicate"), found.count("errors"), found.count("server_gone")) == (13, 0, 0)
