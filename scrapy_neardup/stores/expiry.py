@@ -222,7 +222,8 @@ class Expiry(Removal):
         return {HANDS: self._packed_hands()} if self._moved else {}
 
     def _sealed(self, id: int) -> None:
-        """A page can go from now on; the frontier may have passed over it."""
+        """A page can go from now on; hand and frontier may have passed over it."""
+        self._by_time.added(id)
         self._frontier = min(self._frontier, id)
 
     def _added(self, id: int) -> None:

@@ -217,11 +217,9 @@ def test_what_is_not_sealed_stays_until_it_is(store: Store, clock: Clock) -> Non
     store.seal(generation, ids[:8])
     steps(store, Bounds(max_pages=3))
     assert known(store) == [7, 8, 9]
-    clock.now += 2 * HOUR
-    steps(store, DAY)
+    steps(store, DAY)  # at once: whoever looks over the pages had passed these
     assert known(store) == [8, 9]
     store.seal(generation, ids[8:])
-    clock.now += 2 * HOUR
     steps(store, DAY)
     assert known(store) == []
     assert store.end(generation) == 0
