@@ -25,8 +25,8 @@ from multiprocessing.synchronize import Barrier
 from synthetic import pages
 
 from scrapy_neardup.judging.detector import Detector
-from scrapy_neardup.judging.reservations import Blocked
-from scrapy_neardup.judging.shared import Earlier, SharedCrawl
+from scrapy_neardup.judging.reservations import Blocked, Earlier
+from scrapy_neardup.judging.shared import SharedCrawl
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Page
 from scrapy_neardup.stores import STORES, Keep, Store, parse_url

@@ -64,9 +64,10 @@ class Aside:
         made = await self._made(draft, turn)
         if isinstance(made, Page):
             return made
-        mark = self._source.mark(made) if self._is_unchanged is not None else 0
-        if self._is_unchanged is not None and await self._is_unchanged(made.raw.url, mark):
-            return self._source.unread(made, mark, "too_slow")
+        if self._is_unchanged is not None:
+            mark = self._source.mark(made)
+            if await self._is_unchanged(made.raw.url, mark):
+                return self._source.unread(made, mark, "too_slow")
         await turn.comes()  # so that such pages are read in the order in which they came
         turn.leave()
         if self._apart is None:

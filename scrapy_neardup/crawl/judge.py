@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from time import perf_counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from itemadapter import ItemAdapter
 
@@ -25,12 +25,14 @@ from scrapy_neardup.crawl.waiting import Event
 from scrapy_neardup.errors import ExtractionError, PageError, StoreError
 from scrapy_neardup.judging.detector import Detector
 from scrapy_neardup.judging.reservations import Reservation, Ruled, Ruling
-from scrapy_neardup.judging.shared import SharedCrawl
 from scrapy_neardup.model import Kind, Page, Verdict
 from scrapy_neardup.oneline import line_logger
 from scrapy_neardup.page.rows import row_name, row_page
 from scrapy_neardup.page.sites import site_of
 from scrapy_neardup.page.source import TOO_MUCH, Draft, Item, PageSource
+
+if TYPE_CHECKING:
+    from scrapy_neardup.judging.shared import SharedCrawl
 
 logger = line_logger(__name__)
 

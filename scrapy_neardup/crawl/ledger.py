@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Set
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import TYPE_CHECKING
 
 from scrapy_neardup.crawl.coming import Coming
 from scrapy_neardup.crawl.feeds import Feed, FeedWatch
@@ -12,7 +13,9 @@ from scrapy_neardup.crawl.outage import Outage
 from scrapy_neardup.errors import StoreError
 from scrapy_neardup.judging.detector import Detector
 from scrapy_neardup.judging.reservations import Reservation
-from scrapy_neardup.judging.shared import SharedCrawl
+
+if TYPE_CHECKING:
+    from scrapy_neardup.judging.shared import SharedCrawl
 
 
 class End(Enum):

@@ -6,7 +6,7 @@ from collections.abc import Callable, Coroutine, Sequence, Set
 from functools import partial
 from pathlib import Path
 from time import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from scrapy import Spider, signals
 from scrapy.crawler import Crawler
@@ -23,7 +23,6 @@ from scrapy_neardup.crawl.judge import Judge
 from scrapy_neardup.crawl.ledger import End, Ledger
 from scrapy_neardup.crawl.notes import Notes
 from scrapy_neardup.crawl.outage import Outage
-from scrapy_neardup.crawl.sharing import Sharing, need_asyncio
 from scrapy_neardup.crawl.state import page_extractor
 from scrapy_neardup.crawl.tagging import Tagger
 from scrapy_neardup.crawl.telling import tell_of_job, tell_opening, tell_unstored
@@ -32,14 +31,17 @@ from scrapy_neardup.errors import SettingsError, StoreError
 from scrapy_neardup.judging.detector import Detector
 from scrapy_neardup.judging.preference import make_preference
 from scrapy_neardup.judging.recipe import check_tools, state_recipe, take_over
-from scrapy_neardup.judging.shared import Earlier, SharedCrawl
+from scrapy_neardup.judging.reservations import Earlier
 from scrapy_neardup.model import Verdict
 from scrapy_neardup.oneline import line_logger
 from scrapy_neardup.page.extraction import Extractor
 from scrapy_neardup.page.source import PageSource
 from scrapy_neardup.states.crawls import Crawl, remember_crawl
 from scrapy_neardup.stores import SERVERS, Overlay, Store, close_store, open_store, parse_url
-from scrapy_neardup.stores.redis import RedisStore
+
+if TYPE_CHECKING:
+    from scrapy_neardup.crawl.sharing import Sharing
+    from scrapy_neardup.judging.shared import SharedCrawl
 
 logger = line_logger(__name__)
 
@@ -68,16 +70,7 @@ class Session:
         self._detector = _opened_detector(config, store_url, extractor, who, self._job, passes, on_expired)
         self._is_over = False
         store = self._detector.store
-        self._sharing: Sharing | None = None
-        if isinstance(store, RedisStore):
-            self._sharing = Sharing(
-                self._detector,
-                store,
-                self.notes,
-                waits=config.on_store_error == "wait",
-                bounds=config.bounds,
-                on_error=self._outage.report,
-            )
+        self._sharing = self._made_sharing(config)
         shared = self._sharing.crawl if self._sharing is not None else None
         watch.take_up(store)
         self._who = who
@@ -121,6 +114,20 @@ class Session:
         # The state must outlive the feeds: they are stored while spider_closed is handled.
         connect(self._finish, signals.spider_closed if exporter is None else signals.feed_exporter_closed)
         connect(self._finish, signals.engine_stopped)
+
+    def _made_sharing(self, config: Config) -> Sharing | None:
+        """What the crawl has beside the detector where its state is on a server; modules that others do without."""
+        if not self._detector.store.is_shared:
+            return None
+        from scrapy_neardup.crawl.sharing import Sharing
+
+        return Sharing(
+            self._detector,
+            self.notes,
+            waits=config.on_store_error == "wait",
+            bounds=config.bounds,
+            on_error=self._outage.report,
+        )
 
     # Signals, each handled in the context of its item.
 
@@ -233,6 +240,8 @@ def _opened_detector(
     method = config.make_method()
     recipe = state_recipe(method, extractor)
     if parse_url(store_url)[0].scheme in SERVERS:
+        from scrapy_neardup.crawl.sharing import need_asyncio
+
         need_asyncio()
     elif config.on_store_error == "wait":
         raise SettingsError(

@@ -62,14 +62,18 @@ class Sharing:
     def __init__(
         self,
         detector: Detector,
-        store: RedisStore,
         notes: Notes,
         *,
         waits: bool,
         bounds: Bounds | None,
         on_error: Callable[[StoreError], None],
     ) -> None:
-        """``bounds``: how much the state is to know; it is forgotten beside the judging, by a connection of its own."""
+        """``detector``: on a state on a server.
+
+        ``bounds``: how much that is to know; it is forgotten beside the judging, by a connection of its own.
+        """
+        store = detector.store
+        assert isinstance(store, RedisStore)
         self._store = store
         self._bounds = bounds
         self._waits = waits

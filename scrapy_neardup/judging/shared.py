@@ -10,7 +10,7 @@ from typing import TypeVar
 from scrapy_neardup.errors import StoreError
 from scrapy_neardup.judging.detector import Detector
 from scrapy_neardup.judging.filing import Filings
-from scrapy_neardup.judging.reservations import Earlier, Reservation
+from scrapy_neardup.judging.reservations import Reservation
 from scrapy_neardup.stores import layout
 from scrapy_neardup.stores.pending import PendingPage
 from scrapy_neardup.stores.redis import RedisStore
@@ -129,6 +129,3 @@ class SharedCrawl(Filings):
             replaced = [layout.unpack_id(packed) for packed in view.rows.values() if packed]
             await self.fetch(view, [layout.record_key(id) for id in replaced])
             await self.transacted(lambda some=some: self.detector.seal(some), view)  # type: ignore[misc]
-
-
-__all__ = ["Earlier", "SharedCrawl"]

@@ -12,17 +12,17 @@ import threading
 from collections.abc import Coroutine
 from concurrent import futures
 from contextlib import suppress
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from scrapy_neardup.errors import StoreError
 from scrapy_neardup.judging.detector import Detector
-from scrapy_neardup.judging.filing import Filing
 from scrapy_neardup.judging.now import Now
 from scrapy_neardup.judging.reservations import Blocked, Ruled
-from scrapy_neardup.judging.shared import SharedCrawl
 from scrapy_neardup.model import Kind, Page, Verdict
-from scrapy_neardup.stores.redis import RedisStore
-from scrapy_neardup.stores.redis_async import AsyncLink
+
+if TYPE_CHECKING:
+    from scrapy_neardup.judging.filing import Filing
+    from scrapy_neardup.judging.shared import SharedCrawl
 
 T = TypeVar("T")
 #: Seconds between two looks at what others have counted.
@@ -79,6 +79,11 @@ class SharedNow(Now):
         self._loop.close()
 
     async def _opened(self) -> SharedCrawl:
+        # Modules that nobody needs whose state is on a disk.
+        from scrapy_neardup.judging.shared import SharedCrawl
+        from scrapy_neardup.stores.redis import RedisStore
+        from scrapy_neardup.stores.redis_async import AsyncLink
+
         store = self.detector.store
         assert isinstance(store, RedisStore)
         link = AsyncLink(store.location, store.named_by)

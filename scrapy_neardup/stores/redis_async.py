@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable
 from typing import Any, Protocol, TypeVar
 
 from scrapy_neardup.errors import StoreError
@@ -46,13 +46,13 @@ class AsyncLink:
     def __init__(self, location: str, named_by: str, patience: Patience | None = None) -> None:
         """``patience``: what is told while a server is waited for; without it three more tries are all."""
         redis = need_redis(named_by)
-        from scrapy_neardup.stores.redis_nodes import lacks_replicas
-
-        self._lacks_replicas = lacks_replicas
         from redis.asyncio import BlockingConnectionPool, Redis
         from redis.asyncio.retry import Retry
         from redis.backoff import NoBackoff
 
+        from scrapy_neardup.stores.redis_nodes import lacks_replicas
+
+        self._lacks_replicas = lacks_replicas
         self._location = location
         self._patience = patience
         self._is_gone = False
@@ -88,10 +88,7 @@ class AsyncLink:
 
     async def run(self, program: Program) -> list[Any]:
         """As of ``Link``; the program is sent again where no answer came."""
-        pauses = iter(PAUSES)
-        while (found := await self._tried(program, pauses)) is None:
-            pass
-        return found
+        return await self._until_answered(lambda: self.run_once(program))
 
     async def run_once(self, program: Program) -> list[Any]:
         """The same for a program of which it matters when it was done; raises NoAnswer where none came."""
@@ -114,26 +111,29 @@ class AsyncLink:
 
     async def in_thread(self, work: Callable[[], T]) -> T:
         """What synchronous work gives that waits for the server, in a thread; it is done again as a program is."""
+        return await self._until_answered(lambda: self._in_thread_once(work))
+
+    async def _in_thread_once(self, work: Callable[[], T]) -> T:
+        try:
+            found = await asyncio.to_thread(work)
+        except StoreError as error:
+            cause = error.__cause__
+            if not isinstance(cause, self._broken) or isinstance(cause, self._refused):
+                raise
+            failed = cause
+        else:
+            self._tell_back()
+            return found
+        raise NoAnswer(failed)
+
+    async def _until_answered(self, attempt: Callable[[], Awaitable[T]]) -> T:
         pauses = iter(PAUSES)
         while True:
             try:
-                found = await asyncio.to_thread(work)
-            except StoreError as error:
-                cause = error.__cause__
-                if not isinstance(cause, self._broken) or isinstance(cause, self._refused):
-                    raise
-                failed = cause
-            else:
-                self._tell_back()
-                return found
-            await self.wait(NoAnswer(failed), next(pauses, None))
-
-    async def _tried(self, program: Program, pauses: Iterator[float]) -> list[Any] | None:
-        try:
-            return await self.run_once(program)
-        except NoAnswer as error:
-            await self.wait(error, next(pauses, None))
-            return None
+                return await attempt()
+            except NoAnswer as error:
+                failed = error
+            await self.wait(failed, next(pauses, None))
 
     async def wait(self, error: NoAnswer, pause: float | None) -> None:
         """Wait before a program is sent again; raises StoreError where that was tried often enough."""

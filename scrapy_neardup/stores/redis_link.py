@@ -86,18 +86,14 @@ class Link:
     def __init__(self, location: str, named_by: str) -> None:
         """Raises StoreError where the server cannot be reached, or would forget on its own."""
         redis = need_redis(named_by)
-        from redis.backoff import ExponentialBackoff
-        from redis.retry import Retry
-
         self._location = location
         self._no_script: type[Exception] = redis.exceptions.NoScriptError
         way = way_to(location)
         self.prefix = way.prefix
         # A program may be sent twice, so all of them may be sent again.
-        retry = Retry(ExponentialBackoff(cap=1.0, base=0.05), _TIMES)
         again = [redis.ConnectionError, redis.TimeoutError, redis.exceptions.BusyLoadingError]
         self._pool = redis.ConnectionPool(
-            connection_class=_connection_class(way), **way.arguments, retry=retry, retry_on_error=again
+            connection_class=_connection_class(way), **way.arguments, retry=_retry(_TIMES), retry_on_error=again
         )
         self._client = redis.Redis(connection_pool=self._pool)
         self._locator = way.locator
@@ -161,10 +157,7 @@ class Link:
 
     def wait_longer(self) -> None:
         """Send a program again for half a minute, if no answer comes: for who need not hurry."""
-        from redis.backoff import ExponentialBackoff
-        from redis.retry import Retry
-
-        self.client.set_retry(Retry(ExponentialBackoff(cap=1.0, base=0.05), _MORE_TIMES))
+        self.client.set_retry(_retry(_MORE_TIMES))
 
     def close(self) -> None:
         """Let go of it; a second call does nothing."""
@@ -172,6 +165,13 @@ class Link:
         if client is not None:
             client.close()
             self._pool.disconnect()
+
+
+def _retry(times: int) -> Any:
+    from redis.backoff import ExponentialBackoff
+    from redis.retry import Retry
+
+    return Retry(ExponentialBackoff(cap=1.0, base=0.05), times)
 
 
 def _connection_class(way: Access) -> Any:

@@ -14,8 +14,7 @@ import pytest
 from scrapy_neardup.crawl.sharing import Sharing
 from scrapy_neardup.errors import StoreError
 from scrapy_neardup.judging.detector import Detector
-from scrapy_neardup.judging.reservations import Ruled
-from scrapy_neardup.judging.shared import Earlier
+from scrapy_neardup.judging.reservations import Earlier, Ruled
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Page
 from scrapy_neardup.states.check import check
@@ -226,7 +225,7 @@ def test_pages_that_the_server_has_lost_are_counted_and_told_of_once(
         with closing(kind(location, method.recipe())) as store:
             assert isinstance(store, RedisStore)
             detector = Detector(method, store, min_letters=40, who="test", in_flight=Earlier())
-            sharing = Sharing(detector, store, told, waits=True, bounds=None, on_error=errors.append)
+            sharing = Sharing(detector, told, waits=True, bounds=None, on_error=errors.append)
             page, lost = Page("http://a.example/", text="渡" * 300), list[object]()
             for _ in range(2):
                 async with sharing.crawl.filing(page) as filing:

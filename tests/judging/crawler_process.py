@@ -17,8 +17,8 @@ from pathlib import Path
 
 from scrapy_neardup.errors import StoreError
 from scrapy_neardup.judging.detector import Detector
-from scrapy_neardup.judging.reservations import Blocked, Reservation
-from scrapy_neardup.judging.shared import Earlier, SharedCrawl
+from scrapy_neardup.judging.reservations import Blocked, Earlier, Reservation
+from scrapy_neardup.judging.shared import SharedCrawl
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Kind, Page
 from scrapy_neardup.stores import parse_url

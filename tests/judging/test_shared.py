@@ -21,8 +21,8 @@ from scrapy_neardup.errors import StoreError
 from scrapy_neardup.judging.detector import Detector
 from scrapy_neardup.judging.judgements import Opinion, Said, write_judgements
 from scrapy_neardup.judging.preference import make_preference
-from scrapy_neardup.judging.reservations import Blocked, Reservation, Ruled
-from scrapy_neardup.judging.shared import Earlier, SharedCrawl
+from scrapy_neardup.judging.reservations import Blocked, Earlier, Reservation, Ruled
+from scrapy_neardup.judging.shared import SharedCrawl
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Kind, Page, Verdict
 from scrapy_neardup.states.brakes import brakes

@@ -12,8 +12,6 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-import redis
-
 from tests.stores.redis_server import Server, running
 
 #: Milliseconds after which a server that does not answer is taken for gone by the others.
@@ -118,6 +116,8 @@ class Cluster:
 
     def replica_takes_over(self, state: str) -> Server:
         """Who is the master of a state now; nothing is lost by that."""
+        import redis
+
         until(lambda: len(self._at(state)) > 1, "there is a replica")
         other, asked = self.replica(state), 0.0
 
@@ -286,6 +286,8 @@ def sentinel_running(server: Server, port: int, watches: int, *more: str) -> Ite
     configured.write_text("\n".join([*about, *more, ""]))
     process = subprocess.Popen(["redis-server", str(configured), "--sentinel"], stdout=subprocess.DEVNULL)
     password = next((one.partition(" ")[2] for one in more if one.startswith("requirepass")), None)
+    import redis
+
     client = redis.Redis(port=port, password=password, protocol=2, decode_responses=True)
     try:
         until(lambda: _listens(port), "a Sentinel listens")
