@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Coroutine
 from typing import Any
 
 from scrapy.crawler import Crawler
@@ -9,11 +10,12 @@ from scrapy.exceptions import DropItem, NotConfigured
 
 from scrapy_neardup.config import DROP, PASS, TAG, Config, is_enabled
 from scrapy_neardup.crawl import stats
-from scrapy_neardup.crawl.session import Session
+from scrapy_neardup.crawl.session import Session, opened_session
 from scrapy_neardup.crawl.state import state_url, tell_of_scope
 from scrapy_neardup.crawl.tickets import ticket_here
 from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.model import Kind, Verdict
+from scrapy_neardup.stores import SERVERS, parse_url
 
 
 class _Dropped(DropItem):
@@ -61,9 +63,15 @@ class NearDupPipeline:
             'ITEM_PIPELINES = {"scrapy_neardup.NearDupPipeline": 300}.'
         )
 
-    def open_spider(self) -> None:
+    def open_spider(self) -> Coroutine[Any, Any, None] | None:
         """Open the state; raises StoreError, which keeps the crawl from starting."""
+        if self._config.on_store_error == "wait" and parse_url(self._store_url)[0].scheme in SERVERS:
+            return self._open_when_it_answers()
         self._session = Session(self._crawler, self._config, self._store_url)
+        return None
+
+    async def _open_when_it_answers(self) -> None:
+        self._session = await opened_session(self._crawler, self._config, self._store_url)
 
     async def process_item(self, item: Any) -> Any:
         """Drop the item, or pass it on, tagged if that is asked for."""

@@ -46,6 +46,14 @@ if TYPE_CHECKING:
 logger = line_logger(__name__)
 
 
+async def opened_session(crawler: Crawler, config: Config, store_url: str) -> Session:
+    """A session on a server that is waited for if it is gone: where NEARDUP_ON_STORE_ERROR is 'wait'."""
+    from scrapy_neardup.crawl.sharing import until_it_answers
+
+    await until_it_answers(store_url, Notes(crawler.stats))
+    return Session(crawler, config, store_url)
+
+
 class Session:
     """What the pipeline works with while a spider is open: ``judge`` and ``tagger``, and the ends of items followed.
 

@@ -15,12 +15,15 @@ from scrapy_neardup.errors import SettingsError, StoreError
 from scrapy_neardup.judging.detector import Detector
 from scrapy_neardup.judging.shared import SharedCrawl
 from scrapy_neardup.oneline import line_logger
-from scrapy_neardup.stores import SETTING, Bounds
+from scrapy_neardup.stores import SETTING, Bounds, parse_url
 from scrapy_neardup.stores.redis import RedisStore
 from scrapy_neardup.stores.redis_async import AsyncLink
 
 logger = line_logger(__name__)
 
+#: Seconds for which a crawl that is about to begin waits for its server: longer than a failover takes with what Redis
+#: and Sentinel come with.
+_BEGINNING = 120.0
 #: Seconds between two looks at what others have counted, at what is to be forgotten, and steps of that at most.
 _PAUSE, _FORGETTING, _STEPS = 1.0, 10.0, 5000
 
@@ -54,6 +57,21 @@ class ServerWatch:
     def back(self) -> None:
         """All goes on."""
         logger.info("The server of the state at %s answers again, and pages are judged again.", self.location)
+
+
+async def until_it_answers(url: str, notes: Notes) -> None:
+    """Wait for the server of a state before a crawl begins, two minutes at most: opening it then says what is wrong."""
+    need_asyncio()
+    _, location = parse_url(url)
+    link = AsyncLink(location, SETTING, ServerWatch(location, notes))
+    program = link.program()
+    program.count()
+    try:
+        await asyncio.wait_for(link.run(program), _BEGINNING)
+    except (asyncio.TimeoutError, StoreError):
+        return
+    finally:
+        await link.close()
 
 
 class Sharing:

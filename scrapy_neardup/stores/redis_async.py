@@ -98,6 +98,8 @@ class AsyncLink:
             except self._refused:
                 raise
             except self._broken as error:
+                if isinstance(error.__cause__, self._refused):  # as redis-py tells it of sockets in the file system
+                    raise error.__cause__ from None
                 failed = error
             except self._refusal as error:
                 if self._patience is None or not self._lacks_replicas(error):

@@ -119,6 +119,26 @@ def test_a_server_that_goes_while_a_crawl_is_at_work(news: Site, crawl: Crawl, t
             assert found.stats["finish_reason"] == "neardup_store_failed"
 
 
+def test_a_crawl_that_begins_while_its_server_is_gone(news: Site, crawl: Crawl) -> None:
+    with running() as server:
+        server.stop()
+        later = threading.Timer(3, server.start)
+        later.start()
+        found = crawl(NEWS, NEARDUP_STORE=server.url("a"), NEARDUP_ON_STORE_ERROR="wait")
+        later.join()
+        assert "does not answer" in found.log
+        assert "answers again" in found.log
+        assert (found.paths, found.count("server_gone")) == (NEWS[:2], 1), found.log
+
+
+def test_a_crawl_waits_for_no_server_that_refuses_it(news: Site, crawl: Crawl) -> None:
+    with running(password="a password") as server:
+        found = crawl(NEWS, NEARDUP_STORE=server.url("a"), NEARDUP_ON_STORE_ERROR="wait")
+    assert "response_received_count" not in found.stats
+    assert "password" in found.log
+    assert found.count("server_gone") == 0
+
+
 def test_a_node_that_is_killed_while_a_crawl_is_at_work(news: Site, crawl: Crawl, cluster: Cluster) -> None:
     """The crawl waits for the replica that takes its place, and knows there what it knew."""
     news.content |= {f"/{number}": html("bridge-zh") for number in range(10)}
