@@ -93,7 +93,7 @@ local steps = {
     local places, member = keys(), arg()
     for _, one in ipairs(places) do redis.call('ZREM', one, member) end
   end,
-  ['a'] = function() redis.call('XADD', key(), 'MAXLEN', '~', arg(), '*', 'n', arg()) end,
+  ['a'] = function() redis.call('XADD', key(), 'MAXLEN', arg(), '*', 'n', arg()) end,
   ['x'] = function()
     local name, token = key(), arg()
     if redis.call('GET', name) == token then redis.call('DEL', name) end
@@ -222,7 +222,7 @@ class Program:
         self._writes += [b"d", 1, self._key(name), field, b"", b""]
 
     def append(self, name: bytes, most: int, value: bytes) -> None:
-        """Add to a stream that holds about so many entries."""
+        """Add to a stream that holds so many entries at most."""
         self._writes += [b"a", self._key(name), most, value]
 
     def end_lease(self, name: bytes, token: bytes) -> None:

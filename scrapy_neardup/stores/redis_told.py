@@ -7,6 +7,9 @@ from contextlib import contextmanager
 
 from scrapy_neardup.errors import StoreError
 
+#: What Kvrocks says of a password, and redis-py takes for any refusal.
+_KVROCKS_TURNS_AWAY = "invalid password"
+
 
 @contextmanager
 def told(location: str) -> Iterator[None]:
@@ -17,11 +20,7 @@ def told(location: str) -> Iterator[None]:
     try:
         yield
     except (AuthenticationError, NoPermissionError) as error:
-        raise StoreError(
-            f"The server of the state at {location} refuses this user or password. See to both in the URL "
-            "(redis://user:password@host/0; in a password, @ is written %40), and that the user may run EVALSHA and "
-            "SCRIPT LOAD on the keys of the state."
-        ) from error
+        raise _turned_away(location) from error
     except OutOfMemoryError as error:
         raise StoreError(
             f"The server of the state at {location} has no memory left, by its maxmemory, and takes no more pages. "
@@ -61,6 +60,8 @@ def _not_answered(error: Exception, location: str) -> StoreError:
 def _refused(error: Exception, location: str) -> StoreError:
     from scrapy_neardup.stores.redis_nodes import is_of_cluster, lacks_replicas
 
+    if _plain(error).lower() == _KVROCKS_TURNS_AWAY:
+        return _turned_away(location)
     if lacks_replicas(error):
         return _without_replicas(location)
     if is_of_cluster(error):
@@ -70,6 +71,14 @@ def _refused(error: Exception, location: str) -> StoreError:
         )
     return StoreError(
         f"The server of the state at {location} refuses what was asked ({type(error).__name__}: {_plain(error)})."
+    )
+
+
+def _turned_away(location: str) -> StoreError:
+    return StoreError(
+        f"The server of the state at {location} refuses this user or password. See to both in the URL "
+        "(redis://user:password@host/0; in a password, @ is written %40), and that the user may run EVALSHA and SCRIPT "
+        "LOAD on the keys of the state."
     )
 
 

@@ -200,7 +200,7 @@ def test_sentinels_make_another_the_master_while_a_crawl_is_at_work(news: Site, 
 
 
 def _restarted(server: Server, comes_back: bool) -> None:
-    while not server.client.keys("*}r*"):
+    while not server.client.keys("{neardup:a}r*"):
         time.sleep(0.01)
     time.sleep(0.6)
     server.stop()

@@ -16,7 +16,7 @@ from scrapy_neardup.model import Kind, Verdict
 from scrapy_neardup.states.check.checking import check
 from tests.judging.test_shared import Crawler, Opening, nobody_is_on_the_way, page, run
 from tests.stores.redis_cluster import Cluster, caught_up, hears_again, lose_what_comes, until
-from tests.stores.redis_server import running
+from tests.stores.redis_server import as_redis_does, running
 
 pytestmark = pytest.mark.slow
 
@@ -212,6 +212,7 @@ def test_a_page_that_is_gone_without_a_break_is_taken_for_one_that_others_took(c
     run(work)
 
 
+@as_redis_does
 def test_a_crawl_waits_for_a_server_that_lacks_replicas(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("scrapy_neardup.stores.redis_async.PAUSES", (0.05,))
     monkeypatch.setattr("scrapy_neardup.judging.filing.PAUSES", (0.05,))

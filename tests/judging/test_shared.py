@@ -304,7 +304,8 @@ def test_a_page_that_is_given_up_leaves_its_place(opening: Opening) -> None:
                 await other.judged(page("copy"), wait=0.1)
             await other.crawl.settled()
             with other.store._link.used() as client:
-                assert len(list(client.scan_iter(match=one.store._link.prefix + b"p????????"))) == 1
+                named = client.scan_iter(match=one.store._link.prefix + b"p*")
+                assert len([name for name in named if len(name) == len(one.store._link.prefix) + 9]) == 1
 
     run(work)
 

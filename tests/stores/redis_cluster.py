@@ -12,7 +12,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from tests.stores.redis_server import Server, running
+from tests.stores.redis_server import PROGRAM, Server, running
 
 #: Milliseconds after which a server that does not answer is taken for gone by the others.
 _GONE = 2500
@@ -284,7 +284,7 @@ def sentinel_running(server: Server, port: int, watches: int, *more: str) -> Ite
         f"sentinel failover-timeout {Watched.service} 4000",
     ]
     configured.write_text("\n".join([*about, *more, ""]))
-    process = subprocess.Popen(["redis-server", str(configured), "--sentinel"], stdout=subprocess.DEVNULL)
+    process = subprocess.Popen([PROGRAM, str(configured), "--sentinel"], stdout=subprocess.DEVNULL)
     password = next((one.partition(" ")[2] for one in more if one.startswith("requirepass")), None)
     import redis
 

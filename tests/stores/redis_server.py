@@ -1,8 +1,13 @@
-"""A real redis-server for tests, on a socket in a directory of its own, and states on it."""
+"""A real server for tests, on a socket in a directory of its own, and states on it.
+
+It is redis-server, or what the environment names: NEARDUP_TEST_SERVER=/path/of/valkey-server or …/kvrocks.
+"""
 
 from __future__ import annotations
 
+import os
 import shutil
+import socket
 import subprocess
 import time
 from collections.abc import Iterator, Mapping
@@ -16,6 +21,11 @@ from typing import Any
 import pytest
 
 _NUMBERS = count()
+PROGRAM = os.environ.get("NEARDUP_TEST_SERVER", "redis-server")
+IS_KVROCKS = Path(PROGRAM).name.startswith("kvrocks")
+_OF_REDIS = "Kvrocks is told of this otherwise, or has no such thing"
+#: Of a test of what only Redis and Valkey do; one whose server has arguments of theirs is left out by itself.
+as_redis_does = pytest.mark.skipif(IS_KVROCKS, reason=_OF_REDIS)
 
 
 @dataclass
@@ -36,16 +46,30 @@ class Server:
         return f"unix://{self.socket}?db=0&state={state}"
 
     def start(self) -> None:
-        command = ["redis-server", "--port", "0", "--unixsocket", str(self.socket), "--dir", str(self.folder)]
-        log = ["--logfile", str(self.folder / "log"), "--save", "", *self.arguments]
-        log += ["--requirepass", self.password, "--masterauth", self.password] if self.password else []
-        self.process = subprocess.Popen([*command, *log], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        command = self._kvrocks() if IS_KVROCKS else self._redis()
+        self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         end = time.monotonic() + 20
         while not self.socket.exists():
             assert self.process.poll() is None, (self.folder / "log").read_text()
             assert time.monotonic() < end
             time.sleep(0.01)
         self.client.ping()
+
+    def _redis(self) -> list[str]:
+        command = [PROGRAM, "--port", "0", "--unixsocket", str(self.socket), "--dir", str(self.folder)]
+        command += ["--logfile", str(self.folder / "log"), "--save", "", *self.arguments]
+        return [*command, *(["--requirepass", self.password, "--masterauth", self.password] if self.password else [])]
+
+    def _kvrocks(self) -> list[str]:
+        with socket.socket() as one:  # it wants a port, too
+            one.bind(("127.0.0.1", 0))
+            said = {"bind": "127.0.0.1", "port": one.getsockname()[1], "unixsocket": self.socket, "workers": 1}
+        # What redis-py's own connections, as scrapy-redis has them, greet a server with.
+        said |= {"dir": self.folder / "data", "log-dir": self.folder, "resp3-enabled": "yes"}
+        said |= {"requirepass": self.password, "masterauth": self.password} if self.password else {}
+        configured = self.folder / "kvrocks.conf"
+        configured.write_text("".join(f"{name} {value}\n" for name, value in said.items()))
+        return [PROGRAM, "-c", str(configured)]
 
     @property
     def client(self) -> Any:
@@ -73,9 +97,14 @@ class Server:
         begin = b"{neardup:" + state.encode() + b"}"
         for key in list(self.client.scan_iter(match=begin + b"*", count=1000)):
             name = key[len(begin) :]
-            packed = self.client.dump(key) if name[:1] not in b"LN" else None
-            if packed is not None:
-                (on or self).client.restore(b"{neardup:" + to.encode() + b"}" + name, 0, packed)
+            if name[:1] in b"LN":
+                continue
+            copied, there = b"{neardup:" + to.encode() + b"}" + name, (on or self).client
+            if self.client.type(key) == b"stream":  # which Kvrocks packs for nobody
+                for id, fields in self.client.xrange(key):
+                    there.xadd(copied, fields, id=id)
+            elif (packed := self.client.dump(key)) is not None:
+                there.restore(copied, 0, packed)
 
     def new_state(self) -> str:
         """The name of a state that is not there yet."""
@@ -89,8 +118,10 @@ def running(*arguments: str, files: Mapping[str, str] = {}, password: str = "") 
     ``files``: what it finds in its directory.
     """
     pytest.importorskip("redis", reason="redis-py is not installed")
-    if shutil.which("redis-server") is None:
-        pytest.skip("there is no redis-server, so nothing is shown of states on one")
+    if shutil.which(PROGRAM) is None:
+        pytest.skip(f"there is no {PROGRAM}, so nothing is shown of states on one")
+    if IS_KVROCKS and any(one.startswith("--") and not one.startswith("--append") for one in arguments):
+        pytest.skip(_OF_REDIS)
     memory = Path("/dev/shm")
     with TemporaryDirectory(prefix="neardup-", dir=memory if memory.is_dir() else None) as folder:
         server = Server(Path(folder), arguments, password=password)
