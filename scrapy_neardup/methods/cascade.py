@@ -19,6 +19,7 @@ the body's parts decide among the few that are left. Where it departs from the a
 from __future__ import annotations
 
 from collections.abc import Set
+from functools import lru_cache
 from typing import ClassVar
 
 from scrapy_neardup.hashing.keyed import Keyed, Remembering
@@ -131,8 +132,9 @@ class Cascade(Method):
         return [self.hashes.place(f"{family} {' '.join(core)}")] if len(core) > 1 else []
 
     def compare(self, new: Fingerprint, old: bytes, common: Set[int]) -> Comparison:
-        one, other = self._unpack(new.sketch), self._unpack(old)
-        check = FineCheck(self.parameters, new, one, other, common)
+        p = self.parameters
+        one, other = _unpacked_last(new.sketch, p.bins * p.bits // 8), self._unpack(old)
+        check = FineCheck(p, new, one, other, common)
         found = check.judgement()
         if one.body == other.body:
             likeness = Likeness.IDENTICAL if found.duplicate else None
@@ -193,6 +195,12 @@ class Cascade(Method):
     def _unpack(self, packed: bytes) -> Sketch:
         p = self.parameters
         return Sketch.unpack(packed, p.bins * p.bits // 8)
+
+
+@lru_cache(maxsize=1)
+def _unpacked_last(packed: bytes, minwise: int) -> Sketch:
+    """A sketch that is held against one earlier page after the other."""
+    return Sketch.unpack(packed, minwise)
 
 
 def _halves(found: list[int]) -> frozenset[int]:

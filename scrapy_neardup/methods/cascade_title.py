@@ -86,12 +86,14 @@ class TitleWords:
 
     def _holds(self, words: frozenset[int]) -> bool:
         """Whether all of these stand in the text."""
-        asked = np.fromiter(words, np.uint32, len(words)) & np.uint32(_HASH)
-        return not words or bool(np.isin(asked, self._held).all())
+        if not words:
+            return True
+        asked, held = np.array([word & _HASH for word in words], np.uint32), self._held
+        return bool(len(held)) and bool((held.take(held.searchsorted(asked), mode="clip") == asked).all())
 
     @cached_property
     def _held(self) -> npt.NDArray[np.uint32]:
-        """The hashes of all that may be a word of the text, of which each comparison asks for some."""
+        """The hashes of all that may be a word of the text, in order, of which each comparison asks for some."""
         points = code_points("".join(self._lines)).astype(np.uint64)
         runs = self._hashes.n_grams_each(points, [n for n in _LENGTHS if len(points) >= n])
         held = np.concatenate([*runs, self._hashes.each(self._spaced)]) & np.uint64(_HASH)
