@@ -13,7 +13,7 @@ from typing import Any, Protocol, cast
 
 #: That of the module that goes with these files. One that was built from others, as an editable install keeps it when
 #: the sources change, is not used.
-_VERSION = 2
+_VERSION = 3
 
 
 class Kernels(Protocol):
@@ -38,6 +38,25 @@ class Kernels(Protocol):
 
     def smallest(self, text: str, n: int, offset: int, base: int, count: int, /) -> list[int]:
         """See ``smallest_shingles``."""
+
+    def shingled(
+        self,
+        known: Any,
+        letters: str,
+        offset: int,
+        base: int,
+        n: int,
+        bins: int,
+        bits: int,
+        opening: int,
+        opening_bins: int,
+        opening_bits: int,
+        key_n: int,
+        key_n_spaced: int,
+        keys: int,
+        /,
+    ) -> tuple[int, bytes, bytes, list[int]]:
+        """See ``Shingles.of``."""
 
     def holds_any(self, text: str, signs: tuple[str, ...], /) -> bool:
         """See there."""
@@ -80,10 +99,15 @@ class Kernels(Protocol):
     def stood(self, asked: Any, newest: Any, sentences: Any, sites: Any, repeats: Any, /) -> bytearray:
         """See ``Recurrence.pages``, and without repeats ``Recurrence.sites``: 2 bytes each. All are arrays."""
 
-    def note(
-        self, noted: Any, bit: int, newest: Any, sentences: Any, sites: Any, repeats: Any, dirty: Any, block: int, /
-    ) -> None:
-        """See ``Recurrence.note``; ``noted`` is in order, ``bit`` a number below 32, and ``block`` one of buckets."""
+    def are_common(self, asked: Any, of_site: int, offset: int, base: int, /, *tables: Any) -> bytearray:
+        """See ``Counts.are_common``: a byte each. Of each table the least number, newest, sentences, sites; of the
+        first one its repeats as well."""
+
+    def note(self, noted: Any, block: int, bit: int, /, *table: Any) -> None:
+        """See ``Recurrence.note``; ``bit`` is a number below 32, ``block`` one of buckets, of the table all arrays."""
+
+    def count_page(self, noted: Any, block: int, of_site: int, offset: int, base: int, /, *tables: Any) -> None:
+        """See ``Counts.note``: all arrays of the site's table, a number below 32 or None, all arrays of the other."""
 
     def upper_halves(self, numbers: Any, mixed_with: int, offset: int, base: int, /) -> bytearray:
         """See ``Keyed.halves``: 4 bytes each."""
