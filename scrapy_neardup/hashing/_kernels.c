@@ -16,7 +16,7 @@
 
 /* ---- characters ------------------------------------------------------------------------------------------------ */
 
-#define SMALL 1024 /* characters that are read without asking for memory */
+#define SMALL 2048 /* characters that are read without asking for memory */
 
 typedef struct {
     Py_UCS4 *at;
@@ -82,6 +82,16 @@ static int has(Py_ssize_t given, Py_ssize_t wanted)
     PyErr_Format(PyExc_TypeError, "%zd arguments are needed, not %zd", wanted, given);
     return 0;
 }
+
+/* ---- memory that is waited for ----------------------------------------------------------------------------------- */
+
+/* Has what will be read soon be fetched meanwhile: of a table that is larger than the caches all places that are wanted
+ * are waited for at once, and not one after the other. */
+#if defined(__GNUC__)
+#define SOON(at) __builtin_prefetch(at)
+#else
+#define SOON(at) ((void)(at))
+#endif
 
 /* ---- BLAKE2b of 8 bytes, RFC 7693 ------------------------------------------------------------------------------ */
 
@@ -309,6 +319,22 @@ static PyObject *hash_texts(PyObject *module, PyObject *const *args, Py_ssize_t 
     return list;
 }
 
+/* The same as the lower 32 bits of each, 4 bytes each as this machine has them. */
+static PyObject *short_hashes(PyObject *module, PyObject *const *args, Py_ssize_t given)
+{
+    PyObject *hashes = hash_texts(module, args, given), *found = NULL;
+    Py_ssize_t i, count = hashes ? PyList_Size(hashes) : 0;
+    if (hashes && (found = PyByteArray_FromStringAndSize(NULL, count * 4))) {
+        uint32_t *halves = (uint32_t *)(void *)PyByteArray_AsString(found);
+        for (i = 0; i < count; i++)
+            halves[i] = (uint32_t)PyLong_AsUnsignedLongLongMask(PyList_GetItem(hashes, i));
+        if (PyErr_Occurred()) /* the dict held something else */
+            Py_CLEAR(found);
+    }
+    Py_XDECREF(hashes);
+    return found;
+}
+
 /* ---- n-grams --------------------------------------------------------------------------------------------------- */
 
 static uint64_t mix(uint64_t value)
@@ -407,7 +433,7 @@ static int sort(uint64_t *values, Py_ssize_t count)
 /* How many different values there are, or -1 with an error; may change their order.
  *
  * A hash table, unless somebody has chosen values that all want one place of it: then they are put in order. */
-static Py_ssize_t different(uint64_t *values, Py_ssize_t count)
+static Py_ssize_t different_in_table(uint64_t *values, Py_ssize_t count)
 {
     uint64_t *table;
     Py_ssize_t i, found = 0, steps = 0;
@@ -443,6 +469,33 @@ static Py_ssize_t different(uint64_t *values, Py_ssize_t count)
     for (found = 1, i = 1; i < count; i++)
         found += values[i] != values[i - 1];
     return found;
+}
+
+#define MARKS 0x10000 /* places of the two sets of bits, 8 kilobytes each */
+
+/* The same, for the few thousand hashes of a page: most have a place of their own among those of a set of bits, and
+ * only what shares one has to be looked at. It is moved to the beginning. */
+static Py_ssize_t different(uint64_t *values, Py_ssize_t count)
+{
+    uint64_t once[MARKS / 64] = {0}, twice[MARKS / 64] = {0};
+    Py_ssize_t i, shared = 0, found;
+    if (count > MARKS / 8)
+        return different_in_table(values, count);
+    for (i = 0; i < count; i++) {
+        size_t place = (size_t)(values[i] >> 48);
+        uint64_t bit = UINT64_C(1) << (place & 63);
+        twice[place >> 6] |= once[place >> 6] & bit;
+        once[place >> 6] |= bit;
+    }
+    for (i = 0; i < count; i++) {
+        size_t place = (size_t)(values[i] >> 48);
+        uint64_t value = values[i];
+        values[i] = values[shared];
+        values[shared] = value;
+        shared += (Py_ssize_t)(twice[place >> 6] >> (place & 63) & 1);
+    }
+    found = different_in_table(values, shared);
+    return found < 0 ? -1 : count - shared + found;
 }
 
 #define MOST_BINS 4096
@@ -538,6 +591,37 @@ static PyObject *minwise(PyObject *module, PyObject *const *args, Py_ssize_t giv
     Py_XDECREF(packed);
     PyMem_Free(grams.at);
     return found;
+}
+
+/* Words, offset, base: the hash of each as one n-gram; an empty word has none, and may not be there. */
+static PyObject *word_grams(PyObject *module, PyObject *const *args, Py_ssize_t given)
+{
+    uint64_t offset, base;
+    PyObject *list;
+    Py_ssize_t i, count;
+    if (!has(given, 3) || word_of(args[1], &offset) < 0 || word_of(args[2], &base) < 0)
+        return NULL;
+    if (!PyList_Check(args[0])) {
+        PyErr_SetString(PyExc_TypeError, "a list is needed");
+        return NULL;
+    }
+    count = PyList_Size(args[0]);
+    list = PyList_New(count);
+    for (i = 0; list && i < count; i++) {
+        Points points;
+        uint64_t sum = 0;
+        Py_ssize_t k;
+        if (points_of(PyList_GetItem(args[0], i), &points) < 0) {
+            Py_CLEAR(list);
+            break;
+        }
+        for (k = 0; k < points.count; k++)
+            sum = sum * base + mix(points.at[k] ^ offset);
+        release(&points);
+        if (put(list, i, PyLong_FromUnsignedLongLong(mix(sum))) < 0)
+            Py_CLEAR(list);
+    }
+    return list;
 }
 
 #define MOST_KEYS 4096
@@ -883,6 +967,27 @@ static PyObject *has_unspaced(PyObject *module, PyObject *const *args, Py_ssize_
     return PyBool_FromLong(found);
 }
 
+/* Characters, words: for each word of a list the same. */
+static PyObject *are_unspaced(PyObject *module, PyObject *const *args, Py_ssize_t given)
+{
+    PyObject *list;
+    Py_ssize_t i, count;
+    if (!has(given, 2))
+        return NULL;
+    if (!PyList_Check(args[1])) {
+        PyErr_SetString(PyExc_TypeError, "a list is needed");
+        return NULL;
+    }
+    count = PyList_Size(args[1]);
+    list = PyList_New(count);
+    for (i = 0; list && i < count; i++) {
+        PyObject *one[] = {args[0], PyList_GetItem(args[1], i)};
+        if (!one[1] || put(list, i, has_unspaced(module, one, 2)) < 0)
+            Py_CLEAR(list);
+    }
+    return list;
+}
+
 /* Characters, letters, offset, base; n, bins, bits; letters of the opening, its bins, its bits; n of keys, n where words
  * have spaces, how many: see ``Shingles.of``. The numbers that the characters are hashed by are made once. */
 static PyObject *shingled(PyObject *module, PyObject *const *args, Py_ssize_t given)
@@ -1165,12 +1270,6 @@ static uint64_t number_of(PyObject *word)
     }
     return number;
 }
-
-#if defined(__GNUC__)
-#define SOON(at) __builtin_prefetch(at)
-#else
-#define SOON(at) ((void)(at))
-#endif
 
 /* Where a word stands in the table, or could. */
 static Slot *slot_for(const Weights *weights, uint64_t word)
@@ -1459,6 +1558,10 @@ static PyObject *are_common(PyObject *module, PyObject *const *args, Py_ssize_t 
         found = PyByteArray_FromStringAndSize(NULL, arrays.views[0].len / 4);
     if (found) {
         char *common = PyByteArray_AsString(found);
+        for (i = 0; i < arrays.views[0].len / 4; i++) {
+            SOON(&here.sentences[(upper_half(asked[i], with, offset, base) & (here.buckets - 1)) * WAYS]);
+            SOON(&everywhere.sentences[(asked[i] & (everywhere.buckets - 1)) * WAYS]);
+        }
         for (i = 0; i < arrays.views[0].len / 4; i++)
             common[i] = (Py_ssize_t)stood_on(&here, upper_half(asked[i], with, offset, base)) >= pages ||
                         (Py_ssize_t)stood_on(&everywhere, asked[i]) >= sites;
@@ -1503,6 +1606,12 @@ static void count_in(const Counted *table, uint32_t *noted, Py_ssize_t count, ui
     uint8_t full[MOST_BUCKETS / 8];
     Py_ssize_t i;
     memset(full, 0, (table->buckets + 7) / 8);
+    for (i = 0; i < count; i++) {
+        size_t slot = (size_t)(noted[i] & (table->buckets - 1)) * WAYS;
+        SOON(&table->sentences[slot]);
+        SOON(&table->sites[slot]);
+        SOON(&table->repeats[slot]);
+    }
     qsort(noted, (size_t)count, sizeof *noted, in_order);
     for (i = 0; i < count; i++) { /* the known ones are counted first */
         Py_ssize_t slot = slot_of(table, noted[i]);
@@ -1626,6 +1735,8 @@ static PyMethodDef METHODS[] = {
     FAST(prepared, "A secret, of 64 bytes at most, as the functions that hash texts take it."),
     FAST(hash_text, "The hash of a text under a prepared secret."),
     FAST(hash_texts, "The hash of each text of a list: key, list, and None or a dict that remembers them."),
+    FAST(short_hashes, "The lower 32 bits of the same, 4 bytes each."),
+    FAST(word_grams, "The hash of each word of a list as one n-gram: words, offset, base."),
     FAST(n_grams, "The hash of every n-gram of a text, 8 bytes each: text, n, offset, base."),
     FAST(minwise, "How many different n-grams a text has, and the sketch of them: text, n, offset, base, bins, bits."),
     FAST(smallest, "The smallest different hashes of n-grams of a text: text, n, offset, base, how many."),
@@ -1636,6 +1747,7 @@ static PyMethodDef METHODS[] = {
     FAST(weights, "A dict of words and their weights as the next one takes it; it must not change any more."),
     FAST(core_words, "The words whose weights add up to the most, 64 at most: words, how many, weights, that of others."),
     FAST(has_unspaced, "Whether a fiftieth of the letters and more are of scripts without spaces: characters, letters."),
+    FAST(are_unspaced, "The same of each word of a list: characters, words."),
     FAST(has_prose, "Whether lines of some letters hold enough of them: characters, text, letters of a line, enough."),
     FAST(characters, "What is to be known of characters, by a function that tells of 256 at a time."),
     FAST(folded, "A text in one spelling, or None if it takes more to tell: characters, text."),

@@ -30,6 +30,12 @@ class Kernels(Protocol):
     def hash_texts(self, key: bytes, texts: list[str], known: dict[str, int] | None, /) -> list[int]:
         """See ``Keyed.every``, and with a dict that of ``Remembering``."""
 
+    def short_hashes(self, key: bytes, texts: list[str], known: dict[str, int] | None, /) -> bytearray:
+        """The lower halves of the same, 4 bytes each; see ``Keyed.shorts``."""
+
+    def word_grams(self, words: list[str], offset: int, base: int, /) -> list[int]:
+        """See ``as_shingles``."""
+
     def n_grams(self, text: str, n: int, offset: int, base: int, /) -> bytearray:
         """See ``shingles``: 8 bytes each."""
 
@@ -74,6 +80,9 @@ class Kernels(Protocol):
         """See there; ``weights`` is what ``weights`` made, ``count`` 64 at most."""
 
     def has_unspaced(self, known: Any, letters: str, /) -> bool:
+        """See there."""
+
+    def are_unspaced(self, known: Any, words: list[str], /) -> list[bool]:
         """See there."""
 
     def has_prose(self, known: Any, text: str, line: int, needed: int, /) -> bool:

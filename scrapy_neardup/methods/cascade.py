@@ -79,7 +79,7 @@ class Cascade(Method):
         longest = longest_of_core if text is core else longest_lines(text.lines, p.min_sentence, most)
         title = TitleWords(found.title, core.sentences, core.lines, hashes)
         packed = Sketch(
-            body=hashes.of(f"{core.whole}\n{found.quotes}" if found.quotes else core.whole),
+            body=self.hashes.of(f"{core.whole}\n{found.quotes}" if found.quotes else core.whole),
             title=hashes.short(found.title_letters) if found.title_letters else 0,
             site=hashes.short(page.site) if page.site else 0,
             whole=whole.shingles,

@@ -86,11 +86,9 @@ class PostingLists(Postings):
         return sorted(ids, reverse=True)[:limit]
 
     def file(self, keys: Iterable[int], id: int, changes: Changes) -> None:
-        alone = _packed((id,), b"")
-        for row, head in self._heads(keys, changes):
-            if not head:
-                changes.put(row, alone)
-                continue
+        heads = self._heads(keys, changes)
+        changes.put_all(dict.fromkeys([row for row, head in heads if not head], _packed((id,), b"")))
+        for row, head in [one for one in heads if one[1]]:  # of most pages there are none
             ids, more = _unpacked(head)
             if id in ids:
                 continue
@@ -115,12 +113,12 @@ class PostingLists(Postings):
             else:
                 changes.delete(row)
 
-    def _heads(self, keys: Iterable[int], changes: Changes) -> Iterator[tuple[bytes, bytes]]:
+    def _heads(self, keys: Iterable[int], changes: Changes) -> list[tuple[bytes, bytes]]:
         """The rows of different keys with the ids they hold, as they will be after these changes."""
         rows = posting_prefixes(dict.fromkeys(keys))
         unchanged = [row for row in rows if row not in changes.puts and row not in changes.deletes]
         written = self._written(unchanged)
-        return ((row, changes.puts.get(row) or written.get(row) or b"") for row in rows)
+        return [(row, changes.puts.get(row) or written.get(row) or b"") for row in rows]
 
     def _written(self, rows: list[bytes]) -> dict[bytes, bytes | None]:
         """What these rows hold, as it was read or else is read now."""

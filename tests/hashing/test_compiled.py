@@ -30,7 +30,7 @@ from scrapy_neardup.text.normalize import letters, letters_each, normalize
 from scrapy_neardup.text.prose import has_prose
 from scrapy_neardup.text.sentences import cut, read
 from scrapy_neardup.text.shingles import as_shingles, shingles, smallest_shingles
-from scrapy_neardup.text.tokens import has_unspaced
+from scrapy_neardup.text.tokens import are_unspaced, has_unspaced
 
 pytestmark = pytest.mark.skipif(compiled.kernels is None, reason="The compiled module was not built here.")
 
@@ -75,6 +75,9 @@ STAGES: dict[str, Callable[[str], object]] = {
     "hash": KEYED.of,
     "open hash": OPEN.of,
     "hashes": lambda text: KEYED.every([text, text[1:], text[:7]]),
+    "short hashes": lambda text: KEYED.shorts([text, text[1:], text[:7]]).tolist(),
+    "remembered short hashes": lambda text: [Remembering(KEYED).shorts(few).tolist() for few in (text.split(), [])],
+    "are unspaced": lambda text: are_unspaced([text, *text.split(), *text[:5]]),
     "shingles": lambda text: shingles(text, 5, KEYED).tolist(),
     "long shingles": lambda text: shingles(text, 300, KEYED).tolist(),
     "sketch": lambda text: sketch_of_text(text, 5, 512, 2, KEYED),
@@ -223,6 +226,15 @@ def test_numbers_have_the_same_hashes_both_ways(numbers: list[int], mixed_with: 
         ("hash_text", ("text", "text")),
         ("hash_texts", (b"no key", ["text"], None)),
         ("hash_texts", (b"no key", ["text"])),
+        ("short_hashes", (b"no key", ["text"], None)),
+        ("short_hashes", (KEYED.key, ["text", 1], None)),
+        ("short_hashes", (KEYED.key, ["text"], {"text": "text"})),
+        ("word_grams", (("text",), 1, 1)),
+        ("word_grams", (["text", b"text"], 1, 1)),
+        ("word_grams", (["text"], 1, 2**64)),
+        ("are_unspaced", (KNOWN, ("text",))),
+        ("are_unspaced", (KNOWN, ["text", None])),
+        ("are_unspaced", (None, ["text"])),
         ("n_grams", ("text", 0, 1, 1)),
         ("n_grams", ("text", -1, 1, 1)),
         ("n_grams", (b"bytes", 1, 1, 1)),
