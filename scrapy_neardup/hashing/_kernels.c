@@ -1216,6 +1216,26 @@ static PyObject *list_of(const Weighted *best, Py_ssize_t held)
     return list;
 }
 
+/* Words, a length: those of a list that are longer, in their order. */
+static PyObject *longer(PyObject *module, PyObject *const *args, Py_ssize_t given)
+{
+    PyObject *list;
+    Py_ssize_t i, length;
+    if (!has(given, 2) || size_of(args[1], 0, PY_SSIZE_T_MAX, &length) < 0)
+        return NULL;
+    if (!PyList_Check(args[0])) {
+        PyErr_SetString(PyExc_TypeError, "a list is needed");
+        return NULL;
+    }
+    list = PyList_New(0);
+    for (i = 0; list && i < PyList_Size(args[0]); i++) {
+        PyObject *word = PyList_GetItem(args[0], i);
+        if (!is_word(word) || (PyUnicode_GetLength(word) > length && PyList_Append(list, word) < 0))
+            Py_CLEAR(list);
+    }
+    return list;
+}
+
 /* See ``longest_lines``: lines, the letters that they must have, and how many. */
 static PyObject *longest_lines(PyObject *module, PyObject *const *args, Py_ssize_t given)
 {
@@ -1743,6 +1763,7 @@ static PyMethodDef METHODS[] = {
     FAST(shingled, "All that is made of the n-grams of a text: how many, sketch, that of the opening, smallest ones."),
     FAST(holds_any, "Whether a text holds one of at most 64 strings of 2 to 32 characters: text, strings."),
     FAST(which_stand, "Which of at most 64 strings of 2 to 32 characters stand in one of some texts: texts, strings."),
+    FAST(longer, "The strings of a list that are longer than a number of characters."),
     FAST(longest_lines, "The longest different strings of a list: list, the characters they must have, 64 at most."),
     FAST(weights, "A dict of words and their weights as the next one takes it; it must not change any more."),
     FAST(core_words, "The words whose weights add up to the most, 64 at most: words, how many, weights, that of others."),

@@ -70,6 +70,9 @@ class Kernels(Protocol):
     def which_stand(self, lines: list[str], words: list[str], /) -> list[str]:
         """See there; 64 words at most."""
 
+    def longer(self, words: list[str], length: int, /) -> list[str]:
+        """Those that have more characters."""
+
     def longest_lines(self, lines: list[str], at_least: int, limit: int, /) -> list[str]:
         """See there; ``limit`` is 64 at most."""
 

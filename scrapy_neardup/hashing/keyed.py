@@ -146,8 +146,8 @@ class Remembering(Keyed):
     __slots__ = ("known",)
 
     def __init__(self, hashes: Keyed) -> None:
-        for name in Keyed.__slots__:
-            setattr(self, name, getattr(hashes, name))
+        self.secret, self.key, self.drawn = hashes.secret, hashes.key, hashes.drawn
+        self._base, self._offset, self._place, self._hash = hashes._base, hashes._offset, hashes._place, hashes._hash
         #: The texts with their hashes.
         self.known: dict[str, int] = {}
 

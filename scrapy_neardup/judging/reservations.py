@@ -91,8 +91,9 @@ class InFlight:
         if self.by_body.get(reservation.record.body) is reservation:
             del self.by_body[reservation.record.body]
         for key in reservation.fingerprint.keys:
-            self.by_key[key].remove(reservation)
-            if not self.by_key[key]:
+            sharing = self.by_key[key]
+            sharing.remove(reservation)
+            if not sharing:
                 del self.by_key[key]
 
 

@@ -39,7 +39,9 @@ class TitleWords:
         unspaced = list(compress(words, are_unspaced(words)))
         #: The words that have no spaces around them in a text.
         self._unspaced = frozenset(unspaced)
-        spaced = [word for word in words if word not in self._unspaced]
+        #: Those of them that are looked for.
+        self._sought = [word for word in unspaced if len(word) in _LENGTHS]
+        spaced = [word for word in words if word not in self._unspaced] if len(unspaced) < len(words) else []
         self._title = _hashed(spaced, [word for word in unspaced if len(word) > 1], hashes)
 
     def words(self, most: int) -> frozenset[int]:
@@ -49,8 +51,8 @@ class TitleWords:
     def standing(self, words: Iterable[int]) -> frozenset[int]:
         """Those of these words of the title that stand in the text."""
         hashed = {self._title[one]: one for one in words}
-        found = which_stand(self._lines, [one for one in hashed if one in self._unspaced and len(one) in _LENGTHS])
-        if spaced := [word for word in hashed if word not in self._unspaced]:
+        found = which_stand(self._lines, [word for word in self._sought if word in hashed])
+        if spaced := hashed.keys() - self._unspaced:
             text = "\n".join(self._sentences)
             found += [word for word in spaced if holds_spaced(text, word)]
         return frozenset([hashed[word] for word in found])

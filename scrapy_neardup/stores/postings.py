@@ -86,9 +86,15 @@ class PostingLists(Postings):
         return sorted(ids, reverse=True)[:limit]
 
     def file(self, keys: Iterable[int], id: int, changes: Changes) -> None:
-        heads = self._heads(keys, changes)
-        changes.put_all(dict.fromkeys([row for row, head in heads if not head], _packed((id,), b"")))
-        for row, head in [one for one in heads if one[1]]:  # of most pages there are none
+        rows = posting_prefixes(dict.fromkeys(keys))
+        alone = _packed((id,), b"")
+        if self._are_new(rows, changes):
+            changes.put_all(dict.fromkeys(rows, alone))
+            return
+        for row, head in self._heads(rows, changes):
+            if not head:
+                changes.put(row, alone)
+                continue
             ids, more = _unpacked(head)
             if id in ids:
                 continue
@@ -100,7 +106,7 @@ class PostingLists(Postings):
                 changes.put(row, _packed(ids, _MORE))
 
     def remove(self, keys: Iterable[int], id: int, changes: Changes) -> None:
-        for row, head in self._heads(keys, changes):
+        for row, head in self._heads(posting_prefixes(dict.fromkeys(keys)), changes):
             ids, more = _unpacked(head)
             if id in ids:
                 ids.remove(id)
@@ -113,12 +119,17 @@ class PostingLists(Postings):
             else:
                 changes.delete(row)
 
-    def _heads(self, keys: Iterable[int], changes: Changes) -> list[tuple[bytes, bytes]]:
-        """The rows of different keys with the ids they hold, as they will be after these changes."""
-        rows = posting_prefixes(dict.fromkeys(keys))
+    def _are_new(self, rows: list[bytes], changes: Changes) -> bool:
+        """Whether it was read that nothing is filed there, nor will be: so it is with nearly all keys of a new page."""
+        writes, read = self._read
+        is_known = writes == self._rows._writes and read.keys() >= set(rows) and not any(map(read.get, rows))
+        return is_known and changes.puts.keys().isdisjoint(rows)
+
+    def _heads(self, rows: list[bytes], changes: Changes) -> Iterator[tuple[bytes, bytes]]:
+        """These rows, all different, with the ids they hold, as they will be after these changes."""
         unchanged = [row for row in rows if row not in changes.puts and row not in changes.deletes]
         written = self._written(unchanged)
-        return [(row, changes.puts.get(row) or written.get(row) or b"") for row in rows]
+        return ((row, changes.puts.get(row) or written.get(row) or b"") for row in rows)
 
     def _written(self, rows: list[bytes]) -> dict[bytes, bytes | None]:
         """What these rows hold, as it was read or else is read now."""

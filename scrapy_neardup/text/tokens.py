@@ -64,7 +64,7 @@ def words(normalized: str, *, singles: bool = False) -> list[str]:
     # All at once, as a call takes as long as ten characters: a line break is a word of its own.
     if _ALL_HAN.fullmatch(joined := "\n".join(runs)):
         cut = _segmenter()(joined) if runs else ()
-        return [word for word in cut if word != "\n"] if singles else [word for word in cut if len(word) > 1]
+        return [word for word in cut if word != "\n"] if singles else _longer(list(cut))
     han = [run for run in runs if _FIRST_HAN.match(run)]
     cut = _segmenter()("\n".join(han)) if han else ()
     found, left = list[str](), iter(cut)
@@ -74,6 +74,11 @@ def words(normalized: str, *, singles: bool = False) -> list[str]:
         else:
             found.append(run)
     return found
+
+
+def _longer(words: list[str]) -> list[str]:
+    kernels = compiled.kernels
+    return [word for word in words if len(word) > 1] if kernels is None else kernels.longer(words, 1)
 
 
 def spaced_words(normalized: str) -> list[str]:

@@ -30,7 +30,7 @@ from scrapy_neardup.text.normalize import letters, letters_each, normalize
 from scrapy_neardup.text.prose import has_prose
 from scrapy_neardup.text.sentences import cut, read
 from scrapy_neardup.text.shingles import as_shingles, shingles, smallest_shingles
-from scrapy_neardup.text.tokens import are_unspaced, has_unspaced
+from scrapy_neardup.text.tokens import are_unspaced, has_unspaced, words
 
 pytestmark = pytest.mark.skipif(compiled.kernels is None, reason="The compiled module was not built here.")
 
@@ -77,6 +77,7 @@ STAGES: dict[str, Callable[[str], object]] = {
     "hashes": lambda text: KEYED.every([text, text[1:], text[:7]]),
     "short hashes": lambda text: KEYED.shorts([text, text[1:], text[:7]]).tolist(),
     "remembered short hashes": lambda text: [Remembering(KEYED).shorts(few).tolist() for few in (text.split(), [])],
+    "words": lambda text: [words(normalize(text)), words(text, singles=True)],
     "are unspaced": lambda text: are_unspaced([text, *text.split(), *text[:5]]),
     "shingles": lambda text: shingles(text, 5, KEYED).tolist(),
     "long shingles": lambda text: shingles(text, 300, KEYED).tolist(),
@@ -264,6 +265,9 @@ def test_numbers_have_the_same_hashes_both_ways(numbers: list[int], mixed_with: 
         ("which_stand", (["text", 1], ["xy"])),
         ("which_stand", (("text",), ["xy"])),
         ("which_stand", (["text"],)),
+        ("longer", (("text",), 1)),
+        ("longer", (["text", b"text"], 1)),
+        ("longer", (["text"], -1)),
         ("longest_lines", (["text"], 1, 65)),
         ("longest_lines", (["text"], 1, -1)),
         ("longest_lines", (["text", None], 1, 3)),
