@@ -71,7 +71,7 @@ class Kernels(Protocol):
         """See there; 64 words at most."""
 
     def longer(self, words: list[str], length: int, /) -> list[str]:
-        """Those that have more characters."""
+        """See there."""
 
     def longest_lines(self, lines: list[str], at_least: int, limit: int, /) -> list[str]:
         """See there; ``limit`` is 64 at most."""

@@ -67,7 +67,7 @@ class InFlight:
 
     def __init__(self) -> None:
         self.by_url: dict[str, Reservation] = {}
-        self.by_key: dict[int, list[Reservation]] = {}
+        self.by_key: dict[int, tuple[Reservation, ...]] = {}
         self.by_body: dict[int, Reservation] = {}
 
     def add(self, reservation: Reservation) -> None:
@@ -75,8 +75,9 @@ class InFlight:
         self.by_url[reservation.record.url] = reservation
         if reservation.record.is_found_by_body:
             self.by_body[reservation.record.body] = reservation
-        for key in reservation.fingerprint.keys:
-            self.by_key.setdefault(key, []).append(reservation)
+        alone = dict.fromkeys(reservation.fingerprint.keys, (reservation,))
+        shared = self.by_key.keys() & alone.keys() if self.by_key else ()
+        self.by_key |= alone | {key: (*self.by_key[key], reservation) for key in shared}
 
     def sharing(self, fingerprint: Fingerprint) -> list[Reservation]:
         """The pages that share a key with this one."""
@@ -90,11 +91,10 @@ class InFlight:
             del self.by_url[reservation.record.url]
         if self.by_body.get(reservation.record.body) is reservation:
             del self.by_body[reservation.record.body]
-        for key in reservation.fingerprint.keys:
-            sharing = self.by_key[key]
-            sharing.remove(reservation)
-            if not sharing:
-                del self.by_key[key]
+        for key in dict.fromkeys(reservation.fingerprint.keys):
+            sharing = self.by_key.pop(key)
+            if len(sharing) > 1:
+                self.by_key[key] = tuple(one for one in sharing if one is not reservation)
 
 
 class Earlier(InFlight):

@@ -19,7 +19,7 @@ from scrapy_neardup.methods.cascade_order import kept, sentence_hash
 from scrapy_neardup.methods.cascade_sketch import NUMBER, STANDS, Sketch
 from scrapy_neardup.text.holding import which_stand
 from scrapy_neardup.text.shingles import as_shingles, code_points, distinct
-from scrapy_neardup.text.tokens import are_unspaced, holds_spaced, spaced_words
+from scrapy_neardup.text.tokens import are_unspaced, holds_spaced, longer, spaced_words
 
 #: Lengths of words that are looked for in a text without spaces.
 _LENGTHS = range(2, 9)
@@ -40,9 +40,11 @@ class TitleWords:
         #: The words that have no spaces around them in a text.
         self._unspaced = frozenset(unspaced)
         #: Those of them that are looked for.
-        self._sought = [word for word in unspaced if len(word) in _LENGTHS]
+        self._sought = sought = longer(unspaced, _LENGTHS[0] - 1)
+        if longer(sought, _LENGTHS[-1]):
+            self._sought = [word for word in sought if len(word) in _LENGTHS]
         spaced = [word for word in words if word not in self._unspaced] if len(unspaced) < len(words) else []
-        self._title = _hashed(spaced, [word for word in unspaced if len(word) > 1], hashes)
+        self._title = _hashed(spaced, sought, hashes)
 
     def words(self, most: int) -> frozenset[int]:
         """The words of the title as a sketch holds them; of more than ``most`` those with the smallest hashes."""

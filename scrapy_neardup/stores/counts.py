@@ -187,6 +187,7 @@ def _of_site(sentences: Sentences, site: str, hashes: Keyed) -> Sentences:
     return hashes.halves(sentences, _number(site, hashes))
 
 
+@lru_cache(maxsize=64)
 def _number(site: str, hashes: Keyed) -> int:
     """What a site's sentences are mixed with."""
     return hashes.of(f"site {site}")

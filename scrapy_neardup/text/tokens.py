@@ -64,7 +64,7 @@ def words(normalized: str, *, singles: bool = False) -> list[str]:
     # All at once, as a call takes as long as ten characters: a line break is a word of its own.
     if _ALL_HAN.fullmatch(joined := "\n".join(runs)):
         cut = _segmenter()(joined) if runs else ()
-        return [word for word in cut if word != "\n"] if singles else _longer(list(cut))
+        return [word for word in cut if word != "\n"] if singles else longer(list(cut), 1)
     han = [run for run in runs if _FIRST_HAN.match(run)]
     cut = _segmenter()("\n".join(han)) if han else ()
     found, left = list[str](), iter(cut)
@@ -76,9 +76,10 @@ def words(normalized: str, *, singles: bool = False) -> list[str]:
     return found
 
 
-def _longer(words: list[str]) -> list[str]:
+def longer(words: list[str], length: int) -> list[str]:
+    """Those of these words that have more characters, in their order."""
     kernels = compiled.kernels
-    return [word for word in words if len(word) > 1] if kernels is None else kernels.longer(words, 1)
+    return [word for word in words if len(word) > length] if kernels is None else kernels.longer(words, length)
 
 
 def spaced_words(normalized: str) -> list[str]:
