@@ -105,6 +105,8 @@ class Matching:
         candidate. Pages of the same URL are versions of each other, and not compared.
         """
         found = candidates(self._method, self._store, fingerprint.keys)
+        if not found.ids and not canonical:
+            return Matched(found.common, None, in_form=False)
         best: Found | None = None
         in_form = False
         for earlier in self._earlier(url, found.ids, canonical):

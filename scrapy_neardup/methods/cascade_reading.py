@@ -23,6 +23,7 @@ from scrapy_neardup.text.sentences import read as read_text
 from scrapy_neardup.text.titles import longest_part, title_parts
 from scrapy_neardup.text.tokens import words
 
+_NONE: frozenset[str] = frozenset()
 #: Before the letters of a part of a title, so that it is counted apart from the same line in a text.
 _TITLE_PART = "title "
 #: The readers that tell quotes by the markup; of any other page its text alone is known.
@@ -93,7 +94,7 @@ def read(page: Page, is_common: IsCommon, is_own: IsCommon, p: CascadeParameters
     counted = (*parts, *headlines, *_ends(all_lines if page.reader else lines))
     hashes = keyed.shorts(counted)
     common = hashes[is_common(hashes)]
-    boilerplate, frame = frozenset[str](), frozenset[str]()
+    boilerplate = frame = _NONE
     if len(common):
         known = dict(zip(hashes.tolist(), counted, strict=True))
         boilerplate = frozenset(known[one] for one in common.tolist()) & {*parts, *headlines, *lines}
@@ -125,7 +126,7 @@ def _parted(page: Page) -> tuple[str, str]:
 
 def _view(sentences: list[str], lines: list[str], boilerplate: Set[str], frame: Set[str]) -> View:
     whole = "".join(lines)
-    if boilerplate.isdisjoint(lines):
+    if not boilerplate or boilerplate.isdisjoint(lines):
         return View(own=whole, whole=whole, unframed=whole, sentences=sentences, lines=lines)
     unframed = "".join([line for line in lines if line not in frame])
     sentences, left = _where(sentences, lines, [line not in boilerplate for line in lines])

@@ -68,14 +68,17 @@ class PostingRows(Postings):
 class PostingLists(Postings):
     """Those of format 3."""
 
-    #: The rows that were read last, at what number of writes: a page is mostly filed before anything else is written.
-    _read: tuple[int, dict[bytes, bytes | None]] = (-1, {})
+    #: The rows that were read last, for which keys, at what number of writes: a page is mostly filed before anything
+    #: else is written.
+    _read: tuple[int, tuple[int, ...], dict[bytes, bytes | None]] = (-1, (), {})
 
     def find(self, keys: Sequence[int], limit: int) -> list[list[int]]:
         rows = posting_prefixes(keys)
         heads = self._rows._get_all(rows)
         if not self._rows.is_shared:
-            self._read = self._rows._writes, dict(zip(rows, heads, strict=True))
+            self._read = self._rows._writes, tuple(keys), dict(zip(rows, heads, strict=True))
+        if not any(heads):
+            return [[] for _ in keys]
         return [self._ids(key, head, limit) if head else [] for key, head in zip(keys, heads, strict=True)]
 
     def _ids(self, key: int, head: bytes, limit: int) -> list[int]:
@@ -86,12 +89,11 @@ class PostingLists(Postings):
         return sorted(ids, reverse=True)[:limit]
 
     def file(self, keys: Iterable[int], id: int, changes: Changes) -> None:
-        rows = posting_prefixes(dict.fromkeys(keys))
         alone = _packed((id,), b"")
-        if self._are_new(rows, changes):
-            changes.put_all(dict.fromkeys(rows, alone))
+        if self._are_new(keys, changes):
+            changes.put_all(dict.fromkeys(self._read[2], alone))
             return
-        for row, head in self._heads(rows, changes):
+        for row, head in self._heads(keys, changes):
             if not head:
                 changes.put(row, alone)
                 continue
@@ -106,7 +108,7 @@ class PostingLists(Postings):
                 changes.put(row, _packed(ids, _MORE))
 
     def remove(self, keys: Iterable[int], id: int, changes: Changes) -> None:
-        for row, head in self._heads(posting_prefixes(dict.fromkeys(keys)), changes):
+        for row, head in self._heads(keys, changes):
             ids, more = _unpacked(head)
             if id in ids:
                 ids.remove(id)
@@ -119,21 +121,22 @@ class PostingLists(Postings):
             else:
                 changes.delete(row)
 
-    def _are_new(self, rows: list[bytes], changes: Changes) -> bool:
-        """Whether it was read that nothing is filed there, nor will be: so it is with nearly all keys of a new page."""
-        writes, read = self._read
-        is_known = writes == self._rows._writes and read.keys() >= set(rows) and not any(map(read.get, rows))
-        return is_known and changes.puts.keys().isdisjoint(rows)
+    def _are_new(self, keys: Iterable[int], changes: Changes) -> bool:
+        """Whether these were read last, and nothing is filed there nor will be: so it is with nearly all new pages."""
+        writes, asked, read = self._read
+        is_known = keys == asked and writes == self._rows._writes and not any(read.values())
+        return is_known and changes.puts.keys().isdisjoint(read)
 
-    def _heads(self, rows: list[bytes], changes: Changes) -> Iterator[tuple[bytes, bytes]]:
-        """These rows, all different, with the ids they hold, as they will be after these changes."""
+    def _heads(self, keys: Iterable[int], changes: Changes) -> Iterator[tuple[bytes, bytes]]:
+        """The rows of different keys with the ids they hold, as they will be after these changes."""
+        rows = posting_prefixes(dict.fromkeys(keys))
         unchanged = [row for row in rows if row not in changes.puts and row not in changes.deletes]
         written = self._written(unchanged)
         return ((row, changes.puts.get(row) or written.get(row) or b"") for row in rows)
 
     def _written(self, rows: list[bytes]) -> dict[bytes, bytes | None]:
         """What these rows hold, as it was read or else is read now."""
-        writes, read = self._read
+        writes, _, read = self._read
         known = {row: read[row] for row in rows if row in read} if writes == self._rows._writes else {}
         others = [row for row in rows if row not in known]
         return {**known, **dict(zip(others, self._rows._get_all(others), strict=True))} if others else known
