@@ -8,14 +8,15 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Changed with every change of a signature or of what is returned: a module of another one is not used. */
-#define VERSION 2
+#define VERSION 3
 
 /* ---- characters ------------------------------------------------------------------------------------------------ */
 
-#define SMALL 1024 /* characters that are read without asking for memory */
+#define SMALL 2048 /* characters that are read without asking for memory */
 
 typedef struct {
     Py_UCS4 *at;
@@ -81,6 +82,16 @@ static int has(Py_ssize_t given, Py_ssize_t wanted)
     PyErr_Format(PyExc_TypeError, "%zd arguments are needed, not %zd", wanted, given);
     return 0;
 }
+
+/* ---- memory that is waited for ----------------------------------------------------------------------------------- */
+
+/* Has what will be read soon be fetched meanwhile: of a table that is larger than the caches all places that are wanted
+ * are waited for at once, and not one after the other. */
+#if defined(__GNUC__)
+#define SOON(at) __builtin_prefetch(at)
+#else
+#define SOON(at) ((void)(at))
+#endif
 
 /* ---- BLAKE2b of 8 bytes, RFC 7693 ------------------------------------------------------------------------------ */
 
@@ -308,6 +319,22 @@ static PyObject *hash_texts(PyObject *module, PyObject *const *args, Py_ssize_t 
     return list;
 }
 
+/* The same as the lower 32 bits of each, 4 bytes each as this machine has them. */
+static PyObject *short_hashes(PyObject *module, PyObject *const *args, Py_ssize_t given)
+{
+    PyObject *hashes = hash_texts(module, args, given), *found = NULL;
+    Py_ssize_t i, count = hashes ? PyList_Size(hashes) : 0;
+    if (hashes && (found = PyByteArray_FromStringAndSize(NULL, count * 4))) {
+        uint32_t *halves = (uint32_t *)(void *)PyByteArray_AsString(found);
+        for (i = 0; i < count; i++)
+            halves[i] = (uint32_t)PyLong_AsUnsignedLongLongMask(PyList_GetItem(hashes, i));
+        if (PyErr_Occurred()) /* the dict held something else */
+            Py_CLEAR(found);
+    }
+    Py_XDECREF(hashes);
+    return found;
+}
+
 /* ---- n-grams --------------------------------------------------------------------------------------------------- */
 
 static uint64_t mix(uint64_t value)
@@ -324,41 +351,54 @@ typedef struct {
     Py_ssize_t count;
 } Grams;
 
-/* The hash of every n-gram of a text, in their order; of a text that is shorter one, of none none. Release ``at``. */
-static int grams_of(const Points *points, Py_ssize_t n, uint64_t offset, uint64_t base, Grams *grams)
+/* What the characters of a text are hashed by, which all n-grams of it are made of; NULL with an error. Release it. */
+static uint64_t *mixed_of(const Points *points, uint64_t offset)
 {
-    uint64_t *mixed, sum = 0, power = 1;
-    Py_ssize_t i, length = points->count;
-    grams->at = NULL;
-    grams->count = 0;
+    uint64_t *mixed = NULL;
+    Py_ssize_t i;
+    if (points->count <= PY_SSIZE_T_MAX / 16)
+        mixed = PyMem_Malloc((size_t)points->count * sizeof *mixed);
+    if (!mixed) {
+        PyErr_NoMemory();
+        return NULL;
+    }
+    for (i = 0; i < points->count; i++)
+        mixed[i] = mix(points->at[i] ^ offset);
+    return mixed;
+}
+
+/* The hash of every n-gram of a text, in their order, as many as are returned; of a text that is shorter one, of none
+ * none. ``found`` has room for as many as there are characters, and may be ``mixed`` itself: each hash takes the place
+ * of the number with which its n-gram begins, which the next one no more holds. */
+static Py_ssize_t rolled(const uint64_t *mixed, Py_ssize_t length, Py_ssize_t n, uint64_t base, uint64_t *found)
+{
+    uint64_t sum = 0, power = 1;
+    Py_ssize_t i;
     if (!length)
         return 0;
     if (n > length)
         n = length;
-    if (length > PY_SSIZE_T_MAX / 16) {
-        PyErr_NoMemory();
-        return -1;
-    }
-    mixed = PyMem_Malloc((size_t)length * sizeof *mixed);
-    if (!mixed) {
-        PyErr_NoMemory();
-        return -1;
-    }
-    for (i = 0; i < length; i++)
-        mixed[i] = mix(points->at[i] ^ offset);
     for (i = 0; i < n; i++) {
         sum = sum * base + mixed[i];
         power *= base;
     }
-    /* Each takes the place of the number with which it begins, which the next one no more holds. */
     for (i = 0; i + n < length; i++) {
         uint64_t first = mixed[i];
-        mixed[i] = mix(sum);
+        found[i] = mix(sum);
         sum = sum * base + mixed[i + n] - first * power;
     }
-    mixed[i] = mix(sum);
-    grams->at = mixed;
-    grams->count = length - n + 1;
+    found[i] = mix(sum);
+    return length - n + 1;
+}
+
+/* The same of the characters of a text. Release ``at``. */
+static int grams_of(const Points *points, Py_ssize_t n, uint64_t offset, uint64_t base, Grams *grams)
+{
+    grams->count = 0;
+    grams->at = mixed_of(points, offset);
+    if (!grams->at)
+        return -1;
+    grams->count = rolled(grams->at, points->count, n, base, grams->at);
     return 0;
 }
 
@@ -393,7 +433,7 @@ static int sort(uint64_t *values, Py_ssize_t count)
 /* How many different values there are, or -1 with an error; may change their order.
  *
  * A hash table, unless somebody has chosen values that all want one place of it: then they are put in order. */
-static Py_ssize_t different(uint64_t *values, Py_ssize_t count)
+static Py_ssize_t different_in_table(uint64_t *values, Py_ssize_t count)
 {
     uint64_t *table;
     Py_ssize_t i, found = 0, steps = 0;
@@ -429,6 +469,33 @@ static Py_ssize_t different(uint64_t *values, Py_ssize_t count)
     for (found = 1, i = 1; i < count; i++)
         found += values[i] != values[i - 1];
     return found;
+}
+
+#define MARKS 0x10000 /* places of the two sets of bits, 8 kilobytes each */
+
+/* The same, for the few thousand hashes of a page: most have a place of their own among those of a set of bits, and
+ * only what shares one has to be looked at. It is moved to the beginning. */
+static Py_ssize_t different(uint64_t *values, Py_ssize_t count)
+{
+    uint64_t once[MARKS / 64] = {0}, twice[MARKS / 64] = {0};
+    Py_ssize_t i, shared = 0, found;
+    if (count > MARKS / 8)
+        return different_in_table(values, count);
+    for (i = 0; i < count; i++) {
+        size_t place = (size_t)(values[i] >> 48);
+        uint64_t bit = UINT64_C(1) << (place & 63);
+        twice[place >> 6] |= once[place >> 6] & bit;
+        once[place >> 6] |= bit;
+    }
+    for (i = 0; i < count; i++) {
+        size_t place = (size_t)(values[i] >> 48);
+        uint64_t value = values[i];
+        values[i] = values[shared];
+        values[shared] = value;
+        shared += (Py_ssize_t)(twice[place >> 6] >> (place & 63) & 1);
+    }
+    found = different_in_table(values, shared);
+    return found < 0 ? -1 : count - shared + found;
 }
 
 #define MOST_BINS 4096
@@ -492,20 +559,32 @@ static PyObject *n_grams(PyObject *module, PyObject *const *args, Py_ssize_t giv
     return found;
 }
 
+/* A sketch: n, bins, and bits of a bin. */
+typedef struct {
+    Py_ssize_t n, bins, bits;
+} Form;
+
+static int form_of(PyObject *const *args, Form *form)
+{
+    if (size_of(args[0], 1, PY_SSIZE_T_MAX, &form->n) < 0 || size_of(args[1], 8, MOST_BINS, &form->bins) < 0 ||
+        size_of(args[2], 1, 8, &form->bits) < 0)
+        return -1;
+    if (form->bins & (form->bins - 1) || form->bits & (form->bits - 1)) {
+        PyErr_SetString(PyExc_ValueError, "bins and bits must be powers of two");
+        return -1;
+    }
+    return 0;
+}
+
 static PyObject *minwise(PyObject *module, PyObject *const *args, Py_ssize_t given)
 {
     Grams grams;
+    Form form;
     PyObject *packed, *found = NULL;
-    Py_ssize_t bins, bits, count;
-    if (!has(given, 6) || size_of(args[4], 8, MOST_BINS, &bins) < 0 || size_of(args[5], 1, 8, &bits) < 0)
+    Py_ssize_t count;
+    if (!has(given, 6) || form_of((PyObject *[]){args[1], args[4], args[5]}, &form) < 0 || grams_from(args, &grams) < 0)
         return NULL;
-    if (bins & (bins - 1) || bits & (bits - 1)) {
-        PyErr_SetString(PyExc_ValueError, "bins and bits must be powers of two");
-        return NULL;
-    }
-    if (grams_from(args, &grams) < 0)
-        return NULL;
-    packed = sketch_of(&grams, bins, bits);
+    packed = sketch_of(&grams, form.bins, form.bits);
     count = packed ? different(grams.at, grams.count) : -1;
     if (count >= 0)
         found = Py_BuildValue("nO", count, packed);
@@ -514,18 +593,47 @@ static PyObject *minwise(PyObject *module, PyObject *const *args, Py_ssize_t giv
     return found;
 }
 
+/* Words, offset, base: the hash of each as one n-gram; an empty word has none, and may not be there. */
+static PyObject *word_grams(PyObject *module, PyObject *const *args, Py_ssize_t given)
+{
+    uint64_t offset, base;
+    PyObject *list;
+    Py_ssize_t i, count;
+    if (!has(given, 3) || word_of(args[1], &offset) < 0 || word_of(args[2], &base) < 0)
+        return NULL;
+    if (!PyList_Check(args[0])) {
+        PyErr_SetString(PyExc_TypeError, "a list is needed");
+        return NULL;
+    }
+    count = PyList_Size(args[0]);
+    list = PyList_New(count);
+    for (i = 0; list && i < count; i++) {
+        Points points;
+        uint64_t sum = 0;
+        Py_ssize_t k;
+        if (points_of(PyList_GetItem(args[0], i), &points) < 0) {
+            Py_CLEAR(list);
+            break;
+        }
+        for (k = 0; k < points.count; k++)
+            sum = sum * base + mix(points.at[k] ^ offset);
+        release(&points);
+        if (put(list, i, PyLong_FromUnsignedLongLong(mix(sum))) < 0)
+            Py_CLEAR(list);
+    }
+    return list;
+}
+
 #define MOST_KEYS 4096
 
-static PyObject *smallest(PyObject *module, PyObject *const *args, Py_ssize_t given)
+/* The smallest different hashes of some, as a list. */
+static PyObject *smallest_of(const Grams *grams, Py_ssize_t most)
 {
-    Grams grams;
     PyObject *list;
     uint64_t few[MOST_KEYS];
-    Py_ssize_t most, i, j, held = 0;
-    if (!has(given, 5) || size_of(args[4], 1, MOST_KEYS, &most) < 0 || grams_from(args, &grams) < 0)
-        return NULL;
-    for (i = 0; i < grams.count; i++) {
-        uint64_t value = grams.at[i];
+    Py_ssize_t i, j, held = 0;
+    for (i = 0; i < grams->count; i++) {
+        uint64_t value = grams->at[i];
         if (held == most && value >= few[held - 1])
             continue;
         for (j = held; j && few[j - 1] > value; j--)
@@ -536,11 +644,22 @@ static PyObject *smallest(PyObject *module, PyObject *const *args, Py_ssize_t gi
         memmove(few + j + 1, few + j, (size_t)(held - 1 - j) * sizeof *few);
         few[j] = value;
     }
-    PyMem_Free(grams.at);
     list = PyList_New(held);
     for (i = 0; list && i < held; i++)
         if (put(list, i, PyLong_FromUnsignedLongLong(few[i])) < 0)
             Py_CLEAR(list);
+    return list;
+}
+
+static PyObject *smallest(PyObject *module, PyObject *const *args, Py_ssize_t given)
+{
+    Grams grams;
+    PyObject *list;
+    Py_ssize_t most;
+    if (!has(given, 5) || size_of(args[4], 1, MOST_KEYS, &most) < 0 || grams_from(args, &grams) < 0)
+        return NULL;
+    list = smallest_of(&grams, most);
+    PyMem_Free(grams.at);
     return list;
 }
 
@@ -828,18 +947,91 @@ static PyObject *read_text(PyObject *module, PyObject *const *args, Py_ssize_t g
 }
 
 /* Whether a fiftieth of the letters and more are of scripts that put no spaces between words; of none they are not. */
+static int is_unspaced(const Table *table, const Points *points)
+{
+    Py_ssize_t i, found = 0, count = points->count;
+    for (i = 0; i < count; i++)
+        found += (TOLD(table, points->at[i]) & UNSPACED) != 0;
+    return count > 0 && found >= count / 50 + (count % 50 != 0);
+}
+
 static PyObject *has_unspaced(PyObject *module, PyObject *const *args, Py_ssize_t given)
 {
     Points points;
-    Py_ssize_t i, found = 0;
+    int found;
     Table *table = opened(args, given, &points);
     if (!table)
         return NULL;
-    for (i = 0; i < points.count; i++)
-        found += (TOLD(table, points.at[i]) & UNSPACED) != 0;
-    i = points.count;
+    found = is_unspaced(table, &points);
     release(&points);
-    return PyBool_FromLong(i > 0 && found >= i / 50 + (i % 50 != 0));
+    return PyBool_FromLong(found);
+}
+
+/* Characters, words: for each word of a list the same. */
+static PyObject *are_unspaced(PyObject *module, PyObject *const *args, Py_ssize_t given)
+{
+    PyObject *list;
+    Py_ssize_t i, count;
+    if (!has(given, 2))
+        return NULL;
+    if (!PyList_Check(args[1])) {
+        PyErr_SetString(PyExc_TypeError, "a list is needed");
+        return NULL;
+    }
+    count = PyList_Size(args[1]);
+    list = PyList_New(count);
+    for (i = 0; list && i < count; i++) {
+        PyObject *one[] = {args[0], PyList_GetItem(args[1], i)};
+        if (!one[1] || put(list, i, has_unspaced(module, one, 2)) < 0)
+            Py_CLEAR(list);
+    }
+    return list;
+}
+
+/* Characters, letters, offset, base; n, bins, bits; letters of the opening, its bins, its bits; n of keys, n where words
+ * have spaces, how many: see ``Shingles.of``. The numbers that the characters are hashed by are made once. */
+static PyObject *shingled(PyObject *module, PyObject *const *args, Py_ssize_t given)
+{
+    Points points;
+    Grams grams;
+    Form form, opening;
+    PyObject *sketch = NULL, *first = NULL, *keys = NULL, *found = NULL;
+    Table *table;
+    uint64_t offset, base, *mixed = NULL;
+    Py_ssize_t few, length, spaced, most, count;
+    if (!has(given, 13) || word_of(args[2], &offset) < 0 || word_of(args[3], &base) < 0 || form_of(args + 4, &form) < 0 ||
+        size_of(args[7], 0, PY_SSIZE_T_MAX, &few) < 0 || form_of((PyObject *[]){args[4], args[8], args[9]}, &opening) < 0 ||
+        size_of(args[10], 1, PY_SSIZE_T_MAX, &length) < 0 || size_of(args[11], 1, PY_SSIZE_T_MAX, &spaced) < 0 ||
+        size_of(args[12], 1, MOST_KEYS, &most) < 0)
+        return NULL;
+    if (!(table = opened(args, 2, &points)))
+        return NULL;
+    mixed = mixed_of(&points, offset);
+    grams.at = mixed ? PyMem_Malloc((size_t)points.count * sizeof *mixed) : NULL;
+    if (!grams.at) {
+        if (mixed)
+            PyErr_NoMemory();
+        goto done;
+    }
+    grams.count = rolled(mixed, points.count < few ? points.count : few, form.n, base, grams.at);
+    first = sketch_of(&grams, opening.bins, opening.bits);
+    grams.count = rolled(mixed, points.count, form.n, base, grams.at);
+    sketch = first ? sketch_of(&grams, form.bins, form.bits) : NULL;
+    count = sketch ? different(grams.at, grams.count) : -1;
+    if (count < 0)
+        goto done;
+    grams.count = rolled(mixed, points.count, is_unspaced(table, &points) ? length : spaced, base, grams.at);
+    keys = smallest_of(&grams, most);
+    if (keys)
+        found = Py_BuildValue("nOOO", count, sketch, first, keys);
+done:
+    Py_XDECREF(sketch);
+    Py_XDECREF(first);
+    Py_XDECREF(keys);
+    PyMem_Free(grams.at);
+    PyMem_Free(mixed);
+    release(&points);
+    return found;
 }
 
 /* Whether so many letters stand in lines that have a number of them at least: characters, text, that number, so many. */
@@ -1024,6 +1216,26 @@ static PyObject *list_of(const Weighted *best, Py_ssize_t held)
     return list;
 }
 
+/* Words, a length: those of a list that are longer, in their order. */
+static PyObject *longer(PyObject *module, PyObject *const *args, Py_ssize_t given)
+{
+    PyObject *list;
+    Py_ssize_t i, length;
+    if (!has(given, 2) || size_of(args[1], 0, PY_SSIZE_T_MAX, &length) < 0)
+        return NULL;
+    if (!PyList_Check(args[0])) {
+        PyErr_SetString(PyExc_TypeError, "a list is needed");
+        return NULL;
+    }
+    list = PyList_New(0);
+    for (i = 0; list && i < PyList_Size(args[0]); i++) {
+        PyObject *word = PyList_GetItem(args[0], i);
+        if (!is_word(word) || (PyUnicode_GetLength(word) > length && PyList_Append(list, word) < 0))
+            Py_CLEAR(list);
+    }
+    return list;
+}
+
 /* See ``longest_lines``: lines, the letters that they must have, and how many. */
 static PyObject *longest_lines(PyObject *module, PyObject *const *args, Py_ssize_t given)
 {
@@ -1078,12 +1290,6 @@ static uint64_t number_of(PyObject *word)
     }
     return number;
 }
-
-#if defined(__GNUC__)
-#define SOON(at) __builtin_prefetch(at)
-#else
-#define SOON(at) ((void)(at))
-#endif
 
 /* Where a word stands in the table, or could. */
 static Slot *slot_for(const Weights *weights, uint64_t word)
@@ -1224,7 +1430,7 @@ done:
 
 /* Arrays that are passed in, each as the functions here need it. */
 typedef struct {
-    Py_buffer views[6];
+    Py_buffer views[12];
     int opened;
 } Arrays;
 
@@ -1249,12 +1455,60 @@ static void *open_one(Arrays *arrays, PyObject *array, size_t size, Py_ssize_t c
     return view->buf;
 }
 
-/* Where a sentence stands in its bucket; -1 if it does not. */
-static Py_ssize_t slot_of(const uint32_t *sentences, uint32_t buckets, uint32_t sentence)
+/* See ``Recurrence``, whose arrays these are. */
+typedef struct {
+    uint8_t *newest, *repeats, *dirty;
+    uint32_t *sentences, *sites;
+    uint32_t buckets;
+} Counted;
+
+/* Newest, sentences, sites: a table that is read; 0, or -1 with an error. */
+static int table_of(Arrays *arrays, PyObject *const *args, int flags, Counted *table)
 {
-    Py_ssize_t slot = (Py_ssize_t)(sentence & (buckets - 1)) * WAYS, end = slot + WAYS;
+    Py_ssize_t count;
+    table->repeats = NULL;
+    table->newest = open_one(arrays, args[0], 1, -1, flags);
+    if (!table->newest)
+        return -1;
+    count = arrays->views[arrays->opened - 1].len;
+    if (count < 1 || count > MOST_BUCKETS || count & (count - 1)) {
+        PyErr_SetString(PyExc_ValueError, "the number of buckets must be a power of two");
+        return -1;
+    }
+    table->buckets = (uint32_t)count;
+    table->sentences = open_one(arrays, args[1], 4, count * WAYS, flags);
+    table->sites = table->sentences ? open_one(arrays, args[2], 4, count * WAYS, flags) : NULL;
+    return table->sites ? 0 : -1;
+}
+
+/* The same, and repeats. */
+static int table_with_repeats(Arrays *arrays, PyObject *const *args, int flags, Counted *table)
+{
+    if (table_of(arrays, args, flags, table) < 0)
+        return -1;
+    table->repeats = open_one(arrays, args[3], 1, (Py_ssize_t)table->buckets * WAYS, flags);
+    return table->repeats ? 0 : -1;
+}
+
+/* The same, and a flag for each block of so many buckets: a table that is written to. */
+static int table_to_write(Arrays *arrays, PyObject *const *args, Py_ssize_t in_block, Counted *table)
+{
+    if (table_with_repeats(arrays, args, PyBUF_WRITABLE, table) < 0)
+        return -1;
+    if (table->buckets % in_block) {
+        PyErr_SetString(PyExc_ValueError, "there must be as many buckets in every block");
+        return -1;
+    }
+    table->dirty = open_one(arrays, args[4], 1, (Py_ssize_t)table->buckets / in_block, PyBUF_WRITABLE);
+    return table->dirty ? 0 : -1;
+}
+
+/* Where a sentence stands in its bucket; -1 if it does not. */
+static Py_ssize_t slot_of(const Counted *table, uint32_t sentence)
+{
+    Py_ssize_t slot = (Py_ssize_t)(sentence & (table->buckets - 1)) * WAYS, end = slot + WAYS;
     for (; slot < end; slot++)
-        if (sentences[slot] == sentence)
+        if (table->sentences[slot] == sentence)
             return slot;
     return -1;
 }
@@ -1267,63 +1521,82 @@ static unsigned ones(uint32_t bits)
     return count;
 }
 
-/* The number of buckets by the array that has a byte for each; 0 with an error. */
-static uint32_t buckets_of(Arrays *arrays, PyObject *newest, uint8_t **ways, int flags)
+/* On how many pages a sentence stood, where there are repeats, and else on how many sites. */
+static unsigned stood_on(const Counted *table, uint32_t sentence)
 {
-    Py_ssize_t count;
-    *ways = open_one(arrays, newest, 1, -1, flags);
-    count = *ways ? arrays->views[arrays->opened - 1].len : 0;
-    if (*ways && (count < 1 || count > MOST_BUCKETS || count & (count - 1))) {
-        PyErr_SetString(PyExc_ValueError, "the number of buckets must be a power of two");
-        return 0;
-    }
-    return (uint32_t)count;
+    Py_ssize_t slot = slot_of(table, sentence);
+    return slot < 0 ? 0 : ones(table->sites[slot]) + (table->repeats ? table->repeats[slot] : 0);
 }
 
 /* ``asked``, newest, sentences, sites, and repeats or None: for each sentence the bits of its sites and its repeats. */
 static PyObject *stood(PyObject *module, PyObject *const *args, Py_ssize_t given)
 {
     Arrays arrays;
-    const uint32_t *asked, *sentences, *sites;
-    const uint8_t *repeats = NULL;
-    uint8_t *newest;
-    uint32_t buckets;
+    Counted table;
+    const uint32_t *asked;
     PyObject *found = NULL;
     arrays.opened = 0;
     if (!has(given, 5))
         return NULL;
-    if (!(buckets = buckets_of(&arrays, args[1], &newest, PyBUF_SIMPLE)) ||
-        !(asked = open_one(&arrays, args[0], 4, -1, PyBUF_SIMPLE)) ||
-        !(sentences = open_one(&arrays, args[2], 4, (Py_ssize_t)buckets * WAYS, PyBUF_SIMPLE)) ||
-        !(sites = open_one(&arrays, args[3], 4, (Py_ssize_t)buckets * WAYS, PyBUF_SIMPLE)) ||
-        (args[4] != Py_None &&
-         !(repeats = open_one(&arrays, args[4], 1, (Py_ssize_t)buckets * WAYS, PyBUF_SIMPLE))))
-        goto done;
-    {
-        Py_ssize_t i, count = arrays.views[1].len / 4;
+    asked = open_one(&arrays, args[0], 4, -1, PyBUF_SIMPLE);
+    if (asked && (args[4] == Py_None ? table_of(&arrays, args + 1, PyBUF_SIMPLE, &table)
+                                     : table_with_repeats(&arrays, args + 1, PyBUF_SIMPLE, &table)) == 0) {
+        Py_ssize_t i, count = arrays.views[0].len / 4;
         uint16_t *counts;
         found = PyByteArray_FromStringAndSize(NULL, count * 2);
-        if (!found)
-            goto done;
-        counts = (uint16_t *)(void *)PyByteArray_AsString(found);
-        for (i = 0; i < count; i++) {
-            Py_ssize_t slot = slot_of(sentences, buckets, asked[i]);
-            counts[i] = slot < 0 ? 0 : (uint16_t)(ones(sites[slot]) + (repeats ? repeats[slot] : 0));
-        }
+        counts = found ? (uint16_t *)(void *)PyByteArray_AsString(found) : NULL;
+        for (i = 0; found && i < count; i++)
+            counts[i] = (uint16_t)stood_on(&table, asked[i]);
     }
-done:
+    close_all(&arrays);
+    return found;
+}
+
+/* The upper half of the hash of a number. */
+static uint32_t upper_half(uint32_t number, uint64_t with, uint64_t offset, uint64_t base)
+{
+    return (uint32_t)(mix(mix(number ^ with ^ offset) * base) >> 32);
+}
+
+/* ``asked``, what they are mixed with for their site, offset, base; pages from which on one is common, newest,
+ * sentences, sites, repeats; sites from which on, newest, sentences, sites of the other table: a byte for each. */
+static PyObject *are_common(PyObject *module, PyObject *const *args, Py_ssize_t given)
+{
+    Arrays arrays;
+    Counted here, everywhere;
+    const uint32_t *asked;
+    uint64_t with, offset, base;
+    Py_ssize_t i, pages, sites;
+    PyObject *found = NULL;
+    arrays.opened = 0;
+    if (!has(given, 13) || word_of(args[1], &with) < 0 || word_of(args[2], &offset) < 0 ||
+        word_of(args[3], &base) < 0 || size_of(args[4], 0, 1024, &pages) < 0 || size_of(args[9], 0, 1024, &sites) < 0)
+        return NULL;
+    asked = open_one(&arrays, args[0], 4, -1, PyBUF_SIMPLE);
+    if (asked && table_with_repeats(&arrays, args + 5, PyBUF_SIMPLE, &here) == 0 &&
+        table_of(&arrays, args + 10, PyBUF_SIMPLE, &everywhere) == 0)
+        found = PyByteArray_FromStringAndSize(NULL, arrays.views[0].len / 4);
+    if (found) {
+        char *common = PyByteArray_AsString(found);
+        for (i = 0; i < arrays.views[0].len / 4; i++) {
+            SOON(&here.sentences[(upper_half(asked[i], with, offset, base) & (here.buckets - 1)) * WAYS]);
+            SOON(&everywhere.sentences[(asked[i] & (everywhere.buckets - 1)) * WAYS]);
+        }
+        for (i = 0; i < arrays.views[0].len / 4; i++)
+            common[i] = (Py_ssize_t)stood_on(&here, upper_half(asked[i], with, offset, base)) >= pages ||
+                        (Py_ssize_t)stood_on(&everywhere, asked[i]) >= sites;
+    }
     close_all(&arrays);
     return found;
 }
 
 /* See ``_admit``: gives a new sentence the next way without repeats; 0 if there is none, and the counts are one less. */
-static int admitted(uint32_t sentence, uint32_t bit, Py_ssize_t bucket, uint32_t *sentences, uint32_t *sites,
-                    uint8_t *repeats, uint8_t *newest)
+static int admitted(const Counted *table, uint32_t sentence, uint32_t bit, Py_ssize_t bucket)
 {
-    uint8_t *counts = repeats + bucket * WAYS;
+    uint8_t *counts = table->repeats + bucket * WAYS;
     int turn, way = 0, best = -1;
     for (turn = 1; turn <= WAYS; turn++) { /* that which was filled last comes last */
-        int one = (newest[bucket] + turn) % WAYS;
+        int one = (table->newest[bucket] + turn) % WAYS;
         if (best < 0 || counts[one] < best) {
             best = counts[one];
             way = one;
@@ -1334,61 +1607,119 @@ static int admitted(uint32_t sentence, uint32_t bit, Py_ssize_t bucket, uint32_t
             counts[way]--;
         return 0;
     }
-    sentences[bucket * WAYS + way] = sentence;
-    sites[bucket * WAYS + way] = bit;
-    newest[bucket] = (uint8_t)way;
+    table->sentences[bucket * WAYS + way] = sentence;
+    table->sites[bucket * WAYS + way] = bit;
+    table->newest[bucket] = (uint8_t)way;
     return 1;
 }
 
-/* Sentences in order, bit, newest, sentences, sites, repeats, dirty, buckets of a block: see ``Recurrence.note``. */
-static PyObject *note(PyObject *module, PyObject *const *args, Py_ssize_t given)
+static int in_order(const void *one, const void *other)
 {
-    Arrays arrays;
-    const uint32_t *noted;
-    uint32_t *sentences, *sites, buckets, bit;
-    uint8_t *repeats, *newest, *dirty, *is_known = NULL, full[MOST_BUCKETS / 8] = {0};
-    Py_ssize_t i, count, in_block, bits;
-    PyObject *found = NULL;
-    arrays.opened = 0;
-    if (!has(given, 8) || size_of(args[1], 0, 31, &bits) < 0 || size_of(args[7], 1, MOST_BUCKETS, &in_block) < 0)
-        return NULL;
-    bit = UINT32_C(1) << bits;
-    if (!(buckets = buckets_of(&arrays, args[2], &newest, PyBUF_WRITABLE)) ||
-        !(noted = open_one(&arrays, args[0], 4, -1, PyBUF_SIMPLE)) ||
-        !(sentences = open_one(&arrays, args[3], 4, (Py_ssize_t)buckets * WAYS, PyBUF_WRITABLE)) ||
-        !(sites = open_one(&arrays, args[4], 4, (Py_ssize_t)buckets * WAYS, PyBUF_WRITABLE)) ||
-        !(repeats = open_one(&arrays, args[5], 1, (Py_ssize_t)buckets * WAYS, PyBUF_WRITABLE)) ||
-        !(dirty = open_one(&arrays, args[6], 1, (Py_ssize_t)buckets / in_block, PyBUF_WRITABLE)))
-        goto done;
-    count = arrays.views[1].len / 4;
-    is_known = PyMem_Calloc((size_t)count + 1, 1);
-    if (!is_known || buckets % in_block) {
-        if (is_known)
-            PyErr_SetString(PyExc_ValueError, "there must be as many buckets in every block");
-        else
-            PyErr_NoMemory();
-        goto done;
+    uint32_t a = *(const uint32_t *)one, b = *(const uint32_t *)other;
+    return (a > b) - (a < b);
+}
+
+/* Counts the sentences of a page, which are put in order: see ``Recurrence.note``. ``is_known``: as many bytes. */
+static void count_in(const Counted *table, uint32_t *noted, Py_ssize_t count, uint32_t bit, Py_ssize_t in_block,
+                     uint8_t *is_known)
+{
+    uint8_t full[MOST_BUCKETS / 8];
+    Py_ssize_t i;
+    memset(full, 0, (table->buckets + 7) / 8);
+    for (i = 0; i < count; i++) {
+        size_t slot = (size_t)(noted[i] & (table->buckets - 1)) * WAYS;
+        SOON(&table->sentences[slot]);
+        SOON(&table->sites[slot]);
+        SOON(&table->repeats[slot]);
     }
+    qsort(noted, (size_t)count, sizeof *noted, in_order);
     for (i = 0; i < count; i++) { /* the known ones are counted first */
-        Py_ssize_t slot = slot_of(sentences, buckets, noted[i]);
-        dirty[(noted[i] & (buckets - 1)) / in_block] = 1;
-        is_known[i] = slot >= 0 || (i && noted[i] == noted[i - 1]); /* or comes twice */
-        if (slot < 0 || (i && noted[i] == noted[i - 1]))
+        Py_ssize_t slot = slot_of(table, noted[i]);
+        int is_twice = i && noted[i] == noted[i - 1];
+        table->dirty[(noted[i] & (table->buckets - 1)) / in_block] = 1;
+        is_known[i] = slot >= 0 || is_twice;
+        if (slot < 0 || is_twice)
             continue;
-        repeats[slot] += sites[slot] & bit && repeats[slot] < 255;
-        sites[slot] |= bit;
+        table->repeats[slot] += table->sites[slot] & bit && table->repeats[slot] < 255;
+        table->sites[slot] |= bit;
     }
     /* Of several that want one way the last one gets it first; a page takes one off each count of a bucket at most. */
     for (i = count; i-- > 0;) {
-        Py_ssize_t bucket = (Py_ssize_t)(noted[i] & (buckets - 1));
+        Py_ssize_t bucket = (Py_ssize_t)(noted[i] & (table->buckets - 1));
         if (is_known[i] || full[bucket >> 3] >> (bucket & 7) & 1)
             continue;
-        if (!admitted(noted[i], bit, bucket, sentences, sites, repeats, newest))
+        if (!admitted(table, noted[i], bit, bucket))
             full[bucket >> 3] |= (uint8_t)(1 << (bucket & 7));
+    }
+}
+
+/* Sentences, buckets of a block; bit, newest, sentences, sites, repeats, dirty of a table. */
+static PyObject *note(PyObject *module, PyObject *const *args, Py_ssize_t given)
+{
+    Arrays arrays;
+    Counted table;
+    const uint32_t *asked;
+    uint32_t *noted = NULL;
+    Py_ssize_t count, in_block, bit;
+    PyObject *found = NULL;
+    arrays.opened = 0;
+    if (!has(given, 8) || size_of(args[1], 1, MOST_BUCKETS, &in_block) < 0 || size_of(args[2], 0, 31, &bit) < 0)
+        return NULL;
+    asked = open_one(&arrays, args[0], 4, -1, PyBUF_SIMPLE);
+    if (asked && table_to_write(&arrays, args + 3, in_block, &table) == 0) {
+        count = arrays.views[0].len / 4;
+        noted = PyMem_Malloc((size_t)count * (sizeof *noted + 1));
+        if (noted) {
+            memcpy(noted, asked, (size_t)count * sizeof *noted);
+            count_in(&table, noted, count, UINT32_C(1) << bit, in_block, (uint8_t *)(noted + count));
+            found = Py_NewRef(Py_None);
+        }
+        else
+            PyErr_NoMemory();
+    }
+    PyMem_Free(noted);
+    close_all(&arrays);
+    return found;
+}
+
+/* Sentences, buckets of a block; what they are mixed with for their site, offset, base, and the arrays of the table in
+ * which all have one bit; a bit, or None for a page that counts for its site alone, and the arrays of the other table:
+ * see ``Counts.note``. */
+static PyObject *count_page(PyObject *module, PyObject *const *args, Py_ssize_t given)
+{
+    Arrays arrays;
+    Counted here, everywhere;
+    const uint32_t *asked;
+    uint32_t *noted = NULL;
+    uint64_t with, offset, base;
+    Py_ssize_t i, count, in_block, bit = -1;
+    PyObject *found = NULL;
+    arrays.opened = 0;
+    if (!has(given, 16) || size_of(args[1], 1, MOST_BUCKETS, &in_block) < 0 || word_of(args[2], &with) < 0 ||
+        word_of(args[3], &offset) < 0 || word_of(args[4], &base) < 0 ||
+        (args[10] != Py_None && size_of(args[10], 0, 31, &bit) < 0))
+        return NULL;
+    asked = open_one(&arrays, args[0], 4, -1, PyBUF_SIMPLE);
+    if (!asked || table_to_write(&arrays, args + 5, in_block, &here) < 0 ||
+        table_to_write(&arrays, args + 11, in_block, &everywhere) < 0)
+        goto done;
+    count = arrays.views[0].len / 4;
+    noted = PyMem_Malloc((size_t)(count + 1) * (sizeof *noted + 1));
+    if (!noted) {
+        PyErr_NoMemory();
+        goto done;
+    }
+    for (i = 0; i < count; i++)
+        noted[i] = upper_half(asked[i], with, offset, base);
+    noted[count] = upper_half(0, with, offset, base); /* the page itself */
+    count_in(&here, noted, count + 1, 1, in_block, (uint8_t *)(noted + count + 1));
+    if (bit >= 0) {
+        memcpy(noted, asked, (size_t)count * sizeof *noted);
+        count_in(&everywhere, noted, count, UINT32_C(1) << bit, in_block, (uint8_t *)(noted + count));
     }
     found = Py_NewRef(Py_None);
 done:
-    PyMem_Free(is_known);
+    PyMem_Free(noted);
     close_all(&arrays);
     return found;
 }
@@ -1410,7 +1741,7 @@ static PyObject *upper_halves(PyObject *module, PyObject *const *args, Py_ssize_
         uint32_t *halves = (uint32_t *)(void *)PyByteArray_AsString(found);
         Py_ssize_t i;
         for (i = 0; i < arrays.views[0].len / 4; i++)
-            halves[i] = (uint32_t)(mix(mix(asked[i] ^ with ^ offset) * base) >> 32);
+            halves[i] = upper_half(asked[i], with, offset, base);
     }
     close_all(&arrays);
     return found;
@@ -1424,15 +1755,20 @@ static PyMethodDef METHODS[] = {
     FAST(prepared, "A secret, of 64 bytes at most, as the functions that hash texts take it."),
     FAST(hash_text, "The hash of a text under a prepared secret."),
     FAST(hash_texts, "The hash of each text of a list: key, list, and None or a dict that remembers them."),
+    FAST(short_hashes, "The lower 32 bits of the same, 4 bytes each."),
+    FAST(word_grams, "The hash of each word of a list as one n-gram: words, offset, base."),
     FAST(n_grams, "The hash of every n-gram of a text, 8 bytes each: text, n, offset, base."),
     FAST(minwise, "How many different n-grams a text has, and the sketch of them: text, n, offset, base, bins, bits."),
     FAST(smallest, "The smallest different hashes of n-grams of a text: text, n, offset, base, how many."),
+    FAST(shingled, "All that is made of the n-grams of a text: how many, sketch, that of the opening, smallest ones."),
     FAST(holds_any, "Whether a text holds one of at most 64 strings of 2 to 32 characters: text, strings."),
     FAST(which_stand, "Which of at most 64 strings of 2 to 32 characters stand in one of some texts: texts, strings."),
+    FAST(longer, "The strings of a list that are longer than a number of characters."),
     FAST(longest_lines, "The longest different strings of a list: list, the characters they must have, 64 at most."),
     FAST(weights, "A dict of words and their weights as the next one takes it; it must not change any more."),
     FAST(core_words, "The words whose weights add up to the most, 64 at most: words, how many, weights, that of others."),
     FAST(has_unspaced, "Whether a fiftieth of the letters and more are of scripts without spaces: characters, letters."),
+    FAST(are_unspaced, "The same of each word of a list: characters, words."),
     FAST(has_prose, "Whether lines of some letters hold enough of them: characters, text, letters of a line, enough."),
     FAST(characters, "What is to be known of characters, by a function that tells of 256 at a time."),
     FAST(folded, "A text in one spelling, or None if it takes more to tell: characters, text."),
@@ -1440,7 +1776,9 @@ static PyMethodDef METHODS[] = {
     FAST(cut, "The sentences of a text, and the letters of each: characters, text."),
     FAST(read_text, "The same of the text in the one spelling, or None: characters, text, key, dict that remembers."),
     FAST(stood, "On how many pages sentences stood: asked, newest, sentences, sites, repeats or None."),
-    FAST(note, "Count sentences, in order: with bit, newest, sentences, sites, repeats, dirty, buckets of a block."),
+    FAST(are_common, "Which sentences are common: asked, site, offset, base, and least and arrays of both tables."),
+    FAST(note, "Count sentences: with buckets of a block, bit, newest, sentences, sites, repeats, dirty."),
+    FAST(count_page, "Count those of a page, for its site and, with a bit, for all: see there."),
     FAST(upper_halves, "Hashes of 32-bit numbers, mixed with another one, with offset and base."),
     {NULL, NULL, 0, NULL},
 };

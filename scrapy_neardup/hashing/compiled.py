@@ -13,7 +13,7 @@ from typing import Any, Protocol, cast
 
 #: That of the module that goes with these files. One that was built from others, as an editable install keeps it when
 #: the sources change, is not used.
-_VERSION = 2
+_VERSION = 3
 
 
 class Kernels(Protocol):
@@ -30,6 +30,12 @@ class Kernels(Protocol):
     def hash_texts(self, key: bytes, texts: list[str], known: dict[str, int] | None, /) -> list[int]:
         """See ``Keyed.every``, and with a dict that of ``Remembering``."""
 
+    def short_hashes(self, key: bytes, texts: list[str], known: dict[str, int] | None, /) -> bytearray:
+        """The lower halves of the same, 4 bytes each; see ``Keyed.shorts``."""
+
+    def word_grams(self, words: list[str], offset: int, base: int, /) -> list[int]:
+        """See ``as_shingles``."""
+
     def n_grams(self, text: str, n: int, offset: int, base: int, /) -> bytearray:
         """See ``shingles``: 8 bytes each."""
 
@@ -39,11 +45,33 @@ class Kernels(Protocol):
     def smallest(self, text: str, n: int, offset: int, base: int, count: int, /) -> list[int]:
         """See ``smallest_shingles``."""
 
+    def shingled(
+        self,
+        known: Any,
+        letters: str,
+        offset: int,
+        base: int,
+        n: int,
+        bins: int,
+        bits: int,
+        opening: int,
+        opening_bins: int,
+        opening_bits: int,
+        key_n: int,
+        key_n_spaced: int,
+        keys: int,
+        /,
+    ) -> tuple[int, bytes, bytes, list[int]]:
+        """See ``Shingles.of``."""
+
     def holds_any(self, text: str, signs: tuple[str, ...], /) -> bool:
         """See there."""
 
     def which_stand(self, lines: list[str], words: list[str], /) -> list[str]:
         """See there; 64 words at most."""
+
+    def longer(self, words: list[str], length: int, /) -> list[str]:
+        """See there."""
 
     def longest_lines(self, lines: list[str], at_least: int, limit: int, /) -> list[str]:
         """See there; ``limit`` is 64 at most."""
@@ -55,6 +83,9 @@ class Kernels(Protocol):
         """See there; ``weights`` is what ``weights`` made, ``count`` 64 at most."""
 
     def has_unspaced(self, known: Any, letters: str, /) -> bool:
+        """See there."""
+
+    def are_unspaced(self, known: Any, words: list[str], /) -> list[bool]:
         """See there."""
 
     def has_prose(self, known: Any, text: str, line: int, needed: int, /) -> bool:
@@ -80,10 +111,15 @@ class Kernels(Protocol):
     def stood(self, asked: Any, newest: Any, sentences: Any, sites: Any, repeats: Any, /) -> bytearray:
         """See ``Recurrence.pages``, and without repeats ``Recurrence.sites``: 2 bytes each. All are arrays."""
 
-    def note(
-        self, noted: Any, bit: int, newest: Any, sentences: Any, sites: Any, repeats: Any, dirty: Any, block: int, /
-    ) -> None:
-        """See ``Recurrence.note``; ``noted`` is in order, ``bit`` a number below 32, and ``block`` one of buckets."""
+    def are_common(self, asked: Any, of_site: int, offset: int, base: int, /, *tables: Any) -> bytearray:
+        """See ``Counts.are_common``: a byte each. Of each table the least number, newest, sentences, sites; of the
+        first one its repeats as well."""
+
+    def note(self, noted: Any, block: int, bit: int, /, *table: Any) -> None:
+        """See ``Recurrence.note``; ``bit`` is a number below 32, ``block`` one of buckets, of the table all arrays."""
+
+    def count_page(self, noted: Any, block: int, of_site: int, offset: int, base: int, /, *tables: Any) -> None:
+        """See ``Counts.note``: all arrays of the site's table, a number below 32 or None, all arrays of the other."""
 
     def upper_halves(self, numbers: Any, mixed_with: int, offset: int, base: int, /) -> bytearray:
         """See ``Keyed.halves``: 4 bytes each."""

@@ -67,6 +67,17 @@ class Keyed:
         kernels = compiled.kernels
         return list(map(self.of, texts)) if kernels is None else kernels.hash_texts(self.key, list(texts), None)
 
+    def shorts(self, texts: Iterable[str]) -> npt.NDArray[np.uint32]:
+        """``short`` of each text, in their order."""
+        kernels = compiled.kernels
+        if kernels is not None:
+            return np.frombuffer(kernels.short_hashes(self.key, list(texts), self._remembered()), np.uint32)
+        return np.array(self.every(texts), np.uint64).astype(np.uint32)
+
+    def _remembered(self) -> dict[str, int] | None:
+        """Texts with their hashes, to be looked up and added to."""
+        return None
+
     def place(self, text: str) -> int:
         """Where to look for pages with such a text: it may be that of another one, which is for others to tell.
 
@@ -135,8 +146,8 @@ class Remembering(Keyed):
     __slots__ = ("known",)
 
     def __init__(self, hashes: Keyed) -> None:
-        for name in Keyed.__slots__:
-            setattr(self, name, getattr(hashes, name))
+        self.secret, self.key, self.drawn = hashes.secret, hashes.key, hashes.drawn
+        self._base, self._offset, self._place, self._hash = hashes._base, hashes._offset, hashes._place, hashes._hash
         #: The texts with their hashes.
         self.known: dict[str, int] = {}
 
@@ -146,6 +157,9 @@ class Remembering(Keyed):
         if found is None:
             found = self.known[text] = super().of(text)
         return found
+
+    def _remembered(self) -> dict[str, int]:
+        return self.known
 
     def every(self, texts: Iterable[str]) -> list[int]:
         """See ``Keyed``."""

@@ -19,6 +19,11 @@ class Ageing:
         self._on_expired = on_expired
         self._judged = 0
 
+    @property
+    def has_bounds(self) -> bool:
+        """Whether anything is ever forgotten."""
+        return self._bounds is not None
+
     def judged(self) -> None:
         """A page is judged: take a step. Raises StoreError."""
         self._judged += 1

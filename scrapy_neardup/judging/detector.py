@@ -118,8 +118,9 @@ class Detector:
 
         ``fingerprint``: what the method of that name has said of it, where it is judged a second time.
         """
-        with self._timed("store"):
-            self._ageing.judged()
+        if self._ageing.has_bounds:
+            with self._timed("store"):
+                self._ageing.judged()
         ruling = self._ruling(page, fingerprint)
         if isinstance(ruling, Blocked) or ruling.verdict.reader == page.reader:
             return ruling

@@ -32,7 +32,7 @@ class Groups:
         Who leads may not change while another page that is to lead is on its way.
         """
         registrar, group = self._registrar, best.original.group
-        rivals = registrar.in_flight.by_key.get(group)
+        rivals = registrar.in_flight.of_key(group)
         if role.leads and rivals:
             return Blocked(rivals[0])
         match, likeness = registrar.match(page, best), best.comparison.likeness

@@ -22,6 +22,9 @@ class Candidates(NamedTuple):
     ids: tuple[int, ...]
 
 
+_NONE = Candidates(frozenset(), ())
+
+
 @dataclass(frozen=True, slots=True)
 class Found:
     """An earlier page that a page is like; ``compared`` is the original itself or another page of its group.
@@ -54,13 +57,15 @@ def candidates(method: Method, store: Store, keys: Iterable[int]) -> Candidates:
     common = set()
     limit = method.common
     keys = tuple(keys)
-    for key, ids in zip(keys, store.all_postings(keys, limit), strict=True):
+    postings = store.all_postings(keys, limit)
+    if not any(postings):  # as it is with most pages
+        return _NONE
+    for key, ids in zip(keys, postings, strict=True):
         if len(ids) >= limit:
             common.add(key)
         else:
             found += ids
-    most = Counter(found).most_common(method.candidates) if found else ()  # of most pages there is none
-    return Candidates(frozenset(common), tuple(id for id, _ in most))
+    return Candidates(frozenset(common), tuple(id for id, _ in Counter(found).most_common(method.candidates)))
 
 
 def telling(keys: Iterable[int], common: Set[int]) -> tuple[int, ...]:
@@ -100,6 +105,8 @@ class Matching:
         candidate. Pages of the same URL are versions of each other, and not compared.
         """
         found = candidates(self._method, self._store, fingerprint.keys)
+        if not found.ids and not canonical:
+            return Matched(found.common, None, in_form=False)
         best: Found | None = None
         in_form = False
         for earlier in self._earlier(url, found.ids, canonical):

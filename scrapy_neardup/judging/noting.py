@@ -18,6 +18,6 @@ def note_once(store: Store, url: str, site: str, fingerprint: Fingerprint, *, ev
     """
     if not fingerprint.sentences:
         return
-    mark = store.hashes.short(f"page {url}")
-    if not store.on_site(site).stood_on(np.array([mark], np.uint32))[0]:
-        store.note(np.array([*fingerprint.sentences, mark], np.uint32), site, everywhere=everywhere)
+    noted = np.array([*fingerprint.sentences, store.hashes.short(f"page {url}")], np.uint32)
+    if not store.on_site(site).stood_on(noted[-1:])[0]:
+        store.note(noted, site, everywhere=everywhere)

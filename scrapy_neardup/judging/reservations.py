@@ -63,26 +63,38 @@ Ruling = Ruled | Blocked
 
 
 class InFlight:
-    """The reservations that are not settled, by URL, by key and by body; all crawls on one store share them."""
+    """The reservations that are not settled, by URL, by key and by body; all crawls on one store share them.
+
+    By key they are found from the first time on that somebody asks: who has no items on their way settles each before.
+    """
 
     def __init__(self) -> None:
         self.by_url: dict[str, Reservation] = {}
-        self.by_key: dict[int, list[Reservation]] = {}
         self.by_body: dict[int, Reservation] = {}
+        self._by_key: dict[int, tuple[Reservation, ...]] = {}
+        #: Those that are not found by their keys yet.
+        self._latest: dict[int, Reservation] = {}
 
     def add(self, reservation: Reservation) -> None:
         """A page is on its way from now on."""
         self.by_url[reservation.record.url] = reservation
         if reservation.record.is_found_by_body:
             self.by_body[reservation.record.body] = reservation
-        for key in reservation.fingerprint.keys:
-            self.by_key.setdefault(key, []).append(reservation)
+        self._latest[id(reservation)] = reservation
 
     def sharing(self, fingerprint: Fingerprint) -> list[Reservation]:
         """The pages that share a key with this one."""
-        if not self.by_key:
+        if not self._by_key and not self._latest:
             return []
-        return list(dict.fromkeys(one for key in fingerprint.keys for one in self.by_key.get(key, ())))
+        return list(dict.fromkeys(one for key in fingerprint.keys for one in self.of_key(key)))
+
+    def of_key(self, key: int) -> tuple[Reservation, ...]:
+        """The pages that have a key, in the order in which they came."""
+        while self._latest:
+            latest = self._latest.pop(next(iter(self._latest)))
+            for one in dict.fromkeys(latest.fingerprint.keys):
+                self._by_key[one] = (*self._by_key.get(one, ()), latest)
+        return self._by_key.get(key, ())
 
     def remove(self, reservation: Reservation) -> None:
         """It has arrived, or was lost."""
@@ -90,10 +102,12 @@ class InFlight:
             del self.by_url[reservation.record.url]
         if self.by_body.get(reservation.record.body) is reservation:
             del self.by_body[reservation.record.body]
-        for key in reservation.fingerprint.keys:
-            self.by_key[key].remove(reservation)
-            if not self.by_key[key]:
-                del self.by_key[key]
+        if self._latest.pop(id(reservation), None) is not None:
+            return
+        for key in dict.fromkeys(reservation.fingerprint.keys):
+            sharing = self._by_key.pop(key)
+            if len(sharing) > 1:
+                self._by_key[key] = tuple(one for one in sharing if one is not reservation)
 
 
 class Earlier(InFlight):
@@ -101,7 +115,7 @@ class Earlier(InFlight):
 
     def show(self, reservations: Iterable[Reservation]) -> None:
         """From now on these are on their way, and no others."""
-        self.by_url, self.by_key = {}, {}
+        self.by_url, self._by_key, self._latest = {}, {}, {}
         for one in reservations:
             super().add(one)
 

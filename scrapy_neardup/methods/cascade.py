@@ -19,6 +19,7 @@ the body's parts decide among the few that are left. Where it departs from the a
 from __future__ import annotations
 
 from collections.abc import Set
+from functools import lru_cache
 from typing import ClassVar
 
 from scrapy_neardup.hashing.keyed import Keyed, Remembering
@@ -29,7 +30,7 @@ from scrapy_neardup.methods.cascade_lines import Lines
 from scrapy_neardup.methods.cascade_order import Order
 from scrapy_neardup.methods.cascade_parameters import CascadeParameters
 from scrapy_neardup.methods.cascade_reading import Views, read
-from scrapy_neardup.methods.cascade_shingles import Shingles
+from scrapy_neardup.methods.cascade_shingles import Shingles, article_of
 from scrapy_neardup.methods.cascade_sketch import Sketch
 from scrapy_neardup.methods.cascade_title import TitleWords
 from scrapy_neardup.methods.evidence import longest_lines, shared_sentences
@@ -62,14 +63,14 @@ class Cascade(Method):
         # Where nothing is known of the site, boilerplate is taken for its own.
         found = read(page, is_common, site.is_own if site else is_common, p, hashes)
         text, core = found.all, found.core
-        of_all = Shingles(text.own, p, hashes)
-        of_core = of_all if core.own == text.own else Shingles(core.own, p, hashes)
-        own = of_all.article()
+        of_all = Shingles.of(text.own, p, hashes)
+        of_core = of_all if core.own == text.own else Shingles.of(core.own, p, hashes)
+        own = of_all.article
         whole, unframed = own, None
         if len(text.own) < len(text.whole):
-            whole = Shingles(text.whole, p, hashes).article()
+            whole = article_of(text.whole, p, hashes)
             if len(text.own) < len(text.unframed):
-                unframed = Shingles(text.unframed, p, hashes).article()
+                unframed = article_of(text.unframed, p, hashes)
         short = own.shingles < p.short
         # What is quoted counts as one sentence: to say the same of two messages is to say two things.
         told = [found.quotes, *text.lines] if found.quotes else text.lines
@@ -78,13 +79,13 @@ class Cascade(Method):
         longest = longest_of_core if text is core else longest_lines(text.lines, p.min_sentence, most)
         title = TitleWords(found.title, core.sentences, core.lines, hashes)
         packed = Sketch(
-            body=hashes.of(f"{core.whole}\n{found.quotes}" if found.quotes else core.whole),
+            body=self.hashes.of(f"{core.whole}\n{found.quotes}" if found.quotes else core.whole),
             title=hashes.short(found.title_letters) if found.title_letters else 0,
             site=hashes.short(page.site) if page.site else 0,
             whole=whole.shingles,
             shingles=own.shingles,
             minwise=own.minwise,
-            opening=of_core.opening(),
+            opening=of_core.opening,
             # Of a short page all, as every word of it counts.
             sentences=_halves(
                 hashes.every(told[:255] if short else longest[: p.max_sentences]),
@@ -95,7 +96,7 @@ class Cascade(Method):
             standing=title.standing(kept),
             order=Order.of(core.lines, hashes),
             lines=Lines.of(text.lines, found.headlines, hashes) if page.reader else None,
-            article=of_core.article() if found.has_part else None,
+            article=of_core.article if found.has_part else None,
         ).pack()
         keys = self._about_keys(page, found)
         if "sentences" in p.families:
@@ -103,8 +104,8 @@ class Cascade(Method):
         if "shingles" in p.families:
             # Of all that is judged, what stands around the article may have the smallest hashes, and differs from site
             # to site; but what was taken for the article may differ too.
-            keys += of_core.keys()
-            keys += of_all.keys() if found.has_part else []
+            keys += of_core.keys
+            keys += of_all.keys if found.has_part else []
         return Fingerprint(
             tuple(dict.fromkeys(keys)),
             packed,
@@ -131,8 +132,9 @@ class Cascade(Method):
         return [self.hashes.place(f"{family} {' '.join(core)}")] if len(core) > 1 else []
 
     def compare(self, new: Fingerprint, old: bytes, common: Set[int]) -> Comparison:
-        one, other = self._unpack(new.sketch), self._unpack(old)
-        check = FineCheck(self.parameters, new, one, other, common)
+        p = self.parameters
+        one, other = _unpacked_last(new.sketch, p.bins * p.bits // 8), self._unpack(old)
+        check = FineCheck(p, new, one, other, common)
         found = check.judgement()
         if one.body == other.body:
             likeness = Likeness.IDENTICAL if found.duplicate else None
@@ -193,6 +195,12 @@ class Cascade(Method):
     def _unpack(self, packed: bytes) -> Sketch:
         p = self.parameters
         return Sketch.unpack(packed, p.bins * p.bits // 8)
+
+
+@lru_cache(maxsize=1)
+def _unpacked_last(packed: bytes, minwise: int) -> Sketch:
+    """A sketch that is held against one earlier page after the other."""
+    return Sketch.unpack(packed, minwise)
 
 
 def _halves(found: list[int]) -> frozenset[int]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Set
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from scrapy_neardup.methods.cascade_sketch import NUMBER, OPENING_BITS, Article, Sketch
 from scrapy_neardup.methods.cascade_title import TitleWords
@@ -15,8 +15,7 @@ _LEAST = 0.3
 _OPENING = 0.2
 
 
-@dataclass(frozen=True, slots=True)
-class Features:
+class Features(NamedTuple):
     """What two pages have in common, without boilerplate; shares and similarities in [0, 1]."""
 
     #: Jaccard similarity of the shingles.

@@ -12,8 +12,6 @@ from collections.abc import Sequence, Set
 from itertools import compress
 from typing import NamedTuple
 
-import numpy as np
-
 from scrapy_neardup.hashing.keyed import Remembering
 from scrapy_neardup.methods.base import IsCommon
 from scrapy_neardup.methods.cascade_parameters import CascadeParameters
@@ -25,6 +23,7 @@ from scrapy_neardup.text.sentences import read as read_text
 from scrapy_neardup.text.titles import longest_part, title_parts
 from scrapy_neardup.text.tokens import words
 
+_NONE: frozenset[str] = frozenset()
 #: Before the letters of a part of a title, so that it is counted apart from the same line in a text.
 _TITLE_PART = "title "
 #: The readers that tell quotes by the markup; of any other page its text alone is known.
@@ -88,26 +87,27 @@ def read(page: Page, is_common: IsCommon, is_own: IsCommon, p: CascadeParameters
     sentences, all_lines = _sentences(own, p, keyed)
     lines = _countable(all_lines, p.min_counted)
     of_title = title_parts(page.title)
-    parts = {_headline(part, p): part for part in of_title}
-    headlines = [_headline(part, p) for part in page.headline.split("\n") if part]
+    spelt = {part: _normalize(part, p) for part in of_title}
+    parts = {_TITLE_PART + letters(spelt[part]): part for part in of_title}
+    headlines = [_TITLE_PART + letters(_normalize(part, p)) for part in page.headline.split("\n") if part]
     # Of pages of one site every line tells form from article, and the headlines that all of them have.
     counted = (*parts, *headlines, *_ends(all_lines if page.reader else lines))
-    known = dict(zip([one & 0xFFFFFFFF for one in keyed.every(counted)], counted, strict=True))
-    hashes = np.fromiter(known, np.uint32, len(known))
+    hashes = keyed.shorts(counted)
     common = hashes[is_common(hashes)]
-    boilerplate, frame = frozenset[str](), frozenset[str]()
+    boilerplate = frame = _NONE
     if len(common):
+        known = dict(zip(hashes.tolist(), counted, strict=True))
         boilerplate = frozenset(known[one] for one in common.tolist()) & {*parts, *headlines, *lines}
         frame = boilerplate & {known[one] for one in common[is_own(common)].tolist()}
     own_parts = [part for line, part in parts.items() if line not in boilerplate]
     return Views(
-        title_letters=letters(_normalize(longest_part(of_title), p)),
-        title=words(_normalize(max(own_parts or parts.values(), key=len, default=""), p)),
+        title_letters=letters(spelt.get(longest_part(of_title), "")),
+        title=words(spelt.get(max(own_parts or parts.values(), key=len, default=""), "")),
         # One of marks alone says nothing; it would be the same headline on all pages that have such a one.
         headlines=[line for line in (*parts, *headlines) if line not in boilerplate and line != _TITLE_PART],
         all=_view(sentences, all_lines, boilerplate, frame),
         article=_view(*_sentences(page.main, p, keyed), boilerplate, frame) if page.main and page.reader else None,
-        counted=tuple(known),
+        counted=tuple(dict.fromkeys(hashes.tolist())),
         boilerplate=frozenset(map(keyed.short, boilerplate)),
         quotes=letters(_normalize(quotes, p)) if quotes else "",
     )
@@ -126,7 +126,7 @@ def _parted(page: Page) -> tuple[str, str]:
 
 def _view(sentences: list[str], lines: list[str], boilerplate: Set[str], frame: Set[str]) -> View:
     whole = "".join(lines)
-    if boilerplate.isdisjoint(lines):
+    if not boilerplate or boilerplate.isdisjoint(lines):
         return View(own=whole, whole=whole, unframed=whole, sentences=sentences, lines=lines)
     unframed = "".join([line for line in lines if line not in frame])
     sentences, left = _where(sentences, lines, [line not in boilerplate for line in lines])
@@ -142,10 +142,6 @@ def _sentences(text: str, p: CascadeParameters, keyed: Remembering) -> tuple[lis
 def _where(sentences: list[str], lines: list[str], stay: Sequence[object]) -> tuple[list[str], list[str]]:
     """Those sentences and lines that stay."""
     return list(compress(sentences, stay)), list(compress(lines, stay))
-
-
-def _headline(part: str, p: CascadeParameters) -> str:
-    return _TITLE_PART + letters(_normalize(part, p))
 
 
 def _normalize(text: str, p: CascadeParameters) -> str:

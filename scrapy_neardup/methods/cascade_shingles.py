@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
+from scrapy_neardup.hashing import compiled
 from scrapy_neardup.hashing.keyed import Keyed
 from scrapy_neardup.methods.cascade_parameters import CascadeParameters
 from scrapy_neardup.methods.cascade_sketch import OPENING_BINS, OPENING_BITS, Article
 from scrapy_neardup.methods.minwise import sketch_of_text
+from scrapy_neardup.text.characters import known
 from scrapy_neardup.text.shingles import smallest_shingles
 from scrapy_neardup.text.tokens import has_unspaced
 
@@ -13,26 +17,34 @@ from scrapy_neardup.text.tokens import has_unspaced
 _OPENING = 80
 
 
-class Shingles:
-    """The shingles of the letters of one text."""
+class Shingles(NamedTuple):
+    """Of the shingles of the letters of one text: all of them, those of its opening, and keys."""
 
-    def __init__(self, letters: str, p: CascadeParameters, hashes: Keyed) -> None:
-        self._letters = letters
-        self._p = p
-        self._hashes = hashes
+    article: Article
+    #: The sketch of those of the opening.
+    opening: bytes
+    #: The smallest of longer ones: so long that few phrases are common.
+    keys: list[int]
 
-    def article(self) -> Article:
-        """How many different ones there are, and the sketch of them."""
-        p = self._p
-        return Article(*sketch_of_text(self._letters, p.shingle, p.bins, p.bits, self._hashes))
+    @classmethod
+    def of(cls, letters: str, p: CascadeParameters, hashes: Keyed) -> Shingles:
+        """Those of these letters."""
+        kernels = compiled.kernels
+        if kernels is not None:
+            opening = _OPENING, OPENING_BINS, OPENING_BITS
+            keys = p.key_shingle, p.key_shingle_spaced, p.shingle_keys
+            count, minwise, first, smallest = kernels.shingled(
+                known(), letters, *hashes.drawn, p.shingle, p.bins, p.bits, *opening, *keys
+            )
+            return cls(Article(count, minwise), first, smallest)
+        length = p.key_shingle if has_unspaced(letters) else p.key_shingle_spaced
+        return cls(
+            article_of(letters, p, hashes),
+            sketch_of_text(letters[:_OPENING], p.shingle, OPENING_BINS, OPENING_BITS, hashes)[1],
+            smallest_shingles(letters, length, p.shingle_keys, hashes),
+        )
 
-    def opening(self) -> bytes:
-        """The sketch of those of the opening."""
-        opening = self._letters[:_OPENING]
-        return sketch_of_text(opening, self._p.shingle, OPENING_BINS, OPENING_BITS, self._hashes)[1]
 
-    def keys(self) -> list[int]:
-        """The smallest of longer ones: so long that few phrases are common."""
-        p = self._p
-        length = p.key_shingle if has_unspaced(self._letters) else p.key_shingle_spaced
-        return smallest_shingles(self._letters, length, p.shingle_keys, self._hashes)
+def article_of(letters: str, p: CascadeParameters, hashes: Keyed) -> Article:
+    """How many different shingles there are, and the sketch of them."""
+    return Article(*sketch_of_text(letters, p.shingle, p.bins, p.bits, hashes))

@@ -32,7 +32,7 @@ class Article(NamedTuple):
         return cls(struct.unpack_from(">I", packed)[0], packed[4:])
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # not frozen, as two are made for each comparison, which takes half the time so
 class Sketch:
     """The sketch's layout, version 1, big-endian.
 
@@ -76,14 +76,15 @@ class Sketch:
     def pack(self) -> bytes:
         """The sketch as bytes."""
         counts = len(self.sentences), len(self.numbers), len(self.words)
-        marked = (word | STANDS * (word in self.standing) for word in sorted(self.words))
+        standing = self.standing
+        marked = [word | STANDS if word in standing else word for word in sorted(self.words)]
         return b"".join(
             (
                 self._HEAD.pack(self.body, self.title, self.site, self.whole, self.shingles, *counts),
                 self.minwise,
                 self.opening,
                 struct.pack(f">{counts[0]}I{counts[1]}H", *sorted(self.sentences), *sorted(self.numbers)),
-                *(word.to_bytes(3, "big") for word in marked),
+                *[word.to_bytes(3, "big") for word in marked],
                 self.order.pack(),
                 self.lines.pack() if self.lines else b"",
                 self.article.pack() if self.article else b"",

@@ -7,8 +7,9 @@ one lacks. A copy under another title has in its text what either title says, as
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from functools import cached_property
+from itertools import compress
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +19,7 @@ from scrapy_neardup.methods.cascade_order import kept, sentence_hash
 from scrapy_neardup.methods.cascade_sketch import NUMBER, STANDS, Sketch
 from scrapy_neardup.text.holding import which_stand
 from scrapy_neardup.text.shingles import as_shingles, code_points, distinct
-from scrapy_neardup.text.tokens import has_unspaced, holds_spaced, spaced_words
+from scrapy_neardup.text.tokens import are_unspaced, holds_spaced, longer, spaced_words
 
 #: Lengths of words that are looked for in a text without spaces.
 _LENGTHS = range(2, 9)
@@ -34,10 +35,16 @@ class TitleWords:
         self._hashes = hashes
         self._sentences = sentences
         self._lines = lines
-        told = [(word, has_unspaced(word)) for word in dict.fromkeys(title)]
+        words = list(dict.fromkeys(title))
+        unspaced = list(compress(words, are_unspaced(words)))
         #: The words that have no spaces around them in a text.
-        self._unspaced = {word for word, is_unspaced in told if is_unspaced}
-        self._title = _hashed([one for one in told if len(one[0]) > 1 or not one[1]], hashes)
+        self._unspaced = frozenset(unspaced)
+        #: Those of them that are looked for.
+        self._sought = sought = longer(unspaced, _LENGTHS[0] - 1)
+        if longer(sought, _LENGTHS[-1]):
+            self._sought = [word for word in sought if len(word) in _LENGTHS]
+        spaced = [word for word in words if word not in self._unspaced] if len(unspaced) < len(words) else []
+        self._title = _hashed(spaced, sought, hashes)
 
     def words(self, most: int) -> frozenset[int]:
         """The words of the title as a sketch holds them; of more than ``most`` those with the smallest hashes."""
@@ -45,14 +52,12 @@ class TitleWords:
 
     def standing(self, words: Iterable[int]) -> frozenset[int]:
         """Those of these words of the title that stand in the text."""
-        spaced, unspaced = dict[str, int](), dict[str, int]()
-        for hashed in words:
-            word = self._title[hashed]
-            (unspaced if word in self._unspaced else spaced)[word] = hashed
-        text = "\n".join(self._sentences) if spaced else ""
-        found = [hashed for word, hashed in spaced.items() if holds_spaced(text, word)]
-        asked = [word for word in unspaced if len(word) in _LENGTHS]
-        return frozenset([*found, *(unspaced[word] for word in which_stand(self._lines, asked))])
+        hashed = {self._title[one]: one for one in words}
+        found = which_stand(self._lines, [word for word in self._sought if word in hashed])
+        if spaced := hashed.keys() - self._unspaced:
+            text = "\n".join(self._sentences)
+            found += [word for word in spaced if holds_spaced(text, word)]
+        return frozenset([hashed[word] for word in found])
 
     def gone(self, old: Sketch) -> int:
         """Of how many of the two pages a word of the title stands in the text, and nowhere in the other page.
@@ -86,22 +91,24 @@ class TitleWords:
 
     def _holds(self, words: frozenset[int]) -> bool:
         """Whether all of these stand in the text."""
-        asked = np.fromiter(words, np.uint32, len(words)) & np.uint32(_HASH)
-        return not words or bool(np.isin(asked, self._held).all())
+        if not words:
+            return True
+        asked, held = np.array([word & _HASH for word in words], np.uint32), self._held
+        return bool(len(held)) and bool((held.take(held.searchsorted(asked), mode="clip") == asked).all())
 
     @cached_property
     def _held(self) -> npt.NDArray[np.uint32]:
-        """The hashes of all that may be a word of the text, of which each comparison asks for some."""
+        """The hashes of all that may be a word of the text, in order, of which each comparison asks for some."""
         points = code_points("".join(self._lines)).astype(np.uint64)
         runs = self._hashes.n_grams_each(points, [n for n in _LENGTHS if len(points) >= n])
         held = np.concatenate([*runs, self._hashes.each(self._spaced)]) & np.uint64(_HASH)
         return distinct(held.astype(np.uint32))
 
 
-def _hashed(words: Sequence[tuple[str, bool]], hashes: Keyed) -> dict[int, str]:
+def _hashed(spaced: list[str], unspaced: list[str], hashes: Keyed) -> dict[int, str]:
     """The words by their hashes, the smallest first; where words have no spaces, as n-grams of a text are hashed."""
-    found = {hashes.of(word) & _HASH | NUMBER * word.isdigit(): word for word, is_unspaced in words if not is_unspaced}
-    unspaced = as_shingles([word for word, is_unspaced in words if is_unspaced], hashes)
-    for word in sorted(unspaced, key=len):  # of two words that have one hash the longer one is known by it
-        found[unspaced[word] & _HASH] = word
+    found = {hashes.of(word) & _HASH | NUMBER * word.isdigit(): word for word in spaced}
+    grams = as_shingles(unspaced, hashes)
+    for word in sorted(grams, key=len):  # of two words that have one hash the longer one is known by it
+        found[grams[word] & _HASH] = word
     return dict(sorted(found.items()))

@@ -52,17 +52,22 @@ def jaccard(one: bytes, other: bytes, bits: int) -> float:
     Two equal minima agree for certain, two different ones by chance in one of 2**bits; the share of equal
     entries is freed of that chance.
     """
-    a, b = np.frombuffer(one, np.uint8), np.frombuffer(other, np.uint8)
-    equal = int(_equal_entries(bits)[a ^ b].sum()) / (len(a) * 8 // bits)
+    # As two long numbers: for a few hundred bytes that takes a fifth of the time of arrays.
+    differing = int.from_bytes(one, "little") ^ int.from_bytes(other, "little")
+    shift = 1
+    while shift < bits:  # has the lowest bit of each entry tell whether any of its bits differs
+        differing |= differing >> shift
+        shift *= 2
+    entries = len(one) * 8 // bits
+    equal = (entries - (differing & _lowest_bits(entries, bits)).bit_count()) / entries
     chance = 2.0**-bits
     return max(0.0, (equal - chance) / (1.0 - chance))
 
 
 @cache
-def _equal_entries(bits: int) -> npt.NDArray[np.intp]:
-    """Of each byte, the exclusive or of two packed ones, how many entries it says are equal."""
-    masks = [(2**bits - 1) << shift for shift in range(0, 8, bits)]
-    return np.array([sum(not byte & mask for mask in masks) for byte in range(256)], np.intp)
+def _lowest_bits(entries: int, bits: int) -> int:
+    """A number in which the lowest bit of each of so many entries is set."""
+    return int.from_bytes(bytes([sum(1 << shift for shift in range(0, 8, bits))]) * (entries * bits // 8), "little")
 
 
 def _densify(minima: npt.NDArray[np.uint64]) -> None:

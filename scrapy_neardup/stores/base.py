@@ -52,6 +52,7 @@ class Store(Moment, Expiry, Counting):
     Every method may raise StoreError. Nothing here deletes state to get going again.
     """
 
+    _last_url: tuple[str | None, bytes] = None, b""
     #: The format in which a new state is written; one that is there keeps its own.
     new_format: ClassVar[int] = ROWS
 
@@ -321,7 +322,10 @@ class Store(Moment, Expiry, Counting):
                 changes.put(key, layout.pack_seen(page.id, max(seconds, layout.unpack_seen(written)[1])))
 
     def _url_key(self, url: str) -> bytes:
-        return layout.url_key(url, self.hashes)
+        last = self._last_url
+        if url != last[0]:  # a page is looked for, and then filed
+            last = self._last_url = url, layout.url_key(url, self.hashes)
+        return last[1]
 
     def _check_recipe(self, recipe: Mapping[str, Any] | None, secret: Secret | None) -> dict[str, Any]:
         name = layout.meta_key("recipe")

@@ -16,9 +16,10 @@ import numpy as np
 import numpy.typing as npt
 import tldextract
 
+from scrapy_neardup.hashing import compiled
 from scrapy_neardup.hashing.keyed import Keyed
 from scrapy_neardup.stores.forms import Forms
-from scrapy_neardup.stores.recurrence import BLOCKS, Recurrence, Sentences
+from scrapy_neardup.stores.recurrence import BLOCKS, IN_BLOCK, Recurrence, Sentences, plain
 
 #: Pages of a site that make a sentence boilerplate of it.
 _COMMON_HERE = 16
@@ -38,9 +39,15 @@ class Counts:
 
     def note(self, sentences: Sentences, site: str, hashes: Keyed, *, everywhere: bool) -> None:
         """Count the different sentences of one page, for its site, and unless it is a copy for all sites."""
+        by = hashes.short(publisher(site)) & 31 if everywhere else None
+        kernels = compiled.kernels
+        if kernels is not None:
+            tables = *self._here.arrays, by, *self._everywhere.arrays
+            kernels.count_page(plain(sentences), IN_BLOCK, _number(site, hashes), *hashes.drawn, *tables)
+            return
         self._here.note(_of_site(np.concatenate((sentences, _PAGES)), site, hashes), 0)
-        if everywhere:
-            self._everywhere.note(sentences, hashes.short(publisher(site)))
+        if by is not None:
+            self._everywhere.note(sentences, by)
 
     def note_form(self, site: str, hashes: Keyed, *, in_form: bool) -> None:
         """Count a page, and whether it looked like another one of its site under another title; if that is known."""
@@ -66,6 +73,15 @@ class Counts:
     def is_common_everywhere(self, sentences: Sentences) -> npt.NDArray[np.bool_]:
         """Which sentences are boilerplate on whatever site."""
         return self._everywhere.sites(sentences) >= _COMMON_BITS
+
+    def are_common(self, sentences: Sentences, site: str, hashes: Keyed) -> npt.NDArray[np.bool_]:
+        """Which sentences are boilerplate, of a site or on whatever site."""
+        kernels = compiled.kernels
+        if kernels is not None:
+            tables = _COMMON_HERE, *self._here.arrays[:4], _COMMON_BITS, *self._everywhere.arrays[:3]
+            found = kernels.are_common(plain(sentences), _number(site, hashes), *hashes.drawn, *tables)
+            return np.frombuffer(found, np.bool_)
+        return self.is_common_here(sentences, site, hashes) | self.is_common_everywhere(sentences)
 
     def everywhere(self, sentences: Sentences) -> npt.NDArray[np.uint16]:
         """On how many pages of whatever sites each sentence stood, copies left out: at least on so many."""
@@ -138,7 +154,7 @@ class CountsOfSite:
 
     def is_common(self, sentences: Sentences) -> npt.NDArray[np.bool_]:
         """Which of them are boilerplate, of the site or everywhere."""
-        return self.is_own(sentences) | self._counts.is_common_everywhere(sentences)
+        return self._counts.are_common(sentences, self._site, self._hashes)
 
 
 @lru_cache(maxsize=10_000)
@@ -168,7 +184,13 @@ _FORMS = 2 * BLOCKS
 
 def _of_site(sentences: Sentences, site: str, hashes: Keyed) -> Sentences:
     """The fingerprints of these sentences on this site, which say nothing of the same sentences on another one."""
-    return hashes.halves(sentences, hashes.of(f"site {site}"))
+    return hashes.halves(sentences, _number(site, hashes))
+
+
+@lru_cache(maxsize=64)
+def _number(site: str, hashes: Keyed) -> int:
+    """What a site's sentences are mixed with."""
+    return hashes.of(f"site {site}")
 
 
 def _all(here: Mapping[int, bytes], everywhere: Mapping[int, bytes], forms: bytes | None) -> dict[int, bytes]:

@@ -222,8 +222,8 @@ class LevelDBStore(Store):
             with self._guard, self._db.write_batch(transaction=True, sync=sync) as batch:
                 for key in changes.deletes:
                     batch.delete(key)
-                for key, value in changes.puts.items():
-                    batch.put(key, value)
+                for _ in map(batch.put, changes.puts.keys(), changes.puts.values()):
+                    pass
         except BaseException:
             # The log may end in half a record now. LevelDB would go on behind it, and not read past it later.
             self._failed = True

@@ -68,14 +68,17 @@ class PostingRows(Postings):
 class PostingLists(Postings):
     """Those of format 3."""
 
-    #: The rows that were read last, at what number of writes: a page is mostly filed before anything else is written.
-    _read: tuple[int, dict[bytes, bytes | None]] = (-1, {})
+    #: The rows that were read last, for which keys, at what number of writes: a page is mostly filed before anything
+    #: else is written.
+    _read: tuple[int, tuple[int, ...], dict[bytes, bytes | None]] = (-1, (), {})
 
     def find(self, keys: Sequence[int], limit: int) -> list[list[int]]:
         rows = posting_prefixes(keys)
         heads = self._rows._get_all(rows)
         if not self._rows.is_shared:
-            self._read = self._rows._writes, dict(zip(rows, heads, strict=True))
+            self._read = self._rows._writes, tuple(keys), dict(zip(rows, heads, strict=True))
+        if not any(heads):
+            return [[] for _ in keys]
         return [self._ids(key, head, limit) if head else [] for key, head in zip(keys, heads, strict=True)]
 
     def _ids(self, key: int, head: bytes, limit: int) -> list[int]:
@@ -87,6 +90,9 @@ class PostingLists(Postings):
 
     def file(self, keys: Iterable[int], id: int, changes: Changes) -> None:
         alone = _packed((id,), b"")
+        if self._are_new(keys, changes):
+            changes.put_all(dict.fromkeys(self._read[2], alone))
+            return
         for row, head in self._heads(keys, changes):
             if not head:
                 changes.put(row, alone)
@@ -115,6 +121,12 @@ class PostingLists(Postings):
             else:
                 changes.delete(row)
 
+    def _are_new(self, keys: Iterable[int], changes: Changes) -> bool:
+        """Whether these were read last, and nothing is filed there nor will be: so it is with nearly all new pages."""
+        writes, asked, read = self._read
+        is_known = keys == asked and writes == self._rows._writes and not any(read.values())
+        return is_known and changes.puts.keys().isdisjoint(read)
+
     def _heads(self, keys: Iterable[int], changes: Changes) -> Iterator[tuple[bytes, bytes]]:
         """The rows of different keys with the ids they hold, as they will be after these changes."""
         rows = posting_prefixes(dict.fromkeys(keys))
@@ -124,7 +136,7 @@ class PostingLists(Postings):
 
     def _written(self, rows: list[bytes]) -> dict[bytes, bytes | None]:
         """What these rows hold, as it was read or else is read now."""
-        writes, read = self._read
+        writes, _, read = self._read
         known = {row: read[row] for row in rows if row in read} if writes == self._rows._writes else {}
         others = [row for row in rows if row not in known]
         return {**known, **dict(zip(others, self._rows._get_all(others), strict=True))} if others else known

@@ -16,6 +16,7 @@ estimate.
 from __future__ import annotations
 
 import zlib
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -24,17 +25,17 @@ from scrapy_neardup.hashing import compiled
 
 _WAYS = 8
 _BUCKETS = 2**14
-#: Buckets that are written together.
-_BLOCK = 64
+#: Buckets that are written together, in a block.
+IN_BLOCK = 64
 #: Blocks of a table.
-BLOCKS = _BUCKETS // _BLOCK
+BLOCKS = _BUCKETS // IN_BLOCK
 #: How a block is written, before it is compressed; the same on every machine.
 _PACKED = np.dtype(
     [
-        ("sentences", ">u4", _BLOCK * _WAYS),
-        ("sites", ">u4", _BLOCK * _WAYS),
-        ("repeats", "u1", _BLOCK * _WAYS),
-        ("newest", "u1", _BLOCK),
+        ("sentences", ">u4", IN_BLOCK * _WAYS),
+        ("sites", ">u4", IN_BLOCK * _WAYS),
+        ("repeats", "u1", IN_BLOCK * _WAYS),
+        ("newest", "u1", IN_BLOCK),
     ]
 )
 #: In what turn the ways of a bucket are given up, by the way that was filled last: that one comes last.
@@ -62,18 +63,22 @@ class Recurrence:
         self._newest = np.full(_BUCKETS, _WAYS - 1, np.uint8)
         self._dirty = np.zeros(BLOCKS, np.bool_)
 
+    @property
+    def arrays(self) -> tuple[npt.NDArray[Any], ...]:
+        """All of it, as the compiled module takes it."""
+        return self._newest, self._sentences, self._sites, self._repeats, self._dirty
+
     def note(self, sentences: Sentences, site: int) -> None:
         """Count the different sentences of one page; ``site`` is any hash of the page's site.
 
         The known ones are counted first, then the others look for a place.
         """
-        sentences = sentences.astype(np.uint32)
-        sentences.sort()  # their order in the page makes no difference; nor does it if one comes twice
         kernels = compiled.kernels
         if kernels is not None:
-            table = self._newest, self._sentences, self._sites, self._repeats
-            kernels.note(sentences, site & 31, *table, self._dirty, _BLOCK)
+            kernels.note(plain(sentences), IN_BLOCK, site & 31, *self.arrays)
             return
+        sentences = sentences.astype(np.uint32)
+        sentences.sort()  # their order in the page makes no difference; nor does it if one comes twice
         buckets, slots, known = self._find(sentences)
         bit = np.uint32(1 << (site & 31))
         held = slots[known]
@@ -81,7 +86,7 @@ class Recurrence:
         self._sites[held] = sites | bit
         self._repeats[held] = repeats + (((sites & bit) != 0) & (repeats < 255))
         self._admit(sentences[~known], buckets[~known], bit)
-        self._dirty[buckets // _BLOCK] = True
+        self._dirty[buckets // IN_BLOCK] = True
 
     def repeats(self, sentences: Sentences) -> npt.NDArray[np.uint8]:
         """The count of each sentence; 0 for one that is not known."""
@@ -92,7 +97,7 @@ class Recurrence:
         """How many bits for sites each sentence has set, 32 at most; 0 for one that is not known."""
         kernels = compiled.kernels
         if kernels is not None:
-            found = kernels.stood(_plain(sentences), self._newest, self._sentences, self._sites, None)
+            found = kernels.stood(plain(sentences), self._newest, self._sentences, self._sites, None)
             return np.frombuffer(found, np.uint16).astype(np.uint8)
         _, slots, known = self._find(sentences)
         return self._bits(slots) * known
@@ -106,7 +111,7 @@ class Recurrence:
         """On how many pages each sentence stood, at least: the first one of each site, and the repeats."""
         kernels = compiled.kernels
         if kernels is not None:
-            found = kernels.stood(_plain(sentences), self._newest, self._sentences, self._sites, self._repeats)
+            found = kernels.stood(plain(sentences), self._newest, self._sentences, self._sites, self._repeats)
             return np.frombuffer(found, np.uint16)
         _, slots, known = self._find(sentences)
         stood: npt.NDArray[np.uint16] = (self._repeats[slots].astype(np.uint16) + self._bits(slots)) * known
@@ -118,7 +123,7 @@ class Recurrence:
 
     def blocks(self) -> dict[int, bytes]:
         """The same of each block that holds a sentence."""
-        return self._packed(np.unique(np.flatnonzero(self._filled()) // _BLOCK))
+        return self._packed(np.unique(np.flatnonzero(self._filled()) // IN_BLOCK))
 
     def saved(self) -> None:
         """All that ``changed`` gave has been written; call it before another page is noted, and only then."""
@@ -163,7 +168,7 @@ class Recurrence:
         self._sites[ways] = sites
         self._repeats[ways] = repeats
         self._newest[mixed] = np.count_nonzero(united[1], axis=1) - 1
-        self._dirty[np.flatnonzero(theirs) // _BLOCK] = True
+        self._dirty[np.flatnonzero(theirs) // IN_BLOCK] = True
 
     def _filled(self) -> npt.NDArray[np.bool_]:
         """The buckets that hold a sentence."""
@@ -224,14 +229,14 @@ class Recurrence:
         return packed.tobytes()
 
 
-def _plain(sentences: Sentences) -> Sentences:
+def plain(sentences: Sentences) -> Sentences:
     """The same as the compiled module reads them, one behind the other."""
     return np.ascontiguousarray(sentences, np.uint32)
 
 
 def _place(block: int) -> tuple[slice, slice]:
     """The buckets of a block, and their ways."""
-    first, end = block * _BLOCK, (block + 1) * _BLOCK
+    first, end = block * IN_BLOCK, (block + 1) * IN_BLOCK
     return slice(first, end), slice(first * _WAYS, end * _WAYS)
 
 

@@ -35,7 +35,8 @@ def as_shingles(words: Iterable[str], hashes: Keyed = OPEN) -> dict[str, int]:
     """The hash of each of these words, none of which is empty, as a shingle of a text that holds it."""
     kernels = compiled.kernels
     if kernels is not None:
-        return {word: kernels.smallest(word, len(word), *hashes.drawn, 1)[0] for word in words}
+        words = list(words)
+        return dict(zip(words, kernels.word_grams(words, *hashes.drawn), strict=True))
     joined, starts = "", {}
     for word in words:
         starts[word], joined = len(joined), joined + word

@@ -34,6 +34,7 @@ _UNSPACED_LETTER = re.compile(rf"[{HAN}{_KATAKANA}{_UNSPACED}]")
 _SPACED = re.compile(rf"[^\W_{HAN}{_UNSPACED}{_KATAKANA}]+")
 #: Places at which a word is looked at that may be a part of another one.
 _TRIES = 32
+_ALL_HAN = re.compile(rf"[{HAN}\n]*")
 _FIRST_HAN = re.compile(rf"[{HAN}]")
 _NUMBER = re.compile(
     r"\d+(?:[.,:/]\d+)*|[〇零一二三四五六七八九十百千万亿]{2,}"
@@ -60,11 +61,12 @@ def words(normalized: str, *, singles: bool = False) -> list[str]:
     ['アプリ', 'の', '更新']
     """
     runs = _WORD.findall(normalized)
-    han = [run for run in runs if _FIRST_HAN.match(run)]
     # All at once, as a call takes as long as ten characters: a line break is a word of its own.
+    if _ALL_HAN.fullmatch(joined := "\n".join(runs)):
+        cut = _segmenter()(joined) if runs else ()
+        return [word for word in cut if word != "\n"] if singles else longer(list(cut), 1)
+    han = [run for run in runs if _FIRST_HAN.match(run)]
     cut = _segmenter()("\n".join(han)) if han else ()
-    if len(han) == len(runs):
-        return [word for word in cut if len(word) > 1 or (singles and word != "\n")]
     found, left = list[str](), iter(cut)
     for run in runs:
         if _FIRST_HAN.match(run):
@@ -72,6 +74,12 @@ def words(normalized: str, *, singles: bool = False) -> list[str]:
         else:
             found.append(run)
     return found
+
+
+def longer(words: list[str], length: int) -> list[str]:
+    """Those of these words that have more characters, in their order."""
+    kernels = compiled.kernels
+    return [word for word in words if len(word) > length] if kernels is None else kernels.longer(words, length)
 
 
 def spaced_words(normalized: str) -> list[str]:
@@ -114,6 +122,12 @@ def has_unspaced(letters: str) -> bool:
     if 50 * len(_UNSPACED_LETTER.findall(letters[: len(letters) // 25 + 1])) >= len(letters) > 0:
         return True
     return 50 * int(np.count_nonzero(_are_unspaced(code_points(letters)))) >= len(letters) > 0
+
+
+def are_unspaced(words: list[str]) -> list[bool]:
+    """``has_unspaced`` of each of these words."""
+    kernels = compiled.kernels
+    return list(map(has_unspaced, words)) if kernels is None else kernels.are_unspaced(known(), words)
 
 
 def _are_unspaced(points: npt.NDArray[np.unsignedinteger]) -> npt.NDArray[np.bool_]:

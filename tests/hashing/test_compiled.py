@@ -16,8 +16,11 @@ from hypothesis import strategies as st
 from scrapy_neardup.hashing import compiled, mixed
 from scrapy_neardup.hashing.compiled import Kernels
 from scrapy_neardup.hashing.keyed import OPEN, Keyed, Remembering
+from scrapy_neardup.methods.cascade_parameters import CascadeParameters
+from scrapy_neardup.methods.cascade_shingles import Shingles
 from scrapy_neardup.methods.evidence import longest_lines
 from scrapy_neardup.methods.minwise import sketch_of_text
+from scrapy_neardup.stores.counts import Counts
 from scrapy_neardup.stores.recurrence import Recurrence
 from scrapy_neardup.text import characters
 from scrapy_neardup.text.characters import known
@@ -27,13 +30,15 @@ from scrapy_neardup.text.normalize import letters, letters_each, normalize
 from scrapy_neardup.text.prose import has_prose
 from scrapy_neardup.text.sentences import cut, read
 from scrapy_neardup.text.shingles import as_shingles, shingles, smallest_shingles
-from scrapy_neardup.text.tokens import has_unspaced
+from scrapy_neardup.text.tokens import are_unspaced, has_unspaced, words
 
 pytestmark = pytest.mark.skipif(compiled.kernels is None, reason="The compiled module was not built here.")
 
 KEYED = Keyed(bytes(range(32)))
 KNOWN = known() if compiled.kernels is not None else None
 WEIGHTS = compiled.kernels.weights({}) if compiled.kernels is not None else None
+#: The arrays of a table of four buckets.
+TABLE = bytearray(4), bytearray(128), bytearray(128), bytearray(32), bytearray(4)
 #: What the stages treat in a way of its own, among all there is, lone surrogates too.
 TELLING = (
     "。！？；!?;.\r\n\u2028\u2029”’」』）》)]\"' \t\u3000_-*，：（1a\0ß\u0130Σς\u00ad\u200b\ufeff\u0301\u0316\u3099"
@@ -70,6 +75,10 @@ STAGES: dict[str, Callable[[str], object]] = {
     "hash": KEYED.of,
     "open hash": OPEN.of,
     "hashes": lambda text: KEYED.every([text, text[1:], text[:7]]),
+    "short hashes": lambda text: KEYED.shorts([text, text[1:], text[:7]]).tolist(),
+    "remembered short hashes": lambda text: [Remembering(KEYED).shorts(few).tolist() for few in (text.split(), [])],
+    "words": lambda text: [words(normalize(text)), words(text, singles=True)],
+    "are unspaced": lambda text: are_unspaced([text, *text.split(), *text[:5]]),
     "shingles": lambda text: shingles(text, 5, KEYED).tolist(),
     "long shingles": lambda text: shingles(text, 300, KEYED).tolist(),
     "sketch": lambda text: sketch_of_text(text, 5, 512, 2, KEYED),
@@ -77,6 +86,8 @@ STAGES: dict[str, Callable[[str], object]] = {
     "opening": lambda text: sketch_of_text(text[:80], 1, 16, 4, KEYED),
     "smallest": lambda text: smallest_shingles(text, 10, 4, KEYED),
     "many smallest": lambda text: smallest_shingles(text, 1, 128, KEYED),
+    "shingled": lambda text: Shingles.of(text, CascadeParameters(), KEYED),
+    "shingled long": lambda text: Shingles.of(text, CascadeParameters(shingle=90, bins=64, key_shingle=1), KEYED),
     "as shingles": lambda text: as_shingles(text.split(), KEYED),
     "read": lambda text: read(text, Remembering(KEYED)),
     "has prose": lambda text: [has_prose(text, needed) for needed in (-1, 0, 1, 15, 10_000)],
@@ -177,6 +188,29 @@ def test_the_counts_of_sentences_are_the_same_both_ways() -> None:
     assert one.changed() == other.changed()
 
 
+def test_pages_are_counted_the_same_both_ways() -> None:
+    """Of a site, of many and of none known; copies, and pages that hold nothing or one sentence several times."""
+    drawn = np.random.default_rng(8)
+    one, other = Counts(), Counts()
+    for step in range(400):
+        few = drawn.integers(0, 40, (60, 1, 0, 9)[step % 4], dtype=np.uint32) << np.uint32(13)
+        noted = np.concatenate((few, drawn.integers(0, 2**32, 20 * (step % 3), dtype=np.uint32)))
+        site, everywhere = f"moor{step % 50}.example" if step % 7 else "", step % 5 > 0
+
+        def count(counts: Counts, noted: Any = noted, site: str = site, everywhere: bool = everywhere) -> object:
+            common = counts.are_common(noted, site, KEYED)
+            counts.note(noted, site, KEYED, everywhere=everywhere)
+            return common.dtype, common.tolist(), counts.stood_on(noted, site, KEYED).tolist()
+
+        with pytest.MonkeyPatch.context() as patched:
+            with_it = count(one)
+            patched.setattr(compiled, "kernels", None)
+            assert with_it == count(other)
+            assert step != 399 or any(with_it[1])  # type: ignore[index]
+    assert one.blocks() == other.blocks() != {}
+    assert one.changed() == other.changed()
+
+
 @given(st.lists(st.integers(0, 2**32 - 1), max_size=20), st.integers(0, 2**64 - 1))
 def test_numbers_have_the_same_hashes_both_ways(numbers: list[int], mixed_with: int) -> None:
     with_it, without = both(lambda: KEYED.halves(np.array(numbers, np.uint32), mixed_with))
@@ -193,6 +227,15 @@ def test_numbers_have_the_same_hashes_both_ways(numbers: list[int], mixed_with: 
         ("hash_text", ("text", "text")),
         ("hash_texts", (b"no key", ["text"], None)),
         ("hash_texts", (b"no key", ["text"])),
+        ("short_hashes", (b"no key", ["text"], None)),
+        ("short_hashes", (KEYED.key, ["text", 1], None)),
+        ("short_hashes", (KEYED.key, ["text"], {"text": "text"})),
+        ("word_grams", (("text",), 1, 1)),
+        ("word_grams", (["text", b"text"], 1, 1)),
+        ("word_grams", (["text"], 1, 2**64)),
+        ("are_unspaced", (KNOWN, ("text",))),
+        ("are_unspaced", (KNOWN, ["text", None])),
+        ("are_unspaced", (None, ["text"])),
         ("n_grams", ("text", 0, 1, 1)),
         ("n_grams", ("text", -1, 1, 1)),
         ("n_grams", (b"bytes", 1, 1, 1)),
@@ -222,6 +265,9 @@ def test_numbers_have_the_same_hashes_both_ways(numbers: list[int], mixed_with: 
         ("which_stand", (["text", 1], ["xy"])),
         ("which_stand", (("text",), ["xy"])),
         ("which_stand", (["text"],)),
+        ("longer", (("text",), 1)),
+        ("longer", (["text", b"text"], 1)),
+        ("longer", (["text"], -1)),
         ("longest_lines", (["text"], 1, 65)),
         ("longest_lines", (["text"], 1, -1)),
         ("longest_lines", (["text", None], 1, 3)),
@@ -247,9 +293,30 @@ def test_numbers_have_the_same_hashes_both_ways(numbers: list[int], mixed_with: 
         ("upper_halves", ("text", 1, 1, 1)),
         ("stood", (bytes(4), bytes(3), bytes(96), bytes(96), None)),
         ("stood", (bytes(4), bytes(4), bytes(96), bytes(128), None)),
-        ("note", (bytes(4), 32, bytearray(4), bytearray(128), bytearray(128), bytearray(32), bytearray(4), 1)),
-        ("note", (bytes(4), 1, bytes(4), bytearray(128), bytearray(128), bytearray(32), bytearray(4), 1)),
-        ("note", (bytes(4), 1, bytearray(4), bytearray(128), bytearray(128), bytearray(32), bytearray(1), 3)),
+        ("note", (bytes(4), 1, 32, *TABLE)),
+        ("note", (bytes(4), 0, 1, *TABLE)),
+        ("note", (bytes(3), 1, 1, *TABLE)),
+        ("note", (bytes(4), 3, 1, *TABLE)),
+        ("note", (bytes(4), 2, 1, *TABLE)),
+        ("note", (bytes(4), 1, 1, bytes(4), *TABLE[1:])),
+        ("note", (bytes(4), 1, 1, *TABLE[:4])),
+        ("count_page", (bytes(4), 1, 1, 1, 1, *TABLE, 32, *TABLE)),
+        ("count_page", (bytes(4), 2, 1, 1, 1, *TABLE, 1, *TABLE)),
+        ("count_page", (bytes(3), 1, 1, 1, 1, *TABLE, 1, *TABLE)),
+        ("count_page", (bytes(4), 1, 1, 1, 1, *TABLE, 1, *TABLE[1:])),
+        ("count_page", (bytes(4), 1, 1, 1, 1, *TABLE, None, *TABLE[:4], bytes(4))),
+        ("are_common", (bytes(4), 1, 1, 1, 16, *TABLE[:4], 22, *TABLE[1:4])),
+        ("are_common", (bytes(4), 1, 1, 1, 16, *TABLE[:4], -1, *TABLE[:3])),
+        ("are_common", (bytes(5), 1, 1, 1, 16, *TABLE[:4], 22, *TABLE[:3])),
+        ("are_common", (bytes(4), 1, 1, 1, 16, *TABLE[:4], 22)),
+        ("shingled", (None, "text", 1, 1, 5, 64, 2, 80, 16, 4, 10, 24, 4)),
+        ("shingled", (KNOWN, b"text", 1, 1, 5, 64, 2, 80, 16, 4, 10, 24, 4)),
+        ("shingled", (KNOWN, "text", 1, 1, 5, 100, 2, 80, 16, 4, 10, 24, 4)),
+        ("shingled", (KNOWN, "text", 1, 1, 5, 64, 2, 80, 16, 3, 10, 24, 4)),
+        ("shingled", (KNOWN, "text", 1, 1, 5, 64, 2, -1, 16, 4, 10, 24, 4)),
+        ("shingled", (KNOWN, "text", 1, 1, 5, 64, 2, 80, 16, 4, 0, 24, 4)),
+        ("shingled", (KNOWN, "text", 1, 1, 5, 64, 2, 80, 16, 4, 10, 24, 4097)),
+        ("shingled", (KNOWN, "text", 1, 1, 5, 64, 2, 80, 16, 4, 10, 24)),
     ],
 )
 def test_what_cannot_be_is_an_error(kernels: Kernels, function: str, arguments: tuple[Any, ...]) -> None:

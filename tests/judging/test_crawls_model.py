@@ -606,7 +606,7 @@ def quick(tmp_path: Path) -> Iterator[Path]:
 def small_tables() -> Iterator[None]:
     """Tables of sentences that hold 2,048 instead of 131,072, as loading those takes half of the time of a run."""
     with pytest.MonkeyPatch.context() as patch:
-        blocks = 256 // recurrence._BLOCK
+        blocks = 256 // recurrence.IN_BLOCK
         patch.setattr(recurrence, "_BUCKETS", 256)
         for module in (recurrence, counts):
             patch.setattr(module, "BLOCKS", blocks)

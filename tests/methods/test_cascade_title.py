@@ -80,6 +80,19 @@ def test_a_word_in_a_sentence_that_both_have_is_in_both() -> None:
     assert gone(page(FERRY.replace("全是流沙", "尽是些流沙"), "流沙 开航"), old) == 0.5
 
 
+def test_whatever_its_hash_a_word_that_stands_in_neither_text_is_gone_from_the_other() -> None:
+    """The hashes of a text are looked through in their order: some are smaller than all of these, some are larger."""
+    titles = [
+        f"Harbour {word}" for word in ("sluice", "anvil", "comet", "thistle", "quarry", "ember", "walnut", "kite")
+    ]
+    for title in titles:
+        old = page(f"{title} of old.\n{LIGHTHOUSE}", title)
+        assert gone(page(f"Harbour of old.\n{LIGHTHOUSE}", "Of old"), old) >= 0.5
+        assert gone(page(f"{title} of old.\n{LIGHTHOUSE}", "Of old"), old) == 0.0
+    marks = page("。，！" * 40, "")
+    assert gone(marks, page(LIGHTHOUSE, "The lighthouse")) == gone(marks, marks) == 0.0
+
+
 def test_japanese_names_in_katakana_are_words() -> None:
     body = "の更新が本日から始まりました。対象となる端末をお使いの方は、設定の画面から更新を行ってください。" * 4
     one, other = page(f"スカイフォン{body}", "スカイフォンの更新"), page(f"リバーフォン{body}", "リバーフォンの更新")

@@ -44,7 +44,7 @@ from scrapy_neardup.stores import (
 )
 from scrapy_neardup.stores.changes import Changes
 from scrapy_neardup.stores.counts import _PAGES, Counts, _of_site
-from scrapy_neardup.stores.recurrence import _BLOCK, _BUCKETS, BLOCKS, Sentences
+from scrapy_neardup.stores.recurrence import _BUCKETS, BLOCKS, IN_BLOCK, Sentences
 from scrapy_neardup.stores.redis_notes import COUNTED
 from scrapy_neardup.stores.tally import KEY
 from tests.stores.redis_cluster import Cluster
@@ -767,7 +767,7 @@ def common(store: Store, sentences: Sentences = MENU, site: str = SITE) -> list[
 def places(store: Store, sentences: Sentences = MENU) -> list[int]:
     """The blocks that hold the counts of these sentences, in either table, and the count of the pages of the site."""
     here = _of_site(np.append(sentences, _PAGES), SITE, store.hashes)
-    return sorted({*(here % _BUCKETS // _BLOCK).tolist(), *(BLOCKS + sentences % _BUCKETS // _BLOCK).tolist()})
+    return sorted({*(here % _BUCKETS // IN_BLOCK).tolist(), *(BLOCKS + sentences % _BUCKETS // IN_BLOCK).tolist()})
 
 
 def blocks(store: Store) -> dict[bytes, bytes]:
