@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Set
 from dataclasses import replace
-from functools import partial
 from time import perf_counter
 from weakref import WeakKeyDictionary
 
@@ -150,8 +149,9 @@ class Detector:
     def _fingerprint(self, page: Page, prepared: Prepared | None = None) -> Fingerprint:
         with self._timed("method"):
             known = self.store.on_site(page.site)
-            made = partial(self._method.guarded, page, known.is_common, known)
-            return made() if prepared is None else prepared.under(page.site, known, made)
+            if prepared is not None:
+                return prepared.under(page, known, self._method)
+            return self._method.guarded(page, known.is_common, known)
 
     def _ruling(self, page: Page, fingerprint: Fingerprint | None, prepared: Prepared | None) -> Ruling:
         reason = page.unread or why_unjudged(page.text, self._min_letters)

@@ -1,19 +1,21 @@
 """Fingerprints that other processes make ahead: what they are asked, and what comes back.
 
-Of a fingerprint all comes back but what a method knows of the title (``Fingerprint.title``), which holds the whole
-text: the few comparisons that ask for it have it made anew.
+What a method knows of the title (``Fingerprint.title``) holds the whole text. It comes back as bytes, which are looked
+into for the few comparisons that ask for it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from operator import attrgetter
 from typing import Any
 
 import numpy as np
 
 from scrapy_neardup.judging.presumed import Asked, Boilerplate, Lesson
+from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Fingerprint, Page, SiteCounts
 from scrapy_neardup.page.worker import Message
 
@@ -21,6 +23,8 @@ _FIELDS = tuple(field.name for field in fields(Page) if field.name != "text")
 _TOLD = attrgetter(*_FIELDS)
 #: Those of them that are tuples, which JSON does not know.
 _TUPLES = ("keywords", "quotes")
+#: Where in plain data the number of bytes of a title stands.
+_TITLE = 7
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,35 +60,36 @@ def pages_of(message: Message) -> list[Page]:
 class Prepared:
     """A fingerprint, and what was ``asked`` for it: it is that of the page if the state says the same.
 
-    ``titled``: it had something to tell of the title. ``known``: what is to learn if it was presumed wrongly.
+    ``title``: see ``Method.carried``; None if there is nothing. ``known``: what is to learn if it was presumed wrongly.
     """
 
     fingerprint: Fingerprint
     asked: tuple[Asked, ...]
-    titled: bool
+    title: bytes | None
     known: Boilerplate
 
-    def under(self, site: str, counts: SiteCounts, anew: Callable[[], Fingerprint]) -> Fingerprint:
-        """The fingerprint of a page of which the state knows this, made ``anew`` if something else was presumed."""
+    def under(self, page: Page, counts: SiteCounts, method: Method) -> Fingerprint:
+        """The fingerprint of a page of which the state knows this, made anew if something else was presumed."""
         if not all(one.holds(counts) for one in self.asked):
-            self.known.learn(site, counts, self.asked)
-            return anew()
-        return replace(self.fingerprint, site=counts, title=_Late(anew) if self.titled else None)
+            self.known.learn(page.site, counts, self.asked)
+            return method.guarded(page, counts.is_common, counts)
+        title = None if self.title is None else _Late(partial(method.restored, self.title))
+        return replace(self.fingerprint, site=counts, title=title)
 
 
 class _Late:
-    """What a fingerprint tells of a title, made once something is asked of it."""
+    """What a fingerprint tells of a title, there once something is asked of it."""
 
-    def __init__(self, anew: Callable[[], Fingerprint]) -> None:
-        self._anew = anew
+    def __init__(self, restored: Callable[[], Any]) -> None:
+        self._restored = restored
 
     def __getattr__(self, name: str) -> Any:
-        title = self._title = self.__dict__.get("_title") or self._anew().title
+        title = self._title = self.__dict__.get("_title") or self._restored()
         return getattr(title, name)
 
 
-def packed(made: Fingerprint, asked: Sequence[Asked]) -> list[Any]:
-    """A fingerprint and what was asked for it, as plain data."""
+def packed(made: Fingerprint, title: bytes | None, asked: Sequence[Asked]) -> list[Any]:
+    """A fingerprint and what was asked for it, as plain data, with how many bytes stand beside it of its title."""
     # What was asked first are most often those that are to be counted.
     counted = None if asked and np.array_equal(made.sentences, asked[0].sentences) else _hex(made.sentences, "<u4")
     return [
@@ -95,16 +100,28 @@ def packed(made: Fingerprint, asked: Sequence[Asked]) -> list[Any]:
         made.own,
         _hex(sorted(made.boilerplate), "<u4"),
         made.unframed.hex(),
-        made.title is not None,
+        None if title is None else len(title),
         made.quoted,
         made.in_form,
         [(one.what, one.sentences.astype("<u4").tobytes().hex(), one.said.tobytes().hex()) for one in asked],
     ]
 
 
-def unpacked(given: Sequence[Any], known: Boilerplate) -> Prepared:
-    """The same from plain data."""
-    keys, sketch, counted, whole, own, boilerplate, unframed, titled, quoted, in_form, asked = given
+def unpacked(answer: Message, known: Boilerplate) -> list[Prepared | None]:
+    """What a process has ``made`` of pages."""
+    found, at = list[Prepared | None](), 0
+    for one in answer.head["made"]:
+        if one is not None and one[_TITLE] is not None:
+            end = at + one[_TITLE]
+            title, at = answer.content[at:end], end
+        else:
+            title = None
+        found.append(one and _unpacked(one, title, known))
+    return found
+
+
+def _unpacked(given: Sequence[Any], title: bytes | None, known: Boilerplate) -> Prepared:
+    keys, sketch, counted, whole, own, boilerplate, unframed, _, quoted, in_form, asked = given
     answers = tuple(
         Asked(what, np.frombuffer(bytes.fromhex(sentences), "<u4"), np.frombuffer(bytes.fromhex(said), np.bool_))
         for what, sentences, said in asked
@@ -120,7 +137,7 @@ def unpacked(given: Sequence[Any], known: Boilerplate) -> Prepared:
         quoted=quoted,
         in_form=in_form,
     )
-    return Prepared(made, answers, titled, known)
+    return Prepared(made, answers, title, known)
 
 
 def _hex(numbers: Sequence[int], kind: str) -> str:

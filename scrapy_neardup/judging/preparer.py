@@ -72,7 +72,7 @@ class Preparer:
     def answer(self, texts: Texts, begun: Callable[[], None] = lambda: None) -> Answer | ExtractionError:
         """What comes of each page."""
         try:
-            return [one and unpacked(one, self._known) for one in self._ask(texts, begun).head["made"]]
+            return [*unpacked(self._ask(texts, begun), self._known)]
         except CannotStart as error:
             return NoReader("too_slow", f"the process that is to read texts cannot be started: {error}")
         except (Died, TookTooLong) as error:

@@ -30,15 +30,21 @@ def _begin(terms: dict[str, Any]) -> Callable[[Message], Message]:
             known = Boilerplate()
         for site, sentence, is_common in asked.head["lessons"]:
             known.take((site, sentence, is_common))
-        return Message({"made": [_prepared(method, page, known) for page in pages_of(asked)]})
+        made, titles = zip(*(_prepared(method, page, known) for page in pages_of(asked)), strict=True)
+        return Message({"made": made}, b"".join(titles))
 
     return answer
 
 
-def _prepared(method: Method, page: Page, known: Boilerplate) -> list[Any] | None:
-    """The fingerprint of a page; None where there is none, which is told by whoever tries it again with the state."""
+def _prepared(method: Method, page: Page, known: Boilerplate) -> tuple[list[Any] | None, bytes]:
+    """The fingerprint of a page, and of its title what is told in bytes.
+
+    None where there is no fingerprint: why, is told when it is tried again with the state.
+    """
     presumed = known.of(page.site)
     try:
-        return packed(method.guarded(page, presumed.is_common, presumed), presumed.asked)
+        made = method.guarded(page, presumed.is_common, presumed)
+        title = None if made.title is None else method.carried(made.title)
+        return packed(made, title, presumed.asked), title or b""
     except Exception:
-        return None
+        return None, b""

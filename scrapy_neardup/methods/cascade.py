@@ -149,6 +149,12 @@ class Cascade(Method):
             in_form=check.in_form,
         )
 
+    def carried(self, title: TitleWords) -> bytes:
+        return title.pack()
+
+    def restored(self, carried: bytes) -> TitleWords:
+        return TitleWords.unpack(carried, self.hashes)
+
     def again(self, sketch: bytes, site: str, counts: SiteCounts) -> tuple[Comparison, bytes] | None:
         known, here = self._unpack(sketch), self.hashes.short(site) if site else 0
         comparison = compared_again(known, here, counts)

@@ -7,6 +7,7 @@ one lacks. A copy under another title has in its text what either title says, as
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 
@@ -38,6 +39,19 @@ class TitleWords:
         #: The words that have no spaces around them in a text.
         self._unspaced = {word for word, is_unspaced in told if is_unspaced}
         self._title = _hashed([one for one in told if len(one[0]) > 1 or not one[1]], hashes)
+
+    def pack(self) -> bytes:
+        """All of it as bytes, but for the hashes."""
+        told = [sorted(self._title.items()), sorted(self._unspaced), self._sentences, self._lines]
+        return json.dumps(told, ensure_ascii=False).encode("utf-8", "surrogatepass")
+
+    @classmethod
+    def unpack(cls, packed: bytes, hashes: Keyed) -> TitleWords:
+        """The same again."""
+        title, unspaced, sentences, lines = json.loads(packed.decode("utf-8", "surrogatepass"))
+        found = cls((), sentences, lines, hashes)
+        found._title, found._unspaced = dict(title), set(unspaced)
+        return found
 
     def words(self, most: int) -> frozenset[int]:
         """The words of the title as a sketch holds them; of more than ``most`` those with the smallest hashes."""
