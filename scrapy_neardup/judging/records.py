@@ -69,6 +69,7 @@ class Batch:
             apart=apart,
             is_unchanged=detector.is_unchanged,
             bodies=detector.bodies,
+            marks=detector.store.is_shared,
         )
         #: Bodies of records that are to be judged soon, and of how many.
         self._coming: Counter[int] = Counter()
@@ -103,7 +104,7 @@ class Batch:
             if verdict is None or (entry.html and self._passes(verdict)):
                 page = self._page(made, entry, name, found.answer)
             if verdict is None:
-                verdict = self._verdict(page, found.ready)
+                verdict = self._verdict(page, entry, found.ready)
         except PageError as error:
             return Judged(Verdict(Kind.UNJUDGED, name, reason=error.reason), self._written(entry, page))
         except StoreError:
@@ -113,12 +114,20 @@ class Batch:
             return Judged(Verdict(Kind.UNJUDGED, name, reason="method_failed"), self._written(entry, page))
         return Judged(verdict, self._written(entry, page))
 
-    def _verdict(self, page: Page, ready: Ready) -> Verdict:
+    def _verdict(self, page: Page, entry: Entry, ready: Ready) -> Verdict:
+        """The verdict on a page. A mark takes as long to make as all else that is read of a text, and few need one."""
         if isinstance(ready, ExtractionError):  # it was too much for two processes
-            page = replace(page, text="", unread=ready.reason)
-        if isinstance(ready, Prepared):
-            return self._now.judge_prepared(page, ready, sealed=False)
-        return self._now.judge(page, sealed=False)
+            page, ready = replace(page, text="", unread=ready.reason), None
+        verdict = self._ruled(page, ready)
+        if verdict.kind is not Kind.UNJUDGED or page.html or page.reader:
+            return verdict
+        marked = self._source.marked(page, entry.fields, self._url(entry, page.url))
+        return self._ruled(marked, ready) if marked.html else verdict  # without it, nothing was written
+
+    def _ruled(self, page: Page, ready: Prepared | None) -> Verdict:
+        if ready is None:
+            return self._now.judge(page, sealed=False)
+        return self._now.judge_prepared(page, ready, sealed=False)
 
     def _name(self, entry: Entry) -> str:
         id, url = entry.fields.get(self._id_field), entry.fields.get(self._fields["url"])
