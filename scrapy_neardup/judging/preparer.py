@@ -110,7 +110,7 @@ class Preparing:
         self.most = _PAGES * (2 * pool.workers + 1)
         self._pool = pool
         self._open = _Group()
-        self._is_off = False
+        self._is_off = self._has_begun = False
 
     def add(self, page: Page) -> Callable[[], Ready]:
         """Have a page fingerprinted; gives what waits for it."""
@@ -126,6 +126,8 @@ class Preparing:
     def _ready(self, group: _Group, number: int) -> Ready:
         if group is self._open:
             self._send()
+        if not (self._has_begun or group.answer.done()):
+            return None  # while the processes start, this one has nothing better to do
         answer = group.answer.result()
         if isinstance(answer, ExtractionError):
             self._is_off = self._is_off or isinstance(answer, NoReader)
@@ -134,7 +136,10 @@ class Preparing:
 
     def _send(self) -> None:
         group, self._open = self._open, _Group()
-        self._pool.ask(Texts(group.pages), lambda answer, _: group.answer.set_result(answer))
+        self._pool.ask(Texts(group.pages), lambda answer, _: group.answer.set_result(answer), self._begun)
+
+    def _begun(self) -> None:
+        self._has_begun = True
 
 
 class _Group:

@@ -50,7 +50,7 @@ class Groups:
         self.there = there
         self.asked: list[list[str]] = []
 
-    def ask(self, texts: Texts, answered: Answered[Made]) -> None:
+    def ask(self, texts: Texts, answered: Answered[Made], begun: Callable[[], None]) -> None:
         self.asked.append([page.url for page in texts.pages])
         if self.there:
             answered([ExtractionError("too_large", page.url) for page in texts.pages], 0.0)
