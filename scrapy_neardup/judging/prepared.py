@@ -60,12 +60,14 @@ def pages_of(message: Message) -> list[Page]:
 class Prepared:
     """A fingerprint, and what was ``asked`` for it: it is that of the page if the state says the same.
 
-    ``title``: see ``Method.carried``; None if there is nothing. ``known``: what is to learn if it was presumed wrongly.
+    ``title``: see ``Method.carried``; None if there is nothing. ``sited``: what is known of the site belongs to it.
+    ``known``: what is to learn if it was presumed wrongly.
     """
 
     fingerprint: Fingerprint
     asked: tuple[Asked, ...]
     title: bytes | None
+    sited: bool
     known: Boilerplate
 
     def under(self, page: Page, counts: SiteCounts, method: Method) -> Fingerprint:
@@ -74,7 +76,7 @@ class Prepared:
             self.known.learn(page.site, counts, self.asked)
             return method.guarded(page, counts.is_common, counts)
         title = None if self.title is None else _Late(partial(method.restored, self.title))
-        return replace(self.fingerprint, site=counts, title=title)
+        return replace(self.fingerprint, site=counts if self.sited else None, title=title)
 
 
 class _Late:
@@ -102,7 +104,7 @@ def packed(made: Fingerprint, title: bytes | None, asked: Sequence[Asked]) -> li
         made.unframed.hex(),
         None if title is None else len(title),
         made.quoted,
-        made.in_form,
+        made.site is not None,
         [(one.what, one.sentences.astype("<u4").tobytes().hex(), one.said.tobytes().hex()) for one in asked],
     ]
 
@@ -121,7 +123,7 @@ def unpacked(answer: Message, known: Boilerplate) -> list[Prepared | None]:
 
 
 def _unpacked(given: Sequence[Any], title: bytes | None, known: Boilerplate) -> Prepared:
-    keys, sketch, counted, whole, own, boilerplate, unframed, _, quoted, in_form, asked = given
+    keys, sketch, counted, whole, own, boilerplate, unframed, _, quoted, sited, asked = given
     answers = tuple(
         Asked(what, np.frombuffer(bytes.fromhex(sentences), "<u4"), np.frombuffer(bytes.fromhex(said), np.bool_))
         for what, sentences, said in asked
@@ -135,9 +137,8 @@ def _unpacked(given: Sequence[Any], title: bytes | None, known: Boilerplate) -> 
         boilerplate=frozenset(_numbers(boilerplate, "<u4")),
         unframed=bytes.fromhex(unframed),
         quoted=quoted,
-        in_form=in_form,
     )
-    return Prepared(made, answers, title, known)
+    return Prepared(made, answers, title, sited, known)
 
 
 def _hex(numbers: Sequence[int], kind: str) -> str:
