@@ -23,7 +23,10 @@ class Now:
 
     def judge_prepared(self, page: Page, prepared: Prepared, *, sealed: bool) -> Verdict:
         """The same of one whose fingerprint was made ahead; of a state that is shared there are none."""
-        return self.detector.judge_now(page, sealed=sealed, prepared=prepared)
+        verdict = self.detector.judge_now(page, sealed=sealed, prepared=prepared)
+        # Now, as this page may have been the one that makes a sentence boilerplate.
+        prepared.known.learn(page.site, self.detector.store.on_site(page.site), prepared.asked)
+        return verdict
 
     def judge_bytes(self, url: str, site: str, body: int, *, sealed: bool) -> Verdict | None:
         """The same by the bytes of a page alone; None if it has to be read."""

@@ -73,7 +73,6 @@ class Prepared:
     def under(self, page: Page, counts: SiteCounts, method: Method) -> Fingerprint:
         """The fingerprint of a page of which the state knows this, made anew if something else was presumed."""
         if not all(one.holds(counts) for one in self.asked):
-            self.known.learn(page.site, counts, self.asked)
             return method.guarded(page, counts.is_common, counts)
         title = None if self.title is None else _Late(partial(method.restored, self.title))
         return replace(self.fingerprint, site=counts if self.sited else None, title=title)
