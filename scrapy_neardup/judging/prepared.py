@@ -6,9 +6,10 @@ into for the few comparisons that ask for it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import json
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
-from functools import partial
+from functools import cached_property
 from operator import attrgetter
 from typing import Any
 
@@ -60,13 +61,13 @@ def pages_of(message: Message) -> list[Page]:
 class Prepared:
     """A fingerprint, and what was ``asked`` for it: it is that of the page if the state says the same.
 
-    ``title``: see ``Method.carried``; None if there is nothing. ``sited``: what is known of the site belongs to it.
+    ``title``: see ``Method.carried``; empty if there is nothing. ``sited``: what is known of the site belongs to it.
     ``known``: what is to learn if it was presumed wrongly.
     """
 
     fingerprint: Fingerprint
     asked: tuple[Asked, ...]
-    title: bytes | None
+    title: bytes
     sited: bool
     known: Boilerplate
 
@@ -74,22 +75,31 @@ class Prepared:
         """The fingerprint of a page of which the state knows this, made anew if something else was presumed."""
         if not all(one.holds(counts) for one in self.asked):
             return method.guarded(page, counts.is_common, counts)
-        title = None if self.title is None else _Late(partial(method.restored, self.title))
+        title = _Late(method, self.title) if self.title else None
         return replace(self.fingerprint, site=counts if self.sited else None, title=title)
 
 
 class _Late:
     """What a fingerprint tells of a title, there once something is asked of it."""
 
-    def __init__(self, restored: Callable[[], Any]) -> None:
-        self._restored = restored
+    def __init__(self, method: Method, packed: bytes) -> None:
+        self._method = method
+        self._packed = packed
+
+    @cached_property
+    def _title(self) -> Any:
+        return self._method.restored(json.loads(self._packed.decode("utf-8", "surrogatepass")))
 
     def __getattr__(self, name: str) -> Any:
-        title = self._title = self.__dict__.get("_title") or self._restored()
-        return getattr(title, name)
+        return getattr(self._title, name)
 
 
-def packed(made: Fingerprint, title: bytes | None, asked: Sequence[Asked]) -> list[Any]:
+def packed_title(carried: Any) -> bytes:
+    """What is told of a title, as it is sent."""
+    return json.dumps(carried, ensure_ascii=False).encode("utf-8", "surrogatepass")
+
+
+def packed(made: Fingerprint, title: bytes, asked: Sequence[Asked]) -> list[Any]:
     """A fingerprint and what was asked for it, as plain data, with how many bytes stand beside it of its title."""
     # What was asked first are most often those that are to be counted.
     counted = None if asked and np.array_equal(made.sentences, asked[0].sentences) else _hex(made.sentences, "<u4")
@@ -101,7 +111,7 @@ def packed(made: Fingerprint, title: bytes | None, asked: Sequence[Asked]) -> li
         made.own,
         _hex(sorted(made.boilerplate), "<u4"),
         made.unframed.hex(),
-        None if title is None else len(title),
+        len(title),
         made.quoted,
         made.site is not None,
         [(one.what, one.sentences.astype("<u4").tobytes().hex(), one.said.tobytes().hex()) for one in asked],
@@ -112,16 +122,13 @@ def unpacked(answer: Message, known: Boilerplate) -> list[Prepared | None]:
     """What a process has ``made`` of pages."""
     found, at = list[Prepared | None](), 0
     for one in answer.head["made"]:
-        if one is not None and one[_TITLE] is not None:
-            end = at + one[_TITLE]
-            title, at = answer.content[at:end], end
-        else:
-            title = None
-        found.append(one and _unpacked(one, title, known))
+        end = at + (one[_TITLE] if one is not None else 0)
+        found.append(one and _unpacked(one, answer.content[at:end], known))
+        at = end
     return found
 
 
-def _unpacked(given: Sequence[Any], title: bytes | None, known: Boilerplate) -> Prepared:
+def _unpacked(given: Sequence[Any], title: bytes, known: Boilerplate) -> Prepared:
     keys, sketch, counted, whole, own, boilerplate, unframed, _, quoted, sited, asked = given
     answers = tuple(
         Asked(what, np.frombuffer(bytes.fromhex(sentences), "<u4"), np.frombuffer(bytes.fromhex(said), np.bool_))

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from scrapy_neardup.hashing.keyed import Keyed
-from scrapy_neardup.judging.prepared import packed, pages_of
+from scrapy_neardup.judging.prepared import packed, packed_title, pages_of
 from scrapy_neardup.judging.presumed import Boilerplate
 from scrapy_neardup.methods import Method, make_method
 from scrapy_neardup.model import Page
@@ -44,7 +44,7 @@ def _prepared(method: Method, page: Page, known: Boilerplate) -> tuple[list[Any]
     presumed = known.of(page.site)
     try:
         made = method.guarded(page, presumed.is_common, presumed)
-        title = None if made.title is None else method.carried(made.title)
-        return packed(made, title, presumed.asked), title or b""
+        title = b"" if made.title is None else packed_title(method.carried(made.title))
+        return packed(made, title, presumed.asked), title
     except Exception:
         return None, b""

@@ -149,11 +149,11 @@ class Cascade(Method):
             in_form=check.in_form,
         )
 
-    def carried(self, title: TitleWords) -> bytes:
-        return title.pack()
+    def carried(self, title: TitleWords) -> list[list[str]]:
+        return list(title.made_of)
 
-    def restored(self, carried: bytes) -> TitleWords:
-        return TitleWords.unpack(carried, self.hashes)
+    def restored(self, carried: list[list[str]]) -> TitleWords:
+        return TitleWords(*carried, self.hashes)
 
     def again(self, sketch: bytes, site: str, counts: SiteCounts) -> tuple[Comparison, bytes] | None:
         known, here = self._unpack(sketch), self.hashes.short(site) if site else 0

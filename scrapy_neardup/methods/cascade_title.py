@@ -7,7 +7,6 @@ one lacks. A copy under another title has in its text what either title says, as
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 
@@ -32,6 +31,7 @@ class TitleWords:
 
     def __init__(self, title: Iterable[str], sentences: list[str], lines: list[str], hashes: Keyed) -> None:
         """``sentences``: those of its own, normalised; ``lines``: the letters of each."""
+        title = self._told = list(title)
         self._hashes = hashes
         self._sentences = sentences
         self._lines = lines
@@ -40,18 +40,10 @@ class TitleWords:
         self._unspaced = {word for word, is_unspaced in told if is_unspaced}
         self._title = _hashed([one for one in told if len(one[0]) > 1 or not one[1]], hashes)
 
-    def pack(self) -> bytes:
-        """All of it as bytes, but for the hashes."""
-        told = [sorted(self._title.items()), sorted(self._unspaced), self._sentences, self._lines]
-        return json.dumps(told, ensure_ascii=False).encode("utf-8", "surrogatepass")
-
-    @classmethod
-    def unpack(cls, packed: bytes, hashes: Keyed) -> TitleWords:
-        """The same again."""
-        title, unspaced, sentences, lines = json.loads(packed.decode("utf-8", "surrogatepass"))
-        found = cls((), sentences, lines, hashes)
-        found._title, found._unspaced = dict(title), set(unspaced)
-        return found
+    @property
+    def made_of(self) -> tuple[list[str], list[str], list[str]]:
+        """What it was made of, but for the hashes."""
+        return self._told, self._sentences, self._lines
 
     def words(self, most: int) -> frozenset[int]:
         """The words of the title as a sketch holds them; of more than ``most`` those with the smallest hashes."""

@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pytest
 
 from scrapy_neardup.judging import presumed
-from scrapy_neardup.judging.prepared import Prepared, Texts, packed, pages_of, unpacked
+from scrapy_neardup.judging.prepared import Prepared, Texts, packed, packed_title, pages_of, unpacked
 from scrapy_neardup.judging.presumed import Asked, Boilerplate, NotAtHand
 from scrapy_neardup.methods import Method, make_method
 from scrapy_neardup.model import Page, SiteCounts
@@ -111,8 +111,8 @@ def prepared(method: Method, page: Page, known: Boilerplate) -> Prepared:
     """A fingerprint that was made as in another process."""
     of_site = known.of(page.site)
     made = method.guarded(page, of_site.is_common, of_site)
-    title = None if made.title is None else method.carried(made.title)
-    answer = Message({"made": [packed(made, title, of_site.asked)]}, title or b"")
+    title = b"" if made.title is None else packed_title(method.carried(made.title))
+    answer = Message({"made": [packed(made, title, of_site.asked)]}, title)
     [found] = unpacked(answer, known)
     assert found is not None
     return found
