@@ -153,7 +153,8 @@ class Cascade(Method):
         return list(title.made_of)
 
     def restored(self, carried: list[list[str]]) -> TitleWords:
-        return TitleWords(*carried, self.hashes)
+        title, sentences, lines = carried
+        return TitleWords(title, sentences, lines, self.hashes)
 
     def again(self, sketch: bytes, site: str, counts: SiteCounts) -> tuple[Comparison, bytes] | None:
         known, here = self._unpack(sketch), self.hashes.short(site) if site else 0

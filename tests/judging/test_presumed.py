@@ -147,10 +147,11 @@ def test_one_that_presumes_too_little_is_made_anew_and_the_next_one_is_right(fil
     of_site = filled.on_site(SITE)
     right = method.guarded(page, of_site.is_common, of_site)
     assert right.boilerplate
-    first, second = prepared(method, page, known), None
+    first = prepared(method, page, known)
     assert first.fingerprint.sketch != right.sketch
     assert not all(one.holds(of_site) for one in first.asked)
     assert first.under(page, of_site, method) == replace(right, title=first.under(page, of_site, method).title)
+    known.learn(SITE, of_site, first.asked)
     second = prepared(method, page, known)
     assert all(one.holds(of_site) for one in second.asked)
     assert second.fingerprint.sketch == right.sketch
@@ -160,7 +161,7 @@ def test_one_that_presumes_too_little_is_made_anew_and_the_next_one_is_right(fil
 def test_one_that_presumes_too_much_is_made_anew(filled: Store) -> None:
     method, known = make_method("cascade", {}).under(filled.hashes), Boilerplate()
     page = Page(f"http://{SITE}/new", text="\n".join([*story(30), FOOTER]), site=SITE)
-    prepared(method, page, known).under(page, filled.on_site(SITE), method)
+    known.learn(SITE, filled.on_site(SITE), prepared(method, page, known).asked)
     nothing = open_store("memory:", {}).on_site(SITE)
     assert prepared(method, page, known).fingerprint.boilerplate
     assert prepared(method, page, known).under(page, nothing, method) == method.guarded(
