@@ -43,8 +43,10 @@ NAME = "dedup"
 HELP = "Drop or tag near-duplicates in files: feeds, sheets, Parquet, folders of HTML, web archives."
 #: Pages for which no workers are started that nobody asked for.
 _FEW = 100
-#: The same of texts.
-_FEW_CHARACTERS = 1_000_000
+#: The same of texts, in characters: reading so many takes as long as to start a process.
+_FEW_CHARACTERS = 2_000_000
+#: Processes that read texts unless somebody asks for more: one of them reads faster than this one judges.
+_TEXT_WORKERS = 2
 EXAMPLES = """\
 inputs:
   feed.jsonl, .jl       JSON lines; also .json (an array), .csv, .tsv, .xml (Scrapy's feeds)
@@ -113,7 +115,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--workers",
         metavar="N",
-        help="read pages of HTML in N processes, or auto: by the cores there are (default: NEARDUP_WORKERS)",
+        help="read pages of HTML and texts in N processes, or auto: by the cores there are (default: NEARDUP_WORKERS)",
     )
     parser.add_argument("--json", action="store_true", help="tell the numbers as a JSON object")
     names = parser.add_argument_group("fields", "What holds what, where the names differ from these.")
@@ -236,7 +238,7 @@ def _write(judged: Judged, line: bytes, place: str, out: Writer, tally: Tally, *
 @contextmanager
 def _preparing(spec: tuple[str, Mapping[str, Any]], store: Store, config: Config) -> Iterator[Preparing | None]:
     """What fingerprints texts ahead; None where they are fingerprinted one after the other."""
-    many = workers_by_machine() if config.workers == AUTO else int(config.workers)
+    many = min(max(0, workers_by_machine() - 1), _TEXT_WORKERS) if config.workers == AUTO else int(config.workers)
     terms = TextTerms(*spec, store.hashes.secret.hex(), config.worker_seconds)
     if not many or store.is_shared or not terms.can_be_sent:
         yield None

@@ -6,6 +6,7 @@ sent as make that little.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field
@@ -42,7 +43,11 @@ class TextTerms:
 
     @property
     def can_be_sent(self) -> bool:
-        """Whether the method can be imported by another process."""
+        """Whether another process can import the method, and be told its parameters."""
+        try:
+            json.dumps(self.told())
+        except (TypeError, ValueError):
+            return False
         return not self.method.startswith("__main__.")
 
     def told(self) -> dict[str, Any]:

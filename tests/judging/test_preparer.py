@@ -193,4 +193,5 @@ def test_where_none_can_be_started_it_is_said_why() -> None:
 def test_a_method_of_the_script_that_was_started_cannot_be_sent() -> None:
     assert TextTerms("cascade", {}, "", 1.0).can_be_sent
     assert not TextTerms("__main__.Own", {}, "", 1.0).can_be_sent
+    assert not TextTerms("cascade", {"lexicon": Path("words.tsv")}, "", 1.0).can_be_sent
     assert "aa" not in repr(TextTerms("cascade", {}, "aa" * 8, 1.0)).replace("cascade", "")
