@@ -16,7 +16,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from importlib import import_module
 from keyword import iskeyword
@@ -85,7 +85,7 @@ class NearDupCommand(ScrapyCommand):
 
     def __init__(self) -> None:
         super().__init__()
-        self._commands: dict[str, tuple[SubCommand, argparse.ArgumentParser]] = {}
+        self._parsers: dict[str, argparse.ArgumentParser] = {}
 
     def syntax(self) -> str:
         """What follows ``scrapy neardup`` in the line of usage."""
@@ -98,33 +98,32 @@ class NearDupCommand(ScrapyCommand):
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         """A parser for each command; Scrapy's own options are taken before and after a command's name."""
         super().add_options(parser)
-        commands = parser.add_subparsers(title="Commands", prog="scrapy neardup", dest="neardup", metavar="<command>")
+        commands = parser.add_subparsers(
+            title="Commands", prog="scrapy neardup", dest="neardup", metavar="<command>", parser_class=_OnDemand
+        )
+        listed = () if is_one_asked_for(sys.argv[1:]) else COMMANDS
         for name in COMMANDS:
-            module = load(name)
-            own = commands.add_parser(
-                module.NAME,
-                help=module.HELP,
-                description=module.HELP,
-                epilog=module.EXAMPLES,
-                formatter_class=argparse.RawDescriptionHelpFormatter,
-                conflict_handler="resolve",
-                allow_abbrev=False,
-            )
-            super().add_options(cast(argparse.ArgumentParser, _Hidden(own)))
-            module.add_arguments(own)
-            self._commands[module.NAME] = module, own
+            help: dict[str, Any] = {"help": load(name).HELP} if name in listed else {}
+            self._parsers[name] = commands.add_parser(name, fill=partial(self._fill, name), **help)
+
+    def _fill(self, name: str, parser: argparse.ArgumentParser) -> None:
+        """Give a command's parser its options."""
+        module = load(name)
+        parser.description, parser.epilog = module.HELP, module.EXAMPLES
+        super().add_options(cast(argparse.ArgumentParser, _Hidden(parser)))
+        module.add_arguments(parser)
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         """Run the command that was asked for, or list them all; the exit code is left for Scrapy."""
         if opts.neardup is None:
-            listed = "".join(f"  {name:<12} {module.HELP}\n" for name, (module, _) in self._commands.items())
+            listed = "".join(f"  {name:<12} {load(name).HELP}\n" for name in COMMANDS)
             more = "scrapy neardup <command> --help says more about one."
             sys.stdout.write(f"Usage: scrapy neardup {self.syntax()}\n\nCommands:\n{listed}\n{more}\n")
             self.exitcode = 2
             return
-        module, parser = self._commands[opts.neardup]
         if args:
-            parser.error(f"unrecognized arguments: {' '.join(args)}")
+            self._parsers[opts.neardup].error(f"unrecognized arguments: {' '.join(args)}")
+        module = load(opts.neardup)
         opts.settings = self.settings
         self.exitcode = _guarded(module.NAME, partial(_run, module), opts)
 
@@ -135,6 +134,32 @@ def _run(module: SubCommand, arguments: argparse.Namespace) -> int:
         settings_of = import_module(f"{__name__}.spiders").settings_of
         arguments.settings = settings_of(arguments.settings, arguments.spider)
     return module.run(arguments)
+
+
+def is_one_asked_for(arguments: Sequence[str]) -> bool:
+    """Whether a line names a command, so that the help of the others is not wanted.
+
+    >>> is_one_asked_for(["neardup", "dedup", "--help"]), is_one_asked_for(["neardup", "--help", "dedup"])
+    (True, False)
+    """
+    first = next((one for one in arguments if one in (*COMMANDS, "-h", "--help")), "")
+    return first in COMMANDS
+
+
+class _OnDemand(argparse.ArgumentParser):
+    """The parser of a command, which is filled when the command was named: to load all modules takes a fifth second."""
+
+    def __init__(self, *, fill: Callable[[argparse.ArgumentParser], None], **options: Any) -> None:
+        formatter = argparse.RawDescriptionHelpFormatter
+        super().__init__(formatter_class=formatter, conflict_handler="resolve", allow_abbrev=False, **options)
+        self._fill: Callable[[argparse.ArgumentParser], None] | None = fill
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Fill it, and parse."""
+        if self._fill is not None:
+            fill, self._fill = self._fill, None
+            fill(self)
+        return super().parse_known_args(args, namespace)
 
 
 class _Hidden:

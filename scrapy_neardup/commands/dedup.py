@@ -5,10 +5,11 @@ from __future__ import annotations
 import argparse
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from scrapy_neardup.commands.making import OPTION, opened_or_made
 from scrapy_neardup.commands.opening import add_strict, config_of, warn
@@ -21,9 +22,10 @@ from scrapy_neardup.config import AUTO, DEFAULT_FIELDS, Config, many_workers, re
 from scrapy_neardup.crawl.state import page_extractor
 from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.inputs import FORMATS, Entry, InputRecord, Malformed, Skipped, read_input
-from scrapy_neardup.judging.ahead import read_ahead
+from scrapy_neardup.judging.ahead import NOTHING, Ahead, ReadAhead
 from scrapy_neardup.judging.detector import Detector
 from scrapy_neardup.judging.preference import KeepPolicy, Preference, make_preference
+from scrapy_neardup.judging.preparer import Preparing, TextTerms
 from scrapy_neardup.judging.recipe import check_tools, state_recipe, take_over
 from scrapy_neardup.judging.records import Batch, Judged
 from scrapy_neardup.judging.reservations import Earlier
@@ -32,7 +34,7 @@ from scrapy_neardup.methods import METHODS, Method, make_method
 from scrapy_neardup.model import Verdict
 from scrapy_neardup.oneline import one_line
 from scrapy_neardup.outputs import WRITERS, Writer, opened_output, output_format
-from scrapy_neardup.page.apart import Answer
+from scrapy_neardup.page.cores import workers_by_machine
 from scrapy_neardup.page.pool import Pool
 from scrapy_neardup.report.words import Words
 from scrapy_neardup.stores import STORES, Keep, Store, close_store, default_url, open_store, parse_url
@@ -41,6 +43,10 @@ NAME = "dedup"
 HELP = "Drop or tag near-duplicates in files: feeds, sheets, Parquet, folders of HTML, web archives."
 #: Pages for which no workers are started that nobody asked for.
 _FEW = 100
+#: The same of texts, in characters: reading so many takes as long as to start a process.
+_FEW_CHARACTERS = 2_000_000
+#: Processes that read texts unless somebody asks for more: one of them reads faster than this one judges.
+_TEXT_WORKERS = 2
 EXAMPLES = """\
 inputs:
   feed.jsonl, .jl       JSON lines; also .json (an array), .csv, .tsv, .xml (Scrapy's feeds)
@@ -109,7 +115,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--workers",
         metavar="N",
-        help="read pages of HTML in N processes, or auto: by the cores there are (default: NEARDUP_WORKERS)",
+        help="read pages of HTML and texts in N processes, or auto: by the cores there are (default: NEARDUP_WORKERS)",
     )
     parser.add_argument("--json", action="store_true", help="tell the numbers as a JSON object")
     names = parser.add_argument_group("fields", "What holds what, where the names differ from these.")
@@ -121,18 +127,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Judge all records and write those that are wanted; 1 if any was malformed, else 0."""
     config = config_of(arguments)
-    method = make_method(*method_spec(arguments.method)) if arguments.method else config.make_method()
+    if arguments.workers:
+        config = replace(config, workers=many_workers("--workers", arguments.workers))
+    spec = method_spec(arguments.method) if arguments.method else (config.method, config.parameters)
+    method = make_method(*spec) if arguments.method else config.make_method()
     format = output_format(arguments.output, arguments.output_format)
     _check_places(arguments.input, arguments.output)
     fields = {part: getattr(arguments, part) or name for part, name in config.fields.items()}
     policy = _keep_policy(arguments.keep_policy) if arguments.keep_policy else config.keep_policy
     preference = make_preference(policy)
     tally = Tally()
-    apart, pool = config.make_apart(), _pool(arguments.workers, config)
+    apart, pool = config.make_apart(), config.make_workers()
     with (
         _state(arguments.store, method, config) as store,
         closing(apart) if apart else nullcontext(),
         closing(pool) if pool else nullcontext(),
+        _preparing(spec, store, config) as texts,
     ):
         detector = Detector(
             method,
@@ -160,9 +170,10 @@ def run(arguments: argparse.Namespace) -> int:
                 apart=apart.read if apart else None,
             )
             entries = progress(_entries(arguments.input, arguments.format), what="records")
-            few = _FEW if (arguments.workers or config.workers) == AUTO else 0
-            ahead = read_ahead(entries, batch.raw, pool, after=few) if pool else ((entry, None) for entry in entries)
-            passed = _judge_all(ahead, batch, detector.passes, rejects, tally)
+            few = (_FEW, _FEW_CHARACTERS) if config.workers == AUTO else (0, 0)
+            ahead = Ahead(batch.coming, pool, texts, after=few[0], after_characters=few[1]) if pool or texts else None
+            found = ahead.read(entries) if ahead else ((entry, NOTHING) for entry in entries)
+            passed = _judge_all(found, batch, detector.passes, rejects, tally)
             _write_all(passed, out, tally, tag=arguments.tag, preference=preference)
         detector.seal()  # only now: the records that are not sealed are those of an output that was not written
         detector.end()
@@ -181,21 +192,21 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _judge_all(
-    entries: Iterator[tuple[InputRecord, Answer | None]],
+    entries: Iterator[tuple[InputRecord, ReadAhead]],
     batch: Batch,
     passes: Callable[[Verdict], bool],
     rejects: Rejects,
     tally: Tally,
 ) -> Iterator[tuple[Judged, Entry]]:
     """The records that pass, as they come."""
-    for entry, answer in entries:
+    for entry, found in entries:
         if isinstance(entry, Malformed):
             rejects.take(entry)
             continue
         if isinstance(entry, Skipped):
             tally.skipped[entry.why] += 1
             continue
-        judged = batch.judge(entry, answer)
+        judged = batch.judge(entry, found)
         tally.add(judged.verdict, entry.fields)
         if passes(judged.verdict):
             yield judged, entry
@@ -224,9 +235,16 @@ def _write(judged: Judged, line: bytes, place: str, out: Writer, tally: Tally, *
     tally.written += 1
 
 
-def _pool(asked: str | None, config: Config) -> Pool | None:
-    """What reads pages ahead; None where they are read one after the other."""
-    return replace(config, workers=many_workers("--workers", asked) if asked else config.workers).make_workers()
+@contextmanager
+def _preparing(spec: tuple[str, Mapping[str, Any]], store: Store, config: Config) -> Iterator[Preparing | None]:
+    """What fingerprints texts ahead; None where they are fingerprinted one after the other."""
+    many = min(max(0, workers_by_machine() - 1), _TEXT_WORKERS) if config.workers == AUTO else int(config.workers)
+    terms = TextTerms(*spec, store.hashes.secret.hex(), config.worker_seconds)
+    if not many or store.is_shared or not terms.can_be_sent:
+        yield None
+        return
+    with closing(Pool(terms, many, "neardup-text")) as pool:
+        yield Preparing(pool)
 
 
 def _keep_policy(given: str) -> KeepPolicy:

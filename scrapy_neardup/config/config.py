@@ -19,7 +19,7 @@ from scrapy_neardup.oneline import line_logger
 from scrapy_neardup.page.apart import MAX_SECONDS, Apart, Terms
 from scrapy_neardup.page.cores import workers_by_machine
 from scrapy_neardup.page.limits import MAX_TEXT
-from scrapy_neardup.page.pool import Pool
+from scrapy_neardup.page.pool import Pages, Pool
 from scrapy_neardup.stores import Bounds, Keep, Secret, parse_url, placeholders_checked
 from scrapy_neardup.stores.options import Options
 
@@ -141,9 +141,14 @@ class Config:
             return self.workers
         return 0 if self.extractor else workers_by_machine()
 
-    def make_workers(self) -> Pool | None:
+    @property
+    def worker_seconds(self) -> float:
+        """What a page may take in a worker."""
+        return _TIMES * self.max_seconds
+
+    def make_workers(self) -> Pages | None:
         """What reads all other pages, to be closed by whoever asked; None where they are to be read here."""
-        terms = replace(self.terms, seconds=_TIMES * self.max_seconds, only_quick=True)
+        terms = replace(self.terms, seconds=self.worker_seconds, only_quick=True)
         return Pool(terms, many) if (many := self.many_workers) and terms.can_be_sent else None
 
     def make_apart(self) -> Apart | None:

@@ -17,7 +17,7 @@ from scrapy_neardup.crawl.waiting import Event
 from scrapy_neardup.errors import ExtractionError
 from scrapy_neardup.model import Page
 from scrapy_neardup.page.apart import Answer, MayTakeLong, NoReader
-from scrapy_neardup.page.pool import Pool
+from scrapy_neardup.page.pool import Pages, Pool
 from scrapy_neardup.page.raw import Raw
 from scrapy_neardup.page.source import Draft, PageSource
 
@@ -39,8 +39,8 @@ class Aside:
         source: PageSource,
         notes: Notes,
         *,
-        apart: Pool | None,
-        workers: Pool | None = None,
+        apart: Pages | None,
+        workers: Pages | None = None,
         after: float = 0.0,
         is_unchanged: IsUnchanged | None = None,
     ) -> None:
@@ -106,7 +106,7 @@ class Aside:
         finally:
             self.spent += perf_counter() - begun
 
-    async def _asked(self, pool: Pool, raw: Raw, turn: Turn | None = None) -> Answer:
+    async def _asked(self, pool: Pages, raw: Raw, turn: Turn | None = None) -> Answer:
         """What the pool answers."""
         done, found, wake = Event(), list[tuple[Answer, float]](), _waker()
 
@@ -122,7 +122,7 @@ class Aside:
         self.spent += seconds
         return answer
 
-    def _tell(self, pool: Pool) -> None:
+    def _tell(self, pool: Pages) -> None:
         """Say that processes were replaced, once, and count them."""
         if replaced := pool.replaced:
             self._notes.stats.set_value(stats.REPLACED, replaced)

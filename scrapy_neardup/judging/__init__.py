@@ -27,4 +27,8 @@ recipe        by what pages are fingerprinted, and so can be compared
 glance        a store for whoever looks and leaves no trace
 records       records of files before a detector
 ahead         their pages, read in other processes while those before them are judged
+presumed      what is boilerplate, as it is presumed where the state is not at hand
+prepared      fingerprints that were made by that
+preparer      pages that bring their text are fingerprinted so, in other processes
+preparing     such a process
 """

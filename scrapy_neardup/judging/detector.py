@@ -19,6 +19,7 @@ from scrapy_neardup.judging.judgements import Judgements, Said
 from scrapy_neardup.judging.matching import Matching, candidates, has_a_say, with_telling
 from scrapy_neardup.judging.noting import note_once
 from scrapy_neardup.judging.preference import Contender, Preference
+from scrapy_neardup.judging.prepared import Prepared
 from scrapy_neardup.judging.registrar import Registrar
 from scrapy_neardup.judging.reservations import Blocked, InFlight, Reservation, Ruling
 from scrapy_neardup.judging.returning import Returning
@@ -113,15 +114,16 @@ class Detector:
         #: By what bodies are known again under these rules.
         self.bodies = Bodies(store.hashes, {**rules, "also_copies": sorted(also_copies)})
 
-    def check(self, page: Page, fingerprint: Fingerprint | None = None) -> Ruling:
+    def check(self, page: Page, fingerprint: Fingerprint | None = None, prepared: Prepared | None = None) -> Ruling:
         """Judge a page. Raises StoreError if the state fails; then nothing is reserved.
 
-        ``fingerprint``: what the method of that name has said of it, where it is judged a second time.
+        ``fingerprint``: what the method of that name has said of it, where it is judged a second time; ``prepared``:
+        what another process has, which is taken if the state agrees.
         """
-        if self._ageing.has_bounds:
+if self._ageing.has_bounds:
             with self._timed("store"):
                 self._ageing.judged()
-        ruling = self._ruling(page, fingerprint)
+        ruling = self._ruling(page, fingerprint, prepared)
         if isinstance(ruling, Blocked) or ruling.verdict.reader == page.reader:
             return ruling
         return replace(ruling, verdict=replace(ruling.verdict, reader=page.reader))
@@ -145,12 +147,14 @@ class Detector:
             return None
         return self._fingerprint(page)
 
-    def _fingerprint(self, page: Page) -> Fingerprint:
+    def _fingerprint(self, page: Page, prepared: Prepared | None = None) -> Fingerprint:
         with self._timed("method"):
             known = self.store.on_site(page.site)
+            if prepared is not None:
+                return prepared.under(page, known, self._method)
             return self._method.guarded(page, known.is_common, known)
 
-    def _ruling(self, page: Page, fingerprint: Fingerprint | None) -> Ruling:
+    def _ruling(self, page: Page, fingerprint: Fingerprint | None, prepared: Prepared | None) -> Ruling:
         reason = page.unread or why_unjudged(page.text, self._min_letters)
         if page.row and page.html and not reason:
             return self._by_mark.ruling(page, Verdict(Kind.UNIQUE, page.url))
@@ -158,7 +162,7 @@ class Detector:
             return self._by_mark.ruling(page, Verdict(Kind.UNJUDGED, page.url, reason="listing"))
         if reason:
             return self._by_mark.ruling(page, Verdict(Kind.UNJUDGED, page.url, reason=reason))
-        fingerprint = fingerprint or self._fingerprint(page)
+        fingerprint = fingerprint or self._fingerprint(page, prepared)
         with self._timed("store"):
             return self._judge(page, fingerprint)
 
@@ -170,13 +174,13 @@ class Detector:
         """Whether a text can be judged."""
         return not why_unjudged(text, self._min_letters)
 
-    def judge_now(self, page: Page, *, sealed: bool) -> Verdict:
+    def judge_now(self, page: Page, *, sealed: bool, prepared: Prepared | None = None) -> Verdict:
         """Judge a page that counts at once, for good if ``sealed``: for whoever has no items on their way.
 
         It is unjudged (``in_flight``) where a crawl of this process is at work on the same state, and nobody knows yet
         what becomes of a near-duplicate. Raises StoreError.
         """
-        return self._counted(page.url, self.check(page), sealed=sealed)
+        return self._counted(page.url, self.check(page, prepared=prepared), sealed=sealed)
 
     def judge_bytes_now(self, url: str, site: str, body: int, *, sealed: bool) -> Verdict | None:
         """The same by the bytes of a page alone; None if it has to be read."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from scrapy_neardup.judging.detector import Detector
+from scrapy_neardup.judging.prepared import Prepared
 from scrapy_neardup.model import Page, Verdict
 
 
@@ -19,6 +20,13 @@ class Now:
     def judge(self, page: Page, *, sealed: bool) -> Verdict:
         """The verdict on a page, which counts from then on, for good if ``sealed``. Raises StoreError."""
         return self.detector.judge_now(page, sealed=sealed)
+
+    def judge_prepared(self, page: Page, prepared: Prepared, *, sealed: bool) -> Verdict:
+        """The same of one whose fingerprint was made ahead; of a state that is shared there are none."""
+        verdict = self.detector.judge_now(page, sealed=sealed, prepared=prepared)
+        # Now, as this page may have been the one that makes a sentence boilerplate.
+        prepared.known.learn(page.site, self.detector.store.on_site(page.site), prepared.asked)
+        return verdict
 
     def judge_bytes(self, url: str, site: str, body: int, *, sealed: bool) -> Verdict | None:
         """The same by the bytes of a page alone; None if it has to be read."""

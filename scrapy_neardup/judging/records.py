@@ -7,9 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from scrapy_neardup.errors import PageError, StoreError
+from scrapy_neardup.errors import ExtractionError, PageError, StoreError
 from scrapy_neardup.inputs import Entry
+from scrapy_neardup.judging.ahead import NOTHING, ReadAhead
 from scrapy_neardup.judging.now import Now
+from scrapy_neardup.judging.prepared import Prepared
+from scrapy_neardup.judging.preparer import Ready
 from scrapy_neardup.model import Kind, Page, Verdict
 from scrapy_neardup.oneline import line_logger
 from scrapy_neardup.page.apart import Answer
@@ -66,43 +69,42 @@ class Batch:
             apart=apart,
             is_unchanged=detector.is_unchanged,
             bodies=detector.bodies,
+            marks=detector.store.is_shared,
         )
         #: Bodies of records that are to be judged soon, and of how many.
         self._coming: Counter[int] = Counter()
 
-    def raw(self, entry: Entry) -> Raw | None:
-        """What the page of a record is to be read from, in their order; None if it need not be.
+    def coming(self, entry: Entry) -> Raw | Page | None:
+        """What the page of a record is to be read from, in their order, or the page of one that brings its text.
 
-        So it is with one that brings its text, one that is no page, as is said later, and one that will be known by its
-        bytes.
+        None if nothing is to be asked of it: of one that is no page, as is said later, and one that will be known by
+        its bytes.
         """
-        if not (entry.html or entry.fields.get(self._fields["html"])):
-            return None
         name = self._name(entry)
         try:
             made = self._draft(entry, name)
-            if not isinstance(made, Draft):
-                return None
+            if isinstance(made, Page):
+                return made
             is_known = made.body and (self._coming[made.body] or self._now.may_know(name, made.body))
         except Exception:  # it happens again, and is told, when the record is judged
             return None
         self._coming[made.body] += 1
         return None if is_known and not (entry.html and self._passes(Verdict(Kind.DUPLICATE, name))) else made.raw
 
-    def judge(self, entry: Entry, answer: Answer | None = None) -> Judged:
+    def judge(self, entry: Entry, found: ReadAhead = NOTHING) -> Judged:
         """The verdict on a record; whatever is wrong with its content, it is unjudged. Raises StoreError.
 
-        ``answer``: what a process said that was asked to read its page.
+        ``found``: what other processes have made of it.
         """
         name = self._name(entry)
         page = Page(name)
         try:
-            made = self._draft(entry, name)
+            made = found.page or self._draft(entry, name)
             verdict = self._by_bytes(made, entry, name)
             if verdict is None or (entry.html and self._passes(verdict)):
-                page = self._page(made, entry, name, answer)
+                page = self._page(made, entry, name, found.answer)
             if verdict is None:
-                verdict = self._now.judge(page, sealed=False)
+                verdict = self._verdict(page, entry, found.ready)
         except PageError as error:
             return Judged(Verdict(Kind.UNJUDGED, name, reason=error.reason), self._written(entry, page))
         except StoreError:
@@ -111,6 +113,21 @@ class Batch:
             logger.exception("%s could not be judged.", entry.place)
             return Judged(Verdict(Kind.UNJUDGED, name, reason="method_failed"), self._written(entry, page))
         return Judged(verdict, self._written(entry, page))
+
+    def _verdict(self, page: Page, entry: Entry, ready: Ready) -> Verdict:
+        """The verdict on a page. A mark takes as long to make as all else that is read of a text, and few need one."""
+        if isinstance(ready, ExtractionError):  # it was too much for two processes
+            page, ready = replace(page, text="", unread=ready.reason), None
+        verdict = self._ruled(page, ready)
+        if verdict.kind is not Kind.UNJUDGED or page.html or page.reader:
+            return verdict
+        marked = self._source.marked(page, entry.fields, self._url(entry, page.url))
+        return self._ruled(marked, ready) if marked.html else verdict  # without it, nothing was written
+
+    def _ruled(self, page: Page, ready: Prepared | None) -> Verdict:
+        if ready is None:
+            return self._now.judge(page, sealed=False)
+        return self._now.judge_prepared(page, ready, sealed=False)
 
     def _name(self, entry: Entry) -> str:
         id, url = entry.fields.get(self._id_field), entry.fields.get(self._fields["url"])
@@ -131,14 +148,16 @@ class Batch:
         return self._now.judge_bytes(name, site_of(self._url(entry, name)), made.body, sealed=False)
 
     def _page(self, made: Page | Draft, entry: Entry, name: str, answer: Answer | None) -> Page:
-        page = self._source.read(made, answer) if isinstance(made, Draft) else made
-        return replace(page, url=name, site=site_of(self._url(entry, name)))
+        if isinstance(made, Page):
+            return made
+        return replace(self._source.read(made, answer), url=name)
 
     def _draft(self, entry: Entry, name: str) -> Page | Draft:
         fields = dict(entry.fields)
         if entry.html:
             fields[self._fields["html"]] = entry.html
-        return self._source.draft(fields, None, self._url(entry, name), entry.content_type or None)
+        made = self._source.draft(fields, None, self._url(entry, name), entry.content_type or None)
+        return replace(made, url=name) if isinstance(made, Page) and made.url != name else made
 
     def _url(self, entry: Entry, name: str) -> str:
         given = entry.fields.get(self._fields["url"])

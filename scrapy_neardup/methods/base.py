@@ -81,6 +81,17 @@ class Method(ABC):
         ``common`` holds those keys of the new page that too many originals share to be evidence.
         """
 
+    def carried(self, title: Any) -> Any:
+        """What a fingerprint tells of a title (``Fingerprint.title``) as plain data, for another process.
+
+        A method whose fingerprints tell nothing of it is never asked.
+        """
+        raise NotImplementedError
+
+    def restored(self, carried: Any) -> Any:
+        """The same in that process, where the method is under the same hashes."""
+        raise NotImplementedError
+
     def again(self, sketch: bytes, site: str, counts: SiteCounts) -> tuple[Comparison, bytes] | None:
         """What is to be said of a page of this site, made from the very bytes of an earlier one with this sketch.
 

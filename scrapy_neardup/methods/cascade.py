@@ -151,6 +151,13 @@ class Cascade(Method):
             in_form=check.in_form,
         )
 
+    def carried(self, title: TitleWords) -> list[list[str]]:
+        return list(title.made_of)
+
+    def restored(self, carried: list[list[str]]) -> TitleWords:
+        title, sentences, lines = carried
+        return TitleWords(title, sentences, lines, self.hashes)
+
     def again(self, sketch: bytes, site: str, counts: SiteCounts) -> tuple[Comparison, bytes] | None:
         known, here = self._unpack(sketch), self.hashes.short(site) if site else 0
         comparison = compared_again(known, here, counts)

@@ -32,6 +32,7 @@ class TitleWords:
 
     def __init__(self, title: Iterable[str], sentences: list[str], lines: list[str], hashes: Keyed) -> None:
         """``sentences``: those of its own, normalised; ``lines``: the letters of each."""
+        title = self._told = list(title)
         self._hashes = hashes
         self._sentences = sentences
         self._lines = lines
@@ -45,6 +46,11 @@ class TitleWords:
             self._sought = [word for word in sought if len(word) in _LENGTHS]
         spaced = [word for word in words if word not in self._unspaced] if len(unspaced) < len(words) else []
         self._title = _hashed(spaced, sought, hashes)
+
+    @property
+    def made_of(self) -> tuple[list[str], list[str], list[str]]:
+        """What it was made of, but for the hashes."""
+        return self._told, self._sentences, self._lines
 
     def words(self, most: int) -> frozenset[int]:
         """The words of the title as a sketch holds them; of more than ``most`` those with the smallest hashes."""

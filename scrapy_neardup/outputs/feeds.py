@@ -8,8 +8,6 @@ from collections.abc import Mapping
 from io import BytesIO
 from typing import IO, Any, cast
 
-from scrapy.exporters import CsvItemExporter, XmlItemExporter
-
 from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.outputs.formulas import as_text, is_formula
 from scrapy_neardup.outputs.writer import Tag, Writer, as_cells, as_json, with_tag
@@ -40,6 +38,8 @@ class XmlWriter(Writer):
     """An element a field, as in Scrapy's feeds. What XML cannot hold is replaced by U+FFFD."""
 
     def __init__(self, file: IO[bytes], tag_field: str) -> None:
+        from scrapy.exporters import XmlItemExporter  # it loads the libraries of all kinds of items
+
         super().__init__(file, tag_field)
         self._exporter = XmlItemExporter(cast(BytesIO, file), indent=0)
         self._exporter.start_exporting()
@@ -60,6 +60,8 @@ class CsvWriter(Writer):
     """A row a record; the first record gives the columns. Cells stay as they are, unless it is for a spreadsheet."""
 
     def __init__(self, file: IO[bytes], tag_field: str, **options: Any) -> None:
+        from scrapy.exporters import CsvItemExporter
+
         super().__init__(file, tag_field)
         self._exporter = CsvItemExporter(cast(BytesIO, file), errors="backslashreplace", **options)
         self._columns: set[str] | None = None

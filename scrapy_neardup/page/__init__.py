@@ -13,9 +13,11 @@ limits      how much of a page is judged
 risk        whether a page may take long to read
 raw         what a page is read from, as it may be sent to another process
 bodies      by what that is known again, before it is read
-apart       pages read in a process that can be ended
+child       a process that answers what it is asked, and can be ended
 worker      that process
 deadlines   which is ended when its time is over
+apart       pages read in such a process
+elsewhere   what is done there
 pool        several such processes
 cores       how many there may be
 source      the fields of an item or a record, with its response, to a page

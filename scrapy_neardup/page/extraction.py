@@ -10,7 +10,6 @@ from importlib.metadata import version
 from urllib.parse import urljoin
 
 import lxml.html
-import trafilatura
 
 from scrapy_neardup.errors import ExtractionError
 from scrapy_neardup.hashing.keyed import OPEN
@@ -53,6 +52,8 @@ def trafilatura_text(page: str | lxml.html.HtmlElement, url: str) -> str | None:
     short results is on, though it answers with menus now and then: see ``reading``, which does not believe those. The
     extractor must run in one thread alone; two at once bring the process down.
     """
+    import trafilatura  # only where there is HTML: it takes a twentieth second to load
+
     return trafilatura.extract(page, url=url, fast=True, include_comments=False, deduplicate=False)
 
 

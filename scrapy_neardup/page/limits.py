@@ -21,15 +21,13 @@ def limited(page: Page, max_text: int) -> Page:
     """The page as far as it is judged: its head cut to what no page needs, none of a text that is too much."""
     if is_too_much(page.text, max_text):
         page = replace(page, text="", main="", headline="", quotes=(), unread="too_large")
-    return replace(
-        page,
-        title=_cut(page.title, _MAX_TITLE),
-        keywords=tuple(_cut(word, _MAX_TITLE) for word in _cut_words(page.keywords)),
-        description=_cut(page.description, _MAX_DESCRIPTION),
-        headline="\n".join(
-            _cut(line, _MAX_TITLE) for line in page.headline.split("\n", _MAX_HEADLINES)[:_MAX_HEADLINES]
-        ),
-    )
+    title, keywords = _cut(page.title, _MAX_TITLE), tuple(_cut(word, _MAX_TITLE) for word in _cut_words(page.keywords))
+    description = _cut(page.description, _MAX_DESCRIPTION)
+    headlines = page.headline.split("\n", _MAX_HEADLINES)[:_MAX_HEADLINES]
+    headline = "\n".join(_cut(line, _MAX_TITLE) for line in headlines)
+    if (title, keywords, description, headline) == (page.title, page.keywords, page.description, page.headline):
+        return page  # as nearly all are
+    return replace(page, title=title, keywords=keywords, description=description, headline=headline)
 
 
 def is_too_much(text: str, max_text: int) -> bool:

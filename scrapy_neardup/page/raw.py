@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from scrapy_neardup.errors import ExtractionError
 from scrapy_neardup.page.extraction import decode_body, head
+from scrapy_neardup.page.worker import Message
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +20,25 @@ class Raw:
     content: str | bytes
     content_type: str | None = None
     is_named: bool = True
+
+    @property
+    def size(self) -> int:
+        """Its bytes or characters."""
+        return len(self.content)
+
+    def message(self) -> Message:
+        """As it is sent."""
+        content = self.content
+        text = isinstance(content, str)
+        told = {"url": self.url, "text": text, "type": self.content_type, "named": self.is_named}
+        return Message(told, content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content)
+
+    @classmethod
+    def of_message(cls, message: Message) -> Raw:
+        """The same at the other end."""
+        told, content = message
+        html = content.decode("utf-8", "surrogatepass") if told["text"] else content
+        return cls(told["url"], html, told["type"], is_named=told["named"])
 
     def html(self) -> str:
         """The HTML; raises ExtractionError if it is none (``not_html``), or is another page's (``other_page``)."""

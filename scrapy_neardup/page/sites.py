@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import unquote_plus, urlsplit
 
 #: Hosts on which many accounts publish, and the parameter of the query that tells them apart.
 _ACCOUNTS = {"mp.weixin.qq.com": "__biz"}
@@ -20,5 +20,18 @@ def site_of(url: str) -> str:
     except ValueError:  # a bracket that is not closed
         return ""
     name = _ACCOUNTS.get(host)
-    account = parse_qs(parts.query).get(name, [""])[0] if name else ""
+    account = _parameter(parts.query, name) if name else ""
     return f"{host} {account}" if account else host
+
+
+def _parameter(query: str, name: str) -> str:
+    """The first value of a parameter, as ``parse_qs`` has it, which takes all others apart as well; empty without one.
+
+    >>> _parameter("a=1&__biz=&__biz=MzA5%3D&__biz=2", "__biz")
+    'MzA5='
+    """
+    for part in query.split("&"):
+        found, _, value = part.partition("=")
+        if value and unquote_plus(found) == name:
+            return unquote_plus(value)
+    return ""

@@ -33,6 +33,8 @@ Item = Mapping[str, Any]
 _LONGEST = 4
 #: Characters from which a field of an item may be its text.
 _LEAST_TEXT = 40
+#: Before what an item is known by that has no URL.
+_BY_TEXT = "text:"
 #: Why a page is ``unread``.
 TOO_MUCH = ("too_large", "too_slow")
 #: Characters of a text up to which an item is given a mark: more is no more than counted.
@@ -74,12 +76,14 @@ class PageSource:
         apart: Read | None = None,
         is_unchanged: Callable[[str, int], bool] = lambda url, mark: False,
         bodies: Bodies | None = None,
+        marks: bool = True,
     ) -> None:
         """``fields``: which field of an item holds what; ``max_html``: see ``extract``; ``max_text``: see ``limited``.
 
         ``apart`` reads pages that may take long, where they can be ended; without it they are read as all others.
         ``is_unchanged``: whether a page is known by its URL and its mark, and need not be read. ``bodies``: by what
-        drafts are known whose bytes were judged before; without it none is.
+        drafts are known whose bytes were judged before; without it none is. ``marks``: whether an item that brings its
+        text is given its mark at once; if not, see ``marked``.
         """
         self._fields = fields
         self._max_html = max_html
@@ -88,6 +92,7 @@ class PageSource:
         self._apart = apart
         self._is_unchanged = is_unchanged
         self._bodies = bodies
+        self._marks = marks
 
     def has_own_content(self, item: Item) -> bool:
         """Whether the item brings its text or HTML along, and so is a page of its own."""
@@ -113,7 +118,7 @@ class PageSource:
     def name_of_content(self, item: Item) -> str:
         """What an item is known by that has neither a URL nor a response."""
         content = self._value(item, "text") or self._value(item, "html") or ""
-        return f"text:{OPEN.of(str(content)):016x}"
+        return f"{_BY_TEXT}{OPEN.of(str(content)):016x}"
 
     def page(self, item: Item, served: Served | None, url: str) -> Page:
         """The page of an item; raises ExtractionError with the reason if there is none."""
@@ -140,8 +145,8 @@ class PageSource:
         """
         text, html = _joined(self._value(item, "text")), self._value(item, "html")
         if text:
-            mark = 0 if len(text) > _MAX_MARKED else self._mark(item, url)
-            return self._whole(replace(_about(html, served, url), text=text, html=mark), item, url)
+            about = replace(_about(html, served, url), text=text)
+            return self._whole(self.marked(about, item, url) if self._marks else about, item, url)
         served = None if html else served
         try:
             raw = self._raw(html, served, url, content_type)
@@ -240,9 +245,14 @@ class PageSource:
         )
         return limited(page, self._max_text)
 
-    def _mark(self, item: Item, url: str) -> int:
-        """By what an item with a short text is known to be unchanged; one that is named by its text alone is not."""
-        return 0 if url == self.name_of_content(item) else mark_of(item)
+    def marked(self, page: Page, item: Item, url: str) -> Page:
+        """With that by which an item with a short text is known to be unchanged, whose text the page has.
+
+        One that is named by its text alone, or has very much, has none.
+        """
+        text = _joined(self._value(item, "text"))
+        is_named_by_it = url.startswith(_BY_TEXT) and url == self.name_of_content(item)
+        return page if len(text) > _MAX_MARKED or is_named_by_it else replace(page, html=mark_of(item))
 
     def _raw(self, html: Any, served: Served | None, url: str, content_type: str | None) -> Raw:
         """What an item's page is read from."""

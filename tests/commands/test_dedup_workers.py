@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
 import re
 import signal
 import subprocess
@@ -15,12 +17,15 @@ import pytest
 
 from tests.commands.run import command, environment, scrapy_neardup
 from tests.crawl.pages import ARTICLES, html
+from tests.judging.test_detector import story
+from tests.judging.test_preparer import odd_records
 from tests.started import MARK, processes
 
 pytestmark = pytest.mark.slow  # commands in processes of their own
 
 ROOT = Path(__file__).parents[2]
 SLUGS = sorted(path.stem for path in ARTICLES.glob("*.txt"))[:24]
+SECRET = "one secret for all of them"
 SLOW = "tests.crawl.project.slow_extractor"
 RISKY = html("metro-zh").replace("</article>", f"<p>{'<br>' * 9_000}</article>")
 
@@ -92,6 +97,49 @@ def test_what_is_written_is_the_same_byte_for_byte(
     assert found[0][0].count(b'"duplicate"') > 10
     assert found[0][0].count(b"\n") == 2 * len(SLUGS) + 7
     assert found[0] == found[1]
+
+
+def test_texts_are_judged_as_by_one_process(tmp_path: Path) -> None:
+    lines = [*map(json.dumps, odd_records()), *(json.dumps({"text": story(n % 600)}) for n in range(700, 1_500))]
+    lines[20:20] = ["", '{"no": record', "[]"]
+    (tmp_path / "feed.jsonl").write_text("\n".join(lines), "utf-8")
+    found = []
+    for workers in ("0", "2"):
+        out, rejects = tmp_path / f"{workers}.jsonl", tmp_path / f"{workers}.rejects"
+        options: list[str | Path] = ["-o", out, "--tag", "--rejects", rejects, "--workers", workers]
+        done = scrapy_neardup("dedup", "feed.jsonl", *options, "-s", f"NEARDUP_SECRET={SECRET}", cwd=tmp_path)
+        assert done.returncode == 1, done.stderr
+        written = re.sub(rb'"(similar_id|first_seen)": "[^"]+"', b"", out.read_bytes())  # times
+        found.append((written, rejects.read_bytes(), done.stdout.replace(f"{workers}.", ""), done.stderr))
+    assert found[0][0].count(b'"duplicate"') > 5
+    assert found[0] == found[1]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="processes are looked up as on Linux")
+def test_processes_that_are_killed_change_nothing(tmp_path: Path) -> None:
+    feed = [json.dumps({"id": str(n), "text": "\n".join(story(n % 2_000))}) for n in range(4_000)]
+    (tmp_path / "feed.jsonl").write_text("\n".join(feed), "utf-8")
+    options = ["feed.jsonl", "--tag", "--json", "-s", f"NEARDUP_SECRET={SECRET}"]
+    alone = scrapy_neardup("dedup", *options, "--workers", "0", "-o", "0.jsonl", cwd=tmp_path)
+    env = {**environment(), MARK: str(tmp_path)}
+    killed = set[int]()
+    arguments = command("dedup", *options, "--workers", "2", "-o", "2.jsonl")
+    with subprocess.Popen(arguments, cwd=tmp_path, env=env, stdout=subprocess.PIPE) as job:
+        while job.poll() is None and len(killed) < 5:
+            for process in {*processes(tmp_path)} - {job.pid, *killed}:
+                time.sleep(0.6)  # by then it is at work
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(process, signal.SIGKILL)
+                killed.add(process)
+        said = job.communicate(timeout=60)[0]
+    assert job.returncode == 0
+    assert killed
+    assert json.loads(said) == json.loads(alone.stdout)
+    one, other = (
+        re.sub(rb'"(similar_id|first_seen)": "[^"]+"', b"", (tmp_path / f"{n}.jsonl").read_bytes()) for n in "02"
+    )
+    assert one == other
+    assert processes(tmp_path) == []
 
 
 def test_a_number_that_cannot_be_is_refused(folder: Path) -> None:

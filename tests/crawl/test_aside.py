@@ -17,7 +17,7 @@ from scrapy_neardup.crawl.turns import Turns
 from scrapy_neardup.errors import ExtractionError
 from scrapy_neardup.model import Page
 from scrapy_neardup.page.apart import Answer, MayTakeLong, NoReader
-from scrapy_neardup.page.pool import Answered, Pool
+from scrapy_neardup.page.pool import Answered, Pages
 from scrapy_neardup.page.raw import Raw
 from scrapy_neardup.page.source import Draft, PageSource
 from tests.crawl.parts import notes
@@ -41,7 +41,7 @@ class Answers:
         self.replaced, self.why = 0, ""
         self.closed = False
 
-    def ask(self, raw: Raw, answered: Answered, begun: Callable[[], None] = lambda: None) -> None:
+    def ask(self, raw: Raw, answered: Answered[Page | MayTakeLong], begun: Callable[[], None] = lambda: None) -> None:
         self.asked.append(raw)
         assert self.answer is not None
         Thread(target=answered, args=[self.answer, 2.0]).start()
@@ -49,8 +49,8 @@ class Answers:
     def close(self) -> None:
         self.closed = True
 
-    def as_pool(self) -> Pool:
-        return cast(Pool, self)
+    def as_pool(self) -> Pages:
+        return cast(Pages, self)
 
 
 class Desk:
@@ -113,7 +113,7 @@ def test_one_that_was_too_much_before_is_not_read_again_whoever_is_asked_for_tha
 def test_such_pages_are_read_in_the_order_in_which_they_came() -> None:
     workers, apart = Answers(), Answers(READ)
     desk, turns = Desk(workers, apart), Turns()
-    waiting: list[tuple[Raw, Answered]] = []
+    waiting: list[tuple[Raw, Answered[Page | MayTakeLong]]] = []
     workers.ask = lambda raw, answered, begun=lambda: None: waiting.append((raw, answered))  # type: ignore[method-assign]
 
     async def run() -> None:

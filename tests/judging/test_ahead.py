@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import cast
 
 import pytest
 
-from scrapy_neardup.errors import NearDupError
+from scrapy_neardup.errors import ExtractionError, NearDupError
 from scrapy_neardup.inputs import Entry, InputRecord, Malformed
 from scrapy_neardup.judging import ahead
-from scrapy_neardup.judging.ahead import read_ahead
+from scrapy_neardup.judging.ahead import Ahead, ReadAhead
+from scrapy_neardup.judging.prepared import Texts
+from scrapy_neardup.judging.preparer import Answer as Made
+from scrapy_neardup.judging.preparer import Preparing
 from scrapy_neardup.model import Page
-from scrapy_neardup.page.apart import Answer
-from scrapy_neardup.page.pool import Answered, Pool
+from scrapy_neardup.page.apart import MayTakeLong, NoReader
+from scrapy_neardup.page.pool import Answered, Pages, Pool
 from scrapy_neardup.page.raw import Raw
 
 
@@ -21,10 +24,10 @@ class Asked:
     """In the place of a pool: answers when it is told to, the last page first."""
 
     def __init__(self, *, at_once: bool = False) -> None:
-        self.waiting: list[tuple[Raw, Answered]] = []
+        self.waiting: list[tuple[Raw, Answered[Page | MayTakeLong]]] = []
         self.at_once = at_once
 
-    def ask(self, raw: Raw, answered: Answered, begun: Callable[[], None] = lambda: None) -> None:
+    def ask(self, raw: Raw, answered: Answered[Page | MayTakeLong], begun: Callable[[], None] = lambda: None) -> None:
         self.waiting.append((raw, answered))
         if self.at_once:
             self.answer()
@@ -34,22 +37,50 @@ class Asked:
             raw, answered = self.waiting.pop()
             answered(Page(raw.url, text="read"), 0.0)
 
-    def as_pool(self) -> Pool:
-        return cast(Pool, self)
+    def as_pool(self) -> Pages:
+        return cast(Pages, self)
 
 
-def raw(entry: Entry) -> Raw | None:
-    html = entry.fields.get("html")
+class Groups:
+    """The same for texts: of each page is said that it is too large, by its URL, or nothing of all of them."""
+
+    workers = 2
+
+    def __init__(self, *, there: bool = True) -> None:
+        self.there = there
+        self.asked: list[list[str]] = []
+
+    def ask(self, texts: Texts, answered: Answered[Made], begun: Callable[[], None]) -> None:
+        self.asked.append([page.url for page in texts.pages])
+        if self.there:
+            answered([ExtractionError("too_large", page.url) for page in texts.pages], 0.0)
+        else:
+            answered(NoReader("too_slow", "no memory"), 0.0)
+
+    def preparing(self) -> Preparing:
+        return Preparing(cast(Pool[Texts, Made], self))
+
+
+def coming(entry: Entry) -> Raw | Page | None:
+    html, text = entry.fields.get("html"), entry.fields.get("text")
+    if isinstance(text, str):
+        return Page(str(entry.number), text=text)
     return Raw(str(entry.number), html) if isinstance(html, str) else None
 
 
-def entry(number: int, html: str | None = "<p>") -> Entry:
-    return Entry("feed", number, "line", {"html": html})
+def entry(number: int, html: str | None = "<p>", text: str | None = None) -> Entry:
+    return Entry("feed", number, "line", {"html": html, "text": text})
 
 
-def told(found: tuple[InputRecord, Answer | None]) -> tuple[int, str | None]:
-    record, answer = found
+def told(found: tuple[InputRecord, ReadAhead]) -> tuple[int, str | None]:
+    record, (answer, _, ready) = found
+    if ready is not None:
+        return record.number, str(ready)
     return record.number, answer.url if isinstance(answer, Page) else None
+
+
+def read(records: Iterable[InputRecord], pool: Asked, *, after: int = 0) -> Iterator[tuple[InputRecord, ReadAhead]]:
+    return Ahead(coming, pool.as_pool(), None, after=after).read(records)
 
 
 def test_records_keep_their_order_whichever_page_is_read_first() -> None:
@@ -59,7 +90,7 @@ def test_records_keep_their_order_whichever_page_is_read_first() -> None:
         yield from (entry(1), entry(2, None), Malformed("feed", 3, "line", "no JSON"), entry(4))
         pool.answer()
 
-    assert list(map(told, read_ahead(records(), raw, pool.as_pool()))) == [(1, "1"), (2, None), (3, None), (4, "4")]
+    assert list(map(told, read(records(), pool))) == [(1, "1"), (2, None), (3, None), (4, "4")]
 
 
 @pytest.mark.parametrize(("html", "most"), [("<p>", 64), ("x" * 100, 10)])
@@ -72,7 +103,7 @@ def test_no_more_than_so_many_and_so_much_is_read_ahead(html: str, most: int, mo
             taken.append(number)
             yield entry(number, html)
 
-    for place, found in enumerate(read_ahead(records(), raw, pool.as_pool())):
+    for place, found in enumerate(read(records(), pool)):
         assert told(found) == (place, str(place))
         assert len(taken) <= place + most
     assert len(taken) == 200
@@ -83,12 +114,56 @@ def test_an_error_comes_behind_the_records_before_it() -> None:
         yield from map(entry, range(3))
         raise NearDupError("the file ends in the middle")
 
-    coming = read_ahead(records(), raw, Asked(at_once=True).as_pool())
-    assert [told(next(coming)) for _ in range(3)] == [(0, "0"), (1, "1"), (2, "2")]
+    found = read(records(), Asked(at_once=True))
+    assert [told(next(found)) for _ in range(3)] == [(0, "0"), (1, "1"), (2, "2")]
     with pytest.raises(NearDupError, match="in the middle"):
-        next(coming)
+        next(found)
 
 
 def test_a_few_pages_are_not_worth_a_process() -> None:
-    coming = read_ahead(map(entry, range(5)), raw, Asked(at_once=True).as_pool(), after=3)
-    assert list(map(told, coming)) == [(0, None), (1, None), (2, None), (3, "3"), (4, "4")]
+    found = read(map(entry, range(5)), Asked(at_once=True), after=3)
+    assert list(map(told, found)) == [(0, None), (1, None), (2, None), (3, "3"), (4, "4")]
+
+
+def test_texts_are_sent_in_groups_and_each_gets_its_own_answer() -> None:
+    groups, pool = Groups(), Asked(at_once=True)
+    records = [entry(n, text=None if n % 10 == 3 else "渡口") for n in range(100)]
+    found = list(Ahead(coming, pool.as_pool(), groups.preparing()).read(records))
+    assert list(map(told, found)) == [(n, str(n)) for n in range(100)]
+    assert all(page is not None for _, (answer, page, _) in found if answer is None)
+    assert [len(group) for group in groups.asked] == [16] * 5 + [10]
+
+
+def test_a_group_is_sent_when_it_is_large_or_its_first_is_wanted() -> None:
+    groups = Groups()
+    records = [entry(n, text="渡" * (60_000 if n < 4 else 1)) for n in range(6)]
+    assert list(map(told, Ahead(coming, None, groups.preparing()).read(records))) == [(n, str(n)) for n in range(6)]
+    assert groups.asked == [["0", "1"], ["2", "3"], ["4", "5"]]
+
+
+def test_no_more_texts_are_read_ahead_than_keep_the_processes_at_work() -> None:
+    taken = []
+
+    def records() -> Iterator[InputRecord]:
+        for number in range(300):
+            taken.append(number)
+            yield entry(number, text="渡口")
+
+    for place, _ in enumerate(Ahead(coming, None, Groups().preparing()).read(records())):
+        assert len(taken) <= place + 80
+    assert len(taken) == 300
+
+
+def test_texts_of_which_nobody_says_anything_are_left_to_whoever_judges_them() -> None:
+    groups = Groups(there=False)
+    records = [entry(n, text="渡口") for n in range(200)]
+    found = list(Ahead(coming, None, groups.preparing()).read(records))
+    assert [(record.number, ready) for record, (_, _, ready) in found] == [(n, None) for n in range(200)]
+    assert len(groups.asked) == 5, "where no process can be started, none is asked any more"
+
+
+def test_the_first_texts_are_not_worth_a_process() -> None:
+    groups = Groups()
+    records = [entry(n, text="渡口") for n in range(5)]
+    found = Ahead(coming, None, groups.preparing(), after_characters=5).read(records)
+    assert list(map(told, found)) == [(0, None), (1, None), (2, None), (3, "3"), (4, "4")]

@@ -110,7 +110,7 @@ def test_a_record_without_content_is_unjudged_and_written_as_it_is(batch: Batch)
 def test_a_page_that_no_one_foresaw_does_not_cost_the_others(
     batch: Batch, detector: Detector, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def fail(page: Page) -> None:
+    def fail(page: Page, **_: object) -> None:
         raise ZeroDivisionError
 
     monkeypatch.setattr(detector, "check", fail)
@@ -121,7 +121,7 @@ def test_a_page_that_no_one_foresaw_does_not_cost_the_others(
 
 
 def test_a_state_that_fails_ends_the_work(batch: Batch, detector: Detector, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(page: Page) -> None:
+    def fail(page: Page, **_: object) -> None:
         raise StoreError("The disk is full.")
 
     monkeypatch.setattr(detector, "check", fail)

@@ -146,7 +146,7 @@ def test_a_child_whose_parent_is_gone_ends_by_itself() -> None:
     """Its pipe is closed; in the midst of a page, it has some seconds more than that may take."""
     apart = Apart(Terms(1_000_000, seconds=100))
     apart.read(Raw(URL, ARTICLE))
-    child = apart._child
+    child = apart.child._child
     assert child is not None
     assert child.stdin is not None
     child.stdin.close()

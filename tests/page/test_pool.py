@@ -20,7 +20,7 @@ from scrapy_neardup.model import Page
 from scrapy_neardup.page.apart import MayTakeLong, NoReader, Terms
 from scrapy_neardup.page.extraction import extract
 from scrapy_neardup.page.limits import limited
-from scrapy_neardup.page.pool import Pool
+from scrapy_neardup.page.pool import Pages, Pool
 from scrapy_neardup.page.raw import Raw
 from tests.page.pages import ARTICLE, HOSTILE, NONE, PROSE
 
@@ -52,7 +52,7 @@ def odd(html: str, url: str) -> str | None:
 class Reader:
     """A pool that is asked, and what it answers."""
 
-    pool: Pool
+    pool: Pages
     answers: SimpleQueue[tuple[str, object]] = field(default_factory=SimpleQueue)
 
     def ask(self, *contents: str | Raw) -> None:
@@ -85,7 +85,9 @@ class Reader:
 @contextmanager
 def reading(workers: int = 1, *, seconds: float = 30.0, extractor: str = "odd", quick: bool = True) -> Iterator[Reader]:
     path = f"{__name__}.{extractor}" if extractor else ""
-    with closing(Pool(Terms(1_000_000, 100_000, seconds, path, only_quick=quick), workers)) as pool:
+    terms = Terms(1_000_000, 100_000, seconds, path, only_quick=quick)
+    pool: Pages = Pool(terms, workers)
+    with closing(pool):
         yield Reader(pool)
     assert pool.process_ids == []
 

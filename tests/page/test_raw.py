@@ -8,7 +8,7 @@ import pytest
 
 from scrapy_neardup.errors import ExtractionError
 from scrapy_neardup.page.raw import Raw
-from scrapy_neardup.page.worker import received_raw, sent_raw
+from scrapy_neardup.page.worker import receive_message, send_message
 from tests.page.pages import ARTICLE
 
 URL = "http://river.example/ferry"
@@ -25,19 +25,19 @@ URL = "http://river.example/ferry"
 )
 def test_it_comes_out_as_it_was_put_in(raw: Raw) -> None:
     pipe = BytesIO()
-    sent_raw(pipe, raw)
-    sent_raw(pipe, raw)
+    send_message(pipe, raw.message())
+    send_message(pipe, raw.message())
     pipe.seek(0)
-    assert [received_raw(pipe), received_raw(pipe)] == [raw, raw]
+    assert [Raw.of_message(receive_message(pipe)) for _ in range(2)] == [raw, raw]
     with pytest.raises(EOFError):
-        received_raw(pipe)
+        receive_message(pipe)
 
 
 def test_half_of_it_is_none() -> None:
     pipe = BytesIO()
-    sent_raw(pipe, Raw(URL, ARTICLE))
+    send_message(pipe, Raw(URL, ARTICLE).message())
     with pytest.raises(EOFError):
-        received_raw(BytesIO(pipe.getvalue()[:-1]))
+        receive_message(BytesIO(pipe.getvalue()[:-1]))
 
 
 def test_its_html_is_decoded_by_what_came_with_it() -> None:

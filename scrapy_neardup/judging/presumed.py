@@ -1,0 +1,113 @@
+"""What is boilerplate, as it is presumed where the state is not at hand; whoever has the state sees whether it holds.
+
+A page is fingerprinted without the sentences that stand on many pages, which a state learns page by page. So whoever
+makes fingerprints ahead, in other processes, cannot know what the state will say when the page is judged; but it says
+the same of nearly all pages as it has said of those before. What was presumed is kept with the fingerprint, and where
+it does not hold, that is made anew: so it is always the one that would have been made with the state at hand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Set
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from scrapy_neardup.model import SiteCounts
+
+#: Lessons that are remembered at most; beyond them all are learned anew.
+_MOST = 200_000
+
+
+class Asked(NamedTuple):
+    """What a method has asked of a site (the name of a function of ``SiteCounts``), and was told."""
+
+    what: str
+    sentences: npt.NDArray[np.uint32]
+    said: npt.NDArray[np.bool_]
+
+    def holds(self, known: SiteCounts) -> bool:
+        """Whether the state says the same."""
+        return np.array_equal(getattr(known, self.what)(self.sentences), self.said)
+
+
+class NotAtHand(Exception):
+    """A method has asked what nobody but the state can tell."""
+
+
+#: Of which site (None: of all), which sentence, and whether it is boilerplate.
+Lesson = tuple[str | None, int, bool]
+
+
+class Boilerplate:
+    """What a state was found to say so far, to be presumed of the pages that come.
+
+    ``lessons``: all of it in the order in which it was found, for another process to ``take``, from wherever that one
+    stands. It only grows; once it is too long there is another list, which begins anew.
+    """
+
+    def __init__(self) -> None:
+        self.lessons: list[Lesson] = []
+        self._of: dict[str | None, set[int]] = {}
+
+    def of(self, site: str) -> Presumed:
+        """What is presumed of a site."""
+        return Presumed(self._of.get(site, frozenset()), self._of.get(None, frozenset()))
+
+    def take(self, lesson: Lesson) -> None:
+        """Take note of a lesson; one that is known already is none."""
+        site, sentence, is_common = lesson
+        known = self._of.setdefault(site, set())
+        if is_common is not (sentence in known):
+            (known.add if is_common else known.discard)(sentence)
+            self.lessons.append(lesson)
+
+    def learn(self, site: str, known: SiteCounts, asked: Iterable[Asked]) -> None:
+        """Take note of what the state says of sentences of which something else was presumed."""
+        if len(self.lessons) > _MOST:
+            self.lessons = []
+            self._of.clear()
+        for sentences in (one.sentences for one in asked if not one.holds(known)):
+            own, common = known.is_own(sentences).tolist(), known.is_common(sentences).tolist()
+            for sentence, is_own, is_common in zip(sentences.tolist(), own, common, strict=True):
+                self.take((site, sentence, is_own))
+                if is_own is not is_common or not is_common:
+                    self.take((None, sentence, is_common))
+
+
+class Presumed:
+    """What is presumed of one site, in the place of what a state knows of it; ``asked``: what it was asked so far."""
+
+    def __init__(self, own: Set[int], everywhere: Set[int]) -> None:
+        """``own``: sentences that are boilerplate of the site; ``everywhere``: of all sites."""
+        self.asked: list[Asked] = []
+        self._own = own
+        self._everywhere = everywhere
+
+    def is_own(self, sentences: npt.NDArray[np.uint32]) -> npt.NDArray[np.bool_]:
+        """See ``SiteCounts``."""
+        own = self._own
+        return self._said("is_own", sentences, [one in own for one in sentences.tolist()])
+
+    def is_common(self, sentences: npt.NDArray[np.uint32]) -> npt.NDArray[np.bool_]:
+        """See ``SiteCounts``."""
+        own, everywhere = self._own, self._everywhere
+        return self._said("is_common", sentences, [one in own or one in everywhere for one in sentences.tolist()])
+
+    def pages(self) -> int:
+        """Nobody knows; raises NotAtHand."""
+        raise NotAtHand
+
+    def stood_on(self, sentences: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint16]:
+        """Nobody knows; raises NotAtHand."""
+        raise NotAtHand
+
+    def forms(self) -> float:
+        """Nobody knows; raises NotAtHand."""
+        raise NotAtHand
+
+    def _said(self, what: str, sentences: npt.NDArray[np.uint32], said: list[bool]) -> npt.NDArray[np.bool_]:
+        found = np.array(said, np.bool_)
+        self.asked.append(Asked(what, sentences, found))
+        return found
