@@ -11,7 +11,6 @@ import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import partial
-from itertools import islice
 from typing import Any
 
 from scrapy_neardup.errors import StoreError
@@ -21,11 +20,11 @@ from scrapy_neardup.judging.transactions import Transactions, wanted
 from scrapy_neardup.model import Fingerprint, Kind, Page, Verdict
 from scrapy_neardup.stores import layout
 from scrapy_neardup.stores.leading import ALL
-from scrapy_neardup.stores.pending import PendingPage, PendingPlace, ask, look, seen
+from scrapy_neardup.stores.pending import Found, PendingPage, PendingPlace, ask, look, seen
 from scrapy_neardup.stores.redis import RedisStore
 from scrapy_neardup.stores.redis_async import PAUSES, AsyncLink, NoAnswer
 from scrapy_neardup.stores.redis_counting import OvertakenError
-from scrapy_neardup.stores.redis_script import Program
+from scrapy_neardup.stores.redis_program import Program
 from scrapy_neardup.stores.view import PageView
 
 #: Seconds between two looks at what others do with a page that one of ours waits for: the first, and at most.
@@ -145,10 +144,9 @@ class Filing:
                 failed.append(self.pending)
                 del crawl.filings[self.pending.place]
                 await crawl.link.wait(error, next(pauses, None))
-        crawl.store.raise_for(program, found)
+        crawl.store.raise_for(found)
         answers = iter(found[1:])
-        keys = sum(1 for _ in self.pending.found_by(crawl.store.hashes))
-        self._earlier = seen(islice(answers, keys), besides=self.pending.place)
+        self._earlier = seen(next(answers), self.pending.place)
         return answers
 
     async def _looked(self) -> Iterator[Any]:
@@ -231,15 +229,13 @@ class Filing:
         )
         program = crawl.link.program()
         claimed.file(program, crawl.store.hashes)
-        look(program, [(b"w", key.to_bytes(8, "big")) for key in more])
-        others = seen((await crawl.link.run(program))[1:], besides=claimed.place)
+        look(program, Found.by(more))
+        others = seen((await crawl.link.run(program))[1], claimed.place)
         if not others:
             self.pending = claimed
             return None
         program = crawl.link.program()
-        for name, member in claimed.members(crawl.store.hashes):
-            if (name, member) not in set(self.pending.members(crawl.store.hashes)):
-                program.unfile(name, member)
+        claimed.remove(program, crawl.store.hashes)
         self.pending.file(program, crawl.store.hashes)
         await crawl.link.run(program)
         return others[0]
@@ -254,7 +250,7 @@ class Filing:
         self.pending.remove(program, crawl.store.hashes)
         found = await crawl.link.run(program)
         try:
-            crawl.store.raise_for(program, found)
+            crawl.store.raise_for(found)
         except OvertakenError:
             await self.unfiled()
         else:

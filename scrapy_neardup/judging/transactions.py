@@ -16,7 +16,7 @@ from scrapy_neardup.stores.redis import RedisStore
 from scrapy_neardup.stores.redis_async import AsyncLink
 from scrapy_neardup.stores.redis_counting import OvertakenError
 from scrapy_neardup.stores.redis_rows import newest_of
-from scrapy_neardup.stores.redis_script import Program
+from scrapy_neardup.stores.redis_program import Program
 from scrapy_neardup.stores.view import NotFetched, PageView
 
 T = TypeVar("T")
@@ -72,7 +72,7 @@ class Transactions:
             self.store.tell(program, view.notes)
             finish(program, view)
             try:
-                self.store.raise_for(program, await self.link.run(program))
+                self.store.raise_for(await self.link.run(program))
             except OvertakenError:
                 view.forget()
                 continue
@@ -122,11 +122,14 @@ def wanted(
     new_postings = [one for one in dict.fromkeys(postings) if one not in view.postings]
     for row in new_rows:
         program.get(row)
-    for key, limit in new_postings:
-        program.newest(key.to_bytes(8, "big"), limit)
+    limits = {limit: [key for key, one in new_postings if one == limit] for _, limit in new_postings}
+    for limit, keys in limits.items():
+        program.newest([key.to_bytes(8, "big") for key in keys], limit)
 
     def take(answers: Iterator[Any]) -> None:
-        view.rows.update((row, next(answers)) for row in new_rows)
-        view.postings.update(((key, limit), newest_of(next(answers), limit)) for key, limit in new_postings)
+        view.rows.update(zip(new_rows, answers))  # noqa: B905  # others take what follows
+        for limit, keys in limits.items():
+            found = newest_of(next(answers), limit)
+            view.postings.update([((key, limit), found.get(key, [])) for key in keys])
 
     return take

@@ -18,14 +18,17 @@ is behind or it was slow, would not be seen by the younger one, which has passed
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+import struct
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 
 from scrapy_neardup.hashing.keyed import Keyed
 from scrapy_neardup.stores import layout
 from scrapy_neardup.stores.layout import Record
 from scrapy_neardup.stores.redis_layout import lease_name, pending_by, pending_name
-from scrapy_neardup.stores.redis_script import Program
+from scrapy_neardup.stores.redis_program import Program
+
+_PLACE = struct.Struct(">QQ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,41 +40,58 @@ class PendingPlace:
 
     @property
     def packed(self) -> bytes:
-        return self.id.to_bytes(8, "big") + self.crawl.to_bytes(8, "big")
+        return _PLACE.pack(self.id, self.crawl)
 
 
 @dataclass(frozen=True, slots=True)
+class Found:
+    """By what a page is found: names of sorted sets, and 8 bytes for each, the hash of its URL or a key."""
+
+    names: tuple[bytes, ...]
+    heads: bytes
+
+    @classmethod
+    def by(cls, keys: Iterable[int], url: bytes = b"") -> Found:
+        """By these keys, and by the hash of a URL."""
+        keys = tuple(keys)
+        names = [pending_by(b"w", key >> 52) for key in keys]
+        if url:
+            names.insert(0, pending_by(b"v", int.from_bytes(url[:2], "big") >> 4))
+        return cls(tuple(names), url + struct.pack(f">{len(keys)}Q", *keys))
+
+
+@dataclass(slots=True)
 class PendingPage:
     """A page on its way: a record with all its keys, of which it is not known yet what it will be."""
 
     record: Record
     crawl: int
+    _found: Found | None = field(default=None, init=False, repr=False, compare=False)
+    _place: PendingPlace | None = field(default=None, init=False, repr=False, compare=False)
 
     @property
     def place(self) -> PendingPlace:
-        return PendingPlace(self.record.id, self.crawl)
+        if self._place is None:
+            self._place = PendingPlace(self.record.id, self.crawl)
+        return self._place
 
-    def members(self, hashes: Keyed) -> Iterator[tuple[bytes, bytes]]:
-        """Names of the sorted sets in which it is found, and what stands there."""
-        for letter, key in self.found_by(hashes):
-            yield pending_by(letter, key), key + self.place.packed
-
-    def found_by(self, hashes: Keyed) -> Iterator[tuple[bytes, bytes]]:
-        """Its keys and the hash of its URL, each with the letter of its kind."""
-        yield b"v", layout.url_key(self.record.url, hashes)[1:]
-        yield from ((b"w", key.to_bytes(8, "big")) for key in self.record.keys)
+    def found_by(self, hashes: Keyed) -> Found:
+        """By what it is found."""
+        if self._found is None:
+            self._found = Found.by(self.record.keys, layout.url_key(self.record.url, hashes)[1:])
+        return self._found
 
     def file(self, program: Program, hashes: Keyed) -> None:
         """Have a program put it there."""
-        program.note(pending_name(self.crawl), self.place.packed[:8], self.record.pack())
-        for name, member in self.members(hashes):
-            program.file(name, member)
+        found, place = self.found_by(hashes), self.place.packed
+        program.note(pending_name(self.crawl), place[:8], self.record.pack())
+        program.file(found.names, found.heads, place)
 
     def remove(self, program: Program, hashes: Keyed) -> None:
         """Have a program remove it."""
-        program.strike(pending_name(self.crawl), self.place.packed[:8])
-        for name, member in self.members(hashes):
-            program.unfile(name, member)
+        found, place = self.found_by(hashes), self.place.packed
+        program.strike(pending_name(self.crawl), place[:8])
+        program.unfile(found.names, found.heads, place)
 
     def expect_here(self, program: Program, row: bytes, value: bytes) -> None:
         """Have a program done only if the page is still on its way, or is written already, by the same program."""
@@ -83,20 +103,16 @@ class PendingPage:
         self.remove(program, hashes)
 
 
-def look(program: Program, found_by: Iterable[tuple[bytes, bytes]]) -> None:
-    """Have a program read who is on the way under these keys: an answer for each."""
-    for letter, key in found_by:
-        program.members(pending_by(letter, key), key)
+def look(program: Program, found_by: Found) -> None:
+    """Have a program read who else is found so: one answer."""
+    program.members(found_by.names, found_by.heads)
 
 
-def seen(answers: Iterable[list[bytes]], besides: PendingPlace | None = None) -> list[PendingPlace]:
+def seen(members: Iterable[bytes], besides: PendingPlace) -> list[PendingPlace]:
     """The pages that ``look`` has found, each once; not ``besides``, which is the one that looks."""
-    places = (
-        PendingPlace(int.from_bytes(member[8:16], "big"), int.from_bytes(member[16:24], "big"))
-        for answer in answers
-        for member in answer
-    )
-    return [place for place in dict.fromkeys(places) if place != besides]
+    ours = besides.packed
+    others = dict.fromkeys(place for member in members if (place := member[8:]) != ours)
+    return [PendingPlace(*_PLACE.unpack(place)) for place in others]
 
 
 def ask(program: Program, place: PendingPlace) -> None:

@@ -13,7 +13,7 @@ from scrapy_neardup.stores.redis_leases import Leases
 from scrapy_neardup.stores.redis_link import Link
 from scrapy_neardup.stores.redis_notes import BEGINNING, CHUNK, COUNTED, MOST, STREAM, Entries, Note, entries_of, others
 from scrapy_neardup.stores.redis_rows import ServerRows
-from scrapy_neardup.stores.redis_script import Program
+from scrapy_neardup.stores.redis_program import Program
 from scrapy_neardup.stores.view import PageView
 
 

@@ -10,6 +10,7 @@ any of its keys. Behind that stand, with rows named as in ``layout``:
     k + level + bits    sorted set of postings, key + id, all of one score: it keeps them in byte order
     /                   sorted set: names of the hashes above but for u, so that they are found in order
     #                   number of pages
+    ^                   how many of the levels are in use; of a state that has pages and not this, all
     +                   stream: sentences of pages, to be counted by all; see ``redis_notes``
     !                   hash: crawls that somebody has begun to take back, row of the crawl -> nothing
     p + generation      hash: pages of a crawl that are on their way, number -> record; see ``pending``
@@ -34,6 +35,7 @@ _LEVELS = ((12, 37_000), (16, 600_000), (20, 9_600_000), (24, 2**63))
 _TOGETHER = 35
 DIRECTORY = b"/"
 COUNTER = b"#"
+HIGHEST = b"^"
 GIVEN_UP = b"!"
 _BY_TIME, _BY_CRAWL = b"reo", b"jd"
 _ID, _PAIR = 9, 17
@@ -72,6 +74,7 @@ def is_posting(row: bytes) -> bool:
     return row[:1] == b"k" and len(row) == _PAIR
 
 
+@lru_cache(maxsize=1024)
 def posting_names(key: bytes) -> tuple[bytes, ...]:
     """The sorted sets in which postings of a key may be, by its 8 bytes, one for each level."""
     return _on_levels(b"k", key)
@@ -113,9 +116,10 @@ def pending_name(crawl: int) -> bytes:
     return b"p" + crawl.to_bytes(8, "big")
 
 
-def pending_by(letter: bytes, key: bytes) -> bytes:
-    """Where it stands which pages on their way have a key (w), or the hash of a URL (v), by its 8 bytes."""
-    return letter + (int.from_bytes(key[:2], "big") >> 4).to_bytes(2, "big")
+@lru_cache(maxsize=2 * 4096)
+def pending_by(letter: bytes, bits: int) -> bytes:
+    """Where it stands which pages on their way have a key (w), or the hash of a URL (v), by its first 12 bits."""
+    return letter + bits.to_bytes(2, "big")
 
 
 def number_name(number: int) -> bytes:
@@ -127,9 +131,11 @@ def _time_name(letter: bytes, id: bytes) -> bytes:
     return letter + (int.from_bytes(id, "big") >> _TOGETHER).to_bytes(4, "big")
 
 
-@lru_cache(maxsize=1024)
 def _on_levels(letter: bytes, key: bytes) -> tuple[bytes, ...]:
     head = int.from_bytes(key[:4], "big")
     return tuple(
-        b"%c%c%b" % (letter[0], 65 + at, (head >> 32 - bits).to_bytes(3, "big")) for at, (bits, _) in enumerate(_LEVELS)
+        [
+            b"%c%c%b" % (letter[0], 65 + at, (head >> 32 - bits).to_bytes(3, "big"))
+            for at, (bits, _) in enumerate(_LEVELS)
+        ]
     )

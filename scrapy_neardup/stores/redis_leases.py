@@ -15,7 +15,7 @@ from scrapy_neardup.errors import StoreError
 from scrapy_neardup.stores import layout
 from scrapy_neardup.stores.redis_layout import GIVEN_UP, lease_name, number_name, spot
 from scrapy_neardup.stores.redis_link import Link
-from scrapy_neardup.stores.redis_script import Program
+from scrapy_neardup.stores.redis_program import Program
 
 #: Seconds for which a crawl that is not heard of keeps what it has not sealed, and its place before others.
 LEASE = 60.0

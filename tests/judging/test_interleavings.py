@@ -20,7 +20,7 @@ from scrapy_neardup.errors import StoreError
 from scrapy_neardup.judging import filing
 from scrapy_neardup.judging.reservations import Blocked
 from scrapy_neardup.stores.redis_layout import lease_name
-from scrapy_neardup.stores.redis_script import Program
+from scrapy_neardup.stores.redis_program import Program
 from tests.judging.test_shared import Crawler, Opening, page
 from tests.stores.redis_server import Server
 

@@ -31,7 +31,7 @@ from scrapy_neardup.stores import Keep, MemoryStore, parse_url
 from scrapy_neardup.stores.postings import pairs
 from scrapy_neardup.stores.redis import RedisStore
 from scrapy_neardup.stores.redis_async import AsyncLink, Patience
-from scrapy_neardup.stores.redis_script import Program
+from scrapy_neardup.stores.redis_program import Program
 from scrapy_neardup.stores.view import PageView
 from tests.judging.test_detector import story
 from tests.stores.redis_cluster import Cluster
