@@ -30,6 +30,7 @@ from scrapy_neardup.judging.shared import SharedCrawl
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Page
 from scrapy_neardup.stores import STORES, Keep, Store, parse_url
+from scrapy_neardup.stores.counts import publisher
 from scrapy_neardup.stores.redis import RedisStore
 from scrapy_neardup.stores.redis_async import AsyncLink
 
@@ -105,8 +106,9 @@ def mine(count: int, number: int) -> Iterator[Page]:
 
 
 def warmed_up(found: list[Page]) -> list[Page]:
-    """With the dictionary in memory, which is loaded once in a crawl."""
+    """With the dictionary and the list of public suffixes in memory, which are loaded once in a crawl."""
     make_method("cascade", {}).fingerprint(found[0])
+    publisher("www.example.com")
     return found
 
 

@@ -20,7 +20,7 @@ from scrapy_neardup.judging.transactions import Transactions, wanted
 from scrapy_neardup.model import Fingerprint, Kind, Page, Verdict
 from scrapy_neardup.stores import layout
 from scrapy_neardup.stores.leading import ALL
-from scrapy_neardup.stores.pending import Found, PendingPage, PendingPlace, ask, look, seen
+from scrapy_neardup.stores.pending import PendingPage, PendingPlace, ask, heads_of, seen
 from scrapy_neardup.stores.redis import RedisStore
 from scrapy_neardup.stores.redis_async import PAUSES, AsyncLink, NoAnswer
 from scrapy_neardup.stores.redis_counting import OvertakenError
@@ -131,8 +131,7 @@ class Filing:
             crawl.store.leases.expect(self.pending.crawl, program)
             for one in failed:
                 one.remove(program, crawl.store.hashes)
-            self.pending.file(program, crawl.store.hashes)
-            look(program, self.pending.found_by(crawl.store.hashes))
+            self.pending.file(program, crawl.store.hashes, looks=True)
             self._look_up(program)
             crawl.filings[self.pending.place] = self
             self.breaks = crawl.link.breaks
@@ -229,7 +228,7 @@ class Filing:
         )
         program = crawl.link.program()
         claimed.file(program, crawl.store.hashes)
-        look(program, Found.by(more))
+        program.entered(heads_of(more))
         others = seen((await crawl.link.run(program))[1], claimed.place)
         if not others:
             self.pending = claimed
@@ -246,7 +245,6 @@ class Filing:
         """Write what is known of a page that does not pass; if others were faster, there is nothing to add."""
         crawl = self._crawl
         program = crawl.store.written(self.view.changes, self.view.asked)
-        crawl.store.tell(program, self.view.notes)
         self.pending.remove(program, crawl.store.hashes)
         found = await crawl.link.run(program)
         try:
@@ -254,7 +252,7 @@ class Filing:
         except OvertakenError:
             await self.unfiled()
         else:
-            crawl.store.count(self.view.notes)
+            crawl.counted(self.view)
         finally:
             self.is_over()
 

@@ -19,13 +19,13 @@ is behind or it was slow, would not be seen by the younger one, which has passed
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from scrapy_neardup.hashing.keyed import Keyed
 from scrapy_neardup.stores import layout
 from scrapy_neardup.stores.layout import Record
-from scrapy_neardup.stores.redis_layout import lease_name, pending_by, pending_name
+from scrapy_neardup.stores.redis_layout import lease_name, pending_name
 from scrapy_neardup.stores.redis_program import Program
 
 _PLACE = struct.Struct(">QQ")
@@ -43,55 +43,35 @@ class PendingPlace:
         return _PLACE.pack(self.id, self.crawl)
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
-    """By what a page is found: names of sorted sets, and 8 bytes for each, the hash of its URL or a key."""
-
-    names: tuple[bytes, ...]
-    heads: bytes
-
-    @classmethod
-    def by(cls, keys: Iterable[int], url: bytes = b"") -> Found:
-        """By these keys, and by the hash of a URL."""
-        keys = tuple(keys)
-        names = [pending_by(b"w", key >> 52) for key in keys]
-        if url:
-            names.insert(0, pending_by(b"v", int.from_bytes(url[:2], "big") >> 4))
-        return cls(tuple(names), url + struct.pack(f">{len(keys)}Q", *keys))
-
-
 @dataclass(slots=True)
 class PendingPage:
     """A page on its way: a record with all its keys, of which it is not known yet what it will be."""
 
     record: Record
     crawl: int
-    _found: Found | None = field(default=None, init=False, repr=False, compare=False)
-    _place: PendingPlace | None = field(default=None, init=False, repr=False, compare=False)
+    _heads: bytes = field(default=b"", init=False, repr=False, compare=False)
 
     @property
     def place(self) -> PendingPlace:
-        if self._place is None:
-            self._place = PendingPlace(self.record.id, self.crawl)
-        return self._place
+        return PendingPlace(self.record.id, self.crawl)
 
-    def found_by(self, hashes: Keyed) -> Found:
-        """By what it is found."""
-        if self._found is None:
-            self._found = Found.by(self.record.keys, layout.url_key(self.record.url, hashes)[1:])
-        return self._found
+    def found_by(self, hashes: Keyed) -> bytes:
+        """By what it is found, 8 bytes for each: the hash of its URL, and its keys."""
+        if not self._heads:
+            self._heads = layout.url_key(self.record.url, hashes)[1:] + heads_of(self.record.keys)
+        return self._heads
 
-    def file(self, program: Program, hashes: Keyed) -> None:
-        """Have a program put it there."""
-        found, place = self.found_by(hashes), self.place.packed
+    def file(self, program: Program, hashes: Keyed, *, looks: bool = False) -> None:
+        """Have a program put it there. If it ``looks``, there is one answer: who else is found so."""
+        place = self.place.packed
         program.note(pending_name(self.crawl), place[:8], self.record.pack())
-        program.file(found.names, found.heads, place)
+        program.enter(place, self.found_by(hashes), answers=looks)
 
     def remove(self, program: Program, hashes: Keyed) -> None:
         """Have a program remove it."""
-        found, place = self.found_by(hashes), self.place.packed
+        place = self.place.packed
         program.strike(pending_name(self.crawl), place[:8])
-        program.unfile(found.names, found.heads, place)
+        program.leave(place, self.found_by(hashes))
 
     def expect_here(self, program: Program, row: bytes, value: bytes) -> None:
         """Have a program done only if the page is still on its way, or is written already, by the same program."""
@@ -103,16 +83,15 @@ class PendingPage:
         self.remove(program, hashes)
 
 
-def look(program: Program, found_by: Found) -> None:
-    """Have a program read who else is found so: one answer."""
-    program.members(found_by.names, found_by.heads)
+def heads_of(keys: Collection[int]) -> bytes:
+    """By what pages with these keys are found."""
+    return struct.pack(f">{len(keys)}Q", *keys)
 
 
-def seen(members: Iterable[bytes], besides: PendingPlace) -> list[PendingPlace]:
-    """The pages that ``look`` has found, each once; not ``besides``, which is the one that looks."""
-    ours = besides.packed
-    others = dict.fromkeys(place for member in members if (place := member[8:]) != ours)
-    return [PendingPlace(*_PLACE.unpack(place)) for place in others]
+def seen(found: bytes, besides: PendingPlace) -> list[PendingPlace]:
+    """The pages that were found, each once; not ``besides``, which is the one that looks."""
+    places = dict.fromkeys(PendingPlace(*place) for place in _PLACE.iter_unpack(found))
+    return [place for place in places if place != besides]
 
 
 def ask(program: Program, place: PendingPlace) -> None:

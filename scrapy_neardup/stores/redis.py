@@ -27,8 +27,8 @@ from scrapy_neardup.stores.redis_layout import DIRECTORY, GIVEN_UP, pending_name
 from scrapy_neardup.stores.redis_leases import LEASE, NUMBER_BITS, Leases, PageLost
 from scrapy_neardup.stores.redis_link import Link
 from scrapy_neardup.stores.redis_place import read_url
-from scrapy_neardup.stores.redis_rows import ServerRows
 from scrapy_neardup.stores.redis_program import Program
+from scrapy_neardup.stores.redis_rows import ServerRows
 from scrapy_neardup.stores.secret import Secret
 
 T = TypeVar("T")

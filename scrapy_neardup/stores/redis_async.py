@@ -7,8 +7,8 @@ from collections.abc import Awaitable, Callable
 from typing import Any, Protocol, TypeVar
 
 from scrapy_neardup.errors import StoreError
-from scrapy_neardup.stores.redis_link import Access, need_redis, way_to
 from scrapy_neardup.stores.redis_line import Line
+from scrapy_neardup.stores.redis_link import Access, need_redis, way_to
 from scrapy_neardup.stores.redis_notes import CHUNK, STREAM, entries_of
 from scrapy_neardup.stores.redis_program import Program
 from scrapy_neardup.stores.redis_told import told
@@ -40,6 +40,9 @@ class NoAnswer(Exception):
 
 class AsyncLink:
     """Connections of the loop that is running, to the state at a location."""
+
+    #: As of ``Link``.
+    levels = 1
 
     def __init__(self, location: str, named_by: str, patience: Patience | None = None) -> None:
         """``patience``: what is told while a server is waited for; without it three more tries are all."""
@@ -78,7 +81,7 @@ class AsyncLink:
 
     def program(self) -> Program:
         """An empty one for this state."""
-        return Program(self.prefix)
+        return Program(self.levels)
 
     async def run(self, program: Program) -> list[Any]:
         """As of ``Link``; the program is sent again where no answer came."""
@@ -157,7 +160,11 @@ class AsyncLink:
             self._patience.back()
 
     async def _sent(self, program: Program) -> list[Any]:
-        return await self._line.answer_to(program)  # type: ignore[no-any-return]
+        found: list[Any] = await self._line.answer_to(program)
+        while found[0] == 2:
+            self.levels = program.levels = found[1]
+            found = await self._line.answer_to(program)
+        return found
 
     async def told_since(self, place: bytes) -> list[tuple[bytes, dict[bytes, bytes]]]:
         """The next entries of the stream of what is counted."""

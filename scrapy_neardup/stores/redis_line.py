@@ -1,7 +1,7 @@
 """One connection of a loop, on which pieces of several programs go one after the other, and their answers come back.
 
-It is one of redis-py, which knows how to reach a server and to say who asks. What goes there is written at once, and not
-by a task of its own for each piece, as that costs more than the piece: so the server is at work on some pages while the
+It is one of redis-py, which knows how to reach a server and to say who asks. What goes there is written at once, not by
+a task of its own for each piece, as that costs more than the piece: so the server is at work on some pages while the
 others are still judged. While pieces are on their way what comes next is collected: the busier the server, the larger
 the pieces.
 """
@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, NamedTuple
 
@@ -103,15 +102,18 @@ class Line:
     async def _worked(self) -> None:
         """Connect where that is needed, and take answers as long as any are to come."""
         while self._ahead or self._waiting:
-            try:
-                if not self._is_usable():
-                    await self._connect()
-                    self._send_some()
-                self._answered(await self._connection.read_response())
-            except self._no_script:  # the first one, and the first after a restart
-                self._send(_Piece(self._ahead.popleft().programs, is_whole=True))
-            except Exception as error:
-                await self._failed(error)
+            await self._next()
+
+    async def _next(self) -> None:
+        try:
+            if not self._is_usable():
+                await self._connect()
+                self._send_some()
+            self._answered(await self._connection.read_response())
+        except self._no_script:  # the first one, and the first after a restart
+            self._send(_Piece(self._ahead.popleft().programs, is_whole=True))
+        except Exception as error:
+            await self._failed(error)
 
     async def _connect(self) -> None:
         """By the pool, which looks whether a connection still holds. What is on its way elsewhere has no answer."""

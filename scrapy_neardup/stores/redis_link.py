@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from scrapy_neardup.errors import StoreError
 from scrapy_neardup.stores.redis_place import ServerLocation, read_url
-from scrapy_neardup.stores.redis_program import Program
+from scrapy_neardup.stores.redis_program import COMMON, Program
 from scrapy_neardup.stores.redis_script import SCRIPT, script_digest
 from scrapy_neardup.stores.redis_told import told
 
@@ -75,6 +75,9 @@ def need_redis(named_by: str) -> Any:
 class Link:
     """A connection that waits for its answers."""
 
+    #: Levels of the state that are in use, as far as is known here.
+    levels = 1
+
     def __init__(self, location: str, named_by: str) -> None:
         """Raises StoreError where the server cannot be reached, or would forget on its own."""
         redis = need_redis(named_by)
@@ -107,12 +110,19 @@ class Link:
 
     def program(self) -> Program:
         """An empty one for this state."""
-        return Program(self.prefix)
+        return Program(self.levels)
 
     def run(self, program: Program) -> list[Any]:
         """The answers of a program, behind a 1; or a 0, and the letter of the condition that did not hold."""
-        client, arguments = self.client, program.arguments
-        keys = program.keys
+        found = self._ran(program)
+        while found[0] == 2:
+            self.levels = program.levels = found[1]
+            found = self._ran(program)
+        return found
+
+    def _ran(self, program: Program) -> list[Any]:
+        client, (names, arguments) = self.client, program.parts()
+        keys = [self.prefix + name for name in (*COMMON, *names)]
         with told(self._location):
             try:
                 (found,) = client.evalsha(script_digest(), len(keys), *keys, *arguments)

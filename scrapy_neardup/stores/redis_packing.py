@@ -39,12 +39,12 @@ class Packing:
         keys, arguments = [*self._common], list[bytes]()
         many = many_keys = len(COMMON)
         for program in programs:
-            steps, names = program.arguments, program.names
+            names, steps = program.parts()
             many_keys += len(names)
             many += len(names) + len(steps)
             keys += self._names(names)
             arguments += [
-                b"$%d\r\n%b\r\n" % (len(one), one) if type(one) is bytes else _NUMBERS[one]  # type: ignore[index,arg-type]
+                b"$%d\r\n%b\r\n" % (len(one), one) if type(one) is bytes else _NUMBERS[one]  # type: ignore[index]
                 for one in steps
             ]
         begin = b"*%d\r\n" % (many + len(command) + 1)

@@ -8,57 +8,74 @@ ten of them, and each argument takes its time.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from scrapy_neardup.stores.redis_layout import (
     COUNTER,
     DIRECTORY,
     GIVEN_UP,
     HIGHEST,
+    PENDING,
     Spot,
     is_posting,
+    is_url,
     level_of,
-    posting_names,
+    names_on,
     spot,
 )
 
 #: The keys that each run of the script has first.
 COMMON = (DIRECTORY, HIGHEST, COUNTER)
 
+_Steps = list[bytes | int]
+
+
+class _OnLevels(NamedTuple):
+    """Keys that are on each level, and where in the steps it is said how many levels, and where the first key is."""
+
+    steps: _Steps
+    at: int
+    letter: bytes
+    keys: tuple[bytes, ...]
+
 
 class Program:
-    """The steps, for one state on the server by its prefix; conditions first, then writes, then reads."""
+    """The steps, for one state on the server; conditions first, then writes, then reads.
 
-    __slots__ = ("_conditions", "_names", "_places", "_postings", "_prefix", "_reads", "_writes")
+    ``levels``: how many of them are asked, as far as is known here; a server that knows more says so, and does nothing.
+    """
 
-    def __init__(self, prefix: bytes) -> None:
-        self._prefix = prefix
+    __slots__ = ("_conditions", "_names", "_on_levels", "_places", "_postings", "_reads", "_writes", "levels")
+
+    def __init__(self, levels: int) -> None:
+        self.levels = levels
         self._names: list[bytes] = []
-        self._places: dict[tuple[bytes, ...] | bytes, int] = {}
-        self._conditions: list[bytes | int] = []
-        self._writes: list[bytes | int] = []
-        self._reads: list[bytes | int] = []
-        #: Keys by page and level, to be filed in one step.
+        self._places: dict[bytes, int] = {}
+        self._conditions: _Steps = []
+        self._writes: _Steps = []
+        self._reads: _Steps = []
+        self._on_levels: list[_OnLevels] = []
+        #: Keys under which a page is filed, by page and level: all in one step.
         self._postings: dict[tuple[bytes, int], list[bytes]] = {}
 
-    @property
-    def names(self) -> list[bytes]:
-        """Its own keys, without the prefix; to be asked for behind the arguments."""
-        return self._names
-
-    @property
-    def keys(self) -> list[bytes]:
-        """All keys of a run of this program alone; to be asked for behind the arguments."""
-        return [self._prefix + name for name in (*COMMON, *self._names)]
-
-    @property
-    def arguments(self) -> list[bytes | int]:
-        """Of a run, too."""
-        for (id, level), keys in self._postings.items():
-            names = tuple([posting_names(key)[level] for key in keys])
-            self._writes += [b"k", level + 1, self._all(names), len(keys), b"".join(keys), id]
-        self._postings = {}
-        many = len(self._conditions) + len(self._writes) + len(self._reads)
-        return [many, len(self._names), *self._conditions, *self._writes, *self._reads]
+    def parts(self) -> tuple[list[bytes], _Steps]:
+        """Names of its keys, and the arguments, as a run of the script takes them behind those in ``COMMON``."""
+        names, writes, placed = self._names.copy(), self._writes, dict[tuple[bytes, tuple[bytes, ...]], int]()
+        for steps, at, letter, keys in self._on_levels:
+            first = placed.get((letter, keys))
+            if first is None:
+                first = placed[letter, keys] = len(names) + 1
+                for level in range(self.levels):
+                    names += names_on(letter, keys, level)
+            steps[at : at + 2] = self.levels, first
+        if self._postings:
+            writes = writes.copy()
+        for (id, level), filed in self._postings.items():
+            writes += [b"k", level + 1, len(names) + 1, len(filed), b"".join(filed), id]
+            names += names_on(b"k", filed, level)
+        levels = self.levels if self._on_levels else 0
+        many = len(self._conditions) + len(writes) + len(self._reads)
+        return names, [many, len(names), levels, *self._conditions, *writes, *self._reads]
 
     @property
     def is_empty(self) -> bool:
@@ -74,18 +91,17 @@ class Program:
 
     def expect(self, row: bytes, value: bytes | None) -> None:
         """Only if a row is still what it was; of a URL, if it still names the same page, whenever that was seen."""
-        where = spot(row)
         if value is None:
-            self._conditions += [b"!", *self._keys(where), where.field]
+            self._row(self._conditions, b"!", row)
         elif row[:1] == b"u":
-            self._conditions += [b"^", *self._keys(where), where.field, value[:8]]
+            self._row(self._conditions, b"^", row, value[:8])
         else:
-            self._conditions += [b"=", *self._keys(where), where.field, value]
+            self._row(self._conditions, b"=", row, value)
 
     def expect_either(self, name: bytes, field: bytes, row: bytes, value: bytes) -> None:
         """Only if a hash has a field, or a row is what we are to write, for we have done so before."""
-        where = spot(row)
-        self._conditions += [b"?", self._key(name), field, *self._keys(where), where.field, value]
+        self._conditions += [b"?", self._key(name)]
+        self._row(self._conditions, field, row, value)
 
     def expect_lease(self, name: bytes, token: bytes, milliseconds: int, crawl: Spot) -> None:
         """Only if we hold a lease, or nobody does and nobody has begun to take the crawl back: then we do again."""
@@ -106,35 +122,39 @@ class Program:
         """Write a row, on the level for so many pages."""
         if is_posting(row):
             self._postings.setdefault((row[9:], level_of(pages)), []).append(row[1:9])
-            return
-        where = spot(row)
-        if len(where.names) > 1:
+        elif is_url(row):
             level = level_of(pages) + 1
-            self._writes += [b"H", self._all(where.names), len(where.names), where.field, value, level]
-            return
-        self._writes += [b"h", self._key(where.names[0]), where.field, value, *_about(row, where)]
+            self.levels = max(self.levels, level)
+            self._writes += [b"H", level]
+            self._each_level(self._writes, b"u", (row[1:],))
+            self._writes += [row[1:], value]
+        else:
+            where = spot(row)
+            self._writes += [b"h", self._key(where.names[0]), where.field, value, *_about(row, where)]
 
     def delete(self, row: bytes) -> None:
         """Remove a row, if it is there."""
         if is_posting(row):
-            names = posting_names(row[1:9])
-            self._writes += [b"Y", len(names), self._all(names), row[1:]]
-            return
-        where = spot(row)
-        self._writes += [b"d", *self._keys(where), where.field, *_about(row, where)]
+            self._writes.append(b"y")
+            self._each_level(self._writes, b"k", (row[1:9],))
+            self._writes.append(row[1:])
+        else:
+            self._row(self._writes, b"d", row, *_about(row, spot(row)))
 
     def see(self, row: bytes, id: bytes, seconds: bytes) -> None:
         """Move on the time at which a URL was seen, if it still names this page."""
-        where = spot(row)
-        self._writes += [b"s", *self._keys(where), where.field, id, seconds]
+        self._row(self._writes, b"s", row, id, seconds)
 
-    def file(self, names: tuple[bytes, ...], heads: bytes, tail: bytes) -> None:
-        """Add to sorted sets: to each of them 8 bytes of ``heads``, with the same tail."""
-        self._writes += [b"z", self._all(names), len(names), heads, tail]
+    def enter(self, page: bytes, heads: bytes, *, answers: bool = False) -> None:
+        """Have a page, by 16 bytes, found by whoever has one of these 8 bytes in common with it.
 
-    def unfile(self, names: tuple[bytes, ...], heads: bytes, tail: bytes) -> None:
-        """Remove from them what ``file`` has added."""
-        self._writes += [b"y", self._all(names), len(names), heads, tail]
+        If it ``answers``, with who has them already: 16 bytes for each, and the page itself if it was there before.
+        """
+        self._writes += [b"P" if answers else b"p", page, heads, self._key(PENDING)]
+
+    def leave(self, page: bytes, heads: bytes) -> None:
+        """It is there no more."""
+        self._writes += [b"q", page, heads, self._key(PENDING)]
 
     def note(self, name: bytes, field: bytes, value: bytes) -> None:
         """Set a field of a hash that is no part of the state."""
@@ -156,22 +176,21 @@ class Program:
 
     def get(self, row: bytes) -> None:
         """The value of a row, or None."""
-        where = spot(row)
-        self._reads += [b"g", *self._keys(where), where.field]
+        self._row(self._reads, b"g", row)
 
     def field(self, name: bytes, field: bytes) -> None:
         """The value of a field of a hash that is no part of the state, or None."""
         self._reads += [b"g", 1, self._key(name), field]
 
     def newest(self, keys: Sequence[bytes], most: int) -> None:
-        """Postings of keys by their 8 bytes, all in one list: so many of each key and level, the newest of each first."""
-        on_levels = [posting_names(key) for key in keys]
-        names = tuple([name for level in zip(*on_levels, strict=True) for name in level])
-        self._reads += [b"r", self._all(names), len(keys), len(on_levels[0]), b"".join(keys), most]
+        """Postings of keys by their 8 bytes, all in one list: of each key and level so many, its newest first."""
+        self._reads.append(b"r")
+        self._each_level(self._reads, b"k", tuple(keys))
+        self._reads += [len(keys), b"".join(keys), most]
 
-    def members(self, names: tuple[bytes, ...], heads: bytes) -> None:
-        """Members of sorted sets that begin with their 8 bytes of ``heads``, all in one list."""
-        self._reads += [b"r", self._all(names), len(names), 1, heads, -1]
+    def entered(self, heads: bytes) -> None:
+        """Who is there by ``enter`` that has one of these 8 bytes: 16 bytes for each."""
+        self._reads += [b"v", heads, self._key(PENDING)]
 
     def held(self, name: bytes) -> None:
         """Whether somebody holds a lease: 1 or 0."""
@@ -179,7 +198,7 @@ class Program:
 
     def count(self) -> None:
         """The number of pages, as digits; None for none."""
-        self._reads += [b"n"]
+        self._reads.append(b"n")
 
     def _key(self, name: bytes) -> int:
         place = self._places.get(name)
@@ -188,18 +207,19 @@ class Program:
             place = self._places[name] = len(self._names)
         return place
 
-    def _all(self, names: tuple[bytes, ...]) -> int:
-        """Where the first of some keys stands that stand one behind the other."""
-        place = self._places.get(names)
-        if place is None:
-            place = self._places[names] = len(self._names) + 1
-            self._names += names
-        return place
+    def _row(self, steps: _Steps, step: bytes, row: bytes, *more: bytes) -> None:
+        """Add a step: how many keys a row may be in, where the first of them stands, the field there, and more."""
+        steps.append(step)
+        if is_url(row):
+            self._each_level(steps, b"u", (row[1:],))
+            steps += [row[1:], *more]
+        else:
+            where = spot(row)
+            steps += [1, self._key(where.names[0]), where.field, *more]
 
-    def _keys(self, where: Spot) -> tuple[int, int]:
-        """How many keys, and where the first of them stands."""
-        names = where.names
-        return len(names), self._key(names[0]) if len(names) == 1 else self._all(names)
+    def _each_level(self, steps: _Steps, letter: bytes, keys: tuple[bytes, ...]) -> None:
+        self._on_levels.append(_OnLevels(steps, len(steps), letter, keys))
+        steps += [0, 0]
 
 
 def _about(row: bytes, where: Spot) -> tuple[bytes, bytes]:

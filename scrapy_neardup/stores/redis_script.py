@@ -11,8 +11,8 @@ from __future__ import annotations
 from functools import cache
 
 #: The first keys of each run are the directory, the highest level that is filed on, and the number of pages. Behind
-#: them stand those of the programs. Of each program come how many arguments and keys it has, and then the arguments; it
-#: counts its keys from 1.
+#: them stand those of the programs. Of each program come how many arguments and keys it has, how many levels these are
+#: on, and then the arguments; it counts its keys from 1. If more levels are in use it is told so, and nothing is done.
 SCRIPT = """\
 local at, base, out, highest, is_noted = 1, 3, nil, nil, false
 local call = redis.call
@@ -33,8 +33,7 @@ local function rise(to)
   end
 end
 local function keys()
-  local found, many, first = {}, tonumber(arg()), base + arg()
-  if many > 1 then many = math.min(many, levels()) end
+  local found, many, first = {}, math.min(arg(), levels()), base + arg()
   for n = 1, many do found[n] = KEYS[first + n - 1] end
   return found
 end
@@ -50,12 +49,24 @@ local function lease(name, token, ms)
   if held == token or not held then call('SET', name, token, 'PX', ms); return true end
   return false
 end
-local function each(command)
-  local first, many, heads, tail = base + arg(), tonumber(arg()), arg(), arg()
-  for n = 0, many - 1 do
-    local member = string.sub(heads, 8 * n + 1, 8 * n + 8) .. tail
-    if command == 'ZADD' then call(command, KEYS[first + n], 0, member) else call(command, KEYS[first + n], member) end
+-- Of pages on their way: who has what in common with a page, 16 bytes for each, and where one of them stands there.
+local function among(heads)
+  local name, fields = key(), {}
+  for n = 1, #heads, 8 do fields[#fields + 1] = string.sub(heads, n, n + 7) end
+  return name, fields, call('HMGET', name, unpack(fields))
+end
+local function place_of(page, all)
+  for n = 1, #all, 16 do if string.sub(all, n, n + 15) == page then return n end end
+end
+local function enter()
+  local page, name, fields, there = arg(), among(arg())
+  local put, seen = {}, {}
+  for n, field in ipairs(fields) do
+    seen[n] = there[n] or ''
+    if not place_of(page, seen[n]) then put[#put + 1] = field; put[#put + 1] = seen[n] .. page end
   end
+  if #put > 0 then call('HSET', name, unpack(put)) end
+  return table.concat(seen)
 end
 local beyond = string.rep('\\255', 10)
 local steps = {
@@ -89,7 +100,7 @@ local steps = {
     end
   end,
   ['H'] = function()
-    local first, many, field, value, to = base + arg(), arg(), arg(), arg(), tonumber(arg())
+    local to, many, first, field, value = tonumber(arg()), arg(), base + arg(), arg(), arg()
     rise(to)
     for n = 1, levels() do if n ~= to then call('HDEL', KEYS[first + n - 1], field) end end
     call('HSET', KEYS[first + to - 1], field, value)
@@ -110,10 +121,29 @@ local steps = {
       call('HSET', place, field, id .. seen)
     end
   end,
-  ['z'] = function() each('ZADD') end,
-  ['k'] = function() rise(tonumber(arg())); each('ZADD') end,
-  ['y'] = function() each('ZREM') end,
-  ['Y'] = function()
+  ['k'] = function()
+    rise(tonumber(arg()))
+    local first, many, heads, tail = base + arg(), tonumber(arg()), arg(), arg()
+    for n = 0, many - 1 do call('ZADD', KEYS[first + n], 0, string.sub(heads, 8 * n + 1, 8 * n + 8) .. tail) end
+  end,
+  ['p'] = function() enter() end,
+  ['P'] = function() out[#out + 1] = enter() end,
+  ['q'] = function()
+    local page, name, fields, there = arg(), among(arg())
+    local put, gone = {}, {}
+    for n, field in ipairs(fields) do
+      local all = there[n] or ''
+      local place = place_of(page, all)
+      if all == page then gone[#gone + 1] = field
+      elseif place then
+        put[#put + 1] = field
+        put[#put + 1] = string.sub(all, 1, place - 1) .. string.sub(all, place + 16)
+      end
+    end
+    if #gone > 0 then call('HDEL', name, unpack(gone)) end
+    if #put > 0 then call('HSET', name, unpack(put)) end
+  end,
+  ['y'] = function()
     local places, member = keys(), arg()
     for _, one in ipairs(places) do call('ZREM', one, member) end
   end,
@@ -124,9 +154,13 @@ local steps = {
   end,
   -- Reads.
   ['g'] = function() local value = found(keys(), arg()); out[#out + 1] = value end,
+  ['v'] = function()
+    local _, _, there = among(arg())
+    for n = 1, #there do there[n] = there[n] or '' end
+    out[#out + 1] = table.concat(there)
+  end,
   ['r'] = function()
-    local first, many, on, heads, most, all = base + arg(), tonumber(arg()), tonumber(arg()), arg(), arg(), {}
-    if on > 1 then on = levels() end
+    local on, first, many, heads, most, all = math.min(arg(), levels()), base + arg(), tonumber(arg()), arg(), arg(), {}
     for n = 0, many - 1 do
       local low = '[' .. string.sub(heads, 8 * n + 1, 8 * n + 8)
       for level = 0, on - 1 do
@@ -147,9 +181,10 @@ local function run(ends)
 end
 local answers = {}
 while at <= #ARGV do
-  local ends, names = at + 2 + ARGV[at], tonumber(ARGV[at + 1])
-  at, out = at + 2, {1}
-  local is_done, why = pcall(run, ends)
+  local ends, names, on = at + 3 + ARGV[at], tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2])
+  local is_done, why = true, nil
+  at, out = at + 3, {1}
+  if on > 0 and levels() > on then out = {2, levels()} else is_done, why = pcall(run, ends) end
   if is_done then
     if why then out = {0, why} end
   else

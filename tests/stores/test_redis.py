@@ -30,7 +30,7 @@ from scrapy_neardup.stores import (
 from scrapy_neardup.stores.redis import RedisStore
 from scrapy_neardup.stores.redis_async import AsyncLink, NoAnswer
 from scrapy_neardup.stores.redis_layout import level_of, posting_names
-from scrapy_neardup.stores.redis_notes import Note
+from scrapy_neardup.stores.redis_notes import Note, packed, unpacked
 from tests.states.states import PAGES, judged, opened, parsed, records, run
 from tests.stores.redis_cluster import free_ports
 from tests.stores.redis_server import Server, certified, running
@@ -361,13 +361,16 @@ def test_a_crawler_that_is_killed_leaves_what_it_counted(opening: Open) -> None:
 
 @pytest.mark.parametrize("site", ["", "river.example", "例子.测试", "lone\udc80surrogate"])
 def test_what_is_told_of_a_page_comes_back(site: str) -> None:
+    def told(note: Note) -> tuple[object, ...]:
+        return (note.sentences if note.sentences is None else note.sentences.tolist(), note.site, note.yes)
+
+    other = [Note(SENTENCES[1:], site, yes=True)] * 2
     for sentences in (SENTENCES, SENTENCES[:0]):
-        note = Note.unpack(Note(b"12345678", sentences, site, yes=True).pack())
-        assert (note.who, note.site, note.yes) == (b"12345678", site, True)
-        assert note.sentences is not None
-        assert note.sentences.tolist() == sentences.tolist()
-    for in_form in (True, False):
-        assert Note.unpack(Note(b"12345678", None, site, in_form).pack()) == (b"12345678", None, site, in_form)
+        notes = [Note(None, site, True), Note(sentences, site, False), Note(None, "b.example", False), *other]
+        entry = packed(b"12345678", notes)
+        assert [told(one) for one in unpacked(entry)] == [told(one) for one in notes]
+        assert entry.startswith(b"12345678")
+    assert unpacked(packed(b"12345678", [])) == []
 
 
 def test_what_is_told_and_cannot_be_read_is_damage(opening: Open) -> None:

@@ -60,7 +60,7 @@ def test_one_that_fails_is_no_failure_of_the_others(url: str) -> None:
         link = AsyncLink(url, "NEARDUP_STORE")
         await link.run(asks(link, b"a", b"0"))
         wrong = link.program()
-        wrong.file((b"a",), bytes(8), b"no member of a hash")
+        wrong.append(b"a", 9, b"a hash is no stream")
         found, pieces = await pieces_of(link, [asks(link, b"a", b"1"), wrong, asks(link, b"a", b"2")])
         assert pieces == [3]
         assert [found[0], found[2]] == [[1, b"value of 1"], [1, b"value of 2"]]
