@@ -7,13 +7,12 @@ back, and what it writes goes on its way while others are judged.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from functools import partial
 from typing import Any
 
 from scrapy_neardup.errors import StoreError
+from scrapy_neardup.judging.awaited import Awaited
 from scrapy_neardup.judging.detector import Detector
 from scrapy_neardup.judging.reservations import Blocked, Earlier, Reservation, Ruling
 from scrapy_neardup.judging.transactions import Transactions, wanted
@@ -27,9 +26,6 @@ from scrapy_neardup.stores.redis_counting import OvertakenError
 from scrapy_neardup.stores.redis_program import Program
 from scrapy_neardup.stores.view import PageView
 
-#: Seconds between two looks at what others do with a page that one of ours waits for: the first, and at most.
-_SOON, _LATE = 0.01, 0.2
-
 
 class Filings(Transactions):
     """The pages of one crawl that are judged, or on their way."""
@@ -41,6 +37,7 @@ class Filings(Transactions):
         super().__init__(detector, store, link, on_error)
         self.filings: dict[PendingPlace, Filing] = {}
         self.on_their_way: dict[Reservation, Filing] = {}
+        self.awaited = Awaited(link, partial(self.later, writes=False))
 
     def filing(self, page: Page) -> Filing:
         """A page that is to be judged; to be entered, and left when its verdict is known."""
@@ -278,21 +275,7 @@ class Filing:
         if (filing := self._crawl.filings.get(place)) is not None:
             filing._waiting.append(by.settle)
         else:
-            self._crawl.later(self._poll(place, by), writes=False)
-
-    async def _poll(self, place: PendingPlace, by: Reservation) -> None:
-        pause = _SOON
-        while not self._is_left:  # nothing is cancelled: an answer may be on its way
-            await asyncio.sleep(pause)
-            pause = min(2 * pause, _LATE)
-            program = self._crawl.link.program()
-            ask(program, place)
-            with suppress(StoreError):  # whoever asks again meets it
-                _, packed, held = await self._crawl.link.run(program)
-                if packed is not None and held:
-                    continue
-            by.settle()
-            return
+            self._crawl.awaited.wait(place, by, lambda: self._is_left)
 
 
 def _as_reservation(record: layout.Record) -> Reservation:

@@ -15,6 +15,7 @@ any of its keys. Behind that stand, with rows named as in ``layout``:
     !                   hash: crawls that somebody has begun to take back, row of the crawl -> nothing
     p + generation      hash: pages of a crawl that are on their way, number -> record; see ``pending``
     w                   hash: 8 bytes of a key, or the hash of a URL -> who of these has it, number and generation
+                        (and a field that is long, so that it is not packed: see ``redis_script``)
     L + generation      who is at work on a crawl: see ``redis_leases``; N + 2 bytes: who gives ids with this number
 
 Small hashes and sorted sets are packed by Redis (up to 128 entries of 64 bytes), where an entry costs little more than

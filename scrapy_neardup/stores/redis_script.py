@@ -58,14 +58,16 @@ end
 local function place_of(page, all)
   for n = 1, #all, 16 do if string.sub(all, n, n + 15) == page then return n end end
 end
+-- A packed hash is searched from one end to the other; one that has a long value is not packed.
+local long = string.rep('-', 80)
 local function enter()
   local page, name, fields, there = arg(), among(arg())
-  local put, seen = {}, {}
+  local put, seen = {'-', long}, {}
   for n, field in ipairs(fields) do
     seen[n] = there[n] or ''
     if not place_of(page, seen[n]) then put[#put + 1] = field; put[#put + 1] = seen[n] .. page end
   end
-  if #put > 0 then call('HSET', name, unpack(put)) end
+  call('HSET', name, unpack(put))
   return table.concat(seen)
 end
 local beyond = string.rep('\\255', 10)
