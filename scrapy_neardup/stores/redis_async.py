@@ -7,11 +7,11 @@ from collections.abc import Awaitable, Callable
 from typing import Any, Protocol, TypeVar
 
 from scrapy_neardup.errors import StoreError
-from scrapy_neardup.stores.redis_line import Line
 from scrapy_neardup.stores.redis_link import Access, need_redis, way_to
 from scrapy_neardup.stores.redis_notes import CHUNK, STREAM, entries_of
 from scrapy_neardup.stores.redis_program import Program
 from scrapy_neardup.stores.redis_told import told
+from scrapy_neardup.stores.redis_wire import Wire
 
 T = TypeVar("T")
 #: Connections at most: one for programs, and some for what is rare.
@@ -72,7 +72,7 @@ class AsyncLink:
         pool = BlockingConnectionPool(max_connections=_CONNECTIONS, timeout=60, **arguments)
         self._client = Redis(connection_pool=pool)
         self._pool = pool
-        self._line = Line(pool, self.prefix, redis.exceptions.NoScriptError)
+        self._wire = Wire(pool, self.prefix, redis.exceptions.NoScriptError)
 
     @property
     def breaks(self) -> int:
@@ -160,10 +160,10 @@ class AsyncLink:
             self._patience.back()
 
     async def _sent(self, program: Program) -> list[Any]:
-        found: list[Any] = await self._line.answer_to(program)
+        found: list[Any] = await self._wire.answer_to(program)
         while found[0] == 2:
             self.levels = program.levels = found[1]
-            found = await self._line.answer_to(program)
+            found = await self._wire.answer_to(program)
         return found
 
     async def told_since(self, place: bytes) -> list[tuple[bytes, dict[bytes, bytes]]]:
@@ -180,7 +180,7 @@ class AsyncLink:
 
     async def close(self) -> None:
         """Let go of all connections."""
-        await self._line.close()
+        await self._wire.close()
         await self._client.aclose()
         await self._pool.aclose()
 

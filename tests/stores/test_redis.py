@@ -27,10 +27,11 @@ from scrapy_neardup.stores import (
     parse_url,
     placeholders_filled,
 )
+from scrapy_neardup.stores.counts import Counts
 from scrapy_neardup.stores.redis import RedisStore
 from scrapy_neardup.stores.redis_async import AsyncLink, NoAnswer
 from scrapy_neardup.stores.redis_layout import level_of, posting_names
-from scrapy_neardup.stores.redis_notes import Note, packed, unpacked
+from scrapy_neardup.stores.redis_notes import Note, most_entries, packed, unpacked
 from tests.states.states import PAGES, judged, opened, parsed, records, run
 from tests.stores.redis_cluster import free_ports
 from tests.stores.redis_server import Server, certified, running
@@ -350,6 +351,29 @@ def test_what_one_counts_all_know_and_each_page_counts_once(opening: Open) -> No
     assert stood(after) == [9, 8, 8]
     assert len(list(after.rows(b"b"))) > 3
     assert check_state(after).sound
+
+
+def test_only_who_closes_first_packs_the_counts(opening: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The others need not, as the stream tells what these do not count yet."""
+    stores, packed = [opening() for _ in range(4)], list[Counts]()
+    changed = Counts.changed
+
+    def seen(counts: Counts) -> dict[int, bytes]:
+        packed.append(counts)
+        return changed(counts)
+
+    monkeypatch.setattr(Counts, "changed", seen)
+    for store in stores:
+        store.note(SENTENCES, "river.example")
+    for store in stores:
+        store.close()
+    assert packed == [stores[0]._counts]
+    assert stood(opening()) == [4] * 3
+
+
+def test_much_is_told_in_few_entries_of_which_the_stream_holds_so_many_the_fewer_they_are() -> None:
+    """So that it holds as many pages of a quick crawler as of a slow one."""
+    assert [most_entries(many) for many in (0, 1, 2, 128)] == [40_000, 40_000, 20_000, 312]
 
 
 def test_a_crawler_that_is_killed_leaves_what_it_counted(opening: Open) -> None:

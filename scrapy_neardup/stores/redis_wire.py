@@ -33,7 +33,7 @@ class _Piece(NamedTuple):
     is_whole: bool = False
 
 
-class Line:
+class Wire:
     """``pool``: where connections come from; ``no_script``: the error of a server that does not know the script."""
 
     def __init__(self, pool: Any, prefix: bytes, no_script: type[Exception]) -> None:
