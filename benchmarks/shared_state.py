@@ -3,9 +3,9 @@
 python benchmarks/shared_state.py [PAGES [AT_ONCE [PROCESSES...]]]
 
 The server is one of its own, on a port of the loopback. Each process judges pages of its own, of which one in five is a
-copy of one that all have, some at a time, as a crawl does; the time begins when all are ready, and have loaded their
-dictionaries. With one at a time it is seen how long a verdict takes; with more, a page waits for the fingerprints of
-the others.
+copy of one that all have, some at a time, and looks once a second at what others count, as a crawl does; the time
+begins when all are ready, and have loaded their dictionaries. With one at a time it is seen how long a verdict takes;
+with more, a page waits for the fingerprints of the others.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from itertools import islice
 from multiprocessing.synchronize import Barrier
@@ -181,9 +182,20 @@ async def crawl(url: str, found: list[Page], number: int, barrier: Barrier, at_o
                 ids.append(ruling.reservation.record.id)
                 shared.commit(ruling.reservation, sealed=False)
 
+    over = asyncio.Event()
+
+    async def kept_up() -> None:
+        while not over.is_set():
+            await shared.catch_up()
+            with suppress(asyncio.TimeoutError):
+                await asyncio.wait_for(over.wait(), 1.0)
+
     barrier.wait()
     idle = time.process_time()
+    upkeep = asyncio.ensure_future(kept_up())
     await asyncio.gather(*(worker() for _ in range(at_once)))
+    over.set()
+    await upkeep
     await shared.settled()
     shared.seal(ids)
     await shared.settled()

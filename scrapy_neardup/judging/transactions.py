@@ -15,7 +15,7 @@ from scrapy_neardup.judging.detector import Detector
 from scrapy_neardup.stores.redis import RedisStore
 from scrapy_neardup.stores.redis_async import AsyncLink, NoAnswer
 from scrapy_neardup.stores.redis_counting import OvertakenError
-from scrapy_neardup.stores.redis_notes import CHUNK
+from scrapy_neardup.stores.redis_notes import FEW
 from scrapy_neardup.stores.redis_program import Program
 from scrapy_neardup.stores.redis_rows import newest_of
 from scrapy_neardup.stores.view import NotFetched, PageView
@@ -127,8 +127,8 @@ class Transactions:
     async def catch_up(self) -> None:
         """Tell others of what was counted here, and count what they have told."""
         await self._told()
-        many = CHUNK
-        while many == CHUNK:
+        many = FEW
+        while many == FEW:
             entries = await self.link.told_since(self.store.read_to)
             self.store.take_in(entries)
             many = len(entries)

@@ -8,7 +8,7 @@ from typing import Any, Protocol, TypeVar
 
 from scrapy_neardup.errors import StoreError
 from scrapy_neardup.stores.redis_link import Access, need_redis, way_to
-from scrapy_neardup.stores.redis_notes import CHUNK, STREAM, entries_of
+from scrapy_neardup.stores.redis_notes import FEW, STREAM, entries_of
 from scrapy_neardup.stores.redis_program import Program
 from scrapy_neardup.stores.redis_told import told
 from scrapy_neardup.stores.redis_wire import Wire
@@ -167,11 +167,11 @@ class AsyncLink:
         return found
 
     async def told_since(self, place: bytes) -> list[tuple[bytes, dict[bytes, bytes]]]:
-        """The next entries of the stream of what is counted."""
+        """The next entries of the stream of what is counted, ``FEW`` at most."""
         if self._locator is not None:
             await asyncio.to_thread(self._locator.look)
         with told(self._location):
-            return entries_of(await self._client.xread({self.prefix + STREAM: place}, count=CHUNK))
+            return entries_of(await self._client.xread({self.prefix + STREAM: place}, count=FEW))
 
     async def fields(self, name: bytes) -> dict[bytes, bytes]:
         """All of a hash that is no part of the state."""

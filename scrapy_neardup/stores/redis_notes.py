@@ -29,8 +29,8 @@ BEGINNING = b"0-0"
 _MOST = 40_000
 #: Notes that are told of in one entry, at most; and when it is time to tell of them.
 TOGETHER = 128
-#: Entries that are read at a time.
-CHUNK = 100
+#: Entries that are read at a time: by who has nothing else to do, and by a loop that must not be held up.
+CHUNK, FEW = 500, 16
 _HEAD = struct.Struct(">8sH")
 _ONE = struct.Struct(">BHI")
 #: Bits of the byte that says what a note is.
