@@ -3,9 +3,9 @@
 python benchmarks/shared_state.py [PAGES [AT_ONCE [PROCESSES...]]]
 
 The server is one of its own, on a port of the loopback. Each process judges pages of its own, of which one in five is a
-copy of one that all have, some at a time, as a crawl does; the time begins when all are ready, and have loaded their
-dictionaries. With one at a time it is seen how long a verdict takes; with more, a page waits for the fingerprints of
-the others.
+copy of one that all have, some at a time, and looks once a second at what others count, as a crawl does; the time
+begins when all are ready, and have loaded their dictionaries. With one at a time it is seen how long a verdict takes;
+with more, a page waits for the fingerprints of the others.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from itertools import islice
 from multiprocessing.synchronize import Barrier
@@ -30,6 +31,7 @@ from scrapy_neardup.judging.shared import SharedCrawl
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Page
 from scrapy_neardup.stores import STORES, Keep, Store, parse_url
+from scrapy_neardup.stores.counts import publisher
 from scrapy_neardup.stores.redis import RedisStore
 from scrapy_neardup.stores.redis_async import AsyncLink
 
@@ -105,8 +107,9 @@ def mine(count: int, number: int) -> Iterator[Page]:
 
 
 def warmed_up(found: list[Page]) -> list[Page]:
-    """With the dictionary in memory, which is loaded once in a crawl."""
+    """With the dictionary and the list of public suffixes in memory, which are loaded once in a crawl."""
     make_method("cascade", {}).fingerprint(found[0])
+    publisher("www.example.com")
     return found
 
 
@@ -179,9 +182,20 @@ async def crawl(url: str, found: list[Page], number: int, barrier: Barrier, at_o
                 ids.append(ruling.reservation.record.id)
                 shared.commit(ruling.reservation, sealed=False)
 
+    over = asyncio.Event()
+
+    async def kept_up() -> None:
+        while not over.is_set():
+            await shared.catch_up()
+            with suppress(asyncio.TimeoutError):
+                await asyncio.wait_for(over.wait(), 1.0)
+
     barrier.wait()
     idle = time.process_time()
+    upkeep = asyncio.ensure_future(kept_up())
     await asyncio.gather(*(worker() for _ in range(at_once)))
+    over.set()
+    await upkeep
     await shared.settled()
     shared.seal(ids)
     await shared.settled()

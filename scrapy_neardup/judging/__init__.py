@@ -19,6 +19,7 @@ by_bytes      pages whose very bytes were judged before, and need not be read
 ageing        a crawl forgets what a state is no longer to know
 detector      a page goes in, a ruling comes out, and the page is kept or taken back
 transactions  synchronous work on a state on a server, for a loop that never waits
+awaited       pages of other crawlers on a server for which pages of this one wait
 filing        a page on its way to its verdict, where all crawlers of a server see it
 shared        a crawl on a state that it shares with others
 now           pages that count as soon as they are judged, one after the other

@@ -120,7 +120,7 @@ class Detector:
         ``fingerprint``: what the method of that name has said of it, where it is judged a second time; ``prepared``:
         what another process has, which is taken if the state agrees.
         """
-if self._ageing.has_bounds:
+        if self._ageing.has_bounds:
             with self._timed("store"):
                 self._ageing.judged()
         ruling = self._ruling(page, fingerprint, prepared)

@@ -7,29 +7,24 @@ back, and what it writes goes on its way while others are judged.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from functools import partial
-from itertools import islice
 from typing import Any
 
 from scrapy_neardup.errors import StoreError
+from scrapy_neardup.judging.awaited import Awaited
 from scrapy_neardup.judging.detector import Detector
 from scrapy_neardup.judging.reservations import Blocked, Earlier, Reservation, Ruling
 from scrapy_neardup.judging.transactions import Transactions, wanted
 from scrapy_neardup.model import Fingerprint, Kind, Page, Verdict
 from scrapy_neardup.stores import layout
 from scrapy_neardup.stores.leading import ALL
-from scrapy_neardup.stores.pending import PendingPage, PendingPlace, ask, look, seen
+from scrapy_neardup.stores.pending import PendingPage, PendingPlace, ask, heads_of, seen
 from scrapy_neardup.stores.redis import RedisStore
 from scrapy_neardup.stores.redis_async import PAUSES, AsyncLink, NoAnswer
 from scrapy_neardup.stores.redis_counting import OvertakenError
-from scrapy_neardup.stores.redis_script import Program
+from scrapy_neardup.stores.redis_program import Program
 from scrapy_neardup.stores.view import PageView
-
-#: Seconds between two looks at what others do with a page that one of ours waits for: the first, and at most.
-_SOON, _LATE = 0.01, 0.2
 
 
 class Filings(Transactions):
@@ -42,6 +37,7 @@ class Filings(Transactions):
         super().__init__(detector, store, link, on_error)
         self.filings: dict[PendingPlace, Filing] = {}
         self.on_their_way: dict[Reservation, Filing] = {}
+        self.awaited = Awaited(link, partial(self.later, writes=False))
 
     def filing(self, page: Page) -> Filing:
         """A page that is to be judged; to be entered, and left when its verdict is known."""
@@ -132,8 +128,7 @@ class Filing:
             crawl.store.leases.expect(self.pending.crawl, program)
             for one in failed:
                 one.remove(program, crawl.store.hashes)
-            self.pending.file(program, crawl.store.hashes)
-            look(program, self.pending.found_by(crawl.store.hashes))
+            self.pending.file(program, crawl.store.hashes, looks=True)
             self._look_up(program)
             crawl.filings[self.pending.place] = self
             self.breaks = crawl.link.breaks
@@ -145,10 +140,9 @@ class Filing:
                 failed.append(self.pending)
                 del crawl.filings[self.pending.place]
                 await crawl.link.wait(error, next(pauses, None))
-        crawl.store.raise_for(program, found)
+        crawl.store.raise_for(found)
         answers = iter(found[1:])
-        keys = sum(1 for _ in self.pending.found_by(crawl.store.hashes))
-        self._earlier = seen(islice(answers, keys), besides=self.pending.place)
+        self._earlier = seen(next(answers), self.pending.place)
         return answers
 
     async def _looked(self) -> Iterator[Any]:
@@ -231,15 +225,13 @@ class Filing:
         )
         program = crawl.link.program()
         claimed.file(program, crawl.store.hashes)
-        look(program, [(b"w", key.to_bytes(8, "big")) for key in more])
-        others = seen((await crawl.link.run(program))[1:], besides=claimed.place)
+        program.entered(heads_of(more))
+        others = seen((await crawl.link.run(program))[1], claimed.place)
         if not others:
             self.pending = claimed
             return None
         program = crawl.link.program()
-        for name, member in claimed.members(crawl.store.hashes):
-            if (name, member) not in set(self.pending.members(crawl.store.hashes)):
-                program.unfile(name, member)
+        claimed.remove(program, crawl.store.hashes)
         self.pending.file(program, crawl.store.hashes)
         await crawl.link.run(program)
         return others[0]
@@ -250,15 +242,14 @@ class Filing:
         """Write what is known of a page that does not pass; if others were faster, there is nothing to add."""
         crawl = self._crawl
         program = crawl.store.written(self.view.changes, self.view.asked)
-        crawl.store.tell(program, self.view.notes)
         self.pending.remove(program, crawl.store.hashes)
         found = await crawl.link.run(program)
         try:
-            crawl.store.raise_for(program, found)
+            crawl.store.raise_for(found)
         except OvertakenError:
             await self.unfiled()
         else:
-            crawl.store.count(self.view.notes)
+            crawl.counted(self.view)
         finally:
             self.is_over()
 
@@ -284,21 +275,7 @@ class Filing:
         if (filing := self._crawl.filings.get(place)) is not None:
             filing._waiting.append(by.settle)
         else:
-            self._crawl.later(self._poll(place, by), writes=False)
-
-    async def _poll(self, place: PendingPlace, by: Reservation) -> None:
-        pause = _SOON
-        while not self._is_left:  # nothing is cancelled: an answer may be on its way
-            await asyncio.sleep(pause)
-            pause = min(2 * pause, _LATE)
-            program = self._crawl.link.program()
-            ask(program, place)
-            with suppress(StoreError):  # whoever asks again meets it
-                _, packed, held = await self._crawl.link.run(program)
-                if packed is not None and held:
-                    continue
-            by.settle()
-            return
+            self._crawl.awaited.wait(place, by, lambda: self._is_left)
 
 
 def _as_reservation(record: layout.Record) -> Reservation:

@@ -17,7 +17,7 @@ from scrapy_neardup.stores.redis import RedisStore
 from scrapy_neardup.stores.redis_async import AsyncLink
 from scrapy_neardup.stores.redis_layout import pending_name
 from scrapy_neardup.stores.redis_leases import PageLost
-from scrapy_neardup.stores.redis_script import Program
+from scrapy_neardup.stores.redis_program import Program
 from scrapy_neardup.stores.view import PageView
 
 T = TypeVar("T")

@@ -13,10 +13,11 @@ from typing import Any, TypeVar
 from scrapy_neardup.errors import StoreError
 from scrapy_neardup.judging.detector import Detector
 from scrapy_neardup.stores.redis import RedisStore
-from scrapy_neardup.stores.redis_async import AsyncLink
+from scrapy_neardup.stores.redis_async import AsyncLink, NoAnswer
 from scrapy_neardup.stores.redis_counting import OvertakenError
+from scrapy_neardup.stores.redis_notes import FEW
+from scrapy_neardup.stores.redis_program import Program
 from scrapy_neardup.stores.redis_rows import newest_of
-from scrapy_neardup.stores.redis_script import Program
 from scrapy_neardup.stores.view import NotFetched, PageView
 
 T = TypeVar("T")
@@ -69,14 +70,13 @@ class Transactions:
         for _ in range(_TRIES):
             done = await self.done(work, view)
             program = self.store.written(view.changes, view.asked)
-            self.store.tell(program, view.notes)
             finish(program, view)
             try:
-                self.store.raise_for(program, await self.link.run(program))
+                self.store.raise_for(await self.link.run(program))
             except OvertakenError:
                 view.forget()
                 continue
-            self.store.count(view.notes)
+            self.counted(view)
             return done
         raise StoreError(f"A write to the state at {self.store.location} was overtaken by others {_TRIES} times.")
 
@@ -109,9 +109,29 @@ class Transactions:
         if not program.is_empty:
             take(iter((await self.link.run(program))[1:]))
 
+    def counted(self, view: PageView) -> None:
+        """Count what is to be counted once it is written; others are told of it with the next, or after a while."""
+        self.store.count(view.notes)
+        if self.store.has_much_to_tell:
+            self.later(self._told(), writes=False)
+
+    async def _told(self) -> None:
+        program = self.link.program()
+        while self.store.tell(program):
+            try:
+                await self.link.run_once(program)
+            except NoAnswer:
+                return  # they may have been told, and must not be told twice; whoever judges a page meets it too
+            program = self.link.program()
+
     async def catch_up(self) -> None:
-        """Count what others have counted."""
-        self.store.take_in(await self.link.told_since(self.store.read_to))
+        """Tell others of what was counted here, and count what they have told."""
+        await self._told()
+        many = FEW
+        while many == FEW:
+            entries = await self.link.told_since(self.store.read_to)
+            self.store.take_in(entries)
+            many = len(entries)
 
 
 def wanted(
@@ -122,11 +142,14 @@ def wanted(
     new_postings = [one for one in dict.fromkeys(postings) if one not in view.postings]
     for row in new_rows:
         program.get(row)
-    for key, limit in new_postings:
-        program.newest(key.to_bytes(8, "big"), limit)
+    limits = {limit: [key for key, one in new_postings if one == limit] for _, limit in new_postings}
+    for limit, keys in limits.items():
+        program.newest([key.to_bytes(8, "big") for key in keys], limit)
 
     def take(answers: Iterator[Any]) -> None:
-        view.rows.update((row, next(answers)) for row in new_rows)
-        view.postings.update(((key, limit), newest_of(next(answers), limit)) for key, limit in new_postings)
+        view.rows.update(zip(new_rows, answers))  # noqa: B905  # others take what follows
+        for limit, keys in limits.items():
+            found = newest_of(next(answers), limit)
+            view.postings.update([((key, limit), found.get(key, [])) for key in keys])
 
     return take

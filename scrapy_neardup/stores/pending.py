@@ -18,14 +18,17 @@ is behind or it was slow, would not be seen by the younger one, which has passed
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+import struct
+from collections.abc import Collection
+from dataclasses import dataclass, field
 
 from scrapy_neardup.hashing.keyed import Keyed
 from scrapy_neardup.stores import layout
 from scrapy_neardup.stores.layout import Record
-from scrapy_neardup.stores.redis_layout import lease_name, pending_by, pending_name
-from scrapy_neardup.stores.redis_script import Program
+from scrapy_neardup.stores.redis_layout import lease_name, pending_name
+from scrapy_neardup.stores.redis_program import Program
+
+_PLACE = struct.Struct(">QQ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,41 +40,38 @@ class PendingPlace:
 
     @property
     def packed(self) -> bytes:
-        return self.id.to_bytes(8, "big") + self.crawl.to_bytes(8, "big")
+        return _PLACE.pack(self.id, self.crawl)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class PendingPage:
     """A page on its way: a record with all its keys, of which it is not known yet what it will be."""
 
     record: Record
     crawl: int
+    _heads: bytes = field(default=b"", init=False, repr=False, compare=False)
 
     @property
     def place(self) -> PendingPlace:
         return PendingPlace(self.record.id, self.crawl)
 
-    def members(self, hashes: Keyed) -> Iterator[tuple[bytes, bytes]]:
-        """Names of the sorted sets in which it is found, and what stands there."""
-        for letter, key in self.found_by(hashes):
-            yield pending_by(letter, key), key + self.place.packed
+    def found_by(self, hashes: Keyed) -> bytes:
+        """By what it is found, 8 bytes for each: the hash of its URL, and its keys."""
+        if not self._heads:
+            self._heads = layout.url_key(self.record.url, hashes)[1:] + heads_of(self.record.keys)
+        return self._heads
 
-    def found_by(self, hashes: Keyed) -> Iterator[tuple[bytes, bytes]]:
-        """Its keys and the hash of its URL, each with the letter of its kind."""
-        yield b"v", layout.url_key(self.record.url, hashes)[1:]
-        yield from ((b"w", key.to_bytes(8, "big")) for key in self.record.keys)
-
-    def file(self, program: Program, hashes: Keyed) -> None:
-        """Have a program put it there."""
-        program.note(pending_name(self.crawl), self.place.packed[:8], self.record.pack())
-        for name, member in self.members(hashes):
-            program.file(name, member)
+    def file(self, program: Program, hashes: Keyed, *, looks: bool = False) -> None:
+        """Have a program put it there. If it ``looks``, there is one answer: who else is found so."""
+        place = self.place.packed
+        program.note(pending_name(self.crawl), place[:8], self.record.pack())
+        program.enter(place, self.found_by(hashes), answers=looks)
 
     def remove(self, program: Program, hashes: Keyed) -> None:
         """Have a program remove it."""
-        program.strike(pending_name(self.crawl), self.place.packed[:8])
-        for name, member in self.members(hashes):
-            program.unfile(name, member)
+        place = self.place.packed
+        program.strike(pending_name(self.crawl), place[:8])
+        program.leave(place, self.found_by(hashes))
 
     def expect_here(self, program: Program, row: bytes, value: bytes) -> None:
         """Have a program done only if the page is still on its way, or is written already, by the same program."""
@@ -83,20 +83,15 @@ class PendingPage:
         self.remove(program, hashes)
 
 
-def look(program: Program, found_by: Iterable[tuple[bytes, bytes]]) -> None:
-    """Have a program read who is on the way under these keys: an answer for each."""
-    for letter, key in found_by:
-        program.members(pending_by(letter, key), key)
+def heads_of(keys: Collection[int]) -> bytes:
+    """By what pages with these keys are found."""
+    return struct.pack(f">{len(keys)}Q", *keys)
 
 
-def seen(answers: Iterable[list[bytes]], besides: PendingPlace | None = None) -> list[PendingPlace]:
-    """The pages that ``look`` has found, each once; not ``besides``, which is the one that looks."""
-    places = (
-        PendingPlace(int.from_bytes(member[8:16], "big"), int.from_bytes(member[16:24], "big"))
-        for answer in answers
-        for member in answer
-    )
-    return [place for place in dict.fromkeys(places) if place != besides]
+def seen(found: bytes, besides: PendingPlace) -> list[PendingPlace]:
+    """The pages that were found, each once; not ``besides``, which is the one that looks."""
+    places = dict.fromkeys(PendingPlace(*place) for place in _PLACE.iter_unpack(found))
+    return [place for place in places if place != besides]
 
 
 def ask(program: Program, place: PendingPlace) -> None:

@@ -27,8 +27,8 @@ from scrapy_neardup.stores.redis_layout import DIRECTORY, GIVEN_UP, pending_name
 from scrapy_neardup.stores.redis_leases import LEASE, NUMBER_BITS, Leases, PageLost
 from scrapy_neardup.stores.redis_link import Link
 from scrapy_neardup.stores.redis_place import read_url
+from scrapy_neardup.stores.redis_program import Program
 from scrapy_neardup.stores.redis_rows import ServerRows
-from scrapy_neardup.stores.redis_script import Program
 from scrapy_neardup.stores.secret import Secret
 
 T = TypeVar("T")
@@ -213,7 +213,7 @@ class RedisStore(SharedCounting):
             return
         asked, self._asked = self._asked or {}, None if self._asked is None else {}
         program = self.written(changes, asked)
-        self.raise_for(program, self._link.run(program))
+        self.raise_for(self._link.run(program))
 
     def written(self, changes: Changes, asked: Mapping[bytes, bytes | None]) -> Program:
         """A program that applies changes if what was asked is still so, and the crawls that they are of are ours."""
@@ -236,10 +236,10 @@ class RedisStore(SharedCounting):
             program.see(row, value[:8], value[8:])
         return program
 
-    def raise_for(self, program: Program, found: list[Any]) -> None:
+    def raise_for(self, found: list[Any]) -> None:
         """Raise OvertakenError for the answer of a program of which a condition did not hold, or StoreError."""
         if found[0] != 1:
-            condition = program.arguments[found[1] - 1]
+            condition = found[1]
             if condition == b"?":
                 raise self.leases.lost(PageLost)
             raise self.leases.lost() if condition == b"L" else OvertakenError

@@ -7,17 +7,15 @@ from collections.abc import Awaitable, Callable
 from typing import Any, Protocol, TypeVar
 
 from scrapy_neardup.errors import StoreError
-from scrapy_neardup.stores.redis_link import Access, need_redis, script_digest, way_to
-from scrapy_neardup.stores.redis_notes import CHUNK, STREAM, entries_of
-from scrapy_neardup.stores.redis_packing import packing
-from scrapy_neardup.stores.redis_script import SCRIPT, Program
+from scrapy_neardup.stores.redis_link import Access, need_redis, way_to
+from scrapy_neardup.stores.redis_notes import FEW, STREAM, entries_of
+from scrapy_neardup.stores.redis_program import Program
 from scrapy_neardup.stores.redis_told import told
+from scrapy_neardup.stores.redis_wire import Wire
 
 T = TypeVar("T")
-#: Connections at most; with more pages at a time some wait for one.
-_CONNECTIONS = 32
-#: Programs that are sent in one piece, at most: the first waits for the answer to the last.
-_TOGETHER = 16
+#: Connections at most: one for programs, and some for what is rare.
+_CONNECTIONS = 8
 #: Seconds before a program is sent again that had no answer: for each time, and where a server is waited for.
 PAUSES, _LATER = (0.05, 0.2, 0.5), 1.0
 
@@ -43,6 +41,9 @@ class NoAnswer(Exception):
 class AsyncLink:
     """Connections of the loop that is running, to the state at a location."""
 
+    #: As of ``Link``.
+    levels = 1
+
     def __init__(self, location: str, named_by: str, patience: Patience | None = None) -> None:
         """``patience``: what is told while a server is waited for; without it three more tries are all."""
         redis = need_redis(named_by)
@@ -56,7 +57,6 @@ class AsyncLink:
         self._location = location
         self._patience = patience
         self._is_gone = False
-        self._no_script: type[Exception] = redis.exceptions.NoScriptError
         self._broken: tuple[type[Exception], ...] = (redis.ConnectionError, redis.TimeoutError, OSError)
         self._refused = (redis.AuthenticationError, redis.exceptions.NoPermissionError)
         self._refusal: type[Exception] = redis.exceptions.ResponseError
@@ -70,12 +70,9 @@ class AsyncLink:
         # redis-py may not send anything again on its own: of some programs it matters when they are done.
         arguments = {**way.arguments, "retry": Retry(NoBackoff(), 0), "connection_class": _connection_class(way)}
         pool = BlockingConnectionPool(max_connections=_CONNECTIONS, timeout=60, **arguments)
-        pool.connection_class = packing(pool.connection_class)
         self._client = Redis(connection_pool=pool)
         self._pool = pool
-        #: Commands that go with the next piece, each with what takes its answer; pieces that are on their way.
-        self._waiting: list[tuple[tuple[Any, ...], asyncio.Future[Any]]] = []
-        self._sending: set[asyncio.Task[None]] = set()
+        self._wire = Wire(pool, self.prefix, redis.exceptions.NoScriptError)
 
     @property
     def breaks(self) -> int:
@@ -84,32 +81,40 @@ class AsyncLink:
 
     def program(self) -> Program:
         """An empty one for this state."""
-        return Program(self.prefix)
+        return Program(self.levels)
 
     async def run(self, program: Program) -> list[Any]:
         """As of ``Link``; the program is sent again where no answer came."""
-        return await self._until_answered(lambda: self.run_once(program))
+        try:
+            return await self.run_once(program)
+        except NoAnswer as error:
+            return await self._until_answered(lambda: self.run_once(program), error)
 
     async def run_once(self, program: Program) -> list[Any]:
         """The same for a program of which it matters when it was done; raises NoAnswer where none came."""
-        with told(self._location):
-            try:
-                found = await self._sent(program)
-            except self._refused:
-                raise
-            except self._broken as error:
-                if isinstance(error.__cause__, self._refused):  # as redis-py tells it of sockets in the file system
-                    raise error.__cause__ from None
-                failed = error
-            except self._refusal as error:
-                if self._patience is None or not self._lacks_replicas(error):
-                    raise
-                failed = error
-            else:
+        try:
+            found = await self._sent(program)
+        except Exception as error:  # in the way of each page, so nothing is entered where there is none
+            failed = self._unanswerable(error)
+        else:
+            if self._is_gone:
                 self._tell_back()
-                return found
+            return found
         self._unanswered += 1
         raise NoAnswer(failed)
+
+    def _unanswerable(self, error: Exception) -> Exception:
+        """The error itself where a program may be sent again; else it is raised, in our words."""
+        with told(self._location):
+            if isinstance(error, self._refused):
+                raise error
+            if isinstance(error.__cause__, self._refused):  # as redis-py tells it of sockets in the file system
+                raise error.__cause__
+            if isinstance(error, self._broken):
+                return error
+            if self._patience is None or not isinstance(error, self._refusal) or not self._lacks_replicas(error):
+                raise error
+        return error
 
     async def in_thread(self, work: Callable[[], T]) -> T:
         """What synchronous work gives that waits for the server, in a thread; it is done again as a program is."""
@@ -128,14 +133,16 @@ class AsyncLink:
             return found
         raise NoAnswer(failed)
 
-    async def _until_answered(self, attempt: Callable[[], Awaitable[T]]) -> T:
+    async def _until_answered(self, attempt: Callable[[], Awaitable[T]], failed: NoAnswer | None = None) -> T:
+        """``failed``: what came of a first attempt."""
         pauses = iter(PAUSES)
         while True:
+            if failed is not None:
+                await self.wait(failed, next(pauses, None))
             try:
                 return await attempt()
             except NoAnswer as error:
                 failed = error
-            await self.wait(failed, next(pauses, None))
 
     async def wait(self, error: NoAnswer, pause: float | None) -> None:
         """Wait before a program is sent again; raises StoreError where that was tried often enough."""
@@ -155,51 +162,18 @@ class AsyncLink:
             self._patience.back()
 
     async def _sent(self, program: Program) -> list[Any]:
-        keys = program.keys
-        run = (len(keys), *keys, *program.arguments)
-        try:
-            return list(await self._together("EVALSHA", script_digest(), *run))
-        except self._no_script:
-            return list(await self._together("EVAL", SCRIPT, *run))
-
-    def _together(self, *command: Any) -> asyncio.Future[Any]:
-        """The answer to a command, which is sent in one piece with others of this moment."""
-        loop = asyncio.get_running_loop()
-        answer = loop.create_future()
-        self._waiting.append((command, answer))
-        if len(self._waiting) == 1:
-            loop.call_soon(self._send)
-        elif len(self._waiting) == _TOGETHER:
-            self._send()
-        return answer
-
-    def _send(self) -> None:
-        if self._waiting:
-            waiting, self._waiting = self._waiting, []
-            task = asyncio.ensure_future(self._answered(waiting))
-            self._sending.add(task)
-            task.add_done_callback(self._sending.discard)
-
-    async def _answered(self, waiting: list[tuple[tuple[Any, ...], asyncio.Future[Any]]]) -> None:
-        pipe = self._client.pipeline(transaction=False)
-        for command, _ in waiting:
-            pipe.execute_command(*command)
-        try:
-            answers = await pipe.execute(raise_on_error=False)
-        except Exception as error:  # of the way there, so of all of them
-            answers = [error] * len(waiting)
-        for (_, future), answer in zip(waiting, answers, strict=True):
-            if isinstance(answer, Exception):
-                future.set_exception(answer)
-            else:
-                future.set_result(answer)
+        found: list[Any] = await self._wire.answer_to(program)
+        while found[0] == 2:
+            self.levels = program.levels = found[1]
+            found = await self._wire.answer_to(program)
+        return found
 
     async def told_since(self, place: bytes) -> list[tuple[bytes, dict[bytes, bytes]]]:
-        """The next entries of the stream of what is counted."""
+        """The next entries of the stream of what is counted, ``FEW`` at most."""
         if self._locator is not None:
             await asyncio.to_thread(self._locator.look)
         with told(self._location):
-            return entries_of(await self._client.xread({self.prefix + STREAM: place}, count=CHUNK))
+            return entries_of(await self._client.xread({self.prefix + STREAM: place}, count=FEW))
 
     async def fields(self, name: bytes) -> dict[bytes, bytes]:
         """All of a hash that is no part of the state."""
@@ -208,6 +182,7 @@ class AsyncLink:
 
     async def close(self) -> None:
         """Let go of all connections."""
+        await self._wire.close()
         await self._client.aclose()
         await self._pool.aclose()
 

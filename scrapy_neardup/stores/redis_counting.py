@@ -11,9 +11,21 @@ from scrapy_neardup.stores.counts import Counts
 from scrapy_neardup.stores.recurrence import Sentences
 from scrapy_neardup.stores.redis_leases import Leases
 from scrapy_neardup.stores.redis_link import Link
-from scrapy_neardup.stores.redis_notes import BEGINNING, CHUNK, COUNTED, MOST, STREAM, Entries, Note, entries_of, others
+from scrapy_neardup.stores.redis_notes import (
+    BEGINNING,
+    CHUNK,
+    COUNTED,
+    STREAM,
+    TOGETHER,
+    Entries,
+    Note,
+    entries_of,
+    most_entries,
+    others,
+    packed,
+)
+from scrapy_neardup.stores.redis_program import Program
 from scrapy_neardup.stores.redis_rows import ServerRows
-from scrapy_neardup.stores.redis_script import Program
 from scrapy_neardup.stores.view import PageView
 
 
@@ -34,6 +46,8 @@ class SharedCounting(Store):
     #: Up to where in the stream all is counted here, and where the blocks ended that were read.
     _read_to = BEGINNING
     _counted: bytes | None = None
+    #: What is counted here, and others do not know yet.
+    _untold: list[Note]
 
     def note(self, sentences: Sentences, site: str, *, everywhere: bool = True) -> None:
         self._noted_by_all(sentences, site, everywhere)
@@ -42,26 +56,44 @@ class SharedCounting(Store):
         self._noted_by_all(None, site, in_form)
 
     def _noted_by_all(self, sentences: Sentences | None, site: str, yes: bool) -> None:
+        note = Note(sentences, site, yes)
         if self.view is not None:
-            self.view.notes.append((sentences, site, yes))
+            self.view.notes.append(note)
             return
-        program = self._link.program()
-        self.tell(program, [(sentences, site, yes)])
-        self._link.run(program)
-        self.count([(sentences, site, yes)])
+        self.count([note])
+        self._tell_rest()
 
-    def tell(self, program: Program, notes: Iterable[tuple[Sentences | None, str, bool]]) -> None:
-        """Have a program tell others of what is to be counted."""
-        for sentences, site, yes in notes:
-            program.append(STREAM, MOST, Note(self.leases.token, sentences, site, yes).pack())
+    def count(self, notes: Iterable[Note]) -> None:
+        """Count it here; others are told of it later."""
+        for note in notes:
+            self._untold.append(note)
+            self._count_here(note)
 
-    def count(self, notes: Iterable[tuple[Sentences | None, str, bool]]) -> None:
-        """Count it here."""
-        for sentences, site, yes in notes:
-            if sentences is None:
-                self._counts.note_form(site, self.hashes, in_form=yes)
-            else:
-                self._counts.note(sentences, site, self.hashes, everywhere=yes)
+    @property
+    def has_much_to_tell(self) -> bool:
+        """Whether so much was counted that others should know."""
+        return len(self._untold) >= TOGETHER
+
+    def tell(self, program: Program) -> bool:
+        """Have a program tell others of what was counted here; False if there is nothing to tell.
+
+        It is to be sent once: what was told twice would be counted twice.
+        """
+        some, self._untold = self._untold[:TOGETHER], self._untold[TOGETHER:]
+        if some:
+            program.append(STREAM, most_entries(len(some)), packed(self.leases.token, some))
+        return bool(some)
+
+    def _tell_rest(self) -> None:
+        while self.tell(program := self._link.program()):
+            self._link.run(program)
+
+    def _count_here(self, note: Note) -> None:
+        sentences, site, yes = note
+        if sentences is None:
+            self._counts.note_form(site, self.hashes, in_form=yes)
+        else:
+            self._counts.note(sentences, site, self.hashes, everywhere=yes)
 
     @property
     def read_to(self) -> bytes:
@@ -72,13 +104,15 @@ class SharedCounting(Store):
         """Count what others have told of, in the order of the stream. Raises StoreDamaged."""
         entries = list(entries)
         try:
-            self.count((note.sentences, note.site, note.yes) for note in others(entries, self.leases.token))
+            for note in others(entries, self.leases.token):
+                self._count_here(note)
         except ValueError as error:
             raise self.damaged(f"what was counted of a page cannot be read ({error})") from None
         if entries:
             self._read_to = entries[-1][0]
 
     def _load_counts(self) -> Counts:
+        self._untold = []
         while True:
             self._counted = self._rows.get(COUNTED)
             self._counts = super()._load_counts()
@@ -101,8 +135,12 @@ class SharedCounting(Store):
     def _write_counts(self, puts: Mapping[bytes, bytes], *, sync: bool) -> None:
         """Only if nobody has since they were read here: who did has counted all, or the stream still tells it."""
         if self.known_hashes is not None:
-            self._catch_up()
-        blocks = {layout.block_key(block): packed for block, packed in self._counts.changed().items()}
+            self._tell_rest()
+        blocks: dict[bytes, bytes] = {}
+        if self._rows.get(COUNTED) == self._counted:  # else nothing has to be packed
+            if self.known_hashes is not None:
+                self._catch_up()
+            blocks = {layout.block_key(block): packed for block, packed in self._counts.changed().items()}
         if not blocks and not puts:
             return
         counted = {COUNTED: self._read_to} if blocks else {}

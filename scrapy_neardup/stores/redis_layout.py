@@ -10,10 +10,12 @@ any of its keys. Behind that stand, with rows named as in ``layout``:
     k + level + bits    sorted set of postings, key + id, all of one score: it keeps them in byte order
     /                   sorted set: names of the hashes above but for u, so that they are found in order
     #                   number of pages
+    ^                   how many of the levels are in use; of a state that has pages and not this, all
     +                   stream: sentences of pages, to be counted by all; see ``redis_notes``
     !                   hash: crawls that somebody has begun to take back, row of the crawl -> nothing
     p + generation      hash: pages of a crawl that are on their way, number -> record; see ``pending``
-    w|v + 12 bits       sorted sets: by which keys, or under the hash of which URL, these are found
+    w                   hash: 8 bytes of a key, or the hash of a URL -> who of these has it, number and generation
+                        (and a field that is long, so that it is not packed: see ``redis_script``)
     L + generation      who is at work on a crawl: see ``redis_leases``; N + 2 bytes: who gives ids with this number
 
 Small hashes and sorted sets are packed by Redis (up to 128 entries of 64 bytes), where an entry costs little more than
@@ -24,8 +26,7 @@ knows an older number files on a lower level, and nothing is missed for it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import lru_cache
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 #: Bits of each level, and the pages up to which it is the one that is filed on.
@@ -34,7 +35,9 @@ _LEVELS = ((12, 37_000), (16, 600_000), (20, 9_600_000), (24, 2**63))
 _TOGETHER = 35
 DIRECTORY = b"/"
 COUNTER = b"#"
+HIGHEST = b"^"
 GIVEN_UP = b"!"
+PENDING = b"w"
 _BY_TIME, _BY_CRAWL = b"reo", b"jd"
 _ID, _PAIR = 9, 17
 
@@ -62,9 +65,14 @@ def spot(row: bytes) -> Spot:
         return Spot((_time_name(letter, row[1:]),), row[1:])
     if letter in _BY_CRAWL and size == _PAIR:
         return Spot((row[:9],), row[9:])
-    if letter == b"u" and size == _ID:
+    if is_url(row):
         return Spot(_on_levels(b"u", row[1:]), row[1:], listed=False)
     return Spot((b"*" + letter,), row)
+
+
+def is_url(row: bytes) -> bool:
+    """Whether a row is one that says which page a URL has, and when that was seen."""
+    return row[:1] == b"u" and len(row) == _ID
 
 
 def is_posting(row: bytes) -> bool:
@@ -75,6 +83,12 @@ def is_posting(row: bytes) -> bool:
 def posting_names(key: bytes) -> tuple[bytes, ...]:
     """The sorted sets in which postings of a key may be, by its 8 bytes, one for each level."""
     return _on_levels(b"k", key)
+
+
+def names_on(letter: bytes, keys: Iterable[bytes], level: int) -> list[bytes]:
+    """The names of keys in which rows with this letter lie on one level, by 8 bytes of each row."""
+    begin, shift = b"%b%c" % (letter, 65 + level), 32 - _LEVELS[level][0]
+    return [begin + (int.from_bytes(key[:4], "big") >> shift).to_bytes(3, "big") for key in keys]
 
 
 def rows_of(name: bytes, fields: Sequence[bytes]) -> list[bytes]:
@@ -113,11 +127,6 @@ def pending_name(crawl: int) -> bytes:
     return b"p" + crawl.to_bytes(8, "big")
 
 
-def pending_by(letter: bytes, key: bytes) -> bytes:
-    """Where it stands which pages on their way have a key (w), or the hash of a URL (v), by its 8 bytes."""
-    return letter + (int.from_bytes(key[:2], "big") >> 4).to_bytes(2, "big")
-
-
 def number_name(number: int) -> bytes:
     """Under which it stands who gives ids with this number; no row."""
     return b"N" + number.to_bytes(2, "big")
@@ -127,9 +136,5 @@ def _time_name(letter: bytes, id: bytes) -> bytes:
     return letter + (int.from_bytes(id, "big") >> _TOGETHER).to_bytes(4, "big")
 
 
-@lru_cache(maxsize=1024)
 def _on_levels(letter: bytes, key: bytes) -> tuple[bytes, ...]:
-    head = int.from_bytes(key[:4], "big")
-    return tuple(
-        b"%c%c%b" % (letter[0], 65 + at, (head >> 32 - bits).to_bytes(3, "big")) for at, (bits, _) in enumerate(_LEVELS)
-    )
+    return tuple(name for level in range(len(_LEVELS)) for name in names_on(letter, (key,), level))

@@ -13,9 +13,9 @@ from secrets import randbelow, token_bytes
 
 from scrapy_neardup.errors import StoreError
 from scrapy_neardup.stores import layout
-from scrapy_neardup.stores.redis_layout import GIVEN_UP, lease_name, number_name, spot
+from scrapy_neardup.stores.redis_layout import GIVEN_UP, Spot, lease_name, number_name, spot
 from scrapy_neardup.stores.redis_link import Link
-from scrapy_neardup.stores.redis_script import Program
+from scrapy_neardup.stores.redis_program import Program
 
 #: Seconds for which a crawl that is not heard of keeps what it has not sealed, and its place before others.
 LEASE = 60.0
@@ -35,6 +35,7 @@ class Leases:
         self.seconds = seconds
         self._link = link
         self._location = location
+        self._crawls: dict[int, tuple[bytes, Spot]] = {}
         self.token = token_bytes(8)
         self._milliseconds = round(seconds * 1000)
         self._number: int | None = None
@@ -57,8 +58,10 @@ class Leases:
 
     def expect(self, crawl: int, program: Program) -> None:
         """Have a program done only if the crawl is still ours, or nobody's."""
-        where = spot(layout.generation_key(crawl))
-        program.expect_lease(lease_name(crawl), self.token, self._milliseconds, where)
+        where = self._crawls.get(crawl)
+        if where is None:  # asked for twice for each page
+            where = self._crawls[crawl] = lease_name(crawl), spot(layout.generation_key(crawl))
+        program.expect_lease(where[0], self.token, self._milliseconds, where[1])
 
     def end(self, crawl: int, program: Program) -> None:
         """Have a program give a lease back; of a crawl that is known no more, nothing is left."""

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from scrapy_neardup.errors import StoreError
 from scrapy_neardup.stores.redis_place import ServerLocation, read_url
-from scrapy_neardup.stores.redis_script import SCRIPT, Program
+from scrapy_neardup.stores.redis_program import COMMON, Program
+from scrapy_neardup.stores.redis_script import SCRIPT, script_digest
 from scrapy_neardup.stores.redis_told import told
 
 if TYPE_CHECKING:
@@ -72,16 +72,11 @@ def need_redis(named_by: str) -> Any:
     return redis
 
 
-@cache
-def script_digest() -> str:
-    """By which the server knows the script."""
-    from hashlib import sha1
-
-    return sha1(SCRIPT.encode(), usedforsecurity=False).hexdigest()
-
-
 class Link:
     """A connection that waits for its answers."""
+
+    #: Levels of the state that are in use, as far as is known here.
+    levels = 1
 
     def __init__(self, location: str, named_by: str) -> None:
         """Raises StoreError where the server cannot be reached, or would forget on its own."""
@@ -115,16 +110,26 @@ class Link:
 
     def program(self) -> Program:
         """An empty one for this state."""
-        return Program(self.prefix)
+        return Program(self.levels)
 
     def run(self, program: Program) -> list[Any]:
-        """The answers of a program, behind a 1; or a 0, and where the condition stands that did not hold."""
-        client, keys = self.client, program.keys
+        """The answers of a program, behind a 1; or a 0, and the letter of the condition that did not hold."""
+        found = self._ran(program)
+        while found[0] == 2:
+            self.levels = program.levels = found[1]
+            found = self._ran(program)
+        return found
+
+    def _ran(self, program: Program) -> list[Any]:
+        client, (names, arguments) = self.client, program.parts()
+        keys = [self.prefix + name for name in (*COMMON, *names)]
         with told(self._location):
             try:
-                found = client.evalsha(script_digest(), len(keys), *keys, *program.arguments)
+                (found,) = client.evalsha(script_digest(), len(keys), *keys, *arguments)
             except self._no_script:  # the first one, and the first after a restart
-                found = client.eval(SCRIPT, len(keys), *keys, *program.arguments)
+                (found,) = client.eval(SCRIPT, len(keys), *keys, *arguments)
+            if isinstance(found, Exception):
+                raise found
         return list(found)
 
     def scan(self, pattern: bytes) -> Iterator[bytes]:

@@ -78,6 +78,11 @@ class LocatedSSLConnection(_LocatedWaiting, redis.SSLConnection):
 class _LocatedAsync(_Located):
     """One of a loop; where the node is, a thread asks."""
 
+    @property
+    def is_elsewhere(self) -> bool:
+        """Whether the node is another one than where this leads."""
+        return self._is_old()
+
     async def _connect(self) -> None:
         self.host, self.port = await asyncio.to_thread(self._locator.located)
         try:

@@ -36,8 +36,8 @@ class ServerRows:
     def postings(self, key: int, limit: int) -> list[int]:
         """Ids of up to ``limit`` pages that are filed under a key, newest first."""
         program = self._link.program()
-        program.newest(key.to_bytes(8, "big"), limit)
-        return newest_of(self._link.run(program)[1], limit)
+        program.newest([key.to_bytes(8, "big")], limit)
+        return newest_of(self._link.run(program)[1], limit).get(key, [])
 
     def pages(self) -> int:
         """How many there are."""
@@ -154,6 +154,9 @@ class ServerRows:
         yield from sorted((row for row in found.items() if row[0].startswith(prefix)), reverse=reverse)
 
 
-def newest_of(members: Iterable[bytes], limit: int) -> list[int]:
-    """The ids of postings from several levels, newest first."""
-    return sorted((layout.last_id(member) for member in members), reverse=True)[:limit]
+def newest_of(members: Iterable[bytes], limit: int) -> dict[int, list[int]]:
+    """The ids of postings of several keys, from several levels, by key, newest first."""
+    found: dict[int, list[int]] = {}
+    for member in members:
+        found.setdefault(int.from_bytes(member[:8], "big"), []).append(layout.last_id(member))
+    return {key: sorted(ids, reverse=True)[:limit] for key, ids in found.items()}

@@ -1,44 +1,76 @@
-"""What is done on the server in one piece: conditions, then writes and reads, all of it or nothing.
+"""The one script that is done on the server: programs (``redis_program``), each of them all or nothing.
 
-One script for everything, which takes a list of steps: nothing else is between them, every key is declared, and no
-command is used that Kvrocks lacks. A program may be run twice with the same end, so it may be sent again when nobody
-knows whether it was done.
+Nothing else is between their steps, every key is declared, and no command is used that Kvrocks lacks. Several programs
+go in one run of it: one of which a condition does not hold, or that finds a key of the wrong kind, is no matter of the
+others. What is a matter of the server (no memory left, a replica, a slot that moves) fails the run, and then it is not
+known of any of them whether it was done.
 """
 
 from __future__ import annotations
 
-from scrapy_neardup.stores.redis_layout import (
-    COUNTER,
-    DIRECTORY,
-    GIVEN_UP,
-    Spot,
-    is_posting,
-    level_of,
-    posting_names,
-    spot,
-)
+from functools import cache
 
+#: The first keys of each run are the directory, the highest level that is filed on, and the number of pages. Behind
+#: them stand those of the programs. Of each program come how many arguments and keys it has, how many levels these are
+#: on, and then the arguments; it counts its keys from 1. If more levels are in use it is told so, and nothing is done.
 SCRIPT = """\
-local at, out = 1, {1}
+local at, base, out, highest, is_noted = 1, 3, nil, nil, false
+local call = redis.call
 local function arg() at = at + 1; return ARGV[at - 1] end
-local function key() return KEYS[tonumber(arg())] end
+local function key() at = at + 1; return KEYS[base + ARGV[at - 1]] end
+-- The levels that are in use: of a state that had no page yet there is one.
+local function levels()
+  if not highest then
+    local noted = call('GET', KEYS[2])
+    is_noted, highest = noted and true, tonumber(noted or (call('EXISTS', KEYS[3]) == 0 and 1 or 4))
+  end
+  return highest
+end
+local function rise(to)
+  if to > levels() or not is_noted then
+    highest, is_noted = math.max(highest, to), true
+    call('SET', KEYS[2], highest)
+  end
+end
 local function keys()
-  local found, many, first = {}, tonumber(arg()), tonumber(arg())
+  local found, many, first = {}, math.min(arg(), levels()), base + arg()
   for n = 1, many do found[n] = KEYS[first + n - 1] end
   return found
 end
 local function found(places, field)
   for n = #places, 1, -1 do
-    local value = redis.call('HGET', places[n], field)
+    local value = call('HGET', places[n], field)
     if value then return value, places[n] end
   end
   return false
 end
 local function lease(name, token, ms)
-  local held = redis.call('GET', name)
-  if held == token or not held then redis.call('SET', name, token, 'PX', ms); return true end
+  local held = call('GET', name)
+  if held == token or not held then call('SET', name, token, 'PX', ms); return true end
   return false
 end
+-- Of pages on their way: who has what in common with a page, 16 bytes for each, and where one of them stands there.
+local function among(heads)
+  local name, fields = key(), {}
+  for n = 1, #heads, 8 do fields[#fields + 1] = string.sub(heads, n, n + 7) end
+  return name, fields, call('HMGET', name, unpack(fields))
+end
+local function place_of(page, all)
+  for n = 1, #all, 16 do if string.sub(all, n, n + 15) == page then return n end end
+end
+-- A packed hash is searched from one end to the other; one that has a long value is not packed.
+local long = string.rep('-', 80)
+local function enter()
+  local page, name, fields, there = arg(), among(arg())
+  local put, seen = {'-', long}, {}
+  for n, field in ipairs(fields) do
+    seen[n] = there[n] or ''
+    if not place_of(page, seen[n]) then put[#put + 1] = field; put[#put + 1] = seen[n] .. page end
+  end
+  call('HSET', name, unpack(put))
+  return table.concat(seen)
+end
+local beyond = string.rep('\\255', 10)
 local steps = {
   -- Conditions; the program begins with them, and ends with the first that does not hold.
   ['='] = function() local places, field, value = keys(), arg(), arg(); return found(places, field) == value end,
@@ -49,35 +81,38 @@ local steps = {
   end,
   ['!'] = function() return not found(keys(), arg()) end,
   ['?'] = function()
-    local first, field, places, other, value = keys(), arg(), keys(), arg(), arg()
-    return found(first, field) ~= false or found(places, other) == value
+    local first, field, places, other, value = key(), arg(), keys(), arg(), arg()
+    return call('HEXISTS', first, field) == 1 or found(places, other) == value
   end,
   ['L'] = function()
     local name, token, ms, crawls, crawl, given_up = key(), arg(), arg(), key(), arg(), key()
-    local held = redis.call('GET', name)
+    local held = call('GET', name)
     if held == token then return true end
-    if held or redis.call('HEXISTS', crawls, crawl) == 0 then return false end
-    return redis.call('HEXISTS', given_up, crawl) == 0 and lease(name, token, ms)
+    if held or call('HEXISTS', crawls, crawl) == 0 then return false end
+    return call('HEXISTS', given_up, crawl) == 0 and lease(name, token, ms)
   end,
-  ['0'] = function() return redis.call('EXISTS', key()) == 0 end,
+  ['0'] = function() return call('EXISTS', key()) == 0 end,
   ['l'] = function() return lease(key(), arg(), arg()) end,
   -- Writes.
   ['h'] = function()
-    local places, field, value, to, listed, counted = keys(), arg(), arg(), tonumber(arg()), arg(), arg()
-    for n, place in ipairs(places) do if n ~= to then redis.call('HDEL', place, field) end end
-    if redis.call('HSET', places[to], field, value) == 1 then
-      if counted ~= '' then redis.call('INCR', KEYS[tonumber(counted)]) end
-      if listed ~= '' and redis.call('HLEN', places[to]) == 1 then
-        redis.call('ZADD', KEYS[1], 0, listed)
-      end
+    local place, field, value, listed, counted = key(), arg(), arg(), arg(), arg()
+    if call('HSET', place, field, value) == 1 then
+      if counted ~= '' then call('INCR', KEYS[3]) end
+      if listed ~= '' and call('HLEN', place) == 1 then call('ZADD', KEYS[1], 0, listed) end
     end
+  end,
+  ['H'] = function()
+    local to, many, first, field, value = tonumber(arg()), arg(), base + arg(), arg(), arg()
+    rise(to)
+    for n = 1, levels() do if n ~= to then call('HDEL', KEYS[first + n - 1], field) end end
+    call('HSET', KEYS[first + to - 1], field, value)
   end,
   ['d'] = function()
     local places, field, listed, counted = keys(), arg(), arg(), arg()
     for _, place in ipairs(places) do
-      if redis.call('HDEL', place, field) == 1 then
-        if counted ~= '' then redis.call('DECR', KEYS[tonumber(counted)]) end
-        if listed ~= '' and redis.call('EXISTS', place) == 0 then redis.call('ZREM', KEYS[1], listed) end
+      if call('HDEL', place, field) == 1 then
+        if counted ~= '' then call('DECR', KEYS[3]) end
+        if listed ~= '' and call('EXISTS', place) == 0 then call('ZREM', KEYS[1], listed) end
       end
     end
   end,
@@ -85,194 +120,91 @@ local steps = {
     local places, field, id, seen = keys(), arg(), arg(), arg()
     local value, place = found(places, field)
     if value and string.sub(value, 1, 8) == id and string.sub(value, 9) < seen then
-      redis.call('HSET', place, field, id .. seen)
+      call('HSET', place, field, id .. seen)
     end
   end,
-  ['z'] = function() redis.call('ZADD', key(), 0, arg()) end,
+  ['k'] = function()
+    rise(tonumber(arg()))
+    local first, many, heads, tail = base + arg(), tonumber(arg()), arg(), arg()
+    for n = 0, many - 1 do call('ZADD', KEYS[first + n], 0, string.sub(heads, 8 * n + 1, 8 * n + 8) .. tail) end
+  end,
+  ['p'] = function() enter() end,
+  ['P'] = function() out[#out + 1] = enter() end,
+  ['q'] = function()
+    local page, name, fields, there = arg(), among(arg())
+    local put, gone = {}, {}
+    for n, field in ipairs(fields) do
+      local all = there[n] or ''
+      local place = place_of(page, all)
+      if all == page then gone[#gone + 1] = field
+      elseif place then
+        put[#put + 1] = field
+        put[#put + 1] = string.sub(all, 1, place - 1) .. string.sub(all, place + 16)
+      end
+    end
+    if #gone > 0 then call('HDEL', name, unpack(gone)) end
+    if #put > 0 then call('HSET', name, unpack(put)) end
+  end,
   ['y'] = function()
     local places, member = keys(), arg()
-    for _, one in ipairs(places) do redis.call('ZREM', one, member) end
+    for _, one in ipairs(places) do call('ZREM', one, member) end
   end,
-  ['a'] = function() redis.call('XADD', key(), 'MAXLEN', arg(), '*', 'n', arg()) end,
+  ['a'] = function() call('XADD', key(), 'MAXLEN', arg(), '*', 'n', arg()) end,
   ['x'] = function()
     local name, token = key(), arg()
-    if redis.call('GET', name) == token then redis.call('DEL', name) end
+    if call('GET', name) == token then call('DEL', name) end
   end,
   -- Reads.
   ['g'] = function() local value = found(keys(), arg()); out[#out + 1] = value end,
+  ['v'] = function()
+    local _, _, there = among(arg())
+    for n = 1, #there do there[n] = there[n] or '' end
+    out[#out + 1] = table.concat(there)
+  end,
   ['r'] = function()
-    local places, begin, most = keys(), '[' .. arg(), arg()
-    local high = begin .. string.rep('\\255', 10)
-    local all = {}
-    for _, place in ipairs(places) do
-      local some = redis.call('ZREVRANGEBYLEX', place, high, begin, 'LIMIT', 0, most)
-      for _, one in ipairs(some) do all[#all + 1] = one end
+    local on, first, many, heads, most, all = math.min(arg(), levels()), base + arg(), tonumber(arg()), arg(), arg(), {}
+    for n = 0, many - 1 do
+      local low = '[' .. string.sub(heads, 8 * n + 1, 8 * n + 8)
+      for level = 0, on - 1 do
+        local some = call('ZREVRANGEBYLEX', KEYS[first + n + level * many], low .. beyond, low, 'LIMIT', 0, most)
+        for m = 1, #some do all[#all + 1] = some[m] end
+      end
     end
     out[#out + 1] = all
   end,
-  ['e'] = function() out[#out + 1] = redis.call('EXISTS', key()) end,
-  ['n'] = function() out[#out + 1] = redis.call('GET', key()) end,
+  ['e'] = function() out[#out + 1] = call('EXISTS', key()) end,
+  ['n'] = function() out[#out + 1] = call('GET', KEYS[3]) end,
 }
-while at <= #ARGV do
-  local begun = at
-  if steps[arg()]() == false then return {0, begun} end
+local function run(ends)
+  while at < ends do
+    local step = arg()
+    if steps[step]() == false then return step end
+  end
 end
-return out
+local answers = {}
+while at <= #ARGV do
+  local ends, names, on = at + 3 + ARGV[at], tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2])
+  local is_done, why = true, nil
+  at, out = at + 3, {1}
+  if on > 0 and levels() > on then out = {2, levels()} else is_done, why = pcall(run, ends) end
+  if is_done then
+    if why then out = {0, why} end
+  else
+    -- As the server says it; one before Redis 7 says first where in the script.
+    local said = type(why) == 'table' and why.err or tostring(why)
+    out = {err = string.match(said, '%u%u%u+ .*') or 'ERR ' .. said}
+    if not string.find(out.err, '^WRONGTYPE') then return out end
+  end
+  answers[#answers + 1] = out
+  at, base = ends, base + names
+end
+return answers
 """
 
 
-class Program:
-    """The steps, for one state on the server by its prefix; conditions first, then writes, then reads."""
+@cache
+def script_digest() -> str:
+    """By which the server knows the script."""
+    from hashlib import sha1
 
-    def __init__(self, prefix: bytes) -> None:
-        self._prefix = prefix
-        self._names: list[bytes] = []
-        self._places: dict[tuple[bytes, ...], int] = {}
-        self._conditions: list[bytes | int] = []
-        self._writes: list[bytes | int] = []
-        self._reads: list[bytes | int] = []
-        self._key(DIRECTORY)
-
-    @property
-    def keys(self) -> list[bytes]:
-        return [self._prefix + name for name in self._names]
-
-    @property
-    def arguments(self) -> list[bytes | int]:
-        return [*self._conditions, *self._writes, *self._reads]
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether there is nothing to do."""
-        return not (self._conditions or self._writes or self._reads)
-
-    @property
-    def writes(self) -> bool:
-        """Whether it changes anything."""
-        return bool(self._writes)
-
-    # Conditions.
-
-    def expect(self, row: bytes, value: bytes | None) -> None:
-        """Only if a row is still what it was; of a URL, if it still names the same page, whenever that was seen."""
-        where = spot(row)
-        if value is None:
-            self._conditions += [b"!", *self._keys(where), where.field]
-        elif row[:1] == b"u":
-            self._conditions += [b"^", *self._keys(where), where.field, value[:8]]
-        else:
-            self._conditions += [b"=", *self._keys(where), where.field, value]
-
-    def expect_either(self, name: bytes, field: bytes, row: bytes, value: bytes) -> None:
-        """Only if a hash has a field, or a row is what we are to write, for we have done so before."""
-        where = spot(row)
-        self._conditions += [b"?", 1, self._key(name), field, *self._keys(where), where.field, value]
-
-    def expect_lease(self, name: bytes, token: bytes, milliseconds: int, crawl: Spot) -> None:
-        """Only if we hold a lease, or nobody does and nobody has begun to take the crawl back: then we do again."""
-        where = self._key(crawl.names[0]), crawl.field, self._key(GIVEN_UP)
-        self._conditions += [b"L", self._key(name), token, milliseconds, *where]
-
-    def expect_ended(self, name: bytes) -> None:
-        """Only if nobody holds a lease."""
-        self._conditions += [b"0", self._key(name)]
-
-    def take_lease(self, name: bytes, token: bytes, milliseconds: int) -> None:
-        """Only if nobody else holds a lease; then we do, for so long."""
-        self._conditions += [b"l", self._key(name), token, milliseconds]
-
-    # Writes.
-
-    def put(self, row: bytes, value: bytes, pages: int) -> None:
-        """Write a row, on the level for so many pages."""
-        if is_posting(row):
-            self.file(posting_names(row[1:9])[level_of(pages)], row[1:])
-            return
-        where = spot(row)
-        to = level_of(pages) + 1 if len(where.names) > 1 else 1
-        self._writes += [b"h", *self._keys(where), where.field, value, to, *self._about(row, where)]
-
-    def delete(self, row: bytes) -> None:
-        """Remove a row, if it is there."""
-        if is_posting(row):
-            self._writes += [b"y", *self._all(posting_names(row[1:9])), row[1:]]
-            return
-        where = spot(row)
-        self._writes += [b"d", *self._keys(where), where.field, *self._about(row, where)]
-
-    def see(self, row: bytes, id: bytes, seconds: bytes) -> None:
-        """Move on the time at which a URL was seen, if it still names this page."""
-        where = spot(row)
-        self._writes += [b"s", *self._keys(where), where.field, id, seconds]
-
-    def file(self, name: bytes, member: bytes) -> None:
-        """Add to a sorted set."""
-        self._writes += [b"z", self._key(name), member]
-
-    def unfile(self, name: bytes, member: bytes) -> None:
-        """Remove from a sorted set."""
-        self._writes += [b"y", 1, self._key(name), member]
-
-    def note(self, name: bytes, field: bytes, value: bytes) -> None:
-        """Set a field of a hash that is no part of the state."""
-        self._writes += [b"h", 1, self._key(name), field, value, 1, b"", b""]
-
-    def strike(self, name: bytes, field: bytes) -> None:
-        """Remove a field of such a hash."""
-        self._writes += [b"d", 1, self._key(name), field, b"", b""]
-
-    def append(self, name: bytes, most: int, value: bytes) -> None:
-        """Add to a stream that holds so many entries at most."""
-        self._writes += [b"a", self._key(name), most, value]
-
-    def end_lease(self, name: bytes, token: bytes) -> None:
-        """Give back a lease that is ours."""
-        self._writes += [b"x", self._key(name), token]
-
-    # Reads; each has one answer.
-
-    def get(self, row: bytes) -> None:
-        """The value of a row, or None."""
-        where = spot(row)
-        self._reads += [b"g", *self._keys(where), where.field]
-
-    def field(self, name: bytes, field: bytes) -> None:
-        """The value of a field of a hash that is no part of the state, or None."""
-        self._reads += [b"g", 1, self._key(name), field]
-
-    def newest(self, key: bytes, most: int) -> None:
-        """Postings of a key by its 8 bytes: so many of each level, the newest of each first."""
-        self._range(posting_names(key), key, most)
-
-    def members(self, name: bytes, begin: bytes) -> None:
-        """Members of a sorted set that begin so."""
-        self._range((name,), begin, -1)
-
-    def held(self, name: bytes) -> None:
-        """Whether somebody holds a lease: 1 or 0."""
-        self._reads += [b"e", self._key(name)]
-
-    def count(self) -> None:
-        """The number of pages, as digits; None for none."""
-        self._reads += [b"n", self._key(COUNTER)]
-
-    def _range(self, names: tuple[bytes, ...], begin: bytes, most: int) -> None:
-        self._reads += [b"r", *self._all(names), begin, most]
-
-    def _key(self, name: bytes) -> int:
-        return self._all((name,))[1]
-
-    def _all(self, names: tuple[bytes, ...]) -> list[int]:
-        """How many keys, and where the first of them stands: one behind the other, as each argument takes its time."""
-        first = self._places.get(names)
-        if first is None:
-            first = self._places[names] = len(self._names) + 1
-            self._names += names
-        return [len(names), first]
-
-    def _keys(self, where: Spot) -> list[int]:
-        return self._all(where.names)
-
-    def _about(self, row: bytes, where: Spot) -> tuple[bytes, bytes | int]:
-        counted = self._key(COUNTER) if row[:1] == b"r" else b""
-        return (where.names[0] if where.listed else b""), counted
+    return sha1(SCRIPT.encode(), usedforsecurity=False).hexdigest()

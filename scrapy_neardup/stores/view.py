@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from scrapy_neardup.stores.changes import Changes, Row
-from scrapy_neardup.stores.recurrence import Sentences
+from scrapy_neardup.stores.redis_notes import Note
 
 
 class NotFetched(BaseException):
@@ -28,7 +28,7 @@ class PageView:
     """``rows``: None for one that is not there; ``postings`` by key and limit, newest first; ``scans`` by prefix.
 
     ``asked``: the rows that were read of those on which writes depend. ``changes``: what was written;
-    ``notes``: what was counted, as ``Note`` has it.
+    ``notes``: what is to be counted.
     """
 
     rows: dict[bytes, bytes | None] = field(default_factory=dict)
@@ -36,7 +36,7 @@ class PageView:
     scans: dict[bytes, list[Row]] = field(default_factory=dict)
     asked: dict[bytes, bytes | None] = field(default_factory=dict)
     changes: Changes = field(default_factory=Changes)
-    notes: list[tuple[Sentences | None, str, bool]] = field(default_factory=list)
+    notes: list[Note] = field(default_factory=list)
 
     def row(self, key: bytes) -> bytes | None:
         """The value of a row; raises NotFetched."""

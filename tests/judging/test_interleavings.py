@@ -17,10 +17,10 @@ from typing import Any
 import pytest
 
 from scrapy_neardup.errors import StoreError
-from scrapy_neardup.judging import filing
+from scrapy_neardup.judging import awaited
 from scrapy_neardup.judging.reservations import Blocked
 from scrapy_neardup.stores.redis_layout import lease_name
-from scrapy_neardup.stores.redis_script import Program
+from scrapy_neardup.stores.redis_program import Program
 from tests.judging.test_shared import Crawler, Opening, page
 from tests.stores.redis_server import Server
 
@@ -143,8 +143,8 @@ async def played(opening: Opening, plan: Sequence[str], trouble: tuple[int, str,
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Who waits for another looks again when it is told to."""
-    monkeypatch.setattr(filing, "_SOON", 0)
-    monkeypatch.setattr(filing, "_LATE", 0)
+    monkeypatch.setattr(awaited, "_SOON", 0)
+    monkeypatch.setattr(awaited, "_LATE", 0)
 
 
 def plans(run: Run, fixed: int, until: int) -> list[list[str]]:

@@ -9,7 +9,9 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
+from unittest.mock import patch
 
+import numpy as np
 import pytest
 from scrapy.statscollectors import StatsCollector
 from scrapy.utils.test import get_crawler
@@ -30,8 +32,10 @@ from scrapy_neardup.states.check.checking import check
 from scrapy_neardup.stores import Keep, MemoryStore, parse_url
 from scrapy_neardup.stores.postings import pairs
 from scrapy_neardup.stores.redis import RedisStore
-from scrapy_neardup.stores.redis_async import AsyncLink, Patience
-from scrapy_neardup.stores.redis_script import Program
+from scrapy_neardup.stores.redis_async import AsyncLink, NoAnswer, Patience
+from scrapy_neardup.stores.redis_layout import PENDING
+from scrapy_neardup.stores.redis_notes import Note
+from scrapy_neardup.stores.redis_program import Program
 from scrapy_neardup.stores.view import PageView
 from tests.judging.test_detector import story
 from tests.stores.redis_cluster import Cluster
@@ -181,7 +185,8 @@ def nobody_is_on_the_way(store: RedisStore) -> bool:
             for key in client.scan_iter(match=b"{neardup:*", count=1000)
             if key.startswith(store._link.prefix)
         ]
-    return not {b"p", b"w", b"v"} & set(names)
+        fields = client.hkeys(store._link.prefix + PENDING)
+    return b"p" not in names and fields in ([], [b"-"])
 
 
 def test_a_verdict_takes_two_ways_to_the_server_and_back(opening: Opening) -> None:
@@ -306,6 +311,63 @@ def test_a_page_that_is_given_up_leaves_its_place(opening: Opening) -> None:
             with other.store._link.used() as client:
                 named = client.scan_iter(match=one.store._link.prefix + b"p*")
                 assert len([name for name in named if len(name) == len(one.store._link.prefix) + 9]) == 1
+
+    run(work)
+
+
+def test_what_a_crawl_counts_the_others_know_once_both_have_looked(opening: Opening) -> None:
+    """And nothing is told twice, though the answer was lost."""
+    sentences = np.array([7, 70], np.uint32)
+
+    def stood(crawler: Crawler) -> list[int]:
+        return [int(many) for many in crawler.store.on_site("river.example").stood_on(sentences)]
+
+    async def work() -> None:
+        async with opening() as one, opening() as other:
+            for _ in range(2):
+                one.crawl.counted(PageView(notes=[Note(sentences, "river.example", yes=True)] * 50))
+            await one.crawl.settled()
+            await other.crawl.catch_up()
+            assert (stood(one), stood(other)) == ([100, 100], [0, 0]), "the next are waited for"
+            one.crawl.counted(PageView(notes=[Note(sentences, "river.example", yes=True)] * 50))
+            await one.crawl.settled()
+            await other.crawl.catch_up()
+            assert (stood(one), stood(other)) == ([150, 150], [150, 150]), "so much is told at once"
+            one.crawl.counted(PageView(notes=[Note(sentences, "river.example", yes=True)]))
+            for crawler in (one, other, one):
+                await crawler.crawl.catch_up()
+            assert (stood(one), stood(other)) == ([151, 151], [151, 151])
+
+            run_once = one.link.run_once
+
+            async def unanswered(program: Program) -> list[Any]:
+                await run_once(program)
+                raise NoAnswer(OSError("the way back is broken"))
+
+            one.crawl.counted(PageView(notes=[Note(sentences, "river.example", yes=True)]))
+            with patch.object(one.link, "run_once", unanswered):
+                await one.crawl.catch_up()
+            await one.crawl.catch_up()
+            await other.crawl.catch_up()
+            assert (stood(one), stood(other)) == ([152, 152], [152, 152])
+
+    run(work)
+
+
+def test_pages_of_others_that_many_wait_for_are_asked_for_at_once(opening: Opening) -> None:
+    async def work() -> None:
+        async with opening() as one, opening() as other:
+            first = [(await one.judged(page(f"first{number}", number))).reservation for number in range(1, 6)]
+            waiting = [asyncio.ensure_future(other.judged(page(f"copy{number}", number))) for number in range(1, 6)]
+            await asyncio.sleep(0.3)
+            ways = other.ways
+            await asyncio.sleep(0.5)
+            assert 1 <= other.ways - ways <= 4, "each of five would have asked as often"
+            for reservation in first:
+                assert reservation is not None
+                one.crawl.release(reservation)
+            verdicts = [ruling.verdict.kind for ruling in await asyncio.gather(*waiting)]
+            assert verdicts == [Kind.UNIQUE] * 5
 
     run(work)
 

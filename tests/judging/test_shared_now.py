@@ -209,7 +209,8 @@ def test_a_server_that_fails_is_an_error_and_the_next_page_is_judged(
         monkeypatch.undo()
         assert now.judge(page(1, "b"), sealed=True).headline == "unique"
     state = url.rpartition("=")[2].encode()
-    assert list(redis_server.client.scan_iter(match=b"{neardup:" + state + b"}[pwv]*", count=1000)) == []
+    assert list(redis_server.client.scan_iter(match=b"{neardup:" + state + b"}p*", count=1000)) == []
+    assert redis_server.client.hkeys(b"{neardup:" + state + b"}w") == [b"-"]
 
 
 async def _fails(filing: Filing) -> None:

@@ -27,10 +27,11 @@ from scrapy_neardup.stores import (
     parse_url,
     placeholders_filled,
 )
+from scrapy_neardup.stores.counts import Counts
 from scrapy_neardup.stores.redis import RedisStore
 from scrapy_neardup.stores.redis_async import AsyncLink, NoAnswer
 from scrapy_neardup.stores.redis_layout import level_of, posting_names
-from scrapy_neardup.stores.redis_notes import Note
+from scrapy_neardup.stores.redis_notes import Note, most_entries, packed, unpacked
 from tests.states.states import PAGES, judged, opened, parsed, records, run
 from tests.stores.redis_cluster import free_ports
 from tests.stores.redis_server import IS_KVROCKS, Server, as_redis_does, certified, running
@@ -352,6 +353,29 @@ def test_what_one_counts_all_know_and_each_page_counts_once(opening: Open) -> No
     assert check_state(after).sound
 
 
+def test_only_who_closes_first_packs_the_counts(opening: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The others need not, as the stream tells what these do not count yet."""
+    stores, packed = [opening() for _ in range(4)], list[Counts]()
+    changed = Counts.changed
+
+    def seen(counts: Counts) -> dict[int, bytes]:
+        packed.append(counts)
+        return changed(counts)
+
+    monkeypatch.setattr(Counts, "changed", seen)
+    for store in stores:
+        store.note(SENTENCES, "river.example")
+    for store in stores:
+        store.close()
+    assert packed == [stores[0]._counts]
+    assert stood(opening()) == [4] * 3
+
+
+def test_much_is_told_in_few_entries_of_which_the_stream_holds_so_many_the_fewer_they_are() -> None:
+    """So that it holds as many pages of a quick crawler as of a slow one."""
+    assert [most_entries(many) for many in (0, 1, 2, 128)] == [40_000, 40_000, 20_000, 312]
+
+
 def test_a_crawler_that_is_killed_leaves_what_it_counted(opening: Open) -> None:
     one = opening()
     one.note(SENTENCES, "river.example", everywhere=False)
@@ -361,13 +385,16 @@ def test_a_crawler_that_is_killed_leaves_what_it_counted(opening: Open) -> None:
 
 @pytest.mark.parametrize("site", ["", "river.example", "例子.测试", "lone\udc80surrogate"])
 def test_what_is_told_of_a_page_comes_back(site: str) -> None:
+    def told(note: Note) -> tuple[object, ...]:
+        return (note.sentences if note.sentences is None else note.sentences.tolist(), note.site, note.yes)
+
+    other = [Note(SENTENCES[1:], site, yes=True)] * 2
     for sentences in (SENTENCES, SENTENCES[:0]):
-        note = Note.unpack(Note(b"12345678", sentences, site, yes=True).pack())
-        assert (note.who, note.site, note.yes) == (b"12345678", site, True)
-        assert note.sentences is not None
-        assert note.sentences.tolist() == sentences.tolist()
-    for in_form in (True, False):
-        assert Note.unpack(Note(b"12345678", None, site, in_form).pack()) == (b"12345678", None, site, in_form)
+        notes = [Note(None, site, True), Note(sentences, site, False), Note(None, "b.example", False), *other]
+        entry = packed(b"12345678", notes)
+        assert [told(one) for one in unpacked(entry)] == [told(one) for one in notes]
+        assert entry.startswith(b"12345678")
+    assert unpacked(packed(b"12345678", [])) == []
 
 
 def test_what_is_told_and_cannot_be_read_is_damage(opening: Open) -> None:
