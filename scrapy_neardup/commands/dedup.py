@@ -248,7 +248,7 @@ def _preparing(spec: tuple[str, Mapping[str, Any]], store: Store, config: Config
 def text_workers(many: int) -> int:
     """How many processes fingerprint texts where so many would read HTML, and nobody has said it.
 
-    They and this one are to have a core each, and leave one. More would wait: one of them is faster than whoever judges.
+    They and this one are to have a core each, and to leave one. More would wait, as judging is the slower part.
 
     >>> [text_workers(many) for many in range(5)]
     [0, 0, 0, 1, 2]
