@@ -45,8 +45,6 @@ HELP = "Drop or tag near-duplicates in files: feeds, sheets, Parquet, folders of
 _FEW = 100
 #: The same of texts, in characters: reading so many takes as long as to start a process.
 _FEW_CHARACTERS = 2_000_000
-#: Processes that read texts unless somebody asks for more: one of them reads faster than this one judges.
-_TEXT_WORKERS = 2
 EXAMPLES = """\
 inputs:
   feed.jsonl, .jl       JSON lines; also .json (an array), .csv, .tsv, .xml (Scrapy's feeds)
@@ -238,13 +236,24 @@ def _write(judged: Judged, line: bytes, place: str, out: Writer, tally: Tally, *
 @contextmanager
 def _preparing(spec: tuple[str, Mapping[str, Any]], store: Store, config: Config) -> Iterator[Preparing | None]:
     """What fingerprints texts ahead; None where they are fingerprinted one after the other."""
-    many = min(max(0, workers_by_machine() - 1), _TEXT_WORKERS) if config.workers == AUTO else int(config.workers)
+    many = text_workers(workers_by_machine()) if config.workers == AUTO else int(config.workers)
     terms = TextTerms(*spec, store.hashes.secret.hex(), config.worker_seconds)
     if not many or store.is_shared or not terms.can_be_sent:
         yield None
         return
     with closing(Pool(terms, many, "neardup-text")) as pool:
         yield Preparing(pool)
+
+
+def text_workers(many: int) -> int:
+    """How many processes fingerprint texts where so many would read HTML, and nobody has said it.
+
+    They and this one are to have a core each, and to leave one. More would wait, as judging is the slower part.
+
+    >>> [text_workers(many) for many in range(5)]
+    [0, 0, 0, 1, 2]
+    """
+    return min(max(0, many - 2), 2)
 
 
 def _keep_policy(given: str) -> KeepPolicy:
