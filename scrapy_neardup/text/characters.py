@@ -36,6 +36,8 @@ WIDE_MARKS = (
     ("\u3000", " "),
 )
 _NARROW = dict(WIDE_MARKS)
+#: What NFKC makes several characters of and many pages hold.
+SEVERAL = (("…", "..."), ("℃", "°C"), ("㎡", "m2"))
 
 # The lowest 21 bits are the character itself in the one spelling, if it is plain; see the same names in _kernels.c.
 _PLAIN, _LETTER, _SPACE, _MARK, _CLOSING, _ENDING, _UNSPACED_LETTER, _LINE = (1 << bit for bit in range(21, 29))
@@ -60,14 +62,17 @@ def block(number: int) -> bytes:
 
 def _told(point: int) -> int:
     char = chr(point)
-    told = _plain(_NARROW.get(char, char)) | _LETTER * char.isalnum() | _SPACE * char.isspace()
-    told |= _MARK * (char in MARKS) | _CLOSING * (char in CLOSING)
+    # A character and what NFKC makes of it are the same in every text: a space that may not be broken, a wide digit.
+    told = _plain(unicodedata.normalize("NFKC", _NARROW.get(char, char)))
+    told |= _LETTER * char.isalnum() | _SPACE * char.isspace() | _MARK * (char in MARKS) | _CLOSING * (char in CLOSING)
     told |= _UNSPACED_LETTER * (bisect(UNSPACED_EDGES, point) % 2) | _LINE * (len(f"a{char}a".splitlines()) > 1)
     return told | _ENDING * (char.isspace() or char in CLOSING + QUOTES)
 
 
 def _plain(char: str) -> int:
-    """The character in one spelling, if that can be told without those beside it; else 0."""
+    """The character in one spelling, if it is one that can be told without those beside it; else 0."""
     folded = char.casefold()
+    if len(char) != 1 or len(folded) != 1:
+        return 0
     alone = any(first <= ord(char) < end for first, end in _ALONE) and not unicodedata.combining(char)
-    return _PLAIN | ord(folded) if alone and len(folded) == 1 and unicodedata.is_normalized("NFKC", char) else 0
+    return _PLAIN | ord(folded) if alone else 0

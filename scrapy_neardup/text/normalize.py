@@ -6,7 +6,7 @@ import re
 import unicodedata
 
 from scrapy_neardup.hashing import compiled
-from scrapy_neardup.text.characters import INVISIBLE, WIDE_MARKS, known
+from scrapy_neardup.text.characters import INVISIBLE, SEVERAL, WIDE_MARKS, known
 from scrapy_neardup.text.marks import few_marks
 from scrapy_neardup.text.script import simplify
 
@@ -25,13 +25,28 @@ def normalize(text: str, *, simplified: bool = False) -> str:
     """
     kernels = compiled.kernels
     plain = kernels.folded(known(), text) if kernels is not None else None
+    if kernels is not None and plain is None and (easier := eased(text)) != text:
+        plain = kernels.folded(known(), easier)
     text = _folded(text) if plain is None else plain
     return simplify(text) if simplified else text
 
 
+def eased(text: str) -> str:
+    """A text that has the same spelling, without what is not a character for a character: of most texts then all is."""
+    text = _visible(text)
+    for one, several in SEVERAL:
+        text = text.replace(one, several)
+    return text
+
+
+def _visible(text: str) -> str:
+    if text.replace("\n", "").isprintable():  # told faster than by searching for what is invisible
+        return text
+    return _INVISIBLE.sub("", text)
+
+
 def _folded(text: str) -> str:
-    if not text.replace("\n", "").isprintable():  # told faster than by searching for what is invisible
-        text = _INVISIBLE.sub("", text)
+    text = _visible(text)
     # Done first: a text without them passes NFKC's quick check, and the slow one is for few.
     for wide, narrow in WIDE_MARKS:
         text = text.replace(wide, narrow)

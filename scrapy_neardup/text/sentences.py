@@ -11,7 +11,7 @@ import re
 from scrapy_neardup.hashing import compiled
 from scrapy_neardup.hashing.keyed import Remembering
 from scrapy_neardup.text.characters import CLOSING, MARKS, QUOTES, known
-from scrapy_neardup.text.normalize import letters_each, normalize
+from scrapy_neardup.text.normalize import eased, letters_each, normalize
 
 _CLOSING = re.escape(CLOSING)
 # A Latin full stop ends a sentence only before white space or what closes a quotation, so that 3.5 and example.com stay
@@ -45,5 +45,9 @@ def cut(text: str) -> tuple[list[str], list[str]]:
 def read(text: str, hashes: Remembering) -> tuple[list[str], list[str]]:
     """``cut`` of a text that is not normalised yet, in one step; of its letters the hashes may be known then."""
     kernels = compiled.kernels
-    found = kernels.read_text(known(), text, hashes.key, hashes.known) if kernels is not None else None
+    if kernels is None:
+        return cut(normalize(text))
+    found = kernels.read_text(known(), text, hashes.key, hashes.known)
+    if found is None and (easier := eased(text)) != text:
+        found = kernels.read_text(known(), easier, hashes.key, hashes.known)
     return cut(normalize(text)) if found is None else found

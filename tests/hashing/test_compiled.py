@@ -26,7 +26,7 @@ from scrapy_neardup.text import characters
 from scrapy_neardup.text.characters import known
 from scrapy_neardup.text.holding import holds_any, which_stand
 from scrapy_neardup.text.lexicon import core_words
-from scrapy_neardup.text.normalize import letters, letters_each, normalize
+from scrapy_neardup.text.normalize import eased, letters, letters_each, normalize
 from scrapy_neardup.text.prose import has_prose
 from scrapy_neardup.text.sentences import cut, read
 from scrapy_neardup.text.shingles import as_shingles, shingles, smallest_shingles
@@ -42,7 +42,7 @@ TABLE = bytearray(4), bytearray(128), bytearray(128), bytearray(32), bytearray(4
 #: What the stages treat in a way of its own, among all there is, lone surrogates too.
 TELLING = (
     "。！？；!?;.\r\n\u2028\u2029”’」』）》)]\"' \t\u3000_-*，：（1a\0ß\u0130Σς\u00ad\u200b\ufeff\u0301\u0316\u3099"
-    "\u11a8\u1161가ｶﾞ①ﬁⅧ船渡的\ud800\udfff\U0001f600\U00020000\u0e40"
+    "\u11a8\u1161가ｶﾞ①ﬁⅧ船渡的\ud800\udfff\U0001f600\U00020000\u0e40\u00a0…℃㎡％９／\u200d"
 )
 CHAR = st.one_of(st.sampled_from(TELLING), st.characters(exclude_categories=()), st.sampled_from("船渡口开航。 a."))
 TEXT = st.one_of(st.text(CHAR, max_size=60), st.text(st.sampled_from("渡口a。"), max_size=9).map(lambda few: few * 80))
@@ -126,6 +126,16 @@ def test_every_character_is_read_the_same() -> None:
             lambda chars=chars, text=text: [*map(normalize, chars), letters(text), cut(text), cut(". ".join(chars))]  # type: ignore[misc]
         )
         assert with_it == without, hex(start)
+
+
+@pytest.mark.parametrize(
+    "text", ["船\u00a0来了", "渡口１０％／ＡＢ", "船……来了", "25℃，80㎡", "船\u200d来\ufeff了", "①"]
+)
+def test_what_many_pages_hold_takes_no_longer_way(kernels: Kernels, text: str) -> None:
+    easier = eased(text)
+    assert normalize(easier) == normalize(text) == both(lambda: normalize(text))[1]
+    assert kernels.folded(KNOWN, easier) == normalize(text)
+    assert kernels.read_text(KNOWN, easier, KEYED.key, {}) == both(lambda: cut(normalize(text)))[1]
 
 
 def test_what_is_looked_at_alone_is_put_together_with_nothing() -> None:
