@@ -89,6 +89,7 @@ class RedisStore(SharedCounting):
         self._link = Link(self.location, self.named_by)
         self.leases = Leases(self._link, self.location, self.lease)
         self._rows = ServerRows(self._link)
+        self._untold = []
         self._pages = 0
         try:
             self._link.refuse_what_forgets()

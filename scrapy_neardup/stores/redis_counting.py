@@ -112,7 +112,6 @@ class SharedCounting(Store):
             self._read_to = entries[-1][0]
 
     def _load_counts(self) -> Counts:
-        self._untold = []
         while True:
             self._counted = self._rows.get(COUNTED)
             self._counts = super()._load_counts()

@@ -7,7 +7,8 @@ any of its keys. Behind that stand, with rows named as in ``layout``:
     j|d + generation    hash: id -> value
     * + letter          hash: all other rows that begin with it, row -> value
     u + level + bits    hash: some URLs, by the first bits of their hashes
-    k + level + bits    sorted set of postings, key + id, all of one score: it keeps them in byte order
+    k + level + bits    sorted set of some postings, key + id, by bits from within the keys; all of one score: it keeps
+                        them in byte order
     /                   sorted set: names of the hashes above but for u, so that they are found in order
     #                   number of pages
     ^                   how many of the levels are in use; of a state that has pages and not this, all
@@ -31,6 +32,8 @@ from typing import NamedTuple
 
 #: Bits of each level, and the pages up to which it is the one that is filed on.
 _LEVELS = ((12, 37_000), (16, 600_000), (20, 9_600_000), (24, 2**63))
+#: By which of their bytes rows are told apart there.
+_PARTS = {b"u": slice(4), b"k": slice(4, 8)}
 #: Pages of so many nanoseconds lie together, as a power of two: 34 seconds.
 _TOGETHER = 35
 DIRECTORY = b"/"
@@ -86,9 +89,13 @@ def posting_names(key: bytes) -> tuple[bytes, ...]:
 
 
 def names_on(letter: bytes, keys: Iterable[bytes], level: int) -> list[bytes]:
-    """The names of keys in which rows with this letter lie on one level, by 8 bytes of each row."""
-    begin, shift = b"%b%c" % (letter, 65 + level), 32 - _LEVELS[level][0]
-    return [begin + (int.from_bytes(key[:4], "big") >> shift).to_bytes(3, "big") for key in keys]
+    """The names of keys in which rows with this letter lie on one level, by 8 bytes of each row.
+
+    Of a posting by the last four of its key: keys are the smallest of many hashes, so what they begin with is alike,
+    and most of them would lie in a few large sets.
+    """
+    begin, shift, part = b"%b%c" % (letter, 65 + level), 32 - _LEVELS[level][0], _PARTS[letter]
+    return [begin + (int.from_bytes(key[part], "big") >> shift).to_bytes(3, "big") for key in keys]
 
 
 def rows_of(name: bytes, fields: Sequence[bytes]) -> list[bytes]:

@@ -46,7 +46,7 @@ class ServerRows:
         return int(self._link.run(program)[1] or 0)
 
     def scan(self, prefix: bytes, *, reverse: bool) -> Iterator[Row]:
-        """All rows that begin with ``prefix``, in byte order."""
+        """All rows that begin with ``prefix``, in byte order; postings of several keys in that of their names here."""
         if not prefix:
             for letter in sorted(self._letters(), reverse=reverse):
                 yield from self.scan(letter, reverse=reverse)

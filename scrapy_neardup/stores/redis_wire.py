@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from contextlib import suppress
+from inspect import signature
 from typing import Any, NamedTuple
 
 from scrapy_neardup.stores.redis_packing import Packing
@@ -41,6 +42,9 @@ class Wire:
         self._packing = Packing(prefix)
         self._no_script = no_script
         self._connection: Any = None
+        # Before version 5.3 redis-py wants the name of a command, and from there on it warns of one.
+        name = signature(pool.get_connection).parameters["command_name"]
+        self._named = () if name.default is None else ("EVALSHA",)
         self._waiting: list[Waiting] = []
         self._ahead: deque[_Piece] = deque()
         self._work: asyncio.Task[None] | None = None
@@ -120,7 +124,7 @@ class Wire:
         await self._let_go()
         if self._ahead:
             raise ConnectionError("the server is another one now")
-        self._connection = await self._pool.get_connection()
+        self._connection = await self._pool.get_connection(*self._named)
         self._used = asyncio.get_running_loop().time()
 
     async def _let_go(self) -> None:

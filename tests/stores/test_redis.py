@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import random
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -321,6 +322,18 @@ def test_pages_that_were_filed_when_there_were_fewer_are_found(opening: Open, mo
     assert [row[0][:1] for row in store._scan(b"u")] == [b"u"] * 4
     assert store.forget(filed) == 3
     assert store.postings(7, 9) == [new.id]
+
+
+def test_postings_of_keys_that_begin_alike_are_spread_and_so_packed(opening: Open) -> None:
+    """As those of the default method do, which are the smallest of a page's hashes."""
+    store, chance = opening(), random.Random(3)
+    keys = {put(store, f"{URL}?{n}", chance.getrandbits(48)).keys[0] for n in range(200)}
+    assert all(len(store.postings(key, 9)) == 1 for key in keys)
+    assert {int.from_bytes(row[1:9], "big") for row, _ in store.rows(b"k")} == keys
+    client, prefix = store._link.client, store._link.prefix
+    names = list(client.scan_iter(match=prefix + b"k*", count=1000))
+    assert len(names) > 150
+    assert max(map(client.zcard, names)) < 9
 
 
 # Counts
