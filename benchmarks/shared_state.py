@@ -1,67 +1,112 @@
 """A state on a redis-server of this machine against LevelDB: pages a second, how long a verdict takes, bytes a page.
 
-python benchmarks/shared_state.py [PAGES [AT_ONCE [PROCESSES...]]]
+python benchmarks/shared_state.py [PAGES [AT_ONCE [PROCESSES...]]] [--html]
 
 The server is one of its own, on a port of the loopback. Each process judges pages of its own, of which one in five is a
 copy of one that all have, some at a time, and looks once a second at what others count, as a crawl does; the time
 begins when all are ready, and have loaded their dictionaries. With one at a time it is seen how long a verdict takes;
-with more, a page waits for the fingerprints of the others.
+with more, a page waits for the fingerprints of the others. Beside them stand as many processes on LevelDB, each with a
+state of its own: what so many get of the processors where they share nothing. With --html each page is read from HTML
+of 100 kB before, as a crawl does; it is one that is drawn, and what it says is left aside.
 """
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import multiprocessing
 import socket
 import subprocess
-import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cache
 from itertools import islice
+from multiprocessing.queues import SimpleQueue
 from multiprocessing.synchronize import Barrier
 
 from synthetic import pages
+from workers import made_page
 
 from scrapy_neardup.judging.detector import Detector
 from scrapy_neardup.judging.reservations import Blocked, Earlier
 from scrapy_neardup.judging.shared import SharedCrawl
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Page
+from scrapy_neardup.page.extraction import extract
 from scrapy_neardup.stores import STORES, Keep, Store, parse_url
 from scrapy_neardup.stores.counts import publisher
 from scrapy_neardup.stores.redis import RedisStore
 from scrapy_neardup.stores.redis_async import AsyncLink
 
-AT_ONCE = int(sys.argv[2]) if len(sys.argv) > 2 else 16
+Answers = SimpleQueue[tuple[list[float], float]]
+
+
+@dataclass(frozen=True)
+class Job:
+    """What each process does."""
+
+    count: int
+    at_once: int
+    reads_html: bool
+
+    def pages(self, number: int) -> list[Page]:
+        """Those of one process; what is loaded once in a crawl is loaded."""
+        found = list(mine(self.count, number))
+        make_method("cascade", {}).fingerprint(found[0])
+        publisher("www.example.com")
+        for number in range(20):
+            self.read(number)
+        return found
+
+    def read(self, number: int) -> None:
+        """What a crawl does with the HTML of a page."""
+        if self.reads_html:
+            extract(html(number % 20), "https://www.example.com/", max_html=5_000_000)
+
+
+@cache
+def html(number: int) -> str:
+    """One of the pages that are read."""
+    return made_page(number).decode()
 
 
 def main() -> None:
-    count = int(sys.argv[1]) if len(sys.argv) > 1 else 3000
-    processes = [int(one) for one in sys.argv[3:]] or [1, 4, 8]
-    seconds, busy = on_leveldb(count)
-    print(f"leveldb, one process: {count / seconds:,.0f} pages a second, {busy / count * 1000:.2f} ms of CPU a page")
-    for many in processes:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("pages", type=int, nargs="?", default=3000)
+    parser.add_argument("at_once", type=int, nargs="?", default=16)
+    parser.add_argument("processes", type=int, nargs="*", default=[1, 4, 8])
+    parser.add_argument("--html", action="store_true")
+    given = parser.parse_args()
+    job = Job(given.pages, given.at_once, given.html)
+    for many in given.processes:
+        seconds, _, busy = together(on_leveldb, "", job, many)
+        pages = job.count * many
+        print(
+            f"leveldb, {many} processes, each alone: {pages / seconds:,.0f} pages a second in sum, "
+            f"{busy / pages * 1000:.2f} ms of CPU a page",
+            flush=True,
+        )
         with tempfile.TemporaryDirectory() as folder:
             port = free_port()
             command = ["redis-server", "--port", str(port), "--save", "", "--dir", folder, "--loglevel", "warning"]
             server = subprocess.Popen(command, stdout=subprocess.DEVNULL)
             try:
                 time.sleep(0.5)
-                about(f"redis://127.0.0.1:{port}/0", count, many)
+                about(f"redis://127.0.0.1:{port}/0", job, many)
             finally:
                 server.terminate()
                 server.wait()
 
 
-def about(url: str, count: int, many: int) -> None:
-    seconds, latencies, busy = on_server(url, count, many)
-    ordered, (used, held, server) = sorted(latencies), looked(url)
+def about(url: str, job: Job, many: int) -> None:
+    seconds, latencies, busy = together(on_server, url, job, many)
+    ordered, (used, held, server), pages = sorted(latencies), looked(url), job.count * many
     print(
-        f"redis, {many} processes, {AT_ONCE} pages at a time: {count * many / seconds:,.0f} pages a second in sum, "
-        f"{busy / count / many * 1000:.2f} ms of CPU a page and {server / count / many * 1000:.2f} ms of the server's; "
+        f"redis, {many} processes, {job.at_once} pages at a time: {pages / seconds:,.0f} pages a second in sum, "
+        f"{busy / pages * 1000:.2f} ms of CPU a page and {server / pages * 1000:.2f} ms of the server's; "
         f"a verdict takes {ordered[len(ordered) // 2] * 1000:.1f} ms, of 100 all but one at most "
         f"{ordered[len(ordered) * 99 // 100] * 1000:.1f} ms; {used / held:.0f} bytes a page ({held:,} pages)",
         flush=True,
@@ -106,32 +151,14 @@ def mine(count: int, number: int) -> Iterator[Page]:
             yield page
 
 
-def warmed_up(found: list[Page]) -> list[Page]:
-    """With the dictionary and the list of public suffixes in memory, which are loaded once in a crawl."""
-    make_method("cascade", {}).fingerprint(found[0])
-    publisher("www.example.com")
-    return found
+Work = Callable[[str, Job, int, Barrier, Answers], None]
 
 
-def on_leveldb(count: int) -> tuple[float, float]:
-    found = warmed_up(list(mine(count, 0)))
-    with tempfile.TemporaryDirectory() as folder:
-        store: Store = STORES["leveldb"](f"{folder}/state", make_method("cascade", {}).recipe())
-        detector = Detector(make_method("cascade", {}), store, min_letters=40, who="benchmark", keep=Keep.EVIDENCE)
-        begun, idle = time.perf_counter(), time.process_time()
-        for page in found:
-            detector.judge_now(page, sealed=False)
-        detector.seal()
-        taken = time.perf_counter() - begun, time.process_time() - idle
-        detector.end()
-        store.close()
-    return taken
-
-
-def on_server(url: str, count: int, many: int) -> tuple[float, list[float], float]:
+def together(work: Work, url: str, job: Job, many: int) -> tuple[float, list[float], float]:
+    """Seconds in which so many processes do their work, how long each verdict took, and seconds of their processors."""
     context = multiprocessing.get_context("spawn")
     barrier, answers = context.Barrier(many + 1), context.SimpleQueue()
-    running = [context.Process(target=work, args=(url, count, n, barrier, answers, AT_ONCE)) for n in range(many)]
+    running = [context.Process(target=work, args=(url, job, n, barrier, answers)) for n in range(many)]
     for process in running:
         process.start()
     barrier.wait()
@@ -145,19 +172,32 @@ def on_server(url: str, count: int, many: int) -> tuple[float, list[float], floa
     return taken, latencies, busy
 
 
-def work(
-    url: str,
-    count: int,
-    number: int,
-    barrier: Barrier,
-    answers: multiprocessing.SimpleQueue[tuple[list[float], float]],
-    at_once: int,
-) -> None:
-    found = warmed_up(list(mine(count, number)))
-    answers.put(asyncio.run(crawl(url, found, number, barrier, at_once)))
+def on_leveldb(url: str, job: Job, number: int, barrier: Barrier, answers: Answers) -> None:
+    """The work of one process on a state of its own, of which there is no URL."""
+    found, latencies = job.pages(number), list[float]()
+    with tempfile.TemporaryDirectory() as folder:
+        store: Store = STORES["leveldb"](f"{folder}/state", make_method("cascade", {}).recipe())
+        detector = Detector(make_method("cascade", {}), store, min_letters=40, who="benchmark", keep=Keep.EVIDENCE)
+        barrier.wait()
+        idle = time.process_time()
+        for at, page in enumerate(found):
+            job.read(at)
+            begun = time.perf_counter()
+            detector.judge_now(page, sealed=False)
+            latencies.append(time.perf_counter() - begun)
+        detector.seal()
+        answers.put((latencies, time.process_time() - idle))
+        detector.end()
+        store.close()
 
 
-async def crawl(url: str, found: list[Page], number: int, barrier: Barrier, at_once: int) -> tuple[list[float], float]:
+def on_server(url: str, job: Job, number: int, barrier: Barrier, answers: Answers) -> None:
+    """The same on the one that all share."""
+    answers.put(asyncio.run(crawl(url, job, number, barrier)))
+
+
+async def crawl(url: str, job: Job, number: int, barrier: Barrier) -> tuple[list[float], float]:
+    found = job.pages(number)
     method = make_method("cascade", {})
     kind, location = parse_url(url)
     store = kind(location, method.recipe())
@@ -167,10 +207,11 @@ async def crawl(url: str, found: list[Page], number: int, barrier: Barrier, at_o
     )
     link, errors, latencies = AsyncLink(location, "NEARDUP_STORE"), list[Exception](), list[float]()
     shared = SharedCrawl(detector, store, link, errors.append)
-    todo, ids = iter(found), list[int]()
+    todo, ids = enumerate(found), list[int]()
 
     async def worker() -> None:
-        for page in todo:
+        for at, page in todo:
+            job.read(at)
             begun = time.perf_counter()
             async with shared.filing(page) as filing:
                 while isinstance(ruling := await filing.check(), Blocked):
@@ -193,7 +234,7 @@ async def crawl(url: str, found: list[Page], number: int, barrier: Barrier, at_o
     barrier.wait()
     idle = time.process_time()
     upkeep = asyncio.ensure_future(kept_up())
-    await asyncio.gather(*(worker() for _ in range(at_once)))
+    await asyncio.gather(*(worker() for _ in range(job.at_once)))
     over.set()
     await upkeep
     await shared.settled()
