@@ -248,12 +248,12 @@ def _preparing(spec: tuple[str, Mapping[str, Any]], store: Store, config: Config
 def text_workers(many: int) -> int:
     """How many processes fingerprint texts where so many would read HTML, and nobody has said it.
 
-    They and this one are to have a core each, and to leave one. More would wait, as judging is the slower part.
+    It and this one are to have a core each. More would wait, as judging is the slower part.
 
     >>> [text_workers(many) for many in range(5)]
-    [0, 0, 0, 1, 2]
+    [0, 0, 1, 1, 1]
     """
-    return min(max(0, many - 2), 2)
+    return min(many // 2, 1)
 
 
 def _keep_policy(given: str) -> KeepPolicy:
