@@ -20,7 +20,7 @@ from scrapy_neardup.stores.redis import RedisStore
 from scrapy_neardup.stores.redis_nodes import Address, Slot, Unlocated
 from tests.states.states import PAGES, judged, opened, parsed, records, run
 from tests.stores.redis_cluster import Cluster, Watched, caught_up, free_ports, sentinel_running, until, watched_running
-from tests.stores.redis_server import certified, running
+from tests.stores.redis_server import as_redis_does, certified, running
 from tests.stores.test_redis import pages_of
 
 RECIPE = {"method": "any", "seed": 7}
@@ -415,6 +415,7 @@ def test_one_server_is_no_cluster_and_a_cluster_without_slots_is_none() -> None:
 
 
 @pytest.mark.usefixtures("tried_once")
+@as_redis_does
 def test_a_server_that_lacks_replicas_is_told_of() -> None:
     with running() as server, closing(store_at(server.url("a"))) as store:
         server.client.config_set("min-replicas-to-write", 1)
