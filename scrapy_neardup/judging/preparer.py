@@ -17,8 +17,8 @@ from scrapy_neardup.errors import ExtractionError
 from scrapy_neardup.judging.prepared import Prepared, Texts, unpacked
 from scrapy_neardup.judging.presumed import Boilerplate
 from scrapy_neardup.model import Page
-from scrapy_neardup.page.apart import NoReader
-from scrapy_neardup.page.child import CannotStart, Child, ChildError, Died, TookTooLong
+from scrapy_neardup.page.apart import NoReader, as_extraction_error
+from scrapy_neardup.page.child import Child, ChildError, Died, TookTooLong
 from scrapy_neardup.page.deadlines import Deadlines
 from scrapy_neardup.page.pool import Pool
 from scrapy_neardup.page.worker import Message
@@ -78,16 +78,12 @@ class Preparer:
         """What comes of each page."""
         try:
             return [*unpacked(self._ask(texts, begun), self._known)]
-        except CannotStart as error:
-            return NoReader("too_slow", f"the process that is to read texts cannot be started: {error}")
-        except (Died, TookTooLong) as error:
-            if len(texts.pages) > 1:
+        except ChildError as error:
+            is_of_texts = isinstance(error, (Died, TookTooLong))
+            if is_of_texts and len(texts.pages) > 1:
                 return [one for page in texts.pages for one in self._alone(page)]
-            if isinstance(error, Died):
-                return [ExtractionError("too_large", "the process that read it died of it, twice")]
-            return [ExtractionError("too_slow", f"it takes more than {self._seconds:g} s to be read")]
-        except ChildError:
-            return ExtractionError("too_slow", "all is over")
+            why = as_extraction_error(error, self._seconds)
+            return [why] if is_of_texts else why
 
     def _alone(self, page: Page) -> Answer:
         answer = self.answer(Texts([page]))

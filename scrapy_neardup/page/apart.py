@@ -77,7 +77,7 @@ class Apart:
         try:
             head, content = self.child.ask(raw.message(), begun)
         except ChildError as error:
-            raise self._told(error) from None
+            raise as_extraction_error(error, self._seconds) from None
         if "page" in head:
             page: dict[str, Any] = head["page"]
             return Page(**{**page, "keywords": tuple(page["keywords"]), "quotes": tuple(page["quotes"])})
@@ -101,11 +101,13 @@ class Apart:
         """End the child, also in the midst of a page; whoever waits for that is told that it was too slow."""
         self.child.close()
 
-    def _told(self, error: ChildError) -> ExtractionError:
-        if isinstance(error, CannotStart):
-            return NoReader("too_slow", f"the process that is to read it cannot be started: {error}")
-        if isinstance(error, Died):
-            return ExtractionError("too_large", "the process that read it died of it, twice")
-        if isinstance(error, TookTooLong):
-            return ExtractionError("too_slow", f"it takes more than {self._seconds:g} s to be read")
-        return ExtractionError("too_slow", "the crawl is over")
+
+def as_extraction_error(error: ChildError, seconds: float) -> ExtractionError:
+    """Why there is no answer about a page that may take so many seconds, as it is counted and told."""
+    if isinstance(error, CannotStart):
+        return NoReader("too_slow", f"the process that is to read it cannot be started: {error}")
+    if isinstance(error, Died):
+        return ExtractionError("too_large", "the process that read it died of it, twice")
+    if isinstance(error, TookTooLong):
+        return ExtractionError("too_slow", f"it takes more than {seconds:g} s to be read")
+    return ExtractionError("too_slow", "the crawl is over")
