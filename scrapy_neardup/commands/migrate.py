@@ -25,7 +25,7 @@ from scrapy_neardup.page.extraction import decode_body
 from scrapy_neardup.page.sites import site_of
 from scrapy_neardup.page.source import PageSource
 from scrapy_neardup.states.migration import Migrated, Migration, Way
-from scrapy_neardup.stores import SERVERS, Store
+from scrapy_neardup.stores import Store
 from scrapy_neardup.stores.exchanged import as_left, draft_of, exchange, finish, is_unfinished, remove_draft
 from scrapy_neardup.stores.place import Place
 from scrapy_neardup.stores.recipe import fits
@@ -77,7 +77,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise SettingsError(f"The method {method.name} works in memory alone; name one whose state lasts.")
     url = arguments.store or state_url(config)
     kind, place = location_of(arguments.to or url)
-    if kind.scheme in SERVERS:
+    if kind.is_shared:
         raise StoreError(
             f"A state on a server is not migrated there: {place}. Bring it into a file with scrapy neardup merge, "
             "migrate that, and merge it into a new state on the server."

@@ -15,7 +15,7 @@ from scrapy_neardup.crawl.state import state_url, tell_of_scope
 from scrapy_neardup.crawl.tickets import ticket_here
 from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.model import Kind, Verdict
-from scrapy_neardup.stores import SERVERS, parse_url
+from scrapy_neardup.stores import parse_url
 
 
 class _Dropped(DropItem):
@@ -65,7 +65,7 @@ class NearDupPipeline:
 
     def open_spider(self) -> Coroutine[Any, Any, None] | None:
         """Open the state; raises StoreError, which keeps the crawl from starting."""
-        if self._config.on_store_error == "wait" and parse_url(self._store_url)[0].scheme in SERVERS:
+        if self._config.on_store_error == "wait" and parse_url(self._store_url)[0].is_shared:
             return self._open_when_it_answers()
         self._session = Session(self._crawler, self._config, self._store_url)
         return None

@@ -37,7 +37,7 @@ from scrapy_neardup.oneline import line_logger
 from scrapy_neardup.page.extraction import Extractor
 from scrapy_neardup.page.source import PageSource
 from scrapy_neardup.states.crawls import Crawl, remember_crawl
-from scrapy_neardup.stores import SERVERS, Overlay, Store, close_store, open_store, parse_url
+from scrapy_neardup.stores import Overlay, Store, close_store, open_store, parse_url
 
 if TYPE_CHECKING:
     from scrapy_neardup.crawl.sharing import Sharing
@@ -247,7 +247,7 @@ def _opened_detector(
     """A detector on the state, which is open from here on."""
     method = config.make_method()
     recipe = state_recipe(method, extractor)
-    if parse_url(store_url)[0].scheme in SERVERS:
+    if parse_url(store_url)[0].is_shared:
         from scrapy_neardup.crawl.sharing import need_asyncio
 
         need_asyncio()

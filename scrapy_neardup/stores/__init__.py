@@ -87,7 +87,7 @@ def existing_states(url: str) -> list[str]:
         kind, location = parse_url(url)
         return [url] if kind.exists(location) else []
     kind, _ = parse_url(placeholders_checked(url))
-    if kind.scheme in SERVERS:  # where nobody can tell which of its states a URL means
+    if kind.is_shared:  # where nobody can tell which of its states a URL means
         return []
     return [kind.url(path) for path in matching(url) if kind.exists(path)] if kind.lasts else []
 
