@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from scrapy_neardup.oneline import one_line
+from scrapy_neardup.quick import quick
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +70,7 @@ class SiteCounts(Protocol):
         """Which of them are boilerplate: of the site, or everywhere."""
 
 
-@dataclass(frozen=True, slots=True)
+@quick(frozen=True, slots=True)
 class Fingerprint:
     """What a method makes of a page.
 
@@ -123,7 +124,7 @@ class Likeness(str, Enum):
     SAME_TITLE = "same_title"
 
 
-@dataclass(frozen=True, slots=True)
+@quick(frozen=True, slots=True)
 class Comparison:
     """What a method says of two sketches.
 

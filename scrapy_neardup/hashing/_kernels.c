@@ -12,7 +12,7 @@
 #include <string.h>
 
 /* Changed with every change of a signature or of what is returned: a module of another one is not used. */
-#define VERSION 3
+#define VERSION 4
 
 /* ---- characters ------------------------------------------------------------------------------------------------ */
 
@@ -1619,6 +1619,23 @@ static int in_order(const void *one, const void *other)
     return (a > b) - (a < b);
 }
 
+#define FEW 64 /* numbers that are put in order sooner one by one */
+
+static void sort_halves(uint32_t *numbers, Py_ssize_t count)
+{
+    Py_ssize_t i, place;
+    if (count > FEW) {
+        qsort(numbers, (size_t)count, sizeof *numbers, in_order);
+        return;
+    }
+    for (i = 1; i < count; i++) {
+        uint32_t number = numbers[i];
+        for (place = i; place && numbers[place - 1] > number; place--)
+            numbers[place] = numbers[place - 1];
+        numbers[place] = number;
+    }
+}
+
 /* Counts the sentences of a page, which are put in order: see ``Recurrence.note``. ``is_known``: as many bytes. */
 static void count_in(const Counted *table, uint32_t *noted, Py_ssize_t count, uint32_t bit, Py_ssize_t in_block,
                      uint8_t *is_known)
@@ -1632,7 +1649,7 @@ static void count_in(const Counted *table, uint32_t *noted, Py_ssize_t count, ui
         SOON(&table->sites[slot]);
         SOON(&table->repeats[slot]);
     }
-    qsort(noted, (size_t)count, sizeof *noted, in_order);
+    sort_halves(noted, count);
     for (i = 0; i < count; i++) { /* the known ones are counted first */
         Py_ssize_t slot = slot_of(table, noted[i]);
         int is_twice = i && noted[i] == noted[i - 1];
@@ -1683,8 +1700,9 @@ static PyObject *note(PyObject *module, PyObject *const *args, Py_ssize_t given)
 }
 
 /* Sentences, buckets of a block; what they are mixed with for their site, offset, base, and the arrays of the table in
- * which all have one bit; a bit, or None for a page that counts for its site alone, and the arrays of the other table:
- * see ``Counts.note``. */
+ * which all have one bit; a bit, or None for a page that counts for its site alone, and the arrays of the other table;
+ * whether nothing is to be done where the last sentence is known of the site. Whether they were counted: see
+ * ``Counts.note``. */
 static PyObject *count_page(PyObject *module, PyObject *const *args, Py_ssize_t given)
 {
     Arrays arrays;
@@ -1694,16 +1712,21 @@ static PyObject *count_page(PyObject *module, PyObject *const *args, Py_ssize_t 
     uint64_t with, offset, base;
     Py_ssize_t i, count, in_block, bit = -1;
     PyObject *found = NULL;
+    int once;
     arrays.opened = 0;
-    if (!has(given, 16) || size_of(args[1], 1, MOST_BUCKETS, &in_block) < 0 || word_of(args[2], &with) < 0 ||
+    if (!has(given, 17) || size_of(args[1], 1, MOST_BUCKETS, &in_block) < 0 || word_of(args[2], &with) < 0 ||
         word_of(args[3], &offset) < 0 || word_of(args[4], &base) < 0 ||
-        (args[10] != Py_None && size_of(args[10], 0, 31, &bit) < 0))
+        (args[10] != Py_None && size_of(args[10], 0, 31, &bit) < 0) || (once = PyObject_IsTrue(args[16])) < 0)
         return NULL;
     asked = open_one(&arrays, args[0], 4, -1, PyBUF_SIMPLE);
     if (!asked || table_to_write(&arrays, args + 5, in_block, &here) < 0 ||
         table_to_write(&arrays, args + 11, in_block, &everywhere) < 0)
         goto done;
     count = arrays.views[0].len / 4;
+    if (once && count && slot_of(&here, upper_half(asked[count - 1], with, offset, base)) >= 0) {
+        found = Py_NewRef(Py_False);
+        goto done;
+    }
     noted = PyMem_Malloc((size_t)(count + 1) * (sizeof *noted + 1));
     if (!noted) {
         PyErr_NoMemory();
@@ -1717,7 +1740,7 @@ static PyObject *count_page(PyObject *module, PyObject *const *args, Py_ssize_t 
         memcpy(noted, asked, (size_t)count * sizeof *noted);
         count_in(&everywhere, noted, count, UINT32_C(1) << bit, in_block, (uint8_t *)(noted + count));
     }
-    found = Py_NewRef(Py_None);
+    found = Py_NewRef(Py_True);
 done:
     PyMem_Free(noted);
     close_all(&arrays);

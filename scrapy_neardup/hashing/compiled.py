@@ -13,7 +13,7 @@ from typing import Any, Protocol, cast
 
 #: That of the module that goes with these files. One that was built from others, as an editable install keeps it when
 #: the sources change, is not used.
-_VERSION = 3
+_VERSION = 4
 
 
 class Kernels(Protocol):
@@ -118,8 +118,9 @@ class Kernels(Protocol):
     def note(self, noted: Any, block: int, bit: int, /, *table: Any) -> None:
         """See ``Recurrence.note``; ``bit`` is a number below 32, ``block`` one of buckets, of the table all arrays."""
 
-    def count_page(self, noted: Any, block: int, of_site: int, offset: int, base: int, /, *tables: Any) -> None:
-        """See ``Counts.note``: all arrays of the site's table, a number below 32 or None, all arrays of the other."""
+    def count_page(self, noted: Any, block: int, of_site: int, offset: int, base: int, /, *tables: Any) -> bool:
+        """See ``Counts.note``: all arrays of the site's table, a number below 32 or None, all arrays of the other, and
+        whether it is to be done once."""
 
     def upper_halves(self, numbers: Any, mixed_with: int, offset: int, base: int, /) -> bytearray:
         """See ``Keyed.halves``: 4 bytes each."""

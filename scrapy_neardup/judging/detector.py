@@ -84,6 +84,7 @@ class Detector:
             )
         self.store = store
         self.spent = {"method": 0.0, "store": 0.0}
+        self._method_timed, self._store_timed = (_Timed(self.spent, part) for part in self.spent)
         self._method = method = method.under(store.hashes)
         self._min_letters = min_letters
         self._also_copies = also_copies
@@ -121,7 +122,7 @@ class Detector:
         what another process has, which is taken if the state agrees.
         """
         if self._ageing.has_bounds:
-            with self._timed("store"):
+            with self._store_timed:
                 self._ageing.judged()
         ruling = self._ruling(page, fingerprint, prepared)
         if isinstance(ruling, Blocked) or ruling.verdict.reader == page.reader:
@@ -130,7 +131,7 @@ class Detector:
 
     def check_bytes(self, url: str, site: str, body: int) -> Ruling | None:
         """Judge a page by its bytes alone, whose digest ``body`` is; None if it has to be read. Raises StoreError."""
-        with self._timed("store"):
+        with self._store_timed:
             if not self._by_bytes.may_know(url, body):
                 return None
             self._ageing.judged()
@@ -138,7 +139,7 @@ class Detector:
 
     def may_know(self, url: str, body: int) -> bool:
         """Whether it is worth while to wait for what ``check_bytes`` says before a page is read. Raises StoreError."""
-        with self._timed("store"):
+        with self._store_timed:
             return self._by_bytes.may_know(url, body)
 
     def fingerprint(self, page: Page) -> Fingerprint | None:
@@ -148,7 +149,7 @@ class Detector:
         return self._fingerprint(page)
 
     def _fingerprint(self, page: Page, prepared: Prepared | None = None) -> Fingerprint:
-        with self._timed("method"):
+        with self._method_timed:
             known = self.store.on_site(page.site)
             if prepared is not None:
                 return prepared.under(page, known, self._method)
@@ -163,7 +164,7 @@ class Detector:
         if reason:
             return self._by_mark.ruling(page, Verdict(Kind.UNJUDGED, page.url, reason=reason))
         fingerprint = fingerprint or self._fingerprint(page, prepared)
-        with self._timed("store"):
+        with self._store_timed:
             return self._judge(page, fingerprint)
 
     def is_unchanged(self, url: str, mark: int) -> bool:
@@ -203,7 +204,7 @@ class Detector:
 
     def file(self, reservation: Reservation, *, sealed: bool) -> None:
         """Write what was reserved; those who wait for it are not told yet."""
-        with self._timed("store"):
+        with self._store_timed:
             self._file(reservation, 0 if sealed else self._generation)
 
     def release(self, reservation: Reservation) -> None:
@@ -239,7 +240,7 @@ class Detector:
 
     def trim(self) -> None:
         """At the end of a crawl: forget what is too much, as far as its own pages made it so."""
-        with self._timed("store"):
+        with self._store_timed:
             self._ageing.trim()
 
     def end(self) -> int:
@@ -309,9 +310,6 @@ class Detector:
     def _settle(self, reservation: Reservation) -> None:
         self._in_flight.remove(reservation)
         reservation.settle()
-
-    def _timed(self, part: str) -> _Timed:
-        return _Timed(self.spent, part)
 
 
 class _Timed:

@@ -19,5 +19,4 @@ def note_once(store: Store, url: str, site: str, fingerprint: Fingerprint, *, ev
     if not fingerprint.sentences:
         return
     noted = np.array([*fingerprint.sentences, store.hashes.short(f"page {url}")], np.uint32)
-    if not store.on_site(site).stood_on(noted[-1:])[0]:
-        store.note(noted, site, everywhere=everywhere)
+    store.note(noted, site, everywhere=everywhere, once=True)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from scrapy_neardup.model import Fingerprint, Page, Verdict
+from scrapy_neardup.quick import quick
 from scrapy_neardup.stores import Evidence, Record
 
 
@@ -39,7 +40,7 @@ class Reservation:
             call()
 
 
-@dataclass(frozen=True, slots=True)
+@quick(frozen=True, slots=True)
 class Ruled:
     """The page is judged; there is a ``reservation`` if it passes and is new to the state.
 
@@ -51,7 +52,7 @@ class Ruled:
     page: Page | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@quick(frozen=True, slots=True)
 class Blocked:
     """The verdict depends on what becomes of a near-duplicate that is on its way: ask again once that is settled."""
 

@@ -32,7 +32,7 @@ class Order(NamedTuple):
     @classmethod
     def of(cls, lines: Sequence[str], hashes: Keyed) -> Order:
         """Those of a page's own sentences, of letters alone."""
-        return cls(tuple((hashes.shorts(kept(lines)) & _BITS).tolist()))
+        return cls(tuple([one & _BITS for one in hashes.every(kept(lines))]))
 
     def pack(self) -> bytes:
         """As bytes."""

@@ -32,14 +32,17 @@ class Counting(OrderedBytes):
         """What is known of a site by its name (see ``site_of``), which is empty where it is not known."""
         return CountsOfSite(self._counts, site, self.hashes)
 
-    def note(self, sentences: Sentences, site: str, *, everywhere: bool = True) -> None:
+    def note(self, sentences: Sentences, site: str, *, everywhere: bool = True, once: bool = False) -> None:
         """Count the sentences of a page (32-bit fingerprints), for its site, and unless it is a copy for all sites.
+
+        ``once``: the last of them is the page's own, and if the state knows that, nothing is counted.
 
         The counts are bounded in size, are written at a close and every few thousand pages, and are not taken back
         with a page: they are a statistic, and one page more makes few sentences common. If that write fails, the page
         is counted all the same, and the counts are written with the next.
         """
-        self._counts.note(sentences, site, self.hashes, everywhere=everywhere)
+        if not self._counts.note(sentences, site, self.hashes, everywhere=everywhere, once=once):
+            return
         self._noted += 1
         if self._noted % _COUNTS_EVERY == 0:
             self._write_counts({}, sync=False)

@@ -37,17 +37,22 @@ class Counts:
         self._everywhere = Recurrence()
         self._forms = Forms()
 
-    def note(self, sentences: Sentences, site: str, hashes: Keyed, *, everywhere: bool) -> None:
-        """Count the different sentences of one page, for its site, and unless it is a copy for all sites."""
+    def note(self, sentences: Sentences, site: str, hashes: Keyed, *, everywhere: bool, once: bool = False) -> bool:
+        """Count the different sentences of one page, for its site, and unless it is a copy for all sites.
+
+        ``once``: the last of them is the page's own, and if that was counted, nothing is. Whether it was done now.
+        """
         by = hashes.short(publisher(site)) & 31 if everywhere else None
         kernels = compiled.kernels
         if kernels is not None:
             tables = *self._here.arrays, by, *self._everywhere.arrays
-            kernels.count_page(plain(sentences), IN_BLOCK, _number(site, hashes), *hashes.drawn, *tables)
-            return
+            return kernels.count_page(plain(sentences), IN_BLOCK, _number(site, hashes), *hashes.drawn, *tables, once)
+        if once and self.stood_on(sentences[-1:], site, hashes).any():
+            return False
         self._here.note(_of_site(np.concatenate((sentences, _PAGES)), site, hashes), 0)
         if by is not None:
             self._everywhere.note(sentences, by)
+        return True
 
     def note_form(self, site: str, hashes: Keyed, *, in_form: bool) -> None:
         """Count a page, and whether it looked like another one of its site under another title; if that is known."""

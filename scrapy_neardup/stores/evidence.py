@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import struct
 import zlib
-from dataclasses import astuple, dataclass, replace
+from dataclasses import astuple, replace
 from enum import Enum
 from typing import Any
 
 from scrapy_neardup.model import Likeness, Match, Page
+from scrapy_neardup.quick import quick
 
 _LONGEST_TITLE = 200
 _LONGEST_SENTENCE = 300
@@ -33,7 +34,7 @@ class Keep(str, Enum):
     TEXTS = "texts"
 
 
-@dataclass(frozen=True, slots=True)
+@quick(frozen=True, slots=True)
 class Evidence:
     """Why a page is a copy, or what it is like; kept apart from its record, so that judging never reads it.
 

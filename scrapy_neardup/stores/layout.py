@@ -27,10 +27,10 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable
-from dataclasses import dataclass
 from itertools import repeat
 
 from scrapy_neardup.hashing.keyed import OPEN, Keyed
+from scrapy_neardup.quick import quick
 
 #: Those that are read and written, and the one of a new state, unless its store has a reason not to.
 FORMATS = (2, 3)
@@ -50,7 +50,7 @@ _LONGEST_URL = 65535
 _OWN, _DELIVERED, _FORMER, _DROPPED, _BODIED = 1, 2, 4, 8, 16
 
 
-@dataclass(frozen=True, slots=True)
+@quick(frozen=True, slots=True)
 class Record:
     """A page in the state.
 

@@ -49,8 +49,9 @@ class SharedCounting(Store):
     #: What is counted here, and others do not know yet.
     _untold: list[Note]
 
-    def note(self, sentences: Sentences, site: str, *, everywhere: bool = True) -> None:
-        self._noted_by_all(sentences, site, everywhere)
+    def note(self, sentences: Sentences, site: str, *, everywhere: bool = True, once: bool = False) -> None:
+        if not (once and self._counts.stood_on(sentences[-1:], site, self.hashes).any()):
+            self._noted_by_all(sentences, site, everywhere)
 
     def note_form(self, site: str, *, in_form: bool) -> None:
         self._noted_by_all(None, site, in_form)

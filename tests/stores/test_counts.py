@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from scrapy_neardup.hashing import compiled
 from scrapy_neardup.hashing.keyed import OPEN, Keyed
 from scrapy_neardup.stores.counts import Counts, CountsOfSite, publisher
 
@@ -68,6 +69,24 @@ def test_what_is_known_of_a_site_is_counted_by_pages() -> None:
     assert (here.pages(), here.stood_on(LINES).tolist()) == (3, [3, 2, 2])
     assert here.stood_anywhere(LINES).tolist() == [4, 3, 3]
     assert CountsOfSite(counts, "c.example", OPEN).stood_anywhere(LINES).tolist() == [4, 3, 3]
+
+
+@pytest.mark.parametrize("site", ["a.example", ""])
+@pytest.mark.parametrize("pure", [False, True])
+def test_a_page_that_is_to_be_counted_once_is_known_by_the_last_of_its_sentences(
+    pure: bool, site: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if pure:
+        monkeypatch.setattr(compiled, "kernels", None)
+    counts = Counts()
+    assert counts.note(LINES, site, OPEN, everywhere=True, once=True)
+    assert not counts.note(LINES, site, OPEN, everywhere=True, once=True)
+    assert not counts.note(LINES[2:], site, OPEN, everywhere=True, once=True)
+    assert counts.stood_on(LINES, site, OPEN).tolist() == [1, 1, 1]
+    assert counts.note(LINES[:2], site, OPEN, everywhere=False, once=False)
+    assert counts.note(LINES, "b.example", OPEN, everywhere=True, once=True)  # known of another site alone
+    assert counts.stood_on(LINES, site, OPEN).tolist() == [2, 2, 1]
+    assert counts.everywhere(LINES).tolist() == [2, 2, 2]
 
 
 def test_both_tables_are_written_and_read_and_only_what_changed() -> None:
