@@ -54,11 +54,11 @@ def without_names(body: lxml.html.HtmlElement) -> None:
 
 def safe_html(body: lxml.html.HtmlElement, url: str) -> str:
     """The body as HTML; ``url`` is where its links start from. The tree is changed on the way."""
-    if is_unseen(body):
+    if is_unseen(body, body.keys()):
         return ""
     for element in body.iter():  # lxml moves no text that holds control characters
         element.text, element.tail = clean_text(element.text or ""), clean_text(element.tail or "")
-    for element in [one for one in body.iterdescendants() if is_unseen(one)]:
+    for element in [one for one in body.iterdescendants() if is_unseen(one, one.keys())]:
         element.drop_tree()
     body.tag = "div"
     for element in body.iterdescendants():
