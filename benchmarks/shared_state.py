@@ -31,7 +31,7 @@ from synthetic import pages
 from workers import made_page
 
 from scrapy_neardup.judging.detector import Detector
-from scrapy_neardup.judging.reservations import Blocked, Earlier
+from scrapy_neardup.judging.reservations import Blocked
 from scrapy_neardup.judging.shared import SharedCrawl
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Page
@@ -202,9 +202,7 @@ async def crawl(url: str, job: Job, number: int, barrier: Barrier) -> tuple[list
     kind, location = parse_url(url)
     store = kind(location, method.recipe())
     assert isinstance(store, RedisStore)
-    detector = Detector(
-        method, store, min_letters=40, who=f"benchmark {number}", keep=Keep.EVIDENCE, in_flight=Earlier()
-    )
+    detector = Detector(method, store, min_letters=40, who=f"benchmark {number}", keep=Keep.EVIDENCE)
     link, errors, latencies = AsyncLink(location, "NEARDUP_STORE"), list[Exception](), list[float]()
     shared = SharedCrawl(detector, store, link, errors.append)
     todo, ids = enumerate(found), list[int]()

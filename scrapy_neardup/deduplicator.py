@@ -20,7 +20,7 @@ from scrapy_neardup.judging.detector import Detector
 from scrapy_neardup.judging.glance import glance
 from scrapy_neardup.judging.now import Now
 from scrapy_neardup.judging.recipe import check_tools, state_recipe, take_over
-from scrapy_neardup.judging.reservations import Blocked, Earlier, Ruling
+from scrapy_neardup.judging.reservations import Blocked, Ruling
 from scrapy_neardup.judging.shared_now import judging_now
 from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Kind, Verdict
@@ -239,7 +239,6 @@ def _detector(method: Method, store: Store, config: Config) -> Detector:
         also_copies=config.also_copies,
         passes=config.passes,
         keep=config.keep,
-        in_flight=Earlier() if store.is_shared else None,
     )
 
 

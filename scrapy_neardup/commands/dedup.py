@@ -28,7 +28,6 @@ from scrapy_neardup.judging.preference import KeepPolicy, Preference, make_prefe
 from scrapy_neardup.judging.preparer import Preparing, TextTerms
 from scrapy_neardup.judging.recipe import check_tools, state_recipe, take_over
 from scrapy_neardup.judging.records import Batch, Judged
-from scrapy_neardup.judging.reservations import Earlier
 from scrapy_neardup.judging.shared_now import judging_now
 from scrapy_neardup.methods import METHODS, Method, make_method
 from scrapy_neardup.model import Verdict
@@ -151,7 +150,6 @@ def run(arguments: argparse.Namespace) -> int:
             passes=_passes(config, tag=arguments.tag),
             keep=config.keep if arguments.store else Keep.NOTHING,
             preference=preference,
-            in_flight=Earlier() if store.is_shared else None,
         )
         with (
             closing(judging_now(detector, config.wait)) as now,

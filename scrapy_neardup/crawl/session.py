@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy import Spider, signals
 from scrapy.crawler import Crawler
+from scrapy.signalmanager import SignalManager
 from scrapy.utils.defer import deferred_from_coro
 
 from scrapy_neardup.config import Config
 from scrapy_neardup.crawl import stats
-from scrapy_neardup.crawl.aside import make_aside
+from scrapy_neardup.crawl.aside import Aside, make_aside
 from scrapy_neardup.crawl.braking import BrakeWatch
 from scrapy_neardup.crawl.deliveries import Deliveries
 from scrapy_neardup.crawl.dropped import DroppedFeed
@@ -31,7 +32,6 @@ from scrapy_neardup.errors import SettingsError, StoreError
 from scrapy_neardup.judging.detector import Detector
 from scrapy_neardup.judging.preference import make_preference
 from scrapy_neardup.judging.recipe import check_tools, state_recipe, take_over
-from scrapy_neardup.judging.reservations import Earlier
 from scrapy_neardup.model import Verdict
 from scrapy_neardup.oneline import line_logger
 from scrapy_neardup.page.extraction import Extractor
@@ -85,26 +85,7 @@ class Session:
         self._language = config.lang
         self._remember_crawl()
         tell_opening(store, config, self.notes, self._job)
-        source = PageSource(
-            config.fields,
-            config.max_html,
-            extractor,
-            max_text=config.max_text,
-            is_unchanged=self._detector.is_unchanged if shared is None else _asked_aside,
-            bodies=self._detector.bodies,
-        )
-        self._aside = make_aside(source, config, self.notes, is_unchanged=shared.is_unchanged if shared else None)
-        self.judge = Judge(
-            source,
-            self._detector,
-            self.notes,
-            self._outage,
-            config.wait,
-            listings=config.listings,
-            watch=watch,
-            aside=self._aside,
-            shared=shared,
-        )
+        self._aside, self.judge = self._made_judge(config, extractor, watch, shared)
         self.tagger = Tagger(config.tag_field, self.notes, close_crawl if config.tags_all else None)
         exporter = take_over_feeds(crawler) if config.commit == "feed" else None
         deliveries = None
@@ -114,14 +95,43 @@ class Session:
         lost = partial(self.notes.count, stats.ROLLED_BACK)
         self._keeper: Detector | SharedCrawl = self._detector if shared is None else shared
         self._ledger = Ledger(self._keeper, self._feeds, self._outage, lost)
-        connect = crawler.signals.connect
-        connect(self._feeds.opened, signals.spider_opened)  # behind Scrapy's own feeds, which are opened by it as well
-        connect(self._item_scraped, signals.item_scraped)
-        connect(self._item_dropped, signals.item_dropped)
-        connect(self._item_error, signals.item_error)
         # The state must outlive the feeds: they are stored while spider_closed is handled.
-        connect(self._finish, signals.spider_closed if exporter is None else signals.feed_exporter_closed)
-        connect(self._finish, signals.engine_stopped)
+        self._listen(crawler.signals, signals.spider_closed if exporter is None else signals.feed_exporter_closed)
+
+    def _made_judge(
+        self, config: Config, extractor: Extractor | None, watch: BrakeWatch, shared: SharedCrawl | None
+    ) -> tuple[Aside, Judge]:
+        """What reads pages beside the crawl, and what judges them."""
+        source = PageSource(
+            config.fields,
+            config.max_html,
+            extractor,
+            max_text=config.max_text,
+            is_unchanged=self._detector.is_unchanged if shared is None else _asked_aside,
+            bodies=self._detector.bodies,
+        )
+        aside = make_aside(source, config, self.notes, is_unchanged=shared.is_unchanged if shared else None)
+        judge = Judge(
+            source,
+            self._detector,
+            self.notes,
+            self._outage,
+            config.wait,
+            listings=config.listings,
+            watch=watch,
+            aside=aside,
+            shared=shared,
+        )
+        return aside, judge
+
+    def _listen(self, sent: SignalManager, stored: object) -> None:
+        """To what becomes of items and feeds; ``stored``: the signal by which every feed is stored."""
+        sent.connect(self._feeds.opened, signals.spider_opened)  # behind Scrapy's own feeds, which it opens as well
+        sent.connect(self._item_scraped, signals.item_scraped)
+        sent.connect(self._item_dropped, signals.item_dropped)
+        sent.connect(self._item_error, signals.item_error)
+        sent.connect(self._finish, stored)
+        sent.connect(self._finish, signals.engine_stopped)
 
     def _made_sharing(self, config: Config) -> Sharing | None:
         """What the crawl has beside the detector where its state is on a server; modules that others do without."""
@@ -276,7 +286,6 @@ def _opened_detector(
             # A dry run forgets nothing, and on a server that is done beside the judging.
             bounds=None if config.dry_run or store.is_shared else config.bounds,
             on_expired=on_expired,
-            in_flight=Earlier() if store.is_shared else None,
         )
     except BaseException:
         close_store(store)

@@ -21,7 +21,7 @@ from scrapy_neardup.judging.noting import note_once
 from scrapy_neardup.judging.preference import Contender, Preference
 from scrapy_neardup.judging.prepared import Prepared
 from scrapy_neardup.judging.registrar import Registrar
-from scrapy_neardup.judging.reservations import Blocked, InFlight, Reservation, Ruling
+from scrapy_neardup.judging.reservations import Blocked, Earlier, InFlight, Reservation, Ruling
 from scrapy_neardup.judging.returning import Returning
 from scrapy_neardup.judging.same_url import SameUrl
 from scrapy_neardup.judging.succession import Standing, Succession
@@ -36,6 +36,7 @@ def _all_but_copies(verdict: Verdict) -> bool:
     return not verdict.is_copy
 
 
+#: Of each store of this process alone: all crawls on it share what is on its way.
 _IN_FLIGHT: WeakKeyDictionary[Store, InFlight] = WeakKeyDictionary()
 
 
@@ -65,15 +66,13 @@ class Detector:
         preference: Preference | None = None,
         bounds: Bounds | None = None,
         on_expired: Callable[[int], None] = lambda pages: None,
-        in_flight: InFlight | None = None,
     ) -> None:
         """``min_letters``: what a text needs to be judged; ``who`` names the crawl, ``job`` is as for ``Store.begin``.
 
         ``also_copies``: what is to be a duplicate beside what the method says is one. ``passes``: whether the item of a
         duplicate is passed on; without it, none is. ``keep``: what the state is to tell of pages later. ``preference``:
         which copies are better than the page that came first; none is without it. ``bounds``: how long and how many
-        pages the state is to know; ``on_expired`` is told how many were forgotten for that. ``in_flight``: the pages
-        that are on their way, where others than the crawls on this store have some.
+        pages the state is to know; ``on_expired`` is told how many were forgotten for that.
 
         Raises SettingsError for a method that only works in memory and a store on disk.
         """
@@ -91,7 +90,7 @@ class Detector:
         self.passes = passes
         self._ageing = Ageing(store, bounds, on_expired)
         self._generation = store.begin(who, job)
-        self._in_flight = _IN_FLIGHT.setdefault(store, InFlight()) if in_flight is None else in_flight
+        self._in_flight = Earlier() if store.is_shared else _IN_FLIGHT.setdefault(store, InFlight())
         drops = Drops(store, self._generation) if store.lasts and keep is not Keep.NOTHING else None
         self._registrar = registrar = Registrar(method, store, self._in_flight, passes, keep, preference, drops)
         self._matching = matching = Matching(method, store, also_copies)

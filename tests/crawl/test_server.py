@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 import threading
 import time
 from collections.abc import Callable
@@ -14,7 +15,7 @@ import pytest
 from scrapy_neardup.crawl.sharing import Sharing
 from scrapy_neardup.errors import StoreError
 from scrapy_neardup.judging.detector import Detector
-from scrapy_neardup.judging.reservations import Earlier, Ruled
+from scrapy_neardup.judging.reservations import Ruled
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Page
 from scrapy_neardup.states.check import check
@@ -122,10 +123,10 @@ def test_a_server_that_goes_while_a_crawl_is_at_work(news: Site, crawl: Crawl, t
 def test_a_crawl_that_begins_while_its_server_is_gone(news: Site, crawl: Crawl) -> None:
     with running() as server:
         server.stop()
-        later = threading.Timer(3, server.start)
-        later.start()
+        back = threading.Thread(target=_started_when_asked, args=(server,))
+        back.start()
         found = crawl(NEWS, NEARDUP_STORE=server.url("a"), NEARDUP_ON_STORE_ERROR="wait")
-        later.join()
+        back.join()
         assert "does not answer" in found.log
         assert "answers again" in found.log
         assert (found.paths, found.count("server_gone")) == (NEWS[:2], 1), found.log
@@ -199,6 +200,16 @@ def test_sentinels_make_another_the_master_while_a_crawl_is_at_work(news: Site, 
         assert int(other.client.get("{neardup:a}#")) > 3
 
 
+def _started_when_asked(server: Server) -> None:
+    """Once somebody has found that it is not there."""
+    with socket.socket(socket.AF_UNIX) as door:
+        door.bind(str(server.socket))
+        door.listen()
+        door.accept()[0].close()
+    server.socket.unlink()
+    server.start()
+
+
 def _restarted(server: Server, comes_back: bool) -> None:
     while not server.client.keys("{neardup:a}r*"):
         time.sleep(0.01)
@@ -244,7 +255,7 @@ def test_pages_that_the_server_has_lost_are_counted_and_told_of_once(
     async def work() -> None:
         with closing(kind(location, method.recipe())) as store:
             assert isinstance(store, RedisStore)
-            detector = Detector(method, store, min_letters=40, who="test", in_flight=Earlier())
+            detector = Detector(method, store, min_letters=40, who="test")
             sharing = Sharing(detector, told, waits=True, bounds=None, on_error=errors.append)
             page, lost = Page("http://a.example/", text="渡" * 300), list[object]()
             for _ in range(2):

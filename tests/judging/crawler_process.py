@@ -17,7 +17,7 @@ from pathlib import Path
 
 from scrapy_neardup.errors import StoreError
 from scrapy_neardup.judging.detector import Detector
-from scrapy_neardup.judging.reservations import Blocked, Earlier, Reservation
+from scrapy_neardup.judging.reservations import Blocked, Reservation
 from scrapy_neardup.judging.shared import SharedCrawl
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Kind, Page
@@ -43,7 +43,7 @@ async def crawl(url: str, number: int, feed: Path) -> None:
     kind, location = parse_url(url)
     store = kind(location, method.recipe())
     assert isinstance(store, RedisStore)
-    detector = Detector(method, store, min_letters=40, who=f"crawler {number}", in_flight=Earlier())
+    detector = Detector(method, store, min_letters=40, who=f"crawler {number}")
     link = AsyncLink(location, "NEARDUP_STORE")
     errors: list[StoreError] = []
     shared = SharedCrawl(detector, store, link, errors.append)

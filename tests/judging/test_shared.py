@@ -23,7 +23,7 @@ from scrapy_neardup.errors import StoreError
 from scrapy_neardup.judging.detector import Detector
 from scrapy_neardup.judging.judgements import Opinion, Said, write_judgements
 from scrapy_neardup.judging.preference import make_preference
-from scrapy_neardup.judging.reservations import Blocked, Earlier, Reservation, Ruled
+from scrapy_neardup.judging.reservations import Blocked, Reservation, Ruled
 from scrapy_neardup.judging.shared import SharedCrawl
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Kind, Page, Verdict
@@ -92,7 +92,7 @@ class Opening:
         kind, location = parse_url(self.url)
         store = kind(location, METHOD.recipe())
         assert isinstance(store, RedisStore)
-        detector = Detector(METHOD, store, min_letters=40, who="test", in_flight=Earlier(), **options)
+        detector = Detector(METHOD, store, min_letters=40, who="test", **options)
         link = AsyncLink(location, "NEARDUP_STORE", self.patience)
         errors, lost = list[StoreError](), list[None]()
         crawl = SharedCrawl(detector, store, link, errors.append, lambda: lost.append(None))

@@ -21,7 +21,6 @@ from scrapy_neardup.errors import StoreError
 from scrapy_neardup.judging.detector import Detector
 from scrapy_neardup.judging.filing import Filing
 from scrapy_neardup.judging.now import Now
-from scrapy_neardup.judging.reservations import Earlier
 from scrapy_neardup.judging.shared_now import judging_now
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Page
@@ -76,7 +75,7 @@ def opened(url: str, wait: float = 10.0) -> Iterator[Now]:
     """As of a process of its own: with connections and a lease of its own."""
     kind, location = parse_url(url)
     store = kind(location, METHOD.recipe())
-    now = judging_now(Detector(METHOD, store, min_letters=40, who="test", in_flight=Earlier()), wait)
+    now = judging_now(Detector(METHOD, store, min_letters=40, who="test"), wait)
     try:
         yield now
     finally:
