@@ -201,12 +201,13 @@ def test_sentinels_make_another_the_master_while_a_crawl_is_at_work(news: Site, 
 
 
 def _started_when_asked(server: Server) -> None:
-    """Once somebody has found that it is not there."""
+    """A while after somebody has asked for it, and asks again."""
     with socket.socket(socket.AF_UNIX) as door:
         door.bind(str(server.socket))
         door.listen()
         door.accept()[0].close()
     server.socket.unlink()
+    time.sleep(1.5)
     server.start()
 
 
