@@ -1448,7 +1448,7 @@ static void *open_one(Arrays *arrays, PyObject *array, size_t size, Py_ssize_t c
         return NULL;
     arrays->opened++;
     if ((count >= 0 && view->len != count * (Py_ssize_t)size) || view->len % (Py_ssize_t)size ||
-        (uintptr_t)view->buf % size) {
+        (view->len && (uintptr_t)view->buf % size)) { /* what is empty may stand anywhere */
         PyErr_SetString(PyExc_ValueError, "an array has another size than is needed");
         return NULL;
     }

@@ -198,6 +198,15 @@ def test_the_counts_of_sentences_are_the_same_both_ways() -> None:
     assert one.changed() == other.changed()
 
 
+def test_no_sentences_may_stand_at_any_place_in_memory() -> None:
+    """As those of an empty ``bytearray`` do, which each Python has somewhere else."""
+    assert compiled.kernels is not None
+    empty = memoryview(bytes(9))[1:1]
+    assert compiled.kernels.stood(empty, *TABLE[:4]) == b""
+    with pytest.raises(ValueError, match="another size"):
+        compiled.kernels.stood(memoryview(bytes(9))[1:5], *TABLE[:4])
+
+
 def test_pages_are_counted_the_same_both_ways() -> None:
     """Of a site, of many and of none known; copies, and pages that hold nothing or one sentence several times."""
     drawn = np.random.default_rng(8)
