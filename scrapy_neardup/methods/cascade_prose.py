@@ -35,7 +35,7 @@ _MOSTLY = 0.5
 
 
 class HeldProse(NamedTuple):
-    """What an earlier page holds of a new one; where too little can be told, all of its prose and no listing.
+    """What an earlier page holds of a new one; where too little of that is prose, all of it and no listing.
 
     ``prose``: the share of the new page's prose that stands in the earlier one. ``listing``: the share of what both
     hold that is a listing. ``apart``: these are two articles around one listing.
@@ -73,7 +73,7 @@ class Prose:
 
     def held_by(self, old: Sketch) -> HeldProse:
         """How much of it an earlier page holds."""
-        if LineKind.LISTING not in self._kinds or len(self._prose) < _SENTENCES:
+        if len(self._prose) < _SENTENCES:
             return HeldProse()
         ours, bits = self._traced, self._sketch[2]
         if ours.of_prose.sum() < _ENTRIES:

@@ -14,7 +14,7 @@ from unicodedata import category
 from scrapy_neardup.text.tokens import has_unspaced
 
 _SIGNS = re.compile(r"[_={}\[\]<>\\|&*#@$^~+/`]")
-_BLANK = re.compile(r"\s+")
+_MARKS = re.compile(r"[^\w\s]|_")
 _DIGITS = re.compile(r"\d+")
 #: With what a sentence of prose may begin beside a letter or digit: quotes and opening brackets.
 _OPENING = "\"'“‘„«‹「『《〈（(【¿¡"
@@ -59,7 +59,9 @@ def kinds(sentences: list[str], lines: list[str]) -> list[LineKind]:
 
 def _alone(sentence: str, line: str) -> LineKind:
     """What it is by itself."""
-    shown, words = _shown(sentence), len(sentence.split())
+    # Vowels that are written above and below letters are neither letters here nor marks.
+    marks = sum(mark.isascii() or not category(mark).startswith("M") for mark in _MARKS.findall(sentence))
+    shown, words = len(line) + marks, len(sentence.split())
     signs, letters = len(_SIGNS.findall(sentence)), len(_DIGITS.sub("", line))
     are_few = letters < _LISTING_LETTERS * shown
     if signs >= max(_LEAST_SIGNS, _LISTING_SIGNS * shown) or (are_few and shown >= _LISTING_LEAST):
@@ -71,13 +73,6 @@ def _alone(sentence: str, line: str) -> LineKind:
         return LineKind.OTHER
     is_set_off = not sentence[0].isalnum() and sentence[0] not in _OPENING
     return LineKind.PROSE if not is_set_off and (unspaced or words >= _PROSE_WORDS) else LineKind.OTHER
-
-
-def _shown(sentence: str) -> int:
-    """Characters without white space, and without vowels that are written above and below letters."""
-    if sentence.isascii():
-        return len(_BLANK.sub("", sentence))
-    return sum(not char.isspace() and not category(char).startswith("M") for char in sentence)
 
 
 def _nearest(told: list[LineKind]) -> list[LineKind]:

@@ -177,9 +177,17 @@ def test_the_same_is_told_of_pages_longer_than_what_is_kept_of_their_order() -> 
     assert judged(copy, old).duplicate
 
 
-def test_prose_alone_is_left_to_the_other_rules() -> None:
+def test_without_a_listing_the_share_is_shown_and_decides_nothing() -> None:
     new, old = page(f"{FERRY}\n{BELL}"), page(f"{FERRY}\n{SECOND_FERRY}")
-    assert values(explained(new, old)) == values(explained(new, old)) | {"prose": 1.0, "listing": 0.0}
+    told = explained(new, old)
+    assert values(told)["prose"] == pytest.approx(_exact(new.text, old.text), abs=0.1)
+    assert values(told)["listing"] == 0.0
+    assert "two articles" not in told.decision
+
+
+def test_of_a_page_with_hardly_any_prose_nothing_is_said() -> None:
+    told = values(explained(page(f"{BELL[:60]}\n{CODE}"), page(f"{FERRY}\n{CODE}")))
+    assert (told["prose"], told["listing"]) == (1.0, 0.0)
 
 
 @pytest.mark.parametrize("shared", [0.0, 0.3, 0.6, 1.0])
