@@ -136,8 +136,8 @@ class FineCheck:
         if not (held := self.held()).apart:
             return found
         decision = (
-            f"What both hold is a listing for {held.listing:.0%} of it, code or a table, and the earlier page holds "
-            f"{held.prose:.0%} of the prose around it: they are two articles."
+            f"Of what both hold {held.listing:.0%} is a listing, code or a table, and of the prose around it the "
+            f"earlier page holds {held.prose:.0%}: they are two articles."
         )
         return Judgement(f, duplicate=False, certain=False, decision=decision)
 

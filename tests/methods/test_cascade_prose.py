@@ -233,3 +233,15 @@ def test_the_secret_of_a_state_does_not_matter() -> None:
     for number in range(20):
         method = Cascade(CascadeParameters()).under(Keyed(bytes([number]) * 16))
         assert not method.compare(method.fingerprint(new), method.fingerprint(old).sketch, NONE).duplicate, number
+
+
+def test_of_a_page_read_from_html_the_article_is_asked() -> None:
+    new, old = two(CHINESE, CODE + table())
+    menus = [" ".join(part[at : at + 30] for at in range(0, 300, 60)) for part in (FERRY, FERRY[30:])]
+    framed, earlier = (
+        replace(one, text=f"{menu}\n{one.text}\n{menu[::-1]}", main=one.text, reader="article")
+        for one, menu in zip((new, old), menus, strict=True)
+    )
+    assert "two articles" in explained(framed, earlier).decision
+    copy = respelled(old.text, 0.02, 2)
+    assert judged(replace(framed, text=f"{menus[0]}\n{copy}", main=copy), earlier).duplicate
