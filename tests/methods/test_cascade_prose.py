@@ -5,12 +5,16 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from scrapy_neardup.hashing import compiled
 from scrapy_neardup.hashing.keyed import Keyed
 from scrapy_neardup.methods.cascade import Cascade
 from scrapy_neardup.methods.cascade_parameters import CascadeParameters
+from scrapy_neardup.methods.minwise import entries, sketch, traced
 from scrapy_neardup.model import Page
 from scrapy_neardup.text.listings import LineKind, kinds
 from scrapy_neardup.text.normalize import normalize
@@ -188,6 +192,15 @@ def test_without_a_listing_the_share_is_shown_and_decides_nothing() -> None:
 def test_of_a_page_with_hardly_any_prose_nothing_is_said() -> None:
     told = values(explained(page(f"{BELL[:60]}\n{CODE}"), page(f"{FERRY}\n{CODE}")))
     assert (told["prose"], told["listing"]) == (1.0, 0.0)
+
+
+@given(st.text(max_size=300), st.sampled_from([(64, 1), (512, 2), (128, 4), (64, 8)]))
+def test_what_is_traced_are_the_entries_of_the_sketch(text: str, size: tuple[int, int]) -> None:
+    hashes = shingles(text, 3)
+    bins, places, kept = traced(hashes, *size)
+    assert (entries(sketch(hashes, *size), size[1])[bins] == kept).all()
+    assert ((hashes[places] & np.uint64(size[0] - 1)) == bins).all()
+    assert len(bins) == len(set((hashes & np.uint64(size[0] - 1)).tolist()))
 
 
 @pytest.mark.parametrize("shared", [0.0, 0.3, 0.6, 1.0])
