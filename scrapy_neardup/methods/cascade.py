@@ -179,7 +179,7 @@ class Cascade(Method):
             Feature("whole", f.whole, 0.0, "similarity with boilerplate, at least"),
             Feature("whole_containment", f.whole_containment, 0.0, "containment with boilerplate, at least"),
             Feature("sentences", f.sentences, 0.0, "share of sentences of one page that stand in the other"),
-            Feature("prose", held.prose, 0.0, "share of the new page's prose that the other holds; 1 of little"),
+            Feature("prose", held.prose, 0.0, "share of the new page's prose in the other one (1 if it has little)"),
             Feature("listing", held.listing, 0.0, "share of what both hold that is a listing: code, a table"),
             Feature("left", f.left, 0.0, "share of the earlier sketch that is no boilerplate"),
             Feature("forms", check.forms, 0.0, "share of the site's pages that look alike under other titles"),
