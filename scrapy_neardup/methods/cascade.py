@@ -169,7 +169,7 @@ class Cascade(Method):
 
     def explain(self, new: Fingerprint, old: bytes, common: Set[int]) -> Explanation:
         check = FineCheck(self.parameters, new, self._unpack(new.sketch), self._unpack(old), common)
-        p, found = check.parameters, check.judgement()
+        p, found, held = check.parameters, check.judgement(), check.held()
         f = found.features
         features = (
             *(Feature(name, getattr(f, name), weight, meaning) for name, (weight, meaning) in weights(p).items()),
@@ -179,6 +179,8 @@ class Cascade(Method):
             Feature("whole", f.whole, 0.0, "similarity with boilerplate, at least"),
             Feature("whole_containment", f.whole_containment, 0.0, "containment with boilerplate, at least"),
             Feature("sentences", f.sentences, 0.0, "share of sentences of one page that stand in the other"),
+            Feature("prose", held.prose, 0.0, "share of the new page's prose in the other one (1 if it has little)"),
+            Feature("listing", held.listing, 0.0, "share of what both hold that is a listing: code, a table"),
             Feature("left", f.left, 0.0, "share of the earlier sketch that is no boilerplate"),
             Feature("forms", check.forms, 0.0, "share of the site's pages that look alike under other titles"),
             Feature("length", f.length, 0.0, "different shingles of the larger page"),

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from scrapy_neardup.methods.cascade_features import Features, compare
 from scrapy_neardup.methods.cascade_parameters import CascadeParameters
+from scrapy_neardup.methods.cascade_prose import HeldProse
 from scrapy_neardup.methods.cascade_site import Ruling, compare_on_site
 from scrapy_neardup.methods.cascade_sketch import Sketch
 from scrapy_neardup.model import Fingerprint, Likeness
@@ -80,8 +81,8 @@ class FineCheck:
         return self._site.forms() if self._site and self.same_site else 0.0
 
     def judgement(self) -> Judgement:
-        """What text and article say, and on one site the lines."""
-        found, one, other = self._by_text(), self._one, self._other
+        """What text and article say, the prose in them, and on one site the lines."""
+        found, one, other = self._with_prose(self._by_text()), self._one, self._other
         if one.lines is None or other.lines is None or not self.same_site:
             return found
         if not found.duplicate and one.lines.headlines.isdisjoint(other.lines.headlines):
@@ -121,6 +122,24 @@ class FineCheck:
         """
         longer = self._one.whole > _GROWN * self._other.whole
         return longer and self.features.whole_containment >= self.parameters.excerpt
+
+    def held(self) -> HeldProse:
+        """What the earlier page holds of the new one's prose, where the new text is at hand."""
+        p = self.parameters
+        return HeldProse() if self._title is None else self._title.prose(p.shingle, p.bins, p.bits).held_by(self._other)
+
+    def _with_prose(self, found: Judgement) -> Judgement:
+        """Pages that share a listing and no prose are two articles, but for those that are nearly the same."""
+        f = found.features
+        if not found.duplicate or f.similarity >= _NEARLY or self._one.body == self._other.body:
+            return found
+        if not (held := self.held()).apart:
+            return found
+        decision = (
+            f"Of what both hold {held.listing:.0%} is a listing, code or a table, and of the prose around it the "
+            f"earlier page holds {held.prose:.0%}: they are two articles."
+        )
+        return Judgement(f, duplicate=False, certain=False, decision=decision)
 
     def _carried(self, found: Judgement) -> Judgement:
         """Between sites no page is a copy of one that holds too little of it, however alike the rest is."""

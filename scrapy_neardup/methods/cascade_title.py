@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from scrapy_neardup.hashing.keyed import Keyed
 from scrapy_neardup.methods.cascade_order import kept, sentence_hash
+from scrapy_neardup.methods.cascade_prose import Prose
 from scrapy_neardup.methods.cascade_sketch import NUMBER, STANDS, Sketch
 from scrapy_neardup.text.holding import which_stand
 from scrapy_neardup.text.shingles import as_shingles, code_points, distinct
@@ -46,11 +47,18 @@ class TitleWords:
             self._sought = [word for word in sought if len(word) in _LENGTHS]
         spaced = [word for word in words if word not in self._unspaced] if len(unspaced) < len(words) else []
         self._title = _hashed(spaced, sought, hashes)
+        self._prose: Prose | None = None
 
     @property
     def made_of(self) -> tuple[list[str], list[str], list[str]]:
         """What it was made of, but for the hashes."""
         return self._told, self._sentences, self._lines
+
+    def prose(self, shingle: int, bins: int, bits: int) -> Prose:
+        """The prose of the text, as sketches of that length of shingles, so many bins and bits tell it; made once."""
+        if self._prose is None:
+            self._prose = Prose(self._sentences, self._lines, self._hashes, (shingle, bins, bits))
+        return self._prose
 
     def words(self, most: int) -> frozenset[int]:
         """The words of the title as a sketch holds them; of more than ``most`` those with the smallest hashes."""

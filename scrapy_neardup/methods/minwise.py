@@ -70,6 +70,30 @@ def _lowest_bits(entries: int, bits: int) -> int:
     return int.from_bytes(bytes([sum(1 << shift for shift in range(0, 8, bits))]) * (entries * bits // 8), "little")
 
 
+def traced(
+    hashes: npt.NDArray[np.uint64], bins: int, bits: int
+) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp], npt.NDArray[np.uint8]]:
+    """Where a sketch's entries come from: bins that are not empty, the place of the hash that each keeps, the entry.
+
+    Three arrays of one length. A bin that borrows is left out, as what it holds stands for another one as well.
+    """
+    ordered = np.argsort(hashes >> np.uint64(bins.bit_length() - 1), kind="stable")
+    full, first = np.unique((hashes[ordered] & np.uint64(bins - 1)).astype(np.intp), return_index=True)
+    places = ordered[first]
+    kept = mix64(hashes[places] >> np.uint64(bins.bit_length() - 1)) & np.uint64(2**bits - 1)
+    return full, places, kept.astype(np.uint8)
+
+
+def entries(packed: bytes, bits: int) -> npt.NDArray[np.uint8]:
+    """The entries of a sketch, one for each bin.
+
+    >>> entries(bytes([0b11100100]), 2).tolist()
+    [0, 1, 2, 3]
+    """
+    shifts = np.arange(0, 8, bits, dtype=np.uint8)
+    return ((np.frombuffer(packed, np.uint8)[:, None] >> shifts) & np.uint8(2**bits - 1)).ravel()
+
+
 def _densify(minima: npt.NDArray[np.uint64]) -> None:
     """Let each empty bin borrow from the first full one of a series drawn for it, looked up some at a time."""
     full = minima != _EMPTY

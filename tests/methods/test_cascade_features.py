@@ -46,6 +46,7 @@ WEIGHTS = {
 }
 #: What is shown beside the score.
 SHOWN = {"title", "opening", "containment", "whole", "whole_containment", "sentences", "left", "length", "forms"}
+SHOWN |= {"prose", "listing"}
 
 # One feature at a time, by sketches that differ in one part
 

@@ -1,0 +1,98 @@
+"""Which sentences are prose, and which are lines of a listing."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scrapy_neardup.text.listings import LineKind, kinds
+from scrapy_neardup.text.normalize import normalize
+from scrapy_neardup.text.sentences import cut
+
+PROSE, LISTING, OTHER = LineKind.PROSE, LineKind.LISTING, LineKind.OTHER
+
+
+def told(text: str) -> list[LineKind]:
+    """Of the sentences of a text that hold letters."""
+    sentences, lines = cut(normalize(text))
+    some = [(sentence, line) for sentence, line in zip(sentences, lines, strict=True) if line]
+    return kinds([sentence for sentence, _ in some], [line for _, line in some])
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "昨天下午，村里的木匠把新船的龙骨抬进晒谷场，全村的孩子都跑来看。",
+        "“渡船每天往返14趟”，何主任说，早上5点半开第一班，晚上9点收班。",
+        "新しい渡し船は土曜日の朝に初めて川を渡り、三十六人の客を乗せていた。",
+        "The lighthouse on Gannet Point will be lit again next month, twenty years after its keeper locked the door.",
+        "Der neue Fährmann wohnt im Zollhaus und heizt den Ofen mit Treibholz.",
+        "Новый паром впервые пересёк реку ранним утром в субботу, и на берегу играл оркестр.",
+        "새 나룻배가 토요일 아침에 처음으로 강을 건넜고 마을 사람들이 모두 나와 손을 흔들었다.",
+        "¿Quién cuidará ahora del faro que los pescadores ven cada noche desde sus barcas?",
+        "เรือข้ามฟากลำใหม่ออกเดินทางครั้งแรกเมื่อเช้าวันเสาร์",
+    ],
+)
+def test_a_sentence_is_prose_in_every_language(sentence: str) -> None:
+    assert told(sentence) == [PROSE]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "for (int dock = 0, i = 0) { berth[dock] = find_berth(&fleet, dock)",
+        "def berth_of(self, ferry: Ferry) -> dict[str, int]:",
+        "#include <sys/harbour.h>",
+        "SELECT * FROM berths WHERE dock_id = 7 AND ferry_id <> 9",
+        '<a href="/ferries/7" class="berth">',
+        '{"ferry": 7, "berth": [1, 2, 3]}',
+        '10.0.0.7 - - [03/Feb/2025:06:31:07] "GET /ferries/7.html HTTP/1.1" 200 5120',
+        "2025-02-03  06:31  17.5  1,204  98.2%",
+        "$ tar -xzf ferry-1.2.tar.gz && cd ferry-1.2 && ./configure --prefix=/opt",
+        "d2hpY2ggZmVycnkgbGVhdmVzIGF0IG5pbmUgYW5kIHdobyBpcyBvbiBib2FyZAo",
+    ],
+)
+def test_code_logs_and_tables_are_listings(line: str) -> None:
+    assert told(line) == [LISTING]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "开航",
+        "0x01 前言",
+        "Second ferry",
+        "• 请乘客在候船室里等候，不要站在跳板上，也不要喂狗。",
+        "# moors at the first berth that is free to a ferry",
+    ],
+)
+def test_what_may_be_either_is_neither(line: str) -> None:
+    assert told(line) == [OTHER]
+
+
+def test_what_stands_between_lines_of_a_listing_is_a_part_of_it() -> None:
+    code = "int dock = find_dock(f->name)\n{}\nreturn moor(f, &dock[0])"
+    assert told(code.format("continue")) == [LISTING] * 3
+    assert told(code.format("// the first berth that is free")) == [LISTING] * 3
+    assert told(code.format("The ferry moors at whichever berth is free at that time of day.")) == [
+        LISTING,
+        PROSE,
+        LISTING,
+    ]
+    assert told("continue\n" + code.format("break"))[0] == OTHER
+
+
+def test_comments_in_another_script_are_not_the_writers_prose() -> None:
+    comment = "it is the harbour master who says which of the berths is free"
+    code = f"int dock = find_dock(f->name)\n{comment}\nreturn moor(f, &dock[0])"
+    article = "码头管理程序昨天出了一个故障，两条渡船被指到了同一个泊位。"
+    assert told(code) == [LISTING, PROSE, LISTING]
+    assert told(f"{article}\n{code}") == [PROSE, LISTING, LISTING, LISTING]
+    assert told(f"{article}\n{comment}") == [PROSE, OTHER]
+
+
+@given(st.lists(st.text(min_size=1).filter(lambda text: any(map(str.isalnum, normalize(text))))))
+def test_any_text_is_told(sentences: list[str]) -> None:
+    lines = ["".join(filter(str.isalnum, normalize(sentence))) for sentence in sentences]
+    assert len(kinds(list(map(normalize, sentences)), lines)) == len(sentences)
