@@ -66,9 +66,13 @@ def receive_message(source: BinaryIO) -> Message:
 def answer_all(begin: Callable[[dict[str, Any]], Callable[[Message], Message]]) -> None:
     """Answer every message. ``begin`` is given the terms, and gives what answers, with all loaded that it takes."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for whoever started us, and closes the pipe
-    asked, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # what an extractor prints is no answer
-    with contextlib.suppress(EOFError, BrokenPipeError), Path(os.devnull).open("wb") as nowhere:
+    asked = sys.stdin.buffer
+    with (
+        contextlib.suppress(EOFError, BrokenPipeError),
+        os.fdopen(os.dup(1), "wb") as answers,  # closed here: Python would tell of what cannot be written any more
+        Path(os.devnull).open("wb") as nowhere,
+    ):
+        os.dup2(2, 1)  # what an extractor prints is no answer
         terms: dict[str, Any] = json.loads(receive(asked))
         answer = begin(terms)
         _limit_memory()

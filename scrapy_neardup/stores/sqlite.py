@@ -109,8 +109,12 @@ class SQLiteStore(Store):
             # Two crawls of one process may run in different threads of it; they never write at the same time.
             uri = f"{self._path.as_uri()}?mode={mode}"
             db = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False)
-            db.execute("PRAGMA cell_size_check = ON")
-            db.execute(f"PRAGMA cache_size = -{self.options.cache // 1024}")
+            try:
+                db.execute("PRAGMA cell_size_check = ON")
+                db.execute(f"PRAGMA cache_size = -{self.options.cache // 1024}")
+            except BaseException:
+                db.close()
+                raise
             return db
 
     def _begin(self) -> None:

@@ -1378,6 +1378,8 @@ def test_a_url_with_a_control_character_is_refused_with_the_setting_to_change(ki
 
 @pytest.mark.parametrize("kind", ["leveldb", "sqlite"])
 def test_a_name_that_is_too_long_for_the_system_is_an_error_in_a_sentence(kind: str, tmp_path: Path) -> None:
+    if kind == "leveldb":
+        pytest.importorskip("plyvel")
     url = STORES[kind].url(str(tmp_path / ("a" * 300)))
     assert not STORES[kind].exists(parse_url(url)[1])
     with pytest.raises(StoreError, match="too long"):
