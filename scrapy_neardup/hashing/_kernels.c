@@ -12,7 +12,7 @@
 #include <string.h>
 
 /* Changed with every change of a signature or of what is returned: a module of another one is not used. */
-#define VERSION 3
+#define VERSION 4
 
 /* ---- characters ------------------------------------------------------------------------------------------------ */
 
@@ -661,6 +661,124 @@ static PyObject *smallest(PyObject *module, PyObject *const *args, Py_ssize_t gi
     list = smallest_of(&grams, most);
     PyMem_Free(grams.at);
     return list;
+}
+
+#define MOST_ASKED 256
+
+/* Values that are looked for among many others; the bits of a set tell of nearly all of these that they are none. */
+typedef struct {
+    uint64_t values[MOST_ASKED];
+    Py_ssize_t count;
+    uint64_t bits[64];
+} Sought;
+
+static uint64_t *bits_for(Sought *sought, uint64_t value, uint64_t *bit)
+{
+    *bit = UINT64_C(1) << (value >> 2 & 63);
+    return &sought->bits[value >> 8 & 63];
+}
+
+/* The numbers of a list; 0, or -1 with an error. */
+static int seek(PyObject *list, Sought *sought)
+{
+    Py_ssize_t i;
+    uint64_t bit;
+    sought->count = PyList_Check(list) ? PyList_Size(list) : MOST_ASKED + 1;
+    if (sought->count > MOST_ASKED) {
+        PyErr_SetString(PyExc_ValueError, "a list of 256 numbers at most is needed");
+        return -1;
+    }
+    memset(sought->bits, 0, sizeof sought->bits);
+    for (i = 0; i < sought->count; i++) {
+        if (word_of(PyList_GetItem(list, i), &sought->values[i]) < 0)
+            return -1;
+        *bits_for(sought, sought->values[i], &bit) |= bit;
+    }
+    return 0;
+}
+
+/* A value was met: it is looked for no more. */
+static void met(Sought *sought, uint64_t value)
+{
+    uint64_t bit;
+    Py_ssize_t i;
+    if (!(*bits_for(sought, value, &bit) & bit))
+        return;
+    for (i = sought->count; i--;)
+        if (sought->values[i] == value)
+            sought->values[i] = sought->values[--sought->count];
+}
+
+/* Text, the least and the greatest n, offset, base, a mask, a list of numbers: those of them that no n-gram of the text
+ * has for its hash, of which the mask keeps some bits. */
+static PyObject *lacking(PyObject *module, PyObject *const *args, Py_ssize_t given)
+{
+    Points points;
+    Sought sought;
+    Py_ssize_t n, longest, i, count;
+    uint64_t offset, base, mask, *mixed, *found = NULL;
+    PyObject *list = NULL;
+    if (!has(given, 7) || size_of(args[1], 1, PY_SSIZE_T_MAX, &n) < 0 ||
+        size_of(args[2], n, PY_SSIZE_T_MAX, &longest) < 0 || word_of(args[3], &offset) < 0 ||
+        word_of(args[4], &base) < 0 || word_of(args[5], &mask) < 0 || seek(args[6], &sought) < 0 ||
+        points_of(args[0], &points) < 0)
+        return NULL;
+    mixed = mixed_of(&points, offset);
+    if (mixed)
+        found = PyMem_Malloc((size_t)points.count * sizeof *found);
+    if (mixed && !found)
+        PyErr_NoMemory();
+    for (; found && sought.count && n <= longest && n <= points.count; n++) {
+        count = rolled(mixed, points.count, n, base, found);
+        for (i = 0; i < count; i++)
+            met(&sought, found[i] & mask);
+    }
+    if (found)
+        list = PyList_New(sought.count);
+    for (i = 0; list && i < sought.count; i++)
+        if (put(list, i, PyLong_FromUnsignedLongLong(sought.values[i])) < 0)
+            Py_CLEAR(list);
+    PyMem_Free(found);
+    PyMem_Free(mixed);
+    release(&points);
+    return list;
+}
+
+static unsigned ones_of(uint64_t bits)
+{
+    bits -= (bits >> 1) & UINT64_C(0x5555555555555555);
+    bits = (bits & UINT64_C(0x3333333333333333)) + ((bits >> 2) & UINT64_C(0x3333333333333333));
+    bits = (bits + (bits >> 4)) & UINT64_C(0x0F0F0F0F0F0F0F0F);
+    return (unsigned)((bits * UINT64_C(0x0101010101010101)) >> 56);
+}
+
+/* Two sketches, bits of an entry: in how many entries they are equal. What the second one lacks is taken for zeros. */
+static PyObject *equal_entries(PyObject *module, PyObject *const *args, Py_ssize_t given)
+{
+    char *one, *other;
+    Py_ssize_t length, others, bits, at, shift, differing = 0;
+    uint64_t lowest;
+    if (!has(given, 3) || PyBytes_AsStringAndSize(args[0], &one, &length) < 0 ||
+        PyBytes_AsStringAndSize(args[1], &other, &others) < 0 || size_of(args[2], 1, 8, &bits) < 0)
+        return NULL;
+    if (bits & (bits - 1)) {
+        PyErr_SetString(PyExc_ValueError, "an entry has 1, 2, 4 or 8 bits");
+        return NULL;
+    }
+    lowest = UINT64_MAX / ((UINT64_C(1) << bits) - 1);
+    for (at = 0; at < length; at += 8) {
+        uint64_t ours = 0, theirs = 0;
+        memcpy(&ours, one + at, (size_t)(length - at < 8 ? length - at : 8));
+        if (at < others) {
+            Py_ssize_t end = others < length ? others : length;
+            memcpy(&theirs, other + at, (size_t)(end - at < 8 ? end - at : 8));
+        }
+        ours ^= theirs; /* in whatever order this machine has the bytes of a number: no entry is in two of them */
+        for (shift = 1; shift < bits; shift *= 2)
+            ours |= ours >> shift;
+        differing += ones_of(ours & lowest);
+    }
+    return PyLong_FromSsize_t(length * 8 / bits - differing);
 }
 
 /* ---- texts ----------------------------------------------------------------------------------------------------- */
@@ -1761,6 +1879,8 @@ static PyMethodDef METHODS[] = {
     FAST(minwise, "How many different n-grams a text has, and the sketch of them: text, n, offset, base, bins, bits."),
     FAST(smallest, "The smallest different hashes of n-grams of a text: text, n, offset, base, how many."),
     FAST(shingled, "All that is made of the n-grams of a text: how many, sketch, that of the opening, smallest ones."),
+    FAST(lacking, "Which numbers no n-gram has for its hash: text, least n, greatest n, offset, base, mask, numbers."),
+    FAST(equal_entries, "In how many entries two sketches are equal: sketch, sketch, bits of an entry."),
     FAST(holds_any, "Whether a text holds one of at most 64 strings of 2 to 32 characters: text, strings."),
     FAST(which_stand, "Which of at most 64 strings of 2 to 32 characters stand in one of some texts: texts, strings."),
     FAST(longer, "The strings of a list that are longer than a number of characters."),

@@ -13,7 +13,7 @@ from typing import Any, Protocol, cast
 
 #: That of the module that goes with these files. One that was built from others, as an editable install keeps it when
 #: the sources change, is not used.
-_VERSION = 3
+_VERSION = 4
 
 
 class Kernels(Protocol):
@@ -63,6 +63,14 @@ class Kernels(Protocol):
         /,
     ) -> tuple[int, bytes, bytes, list[int]]:
         """See ``Shingles.of``."""
+
+    def lacking(
+        self, text: str, shortest: int, longest: int, offset: int, base: int, mask: int, asked: list[int], /
+    ) -> list[int]:
+        """See ``TitleWords``: those of at most 256 numbers, in any order, that no n-gram has for its masked hash."""
+
+    def equal_entries(self, one: bytes, other: bytes, bits: int, /) -> int:
+        """See ``minwise.equal_entries``."""
 
     def holds_any(self, text: str, signs: tuple[str, ...], /) -> bool:
         """See there."""

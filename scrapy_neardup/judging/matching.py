@@ -110,6 +110,8 @@ class Matching:
         best: Found | None = None
         in_form = False
         for earlier in self._earlier(url, found.ids, canonical):
+            if not self._method.may_be_alike(fingerprint, earlier.sketch):
+                continue
             comparison = self._method.compare(fingerprint, earlier.sketch, found.common)
             in_form |= comparison.in_form
             if comparison.likeness is None and not comparison.duplicate:

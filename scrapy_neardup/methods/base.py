@@ -74,6 +74,14 @@ class Method(ABC):
         """
         return self.fingerprint(replace(page, text=page.main) if page.main else page)
 
+    def may_be_alike(self, new: Fingerprint, old: bytes) -> bool:
+        """Whether it is worth while to compare a new page with an earlier one's sketch.
+
+        False where ``compare`` would find no copy, no likeness and no form, whatever else it is told: sooner told than
+        that, of the many that share nothing but a sentence.
+        """
+        return True
+
     @abstractmethod
     def compare(self, new: Fingerprint, old: bytes, common: Set[int]) -> Comparison:
         """Compare a new page with an earlier one's sketch.

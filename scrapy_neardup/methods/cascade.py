@@ -25,6 +25,7 @@ from typing import ClassVar
 from scrapy_neardup.hashing.keyed import Keyed, Remembering
 from scrapy_neardup.methods.base import IsCommon, Method, nothing_is_common
 from scrapy_neardup.methods.cascade_again import compared_again, sketch_again
+from scrapy_neardup.methods.cascade_bound import may_be_alike
 from scrapy_neardup.methods.cascade_check import FineCheck, score, weights
 from scrapy_neardup.methods.cascade_lines import Lines
 from scrapy_neardup.methods.cascade_order import Order
@@ -130,6 +131,10 @@ class Cascade(Method):
         """One key of the set of core words; two words at least, or the key would say nothing."""
         core = sorted(core_words(found, self.parameters.core_words))
         return [self.hashes.place(f"{family} {' '.join(core)}")] if len(core) > 1 else []
+
+    def may_be_alike(self, new: Fingerprint, old: bytes) -> bool:
+        p = self.parameters
+        return may_be_alike(p, _unpacked_last(new.sketch, p.bins * p.bits // 8), new.whole, old)
 
     def compare(self, new: Fingerprint, old: bytes, common: Set[int]) -> Comparison:
         p = self.parameters
