@@ -166,7 +166,7 @@ def publisher(site: str) -> str:
     >>> publisher("a.b.moor.example"), publisher("203.0.113.7")
     ('moor.example', '203.0.113.7')
     """
-    if " " in site:
+    if not site or " " in site:
         return site
     if ":" in site:  # as many addresses as a customer is given, 2**80
         return ":".join(site.split(":")[:3])
