@@ -1421,25 +1421,107 @@ static Slot *slot_for(const Weights *weights, uint64_t word)
 static void forget_weights(PyObject *capsule)
 {
     Weights *weights = PyCapsule_GetPointer(capsule, WEIGHTS);
-    Py_DECREF(weights->all);
+    Py_XDECREF(weights->all);
     PyMem_Free(weights->slots);
     PyMem_Free(weights);
 }
 
-/* A dict of words as the table; it must not change any more. */
+/* The word of one to four characters of the basic plane that these bytes of UTF-8 are, as a number; 0 for another one. */
+static uint64_t number_in(const uint8_t *at, const uint8_t *end)
+{
+    uint64_t number = 0;
+    for (; at < end; at++) {
+        uint32_t point = *at;
+        int more = point < 0x80 ? 0 : point >= 0xC2 && point < 0xE0 ? 1 : point >= 0xE1 && point < 0xED ? 2 : -1;
+        if (more < 0 || end - at <= more || number >> 48 || !point)
+            return 0; /* of what begins with other bytes, and what is no UTF-8, Python tells */
+        point &= more ? 0x3F >> more : 0x7F;
+        for (; more; more--) {
+            if ((*++at & 0xC0) != 0x80)
+                return 0;
+            point = point << 6 | (*at & 0x3F);
+        }
+        number = number << 16 | point;
+    }
+    return number;
+}
+
+/* A number as Python reads it: of few digits at once, as the division of two that a double holds is exact. */
+static double read_number(const char *at, const char *end)
+{
+    char copy[64];
+    const char *first = at;
+    double whole = 0, parts = 1;
+    int digits = 0, has_point = 0;
+    for (; at < end && digits < 16; at++) {
+        if (*at == '.' && !has_point)
+            has_point = 1;
+        else if (*at >= '0' && *at <= '9') {
+            whole = whole * 10 + (*at - '0');
+            parts = has_point ? parts * 10 : 1;
+            digits++;
+        }
+        else
+            break;
+    }
+    if (at == end && digits && digits < 16)
+        return whole / parts;
+    if (end - first >= (Py_ssize_t)sizeof copy) {
+        PyErr_SetString(PyExc_ValueError, "a weight is no number");
+        return -1.0;
+    }
+    memcpy(copy, first, (size_t)(end - first));
+    copy[end - first] = 0;
+    return PyOS_string_to_double(copy, NULL, NULL);
+}
+
+/* Puts the words of lines, each with a space and its weight behind, into a table that has room; 0, or -1 with an error. */
+static int read_weights(Weights *made, const char *at, const char *end, double *told)
+{
+    while (at < end) {
+        const char *last = memchr(at, '\n', (size_t)(end - at)), *space;
+        uint64_t number;
+        double weight;
+        last = last ? last : end;
+        for (space = last; space > at && *space != ' '; space--)
+            ;
+        weight = read_number(*space == ' ' ? space + 1 : space, last);
+        if (PyErr_Occurred())
+            return -1;
+        number = number_in((const uint8_t *)at, (const uint8_t *)space);
+        if (number) {
+            Slot *slot = slot_for(made, number);
+            slot->word = number;
+            slot->weight = weight;
+        }
+        else {
+            PyObject *word = PyUnicode_DecodeUTF8(at, space - at, NULL), *value = PyFloat_FromDouble(weight);
+            int failed = word && value ? PyDict_SetItem(made->all, word, value) : -1;
+            Py_XDECREF(word);
+            Py_XDECREF(value);
+            if (failed < 0)
+                return -1;
+        }
+        *told++ = weight;
+        at = last + 1;
+    }
+    return 0;
+}
+
+/* Bytes of lines, in UTF-8, of a word, a space and its weight: the table of them, and all weights, 8 bytes each. */
 static PyObject *weights(PyObject *module, PyObject *const *args, Py_ssize_t given)
 {
     Weights *made;
-    PyObject *capsule, *word, *weight;
-    Py_ssize_t place = 0;
+    PyObject *capsule, *told = NULL, *found = NULL;
+    char *text;
+    Py_ssize_t length, i, lines;
     size_t size = 16;
-    if (!has(given, 1))
+    if (!has(given, 1) || PyBytes_AsStringAndSize(args[0], &text, &length) < 0)
         return NULL;
-    if (!PyDict_CheckExact(args[0])) {
-        PyErr_SetString(PyExc_TypeError, "a dict is needed");
-        return NULL;
-    }
-    while (size / 2 < (size_t)PyDict_Size(args[0]) + 1)
+    lines = length && text[length - 1] != '\n';
+    for (i = 0; i < length; i++)
+        lines += text[i] == '\n';
+    while (size / 4 * 3 < (size_t)lines + 1)
         size *= 2;
     made = PyMem_Calloc(1, sizeof *made);
     if (made)
@@ -1451,23 +1533,15 @@ static PyObject *weights(PyObject *module, PyObject *const *args, Py_ssize_t giv
         PyMem_Free(made);
         return PyErr_Occurred() ? NULL : PyErr_NoMemory();
     }
-    made->all = Py_NewRef(args[0]);
     made->mask = size - 1;
-    while (PyDict_Next(args[0], &place, &word, &weight)) {
-        uint64_t number = is_word(word) && PyFloat_CheckExact(weight) ? number_of(word) : 0;
-        if (number) {
-            Slot *slot = slot_for(made, number);
-            slot->word = number;
-            slot->weight = PyFloat_AsDouble(weight);
-        }
-        else if (!PyErr_Occurred() && !PyFloat_CheckExact(weight))
-            PyErr_SetString(PyExc_TypeError, "a weight is a float");
-        if (PyErr_Occurred()) {
-            Py_DECREF(capsule);
-            return NULL;
-        }
-    }
-    return capsule;
+    made->all = PyDict_New();
+    if (made->all)
+        told = PyByteArray_FromStringAndSize(NULL, lines * (Py_ssize_t)sizeof(double));
+    if (told && read_weights(made, text, text + length, (double *)(void *)PyByteArray_AsString(told)) == 0)
+        found = PyTuple_Pack(2, capsule, told);
+    Py_XDECREF(told);
+    Py_DECREF(capsule);
+    return found;
 }
 
 /* The weight of a word in the table, or one for all that it lacks; -1 with an error. */
@@ -1885,7 +1959,7 @@ static PyMethodDef METHODS[] = {
     FAST(which_stand, "Which of at most 64 strings of 2 to 32 characters stand in one of some texts: texts, strings."),
     FAST(longer, "The strings of a list that are longer than a number of characters."),
     FAST(longest_lines, "The longest different strings of a list: list, the characters they must have, 64 at most."),
-    FAST(weights, "A dict of words and their weights as the next one takes it; it must not change any more."),
+    FAST(weights, "Lines of a word and its weight as the next one takes them, and all weights."),
     FAST(core_words, "The words whose weights add up to the most, 64 at most: words, how many, weights, that of others."),
     FAST(has_unspaced, "Whether a fiftieth of the letters and more are of scripts without spaces: characters, letters."),
     FAST(are_unspaced, "The same of each word of a list: characters, words."),

@@ -84,8 +84,11 @@ class Kernels(Protocol):
     def longest_lines(self, lines: list[str], at_least: int, limit: int, /) -> list[str]:
         """See there; ``limit`` is 64 at most."""
 
-    def weights(self, idf: dict[str, float], /) -> Any:
-        """The weights of words, which are not to change any more; 8 megabytes for jieba's."""
+    def weights(self, lines: bytes, /) -> tuple[Any, bytearray]:
+        """The weights of words, of lines with a word, a space and its weight each, and all of them, 8 bytes each.
+
+        8 megabytes for jieba's, where a dict has 40. Raises ValueError where a weight is no number.
+        """
 
     def core_words(self, words: list[str], count: int, weights: Any, unknown: float, /) -> list[str]:
         """See there; ``weights`` is what ``weights`` made, ``count`` 64 at most."""
