@@ -752,33 +752,115 @@ static unsigned ones_of(uint64_t bits)
     return (unsigned)((bits * UINT64_C(0x0101010101010101)) >> 56);
 }
 
-/* Two sketches, bits of an entry: in how many entries they are equal. What the second one lacks is taken for zeros. */
-static PyObject *equal_entries(PyObject *module, PyObject *const *args, Py_ssize_t given)
+/* In how many entries of so many bits two sketches are equal. What the second one lacks is taken for zeros. */
+static Py_ssize_t equal_in(const char *one, Py_ssize_t length, const char *other, Py_ssize_t others, Py_ssize_t bits)
 {
-    char *one, *other;
-    Py_ssize_t length, others, bits, at, shift, differing = 0;
-    uint64_t lowest;
-    if (!has(given, 3) || PyBytes_AsStringAndSize(args[0], &one, &length) < 0 ||
-        PyBytes_AsStringAndSize(args[1], &other, &others) < 0 || size_of(args[2], 1, 8, &bits) < 0)
-        return NULL;
-    if (bits & (bits - 1)) {
-        PyErr_SetString(PyExc_ValueError, "an entry has 1, 2, 4 or 8 bits");
-        return NULL;
-    }
-    lowest = UINT64_MAX / ((UINT64_C(1) << bits) - 1);
+    Py_ssize_t at, shift, differing = 0;
+    uint64_t lowest = UINT64_MAX / ((UINT64_C(1) << bits) - 1);
+    others = others < length ? others : length;
     for (at = 0; at < length; at += 8) {
         uint64_t ours = 0, theirs = 0;
         memcpy(&ours, one + at, (size_t)(length - at < 8 ? length - at : 8));
-        if (at < others) {
-            Py_ssize_t end = others < length ? others : length;
-            memcpy(&theirs, other + at, (size_t)(end - at < 8 ? end - at : 8));
-        }
+        if (at < others)
+            memcpy(&theirs, other + at, (size_t)(others - at < 8 ? others - at : 8));
         ours ^= theirs; /* in whatever order this machine has the bytes of a number: no entry is in two of them */
         for (shift = 1; shift < bits; shift *= 2)
             ours |= ours >> shift;
         differing += ones_of(ours & lowest);
     }
-    return PyLong_FromSsize_t(length * 8 / bits - differing);
+    return length * 8 / bits - differing;
+}
+
+static int bits_of(PyObject *number, Py_ssize_t *bits)
+{
+    if (size_of(number, 1, 8, bits) < 0)
+        return -1;
+    if (!(*bits & (*bits - 1)))
+        return 0;
+    PyErr_SetString(PyExc_ValueError, "an entry has 1, 2, 4 or 8 bits");
+    return -1;
+}
+
+/* Two sketches, bits of an entry. */
+static PyObject *equal_entries(PyObject *module, PyObject *const *args, Py_ssize_t given)
+{
+    char *one, *other;
+    Py_ssize_t length, others, bits;
+    if (!has(given, 3) || PyBytes_AsStringAndSize(args[0], &one, &length) < 0 ||
+        PyBytes_AsStringAndSize(args[1], &other, &others) < 0 || bits_of(args[2], &bits) < 0)
+        return NULL;
+    return PyLong_FromSsize_t(equal_in(one, length, other, others, bits));
+}
+
+static double larger(double one, double other)
+{
+    return one > other ? one : other;
+}
+
+static double smaller(double one, double other)
+{
+    return one < other ? one : other;
+}
+
+/* How many of two sets both have, by a sketch of each, as long as the other, and the sum of their sizes. */
+static double in_both(const char *one, const char *other, Py_ssize_t length, Py_ssize_t bits, double sizes)
+{
+    double chance = 1.0 / (double)(1 << bits);
+    double equal = (double)equal_in(one, length, other, length, bits) / (double)(length * 8 / bits);
+    double similarity = larger(0.0, (equal - chance) / (1.0 - chance));
+    return similarity / (1.0 + similarity) * sizes;
+}
+
+/* So many bytes as a number, the first one the greatest. */
+static uint64_t number_at(const char *at, int bytes)
+{
+    uint64_t number = 0;
+    while (bytes--)
+        number = number << 8 | (uint8_t)*at++;
+    return number;
+}
+
+#define HEAD_BYTES 27 /* see cascade_sketch.py, as for what follows */
+#define OPENING_BYTES 8
+
+/* Of a new page body, title, sketch, shingles, and with boilerplate, the sketch of these or none; the packed sketch of an
+ * earlier page; bits of an entry; and three bounds: see methods/cascade_bound.py. */
+static PyObject *may_be_alike(PyObject *module, PyObject *const *args, Py_ssize_t given)
+{
+    uint64_t body, title;
+    char *one, *whole, *old;
+    Py_ssize_t length, wholes, size, ours, all, bits, order;
+    double bounds[3], theirs, both, similarity;
+    int i;
+    if (!has(given, 11) || word_of(args[0], &body) < 0 || word_of(args[1], &title) < 0 ||
+        PyBytes_AsStringAndSize(args[2], &one, &length) < 0 || size_of(args[3], 0, UINT32_MAX, &ours) < 0 ||
+        size_of(args[4], 0, UINT32_MAX, &all) < 0 || PyBytes_AsStringAndSize(args[5], &whole, &wholes) < 0 ||
+        PyBytes_AsStringAndSize(args[6], &old, &size) < 0 || bits_of(args[7], &bits) < 0)
+        return NULL;
+    for (i = 0; i < 3; i++) {
+        bounds[i] = PyFloat_AsDouble(args[8 + i]);
+        if (bounds[i] == -1.0 && PyErr_Occurred())
+            return NULL;
+    }
+    if (!length || (wholes && wholes != length)) {
+        PyErr_SetString(PyExc_ValueError, "a sketch has another size than is needed");
+        return NULL;
+    }
+    if (size < HEAD_BYTES || number_at(old, 8) == body || (title && number_at(old + 8, 4) == title))
+        return PyBool_FromLong(1);
+    order = HEAD_BYTES + length + OPENING_BYTES;
+    order += 4 * (uint8_t)old[24] + 2 * (uint8_t)old[25] + 3 * (uint8_t)old[26];
+    if (size <= order || size != order + 1 + 2 * (uint8_t)old[order])
+        return PyBool_FromLong(1);
+    theirs = (double)number_at(old + 20, 4);
+    both = in_both(one, old + HEAD_BYTES, length, bits, (double)ours + theirs);
+    if (wholes) {
+        double more = larger(0.0, in_both(whole, old + HEAD_BYTES, length, bits, (double)all + theirs) - both);
+        theirs -= smaller(more, larger(0.0, (double)(all - ours) - ((double)number_at(old + 16, 4) - theirs)));
+    }
+    similarity = both / larger(1.0, (double)ours + theirs - both);
+    return PyBool_FromLong(similarity >= bounds[0] ||
+                           (similarity >= bounds[1] && both / larger(1.0, smaller((double)ours, theirs)) >= bounds[2]));
 }
 
 /* ---- texts ----------------------------------------------------------------------------------------------------- */
@@ -1955,6 +2037,7 @@ static PyMethodDef METHODS[] = {
     FAST(shingled, "All that is made of the n-grams of a text: how many, sketch, that of the opening, smallest ones."),
     FAST(lacking, "Which numbers no n-gram has for its hash: text, least n, greatest n, offset, base, mask, numbers."),
     FAST(equal_entries, "In how many entries two sketches are equal: sketch, sketch, bits of an entry."),
+    FAST(may_be_alike, "Whether two pages may be alike, by a sketch and the head of another: see cascade_bound.py."),
     FAST(holds_any, "Whether a text holds one of at most 64 strings of 2 to 32 characters: text, strings."),
     FAST(which_stand, "Which of at most 64 strings of 2 to 32 characters stand in one of some texts: texts, strings."),
     FAST(longer, "The strings of a list that are longer than a number of characters."),

@@ -72,6 +72,23 @@ class Kernels(Protocol):
     def equal_entries(self, one: bytes, other: bytes, bits: int, /) -> int:
         """See ``minwise.equal_entries``."""
 
+    def may_be_alike(
+        self,
+        body: int,
+        title: int,
+        minwise: bytes,
+        shingles: int,
+        all: int,
+        whole: bytes,
+        old: bytes,
+        bits: int,
+        least: float,
+        telling: float,
+        excerpt: float,
+        /,
+    ) -> bool:
+        """See ``Bound.may_be_alike``."""
+
     def holds_any(self, text: str, signs: tuple[str, ...], /) -> bool:
         """See there."""
 

@@ -29,7 +29,8 @@ class Asked(NamedTuple):
 
     def holds(self, known: SiteCounts) -> bool:
         """Whether the state says the same."""
-        return np.array_equal(getattr(known, self.what)(self.sentences), self.said)
+        said: npt.NDArray[np.bool_] = getattr(known, self.what)(self.sentences)
+        return said.tobytes() == self.said.tobytes()
 
 
 class NotAtHand(Exception):

@@ -25,7 +25,7 @@ from typing import ClassVar
 from scrapy_neardup.hashing.keyed import Keyed, Remembering
 from scrapy_neardup.methods.base import IsCommon, Method, nothing_is_common
 from scrapy_neardup.methods.cascade_again import compared_again, sketch_again
-from scrapy_neardup.methods.cascade_bound import may_be_alike
+from scrapy_neardup.methods.cascade_bound import Bound
 from scrapy_neardup.methods.cascade_check import FineCheck, score, weights
 from scrapy_neardup.methods.cascade_lines import Lines
 from scrapy_neardup.methods.cascade_order import Order
@@ -55,6 +55,10 @@ class Cascade(Method):
     threshold: ClassVar[str] = "base"
     sweep: ClassVar[tuple[float, ...]] = (0.4, 0.45, 0.5, 0.55, 0.6, 0.65, 0.7, 0.75)
     witness_below: ClassVar[float] = 0.9
+
+    def __init__(self, parameters: CascadeParameters | None = None) -> None:
+        super().__init__(parameters)
+        self._bound = Bound(self.parameters)
 
     def fingerprint(self, page: Page) -> Fingerprint:
         return self.guarded(page, nothing_is_common)
@@ -134,7 +138,7 @@ class Cascade(Method):
 
     def may_be_alike(self, new: Fingerprint, old: bytes) -> bool:
         p = self.parameters
-        return may_be_alike(p, _unpacked_last(new.sketch, p.bins * p.bits // 8), new.whole, old)
+        return self._bound.may_be_alike(_unpacked_last(new.sketch, p.bins * p.bits // 8), new.whole, old)
 
     def compare(self, new: Fingerprint, old: bytes, common: Set[int]) -> Comparison:
         p = self.parameters

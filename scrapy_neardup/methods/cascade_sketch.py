@@ -33,29 +33,6 @@ class Article(NamedTuple):
         return cls(struct.unpack_from(">I", packed)[0], packed[4:])
 
 
-class Head(NamedTuple):
-    """What a sketch begins with: see there; the last three say how many sentences, numbers and title words follow."""
-
-    body: int
-    title: int
-    site: int
-    whole: int
-    shingles: int
-    sentences: int
-    numbers: int
-    words: int
-
-    @classmethod
-    def of(cls, packed: bytes) -> Head:
-        """Read it."""
-        return cls(*HEAD.unpack_from(packed))
-
-    def has_lines(self, packed: bytes, opening: int) -> bool:
-        """Whether the sketch is that of a page read from HTML; ``opening``: where that of the opening stands in it."""
-        order = opening + OPENING_BYTES + 4 * self.sentences + 2 * self.numbers + 3 * self.words
-        return len(packed) > order + 1 + 2 * packed[order]
-
-
 @dataclass(slots=True)  # not frozen, as two are made for each comparison, which takes half the time so
 class Sketch:
     """The sketch's layout, version 1, big-endian.

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from scrapy_neardup.hashing import compiled
 from scrapy_neardup.methods.cascade import Cascade
-from scrapy_neardup.methods.cascade_bound import may_be_alike
+from scrapy_neardup.methods.cascade_bound import Bound
 from scrapy_neardup.methods.cascade_parameters import CascadeParameters
 from scrapy_neardup.model import Fingerprint, Page
 from tests.methods.cascade_pages import BELL, DEFAULTS, FERRY, LIGHTHOUSE, MILL, NONE, SECOND_FERRY, page, unpacked
@@ -44,8 +45,24 @@ def test_what_is_refused_is_nothing(new: Page, old: Page, parameters: CascadePar
         sketch = unpacked(made.sketch)
         sketch.whole = sketch.shingles + unpacked(earlier.sketch).shingles
         made = replace(made, sketch=sketch.pack(), whole=unpacked(earlier.sketch).minwise)
-    if not method.may_be_alike(made, earlier.sketch):
+    with_it = method.may_be_alike(made, earlier.sketch)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(compiled, "kernels", None)
+        assert method.may_be_alike(made, earlier.sketch) is with_it
+    if not with_it:
         assert is_nothing(method, made, earlier.sketch)
+
+
+@pytest.mark.parametrize("is_compiled", [True, False])
+def test_a_sketch_that_is_cut_short_is_for_the_comparison_to_tell(
+    monkeypatch: pytest.MonkeyPatch, is_compiled: bool
+) -> None:
+    if not is_compiled:
+        monkeypatch.setattr(compiled, "kernels", None)
+    method = Cascade()
+    made, old = method.fingerprint(page(FERRY, "渡口")), method.fingerprint(page(BELL)).sketch
+    assert not method.may_be_alike(made, old)
+    assert all(method.may_be_alike(made, old[:size]) for size in range(len(old)))
 
 
 @pytest.mark.parametrize("other", [BELL, SECOND_FERRY, LIGHTHOUSE, MILL, f"{BELL}\n{FERRY[:60]}"])
@@ -85,6 +102,6 @@ def test_boilerplate_of_the_new_page_is_taken_off_the_earlier_one() -> None:
     """Of an excerpt that is the more alike for it, which the plain overlap of both sketches would refuse."""
     made = Cascade().fingerprint(page(FERRY[:150]))
     one, old = unpacked(made.sketch), Cascade().fingerprint(page(f"{FERRY[:150]}\n{BELL}\n{MILL}\n{LIGHTHOUSE}", ""))
-    assert not may_be_alike(DEFAULTS, one, b"", old.sketch)
+    assert not Bound(DEFAULTS).may_be_alike(one, b"", old.sketch)
     one.whole = one.shingles + unpacked(old.sketch).shingles
-    assert may_be_alike(DEFAULTS, one, unpacked(old.sketch).minwise, old.sketch)
+    assert Bound(DEFAULTS).may_be_alike(one, unpacked(old.sketch).minwise, old.sketch)
