@@ -7,7 +7,7 @@ into for the few comparisons that ask for it.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from operator import attrgetter
@@ -24,15 +24,17 @@ _FIELDS = tuple(field.name for field in fields(Page) if field.name != "text")
 _TOLD = attrgetter(*_FIELDS)
 #: Those of them that are tuples, which JSON does not know.
 _TUPLES = ("keywords", "quotes")
+_TITLES = json.JSONEncoder(ensure_ascii=False, check_circular=False)
 #: Where in plain data the number of bytes of a title stands.
 _TITLE = 7
 
 
 @dataclass(frozen=True, slots=True)
 class Texts:
-    """Pages whose fingerprints are wanted."""
+    """Pages whose fingerprints are wanted, as long as ``are_wanted`` says so: they may have been judged meanwhile."""
 
     pages: Sequence[Page]
+    are_wanted: Callable[[], bool] = lambda: True
 
     @property
     def size(self) -> int:
@@ -96,13 +98,14 @@ class _Late:
 
 def packed_title(carried: Any) -> bytes:
     """What is told of a title, as it is sent."""
-    return json.dumps(carried, ensure_ascii=False).encode("utf-8", "surrogatepass")
+    return _TITLES.encode(carried).encode("utf-8", "surrogatepass")
 
 
 def packed(made: Fingerprint, title: bytes, asked: Sequence[Asked]) -> list[Any]:
     """A fingerprint and what was asked for it, as plain data, with how many bytes stand beside it of its title."""
     # What was asked first are most often those that are to be counted.
-    counted = None if asked and np.array_equal(made.sentences, asked[0].sentences) else _hex(made.sentences, "<u4")
+    same = asked and asked[0].sentences.tolist() == list(made.sentences)
+    counted = None if same else _hex(made.sentences, "<u4")
     return [
         _hex(made.keys, "<u8"),
         made.sketch.hex(),

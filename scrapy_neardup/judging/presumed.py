@@ -88,13 +88,11 @@ class Presumed:
 
     def is_own(self, sentences: npt.NDArray[np.uint32]) -> npt.NDArray[np.bool_]:
         """See ``SiteCounts``."""
-        own = self._own
-        return self._said("is_own", sentences, [one in own for one in sentences.tolist()])
+        return self._said("is_own", sentences, self._own)
 
     def is_common(self, sentences: npt.NDArray[np.uint32]) -> npt.NDArray[np.bool_]:
         """See ``SiteCounts``."""
-        own, everywhere = self._own, self._everywhere
-        return self._said("is_common", sentences, [one in own or one in everywhere for one in sentences.tolist()])
+        return self._said("is_common", sentences, self._own, self._everywhere)
 
     def pages(self) -> int:
         """Nobody knows; raises NotAtHand."""
@@ -108,7 +106,10 @@ class Presumed:
         """Nobody knows; raises NotAtHand."""
         raise NotAtHand
 
-    def _said(self, what: str, sentences: npt.NDArray[np.uint32], said: list[bool]) -> npt.NDArray[np.bool_]:
-        found = np.array(said, np.bool_)
+    def _said(self, what: str, sentences: npt.NDArray[np.uint32], *known: Set[int]) -> npt.NDArray[np.bool_]:
+        """Which sentences are in one of these sets; as it is with most pages, none is."""
+        told = sentences.tolist()
+        held = {one for each in known if not each.isdisjoint(told) for one in told if one in each}
+        found = np.array([one in held for one in told], np.bool_) if held else np.zeros(len(told), np.bool_)
         self.asked.append(Asked(what, sentences, found))
         return found
