@@ -45,6 +45,9 @@ HELP = "Drop or tag near-duplicates in files: feeds, sheets, Parquet, folders of
 _FEW = 100
 #: The same of texts, in characters: reading so many takes as long as to start a process.
 _FEW_CHARACTERS = 2_000_000
+#: Seconds after which a thread that has an answer for a process, or from it, is let in while this one judges. With
+#: Python's own five milliseconds, a process would wait for its next texts as long as it takes for them.
+_SWITCH = 0.0005
 EXAMPLES = """\
 inputs:
   feed.jsonl, .jl       JSON lines; also .json (an array), .csv, .tsv, .xml (Scrapy's feeds)
@@ -242,8 +245,13 @@ def _preparing(spec: tuple[str, Mapping[str, Any]], store: Store, config: Config
     if not many or store.is_shared or not terms.can_be_sent:
         yield None
         return
-    with closing(Pool(terms, many, "neardup-text")) as pool:
-        yield Preparing(pool)
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(_SWITCH)
+    try:
+        with closing(Pool(terms, many, "neardup-text")) as pool:
+            yield Preparing(pool)
+    finally:
+        sys.setswitchinterval(before)
 
 
 def text_workers(many: int) -> int:
