@@ -6,7 +6,6 @@ into for the few comparisons that ask for it.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
@@ -21,10 +20,11 @@ from scrapy_neardup.model import Fingerprint, Page, SiteCounts
 from scrapy_neardup.page.worker import Message
 
 _FIELDS = tuple(field.name for field in fields(Page) if field.name != "text")
+#: How texts are sent: Chinese ones are written and read in a third of the time of UTF-8.
+_CODEC = "utf-16-le", "surrogatepass"
 _TOLD = attrgetter(*_FIELDS)
 #: Those of them that are tuples, which JSON does not know.
 _TUPLES = ("keywords", "quotes")
-_TITLES = json.JSONEncoder(ensure_ascii=False, check_circular=False)
 #: Where in plain data the number of bytes of a title stands.
 _TITLE = 7
 
@@ -43,7 +43,7 @@ class Texts:
 
     def message(self, lessons: Sequence[Lesson], *, are_all: bool) -> Message:
         """As it is sent, with what is to be presumed from now on; ``are_all``: and nothing else."""
-        texts = [page.text.encode("utf-8", "surrogatepass") for page in self.pages]
+        texts = [page.text.encode(*_CODEC) for page in self.pages]
         told = [(*_TOLD(page), len(text)) for page, text in zip(self.pages, texts, strict=True)]
         return Message({"pages": told, "lessons": lessons, "are_all": are_all}, b"".join(texts))
 
@@ -53,7 +53,7 @@ def pages_of(message: Message) -> list[Page]:
     found, at = list[Page](), 0
     for *told, size in message.head["pages"]:
         given = dict(zip(_FIELDS, told, strict=True))
-        text = message.content[at : at + size].decode("utf-8", "surrogatepass")
+        text = message.content[at : at + size].decode(*_CODEC)
         found.append(Page(**{**given, **{name: tuple(given[name]) for name in _TUPLES}, "text": text}))
         at += size
     return found
@@ -90,15 +90,15 @@ class _Late:
 
     @cached_property
     def _title(self) -> Any:
-        return self._method.restored(json.loads(self._packed.decode("utf-8", "surrogatepass")))
+        return self._method.restored(self._packed.decode(*_CODEC))
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._title, name)
 
 
-def packed_title(carried: Any) -> bytes:
+def packed_title(carried: str) -> bytes:
     """What is told of a title, as it is sent."""
-    return _TITLES.encode(carried).encode("utf-8", "surrogatepass")
+    return carried.encode(*_CODEC)
 
 
 def packed(made: Fingerprint, title: bytes, asked: Sequence[Asked]) -> list[Any]:

@@ -89,14 +89,14 @@ class Method(ABC):
         ``common`` holds those keys of the new page that too many originals share to be evidence.
         """
 
-    def carried(self, title: Any) -> Any:
-        """What a fingerprint tells of a title (``Fingerprint.title``) as plain data, for another process.
+    def carried(self, title: Any) -> str:
+        """What a fingerprint tells of a title (``Fingerprint.title``) as a string, for another process.
 
         A method whose fingerprints tell nothing of it is never asked.
         """
         raise NotImplementedError
 
-    def restored(self, carried: Any) -> Any:
+    def restored(self, carried: str) -> Any:
         """The same in that process, where the method is under the same hashes."""
         raise NotImplementedError
 

@@ -38,7 +38,7 @@ from scrapy_neardup.methods.evidence import longest_lines, shared_sentences
 from scrapy_neardup.methods.parameters import Parameters
 from scrapy_neardup.model import Comparison, Explanation, Feature, Fingerprint, Likeness, Page, SiteCounts
 from scrapy_neardup.text.lexicon import core_words
-from scrapy_neardup.text.normalize import normalize
+from scrapy_neardup.text.normalize import letters_each, normalize
 from scrapy_neardup.text.tokens import numbers, words
 
 #: Different shingles of a text of which the numbers are compared, at most.
@@ -160,12 +160,13 @@ class Cascade(Method):
             in_form=check.in_form,
         )
 
-    def carried(self, title: TitleWords) -> list[list[str]]:
-        return list(title.made_of)
+    def carried(self, title: TitleWords) -> str:
+        return "\n\n".join(map("\n".join, title.made_of))
 
-    def restored(self, carried: list[list[str]]) -> TitleWords:
-        title, sentences, lines = carried
-        return TitleWords(title, sentences, lines, self.hashes)
+    def restored(self, carried: str) -> TitleWords:
+        title, _, told = carried.partition("\n\n")
+        sentences = told.split("\n") if told else []
+        return TitleWords(title.split("\n") if title else [], sentences, letters_each(sentences), self.hashes)
 
     def again(self, sketch: bytes, site: str, counts: SiteCounts) -> tuple[Comparison, bytes] | None:
         known, here = self._unpack(sketch), self.hashes.short(site) if site else 0

@@ -49,9 +49,9 @@ class TitleWords:
         self._title = _hashed(spaced, sought, hashes)
 
     @property
-    def made_of(self) -> tuple[list[str], list[str], list[str]]:
-        """What it was made of, but for the hashes."""
-        return self._told, self._sentences, self._lines
+    def made_of(self) -> tuple[list[str], list[str]]:
+        """The words and the sentences that it was made of, none of which is empty or holds a line break."""
+        return self._told, self._sentences
 
     def words(self, most: int) -> frozenset[int]:
         """The words of the title as a sketch holds them; of more than ``most`` those with the smallest hashes."""
