@@ -81,9 +81,9 @@ output:
   Malformed records go to --rejects, each with its place and what is wrong; the exit code is 1 then.
 
 the state:
-  Without --store it is kept in a temporary folder, with --store memory: in memory. With one that lasts, records are
-  judged against all pages that it holds, and a crawl that uses it will know them. A crawl knows pages by their URL: use
-  --id "" where records have both.
+  Without --store it ends with the command: some 40 MB in memory, and what is more in a temporary folder; with --store
+  memory: all of it is in memory. With one that lasts, records are judged against all pages that it holds, and a crawl
+  that uses it will know them. A crawl knows pages by their URL: use --id "" where records have both.
 
 examples:
   scrapy neardup dedup feed.jsonl -o clean.jsonl
