@@ -65,7 +65,9 @@ def candidates(method: Method, store: Store, keys: Iterable[int]) -> Candidates:
             common.add(key)
         else:
             found += ids
-    return Candidates(frozenset(common), tuple(id for id, _ in Counter(found).most_common(method.candidates)))
+    shared = Counter(found)
+    most = sorted(shared, key=shared.__getitem__, reverse=True)  # of as many the newest first, as they were found
+    return Candidates(frozenset(common), tuple(most[: method.candidates]))
 
 
 def telling(keys: Iterable[int], common: Set[int]) -> tuple[int, ...]:

@@ -71,9 +71,11 @@ class Boilerplate:
             self._of.clear()
         for sentences in (one.sentences for one in asked if not one.holds(known)):
             own, common = known.is_own(sentences).tolist(), known.is_common(sentences).tolist()
+            here, everywhere = self._of.setdefault(site, set()), self._of.setdefault(None, set())
             for sentence, is_own, is_common in zip(sentences.tolist(), own, common, strict=True):
-                self.take((site, sentence, is_own))
-                if is_own is not is_common or not is_common:
+                if is_own is not (sentence in here):
+                    self.take((site, sentence, is_own))
+                if not (is_own and is_common) and is_common is not (sentence in everywhere):
                     self.take((None, sentence, is_common))
 
 
