@@ -1514,11 +1514,18 @@ static uint64_t number_in(const uint8_t *at, const uint8_t *end)
     uint64_t number = 0;
     for (; at < end; at++) {
         uint32_t point = *at;
-        int more = point < 0x80 ? 0 : point >= 0xC2 && point < 0xE0 ? 1 : point >= 0xE1 && point < 0xED ? 2 : -1;
+        int more = point < 0x80 ? 0 : point >= 0xC2 && point < 0xE0 ? 1 : point >= 0xE0 && point < 0xF0 ? 2 : -1;
         if (more < 0 || end - at <= more || number >> 48 || !point)
-            return 0; /* of what begins with other bytes, and what is no UTF-8, Python tells */
+            return 0;
         point &= more ? 0x3F >> more : 0x7F;
-        for (; more; more--) {
+        if (more == 2) {
+            if ((*++at & 0xC0) != 0x80)
+                return 0;
+            point = point << 6 | (*at & 0x3F);
+            if (point < 0x20 || (point >= 0x360 && point < 0x380))
+                return 0; /* too many bytes for it, or a surrogate: no UTF-8, as Python will say */
+        }
+        if (more) {
             if ((*++at & 0xC0) != 0x80)
                 return 0;
             point = point << 6 | (*at & 0x3F);

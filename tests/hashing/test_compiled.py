@@ -50,7 +50,7 @@ TEXT = st.one_of(st.text(CHAR, max_size=60), st.text(st.sampled_from("渡口a。
 #: Numbers as a file has them: short ones, and such as take more than a division to read.
 NUMBERS = st.one_of(
     st.decimals(min_value=0, max_value=10**6, places=9).map(str),
-    st.floats(min_value=0, allow_nan=False, allow_infinity=False).map(repr),
+    st.floats(min_value=0, max_value=1e300).map(repr),
     st.integers(min_value=0, max_value=10**20).map(str),
     st.sampled_from(["1.", ".5", "00013.900677652", "9007199254740993", "0.30000000000000004"]),
 )
@@ -265,12 +265,32 @@ def test_a_table_of_weights_says_what_its_lines_say(rows: list[tuple[str, str]])
     lines = "\n".join(f"{word} {number}" for word, number in rows).encode()
     table, weights = compiled.kernels.weights(lines)
     assert np.frombuffer(weights, np.float64).tolist() == [float(number) for _, number in rows]
-    known = {word: float(number) for word, number in rows}
-    for word, weight in known.items():
-        heavier, as_heavy = np.nextafter(weight, np.inf), weight
-        for other, first in ((as_heavy, min(word, "\uffff")), (heavier, "\uffff")):
-            found = compiled.kernels.core_words([word, "\uffff"], 1, table, other)
-            assert found == [first] or "\uffff" in known
+    for word, weight in {word: float(number) for word, number in rows}.items():
+        assert is_weighed(table, word, weight)
+
+
+@pytest.mark.parametrize("first", [1, 0x7F0, 0x3FF0, 0xD7F0, 0xE000, 0xFFF0, 0x10FFF0])
+def test_words_of_all_characters_have_their_weights(first: int) -> None:
+    assert compiled.kernels is not None
+    chars = [chr(point) for point in range(first, min(first + 0x20, 0x110000)) if chr(point) not in "\n "]
+    words = {
+        word: 1.5 + place
+        for place, char in enumerate(chars)
+        if char.isascii() or not "\ud800" <= char < "\ue000"
+        for word in (char, f"{char}渡", f"船{char}渡口", f"{char}船船渡口")
+    }
+    table, _ = compiled.kernels.weights("".join(f"{word} {weight}\n" for word, weight in words.items()).encode())
+    for word, weight in words.items():
+        assert is_weighed(table, word, weight), word
+
+
+def is_weighed(table: Any, word: str, weight: float) -> bool:
+    """Whether a word has this weight in a table: behind a heavier one that is not there, and before a lighter one."""
+    assert compiled.kernels is not None
+    last = "\U0010ffff" * 7  # in the order of characters behind all others
+    lighter, heavier = (float(np.nextafter(weight, end)) for end in (-np.inf, np.inf))
+    found = [compiled.kernels.core_words([word, last], 1, table, other) for other in (lighter, heavier)]
+    return found == [[word], [last]]
 
 
 @pytest.mark.parametrize(
