@@ -5,7 +5,7 @@
 Without a feed, drawn pages: each fifth one is a copy with a word changed, and all have two lines of their site. Each
 run is a process of its own, with all that it starts; the runs of a round take turns, and each line has the medians of
 its rounds. ``CPU``: of the command's own process, and of its workers. ``--before``: another checkout of this project,
-which is run without ``--workers``. All runs but that are checked to have written the same.
+which is run without ``--workers``. All runs are checked to have written the same, and whether that did is told as well.
 """
 
 from __future__ import annotations
@@ -39,7 +39,8 @@ def tell():
     told = [time.perf_counter() - begun, *(one.ru_utime + one.ru_stime for one in used)]
     sys.stderr.write("\\n" + json.dumps(told))
 from scrapy.cmdline import execute
-execute(["scrapy", "neardup", "dedup", *sys.argv[1:]])
+sys.argv = ["scrapy", "neardup", "dedup", *sys.argv[1:]]
+execute()
 """
 
 
@@ -62,6 +63,7 @@ def ran(feed: Path, workers: str, before: Path | None) -> tuple[list[float], str
         options += [] if workers == BEFORE else ["--workers", workers]
         command = [sys.executable, "-c", _RUN, *map(str, options)]
         env = {**os.environ, "PYTHONPATH": str(root)}
+        env.pop("PYTHONDONTWRITEBYTECODE", None)  # what is installed is compiled already
         done = subprocess.run(command, capture_output=True, text=True, cwd=folder, env=env, check=False)
         if done.returncode:
             raise SystemExit(done.stderr)
@@ -96,6 +98,9 @@ def main(arguments: Iterable[str] | None = None) -> None:
         print(f"| {line} | {seconds:.1f} | {told[lines[0]][0] / seconds:.2f} | {own:.1f} | {others:.1f} |")
     written = {hashed for line in given.workers for _, hashed in found[line]}
     print("\nThe output is the same." if len(written) == 1 else "\nTHE OUTPUT DIFFERS.")
+    if given.before:
+        same = written == {hashed for _, hashed in found[BEFORE]}
+        print(f"It is {'the same' if same else 'NOT THE SAME'} as before.")
 
 
 if __name__ == "__main__":

@@ -34,7 +34,7 @@ from scrapy_neardup.judging.detector import Detector
 from scrapy_neardup.judging.reservations import Ruled
 from scrapy_neardup.methods.base import IsCommon
 from scrapy_neardup.methods.cascade import Cascade
-from scrapy_neardup.methods.cascade_sketch import OPENING_BYTES, Sketch
+from scrapy_neardup.methods.cascade_sketch import HEAD, OPENING_BYTES
 from scrapy_neardup.model import Fingerprint, Page, SiteCounts
 from scrapy_neardup.stores import STORES, Bounds, Keep, Store
 
@@ -44,7 +44,6 @@ BATCH = 1_000
 FAST, SLOW = 40, 5
 ROWS = 20
 TEXT = "渡口今天早上开航，往来的人很多，船工说水位比去年高了两尺，两岸的人都在等着看灯。" * 2
-_HEAD = Sketch._HEAD
 
 
 class Drawn(Cascade):
@@ -61,17 +60,17 @@ class Drawn(Cascade):
         drawn = hashlib.shake_128(number.to_bytes(8, "big")).digest(8 * many + 12 + size)
         keys = struct.unpack_from(f">{many}Q", drawn)
         body, title = struct.unpack_from(">QI", drawn, 8 * many)
-        _, _, *rest = _HEAD.unpack_from(model.sketch)
-        sketch = bytearray(_HEAD.pack(body, title, *rest) + drawn[8 * many + 12 + _HEAD.size :])
+        _, _, *rest = HEAD.unpack_from(model.sketch)
+        sketch = bytearray(HEAD.pack(body, title, *rest) + drawn[8 * many + 12 + HEAD.size :])
         counted = self.order_of(model.sketch)
         sketch[counted] = model.sketch[counted]
         return Fingerprint(keys, bytes(sketch), own=1500)
 
     def order_of(self, sketch: bytes) -> int:
         """Where it is counted how many sentences the order of a sketch is of."""
-        *_, sentences, numbers, words = _HEAD.unpack_from(sketch)
+        *_, sentences, numbers, words = HEAD.unpack_from(sketch)
         minwise = self.parameters.bins * self.parameters.bits // 8
-        return int(_HEAD.size + minwise + OPENING_BYTES + 4 * sentences + 2 * numbers + 3 * words)
+        return int(HEAD.size + minwise + OPENING_BYTES + 4 * sentences + 2 * numbers + 3 * words)
 
     def shared(self, page: Page, old: bytes, limit: int = 3) -> tuple[str, ...]:
         return ()

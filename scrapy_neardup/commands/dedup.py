@@ -36,7 +36,7 @@ from scrapy_neardup.outputs import WRITERS, Writer, opened_output, output_format
 from scrapy_neardup.page.cores import workers_by_machine
 from scrapy_neardup.page.pool import Pool
 from scrapy_neardup.report.words import Words
-from scrapy_neardup.stores import STORES, Keep, Store, close_store, default_url, open_store, parse_url
+from scrapy_neardup.stores import STORES, Keep, MemoryStore, Store, close_store, open_store, open_temporary, parse_url
 
 NAME = "dedup"
 HELP = "Drop or tag near-duplicates in files: feeds, sheets, Parquet, folders of HTML, web archives."
@@ -44,6 +44,9 @@ HELP = "Drop or tag near-duplicates in files: feeds, sheets, Parquet, folders of
 _FEW = 100
 #: The same of texts, in characters: reading so many takes as long as to start a process.
 _FEW_CHARACTERS = 2_000_000
+#: Seconds after which a thread that has an answer for a process, or from it, is let in while this one judges. With
+#: Python's own five milliseconds, a process would wait for its next texts as long as it takes for them.
+_SWITCH = 0.0005
 EXAMPLES = """\
 inputs:
   feed.jsonl, .jl       JSON lines; also .json (an array), .csv, .tsv, .xml (Scrapy's feeds)
@@ -77,9 +80,9 @@ output:
   Malformed records go to --rejects, each with its place and what is wrong; the exit code is 1 then.
 
 the state:
-  Without --store it is kept in a temporary folder, with --store memory: in memory. With one that lasts, records are
-  judged against all pages that it holds, and a crawl that uses it will know them. A crawl knows pages by their URL: use
-  --id "" where records have both.
+  Without --store it ends with the command: some 40 MB in memory, and what is more in a temporary folder; with --store
+  memory: all of it is in memory. With one that lasts, records are judged against all pages that it holds, and a crawl
+  that uses it will know them. A crawl knows pages by their URL: use --id "" where records have both.
 
 examples:
   scrapy neardup dedup feed.jsonl -o clean.jsonl
@@ -171,8 +174,9 @@ def run(arguments: argparse.Namespace) -> int:
             found = ahead.read(entries) if ahead else ((entry, NOTHING) for entry in entries)
             passed = _judge_all(found, batch, detector.passes, rejects, tally)
             _write_all(passed, out, tally, tag=arguments.tag, preference=preference)
-        detector.seal()  # only now: the records that are not sealed are those of an output that was not written
-        detector.end()
+        if store.lasts:
+            detector.seal()  # only now: the records that are not sealed are those of an output that was not written
+            detector.end()
     if tally.without_content:
         sys.stderr.write(
             f"{NAME}: no record has a field {fields['text']!r} or {fields['html']!r}, so none was judged. The first "
@@ -239,8 +243,13 @@ def _preparing(spec: tuple[str, Mapping[str, Any]], store: Store, config: Config
     if not many or store.is_shared or not terms.can_be_sent:
         yield None
         return
-    with closing(Pool(terms, many, "neardup-text")) as pool:
-        yield Preparing(pool)
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(_SWITCH)
+    try:
+        with closing(Pool(terms, many, "neardup-text")) as pool:
+            yield Preparing(pool)
+    finally:
+        sys.setswitchinterval(before)
 
 
 def text_workers(many: int) -> int:
@@ -281,17 +290,20 @@ def _check_places(inputs: list[str], output: str) -> None:
 @contextmanager
 def _state(asked: str | None, method: Method, config: Config) -> Iterator[Store]:
     """The state that was asked for, made if it is not there; else one that goes with the command."""
-    recipe = state_recipe(method, page_extractor(config))
     if asked and parse_url(asked, OPTION)[0].lasts:
+        recipe = state_recipe(method, page_extractor(config))
         with opened_or_made(asked, recipe, config.secret, options=config.store_options) as store:
             check_tools(store, strict=config.strict, say=warn)
             if changed := take_over(store, recipe, config.deciding(method)):
                 warn(f"The state at {store.location} {changed}.")
             yield store
         return
+    recipe = method.recipe()  # whether others read alike takes a quarter of a second to tell, and nobody will ask
     with tempfile.TemporaryDirectory(prefix="neardup-") as folder:
-        url = asked or ("memory:" if method.memory_only else default_url(Path(folder)))
-        store = open_store(url, recipe, OPTION, config.secret, options=config.store_options)
+        if asked or method.memory_only:
+            store = open_store(asked or MemoryStore.form(), recipe, OPTION, config.secret)
+        else:
+            store = open_temporary(Path(folder), recipe, config.secret, config.store_options)
         try:
             yield store
         finally:

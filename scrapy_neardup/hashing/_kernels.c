@@ -663,6 +663,206 @@ static PyObject *smallest(PyObject *module, PyObject *const *args, Py_ssize_t gi
     return list;
 }
 
+#define MOST_ASKED 256
+
+/* Values that are looked for among many others; the bits of a set tell of nearly all of these that they are none. */
+typedef struct {
+    uint64_t values[MOST_ASKED];
+    Py_ssize_t count;
+    uint64_t bits[64];
+} Sought;
+
+static uint64_t *bits_for(Sought *sought, uint64_t value, uint64_t *bit)
+{
+    *bit = UINT64_C(1) << (value >> 2 & 63);
+    return &sought->bits[value >> 8 & 63];
+}
+
+/* The numbers of a list; 0, or -1 with an error. */
+static int seek(PyObject *list, Sought *sought)
+{
+    Py_ssize_t i;
+    uint64_t bit;
+    sought->count = PyList_Check(list) ? PyList_Size(list) : MOST_ASKED + 1;
+    if (sought->count > MOST_ASKED) {
+        PyErr_SetString(PyExc_ValueError, "a list of 256 numbers at most is needed");
+        return -1;
+    }
+    memset(sought->bits, 0, sizeof sought->bits);
+    for (i = 0; i < sought->count; i++) {
+        if (word_of(PyList_GetItem(list, i), &sought->values[i]) < 0)
+            return -1;
+        *bits_for(sought, sought->values[i], &bit) |= bit;
+    }
+    return 0;
+}
+
+/* A value was met: it is looked for no more. */
+static void met(Sought *sought, uint64_t value)
+{
+    uint64_t bit;
+    Py_ssize_t i;
+    if (!(*bits_for(sought, value, &bit) & bit))
+        return;
+    for (i = sought->count; i--;)
+        if (sought->values[i] == value)
+            sought->values[i] = sought->values[--sought->count];
+}
+
+/* Text, the least and the greatest n, offset, base, a mask, a list of numbers: those of them that no n-gram of the text
+ * has for its hash, of which the mask keeps some bits. */
+static PyObject *lacking(PyObject *module, PyObject *const *args, Py_ssize_t given)
+{
+    Points points;
+    Sought sought;
+    Py_ssize_t n, longest, i, count;
+    uint64_t offset, base, mask, *mixed, *found = NULL;
+    PyObject *list = NULL;
+    if (!has(given, 7) || size_of(args[1], 1, PY_SSIZE_T_MAX, &n) < 0 ||
+        size_of(args[2], n, PY_SSIZE_T_MAX, &longest) < 0 || word_of(args[3], &offset) < 0 ||
+        word_of(args[4], &base) < 0 || word_of(args[5], &mask) < 0 || seek(args[6], &sought) < 0 ||
+        points_of(args[0], &points) < 0)
+        return NULL;
+    mixed = mixed_of(&points, offset);
+    if (mixed)
+        found = PyMem_Malloc((size_t)points.count * sizeof *found);
+    if (mixed && !found)
+        PyErr_NoMemory();
+    for (; found && sought.count && n <= longest && n <= points.count; n++) {
+        count = rolled(mixed, points.count, n, base, found);
+        for (i = 0; i < count; i++)
+            met(&sought, found[i] & mask);
+    }
+    if (found)
+        list = PyList_New(sought.count);
+    for (i = 0; list && i < sought.count; i++)
+        if (put(list, i, PyLong_FromUnsignedLongLong(sought.values[i])) < 0)
+            Py_CLEAR(list);
+    PyMem_Free(found);
+    PyMem_Free(mixed);
+    release(&points);
+    return list;
+}
+
+static unsigned ones_of(uint64_t bits)
+{
+    bits -= (bits >> 1) & UINT64_C(0x5555555555555555);
+    bits = (bits & UINT64_C(0x3333333333333333)) + ((bits >> 2) & UINT64_C(0x3333333333333333));
+    bits = (bits + (bits >> 4)) & UINT64_C(0x0F0F0F0F0F0F0F0F);
+    return (unsigned)((bits * UINT64_C(0x0101010101010101)) >> 56);
+}
+
+/* In how many entries of so many bits two sketches are equal. What the second one lacks is taken for zeros. */
+static Py_ssize_t equal_in(const char *one, Py_ssize_t length, const char *other, Py_ssize_t others, Py_ssize_t bits)
+{
+    Py_ssize_t at, shift, differing = 0;
+    uint64_t lowest = UINT64_MAX / ((UINT64_C(1) << bits) - 1);
+    others = others < length ? others : length;
+    for (at = 0; at < length; at += 8) {
+        uint64_t ours = 0, theirs = 0;
+        memcpy(&ours, one + at, (size_t)(length - at < 8 ? length - at : 8));
+        if (at < others)
+            memcpy(&theirs, other + at, (size_t)(others - at < 8 ? others - at : 8));
+        ours ^= theirs; /* in whatever order this machine has the bytes of a number: no entry is in two of them */
+        for (shift = 1; shift < bits; shift *= 2)
+            ours |= ours >> shift;
+        differing += ones_of(ours & lowest);
+    }
+    return length * 8 / bits - differing;
+}
+
+static int bits_of(PyObject *number, Py_ssize_t *bits)
+{
+    if (size_of(number, 1, 8, bits) < 0)
+        return -1;
+    if (!(*bits & (*bits - 1)))
+        return 0;
+    PyErr_SetString(PyExc_ValueError, "an entry has 1, 2, 4 or 8 bits");
+    return -1;
+}
+
+/* Two sketches, bits of an entry. */
+static PyObject *equal_entries(PyObject *module, PyObject *const *args, Py_ssize_t given)
+{
+    char *one, *other;
+    Py_ssize_t length, others, bits;
+    if (!has(given, 3) || PyBytes_AsStringAndSize(args[0], &one, &length) < 0 ||
+        PyBytes_AsStringAndSize(args[1], &other, &others) < 0 || bits_of(args[2], &bits) < 0)
+        return NULL;
+    return PyLong_FromSsize_t(equal_in(one, length, other, others, bits));
+}
+
+static double larger(double one, double other)
+{
+    return one > other ? one : other;
+}
+
+static double smaller(double one, double other)
+{
+    return one < other ? one : other;
+}
+
+/* How many of two sets both have, by a sketch of each, as long as the other, and the sum of their sizes. */
+static double in_both(const char *one, const char *other, Py_ssize_t length, Py_ssize_t bits, double sizes)
+{
+    double chance = 1.0 / (double)(1 << bits);
+    double equal = (double)equal_in(one, length, other, length, bits) / (double)(length * 8 / bits);
+    double similarity = larger(0.0, (equal - chance) / (1.0 - chance));
+    return similarity / (1.0 + similarity) * sizes;
+}
+
+/* So many bytes as a number, the first one the greatest. */
+static uint64_t number_at(const char *at, int bytes)
+{
+    uint64_t number = 0;
+    while (bytes--)
+        number = number << 8 | (uint8_t)*at++;
+    return number;
+}
+
+#define HEAD_BYTES 27 /* see cascade_sketch.py, as for what follows */
+#define OPENING_BYTES 8
+
+/* Of a new page body, title, sketch, shingles, and with boilerplate, the sketch of these or none; the packed sketch of an
+ * earlier page; bits of an entry; and three bounds: see methods/cascade_bound.py. */
+static PyObject *may_be_alike(PyObject *module, PyObject *const *args, Py_ssize_t given)
+{
+    uint64_t body, title;
+    char *one, *whole, *old;
+    Py_ssize_t length, wholes, size, ours, all, bits, order;
+    double bounds[3], theirs, both, similarity;
+    int i;
+    if (!has(given, 11) || word_of(args[0], &body) < 0 || word_of(args[1], &title) < 0 ||
+        PyBytes_AsStringAndSize(args[2], &one, &length) < 0 || size_of(args[3], 0, UINT32_MAX, &ours) < 0 ||
+        size_of(args[4], 0, UINT32_MAX, &all) < 0 || PyBytes_AsStringAndSize(args[5], &whole, &wholes) < 0 ||
+        PyBytes_AsStringAndSize(args[6], &old, &size) < 0 || bits_of(args[7], &bits) < 0)
+        return NULL;
+    for (i = 0; i < 3; i++) {
+        bounds[i] = PyFloat_AsDouble(args[8 + i]);
+        if (bounds[i] == -1.0 && PyErr_Occurred())
+            return NULL;
+    }
+    if (!length || (wholes && wholes != length)) {
+        PyErr_SetString(PyExc_ValueError, "a sketch has another size than is needed");
+        return NULL;
+    }
+    if (size < HEAD_BYTES || number_at(old, 8) == body || (title && number_at(old + 8, 4) == title))
+        return PyBool_FromLong(1);
+    order = HEAD_BYTES + length + OPENING_BYTES;
+    order += 4 * (uint8_t)old[24] + 2 * (uint8_t)old[25] + 3 * (uint8_t)old[26];
+    if (size <= order || size != order + 1 + 2 * (uint8_t)old[order])
+        return PyBool_FromLong(1);
+    theirs = (double)number_at(old + 20, 4);
+    both = in_both(one, old + HEAD_BYTES, length, bits, (double)ours + theirs);
+    if (wholes) {
+        double more = larger(0.0, in_both(whole, old + HEAD_BYTES, length, bits, (double)all + theirs) - both);
+        theirs -= smaller(more, larger(0.0, (double)(all - ours) - ((double)number_at(old + 16, 4) - theirs)));
+    }
+    similarity = both / larger(1.0, (double)ours + theirs - both);
+    return PyBool_FromLong(similarity >= bounds[0] ||
+                           (similarity >= bounds[1] && both / larger(1.0, smaller((double)ours, theirs)) >= bounds[2]));
+}
+
 /* ---- texts ----------------------------------------------------------------------------------------------------- */
 
 /* What is to be known of a character, in 32 bits; see text/characters.py, which says it. */
@@ -1303,25 +1503,114 @@ static Slot *slot_for(const Weights *weights, uint64_t word)
 static void forget_weights(PyObject *capsule)
 {
     Weights *weights = PyCapsule_GetPointer(capsule, WEIGHTS);
-    Py_DECREF(weights->all);
+    Py_XDECREF(weights->all);
     PyMem_Free(weights->slots);
     PyMem_Free(weights);
 }
 
-/* A dict of words as the table; it must not change any more. */
+/* The word of one to four characters of the basic plane that these bytes of UTF-8 are, as a number; 0 for another one. */
+static uint64_t number_in(const uint8_t *at, const uint8_t *end)
+{
+    uint64_t number = 0;
+    for (; at < end; at++) {
+        uint32_t point = *at;
+        int more = point < 0x80 ? 0 : point >= 0xC2 && point < 0xE0 ? 1 : point >= 0xE0 && point < 0xF0 ? 2 : -1;
+        if (more < 0 || end - at <= more || number >> 48 || !point)
+            return 0;
+        point &= more ? 0x3F >> more : 0x7F;
+        if (more == 2) {
+            if ((*++at & 0xC0) != 0x80)
+                return 0;
+            point = point << 6 | (*at & 0x3F);
+            if (point < 0x20 || (point >= 0x360 && point < 0x380))
+                return 0; /* too many bytes for it, or a surrogate: no UTF-8, as Python will say */
+        }
+        if (more) {
+            if ((*++at & 0xC0) != 0x80)
+                return 0;
+            point = point << 6 | (*at & 0x3F);
+        }
+        number = number << 16 | point;
+    }
+    return number;
+}
+
+/* A number as Python reads it: of few digits at once, as the division of two that a double holds is exact. */
+static double read_number(const char *at, const char *end)
+{
+    char copy[64];
+    const char *first = at;
+    double whole = 0, parts = 1;
+    int digits = 0, has_point = 0;
+    for (; at < end && digits < 16; at++) {
+        if (*at == '.' && !has_point)
+            has_point = 1;
+        else if (*at >= '0' && *at <= '9') {
+            whole = whole * 10 + (*at - '0');
+            parts = has_point ? parts * 10 : 1;
+            digits++;
+        }
+        else
+            break;
+    }
+    if (at == end && digits && digits < 16)
+        return whole / parts;
+    if (end - first >= (Py_ssize_t)sizeof copy) {
+        PyErr_SetString(PyExc_ValueError, "a weight is no number");
+        return -1.0;
+    }
+    memcpy(copy, first, (size_t)(end - first));
+    copy[end - first] = 0;
+    return PyOS_string_to_double(copy, NULL, NULL);
+}
+
+/* Puts the words of lines, each with a space and its weight behind, into a table that has room; 0, or -1 with an error. */
+static int read_weights(Weights *made, const char *at, const char *end, double *told)
+{
+    while (at < end) {
+        const char *last = memchr(at, '\n', (size_t)(end - at)), *space;
+        uint64_t number;
+        double weight;
+        last = last ? last : end;
+        for (space = last; space > at && *space != ' '; space--)
+            ;
+        weight = read_number(*space == ' ' ? space + 1 : space, last);
+        if (PyErr_Occurred())
+            return -1;
+        number = number_in((const uint8_t *)at, (const uint8_t *)space);
+        if (number) {
+            Slot *slot = slot_for(made, number);
+            slot->word = number;
+            slot->weight = weight;
+        }
+        else {
+            PyObject *word = PyUnicode_DecodeUTF8(at, space - at, NULL), *value = PyFloat_FromDouble(weight);
+            int failed = word && value ? PyDict_SetItem(made->all, word, value) : -1;
+            Py_XDECREF(word);
+            Py_XDECREF(value);
+            if (failed < 0)
+                return -1;
+        }
+        *told++ = weight;
+        at = last + 1;
+    }
+    return 0;
+}
+
+/* Bytes of lines, in UTF-8, of a word, a space and its weight: the table of them, and all weights, 8 bytes each. */
 static PyObject *weights(PyObject *module, PyObject *const *args, Py_ssize_t given)
 {
     Weights *made;
-    PyObject *capsule, *word, *weight;
-    Py_ssize_t place = 0;
+    PyObject *capsule, *told = NULL, *found = NULL;
+    char *text;
+    Py_ssize_t length, i, lines;
     size_t size = 16;
-    if (!has(given, 1))
+    if (!has(given, 1) || PyBytes_AsStringAndSize(args[0], &text, &length) < 0)
         return NULL;
-    if (!PyDict_CheckExact(args[0])) {
-        PyErr_SetString(PyExc_TypeError, "a dict is needed");
-        return NULL;
-    }
-    while (size / 2 < (size_t)PyDict_Size(args[0]) + 1)
+    lines = length && text[length - 1] != '\n';
+    for (i = 0; i < length; i++)
+        lines += text[i] == '\n';
+    while (size / 4 * 3 < (size_t)lines + 1)
         size *= 2;
     made = PyMem_Calloc(1, sizeof *made);
     if (made)
@@ -1333,23 +1622,15 @@ static PyObject *weights(PyObject *module, PyObject *const *args, Py_ssize_t giv
         PyMem_Free(made);
         return PyErr_Occurred() ? NULL : PyErr_NoMemory();
     }
-    made->all = Py_NewRef(args[0]);
     made->mask = size - 1;
-    while (PyDict_Next(args[0], &place, &word, &weight)) {
-        uint64_t number = is_word(word) && PyFloat_CheckExact(weight) ? number_of(word) : 0;
-        if (number) {
-            Slot *slot = slot_for(made, number);
-            slot->word = number;
-            slot->weight = PyFloat_AsDouble(weight);
-        }
-        else if (!PyErr_Occurred() && !PyFloat_CheckExact(weight))
-            PyErr_SetString(PyExc_TypeError, "a weight is a float");
-        if (PyErr_Occurred()) {
-            Py_DECREF(capsule);
-            return NULL;
-        }
-    }
-    return capsule;
+    made->all = PyDict_New();
+    if (made->all)
+        told = PyByteArray_FromStringAndSize(NULL, lines * (Py_ssize_t)sizeof(double));
+    if (told && read_weights(made, text, text + length, (double *)(void *)PyByteArray_AsString(told)) == 0)
+        found = PyTuple_Pack(2, capsule, told);
+    Py_XDECREF(told);
+    Py_DECREF(capsule);
+    return found;
 }
 
 /* The weight of a word in the table, or one for all that it lacks; -1 with an error. */
@@ -1784,11 +2065,14 @@ static PyMethodDef METHODS[] = {
     FAST(minwise, "How many different n-grams a text has, and the sketch of them: text, n, offset, base, bins, bits."),
     FAST(smallest, "The smallest different hashes of n-grams of a text: text, n, offset, base, how many."),
     FAST(shingled, "All that is made of the n-grams of a text: how many, sketch, that of the opening, smallest ones."),
+    FAST(lacking, "Which numbers no n-gram has for its hash: text, least n, greatest n, offset, base, mask, numbers."),
+    FAST(equal_entries, "In how many entries two sketches are equal: sketch, sketch, bits of an entry."),
+    FAST(may_be_alike, "Whether two pages may be alike, by a sketch and the head of another: see cascade_bound.py."),
     FAST(holds_any, "Whether a text holds one of at most 64 strings of 2 to 32 characters: text, strings."),
     FAST(which_stand, "Which of at most 64 strings of 2 to 32 characters stand in one of some texts: texts, strings."),
     FAST(longer, "The strings of a list that are longer than a number of characters."),
     FAST(longest_lines, "The longest different strings of a list: list, the characters they must have, 64 at most."),
-    FAST(weights, "A dict of words and their weights as the next one takes it; it must not change any more."),
+    FAST(weights, "Lines of a word and its weight as the next one takes them, and all weights."),
     FAST(core_words, "The words whose weights add up to the most, 64 at most: words, how many, weights, that of others."),
     FAST(has_unspaced, "Whether a fiftieth of the letters and more are of scripts without spaces: characters, letters."),
     FAST(are_unspaced, "The same of each word of a list: characters, words."),

@@ -64,6 +64,31 @@ class Kernels(Protocol):
     ) -> tuple[int, bytes, bytes, list[int]]:
         """See ``Shingles.of``."""
 
+    def lacking(
+        self, text: str, shortest: int, longest: int, offset: int, base: int, mask: int, asked: list[int], /
+    ) -> list[int]:
+        """See ``TitleWords``: those of at most 256 numbers, in any order, that no n-gram has for its masked hash."""
+
+    def equal_entries(self, one: bytes, other: bytes, bits: int, /) -> int:
+        """See ``minwise.equal_entries``."""
+
+    def may_be_alike(
+        self,
+        body: int,
+        title: int,
+        minwise: bytes,
+        shingles: int,
+        all: int,
+        whole: bytes,
+        old: bytes,
+        bits: int,
+        least: float,
+        telling: float,
+        excerpt: float,
+        /,
+    ) -> bool:
+        """See ``Bound.may_be_alike``."""
+
     def holds_any(self, text: str, signs: tuple[str, ...], /) -> bool:
         """See there."""
 
@@ -76,8 +101,11 @@ class Kernels(Protocol):
     def longest_lines(self, lines: list[str], at_least: int, limit: int, /) -> list[str]:
         """See there; ``limit`` is 64 at most."""
 
-    def weights(self, idf: dict[str, float], /) -> Any:
-        """The weights of words, which are not to change any more; 8 megabytes for jieba's."""
+    def weights(self, lines: bytes, /) -> tuple[Any, bytearray]:
+        """The weights of words, of lines with a word, a space and its weight each, and all of them, 8 bytes each.
+
+        8 megabytes for jieba's, where a dict has 40. Raises ValueError where a weight is no number.
+        """
 
     def core_words(self, words: list[str], count: int, weights: Any, unknown: float, /) -> list[str]:
         """See there; ``weights`` is what ``weights`` made, ``count`` 64 at most."""

@@ -65,7 +65,9 @@ def candidates(method: Method, store: Store, keys: Iterable[int]) -> Candidates:
             common.add(key)
         else:
             found += ids
-    return Candidates(frozenset(common), tuple(id for id, _ in Counter(found).most_common(method.candidates)))
+    shared = Counter(found)
+    most = sorted(shared, key=shared.__getitem__, reverse=True)  # of as many the newest first, as they were found
+    return Candidates(frozenset(common), tuple(most[: method.candidates]))
 
 
 def telling(keys: Iterable[int], common: Set[int]) -> tuple[int, ...]:
@@ -110,6 +112,8 @@ class Matching:
         best: Found | None = None
         in_form = False
         for earlier in self._earlier(url, found.ids, canonical):
+            if not self._method.may_be_alike(fingerprint, earlier.sketch):
+                continue
             comparison = self._method.compare(fingerprint, earlier.sketch, found.common)
             in_form |= comparison.in_form
             if comparison.likeness is None and not comparison.duplicate:

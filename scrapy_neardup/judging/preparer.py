@@ -75,7 +75,9 @@ class Preparer:
         self._sent = 0, terms.known.lessons, 0
 
     def answer(self, texts: Texts, begun: Callable[[], None] = lambda: None) -> Answer | ExtractionError:
-        """What comes of each page."""
+        """What comes of each page; nothing of pages that nobody waits for any more."""
+        if not texts.are_wanted():
+            return [None] * len(texts.pages)
         try:
             return [*unpacked(self._ask(texts, begun), self._known)]
         except ChildError as error:
@@ -128,6 +130,7 @@ class Preparing:
         if group is self._open:
             self._send()
         if not (self._has_begun or group.answer.done()):
+            group.passed += 1
             return None  # while the processes start, this one has nothing better to do
         answer = group.answer.result()
         if isinstance(answer, ExtractionError):
@@ -137,7 +140,8 @@ class Preparing:
 
     def _send(self) -> None:
         group, self._open = self._open, _Group()
-        self._pool.ask(Texts(group.pages), lambda answer, _: group.answer.set_result(answer), self._begun)
+        texts = Texts(group.pages, group.is_wanted)
+        self._pool.ask(texts, lambda answer, _: group.answer.set_result(answer), self._begun)
 
     def _begun(self) -> None:
         self._has_begun = True
@@ -149,7 +153,13 @@ class _Group:
     def __init__(self) -> None:
         self.pages: list[Page] = []
         self.size = 0
+        #: How many of them were judged before a process had begun.
+        self.passed = 0
         self.answer: Future[Answer | ExtractionError] = Future()
+
+    def is_wanted(self) -> bool:
+        """Whether somebody may wait for what comes of one of them."""
+        return self.passed < len(self.pages)
 
 
 def _nothing() -> None:

@@ -29,7 +29,8 @@ class Asked(NamedTuple):
 
     def holds(self, known: SiteCounts) -> bool:
         """Whether the state says the same."""
-        return np.array_equal(getattr(known, self.what)(self.sentences), self.said)
+        said: npt.NDArray[np.bool_] = getattr(known, self.what)(self.sentences)
+        return said.tobytes() == self.said.tobytes()
 
 
 class NotAtHand(Exception):
@@ -70,9 +71,11 @@ class Boilerplate:
             self._of.clear()
         for sentences in (one.sentences for one in asked if not one.holds(known)):
             own, common = known.is_own(sentences).tolist(), known.is_common(sentences).tolist()
+            here, everywhere = self._of.setdefault(site, set()), self._of.setdefault(None, set())
             for sentence, is_own, is_common in zip(sentences.tolist(), own, common, strict=True):
-                self.take((site, sentence, is_own))
-                if is_own is not is_common or not is_common:
+                if is_own is not (sentence in here):
+                    self.take((site, sentence, is_own))
+                if not (is_own and is_common) and is_common is not (sentence in everywhere):
                     self.take((None, sentence, is_common))
 
 
@@ -87,13 +90,11 @@ class Presumed:
 
     def is_own(self, sentences: npt.NDArray[np.uint32]) -> npt.NDArray[np.bool_]:
         """See ``SiteCounts``."""
-        own = self._own
-        return self._said("is_own", sentences, [one in own for one in sentences.tolist()])
+        return self._said("is_own", sentences, self._own)
 
     def is_common(self, sentences: npt.NDArray[np.uint32]) -> npt.NDArray[np.bool_]:
         """See ``SiteCounts``."""
-        own, everywhere = self._own, self._everywhere
-        return self._said("is_common", sentences, [one in own or one in everywhere for one in sentences.tolist()])
+        return self._said("is_common", sentences, self._own, self._everywhere)
 
     def pages(self) -> int:
         """Nobody knows; raises NotAtHand."""
@@ -107,7 +108,10 @@ class Presumed:
         """Nobody knows; raises NotAtHand."""
         raise NotAtHand
 
-    def _said(self, what: str, sentences: npt.NDArray[np.uint32], said: list[bool]) -> npt.NDArray[np.bool_]:
-        found = np.array(said, np.bool_)
+    def _said(self, what: str, sentences: npt.NDArray[np.uint32], *known: Set[int]) -> npt.NDArray[np.bool_]:
+        """Which sentences are in one of these sets; as it is with most pages, none is."""
+        told = sentences.tolist()
+        held = {one for each in known if not each.isdisjoint(told) for one in told if one in each}
+        found = np.array([one in held for one in told], np.bool_) if held else np.zeros(len(told), np.bool_)
         self.asked.append(Asked(what, sentences, found))
         return found

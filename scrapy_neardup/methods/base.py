@@ -74,6 +74,14 @@ class Method(ABC):
         """
         return self.fingerprint(replace(page, text=page.main) if page.main else page)
 
+    def may_be_alike(self, new: Fingerprint, old: bytes) -> bool:
+        """Whether it is worth while to compare a new page with an earlier one's sketch.
+
+        False where ``compare`` would find no copy, no likeness and no form, whatever else it is told: sooner told than
+        that, of the many that share nothing but a sentence.
+        """
+        return True
+
     @abstractmethod
     def compare(self, new: Fingerprint, old: bytes, common: Set[int]) -> Comparison:
         """Compare a new page with an earlier one's sketch.
@@ -81,14 +89,14 @@ class Method(ABC):
         ``common`` holds those keys of the new page that too many originals share to be evidence.
         """
 
-    def carried(self, title: Any) -> Any:
-        """What a fingerprint tells of a title (``Fingerprint.title``) as plain data, for another process.
+    def carried(self, title: Any) -> str:
+        """What a fingerprint tells of a title (``Fingerprint.title``) as a string, for another process.
 
         A method whose fingerprints tell nothing of it is never asked.
         """
         raise NotImplementedError
 
-    def restored(self, carried: Any) -> Any:
+    def restored(self, carried: str) -> Any:
         """The same in that process, where the method is under the same hashes."""
         raise NotImplementedError
 

@@ -25,6 +25,7 @@ from typing import ClassVar
 from scrapy_neardup.hashing.keyed import Keyed, Remembering
 from scrapy_neardup.methods.base import IsCommon, Method, nothing_is_common
 from scrapy_neardup.methods.cascade_again import compared_again, sketch_again
+from scrapy_neardup.methods.cascade_bound import Bound
 from scrapy_neardup.methods.cascade_check import FineCheck, score, weights
 from scrapy_neardup.methods.cascade_lines import Lines
 from scrapy_neardup.methods.cascade_order import Order
@@ -37,7 +38,7 @@ from scrapy_neardup.methods.evidence import longest_lines, shared_sentences
 from scrapy_neardup.methods.parameters import Parameters
 from scrapy_neardup.model import Comparison, Explanation, Feature, Fingerprint, Likeness, Page, SiteCounts
 from scrapy_neardup.text.lexicon import core_words
-from scrapy_neardup.text.normalize import normalize
+from scrapy_neardup.text.normalize import letters_each, normalize
 from scrapy_neardup.text.tokens import numbers, words
 
 #: Different shingles of a text of which the numbers are compared, at most.
@@ -54,6 +55,10 @@ class Cascade(Method):
     threshold: ClassVar[str] = "base"
     sweep: ClassVar[tuple[float, ...]] = (0.4, 0.45, 0.5, 0.55, 0.6, 0.65, 0.7, 0.75)
     witness_below: ClassVar[float] = 0.9
+
+    def __init__(self, parameters: CascadeParameters | None = None) -> None:
+        super().__init__(parameters)
+        self._bound = Bound(self.parameters)
 
     def fingerprint(self, page: Page) -> Fingerprint:
         return self.guarded(page, nothing_is_common)
@@ -131,6 +136,10 @@ class Cascade(Method):
         core = sorted(core_words(found, self.parameters.core_words))
         return [self.hashes.place(f"{family} {' '.join(core)}")] if len(core) > 1 else []
 
+    def may_be_alike(self, new: Fingerprint, old: bytes) -> bool:
+        p = self.parameters
+        return self._bound.may_be_alike(_unpacked_last(new.sketch, p.bins * p.bits // 8), new.whole, old)
+
     def compare(self, new: Fingerprint, old: bytes, common: Set[int]) -> Comparison:
         p = self.parameters
         one, other = _unpacked_last(new.sketch, p.bins * p.bits // 8), self._unpack(old)
@@ -151,12 +160,13 @@ class Cascade(Method):
             in_form=check.in_form,
         )
 
-    def carried(self, title: TitleWords) -> list[list[str]]:
-        return list(title.made_of)
+    def carried(self, title: TitleWords) -> str:
+        return "\n\n".join(map("\n".join, title.made_of))
 
-    def restored(self, carried: list[list[str]]) -> TitleWords:
-        title, sentences, lines = carried
-        return TitleWords(title, sentences, lines, self.hashes)
+    def restored(self, carried: str) -> TitleWords:
+        title, _, told = carried.partition("\n\n")
+        sentences = told.split("\n") if told else []
+        return TitleWords(title.split("\n") if title else [], sentences, letters_each(sentences), self.hashes)
 
     def again(self, sketch: bytes, site: str, counts: SiteCounts) -> tuple[Comparison, bytes] | None:
         known, here = self._unpack(sketch), self.hashes.short(site) if site else 0

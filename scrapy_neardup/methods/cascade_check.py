@@ -15,7 +15,7 @@ from scrapy_neardup.model import Fingerprint, Likeness
 
 #: The similarity from which containment means anything: of texts less alike, one is more than six times as long as the
 #: other, and what the sketch errs by would be more than what is to be measured.
-_TELLING = 0.12
+TELLING = 0.12
 #: The share of an earlier page's shingles that must be its own: what is left once the others are taken off is as
 #: uncertain as all of them, and with too little of it nothing can be told but that two texts are the same.
 _ENOUGH = 0.5
@@ -32,7 +32,7 @@ _GROWN = 1.2
 #: Similarity from which another title and another opening outweigh nothing any more.
 _NEARLY = 0.9
 #: Similarity from which two pages of a site look alike, be they copies or two in one form.
-_ALIKE = 0.5
+ALIKE = 0.5
 #: Titles more alike than this, and with the same numbers, are one title in two spellings.
 _TITLES_ALIKE = 0.6
 
@@ -73,7 +73,7 @@ class FineCheck:
     @property
     def in_form(self) -> bool:
         """Whether they look alike on one site, and one says what its title says and the other does not."""
-        return self.same_site and self.features.similarity >= _ALIKE and self.features.gone > 0
+        return self.same_site and self.features.similarity >= ALIKE and self.features.gone > 0
 
     @property
     def forms(self) -> float:
@@ -110,7 +110,7 @@ class FineCheck:
             return Likeness.RETITLED if f.title < p.retitled else Likeness.NEAR
         # What stands around short texts makes them differ in size: of two notices neither is an excerpt.
         told = f.smaller >= p.short or one.lines is None or other.lines is None
-        if f.containment >= p.excerpt and _TELLING <= f.similarity < p.least and told:
+        if f.containment >= p.excerpt and TELLING <= f.similarity < p.least and told:
             return Likeness.EXCERPT
         same_title = (one.title, one.words) == (other.title, other.words) and one.title > 0
         return Likeness.SAME_TITLE if same_title else None

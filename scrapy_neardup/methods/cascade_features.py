@@ -55,6 +55,48 @@ class Features(NamedTuple):
     smaller: int
 
 
+class Overlap(NamedTuple):
+    """What is estimated of the shingles of a new page and an earlier one, by their min-wise sketches.
+
+    ``ours``: how many the new page has; ``theirs``: how many the earlier one has that are no boilerplate by now;
+    ``whole_in_both``: how many both have with their boilerplate.
+    """
+
+    in_both: float
+    ours: int
+    theirs: float
+    whole_in_both: float
+
+    @property
+    def similarity(self) -> float:
+        """Jaccard similarity."""
+        return min(1.0, self.in_both / max(1.0, self.ours + self.theirs - self.in_both))
+
+    @property
+    def containment(self) -> float:
+        """The share of the smaller page's shingles that the other one holds."""
+        return min(1.0, self.in_both / max(1.0, min(self.ours, self.theirs)))
+
+
+def overlap(one: Sketch, minwise: bytes, shingles: int, all: int, whole: bytes, bits: int) -> Overlap:
+    """Of a new page ``one`` and an earlier one, of which these are the parts of a sketch that it takes.
+
+    ``whole``: see ``compare``.
+
+    Of what the earlier page holds, that part is boilerplate too which it shares with the new page's boilerplate: so it
+    does not matter whether it was filed before or after its boilerplate was known for that.
+    """
+    in_both = _in_both(jaccard(one.minwise, minwise, bits), one.shingles, shingles)
+    if not whole:
+        return Overlap(in_both, one.shingles, float(shingles), in_both)
+    whole_in_both = _in_both(jaccard(whole, minwise, bits), one.whole, shingles)
+    # No more than the new page has and the earlier one was not already without, or the error of the estimate would be
+    # taken off what it says itself.
+    most = one.whole - one.shingles - (all - shingles)
+    theirs = float(shingles) - min(max(0.0, whole_in_both - in_both), max(0, most))
+    return Overlap(in_both, one.shingles, theirs, whole_in_both)
+
+
 def compare(
     one: Sketch,
     other: Sketch,
@@ -69,20 +111,11 @@ def compare(
     ``whole`` is the new page's min-wise sketch with its boilerplate, empty if it has none; ``common`` are keys that
     are no evidence. ``unframed`` and ``title``: see ``Fingerprint``.
 
-    Of what the earlier page holds, that part is boilerplate too which it shares with the new page's boilerplate: so it
-    does not matter whether it was filed before or after its boilerplate was known for that.
-
     Numbers that differ are worth as much as the text is short: the more there is to read, the less they are all of it.
     From 200 shingles on their weight falls with the length.
     """
-    in_both = _in_both(jaccard(one.minwise, other.minwise, bits), one.shingles, other.shingles)
-    theirs, whole_in_both = float(other.shingles), in_both
-    if whole:
-        whole_in_both = _in_both(jaccard(whole, other.minwise, bits), one.whole, other.shingles)
-        # No more than the new page has and the earlier one was not already without, or the error of the estimate
-        # would be taken off what it says itself.
-        most = one.whole - one.shingles - (other.whole - other.shingles)
-        theirs -= min(max(0.0, whole_in_both - in_both), max(0, most))
+    found = overlap(one, other.minwise, other.shingles, other.whole, whole, bits)
+    in_both, _, theirs, whole_in_both = found
     if one.site and one.site == other.site:
         # Boilerplate that was left out of the earlier sketch: the same site's is likely to be the same.
         left = max(0.0, one.whole - one.shingles - (whole_in_both - in_both))
@@ -91,13 +124,13 @@ def compare(
     carried = in_both / max(1, one.shingles)
     if unframed:
         claimed = Article.unpack(unframed)
-        found = _in_both(jaccard(claimed.minwise, other.minwise, bits), claimed.shingles, other.shingles)
-        carried = found / max(1, claimed.shingles)
+        held = _in_both(jaccard(claimed.minwise, other.minwise, bits), claimed.shingles, other.shingles)
+        carried = held / max(1, claimed.shingles)
     form = float(not (one.site and other.site) or one.site == other.site)
     gone = _gone(one, other, title) / 2 if in_both >= _LEAST * (one.shingles + theirs - in_both) else 0.0
     return Features(
-        similarity=min(1.0, in_both / max(1.0, one.shingles + theirs - in_both)),
-        containment=min(1.0, in_both / max(1.0, min(one.shingles, theirs))),
+        similarity=found.similarity,
+        containment=found.containment,
         whole=min(1.0, whole_in_both / max(1.0, one.whole + other.whole - whole_in_both)),
         whole_containment=min(1.0, whole_in_both / max(1, min(one.whole, other.whole))),
         carried=min(1.0, carried),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass, replace
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 from scrapy_neardup.methods.cascade_lines import Lines
 from scrapy_neardup.methods.cascade_order import Order
@@ -14,6 +14,7 @@ NUMBER, STANDS = 1, 2
 #: The sketch of an opening: bins and bits of it, and the bytes that these make.
 OPENING_BINS, OPENING_BITS = 16, 4
 OPENING_BYTES = OPENING_BINS * OPENING_BITS // 8
+HEAD = struct.Struct(">QIIIIBBB")
 
 
 class Article(NamedTuple):
@@ -64,8 +65,6 @@ class Sketch:
     lines: Lines | None = None
     article: Article | None = None
 
-    _HEAD: ClassVar[struct.Struct] = struct.Struct(">QIIIIBBB")
-
     def of_article(self) -> Sketch:
         """The same of the article alone, where that is a part of what is judged; else of all."""
         if self.article is None:
@@ -80,7 +79,7 @@ class Sketch:
         marked = [word | STANDS if word in standing else word for word in sorted(self.words)]
         return b"".join(
             (
-                self._HEAD.pack(self.body, self.title, self.site, self.whole, self.shingles, *counts),
+                HEAD.pack(self.body, self.title, self.site, self.whole, self.shingles, *counts),
                 self.minwise,
                 self.opening,
                 struct.pack(f">{counts[0]}I{counts[1]}H", *sorted(self.sentences), *sorted(self.numbers)),
@@ -94,8 +93,8 @@ class Sketch:
     @classmethod
     def unpack(cls, packed: bytes, minwise: int) -> Sketch:
         """Read a sketch whose min-wise part takes ``minwise`` bytes."""
-        body, title, site, whole, shingles, sentences, numbers, words = cls._HEAD.unpack_from(packed)
-        opening = cls._HEAD.size + minwise
+        body, title, site, whole, shingles, sentences, numbers, words = HEAD.unpack_from(packed)
+        opening = HEAD.size + minwise
         middle = opening + OPENING_BYTES
         rest = struct.unpack_from(f">{sentences}I{numbers}H", packed, middle)
         words_at = middle + 4 * sentences + 2 * numbers
@@ -111,7 +110,7 @@ class Sketch:
             site,
             whole,
             shingles,
-            packed[cls._HEAD.size : opening],
+            packed[HEAD.size : opening],
             packed[opening:middle],
             frozenset(rest[:sentences]),
             frozenset(rest[sentences:]),

@@ -14,6 +14,7 @@ from itertools import compress
 import numpy as np
 import numpy.typing as npt
 
+from scrapy_neardup.hashing import compiled
 from scrapy_neardup.hashing.keyed import Keyed
 from scrapy_neardup.methods.cascade_order import kept, sentence_hash
 from scrapy_neardup.methods.cascade_prose import Prose
@@ -50,9 +51,9 @@ class TitleWords:
         self._prose: Prose | None = None
 
     @property
-    def made_of(self) -> tuple[list[str], list[str], list[str]]:
-        """What it was made of, but for the hashes."""
-        return self._told, self._sentences, self._lines
+    def made_of(self) -> tuple[list[str], list[str]]:
+        """The words and the sentences that it was made of, none of which is empty or holds a line break."""
+        return self._told, self._sentences
 
     def prose(self, shingle: int, bins: int, bits: int) -> Prose:
         """The prose of the text, as sketches of that length of shingles, so many bins and bits tell it; made once."""
@@ -99,23 +100,35 @@ class TitleWords:
         both = zip(sentences, lines, strict=True)
         return [line for one, line in both if word in one and word in spaced_words(one)]
 
-    @cached_property
-    def _spaced(self) -> frozenset[str]:
-        return frozenset(word for one in self._sentences for word in spaced_words(one))
-
     def _holds(self, words: frozenset[int]) -> bool:
         """Whether all of these stand in the text."""
-        if not words:
-            return True
-        asked, held = np.array([word & _HASH for word in words], np.uint32), self._held
-        return bool(len(held)) and bool((held.take(held.searchsorted(asked), mode="clip") == asked).all())
+        left = self._not_in_runs([word & _HASH for word in words]) if words else []
+        return not left or self._spaced.issuperset(left)
 
     @cached_property
-    def _held(self) -> npt.NDArray[np.uint32]:
-        """The hashes of all that may be a word of the text, in order, of which each comparison asks for some."""
+    def _spaced(self) -> frozenset[int]:
+        """The hashes of its words between spaces."""
+        found = {word for one in self._sentences for word in spaced_words(one)}
+        return frozenset([hashed & _HASH for hashed in self._hashes.every(found)])
+
+    def _not_in_runs(self, asked: list[int]) -> list[int]:
+        """Those of these hashes that nothing has which may be a word where there are no spaces."""
+        kernels = compiled.kernels
+        if kernels is not None:
+            lengths = _LENGTHS[0], _LENGTHS[-1]
+            return kernels.lacking("".join(self._lines), *lengths, *self._hashes.drawn, _HASH, asked)
+        values, held = np.array(asked, np.uint32), self._in_runs
+        if not len(held):
+            return asked
+        left: list[int] = values[held.take(held.searchsorted(values), mode="clip") != values].tolist()
+        return left
+
+    @cached_property
+    def _in_runs(self) -> npt.NDArray[np.uint32]:
+        """The hashes of all that may be such a word, in order, of which each comparison asks for some."""
         points = code_points("".join(self._lines)).astype(np.uint64)
         runs = self._hashes.n_grams_each(points, [n for n in _LENGTHS if len(points) >= n])
-        held = np.concatenate([*runs, self._hashes.each(self._spaced)]) & np.uint64(_HASH)
+        held = np.concatenate(runs or [points[:0]]) & np.uint64(_HASH)
         return distinct(held.astype(np.uint32))
 
 

@@ -52,6 +52,20 @@ def jaccard(one: bytes, other: bytes, bits: int) -> float:
     Two equal minima agree for certain, two different ones by chance in one of 2**bits; the share of equal
     entries is freed of that chance.
     """
+    equal = equal_entries(one, other, bits) / (len(one) * 8 // bits)
+    chance = 2.0**-bits
+    return max(0.0, (equal - chance) / (1.0 - chance))
+
+
+def equal_entries(one: bytes, other: bytes, bits: int) -> int:
+    """In how many entries two sketches are equal.
+
+    >>> equal_entries(b"\\x12", b"\\x10", 2)
+    3
+    """
+    kernels = compiled.kernels
+    if kernels is not None:
+        return kernels.equal_entries(one, other, bits)
     # As two long numbers: for a few hundred bytes that takes a fifth of the time of arrays.
     differing = int.from_bytes(one, "little") ^ int.from_bytes(other, "little")
     shift = 1
@@ -59,9 +73,7 @@ def jaccard(one: bytes, other: bytes, bits: int) -> float:
         differing |= differing >> shift
         shift *= 2
     entries = len(one) * 8 // bits
-    equal = (entries - (differing & _lowest_bits(entries, bits)).bit_count()) / entries
-    chance = 2.0**-bits
-    return max(0.0, (equal - chance) / (1.0 - chance))
+    return entries - (differing & _lowest_bits(entries, bits)).bit_count()
 
 
 @cache

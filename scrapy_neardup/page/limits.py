@@ -15,6 +15,7 @@ _MAX_KEYWORDS = 1_000
 _MAX_HEADLINES = 200
 #: Characters that become so many by normalising; no other becomes more than six.
 _SWELLING = {"\ufdfa": 18, "\ufdfb": 8}
+_MOST_SWOLLEN = max(_SWELLING.values())
 
 
 def limited(page: Page, max_text: int) -> Page:
@@ -38,6 +39,8 @@ def is_too_much(text: str, max_text: int) -> bool:
     """
     if len(text) > max_text:
         return True
+    if len(text) * _MOST_SWOLLEN <= max_text:
+        return False
     return len(text) + sum((many - 1) * text.count(char) for char, many in _SWELLING.items()) > max_text
 
 
@@ -46,7 +49,7 @@ def _cut(text: str, limit: int) -> str:
     if not is_too_much(text, limit):
         return text
     text = text[:limit]
-    return text if not is_too_much(text, limit) else text[: limit // max(_SWELLING.values())]
+    return text if not is_too_much(text, limit) else text[: limit // _MOST_SWOLLEN]
 
 
 def _cut_words(words: tuple[str, ...]) -> tuple[str, ...]:

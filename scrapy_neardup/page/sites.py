@@ -14,6 +14,8 @@ def site_of(url: str) -> str:
     >>> site_of("https://www.daybook.example/ferry"), site_of("https://mp.weixin.qq.com/s?__biz=MzA5&mid=2")
     ('daybook.example', 'mp.weixin.qq.com MzA5')
     """
+    if "/" not in url:  # a name that is no URL
+        return ""
     try:
         parts = urlsplit(url)
         host = (parts.hostname or "").removeprefix("www.").rstrip(".")

@@ -145,8 +145,8 @@ class PageSource:
         """
         text, html = _joined(self._value(item, "text")), self._value(item, "html")
         if text:
-            about = replace(_about(html, served, url), text=text)
-            return self._whole(self.marked(about, item, url) if self._marks else about, item, url)
+            page = self._whole(_about(html, served, url), item, url, text)
+            return self.marked(page, item, url) if self._marks else page
         served = None if html else served
         try:
             raw = self._raw(html, served, url, content_type)
@@ -234,10 +234,11 @@ class PageSource:
             "meta={'neardup_response': response}"
         )
 
-    def _whole(self, page: Page, item: Item, url: str) -> Page:
-        """With what the item says of it, and no more of all than is judged."""
+    def _whole(self, page: Page, item: Item, url: str, text: str = "") -> Page:
+        """With what the item says of it, which may be the ``text``, and no more of all than is judged."""
         page = replace(
             page,
+            text=text or page.text,
             title=_joined(self._value(item, "title")) or page.title,
             keywords=_words(self._value(item, "keywords")) or page.keywords,
             description=_joined(self._value(item, "description")) or page.description,

@@ -166,6 +166,18 @@ def open_store(
     return store
 
 
+def open_temporary(folder: Path, recipe: Mapping[str, Any], secret: Secret | None, options: Options) -> Store:
+    """A state that ends with whoever opened it, in a folder that this one removes; give it back with ``close_store``.
+
+    LevelDB where plyvel is installed, else SQLite, as of states that last. ``recipe``: nobody holds it against another.
+    """
+    if find_spec("plyvel") is None:
+        return open_store(default_url(folder), recipe, SETTING, secret, options=options)
+    from scrapy_neardup.stores.temporary import TemporaryStore
+
+    return TemporaryStore(str(folder), recipe, SETTING, secret, options)
+
+
 def look_into(
     url: str, recipe: Mapping[str, Any] | None = None, named_by: str = SETTING, secret: Secret | None = None
 ) -> Store:
@@ -230,6 +242,7 @@ __all__ = [
     "leader",
     "look_into",
     "open_store",
+    "open_temporary",
     "parse_url",
     "placeholders_checked",
     "placeholders_filled",

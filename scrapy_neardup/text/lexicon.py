@@ -10,13 +10,14 @@ import json
 import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
-from functools import cache, cached_property, lru_cache
+from functools import cache, lru_cache
 from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from scrapy_neardup.atomic import replacing
 from scrapy_neardup.errors import LexiconNeeded, NearDupError, SettingsError
@@ -49,12 +50,6 @@ class Lexicon:
         """The IDF of a word."""
         return self.idf.get(word, self.unknown)
 
-    @cached_property
-    def packed(self) -> Any:
-        """The weights as the compiled module takes them, which must be there."""
-        assert compiled.kernels is not None
-        return compiled.kernels.weights(self.idf)
-
     def check_language(self, words: Collection[str]) -> None:
         """Raise LexiconNeeded if a text is in a language that was not counted.
 
@@ -75,16 +70,34 @@ class Lexicon:
 @cache
 def jieba_lexicon() -> Lexicon:
     """jieba's table of Chinese words; its median stands in for words that are not there, as in jieba itself."""
-    jieba = find_spec("jieba")  # found, not imported: that would write warnings about its source
-    assert jieba is not None
-    assert jieba.origin is not None
     idf: dict[str, float] = {}
-    with Path(jieba.origin).with_name("analyse").joinpath("idf.txt").open(encoding="utf-8") as lines:
+    with _jieba_table().open(encoding="utf-8") as lines:
         for line in lines:
             word, _, value = line.rpartition(" ")
             idf[word] = float(value)
-    weights = np.fromiter(idf.values(), np.float64, len(idf))
-    return Lexicon(idf, float(np.partition(weights, len(idf) // 2)[len(idf) // 2]), chinese_only=True)
+    return Lexicon(idf, _middle(np.fromiter(idf.values(), np.float64, len(idf))), chinese_only=True)
+
+
+def _jieba_table() -> Path:
+    jieba = find_spec("jieba")  # found, not imported: that would write warnings about its source
+    assert jieba is not None
+    assert jieba.origin is not None
+    return Path(jieba.origin).with_name("analyse") / "idf.txt"
+
+
+def _middle(weights: npt.NDArray[np.float64]) -> float:
+    return float(np.partition(weights, len(weights) // 2)[len(weights) // 2])
+
+
+@cache
+def _jieba_weights() -> tuple[Any, float]:
+    """The same as the compiled module takes it, which must be there, and the weight of all other words.
+
+    It reads the table itself, as to make so many objects of Python takes a fifth of a second in each process.
+    """
+    assert compiled.kernels is not None
+    packed, weights = compiled.kernels.weights(_jieba_table().read_bytes())
+    return packed, _middle(np.frombuffer(weights, np.float64))
 
 
 @lru_cache(maxsize=4)
@@ -174,9 +187,10 @@ def core_words(words: list[str], count: int) -> list[str]:
     >>> core_words(["公司", "召回", "电饭煲", "召回"], 2)
     ['召回', '电饭煲']
     """
-    table, kernels = jieba_lexicon(), compiled.kernels
+    kernels = compiled.kernels
     if kernels is not None and 0 <= count <= _FEW:
-        return kernels.core_words(words, count, table.packed, table.unknown)
+        return kernels.core_words(words, count, *_jieba_weights())
+    table = jieba_lexicon()
     told, unknown = table.idf.get, table.unknown
     weight: dict[str, float] = {}
     for word in words:

@@ -22,7 +22,7 @@ from scrapy_neardup.judging.detector import Detector
 from scrapy_neardup.judging.recipe import state_recipe
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Kind, Page
-from scrapy_neardup.stores import close_store, open_store
+from scrapy_neardup.stores import close_store, open_store, temporary
 from tests.commands.run import command, environment, scrapy_neardup
 from tests.commands.test_compare import FERRY, LIBRARY, text
 from tests.inputs.samples import Archive
@@ -533,7 +533,9 @@ def test_half_a_surrogate_pair_is_written_as_an_escape(run: Run, folder: Path) -
 
 
 @pytest.mark.slow
-def test_memory_does_not_grow_with_the_input(run: Run, folder: Path) -> None:
+def test_memory_does_not_grow_with_the_input(run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(temporary, "_MOST", 1000)  # as many as are held of the state, or the input would be as small
+
     def peak(count: int) -> int:
         with (folder / "many.jsonl").open("wb") as file:
             for number in range(count):

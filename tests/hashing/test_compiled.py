@@ -18,8 +18,9 @@ from scrapy_neardup.hashing.compiled import Kernels
 from scrapy_neardup.hashing.keyed import OPEN, Keyed, Remembering
 from scrapy_neardup.methods.cascade_parameters import CascadeParameters
 from scrapy_neardup.methods.cascade_shingles import Shingles
+from scrapy_neardup.methods.cascade_title import TitleWords
 from scrapy_neardup.methods.evidence import longest_lines
-from scrapy_neardup.methods.minwise import sketch_of_text
+from scrapy_neardup.methods.minwise import equal_entries, sketch_of_text
 from scrapy_neardup.stores.counts import Counts
 from scrapy_neardup.stores.recurrence import Recurrence
 from scrapy_neardup.text import characters
@@ -36,7 +37,7 @@ pytestmark = pytest.mark.skipif(compiled.kernels is None, reason="The compiled m
 
 KEYED = Keyed(bytes(range(32)))
 KNOWN = known() if compiled.kernels is not None else None
-WEIGHTS = compiled.kernels.weights({}) if compiled.kernels is not None else None
+WEIGHTS = compiled.kernels.weights(b"")[0] if compiled.kernels is not None else None
 #: The arrays of a table of four buckets.
 TABLE = bytearray(4), bytearray(128), bytearray(128), bytearray(32), bytearray(4)
 #: What the stages treat in a way of its own, among all there is, lone surrogates too.
@@ -46,6 +47,13 @@ TELLING = (
 )
 CHAR = st.one_of(st.sampled_from(TELLING), st.characters(exclude_categories=()), st.sampled_from("船渡口开航。 a."))
 TEXT = st.one_of(st.text(CHAR, max_size=60), st.text(st.sampled_from("渡口a。"), max_size=9).map(lambda few: few * 80))
+#: Numbers as a file has them: short ones, and such as take more than a division to read.
+NUMBERS = st.one_of(
+    st.decimals(min_value=0, max_value=10**6, places=9).map(str),
+    st.floats(min_value=0, max_value=1e300).map(repr),
+    st.integers(min_value=0, max_value=10**20).map(str),
+    st.sampled_from(["1.", ".5", "00013.900677652", "9007199254740993", "0.30000000000000004"]),
+)
 HOSTILE = (
     *("", "\0", "\ud800" * 300, "船" * 400_000, "。" * 400_000, "a." * 200_000, " " * 400_000, "。船" * 200_000),
     *("\U0010ffff" * 70_000, "".join(map(chr, range(0x10000)))),
@@ -241,6 +249,64 @@ def test_numbers_have_the_same_hashes_both_ways(numbers: list[int], mixed_with: 
     np.testing.assert_array_equal(with_it, without, strict=True)
 
 
+@given(st.binary(max_size=70), st.data(), st.sampled_from([1, 2, 4, 8]))
+def test_as_many_entries_are_equal_both_ways(one: bytes, data: st.DataObject, bits: int) -> None:
+    other = data.draw(st.one_of(st.binary(max_size=80), st.just(one), st.just(one[::-1])))
+    with_it, without = both(lambda: equal_entries(one, other, bits))
+    assert with_it == without
+    assert equal_entries(one, one, bits) == len(one) * 8 // bits
+
+
+@given(TEXT, st.lists(st.text(st.sampled_from(" a渡口1"), min_size=1, max_size=9), max_size=9))
+@settings(max_examples=60, deadline=None)
+def test_the_same_words_stand_in_a_text_both_ways(text: str, words: list[str]) -> None:
+    """Which words of an earlier title a new text lacks, by their hashes alone."""
+
+    def gone() -> list[bool]:
+        sentences = text.split("。")
+        title = TitleWords([], sentences, ["".join(one.split()) for one in sentences], KEYED)
+        old = TitleWords(words, [], [], KEYED).words(255)
+        return [title._holds(old), *(title._holds(frozenset({one})) for one in old)]
+
+    with_it, without = both(gone)
+    assert with_it == without
+
+
+@given(st.lists(st.tuples(st.text(CHAR, max_size=6), NUMBERS), min_size=1, max_size=20))
+def test_a_table_of_weights_says_what_its_lines_say(rows: list[tuple[str, str]]) -> None:
+    assert compiled.kernels is not None
+    rows = [(word.encode("utf-8", "replace").decode().replace("\n", ""), number) for word, number in rows]
+    lines = "\n".join(f"{word} {number}" for word, number in rows).encode()
+    table, weights = compiled.kernels.weights(lines)
+    assert np.frombuffer(weights, np.float64).tolist() == [float(number) for _, number in rows]
+    for word, weight in {word: float(number) for word, number in rows}.items():
+        assert is_weighed(table, word, weight)
+
+
+@pytest.mark.parametrize("first", [1, 0x7F0, 0x3FF0, 0xD7F0, 0xE000, 0xFFF0, 0x10FFF0])
+def test_words_of_all_characters_have_their_weights(first: int) -> None:
+    assert compiled.kernels is not None
+    chars = [chr(point) for point in range(first, min(first + 0x20, 0x110000)) if chr(point) not in "\n "]
+    words = {
+        word: 1.5 + place
+        for place, char in enumerate(chars)
+        if char.isascii() or not "\ud800" <= char < "\ue000"
+        for word in (char, f"{char}渡", f"船{char}渡口", f"{char}船船渡口")
+    }
+    table, _ = compiled.kernels.weights("".join(f"{word} {weight}\n" for word, weight in words.items()).encode())
+    for word, weight in words.items():
+        assert is_weighed(table, word, weight), word
+
+
+def is_weighed(table: Any, word: str, weight: float) -> bool:
+    """Whether a word has this weight in a table: behind a heavier one that is not there, and before a lighter one."""
+    assert compiled.kernels is not None
+    last = "\U0010ffff" * 7  # in the order of characters behind all others
+    lighter, heavier = (float(np.nextafter(weight, end)) for end in (-np.inf, np.inf))
+    found = [compiled.kernels.core_words([word, last], 1, table, other) for other in (lighter, heavier)]
+    return found == [[word], [last]]
+
+
 @pytest.mark.parametrize(
     ("function", "arguments"),
     [
@@ -297,8 +363,12 @@ def test_numbers_have_the_same_hashes_both_ways(numbers: list[int], mixed_with: 
         ("longest_lines", (["text", None], 1, 3)),
         ("longest_lines", (("text",), 1, 3)),
         ("weights", ([],)),
-        ("weights", ({"word": "text"},)),
-        ("weights", ({1: 1.0},)),
+        ("weights", ("word 1",)),
+        ("weights", (b"word 1\nword one\n",)),
+        ("weights", (b"word\n",)),
+        ("weights", (b"word " + b"1" * 70,)),
+        ("weights", (b"\xff\xfe 1\n",)),
+        ("weights", (b"\xed\xa0\x80 1\n",)),
         ("core_words", (["word"], 65, WEIGHTS, 1.0)),
         ("core_words", (["word"], -1, WEIGHTS, 1.0)),
         ("core_words", (["word", 1], 4, WEIGHTS, 1.0)),
@@ -313,6 +383,21 @@ def test_numbers_have_the_same_hashes_both_ways(numbers: list[int], mixed_with: 
         ("read_text", (KNOWN, "text", KEYED.key, None)),
         ("read_text", (KNOWN, b"text", KEYED.key, {})),
         ("read_text", (None, "text", KEYED.key, {})),
+        ("equal_entries", (bytes(4), bytes(4), 3)),
+        ("equal_entries", (bytes(4), bytes(4), 16)),
+        ("equal_entries", (bytes(4), "text", 2)),
+        ("equal_entries", (bytes(4), bytes(4))),
+        ("may_be_alike", (1, 1, bytes(8), 1, 1, bytes(4), bytes(99), 2, 0.5, 0.1, 0.8)),
+        ("may_be_alike", (1, 1, b"", 1, 1, b"", bytes(99), 2, 0.5, 0.1, 0.8)),
+        ("may_be_alike", (1, 1, bytes(8), 1, 2**32, b"", bytes(99), 2, 0.5, 0.1, 0.8)),
+        ("may_be_alike", (1, 1, bytes(8), 1, 1, b"", bytes(99), 2, 0.5, 0.1, "text")),
+        ("may_be_alike", (1, 1, bytes(8), 1, 1, b"", "text", 2, 0.5, 0.1, 0.8)),
+        ("lacking", ("text", 2, 8, 1, 1, 1, [1] * 257)),
+        ("lacking", ("text", 2, 8, 1, 1, 1, (1,))),
+        ("lacking", ("text", 2, 8, 1, 1, 1, ["text"])),
+        ("lacking", ("text", 2, 1, 1, 1, 1, [1])),
+        ("lacking", ("text", 0, 1, 1, 1, 1, [1])),
+        ("lacking", (b"text", 2, 8, 1, 1, 1, [1])),
         ("upper_halves", (bytes(3), 1, 1, 1)),
         ("upper_halves", ("text", 1, 1, 1)),
         ("stood", (bytes(4), bytes(3), bytes(96), bytes(96), None)),

@@ -167,3 +167,16 @@ def test_the_first_texts_are_not_worth_a_process() -> None:
     records = [entry(n, text="渡口") for n in range(5)]
     found = Ahead(coming, None, groups.preparing(), after_characters=5).read(records)
     assert list(map(told, found)) == [(0, None), (1, None), (2, None), (3, "3"), (4, "4")]
+
+
+def test_groups_that_are_judged_before_a_process_has_begun_are_wanted_no_more() -> None:
+    sent: list[Texts] = []
+
+    class Starting(Groups):
+        def ask(self, texts: Texts, answered: Answered[Made], begun: Callable[[], None]) -> None:
+            sent.append(texts)
+
+    records = Ahead(coming, None, Starting().preparing()).read(entry(number, None, "船") for number in range(100))
+    for number in range(33):
+        assert told(next(records)) == (number, None)
+    assert [texts.are_wanted() for texts in sent] == [False, False, *[True] * (len(sent) - 2)]

@@ -123,6 +123,14 @@ def test_fingerprints_are_those_that_are_made_here() -> None:
         assert pool.replaced == 0
 
 
+def test_pages_that_were_judged_meanwhile_are_not_fingerprinted() -> None:
+    with preparing("cascade") as pool:
+        answers: SimpleQueue[Answer | ExtractionError] = SimpleQueue()
+        pool.ask(Texts([page(1), page(2)], lambda: False), lambda answer, _: answers.put(answer))
+        assert answers.get(timeout=60) == [None, None]
+        assert pool.process_ids == []  # nor is a process started for them
+
+
 def judged(method: Method, pool: Pool[Texts, Answer] | None, read: list[Ready]) -> list[object]:
     """What is said of the odd records; ``read`` is told what processes have made of them."""
     store = open_store("memory:", {}, secret=Secret(SECRET))

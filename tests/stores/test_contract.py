@@ -41,12 +41,14 @@ from scrapy_neardup.stores import (
     layout,
     open_store,
     parse_url,
+    temporary,
 )
 from scrapy_neardup.stores.changes import Changes
 from scrapy_neardup.stores.counts import _PAGES, Counts, _of_site
 from scrapy_neardup.stores.recurrence import _BUCKETS, BLOCKS, IN_BLOCK, Sentences
 from scrapy_neardup.stores.redis_notes import COUNTED
 from scrapy_neardup.stores.tally import KEY
+from scrapy_neardup.stores.temporary import TemporaryStore
 from tests.stores.redis_cluster import Cluster
 from tests.stores.redis_server import Server
 
@@ -142,6 +144,21 @@ class ServerPlace(Place):
         """A later copy has another name."""
 
 
+@dataclass
+class TemporaryPlace(Place):
+    """A folder for a state that has no URL, and ends with whoever opened it."""
+
+    @property
+    def url(self) -> str:
+        pytest.skip("It has no URL.")
+
+    def open(self, recipe: Mapping[str, Any] = RECIPE) -> Store:
+        self.directory.mkdir(exist_ok=True)
+        store = TemporaryStore(str(self.directory), recipe)
+        self.opened.append(store)
+        return store
+
+
 def _place(scheme: str, directory: Path, request: pytest.FixtureRequest) -> Iterator[Place]:
     if scheme == "leveldb" and find_spec("plyvel") is None:
         pytest.skip("plyvel is not installed, so there is no LevelDB")
@@ -149,6 +166,9 @@ def _place(scheme: str, directory: Path, request: pytest.FixtureRequest) -> Iter
     if scheme in SERVERS:
         server: Server | Cluster = request.getfixturevalue("redis_server" if scheme == ON_SERVER else "cluster")
         place: Place = ServerPlace(SERVERS[scheme], directory, server=server, state=server.new_state())
+    elif scheme in TEMPORARY:
+        request.getfixturevalue("monkeypatch").setattr(temporary, "_MOST", TEMPORARY[scheme])
+        place = TemporaryPlace(TemporaryStore, directory)
     else:
         place = Place(STORES[scheme], directory)
     yield place
@@ -161,7 +181,11 @@ ON_SERVER = "unix"
 ON_CLUSTER = pytest.param("redis+cluster", marks=pytest.mark.soak)
 
 
-@pytest.fixture(params=[*STORES, ON_SERVER, ON_CLUSTER])
+#: A state that ends with its store, and the rows that it holds in memory: all of these tests, and hardly any.
+TEMPORARY = {"temporary": 200_000, "temporary on disk": 3}
+
+
+@pytest.fixture(params=[*STORES, *TEMPORARY, ON_SERVER, ON_CLUSTER])
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
     """Every store there is."""
     yield from _place(request.param, tmp_path / "here", request)
@@ -292,7 +316,7 @@ def test_a_record_comes_back_as_it_was(place: Place, record: Record) -> None:
     store.add(record)
     assert store.record(record.id) == record
     assert store.find(record.url) == record
-    if place.kind.scheme != "memory":
+    if place.kind.lasts:
         store = place.reopen(store)
         assert store.record(record.id) == record
         assert store.find(record.url) == record
@@ -869,7 +893,7 @@ def test_sentences_that_are_counted_are_no_pages(place: Place) -> None:
     put(store)
     note(store, 20)
     assert store.pages == records(store) == 1
-    if place.kind.scheme != "memory":
+    if place.kind.lasts:
         store = place.reopen(store)
         assert store.pages == records(store) == 1
         store = place.as_left_by_a_kill().open()  # now the pages are counted

@@ -1,0 +1,107 @@
+"""Pages that cannot be alike are refused by a few bytes of their sketches: none of which a comparison says anything."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from scrapy_neardup.hashing import compiled
+from scrapy_neardup.methods.cascade import Cascade
+from scrapy_neardup.methods.cascade_bound import Bound
+from scrapy_neardup.methods.cascade_parameters import CascadeParameters
+from scrapy_neardup.model import Fingerprint, Page
+from tests.methods.cascade_pages import BELL, DEFAULTS, FERRY, LIGHTHOUSE, MILL, NONE, SECOND_FERRY, page, unpacked
+
+TEXTS = (FERRY, BELL, SECOND_FERRY, LIGHTHOUSE, MILL)
+TITLES = ("", "新渡口清晨开航", "铜钟又响了", "The mill of 1874")
+STRICT = CascadeParameters()
+LENIENT = CascadeParameters(base=0.2, certain=0.3, certain_apart=0.25, short_least=0.1, excerpt=0.3, catalogue=0.0)
+LINES = st.sampled_from([line for text in TEXTS for line in text.split("\n")])
+
+
+def is_nothing(method: Cascade, new: Fingerprint, old: bytes) -> bool:
+    """Whether a comparison says nothing of two pages."""
+    found = method.compare(new, old, NONE)
+    return not (found.duplicate or found.likeness or found.in_form or found.identical)
+
+
+@st.composite
+def drawn(draw: st.DrawFn) -> Page:
+    """A page of lines of a few articles, so that two share some, none or all."""
+    lines = draw(st.lists(LINES, min_size=1, max_size=14))
+    site = draw(st.sampled_from(["", "river.example", "hill.example"]))
+    return replace(page("\n".join(lines), draw(st.sampled_from(TITLES))), site=site)
+
+
+@given(drawn(), drawn(), st.sampled_from([STRICT, LENIENT]), st.booleans())
+@settings(max_examples=300, deadline=None)
+def test_what_is_refused_is_nothing(new: Page, old: Page, parameters: CascadeParameters, has_whole: bool) -> None:
+    method = Cascade(parameters)
+    made, earlier = method.fingerprint(new), method.fingerprint(old)
+    if has_whole:  # as if some of it were boilerplate: the sketch of all is that of the earlier page
+        sketch = unpacked(made.sketch)
+        sketch.whole = sketch.shingles + unpacked(earlier.sketch).shingles
+        made = replace(made, sketch=sketch.pack(), whole=unpacked(earlier.sketch).minwise)
+    with_it = method.may_be_alike(made, earlier.sketch)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(compiled, "kernels", None)
+        assert method.may_be_alike(made, earlier.sketch) is with_it
+    if not with_it:
+        assert is_nothing(method, made, earlier.sketch)
+
+
+@pytest.mark.parametrize("is_compiled", [True, False])
+def test_a_sketch_that_is_cut_short_is_for_the_comparison_to_tell(
+    monkeypatch: pytest.MonkeyPatch, is_compiled: bool
+) -> None:
+    if not is_compiled:
+        monkeypatch.setattr(compiled, "kernels", None)
+    method = Cascade()
+    made, old = method.fingerprint(page(FERRY, "渡口")), method.fingerprint(page(BELL)).sketch
+    assert not method.may_be_alike(made, old)
+    assert all(method.may_be_alike(made, old[:size]) for size in range(len(old)))
+
+
+@pytest.mark.parametrize("other", [BELL, SECOND_FERRY, LIGHTHOUSE, MILL, f"{BELL}\n{FERRY[:60]}"])
+def test_other_articles_are_refused(other: str) -> None:
+    method = Cascade()
+    assert not method.may_be_alike(method.fingerprint(page(FERRY, "渡口")), method.fingerprint(page(other)).sketch)
+
+
+@pytest.mark.parametrize(
+    ("new", "old"),
+    [
+        (page(FERRY), page(FERRY)),
+        (page(FERRY, "渡口"), page(BELL, "渡口")),
+        (page(FERRY), page(f"{FERRY}\n{BELL}\n{MILL}\n{SECOND_FERRY}", "铜钟又响了")),
+        (page(FERRY), page(FERRY.replace("渡船", "货轮"), "铜钟又响了")),
+        (page(f"{FERRY}\n{BELL}\n{SECOND_FERRY}\n{MILL}"), page(BELL, "铜钟又响了")),
+    ],
+)
+def test_copies_excerpts_and_one_title_are_compared(new: Page, old: Page) -> None:
+    method = Cascade()
+    made, earlier = method.fingerprint(new), method.fingerprint(old)
+    assert not is_nothing(method, made, earlier.sketch)
+    assert method.may_be_alike(made, earlier.sketch)
+
+
+@pytest.mark.parametrize("of_html", [(True, False), (False, True), (True, True)])
+def test_pages_read_from_html_are_compared_always(of_html: tuple[bool, bool]) -> None:
+    method = Cascade()
+    new, old = (
+        method.fingerprint(replace(page(text), reader="trafilatura" if is_html else "", main=text * is_html))
+        for text, is_html in zip((FERRY, MILL), of_html, strict=True)
+    )
+    assert method.may_be_alike(new, old.sketch)
+
+
+def test_boilerplate_of_the_new_page_is_taken_off_the_earlier_one() -> None:
+    """Of an excerpt that is the more alike for it, which the plain overlap of both sketches would refuse."""
+    made = Cascade().fingerprint(page(FERRY[:150]))
+    one, old = unpacked(made.sketch), Cascade().fingerprint(page(f"{FERRY[:150]}\n{BELL}\n{MILL}\n{LIGHTHOUSE}", ""))
+    assert not Bound(DEFAULTS).may_be_alike(one, b"", old.sketch)
+    one.whole = one.shingles + unpacked(old.sketch).shingles
+    assert Bound(DEFAULTS).may_be_alike(one, unpacked(old.sketch).minwise, old.sketch)
