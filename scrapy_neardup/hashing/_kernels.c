@@ -12,7 +12,7 @@
 #include <string.h>
 
 /* Changed with every change of a signature or of what is returned: a module of another one is not used. */
-#define VERSION 4
+#define VERSION 5
 
 /* ---- characters ------------------------------------------------------------------------------------------------ */
 

@@ -13,7 +13,7 @@ from typing import Any, Protocol, cast
 
 #: That of the module that goes with these files. One that was built from others, as an editable install keeps it when
 #: the sources change, is not used.
-_VERSION = 4
+_VERSION = 5
 
 
 class Kernels(Protocol):
