@@ -440,7 +440,10 @@ def crawled(steps: list[Step], *, short_way: bool, **settings: Any) -> Iterator[
         elif step.what == "take back":
             remove_judgements(store, step.url)
         else:
-            verdict = crawl.judge(step.url, BODIES[step.body], sealed=step.seal, lost=step.what == "lost")
+            # A former version is there until the page is sealed, and a copy by hand may still stand for that one: the
+            # long way names its group, the short way that of the new version.
+            sealed = step.seal or any(one.what == "copy" for one in steps)
+            verdict = crawl.judge(step.url, BODIES[step.body], sealed=sealed, lost=step.what == "lost")
             yield told(verdict)
     crawl.detector.seal()
     crawl.detector.end()
