@@ -33,7 +33,7 @@ from scrapy_neardup.stores.decisions import decisions_of
 from scrapy_neardup.stores.evidence import kept_page
 from scrapy_neardup.stores.former import KEY as FORMER
 from scrapy_neardup.stores.former import former_recipes, pack_former, pack_former_sketch
-from scrapy_neardup.stores.layout import evidence_key, former_key, meta_key, pack_seen, record_key, url_key
+from scrapy_neardup.stores.layout import evidence_key, former_key, meta_key, pack_seen, url_key
 from scrapy_neardup.stores.recipe import PARAMETERS, SAMPLES, fits
 from scrapy_neardup.stores.tally import KEY as TALLY
 from scrapy_neardup.text.prose import why_unjudged
@@ -107,8 +107,7 @@ class Migration:
 
     def _file(self, record: Record, told: Evidence | None, seen: int, soon: Changes) -> None:
         """What ``Store.add`` would write, to be written with that of other pages: nobody reads the state yet."""
-        self._new.file_postings(record, soon)
-        soon.put(record_key(record.id), record.pack())
+        self._new.file_keys(record, soon)
         if told is not None:
             soon.put(evidence_key(record.id), told.pack())
         soon.put(url_key(record.url, self._new.hashes), pack_seen(record.id, seen))
@@ -144,7 +143,7 @@ class Migration:
     def _filed(self, record: Record, page: Page, *, speaks: bool) -> Record:
         """The record with the fingerprint of its page; one that speaks for an original, or is one, has keys."""
         known = self._new.on_site(page.site)
-        made = self._method.guarded(page, known.is_common, known)
+        made = self._method.filed(page, known)
         common = candidates(self._method, self._new, made.keys).common if speaks else frozenset()
         if not self.is_same_method and speaks:
             note_once(self._new, record.url, page.site, made, everywhere=record.is_original)

@@ -28,7 +28,7 @@ FIRST = 1_700_000_000_000_000_000
 def page(n: int) -> Record:
     """The n-th page; what is in it follows from n, so that a wrong byte shows. Every third one is a copy."""
     noise = random.Random(n)
-    keys = tuple(noise.getrandbits(64) for _ in range(4))
+    keys = tuple(noise.getrandbits(40) for _ in range(4))
     id = FIRST + n * 10**9
     if n % 3:
         return Record(id, f"https://news.example/{n}.html", id, 1.0, keys, noise.randbytes(200))
