@@ -183,13 +183,9 @@ class Store(Moment, Expiry, Counting):
         """Whether the postings of a key are in one row: see ``postings``."""
         return self._postings.are_lists
 
-    def file_keys(self, record: Record, changes: Changes) -> None:
-        """Add to changes a record and what files it under its keys, for whoever writes records himself.
-
-        Of keys that are longer than those of this state, as they are in a state before format 4, it keeps what it has.
-        """
+    def file_postings(self, record: Record, changes: Changes) -> None:
+        """Add to changes what files a record under its keys, for whoever writes records himself."""
         self._postings.file(record.keys, record.id, changes)
-        changes.put(layout.record_key(record.id), record.pack(self.width))
 
     def begin(self, who: str, job: str = "") -> int:
         """A new generation for a crawl; ``who`` names it in the line that tells of its being taken back.
