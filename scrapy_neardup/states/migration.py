@@ -33,7 +33,7 @@ from scrapy_neardup.stores.decisions import decisions_of
 from scrapy_neardup.stores.evidence import kept_page
 from scrapy_neardup.stores.former import KEY as FORMER
 from scrapy_neardup.stores.former import former_recipes, pack_former, pack_former_sketch
-from scrapy_neardup.stores.layout import evidence_key, former_key, meta_key, pack_seen, url_key
+from scrapy_neardup.stores.layout import evidence_key, former_key, meta_key, pack_seen, record_key, url_key
 from scrapy_neardup.stores.recipe import PARAMETERS, SAMPLES, fits
 from scrapy_neardup.stores.tally import KEY as TALLY
 from scrapy_neardup.text.prose import why_unjudged

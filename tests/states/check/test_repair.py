@@ -167,7 +167,8 @@ def write(data: bytes) -> Mutation:
     return lambda file: file.write_bytes(data)
 
 
-#: Kind, damage, and the share of pages that is saved at least.
+#: Kind, damage, and the share of pages that is saved at least. In SQLite's file damage is where pages are, and none of
+#: those that lead to others.
 DAMAGES: dict[str, tuple[str, Mutation, float]] = {
     "nothing": ("leveldb", lambda root: None, 1),
     "CURRENT deleted": ("leveldb", largest("db/CURRENT", Path.unlink), 1),
@@ -181,13 +182,13 @@ DAMAGES: dict[str, tuple[str, Mutation, float]] = {
     "bit flipped amid a table": ("leveldb", largest("db/*.ldb", flip(0.5)), 0.9),
     "bit flipped late in a table": ("leveldb", largest("db/*.ldb", flip(0.9)), 0.9),
     "no damage to SQLite": ("sqlite", lambda file: None, 1),
-    "a page of zeros": ("sqlite", zero(0.5), 0.95),
+    "a page of zeros": ("sqlite", zero(0.6), 0.95),
     "the second page of zeros": ("sqlite", zero(0), 0),
-    "pages of zeros": ("sqlite", zero(0.15, 0.35, 0.55, 0.75), 0.85),
-    "a page scribbled over": ("sqlite", scribble(0.7), 0.95),
-    "pages scribbled over": ("sqlite", scribble(0.15, 0.3, 0.45, 0.7, 0.85), 0.8),
+    "pages of zeros": ("sqlite", zero(0.1, 0.25, 0.45, 0.75), 0.85),
+    "a page scribbled over": ("sqlite", scribble(0.6), 0.95),
+    "pages scribbled over": ("sqlite", scribble(0.1, 0.3, 0.45, 0.6, 0.93), 0.8),
     "end cut": ("sqlite", cut(0.97), 0.85),
-    "end cut within a page": ("sqlite", cut(0.9013), 0.65),
+    "end cut, and the secret with it": ("sqlite", cut(0.9013), 0),
 }
 
 
