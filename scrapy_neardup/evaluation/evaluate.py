@@ -19,6 +19,8 @@ from scrapy_neardup.evaluation.gold import Gold, agreement
 from scrapy_neardup.evaluation.joined import Joined
 from scrapy_neardup.evaluation.labels import GREY, Corpus
 from scrapy_neardup.evaluation.scores import Score, score
+from scrapy_neardup.hashing.keyed import Keyed
+from scrapy_neardup.hashing.width import NARROW
 from scrapy_neardup.judging.detector import Detector
 from scrapy_neardup.methods import Method, make_method
 from scrapy_neardup.model import Kind, Page, Verdict
@@ -62,6 +64,7 @@ def evaluate(
     dropped: set[str] = set()
     seconds, warm = 0.0, False
     refused = _Refused()
+    method = method.under(Keyed(NO_SECRET.value, NARROW))  # as the states here: it is this one that gets warm
     with _judging(method, store_url, grouping) as (judge, size_of_state):
         for document in with_distinct_ids(progress(documents) if progress else documents):
             if document.id not in labels:
