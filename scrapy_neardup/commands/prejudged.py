@@ -25,7 +25,7 @@ def prejudge(method: Method, page: Page, min_letters: int, store: Store | None) 
     if reason := why_unjudged(page.text, min_letters):
         return None, reason
     known = store.on_site(page.site) if store else None
-    fingerprint = method.filed(page, known)
+    fingerprint = method.for_state(page, known)
     return fingerprint, fingerprint.why_unjudged(min_letters)
 
 

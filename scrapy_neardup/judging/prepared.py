@@ -74,7 +74,7 @@ class Prepared:
     def under(self, page: Page, counts: SiteCounts, method: Method) -> Fingerprint:
         """The fingerprint of a page of which the state knows this, made anew if something else was presumed."""
         if not all(one.holds(counts) for one in self.asked):
-            return method.filed(page, counts)
+            return method.for_state(page, counts)
         title = _Late(method, self.title) if self.title else None
         return method.narrowed(replace(self.fingerprint, site=counts if self.sited else None, title=title))
 

@@ -68,7 +68,7 @@ class Method(ABC):
         """Keys to file the page under and a sketch to compare it by."""
 
     @final
-    def filed(self, page: Page, site: SiteCounts | None) -> Fingerprint:
+    def for_state(self, page: Page, site: SiteCounts | None) -> Fingerprint:
         """``guarded`` by what a state knows of the page's site, if it knows any, with keys as wide as the state's."""
         return self.narrowed(self.guarded(page, site.is_common if site else nothing_is_common, site))
 

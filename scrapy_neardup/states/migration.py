@@ -144,7 +144,7 @@ class Migration:
     def _filed(self, record: Record, page: Page, *, speaks: bool) -> Record:
         """The record with the fingerprint of its page; one that speaks for an original, or is one, has keys."""
         known = self._new.on_site(page.site)
-        made = self._method.filed(page, known)
+        made = self._method.for_state(page, known)
         common = candidates(self._method, self._new, made.keys).common if speaks else frozenset()
         if not self.is_same_method and speaks:
             note_once(self._new, record.url, page.site, made, everywhere=record.is_original)

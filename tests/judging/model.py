@@ -77,7 +77,7 @@ def _method() -> tuple[Method, MemoryStore]:
 def fingerprint(text: Text, url: str = "http://old.example/") -> Fingerprint:
     method, store = _method()
     page = text.page(url)
-    return method.filed(page, store.on_site(page.site))
+    return method.for_state(page, store.on_site(page.site))
 
 
 @cache

@@ -130,7 +130,7 @@ class _Fingerprints:
 
     def _make(self, page: Page) -> Fingerprint:
         known = self._store.on_site(page.site) if self._store else None
-        return self._method.filed(page, known)
+        return self._method.for_state(page, known)
 
 
 @contextmanager
