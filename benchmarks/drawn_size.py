@@ -4,8 +4,8 @@
 
 As many keys, and as long a sketch, as the method makes of articles of 1,500 letters; what is in them is drawn, as
 hashes look like that. Those of ``simhash`` are the keys of a fingerprint that is drawn, so with many pages each is that
-of several. URLs have some 60 letters, none of the pages is a copy, and no more is kept of them than is needed. The
-store is at rest, and compacted, when it is weighed.
+of several. URLs have some 60 letters, none of the pages is a copy, and no more is kept of them than is needed. All rows
+of a kind are written at once, in their order. The store is compacted when it is weighed.
 """
 
 from __future__ import annotations
@@ -14,20 +14,24 @@ import argparse
 import random
 import tempfile
 import time
+from array import array
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing
-from itertools import product
+from itertools import chain, groupby, islice, product
+from operator import itemgetter
 
-from growth import FIRST, STEP, id_of, parts
+import numpy as np
+from growth import id_of, parts
 from synthetic import pages as synthetic_pages
 
 from scrapy_neardup.methods import Method, make_method
 from scrapy_neardup.methods.simhash import SimHash
 from scrapy_neardup.model import Fingerprint
 from scrapy_neardup.stores import STORES, Record, Store, layout
-from scrapy_neardup.stores.changes import Changes
+from scrapy_neardup.stores.changes import Changes, Row
 from scrapy_neardup.stores.layout import FORMAT, FORMATS
+from scrapy_neardup.stores.postings import MOST
 
 BATCH = 10_000
 
@@ -60,21 +64,52 @@ def main() -> None:
 
 
 def fill(store: Store, method: Method, models: list[Fingerprint], pages: int) -> int:
-    """File pages, a batch at a time; returns how many letters their URLs have."""
+    """File pages; returns how many letters their URLs have."""
     chance, letters = random.Random(1), 0
-    for begin in range(0, pages, BATCH):
-        changes = Changes()
-        for number in range(begin, min(begin + BATCH, pages)):
+    keys, ids, urls = array("Q"), array("Q"), array("Q")
+
+    def records() -> Iterator[Row]:
+        nonlocal letters
+        for number in range(pages):
             record = drawn(number, method, models[number % len(models)], chance)
             letters += len(record.url)
-            changes.put(layout.record_key(record.id), record.pack(store.width))
-            store.file_postings(record, changes)
-            seen = layout.pack_seen(record.id, (FIRST + number * STEP) / 1e9)
-            changes.put(layout.url_key(record.url, store.hashes), seen)
-        store._write(changes, sync=False)
-        store.pages = begin + BATCH
+            keys.extend(store.width.keys(record.keys))
+            ids.extend([record.id] * (len(keys) - len(ids)))
+            urls.append(layout.last_id(layout.url_key(record.url, store.hashes)))
+            yield layout.record_key(record.id), record.pack(store.width)
+
+    write(store, records())
+    write(store, posted(keys, ids, store))
+    order = np.argsort(np.frombuffer(urls, np.uint64)).tolist()
+    named = ((urls[number], id_of(number)) for number in order)
+    write(store, ((b"u" + url.to_bytes(8, "big"), layout.pack_seen(id, id / 1e9)) for url, id in named))
     store.pages = pages
     return letters
+
+
+def write(store: Store, rows: Iterator[Row]) -> None:
+    """Write rows, a batch at a time."""
+    while batch := dict(islice(rows, BATCH)):
+        store._write(Changes(batch), sync=False)
+
+
+def posted(keys: array[int], ids: array[int], store: Store) -> Iterator[Row]:
+    """The rows of postings, as they are when pages come one after the other."""
+    numbers, pages = np.frombuffer(keys, np.uint64), np.frombuffer(ids, np.uint64)
+    order = np.lexsort((pages, numbers))
+    slices = (order[at : at + 1_000_000] for at in range(0, len(order), 1_000_000))  # lists of all would be gigabytes
+    pairs = chain.from_iterable(zip(numbers[some].tolist(), pages[some].tolist(), strict=True) for some in slices)
+    for key, some in groupby(pairs, key=itemgetter(0)):
+        filed = [id for _, id in some]
+        held = MOST if store.has_lists else 0
+        if held:
+            yield layout.posting_prefix(key, store.width), pack_list(filed[:held], more=len(filed) > held)
+        yield from ((layout.posting_key(key, id, store.width), b"") for id in filed[held:])
+
+
+def pack_list(ids: list[int], *, more: bool) -> bytes:
+    """The row of a list; see ``stores/postings``."""
+    return b"".join([id.to_bytes(8, "big") for id in ids]) + b"+" * more
 
 
 def drawn(number: int, method: Method, model: Fingerprint, chance: random.Random) -> Record:

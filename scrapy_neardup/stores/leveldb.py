@@ -146,6 +146,7 @@ class LevelDBStore(Store):
             bloom_filter_bits=options.bloom,
             lru_cache_size=options.cache,
             write_buffer_size=options.write_buffer,
+            block_size=options.block,
             max_open_files=options.open_files,
             max_file_size=_TABLE,
         )
