@@ -31,7 +31,6 @@ from scrapy_neardup.model import Fingerprint
 from scrapy_neardup.stores import STORES, Record, Store, layout
 from scrapy_neardup.stores.changes import Changes, Row
 from scrapy_neardup.stores.layout import FORMAT, FORMATS
-from scrapy_neardup.stores.postings import MOST
 
 BATCH = 10_000
 
@@ -100,16 +99,10 @@ def posted(keys: array[int], ids: array[int], store: Store) -> Iterator[Row]:
     slices = (order[at : at + 1_000_000] for at in range(0, len(order), 1_000_000))  # lists of all would be gigabytes
     pairs = chain.from_iterable(zip(numbers[some].tolist(), pages[some].tolist(), strict=True) for some in slices)
     for key, some in groupby(pairs, key=itemgetter(0)):
-        filed = [id for _, id in some]
-        held = MOST if store.has_lists else 0
-        if held:
-            yield layout.posting_prefix(key, store.width), pack_list(filed[:held], more=len(filed) > held)
-        yield from ((layout.posting_key(key, id, store.width), b"") for id in filed[held:])
-
-
-def pack_list(ids: list[int], *, more: bool) -> bytes:
-    """The row of a list; see ``stores/postings``."""
-    return b"".join([id.to_bytes(8, "big") for id in ids]) + b"+" * more
+        changes = Changes()
+        for _, id in some:
+            store._postings.file((key,), id, changes)
+        yield from sorted(changes.puts.items())
 
 
 def drawn(number: int, method: Method, model: Fingerprint, chance: random.Random) -> Record:

@@ -86,7 +86,9 @@ class Store(Moment, Expiry, Counting):
             self.secret = secret_of(self.recipe, self._get(_SECRET), secret, location)
             self.known_hashes = Keyed(self.secret.value, self.width) if self.secret else None
             newest = next(self._scan(b"r", reverse=True), None)
-            self._newest = self._largest = layout.last_id(newest[0]) if newest else 0
+            self._newest = layout.last_id(newest[0]) if newest else 0
+            if self.tallied:  # else nobody keeps it up
+                self._largest = self._newest
             self._hold_against_tally()
             self._counts = self._load_counts()
             self._load_hands()

@@ -4,11 +4,13 @@ Rows: one for each posting, k + key + id, without a value. To learn that nothing
 nearly all keys of a new page, takes a search in each of LevelDB's levels: 25 microseconds a key in a million pages.
 
 Lists: a row for each key, k + key, whose value is the ids filed under it. That it is not there LevelDB's bloom filter
-tells in one microsecond. A row holds as many ids as are rewritten in no time; those that come later have rows of their
-own, and a plus sign behind the ids says that there are some.
+tells in one microsecond. A row holds as many ids as are rewritten in no time. Where there are more, a plus sign behind
+the ids says so, and they stand in further rows, k + key + id: in bundles, each named by the newest of its ids, with the
+others for a value, as many as the first row holds.
 
-The format in a state's recipe says which. In format 2 they are rows and in format 3 lists, of keys of 64 bits. In
-format 4 keys have 40 bits, and they are lists; but rows on a server, where many file under one key at once.
+The format in a state's recipe says which. In format 2 they are rows and in format 3 lists, of keys of 64 bits; without
+bundles, each id beyond the first row has one of its own. In format 4 keys have 40 bits, and they are lists with
+bundles; but rows on a server, where many file under one key at once.
 """
 
 from __future__ import annotations
@@ -25,8 +27,8 @@ from scrapy_neardup.stores.changes import Changes, Row
 from scrapy_neardup.stores.layout import FORMATS, last_id, posting_key
 from scrapy_neardup.stores.ordered import OrderedBytes
 
-#: The format in which they are rows everywhere.
-_ROWS = 2
+#: The format in which they are rows everywhere, and the one in which lists have no bundles.
+_ROWS, _SINGLES = 2, 3
 #: Ids that the row of a list holds at most.
 MOST = 32
 #: Behind these ids, where there are others.
@@ -87,7 +89,7 @@ class PostingRows(Postings):
 
 
 class PostingLists(Postings):
-    """A row for each key."""
+    """A row for each key, and bundles."""
 
     are_lists: ClassVar[bool] = True
     #: The rows that were read last, for which keys, at what number of writes: a page is mostly filed before anything
@@ -106,8 +108,12 @@ class PostingLists(Postings):
     def _ids(self, head_row: bytes, head: bytes, limit: int) -> list[int]:
         ids, more = _unpacked(head)
         if more:
-            singles = (row for row, _ in self._rows._scan(head_row, reverse=True) if len(row) in _PAIRS)
-            ids += map(last_id, islice(singles, limit))
+            for row in self._rows._scan(head_row, reverse=True):
+                if len(row[0]) not in _PAIRS:
+                    continue
+                if len(ids) >= limit and last_id(row[0]) < min(ids):
+                    break  # all that is left is older
+                ids += ids_of(row)
         return sorted(ids, reverse=True)[:limit]
 
     def file(self, keys: Iterable[int], id: int, changes: Changes) -> None:
@@ -120,14 +126,36 @@ class PostingLists(Postings):
                 changes.put(row, alone)
                 continue
             ids, more = _unpacked(head)
-            if id in ids:
-                continue
-            if len(ids) < MOST and not more:  # or a posting that has a row of its own might come to stand in both
-                changes.put(row, _packed(sorted((*ids, id)), b""))
-                continue
-            changes.put(row + id.to_bytes(8, "big"), b"")
-            if not more:
-                changes.put(row, _packed(ids, _MORE))
+            if id not in ids and not (more and self._is_beyond(row, id, changes)):
+                self._add(row, ids, more, id, changes)
+
+    def _is_beyond(self, row: bytes, id: int, changes: Changes) -> bool:
+        """Whether an id stands in a further row; none does that is newer than all of the state."""
+        return id <= self._rows._largest and any(id in ids_of(one) for one in self._further(row, changes))
+
+    def _add(self, row: bytes, ids: list[int], more: bytes, id: int, changes: Changes) -> None:
+        """Add an id to the row of a list; where that is full, its ids become a bundle."""
+        if len(ids) < MOST:
+            changes.put(row, _packed(sorted((*ids, id)), more))
+        else:
+            changes.put(*_bundle(row, ids))
+            changes.put(row, _packed((id,), _MORE))
+
+    def _take_away(self, row: bytes, id: int, changes: Changes) -> None:
+        """Remove an id from the further rows of a list."""
+        for one in self._further(row, changes):
+            if id in (ids := ids_of(one)):
+                changes.delete(one[0])
+                ids.remove(id)
+                if ids:
+                    changes.put(*_bundle(row, ids))
+                return
+
+    def _further(self, row: bytes, changes: Changes) -> list[Row]:
+        """The further rows of a list, as they will be after these changes."""
+        found = {key: value for key, value in self._rows._scan(row) if len(key) in _PAIRS}
+        found.update(one for one in changes.puts.items() if len(one[0]) in _PAIRS and one[0].startswith(row))
+        return [one for one in found.items() if one[0] not in changes.deletes]
 
     def remove(self, keys: Iterable[int], id: int, changes: Changes) -> None:
         for row, head in self._heads(keys, changes):
@@ -135,10 +163,10 @@ class PostingLists(Postings):
             if id in ids:
                 ids.remove(id)
             elif more:
-                changes.delete(row + id.to_bytes(8, "big"))
+                self._take_away(row, id, changes)
             else:
                 continue
-            if ids or (more and self._has_more(row, changes)):
+            if ids or (more and self._further(row, changes)):
                 changes.put(row, _packed(ids, more))
             else:
                 changes.delete(row)
@@ -163,33 +191,58 @@ class PostingLists(Postings):
         others = [row for row in rows if row not in known]
         return {**known, **dict(zip(others, self._rows._get_all(others), strict=True))} if others else known
 
-    def _has_more(self, row: bytes, changes: Changes) -> bool:
-        singles = (key for key, _ in self._rows._scan(row) if len(key) in _PAIRS)
-        filed = (key for key in changes.puts if len(key) in _PAIRS and key.startswith(row))
-        return any(key not in changes.deletes for key in singles) or next(filed, None) is not None
+
+class PostingListsOfSingles(PostingLists):
+    """A row for each key, and one for each id beyond that."""
+
+    def _is_beyond(self, row: bytes, id: int, changes: Changes) -> bool:
+        return False  # it would be put where it stands
+
+    def _add(self, row: bytes, ids: list[int], more: bytes, id: int, changes: Changes) -> None:
+        if len(ids) < MOST and not more:  # or a posting that has a row of its own might come to stand in both
+            changes.put(row, _packed(sorted((*ids, id)), b""))
+            return
+        changes.put(row + id.to_bytes(_ID, "big"), b"")
+        if not more:
+            changes.put(row, _packed(ids, _MORE))
+
+    def _take_away(self, row: bytes, id: int, changes: Changes) -> None:
+        changes.delete(row + id.to_bytes(_ID, "big"))
 
 
 def postings_of(rows: OrderedBytes, format: int) -> Postings:
     """The postings of a state of this format."""
-    kind = PostingRows if format == _ROWS or rows.is_shared else PostingLists
+    if format == _ROWS or rows.is_shared:
+        return PostingRows(rows, FORMATS[format])
+    kind = PostingListsOfSingles if format == _SINGLES else PostingLists
     return kind(rows, FORMATS[format])
 
 
 def pairs(row: Row) -> Iterator[tuple[int, int]]:
     """The keys and ids that a row of postings tells of, in any format."""
+    key, _ = row
+    number = int.from_bytes(key[1:-_ID] if len(key) in _PAIRS else key[1:], "big")
+    yield from ((number, id) for id in ids_of(row))
+
+
+def ids_of(row: Row) -> list[int]:
+    """The ids that a row of postings tells of, in any format."""
     key, value = row
-    if len(key) in _PAIRS:
-        yield int.from_bytes(key[1:-_ID], "big"), last_id(key)
-    else:
-        number = int.from_bytes(key[1:], "big")
-        yield from ((number, id) for id in _unpacked(value)[0])
+    ids = _unpacked(value)[0]
+    return [*ids, last_id(key)] if len(key) in _PAIRS else ids
+
+
+def _bundle(row: bytes, ids: Sequence[int]) -> Row:
+    """The row of a bundle, behind that of its list."""
+    *others, newest = sorted(ids)
+    return row + newest.to_bytes(_ID, "big"), _packed(others, b"")
 
 
 def is_posting(row: Row) -> bool:
     """Whether a row can be one of postings."""
     key, value = row
     if len(key) in _PAIRS:
-        return not value
+        return len(value) % _ID == 0
     return is_head(key) and value != b"" and (len(value) % 8 == 0 or _tells_of_more(value))
 
 

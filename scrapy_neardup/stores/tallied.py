@@ -45,8 +45,6 @@ class Tallied(OrderedBytes):
     #: Whether the state was held against its tally; until then nothing of it may be changed.
     _accepted = False
     _ending = False
-    #: No row of a page with a larger id has ever been there, so there is no old one to look for.
-    _largest = 2**64 - 1
 
     @abstractmethod
     def _apply(self, changes: Changes, *, sync: bool) -> None:

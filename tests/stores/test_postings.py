@@ -8,6 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from scrapy_neardup.errors import StoreError
 from scrapy_neardup.hashing.width import NARROW, WIDE, KeyWidth
@@ -194,6 +196,45 @@ def test_what_is_no_row_of_postings_is_told_apart(width: KeyWidth) -> None:
     assert not is_unreachable(single, (head, ids + b"+"))
     for before in [(b"", b""), (head, ids), (layout.posting_prefix(8, width), ids + b"+")]:
         assert is_unreachable(single, before)
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@pytest.mark.parametrize("format", FORMATS)
+@given(
+    steps=st.lists(
+        st.lists(st.tuples(st.booleans(), st.sampled_from([KEY, KEY ^ 1]), st.integers(1, 14)), min_size=1, max_size=6),
+        max_size=25,
+    ),
+    most=st.integers(1, 4),
+    limit=st.integers(1, 16),
+)
+def test_whatever_is_filed_and_removed_in_whatever_order_is_there_once_or_not_at_all(
+    format: int,
+    steps: list[list[tuple[bool, int, int]]],
+    most: int,
+    limit: int,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Steps of one list go into one batch, and each sees those before it; an id may be filed that is there."""
+    monkeypatch.setattr(STORES["memory"], "new_format", format)
+    monkeypatch.setattr(postings, "MOST", most)
+    there: dict[int, set[int]] = {KEY: set(), KEY ^ 1: set()}
+    with closing(STORES["memory"]("memory:", RECIPE)) as store:
+        for batch in steps:
+            changes = Changes()
+            for is_filed, key, id in batch:
+                (store._postings.file if is_filed else store._postings.remove)((key,), id, changes)
+                (there[key].add if is_filed else there[key].discard)(id)
+            store._write(changes, sync=False)
+            for key, ids in there.items():
+                assert store.postings(key, limit) == sorted(ids, reverse=True)[:limit]
+        filed = [pair for row in store.rows(b"k") for pair in pairs(row)]
+        assert sorted(filed) == sorted((key, id) for key, ids in there.items() for id in ids)
+        head = (b"", b"")
+        for row in store.rows(b"k"):
+            assert is_posting(row)
+            assert format == 2 or not is_unreachable(row[0], head)
+            head = row if postings.is_head(row[0]) else head
 
 
 def test_a_new_state_keeps_forty_bits_of_a_key_and_all_of_the_id_of_a_group(tmp_path: Path) -> None:
