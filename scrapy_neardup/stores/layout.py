@@ -9,7 +9,7 @@
     k + key                     ids of the pages that are filed under this key, of 5 bytes, or 8 in a state of format 2
                                 or 3. A page that is better than the one that stood for its group is filed under the
                                 group's id, too, as far as that fits: see ``leading``
-    k + key + id                one more of them, or where there are no lists any of them; no value: see ``postings``
+    k + key + id                a page more, and others that are filed there (8 bytes each), if any: see ``postings``
     x + 5 bytes of a digest     id of a page that was made from a body with this digest: see ``Record.body``
     f + hash of its name        what is in a feed that may be overwritten (JSON): see ``states/deliveries``
     c + generation              a crawl, by the time of its beginning (JSON): see ``states/crawls``
@@ -116,6 +116,11 @@ class Record:
         return replace(self, keys=(*width.keys(self._hashed), *((self.original,) if self.leads else ())))
 
     @property
+    def longest_key(self) -> int:
+        """The bits of its longest key, but for the id of its group."""
+        return max((key.bit_length() for key in self._hashed), default=0)
+
+    @property
     def _hashed(self) -> tuple[int, ...]:
         """Its keys but for the id of its group."""
         return tuple(key for key in self.keys if key != self.original) if self.leads else self.keys
@@ -180,7 +185,7 @@ class Record:
 
 def width_of(packed: bytes) -> KeyWidth:
     """Of the keys in a record as ``pack`` wrote it."""
-    return NARROW if packed[:1] and packed[0] & _NARROW else WIDE
+    return NARROW if packed[0] & _NARROW else WIDE
 
 
 def _unpacked_keys(packed: bytes, many: int, width: KeyWidth) -> tuple[int, ...]:

@@ -34,7 +34,7 @@ MOST = 32
 #: Behind these ids, where there are others.
 _MORE = b"+"
 _ID = 8
-#: Lengths of the keys of rows: those that hold ids, and those of single postings.
+#: Lengths of the keys of rows: the first ones of lists, and those that are named by an id.
 _HEADS = frozenset(1 + width.size for width in (NARROW, WIDE))
 _PAIRS = frozenset(head + _ID for head in _HEADS)
 
