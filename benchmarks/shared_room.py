@@ -56,10 +56,10 @@ def fill(store: RedisStore, count: int, step: int) -> None:
         for number in range(at, min(count, at + 200)):
             id = begun * 10**9 + number * step
             url = f"https://news{number % 50}.example.com/2026/{number % 12 + 1:02d}/article-{number}.html"
-            record = Record(id, url, id, 1.0, tuple(chance.getrandbits(64) for _ in range(9)), chance.randbytes(245))
+            record = Record(id, url, id, 1.0, tuple(chance.getrandbits(40) for _ in range(9)), chance.randbytes(245))
             for key in record.keys:
                 changes.put(layout.posting_key(key, id), b"")
-            changes.put(layout.record_key(id), record.pack())
+            changes.put(layout.record_key(id), record.pack(store.width))
             changes.put(layout.evidence_key(id), title)
             changes.put(layout.url_key(url, store.hashes), layout.pack_seen(id, begun))
         store._pages = at

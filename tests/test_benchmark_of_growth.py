@@ -56,7 +56,7 @@ def test_what_is_written_sorted_is_what_is_filed_page_by_page_and_the_detector_g
 def test_it_prints_a_row_for_each_size_and_what_its_parts_take(
     growth: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(growth, "made", lambda at, kind, keep, pages, options: _made(growth, at, kind, keep, pages))
+    monkeypatch.setattr(growth, "made", lambda at, kind, keep, pages, *_: _made(growth, at, kind, keep, pages))
     monkeypatch.setattr(sys, "argv", ["growth.py", "20", "50", "--window", "10", "--directory", str(tmp_path)])
     growth.main()
     lines = capsys.readouterr().out.splitlines()

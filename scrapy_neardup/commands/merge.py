@@ -17,7 +17,16 @@ from scrapy_neardup.commands.wording import as_json
 from scrapy_neardup.config import Config
 from scrapy_neardup.errors import StoreError
 from scrapy_neardup.methods import Method
-from scrapy_neardup.states.exchange import ExportFile, Merged, OpenState, Source, check_recipes, merge, method_of
+from scrapy_neardup.states.exchange import (
+    ExportFile,
+    Merged,
+    OpenState,
+    Source,
+    check_recipes,
+    for_state,
+    merge,
+    method_of,
+)
 from scrapy_neardup.stores import STORES, Store
 from scrapy_neardup.stores.decisions import decisions_of
 from scrapy_neardup.stores.recipe import PARAMETERS
@@ -66,6 +75,7 @@ def run(arguments: argparse.Namespace) -> int:
             check_recipes(sources, recipe, OPTION)
         store = stack.enter_context(opened_or_made(url, recipe, secret))
         check_recipes(sources, store.recipe, OPTION)
+        sources = [for_state(source, store) for source in sources]
         method = None if arguments.keep_originals else _method(store, config)
         merged = [(source.name, merge(source, store, method, progress)) for source in sources]
         render = _as_data if arguments.json else _as_text

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from scrapy_neardup.methods import Method
-from scrapy_neardup.methods.base import nothing_is_common
 from scrapy_neardup.model import Fingerprint, Page
 from scrapy_neardup.stores import Store
 from scrapy_neardup.text.prose import why_unjudged
@@ -26,7 +25,7 @@ def prejudge(method: Method, page: Page, min_letters: int, store: Store | None) 
     if reason := why_unjudged(page.text, min_letters):
         return None, reason
     known = store.on_site(page.site) if store else None
-    fingerprint = method.guarded(page, known.is_common if known else nothing_is_common, known)
+    fingerprint = method.for_state(page, known)
     return fingerprint, fingerprint.why_unjudged(min_letters)
 
 

@@ -19,10 +19,12 @@ from scrapy_neardup.evaluation.gold import Gold, agreement
 from scrapy_neardup.evaluation.joined import Joined
 from scrapy_neardup.evaluation.labels import GREY, Corpus
 from scrapy_neardup.evaluation.scores import Score, score
+from scrapy_neardup.hashing.keyed import Keyed
 from scrapy_neardup.judging.detector import Detector
 from scrapy_neardup.methods import Method, make_method
 from scrapy_neardup.model import Kind, Page, Verdict
 from scrapy_neardup.stores import NO_SECRET, Store, close_store, open_store
+from scrapy_neardup.stores.layout import FORMAT, FORMATS
 
 #: Stores that can be had empty for the while of an evaluation.
 STORES = ("memory:", "leveldb:", "sqlite:")
@@ -62,6 +64,8 @@ def evaluate(
     dropped: set[str] = set()
     seconds, warm = 0.0, False
     refused = _Refused()
+    # As the states here have it: it is this one that gets warm.
+    method = method.under(Keyed(NO_SECRET.value, FORMATS[FORMAT]))
     with _judging(method, store_url, grouping) as (judge, size_of_state):
         for document in with_distinct_ids(progress(documents) if progress else documents):
             if document.id not in labels:

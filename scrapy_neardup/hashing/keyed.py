@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from scrapy_neardup.hashing import compiled, fingerprint64, mix64, mixed
+from scrapy_neardup.hashing.width import WIDE, KeyWidth
 
 #: The names by which ``Keyed.digest`` knows its functions; the first is the faster.
 DIGESTS = ("blake2b", "md5")
@@ -28,10 +29,12 @@ class Keyed:
     The same secret gives the same hashes in every process, on every machine and in every release.
     """
 
-    __slots__ = ("_base", "_hash", "_offset", "_place", "drawn", "key", "secret")
+    __slots__ = ("_base", "_hash", "_offset", "_place", "drawn", "key", "secret", "width")
 
-    def __init__(self, secret: bytes = b"") -> None:
+    def __init__(self, secret: bytes = b"", width: KeyWidth = WIDE) -> None:
         self.secret = secret
+        #: How much of a hash the state has for a key.
+        self.width = width
         self._hash = blake2b(key=secret, digest_size=8)
         numbers = blake2b(key=secret, digest_size=24, person=b"neardup numbers").digest()
         base, offset, self._place = struct.unpack("<3Q", numbers)
@@ -146,7 +149,7 @@ class Remembering(Keyed):
     __slots__ = ("known",)
 
     def __init__(self, hashes: Keyed) -> None:
-        self.secret, self.key, self.drawn = hashes.secret, hashes.key, hashes.drawn
+        self.secret, self.width, self.key, self.drawn = hashes.secret, hashes.width, hashes.key, hashes.drawn
         self._base, self._offset, self._place, self._hash = hashes._base, hashes._offset, hashes._place, hashes._hash
         #: The texts with their hashes.
         self.known: dict[str, int] = {}

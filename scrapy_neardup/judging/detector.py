@@ -152,7 +152,7 @@ class Detector:
             known = self.store.on_site(page.site)
             if prepared is not None:
                 return prepared.under(page, known, self._method)
-            return self._method.guarded(page, known.is_common, known)
+            return self._method.for_state(page, known)
 
     def _ruling(self, page: Page, fingerprint: Fingerprint | None, prepared: Prepared | None) -> Ruling:
         reason = page.unread or why_unjudged(page.text, self._min_letters)

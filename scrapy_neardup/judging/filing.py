@@ -157,7 +157,7 @@ class Filing:
         rows = [*urls, layout.judgement_key(page.url, store.hashes)]
         keys = self._fingerprint.keys if self._fingerprint else ()
         self.view = PageView()
-        self._take = wanted(program, self.view, rows, [(key, detector.common) for key in keys])
+        self._take = wanted(program, self.view, rows, [(key, detector.common) for key in keys], store.width)
 
     # Second way: what was found.
 
@@ -167,7 +167,7 @@ class Filing:
         for place in self._earlier:
             ask(program, place)
         rows, postings = self._found()
-        take = wanted(program, self.view, rows, postings)
+        take = wanted(program, self.view, rows, postings, crawl.store.width)
         if program.is_empty:
             return []
         answers = iter((await crawl.link.run(program))[1:])

@@ -76,9 +76,9 @@ class Prepared:
     def under(self, page: Page, counts: SiteCounts, method: Method) -> Fingerprint:
         """The fingerprint of a page of which the state knows this, made anew if something else was presumed."""
         if not all(one.holds(counts) for one in self.asked):
-            return method.guarded(page, counts.is_common, counts)
+            return method.for_state(page, counts)
         title = _Late(method, self.title) if self.title else None
-        return replace(self.fingerprint, site=counts if self.sited else None, title=title)
+        return method.narrowed(replace(self.fingerprint, site=counts if self.sited else None, title=title))
 
 
 class _Late:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Coroutine, Iterable, Iterator
 from typing import Any, TypeVar
 
 from scrapy_neardup.errors import StoreError
+from scrapy_neardup.hashing.width import KeyWidth
 from scrapy_neardup.judging.detector import Detector
 from scrapy_neardup.stores.redis import RedisStore
 from scrapy_neardup.stores.redis_async import AsyncLink, NoAnswer
@@ -105,7 +106,7 @@ class Transactions:
     async def fetch(self, view: PageView, rows: Iterable[bytes] = (), postings: Iterable[tuple[int, int]] = ()) -> None:
         """Fetch rows and postings that are not there yet, all in one way to the server and back."""
         program = self.link.program()
-        take = wanted(program, view, rows, postings)
+        take = wanted(program, view, rows, postings, self.store.width)
         if not program.is_empty:
             take(iter((await self.link.run(program))[1:]))
 
@@ -135,21 +136,24 @@ class Transactions:
 
 
 def wanted(
-    program: Program, view: PageView, rows: Iterable[bytes], postings: Iterable[tuple[int, int]]
+    program: Program, view: PageView, rows: Iterable[bytes], postings: Iterable[tuple[int, int]], width: KeyWidth
 ) -> Callable[[Iterator[Any]], None]:
-    """Have a program read what a view has not yet; the answer takes what it says into the view."""
+    """Have a program read what a view has not yet; the answer takes what it says into the view.
+
+    ``width``: of the keys of the state.
+    """
     new_rows = [row for row in dict.fromkeys(rows) if row not in view.rows]
     new_postings = [one for one in dict.fromkeys(postings) if one not in view.postings]
     for row in new_rows:
         program.get(row)
     limits = {limit: [key for key, one in new_postings if one == limit] for _, limit in new_postings}
     for limit, keys in limits.items():
-        program.newest([key.to_bytes(8, "big") for key in keys], limit)
+        program.newest([width.pack(key) for key in keys], limit)
 
     def take(answers: Iterator[Any]) -> None:
         view.rows.update(zip(new_rows, answers))  # noqa: B905  # others take what follows
         for limit, keys in limits.items():
             found = newest_of(next(answers), limit)
-            view.postings.update([((key, limit), found.get(key, [])) for key in keys])
+            view.postings.update([((key, limit), found.get(width.pack(key), [])) for key in keys])
 
     return take

@@ -6,12 +6,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Set
 from copy import copy
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, final
 
 import numpy as np
 import numpy.typing as npt
 
 from scrapy_neardup.hashing.keyed import OPEN, Keyed
+from scrapy_neardup.hashing.width import WIDE
 from scrapy_neardup.methods.parameters import Parameters
 from scrapy_neardup.model import Comparison, Explanation, Fingerprint, Page, SiteCounts
 from scrapy_neardup.text.script import converter_name
@@ -56,7 +57,7 @@ class Method(ABC):
 
     def under(self, hashes: Keyed) -> Method:
         """The same method with the hashes of a state: its sketches can be compared with those of that state alone."""
-        if hashes.secret == self.hashes.secret:
+        if (hashes.secret, hashes.width) == (self.hashes.secret, self.hashes.width):
             return self
         keyed = copy(self)
         keyed.hashes = hashes
@@ -65,6 +66,17 @@ class Method(ABC):
     @abstractmethod
     def fingerprint(self, page: Page) -> Fingerprint:
         """Keys to file the page under and a sketch to compare it by."""
+
+    @final
+    def for_state(self, page: Page, site: SiteCounts | None) -> Fingerprint:
+        """``guarded`` by what a state knows of the page's site, if it knows any, with keys as wide as the state's."""
+        return self.narrowed(self.guarded(page, site.is_common if site else nothing_is_common, site))
+
+    @final
+    def narrowed(self, made: Fingerprint) -> Fingerprint:
+        """A fingerprint with as much of its keys as the state has."""
+        width = self.hashes.width
+        return made if width == WIDE else replace(made, keys=width.keys(made.keys))
 
     def guarded(self, page: Page, is_common: IsCommon, site: SiteCounts | None = None) -> Fingerprint:
         """The same of what a page says itself, without sentences that stand on many pages, and those to be counted.
@@ -86,7 +98,8 @@ class Method(ABC):
     def compare(self, new: Fingerprint, old: bytes, common: Set[int]) -> Comparison:
         """Compare a new page with an earlier one's sketch.
 
-        ``common`` holds those keys of the new page that too many originals share to be evidence.
+        ``common`` holds those keys of the new page that too many originals share to be evidence. Who keeps hashes in a
+        sketch finds one there by as much of it as is a key: ``self.hashes.width.key(hash)``.
         """
 
     def carried(self, title: Any) -> str:

@@ -95,11 +95,14 @@ class SimHash(PublishedMethod):
         if not len(hashes):
             return (), bytes(8)
         value = sign_bits(hashes, weights)
-        keys = [
+        return self.keys(value), value.to_bytes(8, "big")
+
+    def keys(self, value: int) -> list[int]:
+        """The keys of a fingerprint, one for each table."""
+        return [
             self.hashes.place(f"simhash {table} {value & mask:016x}")
             for table, mask in enumerate(self.parameters.tables)
         ]
-        return keys, value.to_bytes(8, "big")
 
     def agreement(self, new: Fingerprint, one: bytes, other: bytes, common: Set[int]) -> Agreement:
         """The share of equal bits. A page without a feature is like no other."""

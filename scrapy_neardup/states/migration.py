@@ -108,7 +108,7 @@ class Migration:
     def _file(self, record: Record, told: Evidence | None, seen: int, soon: Changes) -> None:
         """What ``Store.add`` would write, to be written with that of other pages: nobody reads the state yet."""
         self._new.file_postings(record, soon)
-        soon.put(record_key(record.id), record.pack())
+        soon.put(record_key(record.id), record.pack(self._new.width))
         if told is not None:
             soon.put(evidence_key(record.id), told.pack())
         soon.put(url_key(record.url, self._new.hashes), pack_seen(record.id, seen))
@@ -144,7 +144,7 @@ class Migration:
     def _filed(self, record: Record, page: Page, *, speaks: bool) -> Record:
         """The record with the fingerprint of its page; one that speaks for an original, or is one, has keys."""
         known = self._new.on_site(page.site)
-        made = self._method.guarded(page, known.is_common, known)
+        made = self._method.for_state(page, known)
         common = candidates(self._method, self._new, made.keys).common if speaks else frozenset()
         if not self.is_same_method and speaks:
             note_once(self._new, record.url, page.site, made, everywhere=record.is_original)

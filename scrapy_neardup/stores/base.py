@@ -22,7 +22,7 @@ from scrapy_neardup.stores.listing import add_to_list
 from scrapy_neardup.stores.moment import Moment
 from scrapy_neardup.stores.options import DEFAULT, Options
 from scrapy_neardup.stores.place import SETTING
-from scrapy_neardup.stores.postings import ROWS, postings_of
+from scrapy_neardup.stores.postings import postings_of
 from scrapy_neardup.stores.recipe import check_recipe, pack_recipe, renamed, updated
 from scrapy_neardup.stores.secret import SECRET_NAME, SECRET_SETTING, Secret, secret_of
 
@@ -54,7 +54,7 @@ class Store(Moment, Expiry, Counting):
 
     _last_url: tuple[str | None, bytes] = None, b""
     #: The format in which a new state is written; one that is there keeps its own.
-    new_format: ClassVar[int] = ROWS
+    new_format: ClassVar[int] = layout.FORMAT
 
     def __init__(
         self,
@@ -79,12 +79,16 @@ class Store(Moment, Expiry, Counting):
             self._read_tally()
             #: By what the pages were fingerprinted, as plain data.
             self.recipe = self._check_recipe(recipe, secret)
-            self._postings = postings_of(self, self.recipe.get("format", ROWS))
+            format = self.recipe.get("format", layout.FORMAT)
+            self.width = layout.FORMATS[format]
+            self._postings = postings_of(self, format)
             #: Under which the state hashes; None where that is not known here.
             self.secret = secret_of(self.recipe, self._get(_SECRET), secret, location)
-            self.known_hashes = Keyed(self.secret.value) if self.secret else None
+            self.known_hashes = Keyed(self.secret.value, self.width) if self.secret else None
             newest = next(self._scan(b"r", reverse=True), None)
-            self._newest = self._largest = layout.last_id(newest[0]) if newest else 0
+            self._newest = layout.last_id(newest[0]) if newest else 0
+            if self.tallied:  # else nobody keeps it up
+                self._largest = self._newest
             self._hold_against_tally()
             self._counts = self._load_counts()
             self._load_hands()
@@ -175,6 +179,11 @@ class Store(Moment, Expiry, Counting):
         found = self._get_all([layout.record_key(id) for id in ids])
         rows = zip(ids, found, strict=True)
         return [None if packed is None else self._unpacked(id, packed) for id, packed in rows]
+
+    @property
+    def has_lists(self) -> bool:
+        """Whether the postings of a key are in one row: see ``postings``."""
+        return self._postings.are_lists
 
     def file_postings(self, record: Record, changes: Changes) -> None:
         """Add to changes what files a record under its keys, for whoever writes records himself."""
@@ -308,7 +317,7 @@ class Store(Moment, Expiry, Counting):
             self._synced = time.monotonic()
 
     def _put_record(self, record: Record, changes: Changes) -> None:
-        changes.put(layout.record_key(record.id), record.pack())
+        changes.put(layout.record_key(record.id), record.pack(self.width))
         if record.is_found_by_body:
             changes.put(layout.body_key(record.body), layout.pack_id(record.id))
 

@@ -6,9 +6,10 @@
     e + id                      what can be told of it: see ``Evidence``
     o + id                      of a page of a former recipe: which one (2 bytes), and its sketch: see ``former``
     u + hash of the URL         id of the page's newest record (8 bytes), time it was last seen (4 bytes, seconds)
-    k + key                     ids of the pages that are filed under this key. A page that is better than the one that
-                                stood for its group is filed under the group's id, too: see ``leading``
-    k + key + id                one more of them, or in a state of format 2 any of them; no value: see ``postings``
+    k + key                     ids of the pages that are filed under this key, of 5 bytes, or 8 in a state of format 2
+                                or 3. A page that is better than the one that stood for its group is filed under the
+                                group's id, too, as far as that fits: see ``leading``
+    k + key + id                a page more, and others that are filed there (8 bytes each), if any: see ``postings``
     x + 5 bytes of a digest     id of a page that was made from a body with this digest: see ``Record.body``
     f + hash of its name        what is in a feed that may be overwritten (JSON): see ``states/deliveries``
     c + generation              a crawl, by the time of its beginning (JSON): see ``states/crawls``
@@ -26,15 +27,15 @@ is a reverse scan, and the oldest come first where pages expire.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable
-from itertools import repeat
+from dataclasses import replace
 
 from scrapy_neardup.hashing.keyed import OPEN, Keyed
+from scrapy_neardup.hashing.width import NARROW, WIDE, KeyWidth
 from scrapy_neardup.quick import quick
 
-#: Those that are read and written, and the one of a new state, unless its store has a reason not to.
-FORMATS = (2, 3)
-FORMAT = 3
+#: Those that are read and written, with the width of their keys, and the one of a new state.
+FORMATS = {2: WIDE, 3: WIDE, 4: NARROW}
+FORMAT = 4
 
 _ID = struct.Struct(">Q")
 _PREFIX = struct.Struct(">cQ")
@@ -47,7 +48,7 @@ _TEXT = struct.Struct(">Q")
 _BODY = 5
 _LONGEST_URL = 65535
 #: Bits of the first byte.
-_OWN, _DELIVERED, _FORMER, _DROPPED, _BODIED = 1, 2, 4, 8, 16
+_OWN, _DELIVERED, _FORMER, _DROPPED, _BODIED, _LEADS, _NARROW = 1, 2, 4, 8, 16, 32, 64
 
 
 @quick(frozen=True, slots=True)
@@ -109,32 +110,58 @@ class Record:
         """Seconds since 1970."""
         return self.id / 1e9
 
-    def pack(self) -> bytes:
+    def narrowed(self, width: KeyWidth) -> Record:
+        """The same with keys of this width; the id of its group, if it is filed under that, stays whole."""
+        if width == WIDE or not self.keys:
+            return self
+        return replace(self, keys=(*width.keys(self._hashed), *((self.original,) if self.leads else ())))
+
+    @property
+    def longest_key(self) -> int:
+        """The bits of its longest key, but for the id of its group."""
+        return max((key.bit_length() for key in self._hashed), default=0)
+
+    @property
+    def _hashed(self) -> tuple[int, ...]:
+        """Its keys but for the id of its group."""
+        return tuple(key for key in self.keys if key != self.original) if self.leads else self.keys
+
+    def pack(self, width: KeyWidth = WIDE) -> bytes:
         """B 1 if others can be copies of it, 2 if it is a copy that was delivered, 4 if of a former recipe, 8 if it is
         known what it was when it was dropped, 16 if its body is known · B number of keys · H bytes of URL · Q per key ·
         URL · if others cannot, Q original · H similarity in 65535ths · if known, Q what it was · if known, Q body ·
         sketch.
+
+        Where keys are narrow, the first byte has 64, and 32 if the page is filed under the id of its group, which is
+        not among the keys; these have 5 bytes each. Of keys that are longer than the width the rest is left out.
         """
+        narrow, mask = width != WIDE, width.mask
+        keys = self._hashed if narrow else self.keys
         url = kept_url(self.url).encode("utf-8", "surrogatepass")
         own = self.original == self.id and self.similarity == 1.0
         flags = own * _OWN | self.delivered * _DELIVERED | self.former * _FORMER | bool(self.dropped) * _DROPPED
-        flags |= bool(self.body) * _BODIED
-        head = _HEAD.pack(flags, len(self.keys), len(url))
+        flags |= bool(self.body) * _BODIED | narrow * _NARROW | (narrow and self.leads) * _LEADS
+        head = _HEAD.pack(flags, len(keys), len(url))
+        filed = b"".join([(key & mask).to_bytes(width.size, "big") for key in keys])
         original = b"" if own else _ORIGINAL.pack(self.original, round(self.similarity * 65535))
         known = b"".join(_TEXT.pack(one) for one in (self.dropped, self.body) if one)
-        return b"".join((head, struct.pack(f">{len(self.keys)}Q", *self.keys), url, original, known, self.sketch))
+        return b"".join((head, filed, url, original, known, self.sketch))
 
     @classmethod
     def unpack(cls, id: int, packed: bytes) -> Record:
         """The record that ``pack`` wrote; raises ValueError for what is none."""
         try:
             flags, keys, url = _HEAD.unpack_from(packed)
-            at = _HEAD.size + 8 * keys
+            width = width_of(packed)
+            at = _HEAD.size + width.size * keys
             end = at + url
+            filed = _unpacked_keys(packed, keys, width)
             original, similarity, sketch, dropped, body = id, 65535, end, 0, 0
             if not flags & _OWN:
                 original, similarity = _ORIGINAL.unpack_from(packed, end)
                 sketch += _ORIGINAL.size
+                if flags & _LEADS:
+                    filed += (original,)
             if flags & _DROPPED:
                 (dropped,) = _TEXT.unpack_from(packed, sketch)
                 sketch += _TEXT.size
@@ -146,7 +173,7 @@ class Record:
                 packed[at:end].decode("utf-8", "surrogatepass"),
                 original,
                 similarity / 65535,
-                struct.unpack_from(f">{keys}Q", packed, _HEAD.size),
+                filed,
                 packed[sketch:],
                 bool(flags & _DELIVERED),
                 bool(flags & _FORMER),
@@ -155,6 +182,19 @@ class Record:
             )
         except struct.error as error:
             raise ValueError(str(error)) from None
+
+
+def width_of(packed: bytes) -> KeyWidth:
+    """Of the keys in a record as ``pack`` wrote it."""
+    return NARROW if packed[0] & _NARROW else WIDE
+
+
+def _unpacked_keys(packed: bytes, many: int, width: KeyWidth) -> tuple[int, ...]:
+    """Raises struct.error where there are not so many."""
+    if width == WIDE:
+        return struct.unpack_from(f">{many}Q", packed, _HEAD.size)
+    halves = struct.unpack_from(">" + "BI" * many, packed, _HEAD.size)
+    return tuple([high << 32 | low for high, low in zip(halves[::2], halves[1::2], strict=True)])
 
 
 def kept_url(url: str) -> str:
@@ -193,19 +233,14 @@ def url_key(url: str, hashes: Keyed) -> bytes:
     return _PREFIX.pack(b"u", hashes.of(kept_url(url)))
 
 
-def posting_prefix(key: int) -> bytes:
-    """k + key: where the postings of a key begin."""
-    return _PREFIX.pack(b"k", key)
+def posting_prefix(key: int, width: KeyWidth = NARROW) -> bytes:
+    """k + key, as far as it fits: where the postings of a key begin."""
+    return b"k" + width.pack(key)
 
 
-def posting_prefixes(keys: Iterable[int]) -> list[bytes]:
-    """The same of each of several keys."""
-    return list(map(_PREFIX.pack, repeat(b"k"), keys))
-
-
-def posting_key(key: int, id: int) -> bytes:
+def posting_key(key: int, id: int, width: KeyWidth = NARROW) -> bytes:
     """k + key + id."""
-    return _PAIR.pack(b"k", key, id)
+    return posting_prefix(key, width) + id.to_bytes(8, "big")
 
 
 def body_key(body: int) -> bytes:

@@ -29,7 +29,6 @@ from scrapy_neardup.stores.changes import Changes, Row
 from scrapy_neardup.stores.damaged import DamagedCopy
 from scrapy_neardup.stores.damaged_leveldb import damaged_leveldb
 from scrapy_neardup.stores.lock import lock
-from scrapy_neardup.stores.postings import LISTS
 from scrapy_neardup.stores.snapshot import NOISE, Snapshot
 
 _WITNESS = "witness"
@@ -52,7 +51,6 @@ class LevelDBStore(Store):
     """The default state: append-only filing, small on disk, safe against a killed process."""
 
     scheme: ClassVar[str] = "leveldb"
-    new_format: ClassVar[int] = LISTS
 
     @classmethod
     def exists(cls, location: str) -> bool:
@@ -148,6 +146,7 @@ class LevelDBStore(Store):
             bloom_filter_bits=options.bloom,
             lru_cache_size=options.cache,
             write_buffer_size=options.write_buffer,
+            block_size=options.block,
             max_open_files=options.open_files,
             max_file_size=_TABLE,
         )

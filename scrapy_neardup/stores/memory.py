@@ -9,12 +9,11 @@ from urllib.parse import SplitResult
 
 from scrapy_neardup.stores import layout
 from scrapy_neardup.stores.base import Store
+from scrapy_neardup.stores.buckets import bucket, is_in_one
 from scrapy_neardup.stores.changes import Changes, Row
-from scrapy_neardup.stores.postings import LISTS
 
-# The longest prefix that is ever scanned is a letter and 8 bytes; keys that share it live in one bucket, so
-# neither a scan nor a write touches more than a handful of keys.
-_PREFIX = 9
+#: Bytes of the key of a record.
+_ID_KEY = 9
 
 
 class MemoryStore(Store):
@@ -23,7 +22,6 @@ class MemoryStore(Store):
     scheme: ClassVar[str] = "memory"
     lasts: ClassVar[bool] = False
     tallied: ClassVar[bool] = False
-    new_format: ClassVar[int] = LISTS
 
     @classmethod
     def form(cls) -> str:
@@ -52,22 +50,22 @@ class MemoryStore(Store):
         self._buckets = {}
 
     def _get(self, key: bytes) -> bytes | None:
-        return self._buckets.get(key[:_PREFIX], {}).get(key)
+        return self._buckets.get(bucket(key), {}).get(key)
 
     def _scan(self, prefix: bytes, *, reverse: bool = False) -> Iterator[Row]:
-        if len(prefix) >= _PREFIX:
-            buckets = [self._buckets.get(prefix[:_PREFIX], {})]
+        if is_in_one(prefix):
+            buckets = [self._buckets.get(bucket(prefix), {})]
         else:
-            buckets = [bucket for name, bucket in self._buckets.items() if name.startswith(prefix)]
+            buckets = [rows for name, rows in self._buckets.items() if name.startswith(prefix)]
         yield from sorted(
-            (row for bucket in buckets for row in bucket.items() if row[0].startswith(prefix)), reverse=reverse
+            (row for rows in buckets for row in rows.items() if row[0].startswith(prefix)), reverse=reverse
         )
 
     def all_postings(self, keys: Sequence[int], limit: int) -> list[list[int]]:
         return self._postings.find(keys, limit)
 
     def _rows_from(self, low: bytes, prefix: bytes) -> Iterator[Row]:
-        if prefix != b"r" or len(low) != _PREFIX:
+        if prefix != b"r" or len(low) != _ID_KEY:
             yield from super()._rows_from(low, prefix)
             return
         if self._ids is None:
@@ -75,7 +73,7 @@ class MemoryStore(Store):
         at = bisect_left(self._ids, layout.last_id(low))
         while at < len(self._ids):
             key = layout.record_key(self._ids[at])
-            yield key, self._buckets[key][key]
+            yield key, self._buckets[bucket(key)][key]
             at += 1
 
     def _apply(self, changes: Changes, *, sync: bool) -> None:
@@ -84,11 +82,11 @@ class MemoryStore(Store):
                 if key.startswith(b"r"):
                     self._keep_in_order(self._ids, layout.last_id(key), is_there=key in changes.puts)
         for key in changes.deletes:
-            bucket = self._buckets.get(key[:_PREFIX])
-            if bucket is not None and bucket.pop(key, None) is not None and not bucket:
-                del self._buckets[key[:_PREFIX]]
+            rows = self._buckets.get(bucket(key))
+            if rows is not None and rows.pop(key, None) is not None and not rows:
+                del self._buckets[bucket(key)]
         for key, value in changes.puts.items():
-            self._buckets.setdefault(key[:_PREFIX], {})[key] = value
+            self._buckets.setdefault(bucket(key), {})[key] = value
 
     def _keep_in_order(self, ids: list[int], id: int, *, is_there: bool) -> None:
         at = bisect_left(ids, id)
@@ -100,7 +98,7 @@ class MemoryStore(Store):
 
     def size(self) -> int:
         """The bytes of keys and values; Python's own overhead is several times that."""
-        return sum(len(k) + len(v) for bucket in self._buckets.values() for k, v in bucket.items())
+        return sum(len(k) + len(v) for rows in self._buckets.values() for k, v in rows.items())
 
     def compact(self) -> None:
         """Nothing to do: what was deleted takes no room here."""

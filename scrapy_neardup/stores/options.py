@@ -40,6 +40,9 @@ class Options:
     bloom: int = _number(10, 0, 64)
     #: Files that are kept open, and mapped into memory (LevelDB).
     open_files: int = _number(1000, 74, 50_000)
+    #: Bytes of neighbouring rows that are packed together, and unpacked to read one of them (LevelDB). Files keep those
+    #: that they have.
+    block: int = _size(16 * 2**10, 2**10, 2**20)
 
 
 #: What was found best.

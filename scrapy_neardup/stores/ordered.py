@@ -25,6 +25,8 @@ class OrderedBytes(Place):
     is_shared: ClassVar[bool] = False
     #: Writes that were tried since the opening: what was read before the last one may be another by now.
     _writes = 0
+    #: No row of a page with a larger id has ever been there, so there is no old one to look for.
+    _largest = 2**64 - 1
 
     def __init__(self, location: str, named_by: str = SETTING) -> None:
         self.location = location

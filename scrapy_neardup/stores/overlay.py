@@ -11,6 +11,7 @@ from typing import Any
 from scrapy_neardup.errors import StoreDamaged, StoreError
 from scrapy_neardup.stores import layout
 from scrapy_neardup.stores.base import Store, TakenBack
+from scrapy_neardup.stores.buckets import bucket, is_in_one
 from scrapy_neardup.stores.changes import Changes, Row
 from scrapy_neardup.stores.checkpoint import Moving
 from scrapy_neardup.stores.moment import Pending
@@ -21,8 +22,6 @@ from scrapy_neardup.stores.witness import Witness
 
 #: Times that a state which another process is changing is looked at anew, and seconds in between.
 _TRIES, _PAUSE = 200, 0.02
-#: The longest prefix that is ever scanned; keys that share it stand together.
-_PREFIX = 9
 
 
 class Overlay(Store):
@@ -185,7 +184,7 @@ class Overlay(Store):
     # Rows: those above hide those below.
 
     def _get(self, key: bytes) -> bytes | None:
-        above = self._above.get(key[:_PREFIX])
+        above = self._above.get(bucket(key))
         if above is not None and key in above:
             return above[key]
         return self._get_below(key)
@@ -213,19 +212,19 @@ class Overlay(Store):
         return (row for row in self._scan(prefix) if row[0] >= low)
 
     def _above_with(self, prefix: bytes) -> list[tuple[bytes, bytes | None]]:
-        if len(prefix) >= _PREFIX:
-            found: Iterable[dict[bytes, bytes | None]] = (self._above.get(prefix[:_PREFIX], {}),)
+        if is_in_one(prefix):
+            found: Iterable[dict[bytes, bytes | None]] = (self._above.get(bucket(prefix), {}),)
         else:
-            found = (rows for bucket, rows in self._above.items() if bucket.startswith(prefix[: len(bucket)]))
+            found = (rows for name, rows in self._above.items() if name.startswith(prefix[: len(name)]))
         return [row for rows in found for row in rows.items() if row[0].startswith(prefix)]
 
     def _apply(self, changes: Changes, *, sync: bool) -> None:
         if not self.is_written:
             raise RuntimeError(f"The state at {self.location} is only looked at, and cannot be written to.")
         for key in changes.deletes:
-            self._above.setdefault(key[:_PREFIX], {})[key] = None
+            self._above.setdefault(bucket(key), {})[key] = None
         for key, value in changes.puts.items():
-            self._above.setdefault(key[:_PREFIX], {})[key] = value
+            self._above.setdefault(bucket(key), {})[key] = value
 
     def compact(self) -> None:
         """Nothing to do: it is not ours."""

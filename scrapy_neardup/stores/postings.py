@@ -1,11 +1,16 @@
-"""Which pages are filed under a key, written down in one of two ways; the format in a state's recipe says which.
+"""Which pages are filed under a key, written down in one of two ways.
 
-Format 2: a row for each posting, k + key + id, without a value. To learn that nothing is filed under a key, as is true
-of nearly all keys of a new page, takes a search in each of LevelDB's levels: 25 microseconds a key in a million pages.
+Rows: one for each posting, k + key + id, without a value. To learn that nothing is filed under a key, as is true of
+nearly all keys of a new page, takes a search in each of LevelDB's levels: 25 microseconds a key in a million pages.
 
-Format 3: a row for each key, k + key, whose value is the ids filed under it. That it is not there LevelDB's bloom
-filter tells in one microsecond. A row holds as many ids as are rewritten in no time; those that come later have rows of
-their own as in format 2, and a plus sign behind the ids says that there are some.
+Lists: a row for each key, k + key, whose value is the ids filed under it. That it is not there LevelDB's bloom filter
+tells in one microsecond. A row holds as many ids as are rewritten in no time. Where there are more, a plus sign behind
+the ids says so, and they stand in further rows, k + key + id: in bundles, each named by the newest of its ids, with the
+others for a value, as many as the first row holds.
+
+The format in a state's recipe says which. In format 2 they are rows and in format 3 lists, of keys of 64 bits; without
+bundles, each id beyond the first row has one of its own. In format 4 keys have 40 bits, and they are lists with
+bundles; but rows on a server, where many file under one key at once.
 """
 
 from __future__ import annotations
@@ -15,26 +20,42 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import islice
+from typing import ClassVar
 
+from scrapy_neardup.hashing.width import NARROW, WIDE, KeyWidth
 from scrapy_neardup.stores.changes import Changes, Row
-from scrapy_neardup.stores.layout import last_id, posting_key, posting_prefix, posting_prefixes
+from scrapy_neardup.stores.layout import FORMATS, last_id, posting_key
 from scrapy_neardup.stores.ordered import OrderedBytes
 
-#: Formats of the two ways.
-ROWS, LISTS = 2, 3
-#: Ids that a row of format 3 holds at most.
+#: The format in which they are rows everywhere, and the one in which lists have no bundles.
+_ROWS, _SINGLES = 2, 3
+#: Ids that the row of a list holds at most.
 MOST = 32
 #: Behind these ids, where there are others.
 _MORE = b"+"
-#: Lengths of the keys of rows: one that holds ids, and one of a single posting.
-_HEAD, _PAIR = 9, 17
+_ID = 8
+#: Lengths of the keys of rows: the first ones of lists, and those that are named by an id.
+_HEADS = frozenset(1 + width.size for width in (NARROW, WIDE))
+_PAIRS = frozenset(head + _ID for head in _HEADS)
 
 
 class Postings(ABC):
-    """The postings of an open state. What is removed and filed is added to changes, on top of which it is seen."""
+    """The postings of an open state. What is removed and filed is added to changes, on top of which it is seen.
 
-    def __init__(self, rows: OrderedBytes) -> None:
+    Keys may be longer than those of the state, as the id of a group is.
+    """
+
+    #: Whether they are lists.
+    are_lists: ClassVar[bool]
+
+    def __init__(self, rows: OrderedBytes, width: KeyWidth) -> None:
         self._rows = rows
+        self._width = width
+
+    def _prefixes(self, keys: Iterable[int]) -> list[bytes]:
+        """Where the postings of each key begin."""
+        size, mask = self._width.size, self._width.mask
+        return [b"k" + (key & mask).to_bytes(size, "big") for key in keys]
 
     @abstractmethod
     def find(self, keys: Sequence[int], limit: int) -> list[list[int]]:
@@ -50,42 +71,49 @@ class Postings(ABC):
 
 
 class PostingRows(Postings):
-    """Those of format 2."""
+    """A row for each."""
+
+    are_lists: ClassVar[bool] = False
 
     def find(self, keys: Sequence[int], limit: int) -> list[list[int]]:
-        found = (self._rows._scan(posting_prefix(key), reverse=True) for key in keys)
+        found = (self._rows._scan(prefix, reverse=True) for prefix in self._prefixes(keys))
         return [[last_id(posting) for posting, _ in islice(rows, limit)] for rows in found]
 
     def file(self, keys: Iterable[int], id: int, changes: Changes) -> None:
         for key in keys:
-            changes.put(posting_key(key, id), b"")
+            changes.put(posting_key(key, id, self._width), b"")
 
     def remove(self, keys: Iterable[int], id: int, changes: Changes) -> None:
         for key in keys:
-            changes.delete(posting_key(key, id))
+            changes.delete(posting_key(key, id, self._width))
 
 
 class PostingLists(Postings):
-    """Those of format 3."""
+    """A row for each key, and bundles."""
 
+    are_lists: ClassVar[bool] = True
     #: The rows that were read last, for which keys, at what number of writes: a page is mostly filed before anything
     #: else is written.
     _read: tuple[int, tuple[int, ...], dict[bytes, bytes | None]] = (-1, (), {})
 
     def find(self, keys: Sequence[int], limit: int) -> list[list[int]]:
-        rows = posting_prefixes(keys)
+        rows = self._prefixes(keys)
         heads = self._rows._get_all(rows)
         if not self._rows.is_shared:
             self._read = self._rows._writes, tuple(keys), dict(zip(rows, heads, strict=True))
         if not any(heads):
             return [[] for _ in keys]
-        return [self._ids(key, head, limit) if head else [] for key, head in zip(keys, heads, strict=True)]
+        return [self._ids(row, head, limit) if head else [] for row, head in zip(rows, heads, strict=True)]
 
-    def _ids(self, key: int, head: bytes, limit: int) -> list[int]:
+    def _ids(self, head_row: bytes, head: bytes, limit: int) -> list[int]:
         ids, more = _unpacked(head)
         if more:
-            singles = (row for row, _ in self._rows._scan(posting_prefix(key), reverse=True) if len(row) == _PAIR)
-            ids += map(last_id, islice(singles, limit))
+            for row in self._rows._scan(head_row, reverse=True):
+                if len(row[0]) not in _PAIRS:
+                    continue
+                if len(ids) >= limit and last_id(row[0]) < min(ids):
+                    break  # all that is left is older
+                ids += ids_of(row)
         return sorted(ids, reverse=True)[:limit]
 
     def file(self, keys: Iterable[int], id: int, changes: Changes) -> None:
@@ -98,14 +126,36 @@ class PostingLists(Postings):
                 changes.put(row, alone)
                 continue
             ids, more = _unpacked(head)
-            if id in ids:
-                continue
-            if len(ids) < MOST and not more:  # or a posting that has a row of its own might come to stand in both
-                changes.put(row, _packed(sorted((*ids, id)), b""))
-                continue
-            changes.put(row + id.to_bytes(8, "big"), b"")
-            if not more:
-                changes.put(row, _packed(ids, _MORE))
+            if id not in ids and not (more and self._is_beyond(row, id, changes)):
+                self._add(row, ids, more, id, changes)
+
+    def _is_beyond(self, row: bytes, id: int, changes: Changes) -> bool:
+        """Whether an id stands in a further row; none does that is newer than all of the state."""
+        return id <= self._rows._largest and any(id in ids_of(one) for one in self._further(row, changes))
+
+    def _add(self, row: bytes, ids: list[int], more: bytes, id: int, changes: Changes) -> None:
+        """Add an id to the row of a list; where that is full, its ids become a bundle."""
+        if len(ids) < MOST:
+            changes.put(row, _packed(sorted((*ids, id)), more))
+        else:
+            changes.put(*_bundle(row, ids))
+            changes.put(row, _packed((id,), _MORE))
+
+    def _take_away(self, row: bytes, id: int, changes: Changes) -> None:
+        """Remove an id from the further rows of a list."""
+        for one in self._further(row, changes):
+            if id in (ids := ids_of(one)):
+                changes.delete(one[0])
+                ids.remove(id)
+                if ids:
+                    changes.put(*_bundle(row, ids))
+                return
+
+    def _further(self, row: bytes, changes: Changes) -> list[Row]:
+        """The further rows of a list, as they will be after these changes."""
+        found = {key: value for key, value in self._rows._scan(row) if len(key) in _PAIRS}
+        found.update(one for one in changes.puts.items() if len(one[0]) in _PAIRS and one[0].startswith(row))
+        return [one for one in found.items() if one[0] not in changes.deletes]
 
     def remove(self, keys: Iterable[int], id: int, changes: Changes) -> None:
         for row, head in self._heads(keys, changes):
@@ -113,10 +163,10 @@ class PostingLists(Postings):
             if id in ids:
                 ids.remove(id)
             elif more:
-                changes.delete(row + id.to_bytes(8, "big"))
+                self._take_away(row, id, changes)
             else:
                 continue
-            if ids or (more and self._has_more(row, changes)):
+            if ids or (more and self._further(row, changes)):
                 changes.put(row, _packed(ids, more))
             else:
                 changes.delete(row)
@@ -129,7 +179,7 @@ class PostingLists(Postings):
 
     def _heads(self, keys: Iterable[int], changes: Changes) -> Iterator[tuple[bytes, bytes]]:
         """The rows of different keys with the ids they hold, as they will be after these changes."""
-        rows = posting_prefixes(dict.fromkeys(keys))
+        rows = list(dict.fromkeys(self._prefixes(keys)))
         unchanged = [row for row in rows if row not in changes.puts and row not in changes.deletes]
         written = self._written(unchanged)
         return ((row, changes.puts.get(row) or written.get(row) or b"") for row in rows)
@@ -141,38 +191,69 @@ class PostingLists(Postings):
         others = [row for row in rows if row not in known]
         return {**known, **dict(zip(others, self._rows._get_all(others), strict=True))} if others else known
 
-    def _has_more(self, row: bytes, changes: Changes) -> bool:
-        singles = (key for key, _ in self._rows._scan(row) if len(key) == _PAIR)
-        filed = (key for key in changes.puts if len(key) == _PAIR and key.startswith(row))
-        return any(key not in changes.deletes for key in singles) or next(filed, None) is not None
+
+class PostingListsOfSingles(PostingLists):
+    """A row for each key, and one for each id beyond that."""
+
+    def _is_beyond(self, row: bytes, id: int, changes: Changes) -> bool:
+        return False  # it would be put where it stands
+
+    def _add(self, row: bytes, ids: list[int], more: bytes, id: int, changes: Changes) -> None:
+        if len(ids) < MOST and not more:  # or a posting that has a row of its own might come to stand in both
+            changes.put(row, _packed(sorted((*ids, id)), b""))
+            return
+        changes.put(row + id.to_bytes(_ID, "big"), b"")
+        if not more:
+            changes.put(row, _packed(ids, _MORE))
+
+    def _take_away(self, row: bytes, id: int, changes: Changes) -> None:
+        changes.delete(row + id.to_bytes(_ID, "big"))
 
 
 def postings_of(rows: OrderedBytes, format: int) -> Postings:
-    """The postings of a state of one format or the other."""
-    return PostingLists(rows) if format == LISTS else PostingRows(rows)
+    """The postings of a state of this format."""
+    if format == _ROWS or rows.is_shared:
+        return PostingRows(rows, FORMATS[format])
+    kind = PostingListsOfSingles if format == _SINGLES else PostingLists
+    return kind(rows, FORMATS[format])
 
 
 def pairs(row: Row) -> Iterator[tuple[int, int]]:
-    """The keys and ids that a row of postings tells of, in either format."""
+    """The keys and ids that a row of postings tells of, in any format."""
+    key, _ = row
+    number = int.from_bytes(key[1:-_ID] if len(key) in _PAIRS else key[1:], "big")
+    yield from ((number, id) for id in ids_of(row))
+
+
+def ids_of(row: Row) -> list[int]:
+    """The ids that a row of postings tells of, in any format."""
     key, value = row
-    if len(key) == _PAIR:
-        yield int.from_bytes(key[1:_HEAD], "big"), last_id(key)
-    else:
-        number = last_id(key)
-        yield from ((number, id) for id in _unpacked(value)[0])
+    ids = _unpacked(value)[0]
+    return [*ids, last_id(key)] if len(key) in _PAIRS else ids
+
+
+def _bundle(row: bytes, ids: Sequence[int]) -> Row:
+    """The row of a bundle, behind that of its list."""
+    *others, newest = sorted(ids)
+    return row + newest.to_bytes(_ID, "big"), _packed(others, b"")
 
 
 def is_posting(row: Row) -> bool:
     """Whether a row can be one of postings."""
     key, value = row
-    if len(key) == _PAIR:
-        return not value
-    return len(key) == _HEAD and value != b"" and (len(value) % 8 == 0 or _tells_of_more(value))
+    if len(key) in _PAIRS:
+        return len(value) % _ID == 0
+    return is_head(key) and value != b"" and (len(value) % 8 == 0 or _tells_of_more(value))
+
+
+def is_head(key: bytes) -> bool:
+    """Whether a row can be one of a list."""
+    return len(key) in _HEADS
 
 
 def is_unreachable(key: bytes, head: Row) -> bool:
-    """Whether a posting has a row of its own of which the row before it with ids does not tell, in format 3."""
-    return len(key) == _PAIR and not (key.startswith(head[0]) and _tells_of_more(head[1]))
+    """Whether a posting has a row of its own of which the row of the list before it does not tell."""
+    return len(key) in _PAIRS and not (key[:-_ID] == head[0] and _tells_of_more(head[1]))
 
 
 def _tells_of_more(head: bytes) -> bool:

@@ -1,6 +1,6 @@
 """By what recipe the pages of a state were fingerprinted: those of two recipes cannot be compared.
 
-    {"format": 3, "secret": …, "method": "cascade", "method version": 1, "parameters": {…}, "hash": …,
+    {"format": 4, "secret": …, "method": "cascade", "method version": 1, "parameters": {…}, "hash": …,
      "extractor": "… trafilatura 2.3.1 …", "segmenter": "jieba 0.42.1 …", "samples": {"extractor": "a8ce…", …}}
 
 It holds nothing that only decides on two fingerprints: see ``decisions``. Of the tools, which are other people's, it
@@ -40,11 +40,11 @@ def check_recipe(
     theirs = json.loads(written)
     if not isinstance(theirs, dict):
         raise ValueError("it is no JSON object")
-    if theirs.get("format") not in FORMATS:
+    if theirs.get("format") not in tuple(FORMATS):
         raise StoreMismatch(
             f"The state at {location} has the format {theirs.get('format')}, and this release reads and writes formats "
-            f"{FORMATS[0]} to {FORMATS[-1]}, so it was not touched. Upgrade, if a later release wrote it: pip install "
-            f"--upgrade scrapy-neardup; or set {named_by} to a new path to begin another state."
+            f"{min(FORMATS)} to {max(FORMATS)}, so it was not touched. Upgrade, if a later release wrote it: pip "
+            f"install --upgrade scrapy-neardup; or set {named_by} to a new path to begin another state."
         )
     if recipe is not None and not fits(theirs, recipe):
         raise StoreMismatch(

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from scrapy_neardup.hashing.keyed import Keyed
+from scrapy_neardup.hashing.width import KeyWidth
 from scrapy_neardup.stores.layout import Record, last_id, unpack_id, url_key
 from scrapy_neardup.stores.postings import is_posting, pairs
 from scrapy_neardup.stores.tally import KEY, RowTally, of_row
@@ -23,12 +24,14 @@ class Recount:
     are compared by number and sum, and each record's URL must have a row, each such row name a record.
     """
 
-    def __init__(self, hashes: Keyed | None, *, tally_alone: bool = False) -> None:
+    def __init__(self, hashes: Keyed | None, width: KeyWidth, *, tally_alone: bool = False) -> None:
         """``hashes``: by what URLs are filed; where that is not known here, these are not looked at.
 
+        ``width``: of the keys of the state.
         ``tally_alone``: leave out what records tell, as somebody else looks at that.
         """
         self._hashes = hashes
+        self._width = width
         self._tally_alone = tally_alone
         self._last = b""
         self._pages = self._total = 0
@@ -69,7 +72,7 @@ class Recount:
         if self._hashes is not None and record.id not in self._replaced:
             self._urls.append(last_id(url_key(record.url, self._hashes)))
         if record.keys:
-            keys = set(record.keys)
+            keys = self._width.keys(record.keys)
             self._postings -= len(keys)
             self._filed -= (sum(keys) << 64) + len(keys) * record.id
 

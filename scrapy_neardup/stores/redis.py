@@ -183,7 +183,7 @@ class RedisStore(SharedCounting):
         return value
 
     def postings(self, key: int, limit: int) -> list[int]:
-        return self._rows.postings(key, limit) if self.view is None else self.view.filed(key, limit)
+        return self._rows.postings(self.width.pack(key), limit) if self.view is None else self.view.filed(key, limit)
 
     def _scan(self, prefix: bytes, *, reverse: bool = False) -> Iterator[Row]:
         scan = self._rows.scan if self.view is None else self.view.scan

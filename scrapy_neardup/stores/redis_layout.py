@@ -33,7 +33,7 @@ from typing import NamedTuple
 #: Bits of each level, and the pages up to which it is the one that is filed on.
 _LEVELS = ((12, 37_000), (16, 600_000), (20, 9_600_000), (24, 2**63))
 #: By which of their bytes rows are told apart there.
-_PARTS = {b"u": slice(4), b"k": slice(4, 8)}
+_PARTS = {b"u": slice(4), b"k": slice(-4, None)}
 #: Pages of so many nanoseconds lie together, as a power of two: 34 seconds.
 _TOGETHER = 35
 DIRECTORY = b"/"
@@ -43,6 +43,8 @@ GIVEN_UP = b"!"
 PENDING = b"w"
 _BY_TIME, _BY_CRAWL = b"reo", b"jd"
 _ID, _PAIR = 9, 17
+#: Lengths of rows of postings, with keys of 8 and of 5 bytes.
+_POSTINGS = (_PAIR, 14)
 
 
 class Spot(NamedTuple):
@@ -69,7 +71,7 @@ def spot(row: bytes) -> Spot:
     if letter in _BY_CRAWL and size == _PAIR:
         return Spot((row[:9],), row[9:])
     if is_url(row):
-        return Spot(_on_levels(b"u", row[1:]), row[1:], listed=False)
+        return Spot(_url_names(row[1:]), row[1:], listed=False)
     return Spot((b"*" + letter,), row)
 
 
@@ -80,19 +82,14 @@ def is_url(row: bytes) -> bool:
 
 def is_posting(row: bytes) -> bool:
     """Whether a row is one that says by being there that a page is filed under a key."""
-    return row[:1] == b"k" and len(row) == _PAIR
-
-
-def posting_names(key: bytes) -> tuple[bytes, ...]:
-    """The sorted sets in which postings of a key may be, by its 8 bytes, one for each level."""
-    return _on_levels(b"k", key)
+    return row[:1] == b"k" and len(row) in _POSTINGS
 
 
 def names_on(letter: bytes, keys: Iterable[bytes], level: int) -> list[bytes]:
-    """The names of keys in which rows with this letter lie on one level, by 8 bytes of each row.
+    """The names of keys in which rows with this letter lie on one level, by the hash of the URL, or by the key.
 
-    Of a posting by the last four of its key: keys are the smallest of many hashes, so what they begin with is alike,
-    and most of them would lie in a few large sets.
+    Of a posting by the last four bytes of its key: keys of 8 bytes are the smallest of many hashes, so what they begin
+    with is alike, and most of them would lie in a few large sets.
     """
     begin, shift, part = b"%b%c" % (letter, 65 + level), 32 - _LEVELS[level][0], _PARTS[letter]
     return [begin + (int.from_bytes(key[part], "big") >> shift).to_bytes(3, "big") for key in keys]
@@ -143,5 +140,5 @@ def _time_name(letter: bytes, id: bytes) -> bytes:
     return letter + (int.from_bytes(id, "big") >> _TOGETHER).to_bytes(4, "big")
 
 
-def _on_levels(letter: bytes, key: bytes) -> tuple[bytes, ...]:
-    return tuple(name for level in range(len(_LEVELS)) for name in names_on(letter, (key,), level))
+def _url_names(hash: bytes) -> tuple[bytes, ...]:
+    return tuple(name for level in range(len(_LEVELS)) for name in names_on(b"u", (hash,), level))

@@ -121,7 +121,7 @@ class Program:
     def put(self, row: bytes, value: bytes, pages: int) -> None:
         """Write a row, on the level for so many pages."""
         if is_posting(row):
-            self._postings.setdefault((row[9:], level_of(pages)), []).append(row[1:9])
+            self._postings.setdefault((row[-8:], level_of(pages)), []).append(row[1:-8])
         elif is_url(row):
             level = level_of(pages) + 1
             self.levels = max(self.levels, level)
@@ -136,7 +136,7 @@ class Program:
         """Remove a row, if it is there."""
         if is_posting(row):
             self._writes.append(b"y")
-            self._each_level(self._writes, b"k", (row[1:9],))
+            self._each_level(self._writes, b"k", (row[1:-8],))
             self._writes.append(row[1:])
         else:
             self._row(self._writes, b"d", row, *_about(row, spot(row)))
@@ -183,7 +183,10 @@ class Program:
         self._reads += [b"g", 1, self._key(name), field]
 
     def newest(self, keys: Sequence[bytes], most: int) -> None:
-        """Postings of keys by their 8 bytes, all in one list: of each key and level so many, its newest first."""
+        """Postings of keys by their bytes, all in one list: of each key and level so many, its newest first.
+
+        All keys have one length.
+        """
         self._reads.append(b"r")
         self._each_level(self._reads, b"k", tuple(keys))
         self._reads += [len(keys), b"".join(keys), most]

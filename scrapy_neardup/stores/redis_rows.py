@@ -9,7 +9,7 @@ from itertools import groupby
 
 from scrapy_neardup.stores import layout
 from scrapy_neardup.stores.changes import Row
-from scrapy_neardup.stores.redis_layout import DIRECTORY, first_bits, names_between, posting_names, rows_of, spot
+from scrapy_neardup.stores.redis_layout import DIRECTORY, first_bits, names_between, rows_of, spot
 from scrapy_neardup.stores.redis_link import Link
 
 #: Fields, and names, that are fetched at a time; and where only a few may be asked for.
@@ -33,10 +33,10 @@ class ServerRows:
         value: bytes | None = self._link.run(program)[1]
         return value
 
-    def postings(self, key: int, limit: int) -> list[int]:
-        """Ids of up to ``limit`` pages that are filed under a key, newest first."""
+    def postings(self, key: bytes, limit: int) -> list[int]:
+        """Ids of up to ``limit`` pages that are filed under a key, by its bytes, newest first."""
         program = self._link.program()
-        program.newest([key.to_bytes(8, "big")], limit)
+        program.newest([key], limit)
         return newest_of(self._link.run(program)[1], limit).get(key, [])
 
     def pages(self) -> int:
@@ -130,9 +130,8 @@ class ServerRows:
     def _on_levels(self, prefix: bytes, *, reverse: bool) -> Iterator[Row]:
         """URLs or postings: the keys of which no directory tells are gathered by their first bits."""
         letter = prefix[:1]
-        if len(prefix) >= 9:
-            names = spot(prefix[:9]).names if letter == b"u" else posting_names(prefix[1:9])
-            yield from self._rows_together(names, prefix, reverse=reverse)
+        if letter == b"u" and len(prefix) >= 9:
+            yield from self._rows_together(spot(prefix[:9]).names, prefix, reverse=reverse)
             return
         begin = len(self._link.prefix)
         found = self._link.scan(self._pattern(letter + b"*"))  # Kvrocks knows no other pattern
@@ -154,9 +153,9 @@ class ServerRows:
         yield from sorted((row for row in found.items() if row[0].startswith(prefix)), reverse=reverse)
 
 
-def newest_of(members: Iterable[bytes], limit: int) -> dict[int, list[int]]:
-    """The ids of postings of several keys, from several levels, by key, newest first."""
-    found: dict[int, list[int]] = {}
+def newest_of(members: Iterable[bytes], limit: int) -> dict[bytes, list[int]]:
+    """The ids of postings of several keys, from several levels, by the bytes of the key, newest first."""
+    found: dict[bytes, list[int]] = {}
     for member in members:
-        found.setdefault(int.from_bytes(member[:8], "big"), []).append(layout.last_id(member))
+        found.setdefault(member[:-8], []).append(layout.last_id(member))
     return {key: sorted(ids, reverse=True)[:limit] for key, ids in found.items()}

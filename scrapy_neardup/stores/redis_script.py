@@ -126,7 +126,10 @@ local steps = {
   ['k'] = function()
     rise(tonumber(arg()))
     local first, many, heads, tail = base + arg(), tonumber(arg()), arg(), arg()
-    for n = 0, many - 1 do call('ZADD', KEYS[first + n], 0, string.sub(heads, 8 * n + 1, 8 * n + 8) .. tail) end
+    local size = #heads / many
+    for n = 0, many - 1 do
+      call('ZADD', KEYS[first + n], 0, string.sub(heads, size * n + 1, size * n + size) .. tail)
+    end
   end,
   ['p'] = function() enter() end,
   ['P'] = function() out[#out + 1] = enter() end,
@@ -163,8 +166,9 @@ local steps = {
   end,
   ['r'] = function()
     local on, first, many, heads, most, all = math.min(arg(), levels()), base + arg(), tonumber(arg()), arg(), arg(), {}
+    local size = #heads / many
     for n = 0, many - 1 do
-      local low = '[' .. string.sub(heads, 8 * n + 1, 8 * n + 8)
+      local low = '[' .. string.sub(heads, size * n + 1, size * n + size)
       for level = 0, on - 1 do
         local some = call('ZREVRANGEBYLEX', KEYS[first + n + level * many], low .. beyond, low, 'LIMIT', 0, most)
         for m = 1, #some do all[#all + 1] = some[m] end

@@ -29,7 +29,6 @@ from scrapy_neardup.stores.changes import Changes, Row
 from scrapy_neardup.stores.damaged import DamagedCopy
 from scrapy_neardup.stores.damaged_sqlite import damaged_sqlite
 from scrapy_neardup.stores.lock import lock
-from scrapy_neardup.stores.postings import LISTS
 from scrapy_neardup.stores.sqlite_files import APPLICATION, VERSION, digest, is_ours, is_outside, refuse_foreign
 from scrapy_neardup.stores.tally import check_bytes
 from scrapy_neardup.stores.witness import CLOSED
@@ -43,7 +42,6 @@ class SQLiteStore(Store):
     """One table of ordered bytes, written through a log."""
 
     scheme: ClassVar[str] = "sqlite"
-    new_format: ClassVar[int] = LISTS
 
     @classmethod
     def exists(cls, location: str) -> bool:

@@ -10,6 +10,7 @@ from typing import ClassVar
 
 from scrapy_neardup.errors import StoreError
 from scrapy_neardup.hashing.keyed import Keyed
+from scrapy_neardup.hashing.width import KeyWidth
 from scrapy_neardup.stores import layout
 from scrapy_neardup.stores.changes import Changes
 from scrapy_neardup.stores.ordered import OrderedBytes
@@ -35,6 +36,8 @@ class Tallied(OrderedBytes):
     tallied: ClassVar[bool] = True
     #: What hashes under the secret of the state; None where that is not known here.
     known_hashes: Keyed | None = None
+    #: Of the keys under which pages are filed.
+    width: KeyWidth
     _tally: RowTally
     _witness: Witness | None = None
     #: Whether the files are those that were left at a clean close, as far as the backend can tell without all rows.
@@ -42,8 +45,6 @@ class Tallied(OrderedBytes):
     #: Whether the state was held against its tally; until then nothing of it may be changed.
     _accepted = False
     _ending = False
-    #: No row of a page with a larger id has ever been there, so there is no old one to look for.
-    _largest = 2**64 - 1
 
     @abstractmethod
     def _apply(self, changes: Changes, *, sync: bool) -> None:
@@ -185,7 +186,7 @@ class Tallied(OrderedBytes):
     def tally_problems(self, *, tally_alone: bool = False) -> Iterator[str]:
         """What the tally, and unless it is alone what the records tell against the rows; reads all of them."""
         if self.tallied:
-            count = Recount(self.known_hashes, tally_alone=tally_alone)
+            count = Recount(self.known_hashes, self.width, tally_alone=tally_alone)
             try:
                 for key, value in self._scan(b""):
                     count.add(key, value)

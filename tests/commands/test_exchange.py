@@ -139,7 +139,7 @@ def test_a_file_that_is_there_is_replaced_only_if_forced(tmp_path: Path, east: P
         run("export", "-o", output, "--store", url(east))
     assert output.read_text() == "precious"
     assert run("export", "-o", output, "--store", url(east), "--force") == 0
-    assert gzip.decompress(output.read_bytes()).startswith(b'{"scrapy-neardup":"state","version":2,')
+    assert gzip.decompress(output.read_bytes()).startswith(b'{"scrapy-neardup":"state","version":3,')
     with pytest.raises(NearDupError, match="is a folder; name a file in it with -o"):
         run("export", "-o", tmp_path, "--store", url(east))
     with pytest.raises(NearDupError, match="cannot be written"):

@@ -77,8 +77,7 @@ def _method() -> tuple[Method, MemoryStore]:
 def fingerprint(text: Text, url: str = "http://old.example/") -> Fingerprint:
     method, store = _method()
     page = text.page(url)
-    known = store.on_site(page.site)
-    return method.guarded(page, known.is_common, known)
+    return method.for_state(page, store.on_site(page.site))
 
 
 @cache

@@ -145,7 +145,7 @@ def test_one_that_presumes_too_little_is_made_anew_and_the_next_one_is_right(fil
     method, known = make_method("cascade", {}).under(filled.hashes), Boilerplate()
     page = Page(f"http://{SITE}/new", "A ferry", text="\n".join([*story(30), FOOTER]), site=SITE)
     of_site = filled.on_site(SITE)
-    right = method.guarded(page, of_site.is_common, of_site)
+    right = method.for_state(page, of_site)
     assert right.boilerplate
     first = prepared(method, page, known)
     assert first.fingerprint.sketch != right.sketch
@@ -164,9 +164,7 @@ def test_one_that_presumes_too_much_is_made_anew(filled: Store) -> None:
     known.learn(SITE, filled.on_site(SITE), prepared(method, page, known).asked)
     nothing = open_store("memory:", {}).on_site(SITE)
     assert prepared(method, page, known).fingerprint.boilerplate
-    assert prepared(method, page, known).under(page, nothing, method) == method.guarded(
-        page, nothing.is_common, nothing
-    )
+    assert prepared(method, page, known).under(page, nothing, method) == method.for_state(page, nothing)
 
 
 def test_pages_come_out_as_they_were_put_in() -> None:

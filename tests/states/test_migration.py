@@ -13,6 +13,7 @@ import pytest
 
 from scrapy_neardup.commands import migrate
 from scrapy_neardup.errors import SettingsError, StoreError, StoreLocked, StoreMismatch
+from scrapy_neardup.hashing.width import KeyWidth
 from scrapy_neardup.judging import recipe as judging_recipe
 from scrapy_neardup.judging.detector import Detector
 from scrapy_neardup.judging.recipe import state_recipe
@@ -398,12 +399,12 @@ def test_a_migration_that_fails_before_leaves_the_state_alone(state: str, monkey
     before = told(state)
     real, left = Record.pack, 5
 
-    def pack(self: Record) -> bytes:
+    def pack(self: Record, width: KeyWidth) -> bytes:
         nonlocal left
         left -= 1
         if not left:
             raise KeyboardInterrupt
-        return real(self)
+        return real(self, width)
 
     with monkeypatch.context() as stopped:
         stopped.setattr(migration, "_ROWS", 3)

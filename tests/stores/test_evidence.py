@@ -40,7 +40,7 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
 
 def put(store: Store, name: str, told: Evidence | None = None, *, generation: int = 0, original: int = 0) -> Record:
     id = store.new_id()
-    record = Record(id, f"http://{name}.example/", original or id, keys=(7, id), sketch=b"sketch")
+    record = Record(id, f"http://{name}.example/", original or id, keys=(7, id % 2**40), sketch=b"sketch")
     store.add(record, told, generation=generation)
     return record
 

@@ -46,7 +46,7 @@ def url(number: int) -> str:
 
 def put(store: Store, number: int, *, generation: int = 0, replaces: int = 0, original: int = 0) -> Record:
     id = store.new_id()
-    record = Record(id, url(number), original or id, 1.0, (7, id), b"sketch")
+    record = Record(id, url(number), original or id, 1.0, (7, id % 2**40), b"sketch")
     store.add(record, Evidence("near"), generation=generation, replaces=replaces)
     return record
 

@@ -30,7 +30,7 @@ def page(n: int) -> Record:
     """The n-th page; what is in it follows from n, so that a wrong byte shows."""
     noise = random.Random(n)
     id = 1_700_000_000_000_000_000 + n
-    keys = tuple(noise.getrandbits(64) for _ in range(6))
+    keys = tuple(noise.getrandbits(40) for _ in range(6))
     return Record(id, f"https://news.example.cn/{n}.html", id, 1.0, keys, noise.randbytes(200))
 
 

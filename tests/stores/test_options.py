@@ -11,7 +11,7 @@ from scrapy_neardup.stores import STORES, Record, close_store, open_store
 from scrapy_neardup.stores.options import DEFAULT, Options
 
 RECIPE = {"method": "minhash", "seed": 7}
-OTHER = Options(cache=2**20, write_buffer=2**16, bloom=0, open_files=74)
+OTHER = Options(cache=2**20, write_buffer=2**16, bloom=0, open_files=74, block=2**12)
 
 
 def page(n: int) -> Record:
@@ -48,8 +48,11 @@ def test_leveldb_is_opened_with_them(tmp_path: Path, monkeypatch: pytest.MonkeyP
     url = STORES["leveldb"].url(str(tmp_path / "state"))
     for options in (OTHER, DEFAULT):
         close_store(open_store(url, RECIPE, options=options))
-    names = ("lru_cache_size", "write_buffer_size", "bloom_filter_bits", "max_open_files")
-    assert [tuple(one[name] for name in names) for one in given] == [(2**20, 2**16, 0, 74), (2**23, 2**24, 10, 1000)]
+    names = ("lru_cache_size", "write_buffer_size", "bloom_filter_bits", "max_open_files", "block_size")
+    assert [tuple(one[name] for name in names) for one in given] == [
+        (2**20, 2**16, 0, 74, 2**12),
+        (2**23, 2**24, 10, 1000, 2**14),
+    ]
     assert all(one["paranoid_checks"] for one in given)
 
 

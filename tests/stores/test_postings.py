@@ -1,4 +1,4 @@
-"""Postings in both formats: which pages are filed under a key, however many, and nothing is left of them."""
+"""Postings in all formats: which pages are filed under a key, however many, and nothing is left of them."""
 
 from __future__ import annotations
 
@@ -8,16 +8,22 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from scrapy_neardup.errors import StoreError
+from scrapy_neardup.hashing.width import NARROW, WIDE, KeyWidth
 from scrapy_neardup.states.check import check
 from scrapy_neardup.stores import STORES, Record, Store, close_store, layout, open_store, postings
 from scrapy_neardup.stores.changes import Changes
+from scrapy_neardup.stores.layout import FORMAT, FORMATS
 from scrapy_neardup.stores.postings import is_posting, is_unreachable, pairs
 from tests.stores.test_contract import copy_as_killed
 
 RECIPE = {"method": "minhash", "seed": 7}
-KEY, HIGHEST = 7, 2**64 - 1
+KEY, HIGHEST = 7, 2**40 - 1
+#: More than fits in a key of a new state.
+LONG = 1 << 50
 FIRST = 1_700_000_000_000_000_000
 
 
@@ -26,7 +32,7 @@ def page(n: int, *keys: int) -> Record:
     return Record(id, f"https://news.example.cn/{n}.html", id, 1.0, keys, b"sketch")
 
 
-@pytest.fixture(params=[(kind, format) for kind in ("leveldb", "sqlite") for format in (2, 3)], ids=str)
+@pytest.fixture(params=[(kind, format) for kind in ("leveldb", "sqlite") for format in FORMATS], ids=str)
 def store(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
     """A state in each format, with room for three ids in a row."""
     kind, format = request.param
@@ -50,7 +56,7 @@ def filed(store: Store, key: int = KEY, limit: int = 1000) -> list[int]:
     return [id - FIRST for id in found]
 
 
-@pytest.mark.parametrize("key", [0, 1, KEY, 0x2B, 0x2B2B2B2B2B2B2B2B, HIGHEST])
+@pytest.mark.parametrize("key", [0, 1, KEY, 0x2B, 0x2B2B2B2B2B, HIGHEST])
 def test_more_pages_than_a_row_holds_are_found_newest_first_and_no_more_than_asked_for(store: Store, key: int) -> None:
     for n in (3, 1, 4, 2, 6, 5, 8, 7):
         store.add(page(n, key))
@@ -153,30 +159,34 @@ def test_a_dry_run_files_on_top(store: Store) -> None:
     assert filed(store) == [4, 3, 2, 1]
 
 
+@pytest.mark.parametrize(("format", "lengths"), [(2, {17}), (3, {9, 17})])
 @pytest.mark.parametrize("kind", ["leveldb", "sqlite"])
-def test_a_state_of_the_format_before_keeps_it_and_all_goes_on(
-    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_state_of_a_format_before_keeps_it_and_all_goes_on(
+    kind: str, format: int, lengths: set[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if kind == "leveldb":
         pytest.importorskip("plyvel")
     with monkeypatch.context() as before:
-        before.setattr(STORES[kind], "new_format", 2)
+        before.setattr(STORES[kind], "new_format", format)
         with closing(STORES[kind](str(tmp_path / "state"), RECIPE)) as store:
             for n in range(40):
-                store.add(page(n, KEY, n + 50))
-    assert STORES[kind].new_format == 3
+                store.add(page(n, KEY, n + LONG))
+    assert STORES[kind].new_format == FORMAT
     with closing(STORES[kind](str(tmp_path / "state"), RECIPE)) as store:
         for n in range(40, 80):
-            store.add(page(n, KEY, n + 50))
+            store.add(page(n, KEY, n + LONG))
         store.forget([page(n).id for n in range(20)])
-        assert store.recipe["format"] == 2
+        assert store.recipe["format"] == format
         assert [id - FIRST for id in store.postings(KEY, 1000)] == list(range(79, 19, -1))
-        assert all(len(key) == 17 for key in rows(store))
+        assert store.all_postings((50 + LONG, 50), 9) == [[page(50).id], []]
+        assert store.records_of([page(50).id]) == [page(50, KEY, 50 + LONG)]
+        assert {len(key) for key in rows(store)} == lengths
         assert check(store).sound
 
 
-def test_what_is_no_row_of_postings_is_told_apart() -> None:
-    single, head = layout.posting_key(KEY, 9), layout.posting_prefix(KEY)
+@pytest.mark.parametrize("width", [NARROW, WIDE], ids=str)
+def test_what_is_no_row_of_postings_is_told_apart(width: KeyWidth) -> None:
+    single, head = layout.posting_key(KEY, 9, width), layout.posting_prefix(KEY, width)
     ids = b"\0\0\0\0\0\0\0\x09" + b"\0\0\0\0\0\0\0+"
     assert list(pairs((single, b""))) == [(KEY, 9)]
     assert list(pairs((head, ids))) == list(pairs((head, ids + b"+"))) == [(KEY, 9), (KEY, 0x2B)]
@@ -184,5 +194,63 @@ def test_what_is_no_row_of_postings_is_told_apart() -> None:
     for wrong in [(single, b"1"), (head, b""), (head, ids[:-1]), (head, ids + b"-"), (head + b"1", ids), (b"k", b"")]:
         assert not is_posting(wrong)
     assert not is_unreachable(single, (head, ids + b"+"))
-    for before in [(b"", b""), (head, ids), (layout.posting_prefix(8), ids + b"+")]:
+    for before in [(b"", b""), (head, ids), (layout.posting_prefix(8, width), ids + b"+")]:
         assert is_unreachable(single, before)
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@pytest.mark.parametrize("format", FORMATS)
+@given(
+    steps=st.lists(
+        st.lists(st.tuples(st.booleans(), st.sampled_from([KEY, KEY ^ 1]), st.integers(1, 14)), min_size=1, max_size=6),
+        max_size=25,
+    ),
+    most=st.integers(1, 4),
+    limit=st.integers(1, 16),
+)
+def test_whatever_is_filed_and_removed_in_whatever_order_is_there_once_or_not_at_all(
+    format: int,
+    steps: list[list[tuple[bool, int, int]]],
+    most: int,
+    limit: int,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Steps of one list go into one batch, and each sees those before it; an id may be filed that is there."""
+    monkeypatch.setattr(STORES["memory"], "new_format", format)
+    monkeypatch.setattr(postings, "MOST", most)
+    there: dict[int, set[int]] = {KEY: set(), KEY ^ 1: set()}
+    with closing(STORES["memory"]("memory:", RECIPE)) as store:
+        for batch in steps:
+            changes = Changes()
+            for is_filed, key, id in batch:
+                (store._postings.file if is_filed else store._postings.remove)((key,), id, changes)
+                (there[key].add if is_filed else there[key].discard)(id)
+            store._write(changes, sync=False)
+            for key, ids in there.items():
+                assert store.postings(key, limit) == sorted(ids, reverse=True)[:limit]
+        filed = [pair for row in store.rows(b"k") for pair in pairs(row)]
+        assert sorted(filed) == sorted((key, id) for key, ids in there.items() for id in ids)
+        head = (b"", b"")
+        for row in store.rows(b"k"):
+            assert is_posting(row)
+            assert format == 2 or not is_unreachable(row[0], head)
+            head = row if postings.is_head(row[0]) else head
+
+
+def test_a_new_state_keeps_forty_bits_of_a_key_and_all_of_the_id_of_a_group(tmp_path: Path) -> None:
+    group = page(1).id
+    led = replace(page(2, KEY + LONG, 9 + LONG, group), original=group)
+    with closing(STORES["sqlite"](str(tmp_path / "state"), RECIPE)) as store:
+        store.add(page(1, KEY))
+        store.add(led)
+        kept = store.record(led.id)
+        assert kept == replace(led, keys=(KEY, 9, group))
+        assert kept.leads
+        assert store.postings(group, 9) == [led.id]
+        assert store.all_postings((KEY, KEY + LONG, 9 + 2 * LONG), 9) == [[led.id, group]] * 2 + [[led.id]]
+        assert {len(key) for key in rows(store)} == {6}
+        assert check(store).sound
+    with closing(STORES["sqlite"](str(tmp_path / "state"), RECIPE)) as store:
+        assert store.record(led.id) == kept
+        store.forget([led.id, group])
+        assert rows(store) == []

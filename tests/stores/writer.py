@@ -43,7 +43,7 @@ def step(store: Store, generation: int, draw: random.Random, urls: list[str]) ->
     known = store.find(draw.choice(urls)) if urls and kind < 0.2 else None
     url = known.url if known else f"http://{draw.randrange(50)}.example/{draw.getrandbits(60)}"
     id = store.new_id()
-    keys = tuple(draw.getrandbits(64) for _ in range(6))
+    keys = tuple(draw.getrandbits(40) for _ in range(6))
     record = Record(id, url, id, 1.0, keys, draw.randbytes(1500))
     store.add(record, generation=generation, replaces=known.id if known else 0)
     if known is None:

@@ -18,7 +18,6 @@ from scrapy_neardup.evaluation.spool import Spool
 from scrapy_neardup.evaluation.tuning.thresholds import Thresholds
 from scrapy_neardup.judging.detector import Detector
 from scrapy_neardup.methods import Method
-from scrapy_neardup.methods.base import nothing_is_common
 from scrapy_neardup.model import Fingerprint, Page
 from scrapy_neardup.page.sites import site_of
 from scrapy_neardup.states.reading import Watch, unwatched
@@ -131,7 +130,7 @@ class _Fingerprints:
 
     def _make(self, page: Page) -> Fingerprint:
         known = self._store.on_site(page.site) if self._store else None
-        return self._method.guarded(page, known.is_common if known else nothing_is_common, known)
+        return self._method.for_state(page, known)
 
 
 @contextmanager

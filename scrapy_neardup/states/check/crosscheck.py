@@ -16,8 +16,8 @@ from scrapy_neardup.states.members import Collector, Ids, Members, column
 from scrapy_neardup.states.reading import Watch
 from scrapy_neardup.stores import Record, Store
 from scrapy_neardup.stores.changes import Row
-from scrapy_neardup.stores.layout import last_id, record_key, unpack_seen, url_key
-from scrapy_neardup.stores.postings import LISTS, is_posting, is_unreachable, pairs
+from scrapy_neardup.stores.layout import last_id, record_key, unpack_seen, url_key, width_of
+from scrapy_neardup.stores.postings import is_head, is_posting, is_unreachable, pairs
 
 #: Rows that are compared at once.
 _BATCH = 2**16
@@ -48,7 +48,7 @@ class Pages:
         self._collector.add(record)
         self._ids.append(record.id)
         self._urls.append(last_id(url_key(record.url, self._hashes)))
-        keys = set(record.keys)
+        keys = self._hashes.width.keys(record.keys)
         self._many.append(len(keys))
         self._sums.append(sum(keys) & 0xFFFFFFFFFFFFFFFF)
 
@@ -101,7 +101,7 @@ def unpacked(key: bytes, packed: bytes) -> Record | None:
     """The record of a row; None if it cannot be what was written."""
     try:
         record = Record.unpack(last_id(key), packed)
-        return record if key == record_key(record.id) and record.pack() == packed else None
+        return record if key == record_key(record.id) and record.pack(width_of(packed)) == packed else None
     except ValueError:
         return None
 
@@ -152,7 +152,7 @@ def check_postings(store: Store, found: Findings, pages: Pages, watch: Watch) ->
     """Each page is filed under its keys, and under no others."""
     many, sums = np.zeros_like(pages.many), np.zeros_like(pages.sums)
     rows = watch(store.rows(b"k"), what="keys")
-    for keys, ids in _postings(_reachable(rows, found) if store.recipe["format"] == LISTS else rows, found):
+    for keys, ids in _postings(_reachable(rows, found) if store.has_lists else rows, found):
         found.keys += len(ids)
         at, there = pages.members.place(ids)
         if pages.whole:
@@ -163,8 +163,8 @@ def check_postings(store: Store, found: Findings, pages: Pages, watch: Watch) ->
     wrong = (many != pages.many) | (sums != pages.sums)
     for id, filed in zip(pages.members.ids[wrong].tolist(), many[wrong].tolist(), strict=True):
         record = _record(store, id)
-        own = set(record.keys) if record else set()
-        right = sum(id in ids for ids in store.all_postings(tuple(own), _ALL))
+        own = store.width.keys(record.keys) if record else ()
+        right = sum(id in ids for ids in store.all_postings(own, _ALL))
         if right < len(own):
             found.add("page without key", f"{id:016x} is not filed under {len(own) - right} of its {len(own)} keys")
         if filed > right:
@@ -193,6 +193,6 @@ def _reachable(rows: Iterable[Row], found: Findings) -> Iterator[Row]:
     for row in rows:
         if is_unreachable(row[0], head):
             found.add("posting out of reach", f"the row of its key does not tell of {row[0]!r}")
-        elif len(row[0]) == _ID_KEY:
+        elif is_head(row[0]):
             head = row
         yield row

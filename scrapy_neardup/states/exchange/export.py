@@ -10,7 +10,7 @@ from typing import IO, Any
 
 from scrapy_neardup.states.exchange.filed import to_data, to_line
 from scrapy_neardup.states.exchange.judged import judgement_to
-from scrapy_neardup.states.exchange.sources import VERSION, OpenState, Watch
+from scrapy_neardup.states.exchange.sources import VERSIONS, OpenState, Watch
 from scrapy_neardup.stores import Store
 
 
@@ -29,7 +29,8 @@ def write_export(store: Store, stream: IO[bytes], watch: Watch = iter) -> int:
             packed.write(line)
 
         own = {"secret": state.secret.value.hex()} if state.secret and state.secret.is_own else {}
-        put({"scrapy-neardup": "state", "version": VERSION, "recipe": state.recipe, **own})
+        version = next(form for form, width in VERSIONS.items() if width == state.width)
+        put({"scrapy-neardup": "state", "version": version, "recipe": state.recipe, **own})
         for filed in watch(state.pages()):
             put(to_data(filed))
             pages += 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.states.exchange.judged import take_judgements
-from scrapy_neardup.states.exchange.sources import Source, Watch
+from scrapy_neardup.states.exchange.sources import Source, Watch, for_state
 from scrapy_neardup.stores import Store
 
 
@@ -13,13 +13,14 @@ def import_state(source: Source, store: Store, watch: Watch = iter) -> int:
 
     Nothing counts before all is there: what an import that was stopped has added is taken back when the state is next
     opened. Only one that is stopped while it seals, at the very end, leaves a part, which ``merge`` completes. Raises
-    NearDupError if there are pages.
+    NearDupError if there are pages, StoreMismatch if the source's keys are shorter than those of the state.
     """
     if store.pages:
         raise NearDupError(
             f"{store.location} holds a state with {store.pages:,} pages already, and nothing was imported. Name a new "
             "place with --store, or add the pages to it with: scrapy neardup merge."
         )
+    source = for_state(source, store)
     generation = store.begin(f"import of {source.name}")
     for filed in watch(source.pages()):
         store.add(filed.record, filed.evidence, generation=generation, seen=filed.seen)

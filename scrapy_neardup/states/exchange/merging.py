@@ -26,7 +26,7 @@ from scrapy_neardup.methods import Method
 from scrapy_neardup.states.exchange.filed import Filed
 from scrapy_neardup.states.exchange.judged import take_judgements
 from scrapy_neardup.states.exchange.plan import Fate, Plan, fate, make_plan
-from scrapy_neardup.states.exchange.sources import Source, Watch
+from scrapy_neardup.states.exchange.sources import Source, Watch, for_state
 from scrapy_neardup.stores import Evidence, Record, Store
 
 
@@ -52,8 +52,9 @@ def merge(source: Source, store: Store, method: Method | None = None, watch: Wat
 
     What is added counts when all is there: if a merge is stopped, the next opening takes it back. Pages that are newer
     there may have been renewed by then; the same merge once more does the rest. Memory grows with the pages that get
-    another id or become copies, and no others.
+    another id or become copies, and no others. Raises StoreMismatch if the source's keys are shorter than the store's.
     """
+    source, method = for_state(source, store), method.under(store.hashes) if method else None
     judgements, against = take_judgements(source.judgements, store)
     plan = make_plan(source, store, method, watch)
     pages = plan.pages

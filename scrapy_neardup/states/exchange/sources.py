@@ -7,6 +7,7 @@ import zlib
 from array import array
 from base64 import b64decode
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from hashlib import sha256
 from itertools import count
 from pathlib import Path
@@ -16,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from scrapy_neardup.errors import NearDupError, StoreMismatch
+from scrapy_neardup.hashing.width import NARROW, WIDE, KeyWidth
 from scrapy_neardup.judging.judgements import Opinion, judgements
 from scrapy_neardup.states.exchange.filed import Filed, from_data, from_line
 from scrapy_neardup.states.exchange.judged import judgement_from
@@ -25,8 +27,9 @@ from scrapy_neardup.stores.layout import last_id
 from scrapy_neardup.stores.recipe import check_recipe, pack_recipe
 from scrapy_neardup.stores.secret import SECRET_NAME, SECRET_SETTING, Secret
 
-#: The form of an export; raised with every change that an earlier release would read wrong.
-VERSION = 2
+#: The forms of an export, with the width of the keys in it; there is a new one with every change that an earlier
+#: release would read wrong.
+VERSIONS = {2: WIDE, 3: NARROW}
 
 #: Put around the pages of a source, to show how far it is.
 Watch = Callable[[Iterable[Filed]], Iterable[Filed]]
@@ -48,6 +51,10 @@ class Source(Protocol):
         """Under which they were, if it is there: several states may share one that none of them holds."""
 
     @property
+    def width(self) -> KeyWidth:
+        """Of the keys under which the pages are filed."""
+
+    @property
     def counts(self) -> Counts:
         """On how many pages sentences stand."""
 
@@ -67,6 +74,7 @@ class OpenState:
         #: Without the format, which is that of the store and not of the pages.
         self.recipe = {name: value for name, value in store.recipe.items() if name != "format"}
         self.secret = store.secret
+        self.width = store.width
         self._store = store
 
     @property
@@ -106,6 +114,7 @@ class ExportFile:
         self.name = str(path)
         self.recipe: dict[str, Any] = {}
         self.secret: Secret | None = None
+        self.width = WIDE
         self.judgements: list[Opinion] = []
         self._path = path
         blocks: dict[int, bytes] = {}
@@ -132,6 +141,7 @@ class ExportFile:
                 if number == 1:
                     self.recipe = {name: value for name, value in data["recipe"].items() if name != "format"}
                     self.secret = _own_secret(data)
+                    self.width = VERSIONS[data["version"]]
                 elif "sha256" in data:
                     if data != {"pages": pages, "sha256": digest.hexdigest()}:
                         raise ValueError("it does not fit the lines before it")
@@ -146,6 +156,8 @@ class ExportFile:
                     filed = from_data(data)
                     if blocks or said or filed.record.id <= newest:
                         raise ValueError("its page is not in its place")
+                    if filed.record.longest_key > self.width.bits:
+                        raise ValueError(f"a key of its page has more than {self.width.bits} bits")
                     pages, newest = pages + 1, filed.record.id
                     yield filed
                 digest.update(line)
@@ -168,10 +180,10 @@ class ExportFile:
                 f"{self.name} is no export of a state, or its beginning is damaged. Make one with: scrapy neardup "
                 "export -o FILE; a state itself is named by its URL, such as sqlite:///path."
             )
-        if version != VERSION:
+        if version not in VERSIONS:
             raise NearDupError(
-                f"{self.name} has the form {version}, and this release reads form {VERSION}: it was written by another "
-                "release. Upgrade, with: pip install --upgrade scrapy-neardup."
+                f"{self.name} has the form {version}, and this release reads forms {min(VERSIONS)} to {max(VERSIONS)}: "
+                "it was written by another release. Upgrade, with: pip install --upgrade scrapy-neardup."
             )
         return data
 
@@ -179,6 +191,46 @@ class ExportFile:
         return NearDupError(
             f"{self.name} is damaged: {what}. Nothing of it was taken. Copy it again from where it was written, or "
             "export the state again."
+        )
+
+
+class Narrowed:
+    """The pages of a source with keys of another width, as a state files them."""
+
+    def __init__(self, source: Source, width: KeyWidth) -> None:
+        self.name, self.recipe, self.secret = source.name, source.recipe, source.secret
+        self.width = width
+        self._source = source
+
+    @property
+    def counts(self) -> Counts:
+        """As they are."""
+        return self._source.counts
+
+    @property
+    def judgements(self) -> Sequence[Opinion]:
+        """As they are."""
+        return self._source.judgements
+
+    def pages(self) -> Iterator[Filed]:
+        """All pages by id."""
+        for filed in self._source.pages():
+            yield replace(filed, record=filed.record.narrowed(self.width))
+
+
+def for_state(source: Source, store: Store) -> Source:
+    """A source with keys as the store's; raises StoreMismatch if they are shorter, as bits cannot be made up."""
+    check_width(source, store.width, store.location)
+    return source if source.width == store.width else Narrowed(source, store.width)
+
+
+def check_width(source: Source, width: KeyWidth, location: str) -> None:
+    """Raise StoreMismatch if the keys of a source are too short for a state that has keys of this width."""
+    if source.width.bits < width.bits:
+        raise StoreMismatch(
+            f"{source.name} has keys of {source.width.bits} bits, and the state at {location}, which an earlier "
+            f"release made, keys of {width.bits} bits, so pages of the one cannot be found in the other. Merge both "
+            "into a new state, which takes pages of either: scrapy neardup merge ONE OTHER --store NEW."
         )
 
 

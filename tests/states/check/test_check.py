@@ -69,7 +69,7 @@ def out_of_reach(store: Store) -> None:
 
 
 def repack(store: Store, record: Record) -> None:
-    put(store, record_key(record.id), record.pack())
+    put(store, record_key(record.id), record.pack(store.width))
 
 
 def change(store: Store, key: bytes, mutate: Callable[[bytes], bytes]) -> None:

@@ -184,7 +184,7 @@ def test_what_is_no_export_is_told_to_be_none(tmp_path: Path, content: bytes) ->
 def test_another_form_is_refused_with_the_way_to_read_it(tmp_path: Path, version: int) -> None:
     lines = lines_of()
     lines[0]["version"] = version
-    with pytest.raises(NearDupError, match=rf"has the form {version}, and this release reads form 2.*Upgrade"):
+    with pytest.raises(NearDupError, match=rf"has the form {version}, and this release reads forms 2 to 3.*Upgrade"):
         ExportFile(written(tmp_path / "file", lines))
 
 

@@ -6,6 +6,7 @@ import gzip
 import json
 import zlib
 from base64 import b64encode
+from dataclasses import replace
 from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
@@ -15,6 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from scrapy_neardup.errors import NearDupError
+from scrapy_neardup.hashing.width import NARROW, WIDE, KeyWidth
 from scrapy_neardup.states.exchange import ExportFile, OpenState, import_state
 from scrapy_neardup.states.exchange.filed import Filed, from_data, to_data
 from scrapy_neardup.stores import STORES, Evidence, MemoryStore, Record, Secret
@@ -35,7 +37,7 @@ from tests.states.exchange.states import (
 SMALL = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 SCHEMES = [scheme for scheme in STORES if scheme != "leveldb" or find_spec("plyvel")]
 
-ORIGINAL = Record(0x1A, "https://a.example/渡口", 0x1A, 1.0, (0, 2**64 - 1), b"\x00\xff sketch")
+ORIGINAL = Record(0x1A, "https://a.example/渡口", 0x1A, 1.0, (0, 2**40 - 1), b"\x00\xff sketch")
 WITNESS = Record(0x1B, "https://b.example/", 0x1A, 52428 / 65535, (7,), b"other")
 COPY = Record(0x1C, "https://c.example/", 0x1A, 1.0)
 UNJUDGED = Record(0x1D, "https://d.example/", 0x1D, 0.0, (), b"\x01" * 8)
@@ -49,8 +51,8 @@ KINDS = [
     Filed(LIKE, 1714521602, TOLD),
 ]
 GOLDEN = """\
-{"scrapy-neardup":"state","version":2,"recipe":{"hash":"none","method":"somebody.Elses","parameters":{"n":[5,3],"ü":"新"},"secret":"cf37fb19e6c8dd50"},"secret":"000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f"}
-{"id":"000000000000001a","url":"https://a.example/渡口","seen":1714521600,"keys":["0000000000000000","ffffffffffffffff"],"sketch":"AP8gc2tldGNo"}
+{"scrapy-neardup":"state","version":3,"recipe":{"hash":"none","method":"somebody.Elses","parameters":{"n":[5,3],"ü":"新"},"secret":"cf37fb19e6c8dd50"},"secret":"000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f"}
+{"id":"000000000000001a","url":"https://a.example/渡口","seen":1714521600,"keys":["0000000000000000","000000ffffffffff"],"sketch":"AP8gc2tldGNo"}
 {"id":"000000000000001b","url":"https://b.example/","seen":1714521601,"original":"000000000000001a","similarity":0.8,"keys":["0000000000000007"],"sketch":"b3RoZXI=","evidence":{"likeness":"near","similarity":0.8,"containment":0.9,"letters":800,"title":"渡轮"}}
 {"id":"000000000000001c","url":"https://c.example/","seen":0,"original":"000000000000001a","evidence":{}}
 {"id":"000000000000001d","url":"https://d.example/","seen":4294967295,"similarity":0.0,"sketch":"AQEBAQEBAQE="}
@@ -66,14 +68,34 @@ def test_the_lines_of_a_file_are_these() -> None:
     assert gzip.decompress(packed(state(KINDS))).decode() == GOLDEN + last_line(GOLDEN, 5)
 
 
-def test_a_file_of_this_form_is_read_for_ever(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("lines", "original", "width"),
+    [
+        (GOLDEN, ORIGINAL, NARROW),
+        (
+            GOLDEN.replace('"version":3', '"version":2').replace("000000ffffffffff", "f" * 16),
+            replace(ORIGINAL, keys=(0, 2**64 - 1)),
+            WIDE,
+        ),
+    ],
+    ids=["form 3", "form 2"],
+)
+def test_a_file_of_this_form_is_read_for_ever(tmp_path: Path, lines: str, original: Record, width: KeyWidth) -> None:
     path = tmp_path / "pages.jsonl.gz"
-    path.write_bytes(gzip.compress((GOLDEN + last_line(GOLDEN, 5)).encode()))
+    path.write_bytes(gzip.compress((lines + last_line(lines, 5)).encode()))
     source = ExportFile(path)
-    assert (source.size, source.counts.blocks()) == (5, {})
+    assert (source.size, source.counts.blocks(), source.width) == (5, {}, width)
     assert source.recipe == {**RECIPE, "parameters": {"n": [5, 3], "ü": "新"}, "secret": "cf37fb19e6c8dd50"}
     assert source.secret == Secret(bytes(range(32)))
-    assert list(source.pages()) == KINDS
+    assert list(source.pages()) == [Filed(original, 1714521600), *KINDS[1:]]
+
+
+def test_a_key_that_is_longer_than_its_form_has_them_is_damage(tmp_path: Path) -> None:
+    path = tmp_path / "pages.jsonl.gz"
+    lines = GOLDEN.replace("000000ffffffffff", "000001ffffffffff")
+    path.write_bytes(gzip.compress((lines + last_line(lines, 5)).encode()))
+    with pytest.raises(NearDupError, match="line 2: a key of its page has more than 40 bits"):
+        ExportFile(path)
 
 
 def test_counted_sentences_stand_behind_the_pages(tmp_path: Path) -> None:

@@ -1,0 +1,49 @@
+"""How many bits of a hash are a key, by which a page is found and nothing is decided."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class KeyWidth:
+    """All keys of a state have the same ``bits``, a multiple of 8: those of two widths never meet.
+
+    Kept are the lowest. Some keys are the smallest of many hashes, and begin with zeros.
+    """
+
+    bits: int
+
+    @property
+    def size(self) -> int:
+        """Bytes of a key."""
+        return self.bits // 8
+
+    @property
+    def mask(self) -> int:
+        """The bits that are kept."""
+        return (1 << self.bits) - 1
+
+    def key(self, hash: int) -> int:
+        """What is kept of a hash; of a key of this width all.
+
+        >>> hex(NARROW.key(0x0123_4567_89AB_CDEF))
+        '0x6789abcdef'
+        """
+        return hash & self.mask
+
+    def keys(self, hashes: Iterable[int]) -> tuple[int, ...]:
+        """The same of each of several hashes; what is the same then comes once."""
+        mask = self.mask
+        return tuple(dict.fromkeys([hash & mask for hash in hashes]))
+
+    def pack(self, key: int) -> bytes:
+        """The bytes of a key, big-endian; of a longer number the lowest bits."""
+        return (key & self.mask).to_bytes(self.size, "big")
+
+
+#: All of a hash.
+WIDE = KeyWidth(64)
+#: Among 80 million keys, those of 10 million pages, one of 10,000 is there by chance: a page is compared in vain then.
+NARROW = KeyWidth(40)
