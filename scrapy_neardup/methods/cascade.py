@@ -112,7 +112,7 @@ class Cascade(Method):
             keys += of_core.keys
             keys += of_all.keys if found.has_part else []
         return Fingerprint(
-            tuple(dict.fromkeys(keys)),
+            hashes.width.keys(keys),
             packed,
             found.counted,
             whole.minwise if whole is not own else b"",

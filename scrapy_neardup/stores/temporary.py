@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from scrapy_neardup.stores.changes import Changes, Row
+from scrapy_neardup.stores.layout import last_id
 from scrapy_neardup.stores.leveldb import LevelDBStore
 
 #: Rows that are held in memory, of some 15,000 pages in 40 MB; then all are written in one batch.
@@ -34,6 +35,7 @@ class TemporaryStore(LevelDBStore):
         self._files = Path(self.location)
         #: What is held in memory; None hides a row of LevelDB that is no more.
         self._rows: dict[bytes, bytes | None] = {}
+        self._largest = 0
 
     def _disconnect(self) -> None:
         self._rows = {}
@@ -64,6 +66,7 @@ class TemporaryStore(LevelDBStore):
     def _apply(self, changes: Changes, *, sync: bool) -> None:
         self._rows.update(dict.fromkeys(changes.deletes))
         self._rows.update(changes.puts)
+        self._largest = max([self._largest, *(last_id(key) for key in changes.puts if key[:1] == b"r")])
         if len(self._rows) > _MOST:
             self._write_rows()
 

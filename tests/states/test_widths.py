@@ -177,6 +177,8 @@ def test_a_hash_whose_key_is_common_is_no_evidence_whatever_of_it_is_a_key(metho
 
 def test_a_copy_waits_for_a_page_that_is_on_its_way(state: tuple[str, int]) -> None:
     with closing(opened(state[0])) as store:
+        if store.is_shared:
+            pytest.skip("crawlers of one server have another way to see each other's pages: see below")
         detector = crawl(store)
         ruling = detector.check(page(1, "first"))
         assert isinstance(ruling, Ruled)
