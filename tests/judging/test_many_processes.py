@@ -35,6 +35,9 @@ def crawled(server: Server, tmp_path: Path, processes: int, kills: int, seed: in
         number = chance.choice([*running])
         running[number].kill()
         running[number].wait()
+        # Not sooner: on a fast machine it would be through before the pages that it left unsealed are taken back, and
+        # drop its articles as copies of these. In a crawl they would come again some day.
+        time.sleep(1.2 * LEASE)
         running[number] = started(url, number, folder)
     for number, process in running.items():
         code = process.wait(timeout=200)
