@@ -1794,19 +1794,11 @@ static Py_ssize_t slot_of(const Counted *table, uint32_t sentence)
     return -1;
 }
 
-static unsigned ones(uint32_t bits)
-{
-    unsigned count = 0;
-    for (; bits; bits &= bits - 1)
-        count++;
-    return count;
-}
-
 /* On how many pages a sentence stood, where there are repeats, and else on how many sites. */
 static unsigned stood_on(const Counted *table, uint32_t sentence)
 {
     Py_ssize_t slot = slot_of(table, sentence);
-    return slot < 0 ? 0 : ones(table->sites[slot]) + (table->repeats ? table->repeats[slot] : 0);
+    return slot < 0 ? 0 : ones_of(table->sites[slot]) + (table->repeats ? table->repeats[slot] : 0);
 }
 
 /* ``asked``, newest, sentences, sites, and repeats or None: for each sentence the bits of its sites and its repeats. */
