@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from scrapy_neardup.stores.changes import Changes, Row
-from scrapy_neardup.stores.layout import last_id
 from scrapy_neardup.stores.leveldb import LevelDBStore
 
 #: Rows that are held in memory, of some 15,000 pages in 40 MB; then all are written in one batch.
@@ -66,9 +65,12 @@ class TemporaryStore(LevelDBStore):
     def _apply(self, changes: Changes, *, sync: bool) -> None:
         self._rows.update(dict.fromkeys(changes.deletes))
         self._rows.update(changes.puts)
-        self._largest = max([self._largest, *(last_id(key) for key in changes.puts if key[:1] == b"r")])
         if len(self._rows) > _MOST:
             self._write_rows()
+
+    def _added(self, id: int) -> None:
+        super()._added(id)
+        self._largest = max(self._largest, id)
 
     def _write_rows(self) -> None:
         """Have LevelDB hold what memory holds."""
