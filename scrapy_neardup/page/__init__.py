@@ -2,7 +2,8 @@
 
 charset     bytes to text, also where the page declares a wrong charset or none
 extraction  HTML to a page: its head, its main text
-blocks      the visible lines of HTML
+trees       HTML to a tree
+blocks      the visible lines of one
 reading     which of them are judged
 lines       what becomes of each, for people
 sites       whose page a URL is

@@ -7,11 +7,9 @@ from collections.abc import Collection, Iterator
 from itertools import islice
 
 import lxml.html
-from lxml import etree
 
-from scrapy_neardup.page.risk import has_many_marks
+from scrapy_neardup.page.trees import root_of
 from scrapy_neardup.quick import quick
-from scrapy_neardup.text.marks import few_marks
 from scrapy_neardup.text.normalize import letters
 from scrapy_neardup.text.quote_signs import Told, is_attribution
 
@@ -55,7 +53,6 @@ _QUOTES = frozenset(
     )
 )
 _FRAME_ROLES = frozenset(("navigation", "contentinfo"))
-_END = re.compile(r"</(?:body|html)\s*>", re.IGNORECASE)
 #: Where one goes in ``_steps``.
 _INTO, _OUT, _PAST = range(3)
 _NOT_SHOWN = re.compile(r"display\s*:\s*none", re.IGNORECASE)
@@ -107,33 +104,6 @@ def is_unseen(element: lxml.html.HtmlElement, names: Collection[str]) -> bool:
     if tag in _UNSEEN or not isinstance(tag, str):
         return True
     return "hidden" in names or ("style" in names and _NOT_SHOWN.search(element.get("style") or "") is not None)
-
-
-def root_of(html: str) -> lxml.html.HtmlElement | None:
-    """The tree of a document, or of a fragment as one; None if it cannot be parsed."""
-    # The declared charset was that of the bytes; lxml must not apply it to a string. It stops at a NUL, and at the end
-    # of the document, behind which browsers go on: pages are put together from parts that each end one.
-    plain = _END.sub(" ", html.replace("\0", "")).encode("utf-8", "replace")
-    parser = lxml.html.HTMLParser(encoding="utf-8", remove_comments=True, remove_pis=True)
-    try:
-        root = lxml.html.document_fromstring(plain, parser=parser)
-    except (etree.ParserError, etree.XMLSyntaxError, ValueError):  # nothing but white space, for instance
-        return None
-    if has_many_marks(html, len(plain)):
-        _limit_marks(root)
-    return root
-
-
-def _limit_marks(root: lxml.html.HtmlElement) -> None:
-    """Leave no long row of combining marks in a tree: trafilatura normalises its text.
-
-    On the tree, as marks may be written in characters or in references of several kinds.
-    """
-    for element in root.iter():
-        if element.text:
-            element.text = few_marks(element.text)
-        if element.tail:
-            element.tail = few_marks(element.tail)
 
 
 def _steps(root: lxml.html.HtmlElement) -> Iterator[tuple[int, lxml.html.HtmlElement, list[str]]]:

@@ -14,9 +14,10 @@ import lxml.html
 from scrapy_neardup.errors import ExtractionError
 from scrapy_neardup.hashing.keyed import OPEN
 from scrapy_neardup.model import Page
-from scrapy_neardup.page.blocks import Block, blocks_of, root_of
+from scrapy_neardup.page.blocks import Block, blocks_of
 from scrapy_neardup.page.charset import decode
 from scrapy_neardup.page.reading import EXTRACTOR, Reading, read, read_own
+from scrapy_neardup.page.trees import encoded, parsed, root_of
 from scrapy_neardup.text.titles import article_title
 
 #: Opening brackets beyond which a page is not parsed: the parser's time grows with their square.
@@ -157,10 +158,8 @@ def head(html: str, url: str) -> Page:
     """
     end = _HEAD_END.search(html, 0, _HEAD_SIZE)
     part = html[: end.start() if end else _HEAD_SIZE]
-    try:
-        # The declared charset was that of the bytes; lxml must not apply it to a string.
-        root = lxml.html.document_fromstring(part.encode("utf-8", "replace"), parser=_utf8_parser())
-    except (lxml.etree.ParserError, lxml.etree.XMLSyntaxError, ValueError):
+    root = parsed(encoded(part), comments=True)
+    if root is None:
         return Page(url)
     names: dict[str, str] = {}
     for meta in root.iter("meta"):
@@ -192,10 +191,6 @@ def split_keywords(text: str) -> tuple[str, ...]:
     ('大桥', '通车', '渡口')
     """
     return tuple(word.strip() for word in _KEYWORD_END.split(text) if word.strip())
-
-
-def _utf8_parser() -> lxml.html.HTMLParser:
-    return lxml.html.HTMLParser(encoding="utf-8")
 
 
 def _one_line(text: str) -> str:

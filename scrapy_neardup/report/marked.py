@@ -9,8 +9,9 @@ from itertools import groupby
 import lxml.html
 
 from scrapy_neardup.model import Page
-from scrapy_neardup.page.blocks import root_of, visible_texts
+from scrapy_neardup.page.blocks import visible_texts
 from scrapy_neardup.page.lines import Line, Role
+from scrapy_neardup.page.trees import root_of
 from scrapy_neardup.report.clean import SENTENCE, TITLE, clean_line, clean_text, link
 from scrapy_neardup.report.safe import safe_html, without_names
 from scrapy_neardup.report.template import filled_in, policy, text_of, this_one
