@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from itertools import islice
 
 import lxml.html
+from lxml import etree
 
 from scrapy_neardup.page.trees import root_of
 from scrapy_neardup.quick import quick
@@ -29,6 +30,16 @@ INLINE = frozenset((
 #: Shown by a script if it is hidden at first.
 _WHOLE = frozenset(("html", "body"))
 _FRAME = frozenset(("nav", "footer"))
+#: What is one of these tells of the lines in it, whatever its attributes are, or may tell more than by its class.
+_TELLING = frozenset((*_FRAME, "h1", "pre", "blockquote", "aside"))
+#: What an element is to its line: one of its own, a part of one that may be a link, an end of one, nothing.
+_OWN, _PART, _LINK, _BREAK, _NOTHING = range(5)
+_KINDS: dict[object, int] = {
+    **dict.fromkeys(INLINE, _PART),
+    **dict.fromkeys((*_UNSEEN, etree.Comment, etree.ProcessingInstruction, etree.Entity), _NOTHING),
+    "a": _LINK,
+    "br": _BREAK,
+}
 #: Classes by which mail programs and forums mark quotes, what introduces them, and signatures.
 _QUOTES = frozenset(
     (
@@ -53,8 +64,6 @@ _QUOTES = frozenset(
     )
 )
 _FRAME_ROLES = frozenset(("navigation", "contentinfo"))
-#: Where one goes in ``_steps``.
-_INTO, _OUT, _PAST = range(3)
 _NOT_SHOWN = re.compile(r"display\s*:\s*none", re.IGNORECASE)
 
 
@@ -92,8 +101,16 @@ def visible_texts(root: lxml.html.HtmlElement) -> list[tuple[lxml.html.HtmlEleme
 
     Without white space it is the same characters as the lines.
     """
-    steps = _steps(root)
-    return [(element, step != _INTO) for step, element, _ in steps if step == _INTO or element is not root]
+    found = []
+    walk = etree.iterwalk(root, events=("start", "end"))
+    for event, element in walk:
+        if event == "end":
+            found.append((element, True))
+        elif is_unseen(element, element.keys()):
+            walk.skip_subtree()
+        else:
+            found.append((element, False))
+    return found[:-1]  # behind the root is nothing of it
 
 
 def is_unseen(element: lxml.html.HtmlElement, names: Collection[str]) -> bool:
@@ -106,37 +123,14 @@ def is_unseen(element: lxml.html.HtmlElement, names: Collection[str]) -> bool:
     return "hidden" in names or ("style" in names and _NOT_SHOWN.search(element.get("style") or "") is not None)
 
 
-def _steps(root: lxml.html.HtmlElement) -> Iterator[tuple[int, lxml.html.HtmlElement, list[str]]]:
-    """The way through what is seen of a tree, in the order of the document: into each element (with the names of its
-    attributes), and out of it again; of what is not seen, only past it.
+@quick(frozen=True, slots=True)
+class _Around:
+    """What the elements around a line tell of it."""
 
-    Without recursion, as strangers choose how deep a tree is, and by the elements' order alone, which lxml tells in a
-    third of the time that it takes to tell of their ends: an element ends with the last of its children.
-    """
-    walk = root.iter()
-    open_ = list[tuple[lxml.html.HtmlElement, list[str]]]()
-    left = list[int]()  # children of each of these that are still to come
-    for element in walk:
-        names = element.keys()
-        children = len(element)
-        if is_unseen(element, names):
-            if children:
-                inside = sum(1 for _ in element.iterdescendants())
-                next(islice(walk, inside, inside), None)
-            yield _PAST, element, names
-        else:
-            yield _INTO, element, names
-            if children:
-                open_.append((element, names))
-                left.append(children)
-                continue
-            yield _OUT, element, names
-        while left:
-            left[-1] -= 1
-            if left[-1]:
-                break
-            left.pop()
-            yield (_OUT, *open_.pop())
+    frame: bool = False
+    headline: bool = False
+    preformatted: bool = False
+    told: Told = Told.NOTHING
 
 
 class _Lines:
@@ -147,73 +141,101 @@ class _Lines:
         #: Of the line that is being set: its text, and that of it which is linked.
         self._parts: list[str] = []
         self._linked: list[str] = []
-        #: How many elements of each kind are open; of those that frame others, which.
-        self._links = self._headlines = self._preformatted = 0
-        self._frames: list[lxml.html.HtmlElement] = []
-        #: The quotations that are open, each with what it is told to be, together with those around it.
-        self._quotations: list[tuple[lxml.html.HtmlElement, Told]] = []
+        self._around = _Around()
+        #: Values of ``class`` that tell nothing: they come again and again.
+        self._plain = set[str | None]()
 
     def blocks(self, root: lxml.html.HtmlElement) -> list[Block]:
-        """Set them all."""
-        for step, element, names in _steps(root):
-            tag = element.tag
-            if step == _INTO:
-                if tag == "a":  # without an address it is a place to link to, often around much text
-                    self._links += "href" in names
-                elif tag == "br" and self._links:
-                    self._parts.append(" ")
-                elif tag not in INLINE:
-                    self._end_line()
-                    self._open(element, names)
-                text = element.text
+        """Set them all, on the way through what is seen of a tree: into each element and out of it again.
+
+        Without recursion, as strangers choose how deep a tree is, and by the elements' order alone, which lxml tells in
+        a third of the time that it takes to tell of their ends: an element ends with the last of its children. In one
+        function, as a page has thousands of them and a call takes as long as asking lxml for a tag.
+        """
+        parts, linked, plain, links = self._parts, self._linked, self._plain, 0
+        open_ = list[tuple[lxml.html.HtmlElement, int, _Around]]()
+        left = list[int]()  # children of each of these that are still to come
+        walk = root.iter()
+        for element in walk:
+            tag, names, children = element.tag, element.keys(), len(element)
+            kind, before = _KINDS.get(tag, _OWN), self._around
+            if names and ("hidden" in names or "style" in names) and is_unseen(element, names):
+                kind = _NOTHING
+            if kind == _NOTHING:
+                if children:
+                    inside = sum(1 for _ in element.iterdescendants())
+                    next(islice(walk, inside, inside), None)
             else:
-                if step == _OUT:
-                    if tag == "a":
-                        self._links -= "href" in names
-                    elif tag not in INLINE and tag != "br":
+                if kind == _OWN:
+                    if parts:
                         self._end_line()
-                        self._close(element)
-                text = element.tail if element is not root else None
-            if text:
-                self._parts.append(text)
-                if self._links:
-                    self._linked.append(text)
-        self._end_line()
+                    if tag in _TELLING or (
+                        names and ("role" in names or ("class" in names and element.get("class") not in plain))
+                    ):
+                        self._around = self._within(element)
+                elif kind == _LINK:
+                    if "href" in names:
+                        links += 1
+                    else:  # a place to link to, often around much text
+                        kind = _PART
+                elif kind == _BREAK:
+                    if links:
+                        parts.append(" ")
+                    elif parts:
+                        self._end_line()
+                if text := element.text:
+                    parts.append(text)
+                    if links:
+                        linked.append(text)
+                if children:
+                    open_.append((element, kind, before))
+                    left.append(children)
+                    continue
+            closed = element
+            while left:
+                if kind == _OWN:
+                    if parts:
+                        self._end_line()
+                    self._around = before
+                elif kind == _LINK:
+                    links -= 1
+                if text := closed.tail:
+                    parts.append(text)
+                    if links:
+                        linked.append(text)
+                left[-1] -= 1
+                if left[-1]:
+                    break
+                left.pop()
+                closed, kind, before = open_.pop()
+        if parts:
+            self._end_line()
         return self._found
 
-    def _open(self, element: lxml.html.HtmlElement, names: list[str]) -> None:
-        tag = element.tag
-        self._headlines += tag == "h1"
-        self._preformatted += tag == "pre"
-        if tag in _FRAME or ("role" in names and element.get("role") in _FRAME_ROLES):
-            self._frames.append(element)
-        if ("class" in names or tag == "blockquote") and (told := _told_by(element)):
-            self._quotations.append((element, max(told, self._told)))
-
-    def _close(self, element: lxml.html.HtmlElement) -> None:
-        tag = element.tag
-        self._headlines -= tag == "h1"
-        self._preformatted -= tag == "pre"
-        if self._frames and self._frames[-1] is element:
-            self._frames.pop()
-        if self._quotations and self._quotations[-1][0] is element:
-            self._quotations.pop()
-
-    @property
-    def _told(self) -> Told:
-        return self._quotations[-1][1] if self._quotations else Told.NOTHING
+    def _within(self, element: lxml.html.HtmlElement) -> _Around:
+        """What an element and those around it tell of the lines in it."""
+        around, tag = self._around, element.tag
+        frame = tag in _FRAME or element.get("role") in _FRAME_ROLES
+        told = _told_by(element)
+        if told or frame or tag in _TELLING:
+            return _Around(
+                around.frame or frame,
+                around.headline or tag == "h1",
+                around.preformatted or tag == "pre",
+                max(around.told, told),
+            )
+        self._plain.add(element.get("class"))
+        return around
 
     def _end_line(self) -> None:
-        if not self._parts:
-            return
-        text, linked = "".join(self._parts), "".join(self._linked)
-        self._parts, self._linked = [], []
-        lines = text.split("\n") if self._preformatted else [text]
+        text, linked, around = "".join(self._parts), "".join(self._linked), self._around
+        self._parts.clear()
+        self._linked.clear()
+        lines = text.split("\n") if around.preformatted else [text]
         count = len(letters(linked)) if linked and len(lines) == 1 else 0
         for words in map(str.split, lines):
             if words:
-                line = " ".join(words)
-                self._found.append(Block(line, count, bool(self._frames), self._headlines > 0, self._told))
+                self._found.append(Block(" ".join(words), count, around.frame, around.headline, around.told))
 
 
 def _told_by(element: lxml.html.HtmlElement) -> Told:

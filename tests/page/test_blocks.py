@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from time import process_time
 
+import lxml.html
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from lxml import etree
 
-from scrapy_neardup.page.blocks import Block, visible_blocks
+from scrapy_neardup.page.blocks import Block, blocks_of, visible_blocks
+from scrapy_neardup.text.quote_signs import Told
 
 
 def lines(html: str) -> list[str]:
@@ -105,6 +108,58 @@ def test_a_headline_is_what_stands_in_an_h1() -> None:
         Block("Why"),
         Block("Daybook", linked=7, headline=True),
     ]
+
+
+@pytest.mark.parametrize("end", ["<br class=gmail_quote>", "<br role=navigation>", "<br class=uncited hidden>"])
+def test_an_end_of_a_line_tells_nothing_of_what_follows(end: str) -> None:
+    blocks = visible_blocks(f"<p>one{end}two</p><p>three")
+    assert {(block.frame, block.told) for block in blocks} == {(False, Told.NOTHING)}
+
+
+#: Elements, and what each tells of the lines in it.
+_TELLING: list[tuple[str, dict[str, str], str]] = [
+    ("nav", {}, "frame"),
+    ("div", {"role": "contentinfo"}, "frame"),
+    ("b", {"role": "navigation"}, ""),
+    ("h1", {}, "headline"),
+    ("h1", {"class": "uncited"}, "headline quoted"),
+    ("pre", {}, ""),
+    ("blockquote", {}, "cited"),
+    ("blockquote", {"type": "cite"}, "quoted"),
+    ("aside", {}, ""),
+    ("aside", {"class": "quote"}, ""),
+    ("aside", {"class": "quote", "data-post": "1"}, "quoted"),
+    ("div", {"class": "quote", "data-post": "1"}, ""),
+    ("div", {"class": "quote Gmail_Quote"}, "quoted"),
+    ("footer", {"class": "gmail_quote"}, "frame quoted"),
+    ("span", {"class": "gmail_quote"}, ""),
+    ("a", {"href": "/"}, "link"),
+    ("a", {}, ""),
+    ("section", {"class": "quote"}, ""),
+]
+
+
+@given(st.lists(st.tuples(st.sampled_from(_TELLING), st.integers(0, 3)), max_size=12))
+def test_a_line_is_what_the_elements_around_it_tell(steps: list[tuple[tuple[str, dict[str, str], str], int]]) -> None:
+    """Into an element and then out of some, with a line after each."""
+    root = lxml.html.Element("html")
+    open_, kinds, expected = [root], [""], []
+
+    def line() -> None:
+        etree.SubElement(open_[-1], "div").text = "ferry"
+        told = " ".join(kinds)
+        quotation = Told.QUOTED if "quoted" in told else Told.CITED if "cited" in told else Told.NOTHING
+        expected.append(Block("ferry", 5 * ("link" in told), "frame" in told, "headline" in told, quotation))
+
+    for (tag, attributes, kind), outs in steps:
+        open_.append(etree.SubElement(open_[-1], tag, attributes))
+        kinds.append(kind)
+        line()
+        for _ in range(min(outs, len(open_) - 1)):
+            open_.pop()
+            kinds.pop()
+            line()
+    assert blocks_of(root) == expected
 
 
 # What nobody sees
