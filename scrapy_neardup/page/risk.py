@@ -29,6 +29,8 @@ _SAMPLED = 1_400
 _MAX_MARKS = 1_000
 
 _ENDS_OF_NAMES = bytes.maketrans(b"/>=", b"   ")
+#: At once, as what begins like all tags is slow to look for.
+_CELL_OR_ROW = re.compile(rb"<t[dhr]")
 #: With its value, if that is written plainly.
 _COLSPAN = re.compile(rb"""colspan(?:\s*=\s*["']?(\d{1,4})["'\s/>])?""")
 #: The names of references in HTML that are combining marks begin with these.
@@ -62,10 +64,11 @@ def has_many_marks(html: str, size: int) -> bool:
 
 def _cells(html: bytes) -> int:
     """How many cells the tables of a page, in small letters, come to at most."""
-    cells = html.count(b"<td") + html.count(b"<th")
+    found = _CELL_OR_ROW.findall(html)
+    rows = 1 + found.count(b"<tr")
+    cells = 1 + len(found) - rows
     if not cells:
         return 0
-    rows = 1 + html.count(b"<tr")
     wide = cells + sum(min(int(span or _SPAN), _SPAN) for span in _COLSPAN.findall(html))
     # Padding goes as far as a thousand columns; what spans several rows does not end there.
     return wide + rows * (wide if wide > _SPAN and b"rowspan" in html else min(_SPAN, wide))

@@ -37,7 +37,10 @@ def count_marks(text: str) -> int:
     >>> count_marks("a\\u0300b\\u0316")
     2
     """
-    return 0 if text.isascii() else int(np.count_nonzero(_is_mark()[code_points(text)]))
+    if text.isascii():
+        return 0
+    points = code_points(text)
+    return int(np.count_nonzero(_is_mark()[points[points >= _FIRST]]))  # most of HTML is below
 
 
 @cache
