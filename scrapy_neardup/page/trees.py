@@ -11,6 +11,8 @@ from scrapy_neardup.page.risk import has_many_marks
 from scrapy_neardup.text.marks import few_marks
 
 _END = re.compile(r"</(?:body|html)\s*>", re.IGNORECASE)
+#: What lxml finds in the text of a page and does not take.
+_UNWRITABLE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 #: One class for all elements. lxml.html has others for those of forms, and asks a function of Python which it is
 #: whenever it comes to an element, which takes longer than all else of coming there: here and in trafilatura.
 _CLASSES = etree.ElementDefaultClassLookup(
@@ -53,7 +55,8 @@ def _limit_marks(root: lxml.html.HtmlElement) -> None:
     On the tree, as marks may be written in characters or in references of several kinds.
     """
     for element in root.iter():
-        if element.text:
-            element.text = few_marks(element.text)
-        if element.tail:
-            element.tail = few_marks(element.tail)
+        text, tail = element.text, element.tail
+        if text and (fewer := few_marks(text)) != text:
+            element.text = _UNWRITABLE.sub(" ", fewer)
+        if tail and (fewer := few_marks(tail)) != tail:
+            element.tail = _UNWRITABLE.sub(" ", fewer)

@@ -85,3 +85,16 @@ def test_a_page_with_few_marks_stays_as_it_is() -> None:
     root = root_of(html)
     assert root is not None
     assert root.text_content() == f"a{MARKS * 40}b"
+
+
+@pytest.mark.parametrize("odd", ["&#1;", "\x01", "\x0b", "&#11;", "\ufffe", "&#xffff;", "\x7f", "\x85"])
+def test_marks_are_limited_beside_characters_that_lxml_does_not_take(odd: str) -> None:
+    """A page that writes each letter as a reference is looked at for marks, and holds whatever it likes."""
+    letters = "<b>&#233;</b>" * 2_500
+    root = root_of(f"<p>{letters}<i>x{odd}y</i><u>a{MARKS * 20}{odd}b</u>")
+    assert root is not None
+    assert root.findtext(".//b") == "\xe9"
+    plain, marked = root.findtext(".//i") or "", root.findtext(".//u") or ""
+    assert (plain[0], plain[-1]) == ("x", "y")
+    assert (marked[:31], marked[-1]) == (f"a{MARKS * 15}", "b")
+    assert len(marked) <= 33
