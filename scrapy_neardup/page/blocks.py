@@ -30,9 +30,9 @@ INLINE = frozenset((
 #: Shown by a script if it is hidden at first.
 _WHOLE = frozenset(("html", "body"))
 _FRAME = frozenset(("nav", "footer"))
-#: What is one of these tells of the lines in it, whatever its attributes are, or may tell more than by its class.
+#: Tell of the lines in them by what they are, or by more than their class.
 _TELLING = frozenset((*_FRAME, "h1", "pre", "blockquote", "aside"))
-#: What an element is to its line: one of its own, a part of one that may be a link, an end of one, nothing.
+#: What an element is to lines: it has its own, is a part of one, a part that may be a link, an end of one, nothing.
 _OWN, _PART, _LINK, _BREAK, _NOTHING = range(5)
 _KINDS: dict[object, int] = {
     **dict.fromkeys(INLINE, _PART),
