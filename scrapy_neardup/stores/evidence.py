@@ -20,7 +20,9 @@ _FIELDS = 8
 _ABOUT = ("title", "keywords", "description", "site", "main", "headline", "reader", "quotes")
 #: So a row begins that holds a mere title: no byte with which zlib begins. Behind it, the characters of the text.
 _TITLED = struct.Struct(">cI")
-_TITLE = b"t"
+#: The title is in UTF-8, or in GBK, where a Chinese or Japanese one takes two bytes a character instead of three. Not
+#: in GB 18030, of which there are editions that spell some characters otherwise.
+_TITLE, _TITLE_IN_GBK = b"t", b"g"
 _MOST_LETTERS = 0xFFFFFFFF
 
 
@@ -59,14 +61,16 @@ class Evidence:
     article: int = 0
     canonical: str = ""
 
-    def pack(self) -> bytes:
+    def pack(self, *, gbk: bool = True) -> bytes:
         """The fields in their order as a JSON array, compressed by zlib; no lone surrogate stops it.
 
         Most pages are originals of which the title is all that is told: that stands as it is, in half the room.
+        ``gbk``: whether that may be in GBK, which is so from format 4 of states on.
         """
         others = self.likeness, self.like, self.similarity, self.containment, self.shared, self.text, self.about
         if self.letters <= _MOST_LETTERS and not any((*others, self.article, self.canonical)):
-            return _TITLED.pack(_TITLE, self.letters) + self.title.encode("utf-8", "surrogatepass")
+            begin, title = _packed_title(self.title, gbk=gbk)
+            return _TITLED.pack(begin, self.letters) + title
         fields = list(astuple(self))
         while len(fields) > _FIELDS and not fields[-1]:
             fields.pop()
@@ -77,14 +81,25 @@ class Evidence:
     def unpack(cls, packed: bytes) -> Evidence:
         """What ``pack`` wrote; raises ValueError for anything else."""
         try:
-            if packed[:1] == _TITLE:
-                _, letters = _TITLED.unpack_from(packed)
-                return cls(letters=letters, title=packed[_TITLED.size :].decode("utf-8", "surrogatepass"))
+            if packed[:1] in (_TITLE, _TITLE_IN_GBK):
+                begin, letters = _TITLED.unpack_from(packed)
+                coding = "utf-8" if begin == _TITLE else "gbk"
+                return cls(letters=letters, title=packed[_TITLED.size :].decode(coding, "surrogatepass"))
             fields = json.loads(zlib.decompress(packed).decode("utf-8", "surrogatepass"))
             likeness, like, similarity, containment, letters, title, shared, text, *more = fields
             return cls(likeness, like, similarity, containment, letters, title, tuple(shared), text, *more)
         except (zlib.error, struct.error, TypeError) as error:
             raise ValueError(f"{len(packed)} bytes are no evidence: {error}") from None
+
+
+def _packed_title(title: str, *, gbk: bool) -> tuple[bytes, bytes]:
+    """How a title is written, and the title: in GBK where that has all of its characters, and is shorter."""
+    if gbk and not title.isascii():
+        try:
+            return _TITLE_IN_GBK, title.encode("gbk")
+        except UnicodeEncodeError:
+            pass
+    return _TITLE, title.encode("utf-8", "surrogatepass")
 
 
 def evidence(page: Page, likeness: Likeness | None, match: Match | None, *, copy: bool, keep: Keep) -> Evidence | None:
