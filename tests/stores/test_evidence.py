@@ -119,11 +119,18 @@ def test_a_mere_title_takes_little_more_room_than_its_letters() -> None:
 @example("かもめの便り、第3号", True)
 @example("渡口 5 €", True)
 @example("渡口\ud83d", True)
-def test_a_title_is_read_as_it_was_written(title: str, gbk: bool) -> None:
-    told = Evidence(letters=7, title=title)
-    packed = told.pack(gbk=gbk)
-    assert Evidence.unpack(packed) == told
-    assert len(packed) <= len(told.pack(gbk=False))
+def test_a_title_and_a_text_are_read_as_they_were_written(said: str, gbk: bool) -> None:
+    for told in (Evidence(letters=7, title=said), Evidence("near", 5, 0.7, 0.8, 7, said, (said, said))):
+        packed = told.pack(gbk=gbk)
+        assert Evidence.unpack(packed) == told
+        assert gbk or packed[:1] in b"tx"
+    assert len(Evidence(title=said).pack()) <= len(Evidence(title=said).pack(gbk=False))
+
+
+def test_what_copies_share_takes_less_room_in_gbk() -> None:
+    shared = ("渡口今天早上开航，往来的人很多。", "两岸的人都在等着看灯。")
+    told = Evidence("identical", 0, 1.0, 1.0, 900, "渡口开航", shared)
+    assert len(told.pack()) < 0.9 * len(told.pack(gbk=False))
 
 
 def test_every_character_of_gbk_is_read_as_it_was_written() -> None:
