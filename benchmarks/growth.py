@@ -32,7 +32,7 @@ from array import array
 from collections.abc import Iterator, Set
 from contextlib import closing
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import islice, product
 from multiprocessing import get_context
 from pathlib import Path
@@ -87,8 +87,8 @@ PARTS = {
 
 
 def id_of(number: int) -> int:
-    """That of the page with this number: later pages have larger ones, and the last bits are like those of a clock."""
-    return FIRST + number * STEP + number * 2_654_435_761 % STEP
+    """That of the page with this number, like those of a clock: see ``Store.new_id``."""
+    return (FIRST + number * STEP + number * 2_654_435_761 % STEP) & -0x10000
 
 
 class Draw(NamedTuple):
@@ -275,7 +275,7 @@ class Grower:
         rows: dict[bytes, bytes] = {}
         keys, ids, urls, named = array("Q"), array("Q"), array("Q"), array("Q")
         held: list[int] = []
-        packed = lru_cache(maxsize=1000)(Evidence.pack)
+        packed = lru_cache(maxsize=1000)(partial(Evidence.pack, gbk=store._has_gbk))
         with tempfile.TemporaryFile() as later:
 
             def add(record: Record, told: Evidence | None, **_: object) -> None:

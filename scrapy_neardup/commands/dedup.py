@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import argparse
 import sys
-import tempfile
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing, contextmanager, nullcontext
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import closing, nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
-from scrapy_neardup.commands.making import OPTION, opened_or_made
-from scrapy_neardup.commands.opening import add_strict, config_of, warn
+from scrapy_neardup.commands.dedup_state import state_for
+from scrapy_neardup.commands.opening import add_strict, config_of
 from scrapy_neardup.commands.output import method_spec, progress, write
 from scrapy_neardup.commands.rejects import Rejects, opened_rejects
 from scrapy_neardup.commands.superseded import Superseded
 from scrapy_neardup.commands.tally import Tally
+from scrapy_neardup.commands.text_workers import preparing
 from scrapy_neardup.commands.wording import as_json, counted
 from scrapy_neardup.config import AUTO, DEFAULT_FIELDS, Config, many_workers, read_keep_policy
 from scrapy_neardup.crawl.state import page_extractor
@@ -25,18 +24,16 @@ from scrapy_neardup.inputs import FORMATS, Entry, InputRecord, Malformed, Skippe
 from scrapy_neardup.judging.ahead import NOTHING, Ahead, ReadAhead
 from scrapy_neardup.judging.detector import Detector
 from scrapy_neardup.judging.preference import KeepPolicy, Preference, make_preference
-from scrapy_neardup.judging.preparer import Preparing, TextTerms
-from scrapy_neardup.judging.recipe import check_tools, state_recipe, take_over
+from scrapy_neardup.judging.preparer import Preparing
 from scrapy_neardup.judging.records import Batch, Judged
 from scrapy_neardup.judging.shared_now import judging_now
 from scrapy_neardup.methods import METHODS, Method, make_method
 from scrapy_neardup.model import Verdict
 from scrapy_neardup.oneline import one_line
 from scrapy_neardup.outputs import WRITERS, Writer, opened_output, output_format
-from scrapy_neardup.page.cores import workers_by_machine
-from scrapy_neardup.page.pool import Pool
+from scrapy_neardup.page.pool import Pages
 from scrapy_neardup.report.words import Words
-from scrapy_neardup.stores import STORES, Keep, MemoryStore, Store, close_store, open_store, open_temporary, parse_url
+from scrapy_neardup.stores import STORES, Keep, Store
 
 NAME = "dedup"
 HELP = "Drop or tag near-duplicates in files: feeds, sheets, Parquet, folders of HTML, web archives."
@@ -44,9 +41,6 @@ HELP = "Drop or tag near-duplicates in files: feeds, sheets, Parquet, folders of
 _FEW = 100
 #: The same of texts, in characters: reading so many takes as long as to start a process.
 _FEW_CHARACTERS = 2_000_000
-#: Seconds after which a thread that has an answer for a process, or from it, is let in while this one judges. With
-#: Python's own five milliseconds, a process would wait for its next texts as long as it takes for them.
-_SWITCH = 0.0005
 EXAMPLES = """\
 inputs:
   feed.jsonl, .jl       JSON lines; also .json (an array), .csv, .tsv, .xml (Scrapy's feeds)
@@ -139,21 +133,12 @@ def run(arguments: argparse.Namespace) -> int:
     tally = Tally()
     apart, pool = config.make_apart(), config.make_workers()
     with (
-        _state(arguments.store, method, config) as store,
+        state_for(arguments.store, method, config) as store,
         closing(apart) if apart else nullcontext(),
         closing(pool) if pool else nullcontext(),
-        _preparing(spec, store, config) as texts,
+        preparing(spec, store, config) as texts,
     ):
-        detector = Detector(
-            method,
-            store,
-            min_letters=config.min_letters,
-            who=f"{NAME} {' '.join(arguments.input)}",
-            also_copies=config.also_copies,
-            passes=_passes(config, tag=arguments.tag),
-            keep=config.keep if arguments.store else Keep.NOTHING,
-            preference=preference,
-        )
+        detector = _detector(method, store, config, arguments, preference)
         with (
             closing(judging_now(detector, config.wait)) as now,
             opened_output(arguments.output, format, config.tag_field, for_spreadsheet=arguments.spreadsheet) as out,
@@ -169,26 +154,40 @@ def run(arguments: argparse.Namespace) -> int:
                 apart=apart.read if apart else None,
             )
             entries = progress(_entries(arguments.input, arguments.format), what="records")
-            few = (_FEW, _FEW_CHARACTERS) if config.workers == AUTO else (0, 0)
-            ahead = Ahead(batch.coming, pool, texts, after=few[0], after_characters=few[1]) if pool or texts else None
-            found = ahead.read(entries) if ahead else ((entry, NOTHING) for entry in entries)
+            found = _read_ahead(entries, batch, pool, texts, config)
             passed = _judge_all(found, batch, detector.passes, rejects, tally)
             _write_all(passed, out, tally, tag=arguments.tag, preference=preference)
         if store.lasts:
             detector.seal()  # only now: the records that are not sealed are those of an output that was not written
             detector.end()
-    if tally.without_content:
-        sys.stderr.write(
-            f"{NAME}: no record has a field {fields['text']!r} or {fields['html']!r}, so none was judged. The first "
-            f"one has: {one_line(', '.join(tally.first)) or 'nothing'}. Say with --text or --html which it is.\n"
-        )
-    if out.formulas and not arguments.spreadsheet:
-        sys.stderr.write(
-            f"{NAME}: {counted(out.formulas, 'cell')} of the table would be run as formulas by a spreadsheet, as they "
-            "begin with =, +, - or @. Before you open it in one, write it with --spreadsheet, or as .xlsx.\n"
-        )
+    _advise(tally, fields, 0 if arguments.spreadsheet else out.formulas)
     _tell(tally, rejects, arguments, Words(config.lang or "en"))
     return 1 if rejects.count else 0
+
+
+def _detector(
+    method: Method, store: Store, config: Config, arguments: argparse.Namespace, preference: Preference | None
+) -> Detector:
+    return Detector(
+        method,
+        store,
+        min_letters=config.min_letters,
+        who=f"{NAME} {' '.join(arguments.input)}",
+        also_copies=config.also_copies,
+        passes=_passes(config, tag=arguments.tag),
+        keep=config.keep if arguments.store else Keep.NOTHING,
+        preference=preference,
+    )
+
+
+def _read_ahead(
+    entries: Iterable[InputRecord], batch: Batch, pool: Pages | None, texts: Preparing | None, config: Config
+) -> Iterator[tuple[InputRecord, ReadAhead]]:
+    """The records, each with what processes have read of it while others were judged."""
+    if not (pool or texts):
+        return ((entry, NOTHING) for entry in entries)
+    few, few_characters = (_FEW, _FEW_CHARACTERS) if config.workers == AUTO else (0, 0)
+    return Ahead(batch.coming, pool, texts, after=few, after_characters=few_characters).read(entries)
 
 
 def _judge_all(
@@ -235,34 +234,6 @@ def _write(judged: Judged, line: bytes, place: str, out: Writer, tally: Tally, *
     tally.written += 1
 
 
-@contextmanager
-def _preparing(spec: tuple[str, Mapping[str, Any]], store: Store, config: Config) -> Iterator[Preparing | None]:
-    """What fingerprints texts ahead; None where they are fingerprinted one after the other."""
-    many = text_workers(workers_by_machine()) if config.workers == AUTO else int(config.workers)
-    terms = TextTerms(*spec, store.hashes.secret.hex(), config.worker_seconds)
-    if not many or store.is_shared or not terms.can_be_sent:
-        yield None
-        return
-    before = sys.getswitchinterval()
-    sys.setswitchinterval(_SWITCH)
-    try:
-        with closing(Pool(terms, many, "neardup-text")) as pool:
-            yield Preparing(pool)
-    finally:
-        sys.setswitchinterval(before)
-
-
-def text_workers(many: int) -> int:
-    """How many processes fingerprint texts where so many would read HTML, and nobody has said it.
-
-    It and this one are to have a core each. More would wait, as judging is the slower part.
-
-    >>> [text_workers(many) for many in range(5)]
-    [0, 0, 1, 1, 1]
-    """
-    return min(many // 2, 1)
-
-
 def _keep_policy(given: str) -> KeepPolicy:
     """What --keep-policy says; hosts may have commas between them."""
     hosts = given.split(",") if "." in given and not given.lstrip().startswith("[") else None
@@ -287,27 +258,18 @@ def _check_places(inputs: list[str], output: str) -> None:
             raise NearDupError(f"{output} is an input too, and would be replaced; name another file with -o.")
 
 
-@contextmanager
-def _state(asked: str | None, method: Method, config: Config) -> Iterator[Store]:
-    """The state that was asked for, made if it is not there; else one that goes with the command."""
-    if asked and parse_url(asked, OPTION)[0].lasts:
-        recipe = state_recipe(method, page_extractor(config))
-        with opened_or_made(asked, recipe, config.secret, options=config.store_options) as store:
-            check_tools(store, strict=config.strict, say=warn)
-            if changed := take_over(store, recipe, config.deciding(method)):
-                warn(f"The state at {store.location} {changed}.")
-            yield store
-        return
-    recipe = method.recipe()  # whether others read alike takes a quarter of a second to tell, and nobody will ask
-    with tempfile.TemporaryDirectory(prefix="neardup-") as folder:
-        if asked or method.memory_only:
-            store = open_store(asked or MemoryStore.form(), recipe, OPTION, config.secret)
-        else:
-            store = open_temporary(Path(folder), recipe, config.secret, config.store_options)
-        try:
-            yield store
-        finally:
-            close_store(store)
+def _advise(tally: Tally, fields: Mapping[str, str], formulas: int) -> None:
+    """What to do about records without a text, and about so many formulas."""
+    if tally.without_content:
+        sys.stderr.write(
+            f"{NAME}: no record has a field {fields['text']!r} or {fields['html']!r}, so none was judged. The first "
+            f"one has: {one_line(', '.join(tally.first)) or 'nothing'}. Say with --text or --html which it is.\n"
+        )
+    if formulas:
+        sys.stderr.write(
+            f"{NAME}: {counted(formulas, 'cell')} of the table would be run as formulas by a spreadsheet, as they "
+            "begin with =, +, - or @. Before you open it in one, write it with --spreadsheet, or as .xlsx.\n"
+        )
 
 
 def _tell(tally: Tally, rejects: Rejects, arguments: argparse.Namespace, words: Words) -> None:

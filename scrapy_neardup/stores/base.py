@@ -32,6 +32,8 @@ SYNC_EVERY = 1.0
 _SECRET = layout.meta_key("secret")
 #: Pages that are sealed or taken back in one batch.
 _BATCH = 1000
+#: The bits of an id that are zero: 65 microseconds.
+_WITHIN = 0xFFFF
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +83,7 @@ class Store(Moment, Expiry, Counting):
             self.recipe = self._check_recipe(recipe, secret)
             format = self.recipe.get("format", layout.FORMAT)
             self.width = layout.FORMATS[format]
+            self._has_gbk = format >= layout.GBK_FROM
             self._postings = postings_of(self, format)
             #: Under which the state hashes; None where that is not known here.
             self.secret = secret_of(self.recipe, self._get(_SECRET), secret, location)
@@ -125,8 +128,11 @@ class Store(Moment, Expiry, Counting):
         return time.time()
 
     def new_id(self) -> int:
-        """An id larger than every other: the time in nanoseconds, or one more than the last."""
-        self._newest = max(self._newest + 1, self._nanoseconds())
+        """An id larger than every other: the time in nanoseconds, or the next one after the last.
+
+        It is a multiple of 65,536, as ids stand in a dozen rows of a page, and what is zero takes no room there.
+        """
+        self._newest = max((self._newest | _WITHIN) + 1, self._nanoseconds() & ~_WITHIN)
         return self._newest
 
     def _nanoseconds(self) -> int:
@@ -224,7 +230,7 @@ class Store(Moment, Expiry, Counting):
         self._postings.file(record.keys, record.id, changes)
         self._put_record(record, changes)
         if evidence is not None:
-            changes.put(layout.evidence_key(record.id), evidence.pack())
+            changes.put(layout.evidence_key(record.id), evidence.pack(gbk=self._has_gbk))
         if generation:
             changes.put(layout.journal_key(generation, record.id), layout.pack_id(replaces))
         changes.put(self._url_key(record.url), layout.pack_seen(record.id, seen))

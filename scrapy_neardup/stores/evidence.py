@@ -18,9 +18,12 @@ _LONGEST_SENTENCE = 300
 _FIELDS = 8
 #: What else of a page goes into its fingerprint.
 _ABOUT = ("title", "keywords", "description", "site", "main", "headline", "reader", "quotes")
-#: So a row begins that holds a mere title: no byte with which zlib begins. Behind it, the characters of the text.
+#: So a row begins that holds a mere title (in UTF-8, in GBK), with no byte with which zlib does. Then come the
+#: characters of the text, and the title.
 _TITLED = struct.Struct(">cI")
-_TITLE = b"t"
+_TITLE, _TITLE_IN_GBK = b"t", b"g"
+#: So one that holds all fields in GBK; in UTF-8 it begins as zlib does.
+_IN_GBK = b"z"
 _MOST_LETTERS = 0xFFFFFFFF
 
 
@@ -59,32 +62,57 @@ class Evidence:
     article: int = 0
     canonical: str = ""
 
-    def pack(self) -> bytes:
+    def pack(self, *, gbk: bool = True) -> bytes:
         """The fields in their order as a JSON array, compressed by zlib; no lone surrogate stops it.
 
         Most pages are originals of which the title is all that is told: that stands as it is, in half the room.
+        ``gbk``: whether either may be in GBK, as from format 4 of states on: see ``_coded``.
         """
         others = self.likeness, self.like, self.similarity, self.containment, self.shared, self.text, self.about
         if self.letters <= _MOST_LETTERS and not any((*others, self.article, self.canonical)):
-            return _TITLED.pack(_TITLE, self.letters) + self.title.encode("utf-8", "surrogatepass")
+            is_gbk, title = _coded(self.title, gbk=gbk)
+            return _TITLED.pack(_TITLE_IN_GBK if is_gbk else _TITLE, self.letters) + title
         fields = list(astuple(self))
         while len(fields) > _FIELDS and not fields[-1]:
             fields.pop()
         plain = json.dumps(fields, ensure_ascii=False, separators=(",", ":"))
-        return zlib.compress(plain.encode("utf-8", "surrogatepass"))
+        is_gbk, coded = _coded(plain, gbk=gbk)
+        return _IN_GBK * is_gbk + zlib.compress(coded)
 
     @classmethod
     def unpack(cls, packed: bytes) -> Evidence:
         """What ``pack`` wrote; raises ValueError for anything else."""
         try:
-            if packed[:1] == _TITLE:
-                _, letters = _TITLED.unpack_from(packed)
-                return cls(letters=letters, title=packed[_TITLED.size :].decode("utf-8", "surrogatepass"))
-            fields = json.loads(zlib.decompress(packed).decode("utf-8", "surrogatepass"))
+            if packed[:1] in (_TITLE, _TITLE_IN_GBK):
+                begin, letters = _TITLED.unpack_from(packed)
+                return cls(letters=letters, title=_decoded(packed[_TITLED.size :], begin == _TITLE_IN_GBK))
+            is_gbk = packed[:1] == _IN_GBK
+            fields = json.loads(_decoded(zlib.decompress(packed[is_gbk:]), is_gbk))
             likeness, like, similarity, containment, letters, title, shared, text, *more = fields
             return cls(likeness, like, similarity, containment, letters, title, tuple(shared), text, *more)
         except (zlib.error, struct.error, TypeError) as error:
             raise ValueError(f"{len(packed)} bytes are no evidence: {error}") from None
+
+
+def _coded(text: str, *, gbk: bool) -> tuple[bool, bytes]:
+    """Whether a text is written in GBK, and the text: so it is where that has all of its characters and is shorter.
+
+    Chinese and Japanese take two bytes a character there instead of three, and a sixth less once they are compressed.
+    Not in GB 18030, which has all characters: there are editions of it that spell some of them otherwise.
+    """
+    plain = text.encode("utf-8", "surrogatepass")
+    if gbk and len(plain) > len(text):
+        try:
+            short = text.encode("gbk")
+        except UnicodeEncodeError:
+            return False, plain
+        if len(short) < len(plain):
+            return True, short
+    return False, plain
+
+
+def _decoded(coded: bytes, is_gbk: bool) -> str:
+    return coded.decode("gbk") if is_gbk else coded.decode("utf-8", "surrogatepass")
 
 
 def evidence(page: Page, likeness: Likeness | None, match: Match | None, *, copy: bool, keep: Keep) -> Evidence | None:

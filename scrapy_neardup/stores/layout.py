@@ -20,8 +20,9 @@
     b + block                   counts of sentences, 64 buckets of them, compressed, and of forms: see ``Counts``
     j + generation + id         an unsealed page; value: id of the record that it replaces, or nothing
 
-Ids are the nanoseconds since 1970 at which a page was first seen, each larger than the last: newest first
-is a reverse scan, and the oldest come first where pages expire.
+Ids are the nanoseconds since 1970 at which a page was first seen, each larger than the last and a multiple of 65,536
+(on a server the lowest 12 bits tell the crawler): newest first is a reverse scan, and the oldest come first where pages
+expire.
 """
 
 from __future__ import annotations
@@ -36,6 +37,8 @@ from scrapy_neardup.quick import quick
 #: Those that are read and written, with the width of their keys, and the one of a new state.
 FORMATS = {2: WIDE, 3: WIDE, 4: NARROW}
 FORMAT = 4
+#: From which format on titles may be in GBK: see ``Evidence``.
+GBK_FROM = 4
 
 _ID = struct.Struct(">Q")
 _PREFIX = struct.Struct(">cQ")

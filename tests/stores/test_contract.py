@@ -57,7 +57,7 @@ OTHER: dict[str, Any] = {"method": "minhash", "parameters": {"bands": (20, 5), "
 HIGHEST = 2**64 - 1
 HIGHEST_KEY = 2**40 - 1
 #: Ids lie so close at most; the lowest bits of those on a server tell who gave them.
-STEP = 2**13
+STEP = 2 * 0x10000
 
 URL = "https://news.example.cn/2024/05/01/story.html"
 

@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from scrapy_neardup.errors import StoreDamaged, StoreError, StoreMismatch
@@ -20,6 +20,7 @@ from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Likeness, Match, Page
 from scrapy_neardup.stores import STORES, Evidence, Keep, Record, Store, close_store, evidence, layout, open_store
 from scrapy_neardup.stores.changes import Changes
+from scrapy_neardup.stores.sqlite import SQLiteStore
 from scrapy_neardup.stores.tally import KEY, check_bytes
 from tests.judging.test_detector import judged, page, story
 
@@ -104,9 +105,51 @@ def test_what_is_kept_of_a_page(
 def test_a_mere_title_takes_little_more_room_than_its_letters() -> None:
     told = evidence(PAGE, None, None, copy=False, keep=Keep.EVIDENCE)
     assert told is not None
-    assert len(told.pack()) == 5 + len(PAGE.title.encode())
+    assert len(told.pack(gbk=False)) == 5 + len(PAGE.title.encode())
+    assert Evidence.unpack(told.pack(gbk=False)) == told
+    assert len(told.pack()) == 5 + 2 * len(PAGE.title)
     assert Evidence.unpack(told.pack()) == told
     assert evidence(Page("u", text="x"), None, None, copy=False, keep=Keep.EVIDENCE) is None
+
+
+@given(st.text(st.characters(exclude_categories=())) | st.text(st.characters(codec="gbk")), st.booleans())
+@example("", True)
+@example("Ferry runs daily", True)
+@example("渡口今天开航", True)
+@example("かもめの便り、第3号", True)
+@example("渡口 5 €", True)
+@example("渡口\ud83d", True)
+def test_a_title_and_a_text_are_read_as_they_were_written(said: str, gbk: bool) -> None:
+    for told in (Evidence(letters=7, title=said), Evidence("near", 5, 0.7, 0.8, 7, said, (said, said))):
+        packed = told.pack(gbk=gbk)
+        assert Evidence.unpack(packed) == told
+        assert gbk or packed[:1] in b"tx"
+    assert len(Evidence(title=said).pack()) <= len(Evidence(title=said).pack(gbk=False))
+
+
+def test_what_copies_share_takes_less_room_in_gbk() -> None:
+    shared = ("渡口今天早上开航，往来的人很多。", "两岸的人都在等着看灯。")
+    told = Evidence("identical", 0, 1.0, 1.0, 900, "渡口开航", shared)
+    assert len(told.pack()) < 0.9 * len(told.pack(gbk=False))
+
+
+def test_every_character_of_gbk_is_read_as_it_was_written() -> None:
+    for one in map(chr, range(0x10000)):
+        try:
+            one.encode("gbk")
+        except UnicodeEncodeError:
+            continue
+        assert Evidence.unpack(Evidence(title=one).pack()).title == one
+
+
+@pytest.mark.parametrize("format", [2, 3])
+def test_an_earlier_release_can_read_the_titles_of_a_state_that_it_made(
+    format: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(SQLiteStore, "new_format", format)
+    with closing(SQLiteStore(str(tmp_path / "state"), {})) as store:
+        store.add(Record(5, "https://ferry.example/", 5), Evidence(letters=3, title="渡口"))
+        assert store._get(layout.evidence_key(5)) == b"t\0\0\0\3" + "渡口".encode()
 
 
 def test_titles_and_sentences_are_kept_to_a_bound() -> None:
