@@ -161,7 +161,7 @@ class TemporaryPlace(Place):
 
 
 def _place(scheme: str, directory: Path, request: pytest.FixtureRequest) -> Iterator[Place]:
-    if scheme == "leveldb" and find_spec("plyvel") is None:
+    if scheme in ("leveldb", *TEMPORARY) and find_spec("plyvel") is None:
         pytest.skip("plyvel is not installed, so there is no LevelDB")
     directory.mkdir()
     if scheme in SERVERS:
