@@ -1,7 +1,7 @@
 """The compiled module, where it was built: the same output as the functions of Python that ask for it, sooner.
 
 What it does is defined by those functions, which do the work themselves where it is missing: it is built from
-``_kernels.c`` when the package is installed, if there is a C compiler. NEARDUP_PURE=1 in the environment leaves it out.
+``_kernels*.c`` when the package is installed, if there is a C compiler. NEARDUP_PURE=1 in the environment leaves it out.
 """
 
 from __future__ import annotations
