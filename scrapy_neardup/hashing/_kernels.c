@@ -6,7 +6,7 @@
 #include "_kernels.h"
 
 /* Changed with every change of a signature or of what is returned: a module of another one is not used. */
-#define VERSION 5
+#define VERSION 6
 
 /* ---- texts that are passed in ------------------------------------------------------------------------------------ */
 
@@ -36,7 +36,7 @@ PyObject *str_of(const Py_UCS4 *at, Py_ssize_t count)
 {
     const uint16_t one = 1;
     int order = *(const unsigned char *)&one ? -1 : 1; /* that of this machine */
-    return PyUnicode_DecodeUTF32((const char *)at, count * (Py_ssize_t)sizeof(Py_UCS4), NULL, &order);
+    return PyUnicode_DecodeUTF32((const char *)at, count * (Py_ssize_t)sizeof(Py_UCS4), "surrogatepass", &order);
 }
 
 /* ---- numbers that are passed in -------------------------------------------------------------------------------- */
@@ -88,20 +88,17 @@ int append(PyObject *list, PyObject *item)
 static PyMethodDef METHODS[] = {
     FAST(prepared, "A secret, of 64 bytes at most, as the functions that hash texts take it."),
     FAST(hash_text, "The hash of a text under a prepared secret."),
-    FAST(hash_texts, "The hash of each text of a list: key, list, and None or a dict that remembers them."),
+    FAST(hash_texts, "The hash of each text of a list: key, list."),
     FAST(short_hashes, "The lower 32 bits of the same, 4 bytes each."),
     FAST(word_grams, "The hash of each word of a list as one n-gram: words, offset, base."),
     FAST(n_grams, "The hash of every n-gram of a text, 8 bytes each: text, n, offset, base."),
     FAST(minwise, "How many different n-grams a text has, and the sketch of them: text, n, offset, base, bins, bits."),
     FAST(smallest, "The smallest different hashes of n-grams of a text: text, n, offset, base, how many."),
-    FAST(shingled, "All that is made of the n-grams of a text: how many, sketch, that of the opening, smallest ones."),
     FAST(lacking, "Which numbers no n-gram has for its hash: text, least n, greatest n, offset, base, mask, numbers."),
     FAST(equal_entries, "In how many entries two sketches are equal: sketch, sketch, bits of an entry."),
     FAST(may_be_alike, "Whether two pages may be alike, by a sketch and the head of another: see cascade_bound.py."),
     FAST(holds_any, "Whether a text holds one of at most 64 strings of 2 to 32 characters: text, strings."),
-    FAST(which_stand, "Which of at most 64 strings of 2 to 32 characters stand in one of some texts: texts, strings."),
     FAST(longer, "The strings of a list that are longer than a number of characters."),
-    FAST(longest_lines, "The longest different strings of a list: list, the characters they must have, 64 at most."),
     FAST(weights, "Lines of a word and its weight as the next one takes them, and all weights."),
     FAST(core_words, "The words whose weights add up to the most, 64 at most: words, how many, weights, that of others."),
     FAST(has_unspaced, "Whether a fiftieth of the letters and more are of scripts without spaces: characters, letters."),
@@ -110,8 +107,19 @@ static PyMethodDef METHODS[] = {
     FAST(characters, "What is to be known of characters, by a function that tells of 256 at a time."),
     FAST(folded, "A text in one spelling, or None if it takes more to tell: characters, text."),
     FAST(letters, "The letters and digits of a text: characters, text."),
-    FAST(cut, "The sentences of a text, and the letters of each: characters, text."),
-    FAST(read_text, "The same of the text in the one spelling, or None: characters, text, key, dict that remembers."),
+    FAST(cut_text, "A text that is cut, and how many letters it has: characters, text, key, whether it is to be spelt."),
+    FAST(cut_without, "The same without the lines of some hashes, or None if all stay: cut text, list."),
+    FAST(cut_sentences, "The sentences of a cut text, one a line."),
+    FAST(cut_letters, "The letters of a cut text."),
+    FAST(cut_lines, "The letters of each sentence of a cut text."),
+    FAST(cut_shorts, "4 bytes of the hash of each line that is worth counting: cut text, letters of a line."),
+    FAST(cut_lengths, "How many letters each line of a cut text has, 4 bytes each."),
+    FAST(cut_hash, "The hash of all letters: cut text, key."),
+    FAST(cut_ends, "2 bytes of the hash of each of the first and last lines: cut text, how many of these, of those."),
+    FAST(cut_longest, "The hashes of the longest different lines: cut text, the letters they must have, 64 at most."),
+    FAST(cut_shingled, "All that is made of n-grams: how many, sketch, that of the opening, smallest ones."),
+    FAST(cut_title, "The words of a title as a sketch has them, or None if some have spaces around them: see there."),
+    FAST(cut_standing, "Which of at most 64 strings of 2 to 32 characters stand in a line: cut text, strings."),
     FAST(stood, "On how many pages sentences stood: asked, newest, sentences, sites, repeats or None."),
     FAST(are_common, "Which sentences are common: asked, site, offset, base, and least and arrays of both tables."),
     FAST(note, "Count sentences: with buckets of a block, bit, newest, sentences, sites, repeats, dirty."),

@@ -44,7 +44,7 @@ typedef struct {
 /* The code points of a str; 0, or -1 with an error. */
 int points_of(PyObject *text, Points *points);
 void release(Points *points);
-/* A str of code points without surrogates. */
+/* A str of code points, lone surrogates among them. */
 PyObject *str_of(const Py_UCS4 *at, Py_ssize_t count);
 
 /* ---- memory that is waited for --------------------------------------------------------------------------------- */
@@ -107,7 +107,7 @@ typedef struct {
 /* The three of a form that are passed in; 0, or -1 with an error. */
 int form_of(PyObject *const *args, Form *form);
 /* What the characters of a text are hashed by, which all n-grams of it are made of; NULL with an error. Release it. */
-uint64_t *mixed_of(const Points *points, uint64_t offset);
+uint64_t *mixed_of(const Py_UCS4 *at, Py_ssize_t count, uint64_t offset);
 /* The hash of every n-gram of a text, in their order, as many as are returned; of a text that is shorter one, of none
  * none. ``found`` has room for as many as there are characters, and may be ``mixed`` itself: each hash takes the place
  * of the number with which its n-gram begins, which the next one no more holds. */
@@ -146,6 +146,38 @@ typedef struct {
  * text needs are there; NULL with an error. */
 Table *opened(PyObject *const *args, Py_ssize_t given, Points *points);
 
+enum { NOT_PLAIN, SAME, CHANGED }; /* 0 and more */
+
+/* Brings a text that was opened into the one spelling, as far as all of it is plain; -1 with an error. */
+int fold(Table *table, Points *points);
+/* Whether a fiftieth of so many letters and more are of scripts that put no spaces between words; of none they are not. */
+int are_many(Py_ssize_t unspaced, Py_ssize_t count);
+/* The same of a text that was opened. */
+int is_unspaced(const Table *table, const Points *points);
+
+/* ---- strings that are looked for ------------------------------------------------------------------------------- */
+
+#define MOST_SIGNS 64
+#define MOST_LETTERS 32
+#define PLACES 1024
+
+/* Strings of two characters and more that are looked for, by what they begin with. */
+typedef struct {
+    Py_UCS4 at[MOST_SIGNS][MOST_LETTERS];
+    Py_ssize_t lengths[MOST_SIGNS];
+    uint8_t first[PLACES], next[MOST_SIGNS + 1]; /* one more than the number of a sign; 0 where there is none */
+    Py_ssize_t count;
+    uint64_t found; /* a bit for each */
+} Signs;
+
+void no_signs(Signs *signs);
+/* Adds one of 2 to MOST_LETTERS characters; 0, or -1 with an error. */
+int add_sign(Signs *signs, PyObject *sign);
+/* The strings of a tuple or list; 0, or -1 with an error. */
+int signs_of(PyObject *strings, Signs *signs);
+/* Notes which of them a text holds, until all or, if one is enough, one is found. */
+void look_for(Signs *signs, const Py_UCS4 *at, Py_ssize_t count, int one_is_enough);
+
 /* ---- the functions of the module, by the file that each is in -------------------------------------------------- */
 
 KERNEL(prepared);
@@ -162,16 +194,24 @@ KERNEL(may_be_alike);
 KERNEL(characters);
 KERNEL(folded);
 KERNEL(letters);
-KERNEL(cut);
-KERNEL(read_text);
 KERNEL(has_unspaced);
 KERNEL(are_unspaced);
-KERNEL(shingled);
 KERNEL(has_prose);
 KERNEL(holds_any);
-KERNEL(which_stand);
+KERNEL(cut_text);
+KERNEL(cut_without);
+KERNEL(cut_sentences);
+KERNEL(cut_letters);
+KERNEL(cut_lines);
+KERNEL(cut_shorts);
+KERNEL(cut_lengths);
+KERNEL(cut_hash);
+KERNEL(cut_ends);
+KERNEL(cut_longest);
+KERNEL(cut_shingled);
+KERNEL(cut_standing);
+KERNEL(cut_title);
 KERNEL(longer);
-KERNEL(longest_lines);
 KERNEL(weights);
 KERNEL(core_words);
 KERNEL(stood);

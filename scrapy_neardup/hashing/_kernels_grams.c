@@ -1,18 +1,18 @@
 /* n-grams of characters, and the min-wise sketches of them. */
 #include "_kernels.h"
 
-uint64_t *mixed_of(const Points *points, uint64_t offset)
+uint64_t *mixed_of(const Py_UCS4 *at, Py_ssize_t count, uint64_t offset)
 {
     uint64_t *mixed = NULL;
     Py_ssize_t i;
-    if (points->count <= PY_SSIZE_T_MAX / 16)
-        mixed = PyMem_Malloc((size_t)points->count * sizeof *mixed);
+    if (count <= PY_SSIZE_T_MAX / 16)
+        mixed = PyMem_Malloc((size_t)count * sizeof *mixed);
     if (!mixed) {
         PyErr_NoMemory();
         return NULL;
     }
-    for (i = 0; i < points->count; i++)
-        mixed[i] = mix(points->at[i] ^ offset);
+    for (i = 0; i < count; i++)
+        mixed[i] = mix(at[i] ^ offset);
     return mixed;
 }
 
@@ -41,7 +41,7 @@ Py_ssize_t rolled(const uint64_t *mixed, Py_ssize_t length, Py_ssize_t n, uint64
 static int grams_of(const Points *points, Py_ssize_t n, uint64_t offset, uint64_t base, Grams *grams)
 {
     grams->count = 0;
-    grams->at = mixed_of(points, offset);
+    grams->at = mixed_of(points->at, points->count, offset);
     if (!grams->at)
         return -1;
     grams->count = rolled(grams->at, points->count, n, base, grams->at);
@@ -358,7 +358,7 @@ KERNEL(lacking)
         word_of(args[4], &base) < 0 || word_of(args[5], &mask) < 0 || seek(args[6], &sought) < 0 ||
         points_of(args[0], &points) < 0)
         return NULL;
-    mixed = mixed_of(&points, offset);
+    mixed = mixed_of(points.at, points.count, offset);
     if (mixed)
         found = PyMem_Malloc((size_t)points.count * sizeof *found);
     if (mixed && !found)

@@ -163,47 +163,28 @@ KERNEL(hash_text)
     return PyLong_FromUnsignedLongLong(found);
 }
 
-/* The hash of a text as an int, which ``known`` remembers if that is a dict. */
-static PyObject *remembered(const Key *key, PyObject *known, PyObject *text)
-{
-    Points points;
-    PyObject *found = NULL;
-    if (known && (found = PyDict_GetItemWithError(known, text)))
-        return Py_NewRef(found);
-    if (PyErr_Occurred() || points_of(text, &points) < 0)
-        return NULL;
-    found = PyLong_FromUnsignedLongLong(hash_of(key, points.at, points.count));
-    release(&points);
-    if (found && known && PyDict_SetItem(known, text, found) < 0)
-        Py_CLEAR(found);
-    return found;
-}
-
 KERNEL(hash_texts)
 {
     Key key;
-    PyObject *list, *known;
+    PyObject *list;
     Py_ssize_t i, count;
-    if (!has(given, 3) || key_of(args[0], &key) < 0)
+    if (!has(given, 2) || key_of(args[0], &key) < 0)
         return NULL;
-    known = PyDict_Check(args[2]) ? args[2] : NULL;
-    if (!PyList_Check(args[1]) || (!known && args[2] != Py_None)) {
-        PyErr_SetString(PyExc_TypeError, "a list is needed, and a dict or None");
+    if (!PyList_Check(args[1])) {
+        PyErr_SetString(PyExc_TypeError, "a list is needed");
         return NULL;
     }
     count = PyList_Size(args[1]);
     list = PyList_New(count);
     for (i = 0; list && i < count; i++) {
-        PyObject *text = PyList_GetItem(args[1], i), *found; /* an error where a str of somebody's own has cut the list */
-        if (!text) {
+        Points points;
+        if (points_of(PyList_GetItem(args[1], i), &points) < 0) {
             Py_CLEAR(list);
             break;
         }
-        Py_INCREF(text);
-        found = remembered(&key, known, text);
-        Py_DECREF(text);
-        if (put(list, i, found) < 0)
+        if (put(list, i, PyLong_FromUnsignedLongLong(hash_of(&key, points.at, points.count))) < 0)
             Py_CLEAR(list);
+        release(&points);
     }
     return list;
 }
@@ -217,8 +198,6 @@ KERNEL(short_hashes)
         uint32_t *halves = (uint32_t *)(void *)PyByteArray_AsString(found);
         for (i = 0; i < count; i++)
             halves[i] = (uint32_t)PyLong_AsUnsignedLongLongMask(PyList_GetItem(hashes, i));
-        if (PyErr_Occurred()) /* the dict held something else */
-            Py_CLEAR(found);
     }
     Py_XDECREF(hashes);
     return found;

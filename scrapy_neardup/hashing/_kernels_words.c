@@ -69,30 +69,6 @@ KERNEL(longer)
     return list;
 }
 
-/* See ``longest_lines``: lines, the letters that they must have, and how many. */
-KERNEL(longest_lines)
-{
-    Weighted best[MOST_CORE];
-    Py_ssize_t i, at_least, most, held = 0;
-    if (!has(given, 3) || size_of(args[1], 0, PY_SSIZE_T_MAX, &at_least) < 0 ||
-        size_of(args[2], 0, MOST_CORE, &most) < 0)
-        return NULL;
-    if (!PyList_Check(args[0])) {
-        PyErr_SetString(PyExc_TypeError, "a list is needed");
-        return NULL;
-    }
-    for (i = 0; i < PyList_Size(args[0]); i++) {
-        PyObject *line = PyList_GetItem(args[0], i);
-        Weighted one = {0, line};
-        if (!is_word(line))
-            return NULL;
-        one.weight = -(double)PyUnicode_GetLength(line);
-        if (-one.weight >= (double)at_least)
-            held = ranked(best, held, most, &one);
-    }
-    return list_of(best, held);
-}
-
 /* Weights of words. A word of a few characters is a number, and stands with its weight in a table of its own: in a dict
  * of 40 megabytes, each of whose words, hashes and weights are somewhere else, one takes four times as long to fetch. */
 typedef struct {

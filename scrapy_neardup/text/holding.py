@@ -1,13 +1,10 @@
-"""Whether a text holds one of many strings, and which."""
+"""Whether a text holds one of many strings."""
 
 from __future__ import annotations
 
 from functools import cache
 
 from scrapy_neardup.hashing import compiled
-
-#: Words that the compiled module looks for at most.
-_FEW = 64
 
 
 def holds_any(text: str, signs: tuple[str, ...]) -> bool:
@@ -20,18 +17,6 @@ def holds_any(text: str, signs: tuple[str, ...]) -> bool:
     if kernels is not None:
         return kernels.holds_any(text, signs)
     return any(char in text and any(sign in text for sign in some) for char, some in _by_shared(signs).items())
-
-
-def which_stand(lines: list[str], words: list[str]) -> list[str]:
-    """Those of these words, each of 2 to 32 characters, that stand in a line, in their order.
-
-    >>> which_stand(["渡口今天", "早上开航"], ["今天早上", "开航", "渡口"])
-    ['开航', '渡口']
-    """
-    kernels = compiled.kernels
-    if kernels is not None and len(words) <= _FEW:
-        return kernels.which_stand(lines, words)
-    return [word for word in words if any(word in line for line in lines)]
 
 
 @cache
