@@ -167,7 +167,6 @@ typedef struct {
     Py_ssize_t lengths[MOST_SIGNS];
     uint8_t first[PLACES], next[MOST_SIGNS + 1]; /* one more than the number of a sign; 0 where there is none */
     Py_ssize_t count;
-    uint64_t found; /* a bit for each */
 } Signs;
 
 void no_signs(Signs *signs);
@@ -175,8 +174,8 @@ void no_signs(Signs *signs);
 int add_sign(Signs *signs, PyObject *sign);
 /* The strings of a tuple or list; 0, or -1 with an error. */
 int signs_of(PyObject *strings, Signs *signs);
-/* Notes which of them a text holds, until all or, if one is enough, one is found. */
-void look_for(Signs *signs, const Py_UCS4 *at, Py_ssize_t count, int one_is_enough);
+/* A bit for each of them that a text holds, beside those that were found before, until all or, if one is enough, one is. */
+uint64_t look_for(const Signs *signs, const Py_UCS4 *at, Py_ssize_t count, uint64_t found, int one_is_enough);
 
 /* ---- the functions of the module, by the file that each is in -------------------------------------------------- */
 
@@ -197,6 +196,7 @@ KERNEL(letters);
 KERNEL(has_unspaced);
 KERNEL(are_unspaced);
 KERNEL(has_prose);
+KERNEL(signs);
 KERNEL(holds_any);
 KERNEL(cut_text);
 KERNEL(cut_without);

@@ -464,12 +464,14 @@ done:
 
 /* ---- what stands in it ----------------------------------------------------------------------------------------- */
 
-/* Notes which of some strings stand in a line. */
-static void look_in(const Cut *cut, Signs *signs)
+/* A bit for each of some strings that stands in a line. */
+static uint64_t found_in(const Cut *cut, const Signs *signs)
 {
+    uint64_t found = 0;
     Py_ssize_t i;
     for (i = 0; i < cut->count; i++)
-        look_for(signs, cut->letters + start_of(cut, i), length_of(cut, i), 0);
+        found = look_for(signs, cut->letters + start_of(cut, i), length_of(cut, i), found, 0);
+    return found;
 }
 
 /* Cut text, a list of words: those of them that stand in a line. */
@@ -479,12 +481,13 @@ KERNEL(cut_standing)
     Signs signs;
     PyObject *list;
     Py_ssize_t i;
+    uint64_t found;
     if (!has(given, 2) || !(cut = cut_from(args[0])) || signs_of(args[1], &signs) < 0)
         return NULL;
-    look_in(cut, &signs);
+    found = found_in(cut, &signs);
     list = PyList_New(0);
     for (i = 0; list && i < signs.count; i++)
-        if (signs.found >> i & 1 && append(list, PySequence_GetItem(args[1], i)) < 0)
+        if (found >> i & 1 && append(list, PySequence_GetItem(args[1], i)) < 0)
             Py_CLEAR(list);
     return list;
 }
@@ -553,7 +556,7 @@ KERNEL(cut_title)
     const Cut *cut;
     Signs signs;
     TitleWord words[MOST_SIGNS];
-    uint64_t offset, base, mask, stands;
+    uint64_t offset, base, mask, stands, found;
     Py_ssize_t i, most, shortest, longest, held, kept = 0;
     char packed[3 * MOST_SIGNS], *at = packed;
     if (!has(given, 9) || !(cut = cut_from(args[0])) || word_of(args[2], &offset) < 0 || word_of(args[3], &base) < 0 ||
@@ -575,12 +578,12 @@ KERNEL(cut_title)
     for (i = 0; i < kept; i++)
         if (words[i].length <= longest && add_sign(&signs, PyList_GetItem(args[1], words[i].number)) < 0)
             return NULL;
-    look_in(cut, &signs);
+    found = found_in(cut, &signs);
     for (i = 0; i < kept; i++) {
         uint64_t word = words[i].hash;
         if (words[i].length <= longest) {
-            word |= signs.found & 1 ? stands : 0;
-            signs.found >>= 1; /* in the order in which they were added */
+            word |= found & 1 ? stands : 0;
+            found >>= 1; /* in the order in which they were added */
         }
         *at++ = (char)(word >> 16);
         *at++ = (char)(word >> 8);

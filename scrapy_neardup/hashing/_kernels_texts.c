@@ -209,7 +209,6 @@ static Py_ssize_t place_of(const Py_UCS4 *at)
 void no_signs(Signs *signs)
 {
     signs->count = 0;
-    signs->found = 0;
     memset(signs->first, 0, sizeof signs->first);
 }
 
@@ -245,11 +244,11 @@ int signs_of(PyObject *strings, Signs *signs)
     return failed ? -1 : 0;
 }
 
-void look_for(Signs *signs, const Py_UCS4 *at, Py_ssize_t count, int one_is_enough)
+uint64_t look_for(const Signs *signs, const Py_UCS4 *at, Py_ssize_t count, uint64_t found, int one_is_enough)
 {
     uint64_t all = signs->count == 64 ? UINT64_MAX : (UINT64_C(1) << signs->count) - 1;
     Py_ssize_t i, k;
-    for (i = 0; i + 1 < count && signs->found != all; i++) {
+    for (i = 0; i + 1 < count && found != all; i++) {
         uint8_t one;
         for (one = signs->first[place_of(at + i)]; one; one = signs->next[one]) {
             const Py_UCS4 *sign = signs->at[one - 1];
@@ -260,20 +259,46 @@ void look_for(Signs *signs, const Py_UCS4 *at, Py_ssize_t count, int one_is_enou
                 ;
             if (k < length)
                 continue;
-            signs->found |= UINT64_C(1) << (one - 1);
+            found |= UINT64_C(1) << (one - 1);
             if (one_is_enough)
-                return;
+                return found;
         }
     }
+    return found;
 }
 
+static const char *SIGNS = "scrapy_neardup signs";
+
+static void forget_signs(PyObject *capsule)
+{
+    PyMem_Free(PyCapsule_GetPointer(capsule, SIGNS));
+}
+
+/* The strings of a tuple or list, as the next one takes them. */
+KERNEL(signs)
+{
+    Signs *signs;
+    PyObject *capsule = NULL;
+    if (!has(given, 1))
+        return NULL;
+    if (!(signs = PyMem_Malloc(sizeof *signs)))
+        return PyErr_NoMemory();
+    if (signs_of(args[0], signs) == 0)
+        capsule = PyCapsule_New(signs, SIGNS, forget_signs);
+    if (!capsule)
+        PyMem_Free(signs);
+    return capsule;
+}
+
+/* Text, signs: whether one of them stands in it. */
 KERNEL(holds_any)
 {
     Points points;
-    Signs signs;
-    if (!has(given, 2) || signs_of(args[1], &signs) < 0 || points_of(args[0], &points) < 0)
+    const Signs *signs;
+    uint64_t found;
+    if (!has(given, 2) || !(signs = PyCapsule_GetPointer(args[1], SIGNS)) || points_of(args[0], &points) < 0)
         return NULL;
-    look_for(&signs, points.at, points.count, 1);
+    found = look_for(signs, points.at, points.count, 0, 1);
     release(&points);
-    return PyBool_FromLong(signs.found != 0);
+    return PyBool_FromLong(found != 0);
 }

@@ -89,8 +89,11 @@ class Kernels(Protocol):
     ) -> bool:
         """See ``Bound.may_be_alike``."""
 
-    def holds_any(self, text: str, signs: tuple[str, ...], /) -> bool:
-        """See there."""
+    def signs(self, strings: tuple[str, ...], /) -> Any:
+        """See ``text.holding.Signs``."""
+
+    def holds_any(self, text: str, signs: Any, /) -> bool:
+        """See ``Signs.stand_in``."""
 
     def longer(self, words: list[str], length: int, /) -> list[str]:
         """See there."""

@@ -25,7 +25,7 @@ from scrapy_neardup.stores.recurrence import Recurrence
 from scrapy_neardup.text import characters
 from scrapy_neardup.text.characters import known
 from scrapy_neardup.text.cut import CutText, HeldText, cut, read
-from scrapy_neardup.text.holding import holds_any
+from scrapy_neardup.text.holding import Signs
 from scrapy_neardup.text.lexicon import core_words
 from scrapy_neardup.text.normalize import eased, letters, letters_each, normalize
 from scrapy_neardup.text.prose import has_prose
@@ -38,6 +38,7 @@ KEYED = Keyed(bytes(range(32)))
 KNOWN = known() if compiled.kernels is not None else None
 CUT = compiled.kernels.cut_text(KNOWN, "渡口。", KEYED.key, True) if compiled.kernels is not None else None
 CUT = CUT and CUT[0]
+SIGNS = compiled.kernels.signs(("渡口",)) if compiled.kernels is not None else None
 WEIGHTS = compiled.kernels.weights(b"")[0] if compiled.kernels is not None else None
 #: The arrays of a table of four buckets.
 TABLE = bytearray(4), bytearray(128), bytearray(128), bytearray(32), bytearray(4)
@@ -130,7 +131,7 @@ STAGES: dict[str, Callable[[str], object]] = {
     "has prose": lambda text: [has_prose(text, needed) for needed in (-1, 0, 1, 15, 10_000)],
     "has unspaced": lambda text: [has_unspaced(text), has_unspaced(letters(text)), *map(has_unspaced, text.split())],
     "core words": lambda text: [core_words(text.split() + list(text), count) for count in (-1, 0, 1, 4, 64, 65)],
-    "holds": lambda text: holds_any(text, ("渡口", "。。", "\ud800\ud800", ".a", "船船船")),
+    "holds": lambda text: Signs("渡口", "。。", "\ud800\ud800", ".a", "船船船").stand_in(text),
 }
 
 
@@ -367,13 +368,17 @@ def is_weighed(table: Any, word: str, weight: float) -> bool:
         ("smallest", ("text", 5, 1, 1, 0)),
         ("folded", ("no table", "text")),
         ("letters", (None, "text")),
-        ("holds_any", ("text", ("",))),
-        ("holds_any", ("text", ("x",))),
-        ("holds_any", ("text", ("x" * 33,))),
-        ("holds_any", ("text", ("xy",) * 65)),
-        ("holds_any", ("text", (b"x",))),
-        ("holds_any", ("text", ["x"])),
-        ("holds_any", ("text", 1)),
+        ("signs", (("",),)),
+        ("signs", (("x",),)),
+        ("signs", (("x" * 33,),)),
+        ("signs", (("xy",) * 65,)),
+        ("signs", ((b"xy",),)),
+        ("signs", (["xy", "x"],)),
+        ("signs", (1,)),
+        ("signs", ()),
+        ("holds_any", ("text", ("xy",))),
+        ("holds_any", (b"text", SIGNS)),
+        ("holds_any", ("text",)),
         ("cut_standing", (CUT, ["x"])),
         ("cut_standing", (CUT, ["xy"] * 65)),
         ("cut_standing", (CUT, [b"xy"])),
