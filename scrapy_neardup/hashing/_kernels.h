@@ -142,13 +142,14 @@ typedef struct {
 
 #define TOLD(table, c) ((table)->blocks[(c) >> 8][(c) & 0xFF])
 
-/* Table and text, the first two arguments of what reads texts; then the points are to be released. All blocks that the
- * text needs are there; NULL with an error. */
+/* Table and text, the first two arguments of what reads texts; NULL with an error, else the points are to be released. */
+Table *taken(PyObject *const *args, Points *points);
+/* The same with all blocks that the text needs. */
 Table *opened(PyObject *const *args, Py_ssize_t given, Points *points);
 
 enum { NOT_PLAIN, SAME, CHANGED }; /* 0 and more */
 
-/* Brings a text that was opened into the one spelling, as far as all of it is plain; -1 with an error. */
+/* Brings a text into the one spelling, as far as all of it is plain; -1 with an error. All blocks of that are there then. */
 int fold(Table *table, Points *points);
 /* Whether a fiftieth of so many letters and more are of scripts that put no spaces between words; of none they are not. */
 int are_many(Py_ssize_t unspaced, Py_ssize_t count);

@@ -150,7 +150,7 @@ KERNEL(cut_text)
     Py_ssize_t i;
     int is_plain = SAME, is_folded;
     if (!has(given, 4) || key_of(args[2], &key) < 0 || (is_folded = PyObject_IsTrue(args[3])) < 0 ||
-        !(table = opened(args, 2, &points)))
+        !(table = is_folded ? taken(args, &points) : opened(args, 2, &points)))
         return NULL;
     if (is_folded)
         is_plain = fold(table, &points);

@@ -67,12 +67,16 @@ static int ready(Table *table, const Points *points)
     return 0;
 }
 
+Table *taken(PyObject *const *args, Points *points)
+{
+    Table *table = PyCapsule_GetPointer(args[0], TABLE);
+    return table && points_of(args[1], points) == 0 ? table : NULL;
+}
+
 Table *opened(PyObject *const *args, Py_ssize_t given, Points *points)
 {
-    Table *table = has(given, 2) ? PyCapsule_GetPointer(args[0], TABLE) : NULL;
-    if (!table || points_of(args[1], points) < 0)
-        return NULL;
-    if (ready(table, points) < 0) {
+    Table *table = has(given, 2) ? taken(args, points) : NULL;
+    if (table && ready(table, points) < 0) {
         release(points);
         return NULL;
     }
@@ -84,7 +88,10 @@ int fold(Table *table, Points *points)
     Py_ssize_t i;
     int found = SAME;
     for (i = 0; i < points->count; i++) {
-        Py_UCS4 c = points->at[i], folded = TOLD(table, c) & FOLDED;
+        Py_UCS4 c = points->at[i], folded;
+        if (!table->blocks[c >> 8] && ask_for(table, c >> 8) < 0)
+            return -1;
+        folded = TOLD(table, c) & FOLDED;
         if (!(TOLD(table, c) & PLAIN))
             return NOT_PLAIN;
         if (folded == c)
@@ -103,7 +110,7 @@ KERNEL(folded)
     Points points;
     PyObject *found = NULL;
     int is_plain;
-    Table *table = opened(args, given, &points);
+    Table *table = has(given, 2) ? taken(args, &points) : NULL;
     if (!table)
         return NULL;
     is_plain = fold(table, &points);

@@ -210,6 +210,6 @@ def sentence() -> str:
     if kernels is not None:
         return "Hashing and cutting of texts are compiled."
     return (
-        "Hashing and cutting of texts run in Python, with the same verdicts in two to three times the time: to have "
+        "Hashing and cutting of texts run in Python, with the same verdicts in some four times the time: to have "
         "them compiled, install scrapy-neardup where there is a C compiler."
     )

@@ -60,6 +60,7 @@ class Cascade(Method):
     def __init__(self, parameters: CascadeParameters | None = None) -> None:
         super().__init__(parameters)
         self._bound = Bound(self.parameters)
+        self._families = frozenset(self.parameters.families)
 
     def fingerprint(self, page: Page) -> Fingerprint:
         return self.guarded(page, nothing_is_common)
@@ -101,9 +102,9 @@ class Cascade(Method):
             of_core.article if found.has_part else None,
         )
         keys = self._about_keys(page, found)
-        if "sentences" in p.families:
+        if "sentences" in self._families:
             keys += longest_of_core[: p.sentence_keys]
-        if "shingles" in p.families:
+        if "shingles" in self._families:
             # Of all that is judged, what stands around the article may have the smallest hashes, and differs from site
             # to site; but what was taken for the article may differ too.
             keys += of_core.keys
@@ -128,7 +129,7 @@ class Cascade(Method):
 
     def _about_keys(self, page: Page, found: Views) -> list[int]:
         """Those of title, keywords and description."""
-        families = self.parameters.families
+        families = self._families
         about = (*(page.keywords if "keywords" in families else ()), page.description * ("description" in families))
         keys = self._core_key("title", found.title) if "title" in families else []
         return keys + self._core_key("about", words(self._normalize(" ".join(about))))

@@ -90,7 +90,8 @@ def read(page: Page, is_common: IsCommon, is_own: IsCommon, p: CascadeParameters
     if len(common):
         boilerplate = frozenset(common.tolist()) & {*known.tolist(), *whole.shorts(p.min_counted).tolist()}
         frame = boilerplate.intersection(common[is_own(common)].tolist())
-    told = [line for line, short in zip(about, known.tolist(), strict=True) if short not in boilerplate]
+    # As keys, since a title may have parts without end.
+    told = dict.fromkeys(line for line, one in zip(about, known.tolist(), strict=True) if one not in boilerplate)
     own_parts = [part for line, part in parts.items() if line in told]
     return Views(
         title_letters=letters(spelt.get(longest_part(of_title), "")),

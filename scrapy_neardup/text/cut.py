@@ -69,9 +69,12 @@ class CutText(ABC):
         These are lines of ``least`` letters and more, and shorter ones beside another such: the entries of a menu. A
         short line by itself is a heading or a caption, which forms share too, and which says what the text is about.
         """
-        short = [False, *(size < least for size in map(len, self.lines)), False]
+        if min(map(len, self.lines), default=least) >= least:
+            return self._halves
+        short = [False, *(len(line) < least for line in self.lines), False]
         told = [not own or before or after for before, own, after in zip(short, short[1:], short[2:], strict=False)]
-        return np.array(list(compress(self._hashes, told)), np.uint64).astype(np.uint32)
+        found: npt.NDArray[np.uint32] = self._halves[np.array(told)]
+        return found
 
     def lengths(self) -> npt.NDArray[np.uint32]:
         """How many letters each line has."""
@@ -85,10 +88,8 @@ class CutText(ABC):
 
     def ends(self, first: int, last: int) -> bytes:
         """16 bits of the hash of each of so many lines from the beginning and from the end, or of all; big-endian."""
-        short = np.array(self._hashes, np.uint64).astype(">u2")
-        if len(short) <= first + last:
-            return short.tobytes()
-        return short[:first].tobytes() + short[len(short) - last :].tobytes()
+        short = self._halves.astype(">u2").tobytes()
+        return short if len(short) <= 2 * (first + last) else short[: 2 * first] + short[len(short) - 2 * last :]
 
     def standing(self, words: list[str]) -> list[str]:
         """Those of these words, each of 2 to 32 characters, that stand in a line, in their order."""
@@ -96,7 +97,7 @@ class CutText(ABC):
 
     def without(self, boilerplate: Set[int]) -> CutText:
         """The text without the lines of which 32 bits of the hash are among these; itself where none is."""
-        stay = [one not in boilerplate for one in self.shorts().tolist()]
+        stay = [one not in boilerplate for one in self._halves.tolist()]
         if all(stay):
             return self
         return Listed(list(compress(self.sentences, stay)), list(compress(self.lines, stay)), self.hashes)
@@ -104,6 +105,10 @@ class CutText(ABC):
     @cached_property
     def _hashes(self) -> list[int]:
         return self.hashes.every(self.lines)
+
+    @cached_property
+    def _halves(self) -> npt.NDArray[np.uint32]:
+        return np.array(self._hashes, np.uint64).astype(np.uint32)
 
 
 class Listed(CutText):
