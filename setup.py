@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import sysconfig
+from pathlib import Path
 
 from setuptools import Extension, setup
 
@@ -21,7 +22,8 @@ setup(
     ext_modules=[
         Extension(
             "scrapy_neardup.hashing._kernels",
-            ["scrapy_neardup/hashing/_kernels.c"],
+            sorted(map(str, Path("scrapy_neardup/hashing").glob("_kernels*.c"))),
+            depends=["scrapy_neardup/hashing/_kernels.h"],
             define_macros=[("Py_LIMITED_API", "0x030B0000")] if LIMITED else [],
             py_limited_api=LIMITED,
             optional=True,

@@ -17,14 +17,15 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from statistics import median
-from typing import Any, cast
+from typing import Any
 
 ROOT = Path(__file__).parents[1]
 PAGES = 200
-#: The four that were to take a fifth of their time.
-KERNELS = "normalise", "cut sentences", "hash texts", "sketch and keys"
+#: Those that were to take a fifth of their time.
+KERNELS = "read: one spelling, sentences, hashes", "sketch and keys"
 
 
 def stages() -> dict[str, tuple[Callable[[Any], object], list[Any]]]:
@@ -42,9 +43,7 @@ def stages() -> dict[str, tuple[Callable[[Any], object], list[Any]]]:
     keyed = Keyed(bytes(range(32)))
     method = make_method("cascade", {}).under(keyed)
     p = method.parameters
-    texts = [normalize(page.text) for page in documents]
-    lines = [[line for line in letters_each(sentences(text)) if line] for text in texts]
-    whole = ["".join(one) for one in lines]
+    lines = [[line for line in letters_each(sentences(normalize(page.text))) if line] for page in documents]
     prints = [np.array([keyed.short(line) for line in one], np.uint32) for one in lines]
     counts = Counts()
     known = CountsOfSite(counts, "", keyed)
@@ -54,50 +53,58 @@ def stages() -> dict[str, tuple[Callable[[Any], object], list[Any]]]:
         counts.note(found, "news.example", keyed, everywhere=True)
 
     try:
-        from scrapy_neardup.hashing.keyed import Remembering
         from scrapy_neardup.methods.cascade_shingles import Shingles
-        from scrapy_neardup.text.sentences import cut
+        from scrapy_neardup.text.cut import read
     except ImportError:
-        cutting, hashing, sketching = _as_it_was(keyed, p)
+        reading, sketching = _as_it_was(keyed, p)
+        texts: list[Any] = ["".join(one) for one in lines]
     else:
 
-        def hashing(found: list[str]) -> object:
-            hashes = Remembering(keyed)
-            return hashes.every(found), hashes.every([*found[:16], *found[-8:]]), hashes.every(found[:5])
+        def reading(text: str) -> object:
+            return read(text, keyed)
 
-        def sketching(text: str) -> object:
-            if hasattr(Shingles, "of"):
-                return Shingles.of(text, p, keyed)
-            found: Any = cast(Any, Shingles)(text, p, keyed)  # of an older checkout
-            return found.article(), found.opening(), found.keys()
+        def sketching(text: Any) -> object:
+            return Shingles.of(text, p)
 
-        cutting = cut
+        texts = [read(page.text, keyed) for page in documents]
     return {
-        "normalise": (lambda page: normalize(page.text), documents),
-        "cut sentences": (cutting, texts),
-        "hash texts": (hashing, lines),
-        "sketch and keys": (sketching, whole),
+        "read: one spelling, sentences, hashes": (reading, [page.text for page in documents]),
+        "sketch and keys": (sketching, texts),
         "fingerprint, all of it": (lambda page: method.guarded(page, known.is_common, known), documents),
         "count sentences": (count, prints),
     }
 
 
-def _as_it_was(keyed: Any, p: Any) -> tuple[Callable[[Any], object], Callable[[Any], object], Callable[[Any], object]]:
-    """Cutting, hashing and sketching as they were before there was a compiled module."""
+def _as_it_was(keyed: Any, p: Any) -> tuple[Callable[[Any], object], Callable[[Any], object]]:
+    """Reading and sketching where a text was lists of strings."""
+    try:
+        remembering = vars(import_module("scrapy_neardup.hashing.keyed"))["Remembering"]
+        read = vars(import_module("scrapy_neardup.text.sentences"))["read"]
+        of = import_module("scrapy_neardup.methods.cascade_shingles").Shingles.of
+    except (ImportError, KeyError):
+        return _as_it_began(keyed, p)
+
+    def reading(text: str) -> object:
+        hashes = remembering(keyed)
+        found = read(text, hashes)[1]
+        return hashes.every(found), hashes.every([*found[:16], *found[-8:]]), hashes.every(found[:5])
+
+    return reading, lambda text: of(text, p, keyed)
+
+
+def _as_it_began(keyed: Any, p: Any) -> tuple[Callable[[Any], object], Callable[[Any], object]]:
+    """The same before there was a compiled module."""
     from scrapy_neardup.methods import cascade
     from scrapy_neardup.methods.minwise import sketch
-    from scrapy_neardup.text.normalize import letters_each
+    from scrapy_neardup.text.normalize import letters_each, normalize
     from scrapy_neardup.text.sentences import sentences
     from scrapy_neardup.text.shingles import distinct, shingles
     from scrapy_neardup.text.tokens import has_unspaced
 
     smallest: Callable[[Any, int], object] = vars(cascade)["_smallest"]
 
-    def cutting(text: str) -> object:
-        found = sentences(text)
-        return found, letters_each(found)
-
-    def hashing(found: list[str]) -> object:
+    def reading(text: str) -> object:
+        found = letters_each(sentences(normalize(text)))
         return [[keyed.of(one) for one in some] for some in (found, found[:16], found[-8:], found[:5])]
 
     def sketching(text: str) -> object:
@@ -106,7 +113,7 @@ def _as_it_was(keyed: Any, p: Any) -> tuple[Callable[[Any], object], Callable[[A
         length = p.key_shingle if has_unspaced(text) else p.key_shingle_spaced
         return sketch(grams, p.bins, p.bits), opening, smallest(shingles(text, length, keyed), p.shingle_keys)
 
-    return cutting, hashing, sketching
+    return reading, sketching
 
 
 def one_round() -> None:
@@ -147,11 +154,11 @@ def main() -> None:
     rounds = [{way: measured(where, pure=pure) for way, (where, pure) in ways.items()} for _ in range(given.rounds)]
     first = next(iter(ways))
     print(f"{platform.machine()}, Python {platform.python_version()}, {os.cpu_count()} cores. {compiled.sentence()}")
-    print(f"{'µs a page':26}" + "".join(f"{way:>10}" for way in ways) + f"{first + ' / compiled':>20}")
+    print(f"{'µs a page':38}" + "".join(f"{way:>10}" for way in ways) + f"{first + ' / compiled':>20}")
     rows = {name: [median(one[way][name] for one in rounds) for way in ways] for name in rounds[0][first]}
-    rows["the first four"] = [sum(rows[name][way] for name in KERNELS) for way in range(len(ways))]
+    rows["the first two"] = [sum(rows[name][way] for name in KERNELS) for way in range(len(ways))]
     for name, row in rows.items():
-        print(f"{name:26}" + "".join(f"{one:10.1f}" for one in row) + f"{row[0] / row[-1]:20.1f}")
+        print(f"{name:38}" + "".join(f"{one:10.1f}" for one in row) + f"{row[0] / row[-1]:20.1f}")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
 """The compiled module, where it was built: the same output as the functions of Python that ask for it, sooner.
 
 What it does is defined by those functions, which do the work themselves where it is missing: it is built from
-``_kernels.c`` when the package is installed, if there is a C compiler. NEARDUP_PURE=1 in the environment leaves it out.
+``_kernels*.c`` when the package is installed, if there is a C compiler. NEARDUP_PURE=1 in the environment leaves it
+out.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Any, Protocol, cast
 
 #: That of the module that goes with these files. One that was built from others, as an editable install keeps it when
 #: the sources change, is not used.
-_VERSION = 5
+_VERSION = 6
 
 
 class Kernels(Protocol):
@@ -27,11 +28,11 @@ class Kernels(Protocol):
     def hash_text(self, key: bytes, text: str, /) -> int:
         """See ``Keyed.of``."""
 
-    def hash_texts(self, key: bytes, texts: list[str], known: dict[str, int] | None, /) -> list[int]:
-        """See ``Keyed.every``, and with a dict that of ``Remembering``."""
+    def hash_texts(self, key: bytes, texts: list[str], /) -> list[int]:
+        """See ``Keyed.every``."""
 
-    def short_hashes(self, key: bytes, texts: list[str], known: dict[str, int] | None, /) -> bytearray:
-        """The lower halves of the same, 4 bytes each; see ``Keyed.shorts``."""
+    def short_hashes(self, key: bytes, texts: list[str], /) -> bytearray:
+        """See ``Keyed.shorts``: 4 bytes each."""
 
     def word_grams(self, words: list[str], offset: int, base: int, /) -> list[int]:
         """See ``as_shingles``."""
@@ -45,10 +46,9 @@ class Kernels(Protocol):
     def smallest(self, text: str, n: int, offset: int, base: int, count: int, /) -> list[int]:
         """See ``smallest_shingles``."""
 
-    def shingled(
+    def cut_shingled(
         self,
-        known: Any,
-        letters: str,
+        cut: Any,
         offset: int,
         base: int,
         n: int,
@@ -89,17 +89,14 @@ class Kernels(Protocol):
     ) -> bool:
         """See ``Bound.may_be_alike``."""
 
-    def holds_any(self, text: str, signs: tuple[str, ...], /) -> bool:
-        """See there."""
+    def signs(self, strings: tuple[str, ...], /) -> Any:
+        """See ``text.holding.Signs``."""
 
-    def which_stand(self, lines: list[str], words: list[str], /) -> list[str]:
-        """See there; 64 words at most."""
+    def holds_any(self, text: str, signs: Any, /) -> bool:
+        """See ``Signs.stand_in``."""
 
     def longer(self, words: list[str], length: int, /) -> list[str]:
         """See there."""
-
-    def longest_lines(self, lines: list[str], at_least: int, limit: int, /) -> list[str]:
-        """See there; ``limit`` is 64 at most."""
 
     def weights(self, lines: bytes, /) -> tuple[Any, bytearray]:
         """The weights of words, of lines with a word, a space and its weight each, and all of them, 8 bytes each.
@@ -128,13 +125,53 @@ class Kernels(Protocol):
     def letters(self, known: Any, text: str, /) -> str:
         """See ``letters``."""
 
-    def cut(self, known: Any, text: str, /) -> tuple[list[str], list[str]]:
-        """See ``sentences`` and ``letters_each``."""
+    def cut_text(self, known: Any, text: str, key: bytes, is_to_be_spelt: bool, /) -> tuple[Any, int] | None:
+        """A cut text, which the functions below take, and how many letters it has; see ``text.cut`` and ``folded``."""
 
-    def read_text(
-        self, known: Any, text: str, key: bytes, remembered: dict[str, int], /
-    ) -> tuple[list[str], list[str]] | None:
-        """``cut`` of a text in the one spelling, and the hashes of the letters as by ``hash_texts``; see ``folded``."""
+    def cut_without(self, cut: Any, boilerplate: list[int], /) -> tuple[Any, int] | None:
+        """See ``CutText.without``; None if all stay."""
+
+    def cut_sentences(self, cut: Any, /) -> str:
+        """See ``CutText.text``."""
+
+    def cut_letters(self, cut: Any, /) -> str:
+        """See ``CutText.letters``."""
+
+    def cut_lines(self, cut: Any, /) -> list[str]:
+        """See ``CutText.lines``."""
+
+    def cut_shorts(self, cut: Any, least: int, /) -> bytearray:
+        """See ``CutText.shorts``: 4 bytes each."""
+
+    def cut_lengths(self, cut: Any, /) -> bytearray:
+        """See ``CutText.lengths``: 4 bytes each."""
+
+    def cut_hash(self, cut: Any, key: bytes, /) -> int:
+        """See ``CutText.hash``."""
+
+    def cut_ends(self, cut: Any, first: int, last: int, /) -> bytes:
+        """See ``CutText.ends``."""
+
+    def cut_longest(self, cut: Any, at_least: int, limit: int, /) -> list[int]:
+        """See ``CutText.longest``; ``limit`` is 64 at most."""
+
+    def cut_title(
+        self,
+        cut: Any,
+        words: list[str],
+        offset: int,
+        base: int,
+        most: int,
+        shortest: int,
+        longest: int,
+        mask: int,
+        stands: int,
+        /,
+    ) -> bytes | None:
+        """See ``TitleWords.packed``; 64 words at most. None where one has spaces around it."""
+
+    def cut_standing(self, cut: Any, words: list[str], /) -> list[str]:
+        """See ``CutText.standing``; 64 words at most."""
 
     def stood(self, asked: Any, newest: Any, sentences: Any, sites: Any, repeats: Any, /) -> bytearray:
         """See ``Recurrence.pages``, and without repeats ``Recurrence.sites``: 2 bytes each. All are arrays."""
@@ -173,6 +210,6 @@ def sentence() -> str:
     if kernels is not None:
         return "Hashing and cutting of texts are compiled."
     return (
-        "Hashing and cutting of texts run in Python, with the same verdicts in two to three times the time: to have "
+        "Hashing and cutting of texts run in Python, with the same verdicts in some four times the time: to have "
         "them compiled, install scrapy-neardup where there is a C compiler."
     )

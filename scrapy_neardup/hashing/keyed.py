@@ -68,18 +68,14 @@ class Keyed:
     def every(self, texts: Iterable[str]) -> list[int]:
         """The same as numbers of Python."""
         kernels = compiled.kernels
-        return list(map(self.of, texts)) if kernels is None else kernels.hash_texts(self.key, list(texts), None)
+        return list(map(self.of, texts)) if kernels is None else kernels.hash_texts(self.key, list(texts))
 
     def shorts(self, texts: Iterable[str]) -> npt.NDArray[np.uint32]:
         """``short`` of each text, in their order."""
         kernels = compiled.kernels
         if kernels is not None:
-            return np.frombuffer(kernels.short_hashes(self.key, list(texts), self._remembered()), np.uint32)
+            return np.frombuffer(kernels.short_hashes(self.key, list(texts)), np.uint32)
         return np.array(self.every(texts), np.uint64).astype(np.uint32)
-
-    def _remembered(self) -> dict[str, int] | None:
-        """Texts with their hashes, to be looked up and added to."""
-        return None
 
     def place(self, text: str) -> int:
         """Where to look for pages with such a text: it may be that of another one, which is for others to tell.
@@ -141,37 +137,6 @@ class Keyed:
         '0xd41d8cd98f00b204'
         """
         return int.from_bytes(md5(self.secret + data, usedforsecurity=False).digest()[:8], "big")
-
-
-class Remembering(Keyed):
-    """The same hashes, which remembers those of texts: for one page, each of whose sentences is asked for often."""
-
-    __slots__ = ("known",)
-
-    def __init__(self, hashes: Keyed) -> None:
-        self.secret, self.width, self.key, self.drawn = hashes.secret, hashes.width, hashes.key, hashes.drawn
-        self._base, self._offset, self._place, self._hash = hashes._base, hashes._offset, hashes._place, hashes._hash
-        #: The texts with their hashes.
-        self.known: dict[str, int] = {}
-
-    def of(self, text: str) -> int:
-        """See ``Keyed``."""
-        found = self.known.get(text)
-        if found is None:
-            found = self.known[text] = super().of(text)
-        return found
-
-    def _remembered(self) -> dict[str, int]:
-        return self.known
-
-    def every(self, texts: Iterable[str]) -> list[int]:
-        """See ``Keyed``."""
-        texts, known, kernels = list(texts), self.known, compiled.kernels
-        if kernels is not None:
-            return kernels.hash_texts(self.key, texts, known)
-        if new := [text for text in texts if text not in known]:
-            known.update(zip(new, super().every(new), strict=True))
-        return [known[text] for text in texts]
 
 
 def _utf8(text: str) -> bytes:

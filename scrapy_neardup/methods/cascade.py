@@ -22,7 +22,7 @@ from collections.abc import Set
 from functools import lru_cache
 from typing import ClassVar
 
-from scrapy_neardup.hashing.keyed import Keyed, Remembering
+from scrapy_neardup.hashing.keyed import Keyed
 from scrapy_neardup.methods.base import IsCommon, Method, nothing_is_common
 from scrapy_neardup.methods.cascade_again import compared_again, sketch_again
 from scrapy_neardup.methods.cascade_bound import Bound
@@ -32,13 +32,14 @@ from scrapy_neardup.methods.cascade_order import Order
 from scrapy_neardup.methods.cascade_parameters import CascadeParameters
 from scrapy_neardup.methods.cascade_reading import Views, read
 from scrapy_neardup.methods.cascade_shingles import Shingles, article_of
-from scrapy_neardup.methods.cascade_sketch import Sketch
+from scrapy_neardup.methods.cascade_sketch import Sketch, packed_sketch
 from scrapy_neardup.methods.cascade_title import TitleWords
-from scrapy_neardup.methods.evidence import longest_lines, shared_sentences
+from scrapy_neardup.methods.evidence import shared_sentences
 from scrapy_neardup.methods.parameters import Parameters
 from scrapy_neardup.model import Comparison, Explanation, Feature, Fingerprint, Likeness, Page, SiteCounts
+from scrapy_neardup.text.cut import cut
 from scrapy_neardup.text.lexicon import core_words
-from scrapy_neardup.text.normalize import letters_each, normalize
+from scrapy_neardup.text.normalize import normalize
 from scrapy_neardup.text.tokens import numbers, words
 
 #: Different shingles of a text of which the numbers are compared, at most.
@@ -59,54 +60,51 @@ class Cascade(Method):
     def __init__(self, parameters: CascadeParameters | None = None) -> None:
         super().__init__(parameters)
         self._bound = Bound(self.parameters)
+        self._families = frozenset(self.parameters.families)
 
     def fingerprint(self, page: Page) -> Fingerprint:
         return self.guarded(page, nothing_is_common)
 
     def guarded(self, page: Page, is_common: IsCommon, site: SiteCounts | None = None) -> Fingerprint:
-        p, hashes = self.parameters, Remembering(self.hashes)
+        p, hashes = self.parameters, self.hashes
         # Where nothing is known of the site, boilerplate is taken for its own.
         found = read(page, is_common, site.is_own if site else is_common, p, hashes)
         text, core = found.all, found.core
-        of_all = Shingles.of(text.own, p, hashes)
-        of_core = of_all if core.own == text.own else Shingles.of(core.own, p, hashes)
+        of_all = Shingles.of(text.own, p)
+        of_core = of_all if core is text or core.own.letters == text.own.letters else Shingles.of(core.own, p)
         own = of_all.article
         whole, unframed = own, None
-        if len(text.own) < len(text.whole):
-            whole = article_of(text.whole, p, hashes)
-            if len(text.own) < len(text.unframed):
-                unframed = article_of(text.unframed, p, hashes)
-        short = own.shingles < p.short
-        # What is quoted counts as one sentence: to say the same of two messages is to say two things.
-        told = [found.quotes, *text.lines] if found.quotes else text.lines
+        if text.own.size < text.whole.size:
+            whole = article_of(text.whole, p)
+            if text.own.size < text.unframed.size:
+                unframed = article_of(text.unframed, p)
         most = max(p.sentence_keys, p.max_sentences)
-        longest_of_core = longest_lines(core.lines, p.min_sentence, most)
-        longest = longest_of_core if text is core else longest_lines(text.lines, p.min_sentence, most)
-        title = TitleWords(found.title, core.sentences, core.lines, hashes)
-        packed = Sketch(
-            body=self.hashes.of(f"{core.whole}\n{found.quotes}" if found.quotes else core.whole),
-            title=hashes.short(found.title_letters) if found.title_letters else 0,
-            site=hashes.short(page.site) if page.site else 0,
-            whole=whole.shingles,
-            shingles=own.shingles,
-            minwise=own.minwise,
-            opening=of_core.opening,
-            # Of a short page all, as every word of it counts.
-            sentences=_halves(
-                hashes.every(told[:255] if short else longest[: p.max_sentences]),
+        longest_of_core = core.own.longest(p.min_sentence, most)
+        longest = longest_of_core if core is text else text.own.longest(p.min_sentence, most)
+        title = TitleWords(found.title, core.own)
+        packed = packed_sketch(
+            (
+                hashes.of(f"{core.whole.letters}\n{found.quotes}") if found.quotes else core.whole.hash(),
+                hashes.short(found.title_letters) if found.title_letters else 0,
+                hashes.short(page.site) if page.site else 0,
+                whole.shingles,
+                own.shingles,
             ),
+            own.minwise,
+            of_core.opening,
+            # Of a short page all, as every word of it counts.
+            self._all_sentences(found) if own.shingles < p.short else _halves(longest[: p.max_sentences]),
             # Of a long text none: the more there is to read, the less they are all of it.
-            numbers=_short(numbers(core.text), p.max_numbers, hashes) if own.shingles <= _NUMBERED else frozenset(),
-            words=(kept := title.words(p.max_title_words)),
-            standing=title.standing(kept),
-            order=Order.of(core.lines, hashes),
-            lines=Lines.of(text.lines, found.headlines, hashes) if page.reader else None,
-            article=of_core.article if found.has_part else None,
-        ).pack()
+            _short(numbers(core.own.text), p.max_numbers, hashes) if own.shingles <= _NUMBERED else frozenset(),
+            title.packed(p.max_title_words),
+            Order.packed(core.own),
+            Lines.of(text.own, found.headlines) if page.reader else None,
+            of_core.article if found.has_part else None,
+        )
         keys = self._about_keys(page, found)
-        if "sentences" in p.families:
-            keys += hashes.every(longest_of_core[: p.sentence_keys])
-        if "shingles" in p.families:
+        if "sentences" in self._families:
+            keys += longest_of_core[: p.sentence_keys]
+        if "shingles" in self._families:
             # Of all that is judged, what stands around the article may have the smallest hashes, and differs from site
             # to site; but what was taken for the article may differ too.
             keys += of_core.keys
@@ -116,7 +114,7 @@ class Cascade(Method):
             packed,
             found.counted,
             whole.minwise if whole is not own else b"",
-            len(text.own),
+            text.own.size,
             site,
             found.boilerplate,
             unframed.pack() if unframed else b"",
@@ -124,9 +122,14 @@ class Cascade(Method):
             len(found.quotes),
         )
 
+    def _all_sentences(self, found: Views) -> frozenset[int]:
+        """Those of all that is judged. What is quoted counts as one: to say the same of two messages is two things."""
+        quotes = [self.hashes.short(found.quotes)] if found.quotes else []
+        return frozenset([*quotes, *found.all.own.shorts().tolist()][:255])
+
     def _about_keys(self, page: Page, found: Views) -> list[int]:
         """Those of title, keywords and description."""
-        families = self.parameters.families
+        families = self._families
         about = (*(page.keywords if "keywords" in families else ()), page.description * ("description" in families))
         keys = self._core_key("title", found.title) if "title" in families else []
         return keys + self._core_key("about", words(self._normalize(" ".join(about))))
@@ -161,12 +164,12 @@ class Cascade(Method):
         )
 
     def carried(self, title: TitleWords) -> str:
-        return "\n\n".join(map("\n".join, title.made_of))
+        words, text = title.made_of
+        return "\n".join(words) + "\n\n" + text
 
     def restored(self, carried: str) -> TitleWords:
         title, _, told = carried.partition("\n\n")
-        sentences = told.split("\n") if told else []
-        return TitleWords(title.split("\n") if title else [], sentences, letters_each(sentences), self.hashes)
+        return TitleWords(title.split("\n") if title else [], cut(told.split("\n") if told else [], self.hashes))
 
     def again(self, sketch: bytes, site: str, counts: SiteCounts) -> tuple[Comparison, bytes] | None:
         known, here = self._unpack(sketch), self.hashes.short(site) if site else 0

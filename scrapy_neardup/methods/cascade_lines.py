@@ -11,7 +11,9 @@ import struct
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from scrapy_neardup.hashing.keyed import Keyed
+import numpy as np
+
+from scrapy_neardup.text.cut import CutText
 
 #: Lines that are kept of a page, and headlines.
 SAMPLE = 32
@@ -30,12 +32,11 @@ class Lines:
     lines: Mapping[int, int]
 
     @classmethod
-    def of(cls, lines: Iterable[str], headlines: Iterable[str], hashes: Keyed) -> Lines:
-        """Sample a page's own lines, of letters alone."""
-        some = [line for line in lines if line]
-        short = [one & 0xFFFFFFFF for one in hashes.every(some)]
-        known = {one: min(len(line), _MAX_LETTERS) for one, line in zip(short, some, strict=True)}
-        told = sorted({hashes.short(headline) for headline in headlines if headline})
+    def of(cls, own: CutText, headlines: Iterable[str]) -> Lines:
+        """Sample a page's own lines."""
+        letters = np.minimum(own.lengths(), _MAX_LETTERS).tolist()
+        known: dict[int, int] = dict(zip(own.shorts().tolist(), letters, strict=True))
+        told = sorted({own.hashes.short(headline) for headline in headlines if headline})
         return cls(frozenset(told[:_MAX_HEADLINES]), {one: known[one] for one in sorted(known)[:SAMPLE]})
 
     @property

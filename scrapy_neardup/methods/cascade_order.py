@@ -10,7 +10,7 @@ import struct
 from collections.abc import Sequence
 from typing import NamedTuple, TypeVar
 
-from scrapy_neardup.hashing.keyed import Keyed
+from scrapy_neardup.text.cut import CutText
 
 _T = TypeVar("_T")
 #: Sentences that are kept from the beginning of a page, and from its end.
@@ -30,9 +30,10 @@ class Order(NamedTuple):
     sentences: tuple[int, ...]
 
     @classmethod
-    def of(cls, lines: Sequence[str], hashes: Keyed) -> Order:
-        """Those of a page's own sentences, of letters alone."""
-        return cls(tuple([one & _BITS for one in hashes.every(kept(lines))]))
+    def packed(cls, own: CutText) -> bytes:
+        """As bytes, those of a page's own sentences."""
+        ends = own.ends(_FIRST, _LAST)
+        return bytes((len(ends) // 2,)) + ends
 
     def pack(self) -> bytes:
         """As bytes."""
@@ -50,9 +51,10 @@ class Order(NamedTuple):
         return not (ours.isdisjoint(other.sentences[:_OPENING]) and theirs.isdisjoint(self.sentences[:_OPENING]))
 
 
-def sentence_hash(line: str, hashes: Keyed) -> int:
-    """The 16 bits by which the letters of a sentence are known in an order."""
-    return hashes.of(line) & _BITS
+def known_in_order(own: CutText) -> list[int]:
+    """The 16 bits by which each sentence is known in an order."""
+    found: list[int] = (own.shorts() & _BITS).tolist()
+    return found
 
 
 def kept(lines: Sequence[_T]) -> Sequence[_T]:

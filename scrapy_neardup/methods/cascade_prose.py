@@ -15,10 +15,10 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from scrapy_neardup.hashing.keyed import Keyed
-from scrapy_neardup.methods.cascade_order import sentence_hash
+from scrapy_neardup.methods.cascade_order import known_in_order
 from scrapy_neardup.methods.cascade_sketch import Sketch
 from scrapy_neardup.methods.minwise import entries, jaccard, sketch, traced
+from scrapy_neardup.text.cut import CutText
 from scrapy_neardup.text.listings import LineKind, kinds
 from scrapy_neardup.text.shingles import distinct, shingles
 
@@ -60,20 +60,16 @@ class _Traced(NamedTuple):
 class Prose:
     """The prose of a new page, and its listings, held against earlier pages."""
 
-    def __init__(self, sentences: list[str], lines: list[str], hashes: Keyed, sketch: tuple[int, int, int]) -> None:
-        """``sentences``: those of its own, normalised; ``lines``: the letters of each.
-
-        ``sketch``: the length of its shingles, its bins and their bits.
-        """
-        self._lines = lines
-        self._hashes = hashes
+    def __init__(self, own: CutText, sketch: tuple[int, int, int]) -> None:
+        """``own``: its own text; ``sketch``: the length of its shingles, its bins and their bits."""
+        self._own = own
         self._sketch = sketch
-        self._kinds = kinds(sentences, lines)
-        self._prose = list(compress(lines, [kind is LineKind.PROSE for kind in self._kinds]))
+        self._kinds = kinds(own.sentences, own.lines)
+        self._is_prose = [kind is LineKind.PROSE for kind in self._kinds]
 
     def held_by(self, old: Sketch) -> HeldProse:
         """How much of it an earlier page holds."""
-        if len(self._prose) < _SENTENCES:
+        if sum(self._is_prose) < _SENTENCES:
             return HeldProse()
         ours, bits = self._traced, self._sketch[2]
         if ours.of_prose.sum() < _ENTRIES:
@@ -93,18 +89,17 @@ class Prose:
 
     def _is_apart(self, old: Sketch) -> bool:
         """What is known for certain: no sentence of its prose is known to stand there, and both say something."""
-        if sum(map(len, self._prose)) < _LETTERS:
+        if sum(map(len, compress(self._own.lines, self._is_prose))) < _LETTERS:
             return False
-        there, here = set(old.order.sentences), {sentence_hash(line, self._hashes) for line in self._lines}
-        told = {sentence_hash(line, self._hashes) for line in self._prose}
-        return there.isdisjoint(told) and len(there - here) >= _SENTENCES
+        there, here = set(old.order.sentences), known_in_order(self._own)
+        return there.isdisjoint(compress(here, self._is_prose)) and len(there.difference(here)) >= _SENTENCES
 
     @cached_property
     def _traced(self) -> _Traced:
         length, bins, bits = self._sketch
-        hashes = shingles("".join(self._lines), length, self._hashes)
+        hashes = shingles(self._own.letters, length, self._own.hashes)
         full, places, kept = traced(hashes, bins, bits)
-        ends = np.cumsum([len(line) for line in self._lines])
+        ends = np.cumsum(self._own.lengths(), dtype=np.intp)
         of = ends.searchsorted(places, side="right")
         is_prose, is_listing = (
             np.array([kind is one for kind in self._kinds]) for one in (LineKind.PROSE, LineKind.LISTING)

@@ -8,22 +8,24 @@ by letter, and of short ones the quote counts as a sentence (see ``cascade``).
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
-from itertools import compress
+from collections.abc import Set
 from typing import NamedTuple
 
-from scrapy_neardup.hashing.keyed import Remembering
+import numpy as np
+import numpy.typing as npt
+
+from scrapy_neardup.hashing.keyed import Keyed
 from scrapy_neardup.methods.base import IsCommon
 from scrapy_neardup.methods.cascade_parameters import CascadeParameters
 from scrapy_neardup.model import Page
+from scrapy_neardup.text import cut
+from scrapy_neardup.text.cut import CutText
 from scrapy_neardup.text.normalize import letters, normalize
 from scrapy_neardup.text.quotes import parted
-from scrapy_neardup.text.sentences import cut
-from scrapy_neardup.text.sentences import read as read_text
 from scrapy_neardup.text.titles import longest_part, title_parts
 from scrapy_neardup.text.tokens import words
 
-_NONE: frozenset[str] = frozenset()
+_NONE: frozenset[int] = frozenset()
 #: Before the letters of a part of a title, so that it is counted apart from the same line in a text.
 _TITLE_PART = "title "
 #: The readers that tell quotes by the markup; of any other page its text alone is known.
@@ -36,20 +38,11 @@ _PART = 0.95
 
 
 class View(NamedTuple):
-    """A text without quotes; all but ``whole`` and ``unframed`` is without boilerplate."""
+    """A text without quotes: without boilerplate, with it, and without that of its own site."""
 
-    #: Its letters and digits; those of the text with boilerplate; those of it without its own site's.
-    own: str
-    whole: str
-    unframed: str
-    #: Its sentences and lines, normalised, but for those without letters; and the letters of each.
-    sentences: list[str]
-    lines: list[str]
-
-    @property
-    def text(self) -> str:
-        """Normalised, a sentence a line."""
-        return "\n".join(self.sentences)
+    own: CutText
+    whole: CutText
+    unframed: CutText
 
 
 class Views(NamedTuple):
@@ -75,40 +68,40 @@ class Views(NamedTuple):
     @property
     def has_part(self) -> bool:
         """Whether the article is much less than all."""
-        return self.article is not None and len(self.article.own) <= _PART * len(self.all.own)
+        return self.article is not None and self.article.own.size <= _PART * self.all.own.size
 
 
-def read(page: Page, is_common: IsCommon, is_own: IsCommon, p: CascadeParameters, keyed: Remembering) -> Views:
+def read(page: Page, is_common: IsCommon, is_own: IsCommon, p: CascadeParameters, hashes: Keyed) -> Views:
     """Leave out of a page what stands on many: lines of the text, the name of the site in the title.
 
     ``is_own`` tells what stands on many pages of the page's own site.
     """
     own, quotes = _parted(page)
-    sentences, all_lines = _sentences(own, p, keyed)
-    lines = _countable(all_lines, p.min_counted)
+    whole = cut.read(own, hashes, simplified=p.simplified)
     of_title = title_parts(page.title)
     spelt = {part: _normalize(part, p) for part in of_title}
     parts = {_TITLE_PART + letters(spelt[part]): part for part in of_title}
-    headlines = [_TITLE_PART + letters(_normalize(part, p)) for part in page.headline.split("\n") if part]
+    about = [*parts, *(_TITLE_PART + letters(_normalize(part, p)) for part in page.headline.split("\n") if part)]
+    known = hashes.shorts(about)
     # Of pages of one site every line tells form from article, and the headlines that all of them have.
-    counted = (*parts, *headlines, *_ends(all_lines if page.reader else lines))
-    hashes = keyed.shorts(counted)
-    common = hashes[is_common(hashes)]
+    counted = np.concatenate((known, _ends(whole.shorts(0 if page.reader else p.min_counted))))
+    common = counted[is_common(counted)]
     boilerplate = frame = _NONE
     if len(common):
-        known = dict(zip(hashes.tolist(), counted, strict=True))
-        boilerplate = frozenset(known[one] for one in common.tolist()) & {*parts, *headlines, *lines}
-        frame = boilerplate & {known[one] for one in common[is_own(common)].tolist()}
-    own_parts = [part for line, part in parts.items() if line not in boilerplate]
+        boilerplate = frozenset(common.tolist()) & {*known.tolist(), *whole.shorts(p.min_counted).tolist()}
+        frame = boilerplate.intersection(common[is_own(common)].tolist())
+    # As keys, since a title may have parts without end.
+    told = dict.fromkeys(line for line, one in zip(about, known.tolist(), strict=True) if one not in boilerplate)
+    own_parts = [part for line, part in parts.items() if line in told]
     return Views(
         title_letters=letters(spelt.get(longest_part(of_title), "")),
         title=words(spelt.get(max(own_parts or parts.values(), key=len, default=""), "")),
         # One of marks alone says nothing; it would be the same headline on all pages that have such a one.
-        headlines=[line for line in (*parts, *headlines) if line not in boilerplate and line != _TITLE_PART],
-        all=_view(sentences, all_lines, boilerplate, frame),
-        article=_view(*_sentences(page.main, p, keyed), boilerplate, frame) if page.main and page.reader else None,
-        counted=tuple(dict.fromkeys(hashes.tolist())),
-        boilerplate=frozenset(map(keyed.short, boilerplate)),
+        headlines=[line for line in told if line != _TITLE_PART],
+        all=_view(whole, boilerplate, frame),
+        article=_article(page, p, hashes, boilerplate, frame),
+        counted=tuple(dict.fromkeys(counted.tolist())),
+        boilerplate=boilerplate,
         quotes=letters(_normalize(quotes, p)) if quotes else "",
     )
 
@@ -124,47 +117,20 @@ def _parted(page: Page) -> tuple[str, str]:
     return parted(page.text, page.title)
 
 
-def _view(sentences: list[str], lines: list[str], boilerplate: Set[str], frame: Set[str]) -> View:
-    whole = "".join(lines)
-    if not boilerplate or boilerplate.isdisjoint(lines):
-        return View(own=whole, whole=whole, unframed=whole, sentences=sentences, lines=lines)
-    unframed = "".join([line for line in lines if line not in frame])
-    sentences, left = _where(sentences, lines, [line not in boilerplate for line in lines])
-    return View(own="".join(left), whole=whole, unframed=unframed, sentences=sentences, lines=left)
+def _article(page: Page, p: CascadeParameters, hashes: Keyed, boilerplate: Set[int], frame: Set[int]) -> View | None:
+    if not (page.main and page.reader):
+        return None
+    return _view(cut.read(page.main, hashes, simplified=p.simplified), boilerplate, frame)
 
 
-def _sentences(text: str, p: CascadeParameters, keyed: Remembering) -> tuple[list[str], list[str]]:
-    """The sentences of a text, normalised, and the letters of each; without those that have none."""
-    sentences, lines = cut(_normalize(text, p)) if p.simplified else read_text(text, keyed)
-    return _where(sentences, lines, lines) if "" in lines else (sentences, lines)
-
-
-def _where(sentences: list[str], lines: list[str], stay: Sequence[object]) -> tuple[list[str], list[str]]:
-    """Those sentences and lines that stay."""
-    return list(compress(sentences, stay)), list(compress(lines, stay))
+def _view(whole: CutText, boilerplate: Set[int], frame: Set[int]) -> View:
+    own = whole.without(boilerplate) if boilerplate else whole
+    return View(own, whole, whole if own is whole else whole.without(frame))
 
 
 def _normalize(text: str, p: CascadeParameters) -> str:
     return normalize(text, simplified=p.simplified)
 
 
-def _ends(lines: list[str]) -> list[str]:
-    return lines if len(lines) <= 2 * _ENDS else lines[:_ENDS] + lines[-_ENDS:]
-
-
-def _countable(lines: list[str], least: int) -> list[str]:
-    """Lines of ``least`` letters and more, and shorter ones that stand beside another such: the entries of a menu.
-
-    A short line by itself is a heading or a caption, which forms share too, and which says what the text is about.
-
-    >>> _countable(["首页", "新闻", "渡口今天早上开航", "背景", "第一班船是空的"], 6)
-    ['首页', '新闻', '渡口今天早上开航', '第一班船是空的']
-    """
-    if min(map(len, lines), default=least) >= least:
-        return lines
-    short = [False, *(len(line) < least for line in lines), False]
-    return [
-        line
-        for line, before, own, after in zip(lines, short, short[1:], short[2:], strict=False)
-        if not own or before or after
-    ]
+def _ends(lines: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint32]:
+    return lines if len(lines) <= 2 * _ENDS else np.concatenate((lines[:_ENDS], lines[-_ENDS:]))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterable, Set
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -11,6 +12,7 @@ from scrapy_neardup.methods.cascade_order import Order
 
 #: Of the 24 bits of a title word: it is a number; it stands in the text of its page.
 NUMBER, STANDS = 1, 2
+_WORD_BYTES = 3
 #: The sketch of an opening: bins and bits of it, and the bytes that these make.
 OPENING_BINS, OPENING_BITS = 16, 4
 OPENING_BYTES = OPENING_BINS * OPENING_BITS // 8
@@ -74,20 +76,16 @@ class Sketch:
 
     def pack(self) -> bytes:
         """The sketch as bytes."""
-        counts = len(self.sentences), len(self.numbers), len(self.words)
-        standing = self.standing
-        marked = [word | STANDS if word in standing else word for word in sorted(self.words)]
-        return b"".join(
-            (
-                HEAD.pack(self.body, self.title, self.site, self.whole, self.shingles, *counts),
-                self.minwise,
-                self.opening,
-                struct.pack(f">{counts[0]}I{counts[1]}H", *sorted(self.sentences), *sorted(self.numbers)),
-                *[word.to_bytes(3, "big") for word in marked],
-                self.order.pack(),
-                self.lines.pack() if self.lines else b"",
-                self.article.pack() if self.article else b"",
-            )
+        return packed_sketch(
+            (self.body, self.title, self.site, self.whole, self.shingles),
+            self.minwise,
+            self.opening,
+            self.sentences,
+            self.numbers,
+            packed_words(self.words, self.standing),
+            self.order.pack(),
+            self.lines,
+            self.article,
         )
 
     @classmethod
@@ -120,3 +118,28 @@ class Sketch:
             lines,
             Article.unpack(tail) if tail else None,
         )
+
+
+def packed_sketch(
+    head: tuple[int, int, int, int, int],
+    minwise: bytes,
+    opening: bytes,
+    sentences: Set[int],
+    numbers: Set[int],
+    words: bytes,
+    order: bytes,
+    lines: Lines | None,
+    article: Article | None,
+) -> bytes:
+    """A sketch of parts that may be packed already; ``head``: its first five numbers."""
+    counts = len(sentences), len(numbers), len(words) // _WORD_BYTES
+    packed = struct.pack(f">{counts[0]}I{counts[1]}H", *sorted(sentences), *sorted(numbers))
+    parts = HEAD.pack(*head, *counts), minwise, opening, packed, words, order
+    return b"".join((*parts, lines.pack() if lines else b"", article.pack() if article else b""))
+
+
+def packed_words(words: Iterable[int], standing: Set[int]) -> bytes:
+    """Words of a title as a sketch has them, with a mark on those that stand in the text."""
+    return b"".join(
+        [(word | STANDS if word in standing else word).to_bytes(_WORD_BYTES, "big") for word in sorted(words)]
+    )

@@ -4,28 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from scrapy_neardup.hashing import compiled
 from scrapy_neardup.text.normalize import letters, normalize
 from scrapy_neardup.text.sentences import sentences
-
-#: Lines that the compiled module finds at most.
-_FEW = 64
-
-
-def longest_lines(lines: list[str], at_least: int, limit: int) -> list[str]:
-    """The longest different lines of so many letters, the longest first; equals in order of characters.
-
-    >>> longest_lines(["船来了", "第二班船", "第一班船", "第一班船"], 4, 3)
-    ['第一班船', '第二班船']
-    """
-    kernels = compiled.kernels
-    if kernels is not None and limit <= _FEW:
-        return kernels.longest_lines(lines, at_least, limit)
-    found = sorted({line for line in lines if len(line) >= at_least}, key=len, reverse=True)
-    if len(found) > limit:
-        last = len(found[limit - 1])
-        found = [line for line in found if len(line) >= last]
-    return sorted(found, key=lambda line: (-len(line), line))[:limit]
 
 
 def longest_sentences(normalized: str, at_least: int, limit: int) -> list[str]:

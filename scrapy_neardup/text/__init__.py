@@ -5,6 +5,7 @@ marks       combining marks in a row, of which no text has many
 characters  what the compiled stages must know of a character
 normalize   one spelling for one text; its letters and digits alone
 sentences   where sentences end, in Chinese and in Latin script
+cut         a text that is cut into sentences, for all that is asked of it
 holding     whether a text holds one of many strings
 quote_signs by what a line is told to be a quote
 quotes      which lines of a message are quotes

@@ -39,7 +39,7 @@ _NARROW = dict(WIDE_MARKS)
 #: What NFKC makes several characters of and many pages hold.
 SEVERAL = (("…", "..."), ("℃", "°C"), ("㎡", "m2"))
 
-# The lowest 21 bits are the character itself in the one spelling, if it is plain; see the same names in _kernels.c.
+# The lowest 21 bits are the character itself in the one spelling, if it is plain; see the same names in _kernels.h.
 _PLAIN, _LETTER, _SPACE, _MARK, _CLOSING, _ENDING, _UNSPACED_LETTER, _LINE = (1 << bit for bit in range(21, 29))
 #: Where no character is put together with one before it but combining marks: there NFKC looks at one at a time.
 _ALONE = (

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from enum import IntEnum
 
-from scrapy_neardup.text.holding import holds_any
+from scrapy_neardup.text.holding import Signs
 
 
 class Told(IntEnum):
@@ -64,7 +64,7 @@ _SENT_FROM = ("sent from my ", "get outlook for ", "von meinem iphone ", "envoy�
 _OPEN_TAG, CLOSE_TAG = re.compile(r"\[quote(?:=[^\[\]\n]{0,200})?\]", re.IGNORECASE), "[/quote]"
 _AROUND_TAGS = re.compile(r"(\[quote(?:=[^\[\]\n]{0,200})?\]|\[/quote\])", re.IGNORECASE)
 #: A text without any of these holds no quote: most pages, which cost no more than this.
-_MAY = (
+_QUOTING = (
     *("\n>", "\n >", "\n＞", "\n|", "\n--", "[quote", "[QUOTE", "[Quote", ">:\n"),
     *(
         "写道",
@@ -97,9 +97,9 @@ _MAY = (
 )
 #: Where a line ends with a colon.
 _COLONS = ":\n", ": \n", ":\r\n"
-_MAY_OR_COLONS = (*_MAY, *_COLONS)
+_MAY, _ENDS_WITH_COLON, _MAY_OR_COLONS = Signs(*_QUOTING), Signs(*_COLONS), Signs(*_QUOTING, *_COLONS)
 #: The same of a text in which a line ends with a colon.
-_MAY_COLON = "wrote", "writes", "schr", "skrev", "napisa", "escr", "crit", "пишет", "написал"
+_MAY_COLON = Signs("wrote", "writes", "schr", "skrev", "napisa", "escr", "crit", "пишет", "написал")
 
 
 def is_attribution(line: str) -> bool:
@@ -117,9 +117,9 @@ def may_quote(text: str) -> bool:
     """Whether there may be a quote in a text: most pages hold none, which costs no more than this."""
     if text.lstrip().startswith((">", "＞", "---", "Begin")):
         return True
-    if not holds_any(text, _MAY_OR_COLONS):  # most pages
+    if not _MAY_OR_COLONS.stand_in(text):  # most pages
         return False
-    return holds_any(text, _MAY) or (holds_any(text, _COLONS) and holds_any(text, _MAY_COLON))
+    return _MAY.stand_in(text) or (_ENDS_WITH_COLON.stand_in(text) and _MAY_COLON.stand_in(text))
 
 
 def depth(line: str) -> int:

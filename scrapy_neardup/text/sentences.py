@@ -8,10 +8,7 @@ from __future__ import annotations
 
 import re
 
-from scrapy_neardup.hashing import compiled
-from scrapy_neardup.hashing.keyed import Remembering
-from scrapy_neardup.text.characters import CLOSING, MARKS, QUOTES, known
-from scrapy_neardup.text.normalize import eased, letters_each, normalize
+from scrapy_neardup.text.characters import CLOSING, MARKS, QUOTES
 
 _CLOSING = re.escape(CLOSING)
 # A Latin full stop ends a sentence only before white space or what closes a quotation, so that 3.5 and example.com stay
@@ -27,27 +24,3 @@ def sentences(text: str) -> list[str]:
     ['第一句', '“第二句', '他说', 'It cost 3.5 million', 'Nobody paid.']
     """
     return [piece for piece in map(str.strip, _END.split(text)) if piece]
-
-
-def cut(text: str) -> tuple[list[str], list[str]]:
-    """The sentences of a normalised text, and the letters of each.
-
-    >>> cut("船来了, 我们走!\\n* * *")
-    (['船来了, 我们走', '* * *'], ['船来了我们走', ''])
-    """
-    kernels = compiled.kernels
-    if kernels is not None:
-        return kernels.cut(known(), text)
-    found = sentences(text)
-    return found, letters_each(found)
-
-
-def read(text: str, hashes: Remembering) -> tuple[list[str], list[str]]:
-    """``cut`` of a text that is not normalised yet, in one step; of its letters the hashes may be known then."""
-    kernels = compiled.kernels
-    if kernels is None:
-        return cut(normalize(text))
-    found = kernels.read_text(known(), text, hashes.key, hashes.known)
-    if found is None and (easier := eased(text)) != text:
-        found = kernels.read_text(known(), easier, hashes.key, hashes.known)
-    return cut(normalize(text)) if found is None else found

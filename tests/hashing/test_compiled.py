@@ -15,21 +15,20 @@ from hypothesis import strategies as st
 
 from scrapy_neardup.hashing import compiled, mixed
 from scrapy_neardup.hashing.compiled import Kernels
-from scrapy_neardup.hashing.keyed import OPEN, Keyed, Remembering
+from scrapy_neardup.hashing.keyed import OPEN, Keyed
 from scrapy_neardup.methods.cascade_parameters import CascadeParameters
 from scrapy_neardup.methods.cascade_shingles import Shingles
 from scrapy_neardup.methods.cascade_title import TitleWords
-from scrapy_neardup.methods.evidence import longest_lines
 from scrapy_neardup.methods.minwise import equal_entries, sketch_of_text
 from scrapy_neardup.stores.counts import Counts
 from scrapy_neardup.stores.recurrence import Recurrence
 from scrapy_neardup.text import characters
 from scrapy_neardup.text.characters import known
-from scrapy_neardup.text.holding import holds_any, which_stand
+from scrapy_neardup.text.cut import CutText, HeldText, cut, read
+from scrapy_neardup.text.holding import Signs
 from scrapy_neardup.text.lexicon import core_words
 from scrapy_neardup.text.normalize import eased, letters, letters_each, normalize
 from scrapy_neardup.text.prose import has_prose
-from scrapy_neardup.text.sentences import cut, read
 from scrapy_neardup.text.shingles import as_shingles, shingles, smallest_shingles
 from scrapy_neardup.text.tokens import are_unspaced, has_unspaced, words
 
@@ -37,6 +36,9 @@ pytestmark = pytest.mark.skipif(compiled.kernels is None, reason="The compiled m
 
 KEYED = Keyed(bytes(range(32)))
 KNOWN = known() if compiled.kernels is not None else None
+CUT = compiled.kernels.cut_text(KNOWN, "渡口。", KEYED.key, True) if compiled.kernels is not None else None
+CUT = CUT and CUT[0]
+SIGNS = compiled.kernels.signs(("渡口",)) if compiled.kernels is not None else None
 WEIGHTS = compiled.kernels.weights(b"")[0] if compiled.kernels is not None else None
 #: The arrays of a table of four buckets.
 TABLE = bytearray(4), bytearray(128), bytearray(128), bytearray(32), bytearray(4)
@@ -74,17 +76,40 @@ def both(call: Callable[[], Any]) -> tuple[Any, Any]:
         return with_it, call()
 
 
+def told(text: CutText) -> list[object]:
+    """All that can be asked of a cut text."""
+    few = ["渡口", "口a", "a渡", "\ud800\ud800", "口口", "船船"]
+    return [
+        *(text.size, text.sentences, text.lines, text.text, text.letters, text.hash(), text.lengths().tolist()),
+        *(text.shorts(least).tolist() for least in (0, 1, 2, 6, 5000)),
+        *(text.longest(least, limit) for least in (0, 2, 12) for limit in (1, 3, 64, 65)),
+        *(text.ends(first, last) for first, last in ((0, 0), (1, 0), (0, 1), (2, 3), (16, 8))),
+        *(text.standing(words) for words in (few, few * 11)),
+    ]
+
+
+def without_some(text: CutText) -> CutText:
+    """The text without lines here and there, among them all that are the same as one of these."""
+    return text.without(frozenset(text.shorts().tolist()[::3]))
+
+
+def titles_from(text: str) -> list[list[str]]:
+    """Words that may be those of a title, of scripts with spaces and without; of more than the module takes, too."""
+    letters = read(text, KEYED).letters
+    runs = [letters[at : at + 1 + at % 12] for at in range(min(len(letters), 99))]
+    unspaced = [run for run in runs if has_unspaced(run)]
+    return [[], unspaced[:20], unspaced[:20] * 2, runs[:20], (unspaced or ["渡口"]) * 65]
+
+
 #: Every function that asks the module for something about a text.
 STAGES: dict[str, Callable[[str], object]] = {
     "normalize": normalize,
     "letters": letters,
     "letters of each": lambda text: letters_each(text.split("\n")),
-    "cut": cut,
     "hash": KEYED.of,
     "open hash": OPEN.of,
     "hashes": lambda text: KEYED.every([text, text[1:], text[:7]]),
     "short hashes": lambda text: KEYED.shorts([text, text[1:], text[:7]]).tolist(),
-    "remembered short hashes": lambda text: [Remembering(KEYED).shorts(few).tolist() for few in (text.split(), [])],
     "words": lambda text: [words(normalize(text)), words(text, singles=True)],
     "are unspaced": lambda text: are_unspaced([text, *text.split(), *text[:5]]),
     "shingles": lambda text: shingles(text, 5, KEYED).tolist(),
@@ -94,17 +119,19 @@ STAGES: dict[str, Callable[[str], object]] = {
     "opening": lambda text: sketch_of_text(text[:80], 1, 16, 4, KEYED),
     "smallest": lambda text: smallest_shingles(text, 10, 4, KEYED),
     "many smallest": lambda text: smallest_shingles(text, 1, 128, KEYED),
-    "shingled": lambda text: Shingles.of(text, CascadeParameters(), KEYED),
-    "shingled long": lambda text: Shingles.of(text, CascadeParameters(shingle=90, bins=64, key_shingle=1), KEYED),
+    "shingled": lambda text: Shingles.of(read(text, KEYED), CascadeParameters()),
+    "shingled long": lambda text: Shingles.of(read(text, KEYED), CascadeParameters(shingle=90, bins=64, key_shingle=1)),
     "as shingles": lambda text: as_shingles(text.split(), KEYED),
-    "read": lambda text: read(text, Remembering(KEYED)),
+    "read": lambda text: told(read(text, KEYED)),
+    "read openly": lambda text: told(read(text, OPEN)),
+    "read without some lines": lambda text: told(without_some(read(text, KEYED))),
+    "words of a title": lambda text: [
+        TitleWords(words, read(text, KEYED)).packed(most) for words in titles_from(text) for most in (1, 3, 255)
+    ],
     "has prose": lambda text: [has_prose(text, needed) for needed in (-1, 0, 1, 15, 10_000)],
     "has unspaced": lambda text: [has_unspaced(text), has_unspaced(letters(text)), *map(has_unspaced, text.split())],
     "core words": lambda text: [core_words(text.split() + list(text), count) for count in (-1, 0, 1, 4, 64, 65)],
-    "stand": lambda text: which_stand(text.split("船"), ["渡口", "口a", "a。", "\ud800\ud800", "船船", "。。。"] * 11),
-    "few stand": lambda text: which_stand([text, text[1:3]], ["渡口", "口a", "a。渡", "\0\0", "口口"]),
-    "longest": lambda text: [longest_lines(text.split("。"), 2, limit) for limit in (1, 3, 64, 65)],
-    "holds": lambda text: holds_any(text, ("渡口", "。。", "\ud800\ud800", ".a", "船船船")),
+    "holds": lambda text: Signs("渡口", "。。", "\ud800\ud800", ".a", "船船船").stand_in(text),
 }
 
 
@@ -131,7 +158,9 @@ def test_every_character_is_read_the_same() -> None:
         chars = list(map(chr, range(start, start + 256)))
         text = "".join(chars)
         with_it, without = both(
-            lambda chars=chars, text=text: [*map(normalize, chars), letters(text), cut(text), cut(". ".join(chars))]  # type: ignore[misc]
+            lambda chars=chars, text=text: [
+                *(*map(normalize, chars), letters(text), told(read(text, KEYED)), told(read(". ".join(chars), KEYED)))
+            ]  # type: ignore[misc]
         )
         assert with_it == without, hex(start)
 
@@ -143,7 +172,7 @@ def test_what_many_pages_hold_takes_no_longer_way(kernels: Kernels, text: str) -
     easier = eased(text)
     assert normalize(easier) == normalize(text) == both(lambda: normalize(text))[1]
     assert kernels.folded(KNOWN, easier) == normalize(text)
-    assert kernels.read_text(KNOWN, easier, KEYED.key, {}) == both(lambda: cut(normalize(text)))[1]
+    assert kernels.cut_text(KNOWN, easier, KEYED.key, True) is not None
 
 
 def test_what_is_looked_at_alone_is_put_together_with_nothing() -> None:
@@ -263,9 +292,8 @@ def test_the_same_words_stand_in_a_text_both_ways(text: str, words: list[str]) -
     """Which words of an earlier title a new text lacks, by their hashes alone."""
 
     def gone() -> list[bool]:
-        sentences = text.split("。")
-        title = TitleWords([], sentences, ["".join(one.split()) for one in sentences], KEYED)
-        old = TitleWords(words, [], [], KEYED).words(255)
+        title = TitleWords([], cut(text.replace("\n", " ").split("。"), KEYED))
+        old = frozenset(TitleWords(words, cut([], KEYED))._title)
         return [title._holds(old), *(title._holds(frozenset({one})) for one in old)]
 
     with_it, without = both(gone)
@@ -315,11 +343,10 @@ def is_weighed(table: Any, word: str, weight: float) -> bool:
         ("prepared", ()),
         ("hash_text", (b"no key", "text")),
         ("hash_text", ("text", "text")),
-        ("hash_texts", (b"no key", ["text"], None)),
         ("hash_texts", (b"no key", ["text"])),
-        ("short_hashes", (b"no key", ["text"], None)),
-        ("short_hashes", (KEYED.key, ["text", 1], None)),
-        ("short_hashes", (KEYED.key, ["text"], {"text": "text"})),
+        ("hash_texts", (KEYED.key,)),
+        ("short_hashes", (b"no key", ["text"])),
+        ("short_hashes", (KEYED.key, ["text", 1])),
         ("word_grams", (("text",), 1, 1)),
         ("word_grams", (["text", b"text"], 1, 1)),
         ("word_grams", (["text"], 1, 2**64)),
@@ -341,27 +368,29 @@ def is_weighed(table: Any, word: str, weight: float) -> bool:
         ("smallest", ("text", 5, 1, 1, 0)),
         ("folded", ("no table", "text")),
         ("letters", (None, "text")),
-        ("cut", (object(), "text")),
-        ("holds_any", ("text", ("",))),
-        ("holds_any", ("text", ("x",))),
-        ("holds_any", ("text", ("x" * 33,))),
-        ("holds_any", ("text", ("xy",) * 65)),
-        ("holds_any", ("text", (b"x",))),
-        ("holds_any", ("text", ["x"])),
-        ("holds_any", ("text", 1)),
-        ("which_stand", (["text"], ["x"])),
-        ("which_stand", (["text"], ["xy"] * 65)),
-        ("which_stand", (["text"], [b"xy"])),
-        ("which_stand", (["text", 1], ["xy"])),
-        ("which_stand", (("text",), ["xy"])),
-        ("which_stand", (["text"],)),
+        ("signs", (("",),)),
+        ("signs", (("x",),)),
+        ("signs", (("x" * 33,),)),
+        ("signs", (("xy",) * 65,)),
+        ("signs", ((b"xy",),)),
+        ("signs", (["xy", "x"],)),
+        ("signs", (1,)),
+        ("signs", ()),
+        ("holds_any", ("text", ("xy",))),
+        ("holds_any", (b"text", SIGNS)),
+        ("holds_any", ("text",)),
+        ("cut_standing", (CUT, ["x"])),
+        ("cut_standing", (CUT, ["xy"] * 65)),
+        ("cut_standing", (CUT, [b"xy"])),
+        ("cut_standing", (CUT, 1)),
+        ("cut_standing", ("text", ["xy"])),
+        ("cut_standing", (CUT,)),
         ("longer", (("text",), 1)),
         ("longer", (["text", b"text"], 1)),
         ("longer", (["text"], -1)),
-        ("longest_lines", (["text"], 1, 65)),
-        ("longest_lines", (["text"], 1, -1)),
-        ("longest_lines", (["text", None], 1, 3)),
-        ("longest_lines", (("text",), 1, 3)),
+        ("cut_longest", (CUT, 1, 65)),
+        ("cut_longest", (CUT, -1, 3)),
+        ("cut_longest", (KNOWN, 1, 3)),
         ("weights", ([],)),
         ("weights", ("word 1",)),
         ("weights", (b"word 1\nword one\n",)),
@@ -379,10 +408,33 @@ def is_weighed(table: Any, word: str, weight: float) -> bool:
         ("has_prose", (None, "text", 10, 40)),
         ("has_prose", (KNOWN, "text", -1, 40)),
         ("has_prose", (KNOWN, "text", 10)),
-        ("read_text", (KNOWN, "text", b"no key", {})),
-        ("read_text", (KNOWN, "text", KEYED.key, None)),
-        ("read_text", (KNOWN, b"text", KEYED.key, {})),
-        ("read_text", (None, "text", KEYED.key, {})),
+        ("cut_text", (KNOWN, "text", b"no key", True)),
+        ("cut_text", (KNOWN, "text", KEYED.key)),
+        ("cut_text", (KNOWN, b"text", KEYED.key, True)),
+        ("cut_text", (None, "text", KEYED.key, True)),
+        ("cut_text", (CUT, "text", KEYED.key, True)),
+        ("cut_without", (CUT, (1,))),
+        ("cut_without", (CUT, ["text"])),
+        ("cut_without", (None, [1])),
+        ("cut_sentences", (None,)),
+        ("cut_sentences", ()),
+        ("cut_letters", (KNOWN,)),
+        ("cut_lines", ("text",)),
+        ("cut_shorts", (CUT, -1)),
+        ("cut_shorts", (CUT,)),
+        ("cut_lengths", (None,)),
+        ("cut_hash", (CUT, b"no key")),
+        ("cut_hash", (None, KEYED.key)),
+        ("cut_ends", (CUT, -1, 8)),
+        ("cut_ends", (CUT, 16, 2**16)),
+        ("cut_ends", (CUT, 16)),
+        ("cut_title", (CUT, ["渡口"] * 65, 1, 1, 9, 2, 8, 0xFFFFFC, 2)),
+        ("cut_title", (CUT, ["渡口", 1], 1, 1, 9, 2, 8, 0xFFFFFC, 2)),
+        ("cut_title", (CUT, ("渡口",), 1, 1, 9, 2, 8, 0xFFFFFC, 2)),
+        ("cut_title", (CUT, ["渡口"], 1, 1, -1, 2, 8, 0xFFFFFC, 2)),
+        ("cut_title", (CUT, ["渡口"], 1, 1, 9, 1, 8, 0xFFFFFC, 2)),
+        ("cut_title", (CUT, ["渡口"], 1, 1, 9, 2, 33, 0xFFFFFC, 2)),
+        ("cut_title", (CUT, ["渡口"], 1, 1, 9, 2, 8, 0xFFFFFC)),
         ("equal_entries", (bytes(4), bytes(4), 3)),
         ("equal_entries", (bytes(4), bytes(4), 16)),
         ("equal_entries", (bytes(4), "text", 2)),
@@ -419,14 +471,14 @@ def is_weighed(table: Any, word: str, weight: float) -> bool:
         ("are_common", (bytes(4), 1, 1, 1, 16, *TABLE[:4], -1, *TABLE[:3])),
         ("are_common", (bytes(5), 1, 1, 1, 16, *TABLE[:4], 22, *TABLE[:3])),
         ("are_common", (bytes(4), 1, 1, 1, 16, *TABLE[:4], 22)),
-        ("shingled", (None, "text", 1, 1, 5, 64, 2, 80, 16, 4, 10, 24, 4)),
-        ("shingled", (KNOWN, b"text", 1, 1, 5, 64, 2, 80, 16, 4, 10, 24, 4)),
-        ("shingled", (KNOWN, "text", 1, 1, 5, 100, 2, 80, 16, 4, 10, 24, 4)),
-        ("shingled", (KNOWN, "text", 1, 1, 5, 64, 2, 80, 16, 3, 10, 24, 4)),
-        ("shingled", (KNOWN, "text", 1, 1, 5, 64, 2, -1, 16, 4, 10, 24, 4)),
-        ("shingled", (KNOWN, "text", 1, 1, 5, 64, 2, 80, 16, 4, 0, 24, 4)),
-        ("shingled", (KNOWN, "text", 1, 1, 5, 64, 2, 80, 16, 4, 10, 24, 4097)),
-        ("shingled", (KNOWN, "text", 1, 1, 5, 64, 2, 80, 16, 4, 10, 24)),
+        ("cut_shingled", (None, 1, 1, 5, 64, 2, 80, 16, 4, 10, 24, 4)),
+        ("cut_shingled", ("text", 1, 1, 5, 64, 2, 80, 16, 4, 10, 24, 4)),
+        ("cut_shingled", (CUT, 1, 1, 5, 100, 2, 80, 16, 4, 10, 24, 4)),
+        ("cut_shingled", (CUT, 1, 1, 5, 64, 2, 80, 16, 3, 10, 24, 4)),
+        ("cut_shingled", (CUT, 1, 1, 5, 64, 2, -1, 16, 4, 10, 24, 4)),
+        ("cut_shingled", (CUT, 1, 1, 5, 64, 2, 80, 16, 4, 0, 24, 4)),
+        ("cut_shingled", (CUT, 1, 1, 5, 64, 2, 80, 16, 4, 10, 24, 4097)),
+        ("cut_shingled", (CUT, 1, 1, 5, 64, 2, 80, 16, 4, 10, 24)),
     ],
 )
 def test_what_cannot_be_is_an_error(kernels: Kernels, function: str, arguments: tuple[Any, ...]) -> None:
@@ -439,43 +491,32 @@ def test_a_list_of_what_is_no_text_is_refused(kernels: Kernels, given_key: Keyed
     with pytest.raises(TypeError):
         given_key.every(["text", None])  # type: ignore[list-item]
     with pytest.raises(TypeError):
-        kernels.hash_texts(kernels.prepared(b""), ("text",), None)  # type: ignore[arg-type]
-    with pytest.raises(TypeError):
-        kernels.hash_texts(kernels.prepared(b""), ["text"], [])  # type: ignore[arg-type]
+        kernels.hash_texts(kernels.prepared(b""), ("text",))  # type: ignore[arg-type]
 
 
 @given(TEXT)
 @settings(max_examples=40, deadline=None)
-def test_the_hashes_of_what_was_read_are_those_of_its_letters(text: str) -> None:
-    hashes = Remembering(KEYED)
-    lines = read(text, hashes)[1]
-    assert hashes.every(lines) == [*map(KEYED.of, lines)]
-    assert all(hashes.known[line] == KEYED.of(line) for line in hashes.known)
+def test_what_was_read_is_the_same_where_its_sentences_are_at_hand(text: str) -> None:
+    """As they come from another process."""
+    held = read(text, KEYED)
+    assert isinstance(held, HeldText)
+    listed = cut(held.sentences, KEYED)
+    assert told(listed) == told(held)
+    assert told(without_some(listed)) == told(without_some(held))
+    assert Shingles.of(listed, CascadeParameters()) == Shingles.of(held, CascadeParameters())
 
 
-@given(st.lists(TEXT, max_size=6))
-@settings(max_examples=40, deadline=None)
-def test_hashes_that_are_remembered_are_the_same_both_ways(texts: list[str]) -> None:
-    def asked() -> object:
-        hashes = Remembering(KEYED)
-        return hashes.every(texts[:3]), hashes.every([*texts, *texts]), [*map(hashes.of, texts)], hashes.every(texts)
-
-    with_it, without = both(asked)
-    assert with_it == without
-    assert without[3] == [*map(KEYED.of, texts)]
-
-
-def test_a_list_that_grows_shorter_while_it_is_read_is_an_error(kernels: Kernels) -> None:
-    """A class of somebody's own may run code where a dict asks for its hash."""
-
-    class Cutting(str):
-        def __hash__(self) -> int:
-            texts.clear()
-            return 1
-
-    texts = [Cutting("渡口"), "ferry", "船"]
-    with pytest.raises(IndexError):
-        kernels.hash_texts(kernels.prepared(b""), texts, {})
+def test_a_text_is_as_it_was_while_more_are_made_of_it() -> None:
+    text = "".join(f"第{number}班渡船开航了，一共{number * 7}人。" for number in range(300))
+    held = read(text, KEYED)
+    before = told(held)
+    less = without_some(held)
+    after = told(less)
+    assert len(less.lines) == 200
+    assert less.without(frozenset()) is less
+    assert told(held) == before
+    del held
+    assert told(less) == after
 
 
 def test_an_error_of_whoever_tells_of_characters_goes_through(kernels: Kernels) -> None:

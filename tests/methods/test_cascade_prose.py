@@ -11,14 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_neardup.hashing import compiled
-from scrapy_neardup.hashing.keyed import Keyed
+from scrapy_neardup.hashing.keyed import OPEN, Keyed
 from scrapy_neardup.methods.cascade import Cascade
 from scrapy_neardup.methods.cascade_parameters import CascadeParameters
 from scrapy_neardup.methods.minwise import entries, sketch, traced
 from scrapy_neardup.model import Page
+from scrapy_neardup.text.cut import read
 from scrapy_neardup.text.listings import LineKind, kinds
-from scrapy_neardup.text.normalize import normalize
-from scrapy_neardup.text.sentences import cut
 from scrapy_neardup.text.shingles import shingles
 from tests.methods.cascade_pages import (
     BELL,
@@ -215,10 +214,10 @@ def test_the_share_of_prose_is_estimated_well(shared: float) -> None:
 
 def _exact(new: str, old: str) -> float:
     """The share of the prose of one text that the other one holds."""
-    sentences, lines = cut(normalize(new))
-    both = zip(lines, kinds(sentences, lines), strict=True)
+    own = read(new, OPEN)
+    both = zip(own.lines, kinds(own.sentences, own.lines), strict=True)
     prose = {gram for line, kind in both if kind is LineKind.PROSE for gram in shingles(line, 5).tolist()}
-    there = {gram for line in cut(normalize(old))[1] for gram in shingles(line, 5).tolist()}
+    there = {gram for line in read(old, OPEN).lines for gram in shingles(line, 5).tolist()}
     return len(prose & there) / len(prose)
 
 

@@ -17,6 +17,7 @@ from scrapy_neardup.methods.cascade_order import Order
 from scrapy_neardup.methods.cascade_parameters import CascadeParameters
 from scrapy_neardup.methods.cascade_sketch import Article, Sketch
 from scrapy_neardup.methods.minwise import jaccard, sketch
+from scrapy_neardup.text.cut import cut
 from scrapy_neardup.text.normalize import letters, normalize
 from tests.methods.cascade_pages import DEFAULTS, FERRY, LIGHTHOUSE, MILL, NONE, page, unpacked
 from tests.methods.test_cascade_lines import LINES
@@ -251,7 +252,7 @@ def test_without_an_article_in_it_a_page_has_lines_and_is_else_as_a_text(reader:
     whole = unpacked(
         Cascade().fingerprint(page(FERRY, "渡口_河湾网", headline="开航", main=main, reader=reader)).sketch
     )
-    lines = Lines.of(letters(normalize(FERRY)).split(), [], OPEN)
+    lines = Lines.of(cut([letters(normalize(FERRY))], OPEN), [])
     assert whole.article is None
     assert replace(whole, lines=None).pack() == Cascade().fingerprint(page(FERRY, "渡口_河湾网")).sketch
     assert whole.lines is not None

@@ -6,18 +6,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from scrapy_neardup.hashing.keyed import OPEN
+from scrapy_neardup.text.cut import read
 from scrapy_neardup.text.listings import LineKind, kinds
 from scrapy_neardup.text.normalize import normalize
-from scrapy_neardup.text.sentences import cut
 
 PROSE, LISTING, OTHER = LineKind.PROSE, LineKind.LISTING, LineKind.OTHER
 
 
 def told(text: str) -> list[LineKind]:
     """Of the sentences of a text that hold letters."""
-    sentences, lines = cut(normalize(text))
-    some = [(sentence, line) for sentence, line in zip(sentences, lines, strict=True) if line]
-    return kinds([sentence for sentence, _ in some], [line for _, line in some])
+    own = read(text, OPEN)
+    return kinds(own.sentences, own.lines)
 
 
 @pytest.mark.parametrize(

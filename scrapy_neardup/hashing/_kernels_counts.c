@@ -1,0 +1,339 @@
+/* Sentences that are counted: see stores/recurrence.py. */
+#include "_kernels.h"
+
+#define WAYS 8
+#define MOST_BUCKETS 0x10000
+
+/* Arrays that are passed in, each as the functions here need it. */
+typedef struct {
+    Py_buffer views[12];
+    int opened;
+} Arrays;
+
+static void close_all(Arrays *arrays)
+{
+    while (arrays->opened)
+        PyBuffer_Release(&arrays->views[--arrays->opened]);
+}
+
+/* One more array, of ``count`` items or any number if that is -1; its items, or NULL with an error. */
+static void *open_one(Arrays *arrays, PyObject *array, size_t size, Py_ssize_t count, int flags)
+{
+    Py_buffer *view = &arrays->views[arrays->opened];
+    if (PyObject_GetBuffer(array, view, flags) < 0)
+        return NULL;
+    arrays->opened++;
+    if ((count >= 0 && view->len != count * (Py_ssize_t)size) || view->len % (Py_ssize_t)size ||
+        (view->len && (uintptr_t)view->buf % size)) { /* what is empty may stand anywhere */
+        PyErr_SetString(PyExc_ValueError, "an array has another size than is needed");
+        return NULL;
+    }
+    return view->buf;
+}
+
+/* See ``Recurrence``, whose arrays these are. */
+typedef struct {
+    uint8_t *newest, *repeats, *dirty;
+    uint32_t *sentences, *sites;
+    uint32_t buckets;
+} Counted;
+
+/* Newest, sentences, sites: a table that is read; 0, or -1 with an error. */
+static int table_of(Arrays *arrays, PyObject *const *args, int flags, Counted *table)
+{
+    Py_ssize_t count;
+    table->repeats = NULL;
+    table->newest = open_one(arrays, args[0], 1, -1, flags);
+    if (!table->newest)
+        return -1;
+    count = arrays->views[arrays->opened - 1].len;
+    if (count < 1 || count > MOST_BUCKETS || count & (count - 1)) {
+        PyErr_SetString(PyExc_ValueError, "the number of buckets must be a power of two");
+        return -1;
+    }
+    table->buckets = (uint32_t)count;
+    table->sentences = open_one(arrays, args[1], 4, count * WAYS, flags);
+    table->sites = table->sentences ? open_one(arrays, args[2], 4, count * WAYS, flags) : NULL;
+    return table->sites ? 0 : -1;
+}
+
+/* The same, and repeats. */
+static int table_with_repeats(Arrays *arrays, PyObject *const *args, int flags, Counted *table)
+{
+    if (table_of(arrays, args, flags, table) < 0)
+        return -1;
+    table->repeats = open_one(arrays, args[3], 1, (Py_ssize_t)table->buckets * WAYS, flags);
+    return table->repeats ? 0 : -1;
+}
+
+/* The same, and a flag for each block of so many buckets: a table that is written to. */
+static int table_to_write(Arrays *arrays, PyObject *const *args, Py_ssize_t in_block, Counted *table)
+{
+    if (table_with_repeats(arrays, args, PyBUF_WRITABLE, table) < 0)
+        return -1;
+    if (table->buckets % in_block) {
+        PyErr_SetString(PyExc_ValueError, "there must be as many buckets in every block");
+        return -1;
+    }
+    table->dirty = open_one(arrays, args[4], 1, (Py_ssize_t)table->buckets / in_block, PyBUF_WRITABLE);
+    return table->dirty ? 0 : -1;
+}
+
+/* Where a sentence stands in its bucket; -1 if it does not. */
+static Py_ssize_t slot_of(const Counted *table, uint32_t sentence)
+{
+    Py_ssize_t slot = (Py_ssize_t)(sentence & (table->buckets - 1)) * WAYS, end = slot + WAYS;
+    for (; slot < end; slot++)
+        if (table->sentences[slot] == sentence)
+            return slot;
+    return -1;
+}
+
+/* On how many pages a sentence stood, where there are repeats, and else on how many sites. */
+static unsigned stood_on(const Counted *table, uint32_t sentence)
+{
+    Py_ssize_t slot = slot_of(table, sentence);
+    return slot < 0 ? 0 : ones_of(table->sites[slot]) + (table->repeats ? table->repeats[slot] : 0);
+}
+
+/* ``asked``, newest, sentences, sites, and repeats or None: for each sentence the bits of its sites and its repeats. */
+KERNEL(stood)
+{
+    Arrays arrays;
+    Counted table;
+    const uint32_t *asked;
+    PyObject *found = NULL;
+    arrays.opened = 0;
+    if (!has(given, 5))
+        return NULL;
+    asked = open_one(&arrays, args[0], 4, -1, PyBUF_SIMPLE);
+    if (asked && (args[4] == Py_None ? table_of(&arrays, args + 1, PyBUF_SIMPLE, &table)
+                                     : table_with_repeats(&arrays, args + 1, PyBUF_SIMPLE, &table)) == 0) {
+        Py_ssize_t i, count = arrays.views[0].len / 4;
+        uint16_t *counts;
+        found = PyByteArray_FromStringAndSize(NULL, count * 2);
+        counts = found ? (uint16_t *)(void *)PyByteArray_AsString(found) : NULL;
+        for (i = 0; found && i < count; i++)
+            counts[i] = (uint16_t)stood_on(&table, asked[i]);
+    }
+    close_all(&arrays);
+    return found;
+}
+
+/* The upper half of the hash of a number. */
+static uint32_t upper_half(uint32_t number, uint64_t with, uint64_t offset, uint64_t base)
+{
+    return (uint32_t)(mix(mix(number ^ with ^ offset) * base) >> 32);
+}
+
+/* ``asked``, what they are mixed with for their site, offset, base; pages from which on one is common, newest,
+ * sentences, sites, repeats; sites from which on, newest, sentences, sites of the other table: a byte for each. */
+KERNEL(are_common)
+{
+    Arrays arrays;
+    Counted here, everywhere;
+    const uint32_t *asked;
+    uint64_t with, offset, base;
+    Py_ssize_t i, pages, sites;
+    PyObject *found = NULL;
+    arrays.opened = 0;
+    if (!has(given, 13) || word_of(args[1], &with) < 0 || word_of(args[2], &offset) < 0 ||
+        word_of(args[3], &base) < 0 || size_of(args[4], 0, 1024, &pages) < 0 || size_of(args[9], 0, 1024, &sites) < 0)
+        return NULL;
+    asked = open_one(&arrays, args[0], 4, -1, PyBUF_SIMPLE);
+    if (asked && table_with_repeats(&arrays, args + 5, PyBUF_SIMPLE, &here) == 0 &&
+        table_of(&arrays, args + 10, PyBUF_SIMPLE, &everywhere) == 0)
+        found = PyByteArray_FromStringAndSize(NULL, arrays.views[0].len / 4);
+    if (found) {
+        char *common = PyByteArray_AsString(found);
+        for (i = 0; i < arrays.views[0].len / 4; i++) {
+            SOON(&here.sentences[(upper_half(asked[i], with, offset, base) & (here.buckets - 1)) * WAYS]);
+            SOON(&everywhere.sentences[(asked[i] & (everywhere.buckets - 1)) * WAYS]);
+        }
+        for (i = 0; i < arrays.views[0].len / 4; i++)
+            common[i] = (Py_ssize_t)stood_on(&here, upper_half(asked[i], with, offset, base)) >= pages ||
+                        (Py_ssize_t)stood_on(&everywhere, asked[i]) >= sites;
+    }
+    close_all(&arrays);
+    return found;
+}
+
+/* See ``_admit``: gives a new sentence the next way without repeats; 0 if there is none, and the counts are one less. */
+static int admitted(const Counted *table, uint32_t sentence, uint32_t bit, Py_ssize_t bucket)
+{
+    uint8_t *counts = table->repeats + bucket * WAYS;
+    int turn, way = 0, best = -1;
+    for (turn = 1; turn <= WAYS; turn++) { /* that which was filled last comes last */
+        int one = (table->newest[bucket] + turn) % WAYS;
+        if (best < 0 || counts[one] < best) {
+            best = counts[one];
+            way = one;
+        }
+    }
+    if (best > 0) {
+        for (way = 0; way < WAYS; way++)
+            counts[way]--;
+        return 0;
+    }
+    table->sentences[bucket * WAYS + way] = sentence;
+    table->sites[bucket * WAYS + way] = bit;
+    table->newest[bucket] = (uint8_t)way;
+    return 1;
+}
+
+static int in_order(const void *one, const void *other)
+{
+    uint32_t a = *(const uint32_t *)one, b = *(const uint32_t *)other;
+    return (a > b) - (a < b);
+}
+
+#define FEW 64 /* numbers that are put in order sooner one by one */
+
+static void sort_halves(uint32_t *numbers, Py_ssize_t count)
+{
+    Py_ssize_t i, place;
+    if (count > FEW) {
+        qsort(numbers, (size_t)count, sizeof *numbers, in_order);
+        return;
+    }
+    for (i = 1; i < count; i++) {
+        uint32_t number = numbers[i];
+        for (place = i; place && numbers[place - 1] > number; place--)
+            numbers[place] = numbers[place - 1];
+        numbers[place] = number;
+    }
+}
+
+/* Counts the sentences of a page, which are put in order: see ``Recurrence.note``. ``is_known``: as many bytes. */
+static void count_in(const Counted *table, uint32_t *noted, Py_ssize_t count, uint32_t bit, Py_ssize_t in_block,
+                     uint8_t *is_known)
+{
+    uint8_t full[MOST_BUCKETS / 8];
+    Py_ssize_t i;
+    memset(full, 0, (table->buckets + 7) / 8);
+    for (i = 0; i < count; i++) {
+        size_t slot = (size_t)(noted[i] & (table->buckets - 1)) * WAYS;
+        SOON(&table->sentences[slot]);
+        SOON(&table->sites[slot]);
+        SOON(&table->repeats[slot]);
+    }
+    sort_halves(noted, count);
+    for (i = 0; i < count; i++) { /* the known ones are counted first */
+        Py_ssize_t slot = slot_of(table, noted[i]);
+        int is_twice = i && noted[i] == noted[i - 1];
+        table->dirty[(noted[i] & (table->buckets - 1)) / in_block] = 1;
+        is_known[i] = slot >= 0 || is_twice;
+        if (slot < 0 || is_twice)
+            continue;
+        table->repeats[slot] += table->sites[slot] & bit && table->repeats[slot] < 255;
+        table->sites[slot] |= bit;
+    }
+    /* Of several that want one way the last one gets it first; a page takes one off each count of a bucket at most. */
+    for (i = count; i-- > 0;) {
+        Py_ssize_t bucket = (Py_ssize_t)(noted[i] & (table->buckets - 1));
+        if (is_known[i] || full[bucket >> 3] >> (bucket & 7) & 1)
+            continue;
+        if (!admitted(table, noted[i], bit, bucket))
+            full[bucket >> 3] |= (uint8_t)(1 << (bucket & 7));
+    }
+}
+
+/* Sentences, buckets of a block; bit, newest, sentences, sites, repeats, dirty of a table. */
+KERNEL(note)
+{
+    Arrays arrays;
+    Counted table;
+    const uint32_t *asked;
+    uint32_t *noted = NULL;
+    Py_ssize_t count, in_block, bit;
+    PyObject *found = NULL;
+    arrays.opened = 0;
+    if (!has(given, 8) || size_of(args[1], 1, MOST_BUCKETS, &in_block) < 0 || size_of(args[2], 0, 31, &bit) < 0)
+        return NULL;
+    asked = open_one(&arrays, args[0], 4, -1, PyBUF_SIMPLE);
+    if (asked && table_to_write(&arrays, args + 3, in_block, &table) == 0) {
+        count = arrays.views[0].len / 4;
+        noted = PyMem_Malloc((size_t)count * (sizeof *noted + 1));
+        if (noted) {
+            memcpy(noted, asked, (size_t)count * sizeof *noted);
+            count_in(&table, noted, count, UINT32_C(1) << bit, in_block, (uint8_t *)(noted + count));
+            found = Py_NewRef(Py_None);
+        }
+        else
+            PyErr_NoMemory();
+    }
+    PyMem_Free(noted);
+    close_all(&arrays);
+    return found;
+}
+
+/* Sentences, buckets of a block; what they are mixed with for their site, offset, base, and the arrays of the table in
+ * which all have one bit; a bit, or None for a page that counts for its site alone, and the arrays of the other table;
+ * whether nothing is to be done where the last sentence is known of the site. Whether they were counted: see
+ * ``Counts.note``. */
+KERNEL(count_page)
+{
+    Arrays arrays;
+    Counted here, everywhere;
+    const uint32_t *asked;
+    uint32_t *noted = NULL;
+    uint64_t with, offset, base;
+    Py_ssize_t i, count, in_block, bit = -1;
+    PyObject *found = NULL;
+    int once;
+    arrays.opened = 0;
+    if (!has(given, 17) || size_of(args[1], 1, MOST_BUCKETS, &in_block) < 0 || word_of(args[2], &with) < 0 ||
+        word_of(args[3], &offset) < 0 || word_of(args[4], &base) < 0 ||
+        (args[10] != Py_None && size_of(args[10], 0, 31, &bit) < 0) || (once = PyObject_IsTrue(args[16])) < 0)
+        return NULL;
+    asked = open_one(&arrays, args[0], 4, -1, PyBUF_SIMPLE);
+    if (!asked || table_to_write(&arrays, args + 5, in_block, &here) < 0 ||
+        table_to_write(&arrays, args + 11, in_block, &everywhere) < 0)
+        goto done;
+    count = arrays.views[0].len / 4;
+    if (once && count && slot_of(&here, upper_half(asked[count - 1], with, offset, base)) >= 0) {
+        found = Py_NewRef(Py_False);
+        goto done;
+    }
+    noted = PyMem_Malloc((size_t)(count + 1) * (sizeof *noted + 1));
+    if (!noted) {
+        PyErr_NoMemory();
+        goto done;
+    }
+    for (i = 0; i < count; i++)
+        noted[i] = upper_half(asked[i], with, offset, base);
+    noted[count] = upper_half(0, with, offset, base); /* the page itself */
+    count_in(&here, noted, count + 1, 1, in_block, (uint8_t *)(noted + count + 1));
+    if (bit >= 0) {
+        memcpy(noted, asked, (size_t)count * sizeof *noted);
+        count_in(&everywhere, noted, count, UINT32_C(1) << bit, in_block, (uint8_t *)(noted + count));
+    }
+    found = Py_NewRef(Py_True);
+done:
+    PyMem_Free(noted);
+    close_all(&arrays);
+    return found;
+}
+
+/* Sentences, a number that they are mixed with, offset, base: the upper halves of the hashes of numbers. */
+KERNEL(upper_halves)
+{
+    Arrays arrays;
+    const uint32_t *asked;
+    uint64_t with, offset, base;
+    PyObject *found = NULL;
+    arrays.opened = 0;
+    if (!has(given, 4) || word_of(args[1], &with) < 0 || word_of(args[2], &offset) < 0 || word_of(args[3], &base) < 0)
+        return NULL;
+    asked = open_one(&arrays, args[0], 4, -1, PyBUF_SIMPLE);
+    if (asked)
+        found = PyByteArray_FromStringAndSize(NULL, arrays.views[0].len);
+    if (found) {
+        uint32_t *halves = (uint32_t *)(void *)PyByteArray_AsString(found);
+        Py_ssize_t i;
+        for (i = 0; i < arrays.views[0].len / 4; i++)
+            halves[i] = upper_half(asked[i], with, offset, base);
+    }
+    close_all(&arrays);
+    return found;
+}
