@@ -171,7 +171,7 @@ class Explanation:
     decision: str
 
 
-@dataclass(frozen=True, slots=True)
+@quick(frozen=True, slots=True)
 class Match:
     """The earlier page that decided a verdict, with the evidence."""
 
@@ -197,7 +197,7 @@ class Kind(str, Enum):
     UNJUDGED = "unjudged"
 
 
-@dataclass(frozen=True, slots=True)
+@quick(frozen=True, slots=True)
 class Verdict:
     """The answer on one page.
 

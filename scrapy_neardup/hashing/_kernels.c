@@ -12,7 +12,7 @@
 #include <string.h>
 
 /* Changed with every change of a signature or of what is returned: a module of another one is not used. */
-#define VERSION 5
+#define VERSION 6
 
 /* ---- characters ------------------------------------------------------------------------------------------------ */
 
@@ -2043,6 +2043,44 @@ static PyObject *upper_halves(PyObject *module, PyObject *const *args, Py_ssize_
     return found;
 }
 
+/* ---- keys of rows ---------------------------------------------------------------------------------------------- */
+
+#define MOST_BEFORE 16 /* bytes that stand before a key, at most */
+
+/* Numbers in a tuple or a list, bytes of each that are kept, and what stands before them: see ``pack_each``. */
+static PyObject *packed_keys(PyObject *module, PyObject *const *args, Py_ssize_t given)
+{
+    char row[MOST_BEFORE + 8], *before;
+    Py_ssize_t size, length, count, i;
+    PyObject *keys, *found = NULL;
+    if (!has(given, 3) || size_of(args[1], 1, 8, &size) < 0 || PyBytes_AsStringAndSize(args[2], &before, &length) < 0)
+        return NULL;
+    if (length > MOST_BEFORE) {
+        PyErr_SetString(PyExc_ValueError, "there are too many bytes before a key");
+        return NULL;
+    }
+    keys = PySequence_Tuple(args[0]);
+    if (!keys)
+        return NULL;
+    count = PyTuple_Size(keys);
+    memcpy(row, before, (size_t)length);
+    found = PyList_New(count);
+    for (i = 0; found && i < count; i++) {
+        uint64_t key;
+        Py_ssize_t at;
+        PyObject *one = NULL;
+        if (word_of(PyTuple_GetItem(keys, i), &key) == 0) {
+            for (at = size; at--; key >>= 8)
+                row[length + at] = (char)(key & 0xFF);
+            one = PyBytes_FromStringAndSize(row, length + size);
+        }
+        if (!one || PyList_SetItem(found, i, one) < 0)
+            Py_CLEAR(found);
+    }
+    Py_DECREF(keys);
+    return found;
+}
+
 /* ---- the module ------------------------------------------------------------------------------------------------ */
 
 #define FAST(name, text) {#name, (PyCFunction)(void (*)(void))name, METH_FASTCALL, text}
@@ -2078,6 +2116,7 @@ static PyMethodDef METHODS[] = {
     FAST(are_common, "Which sentences are common: asked, site, offset, base, and least and arrays of both tables."),
     FAST(note, "Count sentences: with buckets of a block, bit, newest, sentences, sites, repeats, dirty."),
     FAST(count_page, "Count those of a page, for its site and, with a bit, for all: see there."),
+    FAST(packed_keys, "The bytes of keys."),
     FAST(upper_halves, "Hashes of 32-bit numbers, mixed with another one, with offset and base."),
     {NULL, NULL, 0, NULL},
 };

@@ -7,13 +7,13 @@ What it does is defined by those functions, which do the work themselves where i
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any, Protocol, cast
 
 #: That of the module that goes with these files. One that was built from others, as an editable install keeps it when
 #: the sources change, is not used.
-_VERSION = 5
+_VERSION = 6
 
 
 class Kernels(Protocol):
@@ -149,6 +149,9 @@ class Kernels(Protocol):
     def count_page(self, noted: Any, block: int, of_site: int, offset: int, base: int, /, *tables: Any) -> bool:
         """See ``Counts.note``: all arrays of the site's table, a number below 32 or None, all arrays of the other, and
         whether it is to be done once."""
+
+    def packed_keys(self, keys: Sequence[int], size: int, before: bytes, /) -> list[bytes]:
+        """See ``KeyWidth.pack_each``; ``size``: bytes of a key, 8 at most. The keys are a tuple or a list."""
 
     def upper_halves(self, numbers: Any, mixed_with: int, offset: int, base: int, /) -> bytearray:
         """See ``Keyed.halves``: 4 bytes each."""

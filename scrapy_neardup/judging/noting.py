@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from array import array
+
 import numpy as np
 
 from scrapy_neardup.model import Fingerprint
@@ -18,5 +20,5 @@ def note_once(store: Store, url: str, site: str, fingerprint: Fingerprint, *, ev
     """
     if not fingerprint.sentences:
         return
-    noted = np.array([*fingerprint.sentences, store.hashes.short(f"page {url}")], np.uint32)
-    store.note(noted, site, everywhere=everywhere, once=True)
+    noted = array("I", (*fingerprint.sentences, store.hashes.short(f"page {url}")))
+    store.note(np.frombuffer(noted, np.uint32), site, everywhere=everywhere, once=True)

@@ -87,7 +87,7 @@ class Store(Moment, Expiry, Counting):
             self.known_hashes = Keyed(self.secret.value, self.width) if self.secret else None
             newest = next(self._scan(b"r", reverse=True), None)
             self._newest = layout.last_id(newest[0]) if newest else 0
-            if self.tallied:  # else nobody keeps it up
+            if not self.is_shared:  # else others add pages, too
                 self._largest = self._newest
             self._hold_against_tally()
             self._counts = self._load_counts()
@@ -168,11 +168,11 @@ class Store(Moment, Expiry, Counting):
 
     def postings(self, key: int, limit: int) -> list[int]:
         """Ids of up to ``limit`` pages that are filed under ``key``, the newest first."""
-        return self._postings.find((key,), limit)[0]
+        return self.all_postings((key,), limit)[0]
 
     def all_postings(self, keys: Sequence[int], limit: int) -> list[list[int]]:
         """``postings`` of each of several keys."""
-        return [self.postings(key, limit) for key in keys]
+        return self._postings.find(keys, limit)
 
     def records_of(self, ids: Sequence[int]) -> list[Record | None]:
         """``record`` of each of several ids."""
@@ -219,19 +219,21 @@ class Store(Moment, Expiry, Counting):
         ``along``: rows of others that are to be there if the page is.
         """
         seen = self.now() if seen is None else seen
-        changes = Changes(dict(along))
+        id, changes = record.id, Changes(dict(along))
         gone = self._supersede(replaces, changes) if replaces and not generation else 0
-        self._postings.file(record.keys, record.id, changes)
-        self._put_record(record, changes)
+        self._postings.file(record.keys, id, changes)
+        rows = self._rows_of(record)
         if evidence is not None:
-            changes.put(layout.evidence_key(record.id), evidence.pack())
+            rows[layout.evidence_key(id)] = evidence.pack()
         if generation:
-            changes.put(layout.journal_key(generation, record.id), layout.pack_id(replaces))
-        changes.put(self._url_key(record.url), layout.pack_seen(record.id, seen))
-        self._see(of, seen, changes)
+            rows[layout.journal_key(generation, id)] = layout.pack_id(replaces)
+        rows[self._url_key(record.url)] = layout.pack_seen(id, seen)
+        changes.put_all(rows)
+        if of:
+            self._see(of, seen, changes)
         self._commit(changes)
-        self._added(record.id)
-        self._newest = max(self._newest, record.id)
+        self._newest, self._largest = max(self._newest, id), max(self._largest, id)
+        self._added(id)
         self.pages += 1 - gone
 
     def touch(
@@ -250,7 +252,7 @@ class Store(Moment, Expiry, Counting):
         changes = Changes({self._url_key(record.url): layout.pack_seen(record.id, seen), **dict(along)})
         if renewed is not None and renewed != record:
             self._lose_body(record, changes)
-            self._put_record(renewed, changes)
+            changes.put_all(self._rows_of(renewed))
         self._see(of, seen, changes)
         self._commit(changes)
 
@@ -316,10 +318,12 @@ class Store(Moment, Expiry, Counting):
         if sync:
             self._synced = time.monotonic()
 
-    def _put_record(self, record: Record, changes: Changes) -> None:
-        changes.put(layout.record_key(record.id), record.pack(self.width))
+    def _rows_of(self, record: Record) -> dict[bytes, bytes]:
+        """What holds a record, and by which it is found if that is not its URL or a key."""
+        rows = {layout.record_key(record.id): record.pack(self.width)}
         if record.is_found_by_body:
-            changes.put(layout.body_key(record.body), layout.pack_id(record.id))
+            rows[layout.body_key(record.body)] = layout.pack_id(record.id)
+        return rows
 
     def _see(self, pages: Iterable[Record], seconds: float, changes: Changes) -> None:
         """Pages were seen in their copies: so an article that is still copied is known as long as it is."""

@@ -43,10 +43,10 @@ class Counts:
 
         ``once``: the last of them is the page's own, and if that was counted, nothing is. Whether it was done now.
         """
-        by = hashes.short(publisher(site)) & 31 if everywhere else None
+        by = _bit(site, hashes) if everywhere else None
         kernels = compiled.kernels
         if kernels is not None:
-            tables = *self._here.arrays, by, *self._everywhere.arrays
+            tables = *self._here.views, by, *self._everywhere.views
             return kernels.count_page(plain(sentences), IN_BLOCK, _number(site, hashes), *hashes.drawn, *tables, once)
         if once and self.stood_on(sentences[-1:], site, hashes).any():
             return False
@@ -84,7 +84,7 @@ class Counts:
         """Which sentences are boilerplate, of a site or on whatever site."""
         kernels = compiled.kernels
         if kernels is not None:
-            tables = _COMMON_HERE, *self._here.arrays[:4], _COMMON_BITS, *self._everywhere.arrays[:3]
+            tables = _COMMON_HERE, *self._here.views[:4], _COMMON_BITS, *self._everywhere.views[:3]
             found = kernels.are_common(plain(sentences), _number(site, hashes), *hashes.drawn, *tables)
             return np.frombuffer(found, np.bool_)
         return self.is_common_here(sentences, site, hashes) | self.is_common_everywhere(sentences)
@@ -204,10 +204,16 @@ def _of_site(sentences: Sentences, site: str, hashes: Keyed) -> Sentences:
     return hashes.halves(sentences, _number(site, hashes))
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=1000)
 def _number(site: str, hashes: Keyed) -> int:
     """What a site's sentences are mixed with."""
     return hashes.of(f"site {site}")
+
+
+@lru_cache(maxsize=1000)
+def _bit(site: str, hashes: Keyed) -> int:
+    """Which of the bits for sites its pages set."""
+    return hashes.short(publisher(site)) & 31
 
 
 def _all(here: Mapping[int, bytes], everywhere: Mapping[int, bytes], forms: bytes | None) -> dict[int, bytes]:

@@ -55,13 +55,12 @@ class Bounds:
 
 @dataclass(slots=True)
 class Hand:
-    """A place among the pages by id. ``at``: the next one to be looked at; ``first``: no page has a smaller id.
+    """A place among the pages by id. ``at``: the next one to be looked at.
 
     ``kept``: of the pages behind the hand no smaller id is still there; None if none is.
     """
 
     at: int = 0
-    first: int = 0
     kept: int | None = None
 
     def keep(self, id: int) -> None:
@@ -70,12 +69,11 @@ class Hand:
 
     def added(self, id: int) -> None:
         """There is a new page; pages arrive later than they got their ids, so the hand may be behind it already."""
-        self.at, self.first = min(self.at, id), min(self.first, id)
+        self.at = min(self.at, id)
 
     def turn(self) -> None:
         """Go back to the first page."""
-        self.first = self.at if self.kept is None else self.kept
-        self.at, self.kept = self.first, None
+        self.at, self.kept = self.at if self.kept is None else self.kept, None
 
 
 class Expiry(Removal):

@@ -135,17 +135,24 @@ class Record:
         Where keys are narrow, the first byte has 64, and 32 if the page is filed under the id of its group, which is
         not among the keys; these have 5 bytes each. Of keys that are longer than the width the rest is left out.
         """
-        narrow, mask = width != WIDE, width.mask
-        keys = self._hashed if narrow else self.keys
+        flags = self.delivered * _DELIVERED | self.former * _FORMER
+        keys, original, dropped, body = self.keys, b"", b"", b""
+        if width.bits != WIDE.bits:
+            flags |= _NARROW
+            if self.leads:
+                flags |= _LEADS
+                keys = self._hashed
+        if self.original == self.id and self.similarity == 1.0:
+            flags |= _OWN
+        else:
+            original = _ORIGINAL.pack(self.original, round(self.similarity * 65535))
+        if self.dropped:
+            flags, dropped = flags | _DROPPED, _TEXT.pack(self.dropped)
+        if self.body:
+            flags, body = flags | _BODIED, _TEXT.pack(self.body)
         url = kept_url(self.url).encode("utf-8", "surrogatepass")
-        own = self.original == self.id and self.similarity == 1.0
-        flags = own * _OWN | self.delivered * _DELIVERED | self.former * _FORMER | bool(self.dropped) * _DROPPED
-        flags |= bool(self.body) * _BODIED | narrow * _NARROW | (narrow and self.leads) * _LEADS
         head = _HEAD.pack(flags, len(keys), len(url))
-        filed = b"".join([(key & mask).to_bytes(width.size, "big") for key in keys])
-        original = b"" if own else _ORIGINAL.pack(self.original, round(self.similarity * 65535))
-        known = b"".join(_TEXT.pack(one) for one in (self.dropped, self.body) if one)
-        return b"".join((head, filed, url, original, known, self.sketch))
+        return b"".join((head, *width.pack_each(keys), url, original, dropped, body, self.sketch))
 
     @classmethod
     def unpack(cls, id: int, packed: bytes) -> Record:

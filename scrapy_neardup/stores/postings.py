@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import struct
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import islice
 from typing import ClassVar
@@ -52,21 +52,20 @@ class Postings(ABC):
         self._rows = rows
         self._width = width
 
-    def _prefixes(self, keys: Iterable[int]) -> list[bytes]:
+    def _prefixes(self, keys: Sequence[int]) -> list[bytes]:
         """Where the postings of each key begin."""
-        size, mask = self._width.size, self._width.mask
-        return [b"k" + (key & mask).to_bytes(size, "big") for key in keys]
+        return self._width.pack_each(keys, b"k")
 
     @abstractmethod
     def find(self, keys: Sequence[int], limit: int) -> list[list[int]]:
         """For each key the ids of up to ``limit`` pages that are filed under it, the newest first."""
 
     @abstractmethod
-    def file(self, keys: Iterable[int], id: int, changes: Changes) -> None:
+    def file(self, keys: Sequence[int], id: int, changes: Changes) -> None:
         """File a page under keys."""
 
     @abstractmethod
-    def remove(self, keys: Iterable[int], id: int, changes: Changes) -> None:
+    def remove(self, keys: Sequence[int], id: int, changes: Changes) -> None:
         """Take a page back from under keys, if it is filed there."""
 
 
@@ -79,11 +78,11 @@ class PostingRows(Postings):
         found = (self._rows._scan(prefix, reverse=True) for prefix in self._prefixes(keys))
         return [[last_id(posting) for posting, _ in islice(rows, limit)] for rows in found]
 
-    def file(self, keys: Iterable[int], id: int, changes: Changes) -> None:
+    def file(self, keys: Sequence[int], id: int, changes: Changes) -> None:
         for key in keys:
             changes.put(posting_key(key, id, self._width), b"")
 
-    def remove(self, keys: Iterable[int], id: int, changes: Changes) -> None:
+    def remove(self, keys: Sequence[int], id: int, changes: Changes) -> None:
         for key in keys:
             changes.delete(posting_key(key, id, self._width))
 
@@ -99,8 +98,7 @@ class PostingLists(Postings):
     def find(self, keys: Sequence[int], limit: int) -> list[list[int]]:
         rows = self._prefixes(keys)
         heads = self._rows._get_all(rows)
-        if not self._rows.is_shared:
-            self._read = self._rows._writes, tuple(keys), dict(zip(rows, heads, strict=True))
+        self._read = self._rows._writes, tuple(keys), dict(zip(rows, heads, strict=True))
         if not any(heads):
             return [[] for _ in keys]
         return [self._ids(row, head, limit) if head else [] for row, head in zip(rows, heads, strict=True)]
@@ -116,7 +114,7 @@ class PostingLists(Postings):
                 ids += ids_of(row)
         return sorted(ids, reverse=True)[:limit]
 
-    def file(self, keys: Iterable[int], id: int, changes: Changes) -> None:
+    def file(self, keys: Sequence[int], id: int, changes: Changes) -> None:
         alone = _packed((id,), b"")
         if self._are_new(keys, changes):
             changes.put_all(dict.fromkeys(self._read[2], alone))
@@ -157,7 +155,7 @@ class PostingLists(Postings):
         found.update(one for one in changes.puts.items() if len(one[0]) in _PAIRS and one[0].startswith(row))
         return [one for one in found.items() if one[0] not in changes.deletes]
 
-    def remove(self, keys: Iterable[int], id: int, changes: Changes) -> None:
+    def remove(self, keys: Sequence[int], id: int, changes: Changes) -> None:
         for row, head in self._heads(keys, changes):
             ids, more = _unpacked(head)
             if id in ids:
@@ -171,13 +169,13 @@ class PostingLists(Postings):
             else:
                 changes.delete(row)
 
-    def _are_new(self, keys: Iterable[int], changes: Changes) -> bool:
+    def _are_new(self, keys: Sequence[int], changes: Changes) -> bool:
         """Whether these were read last, and nothing is filed there nor will be: so it is with nearly all new pages."""
         writes, asked, read = self._read
         is_known = keys == asked and writes == self._rows._writes and not any(read.values())
         return is_known and changes.puts.keys().isdisjoint(read)
 
-    def _heads(self, keys: Iterable[int], changes: Changes) -> Iterator[tuple[bytes, bytes]]:
+    def _heads(self, keys: Sequence[int], changes: Changes) -> Iterator[tuple[bytes, bytes]]:
         """The rows of different keys with the ids they hold, as they will be after these changes."""
         rows = list(dict.fromkeys(self._prefixes(keys)))
         unchanged = [row for row in rows if row not in changes.puts and row not in changes.deletes]

@@ -169,9 +169,6 @@ class SQLiteStore(Store):
             values.update((key, self._checked(key, value)) for key, value in found)
         return [values.get(key) for key in keys]
 
-    def all_postings(self, keys: Sequence[int], limit: int) -> list[list[int]]:
-        return self._postings.find(keys, limit)
-
     def _rows_from(self, low: bytes, prefix: bytes) -> Iterator[Row]:
         return self._between(max(low, prefix), layout.after(prefix))
 

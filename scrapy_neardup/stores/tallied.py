@@ -58,43 +58,40 @@ class Tallied(OrderedBytes):
 
     # Writing.
 
+    def write(self, changes: Changes) -> None:
+        super().write(changes)
+        self._largest = max(self._largest, *(layout.last_id(key) for key in changes.puts if key[0] == _RECORD), 0)
+
     def _write(self, changes: Changes, *, sync: bool) -> None:
         self._writes += 1
         if not self.tallied:
             self._apply(changes, sync=sync)
             return
-        puts = changes.puts
-        pages, total, largest = self._difference(changes)
-        tally = self._tally.after(pages, total, closed=self._ending)
-        puts[KEY] = tally.pack()
+        tally = self._tally.after(*self._difference(changes), closed=self._ending)
+        changes.puts[KEY] = tally.pack()
         self._apply(changes, sync=sync)
-        self._tally, self._largest = tally, largest
+        self._tally = tally
         if self._witness is not None:
             self._witness.note(tally, synced=sync)
 
-    def _difference(self, changes: Changes) -> tuple[int, int, int]:
-        """By how much the changes make pages more, and the sum, and the largest id then.
-
-        Called for every page, so it looks up only what it must.
-        """
+    def _difference(self, changes: Changes) -> tuple[int, int]:
+        """By how much the changes make pages more, and the sum. Called for every page, so it looks up what it must."""
         pages = total = 0
         for key in changes.deletes:
             if key[0] not in DERIVED and (old := self._get(key)) is not None:
                 total -= of_row(key, old)
                 pages -= key[0] == _RECORD
-        before = largest = self._largest
         for key, value in changes.puts.items():
             first = key[0]
             if first in DERIVED or key == KEY:
                 continue
             total += of_row(key, value)
-            id = layout.last_id(key) if first in _OF_PAGES else 0
-            if id <= before and (old := self._get(key)) is not None:
+            is_new = first in _OF_PAGES and layout.last_id(key) > self._largest
+            if not is_new and (old := self._get(key)) is not None:
                 total -= of_row(key, old)
-            elif first == _RECORD:
-                pages += 1
-                largest = max(largest, id)
-        return pages, total, largest
+            else:
+                pages += first == _RECORD
+        return pages, total
 
     # Opening, in four steps.
 

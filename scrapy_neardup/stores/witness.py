@@ -139,7 +139,7 @@ def _line(kind: bytes, tally: RowTally, rest: bytes) -> bytes:
 
 def _checked(packed: bytes) -> bytes:
     """A line of the length of a slot, with its checksum."""
-    return b"%b %08x" % (packed, zlib.crc32(packed)) + b" " * (_SLOT - len(packed) - 10) + b"\n"
+    return (b"%b %08x" % (packed, zlib.crc32(packed))).ljust(_SLOT - 1) + b"\n"
 
 
 def _read(line: bytes) -> tuple[str, RowTally, str] | None:

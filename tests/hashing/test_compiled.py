@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from scrapy_neardup.hashing import compiled, mixed
 from scrapy_neardup.hashing.compiled import Kernels
 from scrapy_neardup.hashing.keyed import OPEN, Keyed, Remembering
+from scrapy_neardup.hashing.width import NARROW, WIDE, KeyWidth
 from scrapy_neardup.methods.cascade_parameters import CascadeParameters
 from scrapy_neardup.methods.cascade_shingles import Shingles
 from scrapy_neardup.methods.cascade_title import TitleWords
@@ -249,6 +250,17 @@ def test_numbers_have_the_same_hashes_both_ways(numbers: list[int], mixed_with: 
     np.testing.assert_array_equal(with_it, without, strict=True)
 
 
+@given(
+    st.lists(st.integers(0, 2**64 - 1), max_size=20),
+    st.sampled_from([NARROW, WIDE, KeyWidth(8), KeyWidth(56)]),
+    st.binary(max_size=16),
+)
+def test_keys_have_the_same_bytes_both_ways(keys: list[int], width: KeyWidth, before: bytes) -> None:
+    with_it, without = both(lambda: width.pack_each(keys, before))
+    assert with_it == without == [before + width.pack(key) for key in keys]
+    assert both(lambda: width.pack_each(tuple(keys))) == ([width.pack(key) for key in keys],) * 2
+
+
 @given(st.binary(max_size=70), st.data(), st.sampled_from([1, 2, 4, 8]))
 def test_as_many_entries_are_equal_both_ways(one: bytes, data: st.DataObject, bits: int) -> None:
     other = data.draw(st.one_of(st.binary(max_size=80), st.just(one), st.just(one[::-1])))
@@ -398,6 +410,15 @@ def is_weighed(table: Any, word: str, weight: float) -> bool:
         ("lacking", ("text", 2, 1, 1, 1, 1, [1])),
         ("lacking", ("text", 0, 1, 1, 1, 1, [1])),
         ("lacking", (b"text", 2, 8, 1, 1, 1, [1])),
+        ("packed_keys", ([1], 9, b"k")),
+        ("packed_keys", ([1], 0, b"k")),
+        ("packed_keys", ([1, -1], 5, b"k")),
+        ("packed_keys", ([2**64], 5, b"k")),
+        ("packed_keys", (["1"], 5, b"k")),
+        ("packed_keys", (1, 5, b"k")),
+        ("packed_keys", ([1], 5, "k")),
+        ("packed_keys", ([1], 5, b"k" * 17)),
+        ("packed_keys", ([1], 5)),
         ("upper_halves", (bytes(3), 1, 1, 1)),
         ("upper_halves", ("text", 1, 1, 1)),
         ("stood", (bytes(4), bytes(3), bytes(96), bytes(96), None)),
