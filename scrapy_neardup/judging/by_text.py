@@ -67,7 +67,7 @@ class ByText:
             return ruling
         is_kept = said is not None and said.said is Said.KEEP
         if reason := fingerprint.why_unjudged(self._min_letters):
-            returned = None if is_kept else self._returned(page, known, fingerprint)
+            returned = None if known is None or is_kept else self._copies.returned(page, known, fingerprint)
             return returned or self._by_mark.ruling(page, Verdict(Kind.UNJUDGED, page.url, reason=reason))
         common, best, in_form = self._matching.best(page.url, fingerprint, page.canonical)
         if in_form != fingerprint.in_form:
@@ -76,15 +76,11 @@ class ByText:
         if not is_kept:
             if best is not None and is_copy:
                 return self._copy(page, fingerprint, known, before, best, common)
-            if (returned := self._returned(page, known, fingerprint)) is not None:
-                return returned
+            if known is not None and (ruled := self._copies.returned(page, known, fingerprint)) is not None:
+                return ruled
             if (twin := self._twin(fingerprint, common)) is not None:
                 return Blocked(twin)
         return self._passed(page, fingerprint, known, before, best, common, by_hand=is_kept and is_copy)
-
-    def _returned(self, page: Page, known: Record | None, fingerprint: Fingerprint) -> Ruled | None:
-        """The ruling on the very page that was dropped at its URL."""
-        return None if known is None else self._copies.returned(page, known, fingerprint)
 
     def _copy(
         self,

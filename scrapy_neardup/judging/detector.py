@@ -81,8 +81,8 @@ class Detector:
                 "Set NEARDUP_STORE = 'memory:', or choose another method for a state that lasts."
             )
         self.store = store
+        #: Seconds; added to at each place by itself, as whatever would do it for all takes calls at each page.
         self.spent = {"method": 0.0, "store": 0.0}
-        self._method_timed, self._store_timed = (_Timed(self.spent, part) for part in self.spent)
         self._method = method = method.under(store.hashes)
         self._min_letters = min_letters
         self.passes = passes
@@ -109,8 +109,11 @@ class Detector:
         what another process has, which is taken if the state agrees.
         """
         if self._ageing.has_bounds:
-            with self._store_timed:
+            begun = perf_counter()
+            try:
                 self._ageing.judged()
+            finally:
+                self.spent["store"] += perf_counter() - begun
         ruling = self._ruling(page, fingerprint, prepared)
         if isinstance(ruling, Blocked) or ruling.verdict.reader == page.reader:
             return ruling
@@ -118,16 +121,22 @@ class Detector:
 
     def check_bytes(self, url: str, site: str, body: int) -> Ruling | None:
         """Judge a page by its bytes alone, whose digest ``body`` is; None if it has to be read. Raises StoreError."""
-        with self._store_timed:
+        begun = perf_counter()
+        try:
             if not self._by_bytes.may_know(url, body):
                 return None
             self._ageing.judged()
             return self._by_bytes.ruling(url, site, body)
+        finally:
+            self.spent["store"] += perf_counter() - begun
 
     def may_know(self, url: str, body: int) -> bool:
         """Whether it is worth while to wait for what ``check_bytes`` says before a page is read. Raises StoreError."""
-        with self._store_timed:
+        begun = perf_counter()
+        try:
             return self._by_bytes.may_know(url, body)
+        finally:
+            self.spent["store"] += perf_counter() - begun
 
     def fingerprint(self, page: Page) -> Fingerprint | None:
         """By what a page is compared with others; None for one that is not."""
@@ -136,11 +145,14 @@ class Detector:
         return self._fingerprint(page)
 
     def _fingerprint(self, page: Page, prepared: Prepared | None = None) -> Fingerprint:
-        with self._method_timed:
+        begun = perf_counter()
+        try:
             known = self.store.on_site(page.site)
             if prepared is not None:
                 return prepared.under(page, known, self._method)
             return self._method.for_state(page, known)
+        finally:
+            self.spent["method"] += perf_counter() - begun
 
     def _ruling(self, page: Page, fingerprint: Fingerprint | None, prepared: Prepared | None) -> Ruling:
         reason = page.unread or why_unjudged(page.text, self._min_letters)
@@ -151,8 +163,11 @@ class Detector:
         if reason:
             return self._by_mark.ruling(page, Verdict(Kind.UNJUDGED, page.url, reason=reason))
         fingerprint = fingerprint or self._fingerprint(page, prepared)
-        with self._store_timed:
+        begun = perf_counter()
+        try:
             return self._by_text.ruling(page, fingerprint)
+        finally:
+            self.spent["store"] += perf_counter() - begun
 
     def is_unchanged(self, url: str, mark: int) -> bool:
         """Whether the page at a URL was too little or too much to be judged, and is still made from the very same."""
@@ -191,8 +206,8 @@ class Detector:
 
     def file(self, reservation: Reservation, *, sealed: bool) -> None:
         """Write what was reserved, and count it once; those who wait for it are not told yet."""
-        with self._store_timed:
-            store, replaces, record = self.store, reservation.replaces, reservation.record
+        begun, store, replaces, record = perf_counter(), self.store, reservation.replaces, reservation.record
+        try:
             if replaces and store.record(replaces) is None:  # taken back in the meantime, for the one before it
                 earlier = store.find(record.url)
                 replaces = earlier.id if earlier else 0
@@ -202,6 +217,8 @@ class Detector:
                 site, fingerprint = reservation.site, reservation.fingerprint
                 store.note_form(site, in_form=fingerprint.in_form)
                 note_once(store, record.url, site, fingerprint, everywhere=not record.delivered)
+        finally:
+            self.spent["store"] += perf_counter() - begun
 
     def release(self, reservation: Reservation) -> None:
         """The item was lost: the page was never here."""
@@ -236,8 +253,11 @@ class Detector:
 
     def trim(self) -> None:
         """At the end of a crawl: forget what is too much, as far as its own pages made it so."""
-        with self._store_timed:
+        begun = perf_counter()
+        try:
             self._ageing.trim()
+        finally:
+            self.spent["store"] += perf_counter() - begun
 
     def end(self) -> int:
         """The crawl is over; returns the number of pages that are not sealed."""
@@ -246,19 +266,3 @@ class Detector:
     def _settle(self, reservation: Reservation) -> None:
         self._in_flight.remove(reservation)
         reservation.settle()
-
-
-class _Timed:
-    """Adds what is spent inside to what a part has spent. A class, as four are entered for a page: see ``_Guard``."""
-
-    __slots__ = ("_begun", "_part", "_spent")
-
-    def __init__(self, spent: dict[str, float], part: str) -> None:
-        self._spent = spent
-        self._part = part
-
-    def __enter__(self) -> None:
-        self._begun = perf_counter()
-
-    def __exit__(self, *_: object) -> None:
-        self._spent[self._part] += perf_counter() - self._begun

@@ -48,6 +48,10 @@ class Matched(NamedTuple):
     in_form: bool
 
 
+#: Of most pages.
+_NOTHING = Matched(frozenset(), None, in_form=False)
+
+
 def candidates(method: Method, store: Store, keys: Iterable[int]) -> Candidates:
     """Which earlier pages a page with these keys may be like.
 
@@ -108,7 +112,7 @@ class Matching:
         """
         found = candidates(self._method, self._store, fingerprint.keys)
         if not found.ids and not canonical:
-            return Matched(found.common, None, in_form=False)
+            return Matched(found.common, None, in_form=False) if found.common else _NOTHING
         best: Found | None = None
         in_form = False
         for earlier in self._earlier(url, found.ids, canonical):

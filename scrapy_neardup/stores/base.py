@@ -6,6 +6,7 @@ import json
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from heapq import merge
 from itertools import islice
 from typing import Any, ClassVar
@@ -111,7 +112,7 @@ class Store(Moment, Expiry, Counting):
 
     # What the detector calls.
 
-    @property
+    @cached_property
     def hashes(self) -> Keyed:
         """What hashes under its secret; raises StoreMismatch where that is not known here."""
         if self.known_hashes is None:
@@ -321,7 +322,7 @@ class Store(Moment, Expiry, Counting):
     def _rows_of(self, record: Record) -> dict[bytes, bytes]:
         """What holds a record, and by which it is found if that is not its URL or a key."""
         rows = {layout.record_key(record.id): record.pack(self.width)}
-        if record.is_found_by_body:
+        if record.body and record.is_found_by_body:
             rows[layout.body_key(record.body)] = layout.pack_id(record.id)
         return rows
 

@@ -58,11 +58,11 @@ class Counts:
     def note_form(self, site: str, hashes: Keyed, *, in_form: bool) -> None:
         """Count a page, and whether it looked like another one of its site under another title; if that is known."""
         if site:
-            self._forms.note(hashes.short(f"forms {site}"), in_form=in_form)
+            self._forms.note(_form(site, hashes), in_form=in_form)
 
     def forms(self, site: str, hashes: Keyed) -> float:
         """The share of such pages among the last ones of a site."""
-        return self._forms.share(hashes.short(f"forms {site}"))
+        return self._forms.share(_form(site, hashes))
 
     def pages(self, site: str, hashes: Keyed) -> int:
         """How many pages of a site were noted, 256 at most."""
@@ -214,6 +214,12 @@ def _number(site: str, hashes: Keyed) -> int:
 def _bit(site: str, hashes: Keyed) -> int:
     """Which of the bits for sites its pages set."""
     return hashes.short(publisher(site)) & 31
+
+
+@lru_cache(maxsize=1000)
+def _form(site: str, hashes: Keyed) -> int:
+    """By what a site is known among the forms."""
+    return hashes.short(f"forms {site}")
 
 
 def _all(here: Mapping[int, bytes], everywhere: Mapping[int, bytes], forms: bytes | None) -> dict[int, bytes]:

@@ -67,10 +67,6 @@ class Hand:
         """The page with this id is behind the hand, and stays."""
         self.kept = id if self.kept is None else min(self.kept, id)
 
-    def added(self, id: int) -> None:
-        """There is a new page; pages arrive later than they got their ids, so the hand may be behind it already."""
-        self.at = min(self.at, id)
-
     def turn(self) -> None:
         """Go back to the first page."""
         self.at, self.kept = self.at if self.kept is None else self.kept, None
@@ -221,10 +217,11 @@ class Expiry(Removal):
 
     def _sealed(self, id: int) -> None:
         """A page can go from now on; hand and frontier may have passed over it."""
-        self._by_time.added(id)
+        self._by_time.at = min(self._by_time.at, id)
         self._frontier = min(self._frontier, id)
 
     def _added(self, id: int) -> None:
-        self._by_time.added(id)
-        self._by_number.added(id)
-        self._frontier = min(self._frontier, id)
+        """There is a new page; pages arrive later than they got their ids, so the hands may be behind it already."""
+        if id < self._by_number.at:
+            self._by_number.at = id
+        self._sealed(id)

@@ -139,13 +139,12 @@ class Record:
         keys, original, dropped, body = self.keys, b"", b"", b""
         if width.bits != WIDE.bits:
             flags |= _NARROW
-            if self.leads:
-                flags |= _LEADS
-                keys = self._hashed
         if self.original == self.id and self.similarity == 1.0:
             flags |= _OWN
         else:
             original = _ORIGINAL.pack(self.original, round(self.similarity * 65535))
+            if flags & _NARROW and self.leads:
+                flags, keys = flags | _LEADS, self._hashed
         if self.dropped:
             flags, dropped = flags | _DROPPED, _TEXT.pack(self.dropped)
         if self.body:

@@ -31,6 +31,8 @@ from scrapy_neardup.stores.ordered import OrderedBytes
 _ROWS, _SINGLES = 2, 3
 #: Ids that the row of a list holds at most.
 MOST = 32
+#: Before a key.
+_POSTINGS = b"k"
 #: Behind these ids, where there are others.
 _MORE = b"+"
 _ID = 8
@@ -52,10 +54,6 @@ class Postings(ABC):
         self._rows = rows
         self._width = width
 
-    def _prefixes(self, keys: Sequence[int]) -> list[bytes]:
-        """Where the postings of each key begin."""
-        return self._width.pack_each(keys, b"k")
-
     @abstractmethod
     def find(self, keys: Sequence[int], limit: int) -> list[list[int]]:
         """For each key the ids of up to ``limit`` pages that are filed under it, the newest first."""
@@ -75,7 +73,7 @@ class PostingRows(Postings):
     are_lists: ClassVar[bool] = False
 
     def find(self, keys: Sequence[int], limit: int) -> list[list[int]]:
-        found = (self._rows._scan(prefix, reverse=True) for prefix in self._prefixes(keys))
+        found = (self._rows._scan(prefix, reverse=True) for prefix in self._width.pack_each(keys, _POSTINGS))
         return [[last_id(posting) for posting, _ in islice(rows, limit)] for rows in found]
 
     def file(self, keys: Sequence[int], id: int, changes: Changes) -> None:
@@ -96,7 +94,7 @@ class PostingLists(Postings):
     _read: tuple[int, tuple[int, ...], dict[bytes, bytes | None]] = (-1, (), {})
 
     def find(self, keys: Sequence[int], limit: int) -> list[list[int]]:
-        rows = self._prefixes(keys)
+        rows = self._width.pack_each(keys, _POSTINGS)
         heads = self._rows._get_all(rows)
         self._read = self._rows._writes, tuple(keys), dict(zip(rows, heads, strict=True))
         if not any(heads):
@@ -115,9 +113,12 @@ class PostingLists(Postings):
         return sorted(ids, reverse=True)[:limit]
 
     def file(self, keys: Sequence[int], id: int, changes: Changes) -> None:
-        alone = _packed((id,), b"")
-        if self._are_new(keys, changes):
-            changes.put_all(dict.fromkeys(self._read[2], alone))
+        alone = id.to_bytes(_ID, "big")
+        writes, asked, read = self._read
+        # So it is with nearly all new pages: these were read last, and nothing is filed there.
+        is_known = keys == asked and writes == self._rows._writes
+        if is_known and not any(read.values()) and changes.puts.keys().isdisjoint(read):
+            changes.put_all(dict.fromkeys(read, alone))
             return
         for row, head in self._heads(keys, changes):
             if not head:
@@ -169,15 +170,9 @@ class PostingLists(Postings):
             else:
                 changes.delete(row)
 
-    def _are_new(self, keys: Sequence[int], changes: Changes) -> bool:
-        """Whether these were read last, and nothing is filed there nor will be: so it is with nearly all new pages."""
-        writes, asked, read = self._read
-        is_known = keys == asked and writes == self._rows._writes and not any(read.values())
-        return is_known and changes.puts.keys().isdisjoint(read)
-
     def _heads(self, keys: Sequence[int], changes: Changes) -> Iterator[tuple[bytes, bytes]]:
         """The rows of different keys with the ids they hold, as they will be after these changes."""
-        rows = list(dict.fromkeys(self._prefixes(keys)))
+        rows = list(dict.fromkeys(self._width.pack_each(keys, _POSTINGS)))
         unchanged = [row for row in rows if row not in changes.puts and row not in changes.deletes]
         written = self._written(unchanged)
         return ((row, changes.puts.get(row) or written.get(row) or b"") for row in rows)

@@ -62,8 +62,9 @@ class Recurrence:
         self._newest = np.full(_BUCKETS, _WAYS - 1, np.uint8)
         self._dirty = np.zeros(BLOCKS, np.bool_)
         #: All of it, as the compiled module takes it: views, as numpy makes one anew whenever it is asked for memory.
-        self.views = tuple(
-            memoryview(part) for part in (self._newest, self._sentences, self._sites, self._repeats, self._dirty)
+        self.views = (
+            *(self._newest.data, self._sentences.data, self._sites.data),
+            *(self._repeats.data, self._dirty.data),
         )
 
     def note(self, sentences: Sentences, site: int) -> None:

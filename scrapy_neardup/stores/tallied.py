@@ -76,7 +76,7 @@ class Tallied(OrderedBytes):
 
     def _difference(self, changes: Changes) -> tuple[int, int]:
         """By how much the changes make pages more, and the sum. Called for every page, so it looks up what it must."""
-        pages = total = 0
+        pages, total, largest = 0, 0, self._largest
         for key in changes.deletes:
             if key[0] not in DERIVED and (old := self._get(key)) is not None:
                 total -= of_row(key, old)
@@ -86,7 +86,7 @@ class Tallied(OrderedBytes):
             if first in DERIVED or key == KEY:
                 continue
             total += of_row(key, value)
-            is_new = first in _OF_PAGES and layout.last_id(key) > self._largest
+            is_new = first in _OF_PAGES and int.from_bytes(key[-8:], "big") > largest
             if not is_new and (old := self._get(key)) is not None:
                 total -= of_row(key, old)
             else:
