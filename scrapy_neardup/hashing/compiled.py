@@ -7,7 +7,7 @@ What it does is defined by those functions, which do the work themselves where i
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from importlib import import_module
 from typing import Any, Protocol, cast
 
@@ -146,7 +146,9 @@ class Kernels(Protocol):
     def note(self, noted: Any, block: int, bit: int, /, *table: Any) -> None:
         """See ``Recurrence.note``; ``bit`` is a number below 32, ``block`` one of buckets, of the table all arrays."""
 
-    def count_page(self, noted: Any, block: int, of_site: int, offset: int, base: int, /, *tables: Any) -> bool:
+    def count_page(
+        self, noted: Iterable[int], block: int, of_site: int, offset: int, base: int, /, *tables: Any
+    ) -> bool:
         """See ``Counts.note``: all arrays of the site's table, a number below 32 or None, all arrays of the other, and
         whether it is to be done once."""
 

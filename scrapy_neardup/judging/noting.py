@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from array import array
-
-import numpy as np
-
 from scrapy_neardup.model import Fingerprint
 from scrapy_neardup.stores import Store
 
@@ -20,5 +16,5 @@ def note_once(store: Store, url: str, site: str, fingerprint: Fingerprint, *, ev
     """
     if not fingerprint.sentences:
         return
-    noted = array("I", (*fingerprint.sentences, store.hashes.short(f"page {url}")))
-    store.note(np.frombuffer(noted, np.uint32), site, everywhere=everywhere, once=True)
+    noted = (*fingerprint.sentences, store.hashes.short(f"page {url}"))
+    store.note(noted, site, everywhere=everywhere, once=True)

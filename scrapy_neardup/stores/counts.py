@@ -9,7 +9,7 @@ The third table is of the sites themselves: see ``Forms``.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
@@ -38,7 +38,7 @@ class Counts:
         self._everywhere = Recurrence()
         self._forms = Forms()
 
-    def note(self, sentences: Sentences, site: str, hashes: Keyed, *, everywhere: bool, once: bool = False) -> bool:
+    def note(self, sentences: Iterable[int], site: str, hashes: Keyed, *, everywhere: bool, once: bool = False) -> bool:
         """Count the different sentences of one page, for its site, and unless it is a copy for all sites.
 
         ``once``: the last of them is the page's own, and if that was counted, nothing is. Whether it was done now.
@@ -47,12 +47,13 @@ class Counts:
         kernels = compiled.kernels
         if kernels is not None:
             tables = *self._here.views, by, *self._everywhere.views
-            return kernels.count_page(plain(sentences), IN_BLOCK, _number(site, hashes), *hashes.drawn, *tables, once)
-        if once and self.stood_on(sentences[-1:], site, hashes).any():
+            return kernels.count_page(sentences, IN_BLOCK, _number(site, hashes), *hashes.drawn, *tables, once)
+        noted = np.fromiter(sentences, np.uint32)
+        if once and self.stood_on(noted[-1:], site, hashes).any():
             return False
-        self._here.note(_of_site(np.concatenate((sentences, _PAGES)), site, hashes), 0)
+        self._here.note(_of_site(np.concatenate((noted, _PAGES)), site, hashes), 0)
         if by is not None:
-            self._everywhere.note(sentences, by)
+            self._everywhere.note(noted, by)
         return True
 
     def note_form(self, site: str, hashes: Keyed, *, in_form: bool) -> None:

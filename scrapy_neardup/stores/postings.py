@@ -89,14 +89,14 @@ class PostingLists(Postings):
     """A row for each key, and bundles."""
 
     are_lists: ClassVar[bool] = True
-    #: The rows that were read last, for which keys, at what number of writes: a page is mostly filed before anything
-    #: else is written.
-    _read: tuple[int, tuple[int, ...], dict[bytes, bytes | None]] = (-1, (), {})
+    #: At what number of writes which keys were looked up last, in which rows, and what these held: a page is mostly
+    #: filed before anything else is written.
+    _read: tuple[int, tuple[int, ...], list[bytes], list[bytes | None]] = (-1, (), [], [])
 
     def find(self, keys: Sequence[int], limit: int) -> list[list[int]]:
         rows = self._width.pack_each(keys, _POSTINGS)
         heads = self._rows._get_all(rows)
-        self._read = self._rows._writes, tuple(keys), dict(zip(rows, heads, strict=True))
+        self._read = self._rows._writes, tuple(keys), rows, heads
         if not any(heads):
             return [[] for _ in keys]
         return [self._ids(row, head, limit) if head else [] for row, head in zip(rows, heads, strict=True)]
@@ -114,11 +114,11 @@ class PostingLists(Postings):
 
     def file(self, keys: Sequence[int], id: int, changes: Changes) -> None:
         alone = id.to_bytes(_ID, "big")
-        writes, asked, read = self._read
+        writes, asked, rows, heads = self._read
         # So it is with nearly all new pages: these were read last, and nothing is filed there.
         is_known = keys == asked and writes == self._rows._writes
-        if is_known and not any(read.values()) and changes.puts.keys().isdisjoint(read):
-            changes.put_all(dict.fromkeys(read, alone))
+        if is_known and not any(heads) and changes.puts.keys().isdisjoint(rows):
+            changes.put_all(dict.fromkeys(rows, alone))
             return
         for row, head in self._heads(keys, changes):
             if not head:
@@ -179,8 +179,9 @@ class PostingLists(Postings):
 
     def _written(self, rows: list[bytes]) -> dict[bytes, bytes | None]:
         """What these rows hold, as it was read or else is read now."""
-        writes, _, read = self._read
-        known = {row: read[row] for row in rows if row in read} if writes == self._rows._writes else {}
+        writes, _, *read = self._read
+        held = dict(zip(*read, strict=True)) if writes == self._rows._writes else {}
+        known = {row: held[row] for row in rows if row in held}
         others = [row for row in rows if row not in known]
         return {**known, **dict(zip(others, self._rows._get_all(others), strict=True))} if others else known
 

@@ -229,7 +229,8 @@ def test_pages_are_counted_the_same_both_ways() -> None:
 
         def count(counts: Counts, noted: Any = noted, site: str = site, how: Any = (everywhere, once)) -> object:
             common = counts.are_common(noted, site, KEYED)
-            done = counts.note(noted, site, KEYED, everywhere=how[0], once=how[1])
+            given = noted if how[0] else tuple(noted.tolist())  # numbers of numpy, or of Python
+            done = counts.note(given, site, KEYED, everywhere=how[0], once=how[1])
             skipped.append(not done)
             return done, common.dtype, common.tolist(), counts.stood_on(noted, site, KEYED).tolist()
 
@@ -430,12 +431,16 @@ def is_weighed(table: Any, word: str, weight: float) -> bool:
         ("note", (bytes(4), 2, 1, *TABLE)),
         ("note", (bytes(4), 1, 1, bytes(4), *TABLE[1:])),
         ("note", (bytes(4), 1, 1, *TABLE[:4])),
-        ("count_page", (bytes(4), 1, 1, 1, 1, *TABLE, 32, *TABLE, False)),
-        ("count_page", (bytes(4), 2, 1, 1, 1, *TABLE, 1, *TABLE, False)),
-        ("count_page", (bytes(3), 1, 1, 1, 1, *TABLE, 1, *TABLE, False)),
-        ("count_page", (bytes(4), 1, 1, 1, 1, *TABLE, 1, *TABLE)),
-        ("count_page", (bytes(4), 1, 1, 1, 1, *TABLE, 1, *TABLE[1:], False)),
-        ("count_page", (bytes(4), 1, 1, 1, 1, *TABLE, None, *TABLE[:4], bytes(4), False)),
+        ("count_page", ([1], 1, 1, 1, 1, *TABLE, 32, *TABLE, False)),
+        ("count_page", ([1], 2, 1, 1, 1, *TABLE, 1, *TABLE, False)),
+        ("count_page", (1, 1, 1, 1, 1, *TABLE, 1, *TABLE, False)),
+        ("count_page", ([1, 2**32], 1, 1, 1, 1, *TABLE, 1, *TABLE, False)),
+        ("count_page", ([1, -1], 1, 1, 1, 1, *TABLE, 1, *TABLE, False)),
+        ("count_page", (["1"], 1, 1, 1, 1, *TABLE, 1, *TABLE, False)),
+        ("count_page", ([0.5], 1, 1, 1, 1, *TABLE, 1, *TABLE, False)),
+        ("count_page", ([1], 1, 1, 1, 1, *TABLE, 1, *TABLE)),
+        ("count_page", ([1], 1, 1, 1, 1, *TABLE, 1, *TABLE[1:], False)),
+        ("count_page", ([1], 1, 1, 1, 1, *TABLE, None, *TABLE[:4], bytes(4), False)),
         ("are_common", (bytes(4), 1, 1, 1, 16, *TABLE[:4], 22, *TABLE[1:4])),
         ("are_common", (bytes(4), 1, 1, 1, 16, *TABLE[:4], -1, *TABLE[:3])),
         ("are_common", (bytes(5), 1, 1, 1, 16, *TABLE[:4], 22, *TABLE[:3])),
