@@ -243,7 +243,7 @@ def test_dedup_finds_pages_of_a_state_with_workers_and_without(
 def test_what_another_process_has_made_gets_the_keys_of_the_state(format: int, made: Made) -> None:
     with closing(opened(made("memory", format))) as store:
         method = make_method("cascade", {}).under(store.hashes)
-        preparer = Preparer(TextTerms("cascade", {}, store.hashes.secret.hex(), 60.0))
+        preparer = Preparer(TextTerms("cascade", {}, store.hashes, 60.0))
         try:
             [prepared] = preparer.answer(Texts([page(1, "first")]))  # type: ignore[misc]
         finally:
