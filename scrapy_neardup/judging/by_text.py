@@ -78,7 +78,7 @@ class ByText:
                 return self._copy(page, fingerprint, known, before, best, common)
             if known is not None and (ruled := self._copies.returned(page, known, fingerprint)) is not None:
                 return ruled
-            if (twin := self._twin(fingerprint, common)) is not None:
+            if self._in_flight.by_url and (twin := self._twin(fingerprint, common)) is not None:
                 return Blocked(twin)
         return self._passed(page, fingerprint, known, before, best, common, by_hand=is_kept and is_copy)
 
@@ -125,6 +125,6 @@ class ByText:
             match, likeness = self._registrar.match(page, best), None if by_hand else best.comparison.likeness
         id = self._store.new_id()
         verdict = Verdict(kind, page.url, id, match, likeness=likeness, by_hand=by_hand)
-        keys = telling(fingerprint.keys, common)
+        keys = telling(fingerprint.keys, common) if common else fingerprint.keys
         record = Record(id, page.url, id, 1.0, keys, fingerprint.sketch, body=page.body)
         return self._registrar.reserve(page, verdict, record, fingerprint, known)

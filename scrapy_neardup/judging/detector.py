@@ -114,7 +114,16 @@ class Detector:
                 self._ageing.judged()
             finally:
                 self.spent["store"] += perf_counter() - begun
-        ruling = self._ruling(page, fingerprint, prepared)
+        reason = page.unread or why_unjudged(page.text, self._min_letters)
+        if page.row or reason:
+            ruling = self._without_comparing(page, reason)
+        else:
+            fingerprint = fingerprint or self._fingerprint(page, prepared)
+            begun = perf_counter()
+            try:
+                ruling = self._by_text.ruling(page, fingerprint)
+            finally:
+                self.spent["store"] += perf_counter() - begun
         if isinstance(ruling, Blocked) or ruling.verdict.reader == page.reader:
             return ruling
         return replace(ruling, verdict=replace(ruling.verdict, reader=page.reader))
@@ -154,20 +163,12 @@ class Detector:
         finally:
             self.spent["method"] += perf_counter() - begun
 
-    def _ruling(self, page: Page, fingerprint: Fingerprint | None, prepared: Prepared | None) -> Ruling:
-        reason = page.unread or why_unjudged(page.text, self._min_letters)
+    def _without_comparing(self, page: Page, reason: str) -> Ruling:
+        """The ruling on a row of a listing, or a page that cannot be judged for this reason."""
         if page.row and page.html and not reason:
             return self._by_mark.ruling(page, Verdict(Kind.UNIQUE, page.url))
-        if page.row:
-            return self._by_mark.ruling(page, Verdict(Kind.UNJUDGED, page.url, reason="listing"))
-        if reason:
-            return self._by_mark.ruling(page, Verdict(Kind.UNJUDGED, page.url, reason=reason))
-        fingerprint = fingerprint or self._fingerprint(page, prepared)
-        begun = perf_counter()
-        try:
-            return self._by_text.ruling(page, fingerprint)
-        finally:
-            self.spent["store"] += perf_counter() - begun
+        reason = "listing" if page.row else reason
+        return self._by_mark.ruling(page, Verdict(Kind.UNJUDGED, page.url, reason=reason))
 
     def is_unchanged(self, url: str, mark: int) -> bool:
         """Whether the page at a URL was too little or too much to be judged, and is still made from the very same."""

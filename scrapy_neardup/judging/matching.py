@@ -76,7 +76,7 @@ def candidates(method: Method, store: Store, keys: Iterable[int]) -> Candidates:
 
 def telling(keys: Iterable[int], common: Set[int]) -> tuple[int, ...]:
     """The keys under which a page is filed: those that are not common."""
-    return tuple([key for key in keys if key not in common]) if common else tuple(keys)
+    return tuple(key for key in keys if key not in common)
 
 
 def with_telling(fingerprint: Fingerprint, common: Set[int]) -> Fingerprint:

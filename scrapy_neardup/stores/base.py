@@ -227,7 +227,7 @@ class Store(Moment, Expiry, Counting):
         if evidence is not None:
             rows[layout.evidence_key(id)] = evidence.pack()
         if generation:
-            rows[layout.journal_key(generation, id)] = layout.pack_id(replaces)
+            rows[layout.journal_key(generation, id)] = layout.pack_id(replaces) if replaces else b""
         rows[self._url_key(record.url)] = layout.pack_seen(id, seen)
         changes.put_all(rows)
         if of:

@@ -224,4 +224,5 @@ class Expiry(Removal):
         """There is a new page; pages arrive later than they got their ids, so the hands may be behind it already."""
         if id < self._by_number.at:
             self._by_number.at = id
-        self._sealed(id)
+        if id < self._by_time.at or id < self._frontier:
+            self._sealed(id)

@@ -117,8 +117,8 @@ class PostingLists(Postings):
         writes, asked, rows, heads = self._read
         # So it is with nearly all new pages: these were read last, and nothing is filed there.
         is_known = keys == asked and writes == self._rows._writes
-        if is_known and not any(heads) and changes.puts.keys().isdisjoint(rows):
-            changes.put_all(dict.fromkeys(rows, alone))
+        if is_known and not (any(heads) or changes.deletes) and changes.puts.keys().isdisjoint(rows):
+            changes.puts.update(dict.fromkeys(rows, alone))
             return
         for row, head in self._heads(keys, changes):
             if not head:

@@ -17,7 +17,7 @@ from scrapy_neardup.stores.ordered import OrderedBytes
 from scrapy_neardup.stores.place import SETTING
 from scrapy_neardup.stores.recount import Recount
 from scrapy_neardup.stores.secret import Secret
-from scrapy_neardup.stores.tally import DERIVED, KEY, RowTally, of_row
+from scrapy_neardup.stores.tally import DERIVED, KEY, MASK, RowTally, of_row
 from scrapy_neardup.stores.witness import CLOSED, Witness
 
 #: Prefixes of rows that come with a page and end in its id.
@@ -67,16 +67,17 @@ class Tallied(OrderedBytes):
         if not self.tallied:
             self._apply(changes, sync=sync)
             return
-        tally = self._tally.after(*self._difference(changes), closed=self._ending)
+        tally = self._tally_after(changes)
         changes.puts[KEY] = tally.pack()
         self._apply(changes, sync=sync)
         self._tally = tally
         if self._witness is not None:
             self._witness.note(tally, synced=sync)
 
-    def _difference(self, changes: Changes) -> tuple[int, int]:
-        """By how much the changes make pages more, and the sum. Called for every page, so it looks up what it must."""
-        pages, total, largest = 0, 0, self._largest
+    def _tally_after(self, changes: Changes) -> RowTally:
+        """That of the state once these are written. Called for every page, so it looks up only what it must."""
+        state, sequence, pages, total, _ = self._tally
+        largest = self._largest
         for key in changes.deletes:
             if key[0] not in DERIVED and (old := self._get(key)) is not None:
                 total -= of_row(key, old)
@@ -91,7 +92,7 @@ class Tallied(OrderedBytes):
                 total -= of_row(key, old)
             else:
                 pages += first == _RECORD
-        return pages, total
+        return RowTally(state, sequence + 1, pages, total & MASK, self._ending)
 
     # Opening, in four steps.
 
