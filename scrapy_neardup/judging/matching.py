@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Set
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from scrapy_neardup.methods import Method
@@ -81,7 +81,7 @@ def telling(keys: Iterable[int], common: Set[int]) -> tuple[int, ...]:
 
 def with_telling(fingerprint: Fingerprint, common: Set[int]) -> Fingerprint:
     """The same with these keys alone."""
-    return replace(fingerprint, keys=telling(fingerprint.keys, common)) if common else fingerprint
+    return fingerprint.with_keys(telling(fingerprint.keys, common)) if common else fingerprint
 
 
 def has_a_say(earlier: Record, comparison: Comparison) -> bool:
