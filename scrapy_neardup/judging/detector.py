@@ -203,7 +203,8 @@ class Detector:
         try:
             self.file(reservation, sealed=sealed)
         finally:
-            self._settle(reservation)
+            self._in_flight.remove(reservation)
+            reservation.settle()
 
     def file(self, reservation: Reservation, *, sealed: bool) -> None:
         """Write what was reserved, and count it once; those who wait for it are not told yet."""
@@ -223,7 +224,8 @@ class Detector:
 
     def release(self, reservation: Reservation) -> None:
         """The item was lost: the page was never here."""
-        self._settle(reservation)
+        self._in_flight.remove(reservation)
+        reservation.settle()
 
     def withdraw(self, id: int) -> None:
         """Take back a page that was committed."""
@@ -263,7 +265,3 @@ class Detector:
     def end(self) -> int:
         """The crawl is over; returns the number of pages that are not sealed."""
         return self.store.end(self._generation)
-
-    def _settle(self, reservation: Reservation) -> None:
-        self._in_flight.remove(reservation)
-        reservation.settle()
