@@ -13,7 +13,7 @@ from typing import Any, Protocol, cast
 
 #: That of the module that goes with these files. One that was built from others, as an editable install keeps it when
 #: the sources change, is not used.
-_VERSION = 6
+_VERSION = 7
 
 
 class Kernels(Protocol):
@@ -154,6 +154,16 @@ class Kernels(Protocol):
 
     def packed_keys(self, keys: Sequence[int], size: int, before: bytes, /) -> list[bytes]:
         """See ``KeyWidth.pack_each``; ``size``: bytes of a key, 8 at most. The keys are a tuple or a list."""
+
+    def packed_record(
+        self, flags: int, keys: Sequence[int], size: int, url: str, behind: bytes, sketch: bytes, /
+    ) -> bytes:
+        """See ``Record.pack``; ``behind``: what stands between URL and sketch."""
+
+    def witness_line(
+        self, kind: bytes, state: bytes, sequence: int, pages: int, total: int, closed: bool, rest: bytes, size: int, /
+    ) -> bytes:
+        """See ``witness``; ``size``: bytes of a line. The name of a state has 8 bytes."""
 
     def upper_halves(self, numbers: Any, mixed_with: int, offset: int, base: int, /) -> bytearray:
         """See ``Keyed.halves``: 4 bytes each."""

@@ -29,6 +29,7 @@ from __future__ import annotations
 import struct
 from dataclasses import replace
 
+from scrapy_neardup.hashing import compiled
 from scrapy_neardup.hashing.keyed import OPEN, Keyed
 from scrapy_neardup.hashing.width import NARROW, WIDE, KeyWidth
 from scrapy_neardup.quick import quick
@@ -136,22 +137,25 @@ class Record:
         not among the keys; these have 5 bytes each. Of keys that are longer than the width the rest is left out.
         """
         flags = self.delivered * _DELIVERED | self.former * _FORMER
-        keys, original, dropped, body = self.keys, b"", b"", b""
+        keys, behind, kernels = self.keys, b"", compiled.kernels
         if width.bits != WIDE.bits:
             flags |= _NARROW
         if self.original == self.id and self.similarity == 1.0:
             flags |= _OWN
         else:
-            original = _ORIGINAL.pack(self.original, round(self.similarity * 65535))
+            behind = _ORIGINAL.pack(self.original, round(self.similarity * 65535))
             if flags & _NARROW and self.leads:
                 flags, keys = flags | _LEADS, self._hashed
         if self.dropped:
-            flags, dropped = flags | _DROPPED, _TEXT.pack(self.dropped)
+            flags, behind = flags | _DROPPED, behind + _TEXT.pack(self.dropped)
         if self.body:
-            flags, body = flags | _BODIED, _TEXT.pack(self.body)
-        url = kept_url(self.url).encode("utf-8", "surrogatepass")
-        head = _HEAD.pack(flags, len(keys), len(url))
-        return b"".join((head, *width.pack_each(keys), url, original, dropped, body, self.sketch))
+            flags, behind = flags | _BODIED, behind + _TEXT.pack(self.body)
+        url = kept_url(self.url)
+        if kernels is not None:
+            return kernels.packed_record(flags, keys, width.bits // 8, url, behind, self.sketch)
+        packed_url = url.encode("utf-8", "surrogatepass")
+        head = _HEAD.pack(flags, len(keys), len(packed_url))
+        return b"".join((head, *width.pack_each(keys), packed_url, behind, self.sketch))
 
     @classmethod
     def unpack(cls, id: int, packed: bytes) -> Record:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 import unicodedata
 from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from hashlib import blake2b
 from typing import Any
 
@@ -23,7 +25,10 @@ from scrapy_neardup.methods.cascade_title import TitleWords
 from scrapy_neardup.methods.evidence import longest_lines
 from scrapy_neardup.methods.minwise import equal_entries, sketch_of_text
 from scrapy_neardup.stores.counts import Counts
+from scrapy_neardup.stores.layout import Record
 from scrapy_neardup.stores.recurrence import Recurrence
+from scrapy_neardup.stores.tally import RowTally
+from scrapy_neardup.stores.witness import _line
 from scrapy_neardup.text import characters
 from scrapy_neardup.text.characters import known
 from scrapy_neardup.text.holding import holds_any, which_stand
@@ -262,6 +267,42 @@ def test_keys_have_the_same_bytes_both_ways(keys: list[int], width: KeyWidth, be
     assert both(lambda: width.pack_each(tuple(keys))) == ([width.pack(key) for key in keys],) * 2
 
 
+@given(
+    st.builds(
+        Record,
+        st.integers(0, 2**64 - 1),
+        TEXT,
+        st.integers(0, 2**64 - 1),
+        st.sampled_from([0.0, 0.5, 1.0]),
+        st.lists(st.integers(0, 2**64 - 1), max_size=9).map(tuple),
+        st.binary(max_size=30),
+        *(st.booleans(), st.booleans(), st.integers(0, 2**64 - 1), st.integers(0, 2**64 - 1)),
+    ),
+    st.sampled_from([NARROW, WIDE]),
+)
+def test_records_have_the_same_bytes_both_ways(record: Record, width: KeyWidth) -> None:
+    for one in (record, replace(record, original=record.id), replace(record, keys=(*record.keys, record.original))):
+        with_it, without = both(partial(one.pack, width))
+        assert with_it == without
+    long = replace(record, url="船" * 30_000)
+    assert len({*both(lambda: long.pack(width))}) == 1
+
+
+@given(
+    st.binary(min_size=8, max_size=8),
+    *[st.integers(0, 2**64 - 1)] * 3,
+    st.booleans(),
+    st.binary(max_size=64).map(lambda rest: rest.hex().encode()),
+)
+def test_lines_of_the_witness_are_the_same_both_ways(
+    state: bytes, sequence: int, pages: int, total: int, closed: bool, rest: bytes
+) -> None:
+    tally = RowTally(state, sequence, pages, total, closed)
+    with_it, without = both(lambda: _line(b"written", tally, rest))
+    assert with_it == without
+    assert len(with_it) == 512
+
+
 @given(st.binary(max_size=70), st.data(), st.sampled_from([1, 2, 4, 8]))
 def test_as_many_entries_are_equal_both_ways(one: bytes, data: st.DataObject, bits: int) -> None:
     other = data.draw(st.one_of(st.binary(max_size=80), st.just(one), st.just(one[::-1])))
@@ -420,6 +461,25 @@ def is_weighed(table: Any, word: str, weight: float) -> bool:
         ("packed_keys", ([1], 5, "k")),
         ("packed_keys", ([1], 5, b"k" * 17)),
         ("packed_keys", ([1], 5)),
+        ("packed_record", (256, (1,), 5, "url", b"", b"")),
+        ("packed_record", (1, (2**64,), 5, "url", b"", b"")),
+        ("packed_record", (1, ("1",), 5, "url", b"", b"")),
+        ("packed_record", (1, 1, 5, "url", b"", b"")),
+        ("packed_record", (1, (1,), 9, "url", b"", b"")),
+        ("packed_record", (1, (1,) * 256, 5, "url", b"", b"")),
+        ("packed_record", (1, (1,), 5, "u" * 65_536, b"", b"")),
+        ("packed_record", (1, (1,), 5, b"url", b"", b"")),
+        ("packed_record", (1, (1,), 5, "url", "", b"")),
+        ("packed_record", (1, (1,), 5, "url", b"", None)),
+        ("packed_record", (1, (1,), 5, "url", b"")),
+        ("witness_line", (b"written", bytes(7), 1, 1, 1, False, b"-", 512)),
+        ("witness_line", (b"written", bytes(8), -1, 1, 1, False, b"-", 512)),
+        ("witness_line", (b"written", bytes(8), 1, 1, 2**64, False, b"-", 512)),
+        ("witness_line", (b"written", bytes(8), 1, 1, 1, False, b"-" * 406, 512)),
+        ("witness_line", (b"w" * 5000, bytes(8), 1, 1, 1, False, b"-", 512)),
+        ("witness_line", (b"written", bytes(8), 1, 1, 1, False, b"-", 5000)),
+        ("witness_line", ("written", bytes(8), 1, 1, 1, False, b"-", 512)),
+        ("witness_line", (b"written", bytes(8), 1, 1, 1, False, b"-")),
         ("upper_halves", (bytes(3), 1, 1, 1)),
         ("upper_halves", ("text", 1, 1, 1)),
         ("stood", (bytes(4), bytes(3), bytes(96), bytes(96), None)),
