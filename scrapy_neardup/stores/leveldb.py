@@ -176,7 +176,7 @@ class LevelDBStore(Store):
         try:
             value: bytes | None = self._db.get(key, verify_checksums=True)
         except Exception as error:
-            self.raise_for(error)
+            self._raise_for(error)
             raise
         return value
 
@@ -185,7 +185,7 @@ class LevelDBStore(Store):
         try:
             return [get(key, verify_checksums=True) for key in keys]
         except Exception as error:
-            self.raise_for(error)
+            self._raise_for(error)
             raise
 
     def _rows_from(self, low: bytes, prefix: bytes) -> Iterator[Row]:
@@ -232,10 +232,10 @@ class LevelDBStore(Store):
         except BaseException as error:
             # The log may end in half a record now. LevelDB would go on behind it, and not read past it later.
             self._failed = True
-            self.raise_for(error)
+            self._raise_for(error)
             raise
 
-    def raise_for(self, error: BaseException) -> None:
+    def _raise_for(self, error: BaseException) -> None:
         """Raise what plyvel raised in our words, if it is its error or the system's."""
         plyvel = self._plyvel
         if isinstance(error, plyvel.Error) and not any(reason in str(error) for reason in _OUTSIDE):
@@ -296,7 +296,7 @@ class _Guard:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if error is not None:
-            self._store.raise_for(error)
+            self._store._raise_for(error)
 
 
 def _inventory(files: Path) -> dict[str, list[int]]:

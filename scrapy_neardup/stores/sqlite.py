@@ -159,7 +159,7 @@ class SQLiteStore(Store):
         try:
             row = self._db.execute("SELECT v FROM kv WHERE k = ?", (key,)).fetchone()
         except Exception as error:
-            self.raise_for(error)
+            self._raise_for(error)
             raise
         return None if row is None else self._checked(key, row[0])
 
@@ -172,7 +172,7 @@ class SQLiteStore(Store):
             try:
                 found = self._db.execute(query, few).fetchall()
             except Exception as error:
-                self.raise_for(error)
+                self._raise_for(error)
                 raise
             values.update((key, self._checked(key, value)) for key, value in found)
         return [values.get(key) for key in keys]
@@ -213,7 +213,7 @@ class SQLiteStore(Store):
             with self._synced_log():
                 self._write_rows(changes)
         except Exception as error:
-            self.raise_for(error)
+            self._raise_for(error)
             raise
 
     def _write_rows(self, changes: Changes) -> None:
@@ -265,10 +265,10 @@ class SQLiteStore(Store):
         try:
             yield
         except Exception as error:
-            self.raise_for(error)
+            self._raise_for(error)
             raise
 
-    def raise_for(self, error: Exception) -> None:
+    def _raise_for(self, error: Exception) -> None:
         """Raise what sqlite3 raised in our words, if it is its error or the system's."""
         if isinstance(error, sqlite3.ProgrammingError):  # sqlite3's answer after a close
             raise StoreError(f"The state at {self.location} is closed.") from error
