@@ -89,7 +89,7 @@ def fill(store: Store, method: Method, models: list[Fingerprint], pages: int) ->
 def write(store: Store, rows: Iterator[Row]) -> None:
     """Write rows, a batch at a time."""
     while batch := dict(islice(rows, BATCH)):
-        store._write(Changes(batch), sync=False)
+        store.write(Changes(batch))
 
 
 def posted(keys: array[int], ids: array[int], store: Store) -> Iterator[Row]:

@@ -286,13 +286,13 @@ class Grower:
                 named.append(record.id)
                 marshal.dump((evidence_key(record.id), packed(told)) if told else None, later)
                 if len(rows) >= BATCH:
-                    store._write(Changes(dict(rows)), sync=False)
+                    store.write(Changes(dict(rows)))
                     rows.clear()
                 store.pages += 1
 
             store.add, self.hold, before = add, held.append, store.add  # type: ignore[method-assign, assignment]
             self.fill(pages, drops=False, rest=False)
-            store._write(Changes(dict(rows)), sync=False)
+            store.write(Changes(dict(rows)))
             store.add, self.hold = before, Grower.hold.__get__(self)  # type: ignore[method-assign]
             later.seek(0)
             self._write_all(row for _ in named if (row := marshal.load(later)))
@@ -304,7 +304,7 @@ class Grower:
 
     def _write_all(self, rows: Iterator[Row]) -> None:
         while batch := dict(islice(rows, 10 * BATCH)):
-            self.store._write(Changes(batch), sync=False)
+            self.store.write(Changes(batch))
 
     def _told(self, page: Page) -> Evidence | None:
         match = Match(FIRST, page.url, FIRST / 1e9, 1.0, 1.0, self.method.shared(page, b""))

@@ -99,6 +99,13 @@ class Fingerprint:
     quoted: int = 0
     in_form: bool = False
 
+    def with_keys(self, keys: tuple[int, ...]) -> Fingerprint:
+        """The same under other keys: ``replace`` for what nearly every page needs, without looking up its fields."""
+        return Fingerprint(
+            *(keys, self.sketch, self.sentences, self.whole, self.own, self.site),
+            *(self.boilerplate, self.unframed, self.title, self.quoted, self.in_form),
+        )
+
     def why_unjudged(self, needed: int) -> str:
         """The reason for which a page with fewer than ``needed`` letters of its own is not judged; empty if it is."""
         if self.own is None or self.own >= needed:
@@ -171,7 +178,7 @@ class Explanation:
     decision: str
 
 
-@dataclass(frozen=True, slots=True)
+@quick(frozen=True, slots=True)
 class Match:
     """The earlier page that decided a verdict, with the evidence."""
 
@@ -197,7 +204,7 @@ class Kind(str, Enum):
     UNJUDGED = "unjudged"
 
 
-@dataclass(frozen=True, slots=True)
+@quick(frozen=True, slots=True)
 class Verdict:
     """The answer on one page.
 

@@ -22,7 +22,7 @@ _SWITCH = 0.0005
 def preparing(spec: tuple[str, Mapping[str, Any]], store: Store, config: Config) -> Iterator[Preparing | None]:
     """What fingerprints texts ahead; None where they are fingerprinted one after the other."""
     many = text_workers(workers_by_machine()) if config.workers == AUTO else int(config.workers)
-    terms = TextTerms(*spec, store.hashes.secret.hex(), config.worker_seconds)
+    terms = TextTerms(*spec, store.hashes, config.worker_seconds)
     if not many or store.is_shared or not terms.can_be_sent:
         yield None
         return

@@ -6,7 +6,7 @@
 #include "_kernels.h"
 
 /* Changed with every change of a signature or of what is returned: a module of another one is not used. */
-#define VERSION 6
+#define VERSION 9
 
 /* ---- texts that are passed in ------------------------------------------------------------------------------------ */
 
@@ -125,6 +125,9 @@ static PyMethodDef METHODS[] = {
     FAST(are_common, "Which sentences are common: asked, site, offset, base, and least and arrays of both tables."),
     FAST(note, "Count sentences: with buckets of a block, bit, newest, sentences, sites, repeats, dirty."),
     FAST(count_page, "Count those of a page, for its site and, with a bit, for all: see there."),
+    FAST(packed_keys, "The bytes of keys, behind some that come before each: keys, bytes of a key, those before."),
+    FAST(packed_record, "A record of a state: flags, keys, bytes of a key, URL, what stands behind that, sketch."),
+    FAST(witness_line, "A line of the witness: kind, what a tally says, rest, length."),
     FAST(upper_halves, "Hashes of 32-bit numbers, mixed with another one, with offset and base."),
     {NULL, NULL, 0, NULL},
 };

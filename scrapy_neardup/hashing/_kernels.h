@@ -220,6 +220,9 @@ KERNEL(are_common);
 KERNEL(note);
 KERNEL(count_page);
 KERNEL(upper_halves);
+KERNEL(packed_keys);
+KERNEL(packed_record);
+KERNEL(witness_line);
 
 #if defined(__GNUC__)
 #pragma GCC visibility pop

@@ -163,7 +163,7 @@ static int admitted(const Counted *table, uint32_t sentence, uint32_t bit, Py_ss
 {
     uint8_t *counts = table->repeats + bucket * WAYS;
     int turn, way = 0, best = -1;
-    for (turn = 1; turn <= WAYS; turn++) { /* that which was filled last comes last */
+    for (turn = 1; turn <= WAYS && best != 0; turn++) { /* that which was filled last comes last */
         int one = (table->newest[bucket] + turn) % WAYS;
         if (best < 0 || counts[one] < best) {
             best = counts[one];
@@ -267,7 +267,38 @@ KERNEL(note)
     return found;
 }
 
-/* Sentences, buckets of a block; what they are mixed with for their site, offset, base, and the arrays of the table in
+/* Numbers of 32 bits, with room behind them for as many once more, a byte for each, and that for some more; NULL with an
+ * error. */
+static uint32_t *halves_of(PyObject *sequence, Py_ssize_t room, Py_ssize_t *count)
+{
+    PyObject *numbers = PySequence_Tuple(sequence);
+    uint32_t *halves = NULL;
+    Py_ssize_t i;
+    if (!numbers)
+        return NULL;
+    *count = PyTuple_Size(numbers);
+    halves = PyMem_Malloc((size_t)(*count + room) * (2 * sizeof *halves + 1));
+    if (!halves)
+        PyErr_NoMemory();
+    for (i = 0; halves && i < *count; i++) {
+        uint64_t number;
+        PyObject *one = PyNumber_Index(PyTuple_GetItem(numbers, i)); /* which may be one of numpy's */
+        int is_one = one && word_of(one, &number) == 0;
+        Py_XDECREF(one);
+        if (is_one && number <= UINT32_MAX) {
+            halves[i] = (uint32_t)number;
+            continue;
+        }
+        if (is_one)
+            PyErr_SetString(PyExc_OverflowError, "a number has more than 32 bits");
+        PyMem_Free(halves);
+        halves = NULL;
+    }
+    Py_DECREF(numbers);
+    return halves;
+}
+
+/* Sentences as numbers, buckets of a block; what they are mixed with for their site, offset, base, and the arrays of the table in
  * which all have one bit; a bit, or None for a page that counts for its site alone, and the arrays of the other table;
  * whether nothing is to be done where the last sentence is known of the site. Whether they were counted: see
  * ``Counts.note``. */
@@ -275,8 +306,7 @@ KERNEL(count_page)
 {
     Arrays arrays;
     Counted here, everywhere;
-    const uint32_t *asked;
-    uint32_t *noted = NULL;
+    uint32_t *asked, *noted;
     uint64_t with, offset, base;
     Py_ssize_t i, count, in_block, bit = -1;
     PyObject *found = NULL;
@@ -286,31 +316,24 @@ KERNEL(count_page)
         word_of(args[3], &offset) < 0 || word_of(args[4], &base) < 0 ||
         (args[10] != Py_None && size_of(args[10], 0, 31, &bit) < 0) || (once = PyObject_IsTrue(args[16])) < 0)
         return NULL;
-    asked = open_one(&arrays, args[0], 4, -1, PyBUF_SIMPLE);
+    asked = halves_of(args[0], 1, &count);
     if (!asked || table_to_write(&arrays, args + 5, in_block, &here) < 0 ||
         table_to_write(&arrays, args + 11, in_block, &everywhere) < 0)
         goto done;
-    count = arrays.views[0].len / 4;
     if (once && count && slot_of(&here, upper_half(asked[count - 1], with, offset, base)) >= 0) {
         found = Py_NewRef(Py_False);
         goto done;
     }
-    noted = PyMem_Malloc((size_t)(count + 1) * (sizeof *noted + 1));
-    if (!noted) {
-        PyErr_NoMemory();
-        goto done;
-    }
+    noted = asked + count + 1;
     for (i = 0; i < count; i++)
         noted[i] = upper_half(asked[i], with, offset, base);
     noted[count] = upper_half(0, with, offset, base); /* the page itself */
     count_in(&here, noted, count + 1, 1, in_block, (uint8_t *)(noted + count + 1));
-    if (bit >= 0) {
-        memcpy(noted, asked, (size_t)count * sizeof *noted);
-        count_in(&everywhere, noted, count, UINT32_C(1) << bit, in_block, (uint8_t *)(noted + count));
-    }
+    if (bit >= 0)
+        count_in(&everywhere, asked, count, UINT32_C(1) << bit, in_block, (uint8_t *)(noted + count + 1));
     found = Py_NewRef(Py_True);
 done:
-    PyMem_Free(noted);
+    PyMem_Free(asked);
     close_all(&arrays);
     return found;
 }

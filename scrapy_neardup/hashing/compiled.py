@@ -8,13 +8,13 @@ out.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from importlib import import_module
 from typing import Any, Protocol, cast
 
 #: That of the module that goes with these files. One that was built from others, as an editable install keeps it when
 #: the sources change, is not used.
-_VERSION = 6
+_VERSION = 9
 
 
 class Kernels(Protocol):
@@ -183,9 +183,24 @@ class Kernels(Protocol):
     def note(self, noted: Any, block: int, bit: int, /, *table: Any) -> None:
         """See ``Recurrence.note``; ``bit`` is a number below 32, ``block`` one of buckets, of the table all arrays."""
 
-    def count_page(self, noted: Any, block: int, of_site: int, offset: int, base: int, /, *tables: Any) -> bool:
+    def count_page(
+        self, noted: Iterable[int], block: int, of_site: int, offset: int, base: int, /, *tables: Any
+    ) -> bool:
         """See ``Counts.note``: all arrays of the site's table, a number below 32 or None, all arrays of the other, and
         whether it is to be done once."""
+
+    def packed_keys(self, keys: Sequence[int], size: int, before: bytes, /) -> list[bytes]:
+        """See ``KeyWidth.pack_each``; ``size``: bytes of a key, 8 at most. The keys are a tuple or a list."""
+
+    def packed_record(
+        self, flags: int, keys: Sequence[int], size: int, url: str, behind: bytes, sketch: bytes, /
+    ) -> bytes:
+        """See ``Record.pack``; ``behind``: what stands between URL and sketch."""
+
+    def witness_line(
+        self, kind: bytes, state: bytes, sequence: int, pages: int, total: int, closed: bool, rest: bytes, size: int, /
+    ) -> bytes:
+        """See ``witness``; ``size``: bytes of a line. The name of a state has 8 bytes."""
 
     def upper_halves(self, numbers: Any, mixed_with: int, offset: int, base: int, /) -> bytearray:
         """See ``Keyed.halves``: 4 bytes each."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+
+from scrapy_neardup.hashing import compiled
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +39,14 @@ class KeyWidth:
         """The same of each of several hashes; what is the same then comes once."""
         mask = self.mask
         return tuple(dict.fromkeys([hash & mask for hash in hashes]))
+
+    def pack_each(self, keys: Sequence[int], before: bytes = b"") -> list[bytes]:
+        """``pack`` of each of several numbers of at most 64 bits, behind what stands ``before`` each."""
+        kernels = compiled.kernels
+        if kernels is not None:
+            return kernels.packed_keys(keys, self.bits // 8, before)
+        size, mask = self.size, self.mask
+        return [before + (key & mask).to_bytes(size, "big") for key in keys]
 
     def pack(self, key: int) -> bytes:
         """The bytes of a key, big-endian; of a longer number the lowest bits."""

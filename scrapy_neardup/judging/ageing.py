@@ -18,11 +18,8 @@ class Ageing:
         self._bounds = bounds
         self._on_expired = on_expired
         self._judged = 0
-
-    @property
-    def has_bounds(self) -> bool:
-        """Whether anything is ever forgotten."""
-        return self._bounds is not None
+        #: Whether anything is ever forgotten.
+        self.has_bounds = bounds is not None
 
     def judged(self) -> None:
         """A page is judged: take a step. Raises StoreError."""

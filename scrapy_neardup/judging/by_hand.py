@@ -19,9 +19,9 @@ class ByHand:
         self._matching = matching
         self._copies = copies
 
-    def ruling(self, said: Opinion | None, page: Page, known: Record | None, fingerprint: Fingerprint) -> Ruling | None:
+    def ruling(self, said: Opinion, page: Page, known: Record | None, fingerprint: Fingerprint) -> Ruling | None:
         """None for a page of which nothing was said that decides; it waits for an original that is on its way."""
-        if said is None or said.said is not Said.COPY:
+        if said.said is not Said.COPY:
             return None
         original = original_at(self._registrar.store, said.other, page.url)
         if original is None:

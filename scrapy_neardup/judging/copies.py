@@ -10,7 +10,7 @@ from scrapy_neardup.judging.registrar import Registrar
 from scrapy_neardup.judging.reservations import Ruled
 from scrapy_neardup.judging.returning import Returning
 from scrapy_neardup.model import Fingerprint, Kind, Likeness, Match, Page, Verdict
-from scrapy_neardup.stores import Record, stands_for, with_first
+from scrapy_neardup.stores import Record, evidence, stands_for, with_first
 
 
 class Copies:
@@ -54,14 +54,14 @@ class Copies:
             self._store.note_form(page.site, in_form=fingerprint.in_form)
         if counts:
             note_once(self._store, page.url, page.site, fingerprint, everywhere=False)
-        kept = self._registrar.evidence(page, likeness, match, copy=True)
+        kept = evidence(page, likeness, match, copy=True, keep=self._registrar.keep)
         along = self._registrar.drop(id, page, match, likeness)
         self._store.add(copy, kept, replaces=known.id if known else 0, of=of, along=along)
         return Ruled(verdict)
 
-    def returned(self, page: Page, known: Record | None, fingerprint: Fingerprint) -> Ruled | None:
+    def returned(self, page: Page, known: Record, fingerprint: Fingerprint) -> Ruled | None:
         """The ruling on the very page that was dropped at its URL, as long as its original is there."""
-        if known is None or not (kinds := self._returning.kinds(page, known)):
+        if not (kinds := self._returning.kinds(page, known)):
             return None
         original = stands_for(self._store, known, besides=page.url)
         if original is None or not original.sketch:

@@ -10,25 +10,24 @@ from weakref import WeakKeyDictionary
 from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.judging.ageing import Ageing
 from scrapy_neardup.judging.by_bytes import ByBytes
-from scrapy_neardup.judging.by_hand import ByHand
 from scrapy_neardup.judging.by_mark import ByMark
+from scrapy_neardup.judging.by_text import ByText
 from scrapy_neardup.judging.copies import Copies
 from scrapy_neardup.judging.drops import Drops
-from scrapy_neardup.judging.groups import Groups
-from scrapy_neardup.judging.judgements import Judgements, Said
-from scrapy_neardup.judging.matching import Matching, candidates, has_a_say, with_telling
+from scrapy_neardup.judging.judgements import Judgements
+from scrapy_neardup.judging.matching import Matching, candidates
 from scrapy_neardup.judging.noting import note_once
-from scrapy_neardup.judging.preference import Contender, Preference
+from scrapy_neardup.judging.preference import Preference
 from scrapy_neardup.judging.prepared import Prepared
 from scrapy_neardup.judging.registrar import Registrar
 from scrapy_neardup.judging.reservations import Blocked, Earlier, InFlight, Reservation, Ruling
 from scrapy_neardup.judging.returning import Returning
 from scrapy_neardup.judging.same_url import SameUrl
-from scrapy_neardup.judging.succession import Standing, Succession
+from scrapy_neardup.judging.succession import Succession
 from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Fingerprint, Kind, Likeness, Page, Verdict
 from scrapy_neardup.page.bodies import Bodies
-from scrapy_neardup.stores import Bounds, Keep, Record, Store
+from scrapy_neardup.stores import Bounds, Keep, Store
 from scrapy_neardup.text.prose import why_unjudged
 
 
@@ -82,34 +81,23 @@ class Detector:
                 "Set NEARDUP_STORE = 'memory:', or choose another method for a state that lasts."
             )
         self.store = store
+        #: Seconds; added to at each place by itself, as whatever would do it for all takes calls at each page.
         self.spent = {"method": 0.0, "store": 0.0}
-        self._method_timed, self._store_timed = (_Timed(self.spent, part) for part in self.spent)
         self._method = method = method.under(store.hashes)
         self._min_letters = min_letters
-        self._also_copies = also_copies
         self.passes = passes
         self._ageing = Ageing(store, bounds, on_expired)
         self._generation = store.begin(who, job)
         self._in_flight = Earlier() if store.is_shared else _IN_FLIGHT.setdefault(store, InFlight())
         drops = Drops(store, self._generation) if store.lasts and keep is not Keep.NOTHING else None
         self._registrar = registrar = Registrar(method, store, self._in_flight, passes, keep, preference, drops)
-        self._matching = matching = Matching(method, store, also_copies)
+        matching, judgements = Matching(method, store, also_copies), Judgements(store)
         self._by_mark = ByMark(registrar, self._generation)
-        self._same_url = SameUrl(registrar, matching, also_copies)
-        self._judgements = Judgements(store)
-        self._copies = Copies(registrar, Returning(method, min_letters, also_copies))
-        self._by_hand = ByHand(registrar, matching, self._copies)
-        self._succession = Succession(method, store, also_copies, preference)
-        self._groups = Groups(registrar)
-        self._by_bytes = ByBytes(
-            registrar,
-            self._by_mark,
-            self._same_url,
-            self._copies,
-            self._succession,
-            self._judgements,
-            also_copies,
-        )
+        same_url = SameUrl(registrar, matching, also_copies)
+        copies = Copies(registrar, Returning(method, min_letters, also_copies))
+        by_others = self._by_mark, same_url, copies, Succession(method, store, also_copies, preference), judgements
+        self._by_bytes = ByBytes(registrar, *by_others, also_copies)
+        self._by_text = ByText(registrar, matching, *by_others, also_copies, min_letters)
         rules = {"recipe": store.recipe, "decisions": method.decisions(), "min_letters": min_letters}
         #: By what bodies are known again under these rules.
         self.bodies = Bodies(store.hashes, {**rules, "also_copies": sorted(also_copies)})
@@ -121,25 +109,43 @@ class Detector:
         what another process has, which is taken if the state agrees.
         """
         if self._ageing.has_bounds:
-            with self._store_timed:
+            begun = perf_counter()
+            try:
                 self._ageing.judged()
-        ruling = self._ruling(page, fingerprint, prepared)
+            finally:
+                self.spent["store"] += perf_counter() - begun
+        reason = page.unread or why_unjudged(page.text, self._min_letters)
+        if page.row or reason:
+            ruling = self._without_comparing(page, reason)
+        else:
+            fingerprint = fingerprint or self._fingerprint(page, prepared)
+            begun = perf_counter()
+            try:
+                ruling = self._by_text.ruling(page, fingerprint)
+            finally:
+                self.spent["store"] += perf_counter() - begun
         if isinstance(ruling, Blocked) or ruling.verdict.reader == page.reader:
             return ruling
         return replace(ruling, verdict=replace(ruling.verdict, reader=page.reader))
 
     def check_bytes(self, url: str, site: str, body: int) -> Ruling | None:
         """Judge a page by its bytes alone, whose digest ``body`` is; None if it has to be read. Raises StoreError."""
-        with self._store_timed:
+        begun = perf_counter()
+        try:
             if not self._by_bytes.may_know(url, body):
                 return None
             self._ageing.judged()
             return self._by_bytes.ruling(url, site, body)
+        finally:
+            self.spent["store"] += perf_counter() - begun
 
     def may_know(self, url: str, body: int) -> bool:
         """Whether it is worth while to wait for what ``check_bytes`` says before a page is read. Raises StoreError."""
-        with self._store_timed:
+        begun = perf_counter()
+        try:
             return self._by_bytes.may_know(url, body)
+        finally:
+            self.spent["store"] += perf_counter() - begun
 
     def fingerprint(self, page: Page) -> Fingerprint | None:
         """By what a page is compared with others; None for one that is not."""
@@ -148,23 +154,21 @@ class Detector:
         return self._fingerprint(page)
 
     def _fingerprint(self, page: Page, prepared: Prepared | None = None) -> Fingerprint:
-        with self._method_timed:
+        begun = perf_counter()
+        try:
             known = self.store.on_site(page.site)
             if prepared is not None:
                 return prepared.under(page, known, self._method)
             return self._method.for_state(page, known)
+        finally:
+            self.spent["method"] += perf_counter() - begun
 
-    def _ruling(self, page: Page, fingerprint: Fingerprint | None, prepared: Prepared | None) -> Ruling:
-        reason = page.unread or why_unjudged(page.text, self._min_letters)
+    def _without_comparing(self, page: Page, reason: str) -> Ruling:
+        """The ruling on a row of a listing, or a page that cannot be judged for this reason."""
         if page.row and page.html and not reason:
             return self._by_mark.ruling(page, Verdict(Kind.UNIQUE, page.url))
-        if page.row:
-            return self._by_mark.ruling(page, Verdict(Kind.UNJUDGED, page.url, reason="listing"))
-        if reason:
-            return self._by_mark.ruling(page, Verdict(Kind.UNJUDGED, page.url, reason=reason))
-        fingerprint = fingerprint or self._fingerprint(page, prepared)
-        with self._store_timed:
-            return self._judge(page, fingerprint)
+        reason = "listing" if page.row else reason
+        return self._by_mark.ruling(page, Verdict(Kind.UNJUDGED, page.url, reason=reason))
 
     def is_unchanged(self, url: str, mark: int) -> bool:
         """Whether the page at a URL was too little or too much to be judged, and is still made from the very same."""
@@ -199,16 +203,29 @@ class Detector:
         try:
             self.file(reservation, sealed=sealed)
         finally:
-            self._settle(reservation)
+            self._in_flight.remove(reservation)
+            reservation.settle()
 
     def file(self, reservation: Reservation, *, sealed: bool) -> None:
-        """Write what was reserved; those who wait for it are not told yet."""
-        with self._store_timed:
-            self._file(reservation, 0 if sealed else self._generation)
+        """Write what was reserved, and count it once; those who wait for it are not told yet."""
+        begun, store, replaces, record = perf_counter(), self.store, reservation.replaces, reservation.record
+        try:
+            if replaces and store.record(replaces) is None:  # taken back in the meantime, for the one before it
+                earlier = store.find(record.url)
+                replaces = earlier.id if earlier else 0
+            generation = 0 if sealed else self._generation
+            store.add(record, reservation.evidence, generation=generation, replaces=replaces, of=reservation.of)
+            if not reservation.replaces:
+                site, fingerprint = reservation.site, reservation.fingerprint
+                store.note_form(site, in_form=fingerprint.in_form)
+                note_once(store, record.url, site, fingerprint, everywhere=not record.delivered)
+        finally:
+            self.spent["store"] += perf_counter() - begun
 
     def release(self, reservation: Reservation) -> None:
         """The item was lost: the page was never here."""
-        self._settle(reservation)
+        self._in_flight.remove(reservation)
+        reservation.settle()
 
     def withdraw(self, id: int) -> None:
         """Take back a page that was committed."""
@@ -239,89 +256,12 @@ class Detector:
 
     def trim(self) -> None:
         """At the end of a crawl: forget what is too much, as far as its own pages made it so."""
-        with self._store_timed:
+        begun = perf_counter()
+        try:
             self._ageing.trim()
+        finally:
+            self.spent["store"] += perf_counter() - begun
 
     def end(self) -> int:
         """The crawl is over; returns the number of pages that are not sealed."""
         return self.store.end(self._generation)
-
-    def _judge(self, page: Page, fingerprint: Fingerprint) -> Ruling:
-        """The way of a page that can be judged: its own URL, what was said of it, earlier pages, pages on their way."""
-        if (twin := self._in_flight.by_url.get(page.url)) is not None:
-            return Blocked(twin)
-        known = self.store.find(page.url)
-        ruled, before = self._same_url.ruling(page, fingerprint, known)
-        if ruled is not None:
-            return ruled
-        said = self._judgements.of(page.url)
-        if (ruling := self._by_hand.ruling(said, page, known, fingerprint)) is not None:
-            return ruling
-        is_kept = said is not None and said.said is Said.KEEP
-        if reason := fingerprint.why_unjudged(self._min_letters):
-            if not is_kept and (ruled := self._copies.returned(page, known, fingerprint)) is not None:
-                return ruled
-            return self._by_mark.ruling(page, Verdict(Kind.UNJUDGED, page.url, reason=reason))
-        matched = self._matching.best(page.url, fingerprint, page.canonical)
-        common, best = matched.common, matched.best
-        if matched.in_form != fingerprint.in_form:
-            fingerprint = replace(fingerprint, in_form=matched.in_form)
-        filed = with_telling(fingerprint, common)
-        is_copy = best is not None and best.comparison.is_copy(self._also_copies)
-        if best is not None and is_copy and not is_kept:
-            role = self._succession.role(Contender(page, fingerprint), known, best, common)
-            if role is Standing.COPY:
-                return self._copies.ruling(page, best, known, filed)
-            return self._groups.ruling(role, page, best, known, filed, before)
-        if not is_kept and (ruled := self._copies.returned(page, known, fingerprint)) is not None:
-            return ruled
-        if not is_kept and (twin := self._twin(fingerprint, common)) is not None:
-            return Blocked(twin)
-        id = self.store.new_id()
-        kind, match, likeness = Kind.UNIQUE, None, None
-        if before is not None:
-            kind, match = Kind.UPDATED, before
-        elif best is not None:
-            match, likeness = self._registrar.match(page, best), None if is_copy else best.comparison.likeness
-        verdict = Verdict(kind, page.url, id, match, likeness=likeness, by_hand=is_kept and is_copy)
-        record = Record(id, page.url, id, 1.0, filed.keys, fingerprint.sketch, body=page.body)
-        return self._registrar.reserve(page, verdict, record, fingerprint, known)
-
-    def _twin(self, fingerprint: Fingerprint, common: frozenset[int]) -> Reservation | None:
-        """A page of which this one is a copy, and whose item has not arrived yet."""
-        for twin in self._in_flight.sharing(fingerprint):
-            comparison = self._method.compare(fingerprint, twin.record.sketch, common)
-            if has_a_say(twin.record, comparison) and comparison.is_copy(self._also_copies):
-                return twin
-        return None
-
-    def _file(self, reservation: Reservation, generation: int) -> None:
-        replaces, record = reservation.replaces, reservation.record
-        if replaces and self.store.record(replaces) is None:  # taken back in the meantime, for the one before it
-            earlier = self.store.find(record.url)
-            replaces = earlier.id if earlier else 0
-        self.store.add(record, reservation.evidence, generation=generation, replaces=replaces, of=reservation.of)
-        if not reservation.replaces:
-            everywhere = not record.delivered
-            self.store.note_form(reservation.site, in_form=reservation.fingerprint.in_form)
-            note_once(self.store, record.url, reservation.site, reservation.fingerprint, everywhere=everywhere)
-
-    def _settle(self, reservation: Reservation) -> None:
-        self._in_flight.remove(reservation)
-        reservation.settle()
-
-
-class _Timed:
-    """Adds what is spent inside to what a part has spent. A class, as four are entered for a page: see ``_Guard``."""
-
-    __slots__ = ("_begun", "_part", "_spent")
-
-    def __init__(self, spent: dict[str, float], part: str) -> None:
-        self._spent = spent
-        self._part = part
-
-    def __enter__(self) -> None:
-        self._begun = perf_counter()
-
-    def __exit__(self, *_: object) -> None:
-        self._spent[self._part] += perf_counter() - self._begun

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Set
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from scrapy_neardup.methods import Method
@@ -48,6 +48,10 @@ class Matched(NamedTuple):
     in_form: bool
 
 
+#: Of most pages.
+_NOTHING = Matched(frozenset(), None, in_form=False)
+
+
 def candidates(method: Method, store: Store, keys: Iterable[int]) -> Candidates:
     """Which earlier pages a page with these keys may be like.
 
@@ -77,7 +81,7 @@ def telling(keys: Iterable[int], common: Set[int]) -> tuple[int, ...]:
 
 def with_telling(fingerprint: Fingerprint, common: Set[int]) -> Fingerprint:
     """The same with these keys alone."""
-    return replace(fingerprint, keys=telling(fingerprint.keys, common)) if common else fingerprint
+    return fingerprint.with_keys(telling(fingerprint.keys, common)) if common else fingerprint
 
 
 def has_a_say(earlier: Record, comparison: Comparison) -> bool:
@@ -108,7 +112,7 @@ class Matching:
         """
         found = candidates(self._method, self._store, fingerprint.keys)
         if not found.ids and not canonical:
-            return Matched(found.common, None, in_form=False)
+            return Matched(found.common, None, in_form=False) if found.common else _NOTHING
         best: Found | None = None
         in_form = False
         for earlier in self._earlier(url, found.ids, canonical):

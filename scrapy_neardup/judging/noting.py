@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from scrapy_neardup.model import Fingerprint
 from scrapy_neardup.stores import Store
 
@@ -18,5 +16,5 @@ def note_once(store: Store, url: str, site: str, fingerprint: Fingerprint, *, ev
     """
     if not fingerprint.sentences:
         return
-    noted = np.array([*fingerprint.sentences, store.hashes.short(f"page {url}")], np.uint32)
+    noted = (*fingerprint.sentences, store.hashes.short(f"page {url}"))
     store.note(noted, site, everywhere=everywhere, once=True)

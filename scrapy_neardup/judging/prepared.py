@@ -78,7 +78,7 @@ class Prepared:
         if not all(one.holds(counts) for one in self.asked):
             return method.for_state(page, counts)
         title = _Late(method, self.title) if self.title else None
-        return method.narrowed(replace(self.fingerprint, site=counts if self.sited else None, title=title))
+        return replace(self.fingerprint, site=counts if self.sited else None, title=title)
 
 
 class _Late:

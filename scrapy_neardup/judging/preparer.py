@@ -14,6 +14,7 @@ from functools import partial
 from typing import Any
 
 from scrapy_neardup.errors import ExtractionError
+from scrapy_neardup.hashing.keyed import Keyed
 from scrapy_neardup.judging.prepared import Prepared, Texts, unpacked
 from scrapy_neardup.judging.presumed import Boilerplate
 from scrapy_neardup.model import Page
@@ -33,11 +34,11 @@ Answer = list[Ready]
 
 @dataclass(frozen=True, slots=True)
 class TextTerms:
-    """By what a child makes fingerprints: a method of this name with these parameters, under the secret of a state."""
+    """By what a child makes fingerprints: a method of this name with these parameters, under the hashes of a state."""
 
     method: str
     parameters: Mapping[str, Any]
-    secret: str = field(repr=False)
+    hashes: Keyed = field(repr=False)
     seconds: float
     known: Boilerplate = field(default_factory=Boilerplate, repr=False)
 
@@ -55,7 +56,8 @@ class TextTerms:
         return {
             "method": self.method,
             "parameters": dict(self.parameters),
-            "secret": self.secret,
+            "secret": self.hashes.secret.hex(),
+            "bits": self.hashes.width.bits,
             "seconds": self.seconds,
         }
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from scrapy_neardup.hashing.keyed import Keyed
+from scrapy_neardup.hashing.width import KeyWidth
 from scrapy_neardup.judging.prepared import packed, packed_title, pages_of
 from scrapy_neardup.judging.presumed import Boilerplate
 from scrapy_neardup.methods import Method, make_method
@@ -19,7 +20,8 @@ def main() -> None:
 
 
 def _begin(terms: dict[str, Any]) -> Callable[[Message], Message]:
-    method = make_method(terms["method"], terms["parameters"]).under(Keyed(bytes.fromhex(terms["secret"])))
+    hashes = Keyed(bytes.fromhex(terms["secret"]), KeyWidth(terms["bits"]))
+    method = make_method(terms["method"], terms["parameters"]).under(hashes)
     known = Boilerplate()
     # Load what the first page would: it is not to be counted for its time and memory.
     _prepared(method, Page("", "渡口重新开航", text="渡口今天早上重新开航，第一班船是空的。"), known)
@@ -43,7 +45,7 @@ def _prepared(method: Method, page: Page, known: Boilerplate) -> tuple[list[Any]
     """
     presumed = known.of(page.site)
     try:
-        made = method.guarded(page, presumed.is_common, presumed)
+        made = method.for_state(page, presumed)
         title = b"" if made.title is None else packed_title(method.carried(made.title))
         return packed(made, title, presumed.asked), title
     except Exception:

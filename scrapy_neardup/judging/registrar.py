@@ -11,7 +11,7 @@ from scrapy_neardup.judging.preference import Contender, Preference
 from scrapy_neardup.judging.reservations import InFlight, Reservation, Ruled
 from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Fingerprint, Likeness, Match, Page, Verdict
-from scrapy_neardup.stores import Evidence, Keep, Record, Store, evidence
+from scrapy_neardup.stores import Keep, Record, Store, evidence
 from scrapy_neardup.stores.changes import Row
 
 
@@ -53,16 +53,12 @@ class Registrar:
         ``found``: how it is like which page, where the verdict does not say that. ``of``: what it is a copy of.
         """
         likeness, match = found or (verdict.likeness, verdict.match)
-        kept = self.evidence(page, likeness, match, copy=record.original != record.id)
+        kept = evidence(page, likeness, match, copy=record.original != record.id, keep=self.keep)
         if self.preference is not None and record.keys:
             kept = self.preference.weighed(Contender(page, fingerprint), kept, self.method)
         reservation = Reservation(verdict, fingerprint, record, kept, page.site, known.id if known else 0, of)
         self.in_flight.add(reservation)
         return Ruled(verdict, reservation)
-
-    def evidence(self, page: Page, likeness: Likeness | None, match: Match | None, *, copy: bool) -> Evidence | None:
-        """What is kept of a page."""
-        return evidence(page, likeness, match, copy=copy, keep=self.keep)
 
     def drop(self, id: int, page: Page, match: Match, likeness: Likeness | None) -> tuple[Row, ...]:
         """What tells later that the page was dropped, if that is kept: to be written with what is known of it."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from scrapy_neardup.model import Fingerprint, Page, Verdict
 from scrapy_neardup.quick import quick
@@ -27,11 +27,11 @@ class Reservation:
     #: Of a copy: the earlier pages by which it is one.
     of: tuple[Record, ...] = ()
     settled: bool = False
-    _waiting: list[Callable[[], None]] = field(default_factory=list)
+    _waiting: tuple[Callable[[], None], ...] = ()
 
     def when_settled(self, call: Callable[[], None]) -> None:
         """Have ``call`` called once it is known what became of the page."""
-        self._waiting.append(call)
+        self._waiting = (*self._waiting, call)
 
     def settle(self) -> None:
         """The outcome is known: tell those who wait for it."""
@@ -74,14 +74,14 @@ class InFlight:
         self.by_body: dict[int, Reservation] = {}
         self._by_key: dict[int, tuple[Reservation, ...]] = {}
         #: Those that are not found by their keys yet.
-        self._latest: dict[int, Reservation] = {}
+        self._latest: dict[Reservation, None] = {}
 
     def add(self, reservation: Reservation) -> None:
         """A page is on its way from now on."""
         self.by_url[reservation.record.url] = reservation
-        if reservation.record.is_found_by_body:
+        if reservation.record.body and reservation.record.is_found_by_body:
             self.by_body[reservation.record.body] = reservation
-        self._latest[id(reservation)] = reservation
+        self._latest[reservation] = None
 
     def sharing(self, fingerprint: Fingerprint) -> list[Reservation]:
         """The pages that share a key with this one."""
@@ -92,7 +92,8 @@ class InFlight:
     def of_key(self, key: int) -> tuple[Reservation, ...]:
         """The pages that have a key, in the order in which they came."""
         while self._latest:
-            latest = self._latest.pop(next(iter(self._latest)))
+            latest = next(iter(self._latest))
+            del self._latest[latest]
             for one in dict.fromkeys(latest.fingerprint.keys):
                 self._by_key[one] = (*self._by_key.get(one, ()), latest)
         return self._by_key.get(key, ())
@@ -103,7 +104,8 @@ class InFlight:
             del self.by_url[reservation.record.url]
         if self.by_body.get(reservation.record.body) is reservation:
             del self.by_body[reservation.record.body]
-        if self._latest.pop(id(reservation), None) is not None:
+        if reservation in self._latest:
+            del self._latest[reservation]
             return
         for key in dict.fromkeys(reservation.fingerprint.keys):
             sharing = self._by_key.pop(key)

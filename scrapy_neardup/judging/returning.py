@@ -32,9 +32,9 @@ class Returning:
         """What is to be known of a page that is dropped as a copy; never 0."""
         return self._mark(self._hashes.of(page.title), self._hashes.of(page.text), likeness)
 
-    def kinds(self, page: Page, known: Record | None) -> list[Likeness | None]:
+    def kinds(self, page: Page, known: Record) -> list[Likeness | None]:
         """The one kind of which the copy was that was dropped at the URL of a page; none if the page is not that."""
-        if known is None or not known.dropped:
+        if not known.dropped:
             return []
         title, text = self._hashes.of(page.title), self._hashes.of(page.text)
         return [kind for kind in (None, *Likeness) if self._mark(title, text, kind) == known.dropped]

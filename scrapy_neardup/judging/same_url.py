@@ -21,10 +21,8 @@ class SameUrl:
         self._former = Former(registrar.store)
         self._as_formerly = AsFormerly(registrar, matching, also_copies)
 
-    def ruling(self, page: Page, fingerprint: Fingerprint, known: Record | None) -> tuple[Ruled | None, Match | None]:
+    def ruling(self, page: Page, fingerprint: Fingerprint, known: Record) -> tuple[Ruled | None, Match | None]:
         """The ruling on a page that is what was at its URL; else what that was, if it was delivered."""
-        if known is None:
-            return None, None
         if formerly := self._former.of(page, known):
             ruled = self._as_formerly.ruling(page, fingerprint, known, formerly)
             if ruled is not None:

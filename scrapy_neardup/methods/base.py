@@ -75,7 +75,7 @@ class Method(ABC):
     def narrowed(self, made: Fingerprint) -> Fingerprint:
         """A fingerprint with as much of its keys as the state has."""
         width = self.hashes.width
-        return made if max(made.keys, default=0) <= width.mask else replace(made, keys=width.keys(made.keys))
+        return made if max(made.keys, default=0) <= width.mask else made.with_keys(width.keys(made.keys))
 
     def guarded(self, page: Page, is_common: IsCommon, site: SiteCounts | None = None) -> Fingerprint:
         """The same of what a page says itself, without sentences that stand on many pages, and those to be counted.

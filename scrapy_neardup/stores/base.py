@@ -6,6 +6,7 @@ import json
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from heapq import merge
 from itertools import islice
 from typing import Any, ClassVar
@@ -90,7 +91,7 @@ class Store(Moment, Expiry, Counting):
             self.known_hashes = Keyed(self.secret.value, self.width) if self.secret else None
             newest = next(self._scan(b"r", reverse=True), None)
             self._newest = layout.last_id(newest[0]) if newest else 0
-            if self.tallied:  # else nobody keeps it up
+            if not self.is_shared:  # else others add pages, too
                 self._largest = self._newest
             self._hold_against_tally()
             self._counts = self._load_counts()
@@ -114,7 +115,7 @@ class Store(Moment, Expiry, Counting):
 
     # What the detector calls.
 
-    @property
+    @cached_property
     def hashes(self) -> Keyed:
         """What hashes under its secret; raises StoreMismatch where that is not known here."""
         if self.known_hashes is None:
@@ -174,11 +175,11 @@ class Store(Moment, Expiry, Counting):
 
     def postings(self, key: int, limit: int) -> list[int]:
         """Ids of up to ``limit`` pages that are filed under ``key``, the newest first."""
-        return self._postings.find((key,), limit)[0]
+        return self.all_postings((key,), limit)[0]
 
     def all_postings(self, keys: Sequence[int], limit: int) -> list[list[int]]:
         """``postings`` of each of several keys."""
-        return [self.postings(key, limit) for key in keys]
+        return self._postings.find(keys, limit)
 
     def records_of(self, ids: Sequence[int]) -> list[Record | None]:
         """``record`` of each of several ids."""
@@ -225,19 +226,21 @@ class Store(Moment, Expiry, Counting):
         ``along``: rows of others that are to be there if the page is.
         """
         seen = self.now() if seen is None else seen
-        changes = Changes(dict(along))
+        id, changes = record.id, Changes(dict(along))
         gone = self._supersede(replaces, changes) if replaces and not generation else 0
-        self._postings.file(record.keys, record.id, changes)
-        self._put_record(record, changes)
+        self._postings.file(record.keys, id, changes)
+        rows = self._rows_of(record)
         if evidence is not None:
-            changes.put(layout.evidence_key(record.id), evidence.pack(gbk=self._has_gbk))
+            rows[layout.evidence_key(id)] = evidence.pack(gbk=self._has_gbk)
         if generation:
-            changes.put(layout.journal_key(generation, record.id), layout.pack_id(replaces))
-        changes.put(self._url_key(record.url), layout.pack_seen(record.id, seen))
-        self._see(of, seen, changes)
+            rows[layout.journal_key(generation, id)] = layout.pack_id(replaces) if replaces else b""
+        rows[self._url_key(record.url)] = layout.pack_seen(id, seen)
+        changes.put_all(rows)
+        if of:
+            self._see(of, seen, changes)
         self._commit(changes)
-        self._added(record.id)
-        self._newest = max(self._newest, record.id)
+        self._newest, self._largest = max(self._newest, id), max(self._largest, id)
+        self._added(id)
         self.pages += 1 - gone
 
     def touch(
@@ -256,7 +259,7 @@ class Store(Moment, Expiry, Counting):
         changes = Changes({self._url_key(record.url): layout.pack_seen(record.id, seen), **dict(along)})
         if renewed is not None and renewed != record:
             self._lose_body(record, changes)
-            self._put_record(renewed, changes)
+            changes.put_all(self._rows_of(renewed))
         self._see(of, seen, changes)
         self._commit(changes)
 
@@ -322,10 +325,12 @@ class Store(Moment, Expiry, Counting):
         if sync:
             self._synced = time.monotonic()
 
-    def _put_record(self, record: Record, changes: Changes) -> None:
-        changes.put(layout.record_key(record.id), record.pack(self.width))
-        if record.is_found_by_body:
-            changes.put(layout.body_key(record.body), layout.pack_id(record.id))
+    def _rows_of(self, record: Record) -> dict[bytes, bytes]:
+        """What holds a record, and by which it is found if that is not its URL or a key."""
+        rows = {layout.record_key(record.id): record.pack(self.width)}
+        if record.body and record.is_found_by_body:
+            rows[layout.body_key(record.body)] = layout.pack_id(record.id)
+        return rows
 
     def _see(self, pages: Iterable[Record], seconds: float, changes: Changes) -> None:
         """Pages were seen in their copies: so an article that is still copied is known as long as it is."""

@@ -28,7 +28,8 @@ class Changes:
 
     def put_all(self, rows: Mapping[bytes, bytes]) -> None:
         """The same of several."""
-        self.deletes.difference_update(rows)
+        if self.deletes:
+            self.deletes.difference_update(rows)
         self.puts.update(rows)
 
     def delete(self, key: bytes) -> None:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from scrapy_neardup.hashing.keyed import Keyed
 from scrapy_neardup.stores import layout
 from scrapy_neardup.stores.changes import Changes
 from scrapy_neardup.stores.counts import Counts, CountsOfSite
 from scrapy_neardup.stores.ordered import OrderedBytes
-from scrapy_neardup.stores.recurrence import Sentences
 
 #: Pages after which the counts of sentences are written; a kill costs as many pages' counts at most.
 _COUNTS_EVERY = 5000
@@ -32,7 +31,7 @@ class Counting(OrderedBytes):
         """What is known of a site by its name (see ``site_of``), which is empty where it is not known."""
         return CountsOfSite(self._counts, site, self.hashes)
 
-    def note(self, sentences: Sentences, site: str, *, everywhere: bool = True, once: bool = False) -> None:
+    def note(self, sentences: Iterable[int], site: str, *, everywhere: bool = True, once: bool = False) -> None:
         """Count the sentences of a page (32-bit fingerprints), for its site, and unless it is a copy for all sites.
 
         ``once``: the last of them is the page's own, and if the state knows that, nothing is counted.

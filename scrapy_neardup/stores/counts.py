@@ -9,7 +9,7 @@ The third table is of the sites themselves: see ``Forms``.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
@@ -38,31 +38,32 @@ class Counts:
         self._everywhere = Recurrence()
         self._forms = Forms()
 
-    def note(self, sentences: Sentences, site: str, hashes: Keyed, *, everywhere: bool, once: bool = False) -> bool:
+    def note(self, sentences: Iterable[int], site: str, hashes: Keyed, *, everywhere: bool, once: bool = False) -> bool:
         """Count the different sentences of one page, for its site, and unless it is a copy for all sites.
 
         ``once``: the last of them is the page's own, and if that was counted, nothing is. Whether it was done now.
         """
-        by = hashes.short(publisher(site)) & 31 if everywhere else None
+        by = _bit(site, hashes) if everywhere else None
         kernels = compiled.kernels
         if kernels is not None:
-            tables = *self._here.arrays, by, *self._everywhere.arrays
-            return kernels.count_page(plain(sentences), IN_BLOCK, _number(site, hashes), *hashes.drawn, *tables, once)
-        if once and self.stood_on(sentences[-1:], site, hashes).any():
+            tables = *self._here.views, by, *self._everywhere.views
+            return kernels.count_page(sentences, IN_BLOCK, _number(site, hashes), *hashes.drawn, *tables, once)
+        noted = np.fromiter(sentences, np.uint32)
+        if once and self.stood_on(noted[-1:], site, hashes).any():
             return False
-        self._here.note(_of_site(np.concatenate((sentences, _PAGES)), site, hashes), 0)
+        self._here.note(_of_site(np.concatenate((noted, _PAGES)), site, hashes), 0)
         if by is not None:
-            self._everywhere.note(sentences, by)
+            self._everywhere.note(noted, by)
         return True
 
     def note_form(self, site: str, hashes: Keyed, *, in_form: bool) -> None:
         """Count a page, and whether it looked like another one of its site under another title; if that is known."""
         if site:
-            self._forms.note(hashes.short(f"forms {site}"), in_form=in_form)
+            self._forms.note(_form(site, hashes), in_form=in_form)
 
     def forms(self, site: str, hashes: Keyed) -> float:
         """The share of such pages among the last ones of a site."""
-        return self._forms.share(hashes.short(f"forms {site}"))
+        return self._forms.share(_form(site, hashes))
 
     def pages(self, site: str, hashes: Keyed) -> int:
         """How many pages of a site were noted, 256 at most."""
@@ -84,7 +85,7 @@ class Counts:
         """Which sentences are boilerplate, of a site or on whatever site."""
         kernels = compiled.kernels
         if kernels is not None:
-            tables = _COMMON_HERE, *self._here.arrays[:4], _COMMON_BITS, *self._everywhere.arrays[:3]
+            tables = _COMMON_HERE, *self._here.views[:4], _COMMON_BITS, *self._everywhere.views[:3]
             found = kernels.are_common(plain(sentences), _number(site, hashes), *hashes.drawn, *tables)
             return np.frombuffer(found, np.bool_)
         return self.is_common_here(sentences, site, hashes) | self.is_common_everywhere(sentences)
@@ -204,10 +205,22 @@ def _of_site(sentences: Sentences, site: str, hashes: Keyed) -> Sentences:
     return hashes.halves(sentences, _number(site, hashes))
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=1000)
 def _number(site: str, hashes: Keyed) -> int:
     """What a site's sentences are mixed with."""
     return hashes.of(f"site {site}")
+
+
+@lru_cache(maxsize=1000)
+def _bit(site: str, hashes: Keyed) -> int:
+    """Which of the bits for sites its pages set."""
+    return hashes.short(publisher(site)) & 31
+
+
+@lru_cache(maxsize=1000)
+def _form(site: str, hashes: Keyed) -> int:
+    """By what a site is known among the forms."""
+    return hashes.short(f"forms {site}")
 
 
 def _all(here: Mapping[int, bytes], everywhere: Mapping[int, bytes], forms: bytes | None) -> dict[int, bytes]:

@@ -55,27 +55,21 @@ class Bounds:
 
 @dataclass(slots=True)
 class Hand:
-    """A place among the pages by id. ``at``: the next one to be looked at; ``first``: no page has a smaller id.
+    """A place among the pages by id. ``at``: the next one to be looked at.
 
     ``kept``: of the pages behind the hand no smaller id is still there; None if none is.
     """
 
     at: int = 0
-    first: int = 0
     kept: int | None = None
 
     def keep(self, id: int) -> None:
         """The page with this id is behind the hand, and stays."""
         self.kept = id if self.kept is None else min(self.kept, id)
 
-    def added(self, id: int) -> None:
-        """There is a new page; pages arrive later than they got their ids, so the hand may be behind it already."""
-        self.at, self.first = min(self.at, id), min(self.first, id)
-
     def turn(self) -> None:
         """Go back to the first page."""
-        self.first = self.at if self.kept is None else self.kept
-        self.at, self.kept = self.first, None
+        self.at, self.kept = self.at if self.kept is None else self.kept, None
 
 
 class Expiry(Removal):
@@ -223,10 +217,12 @@ class Expiry(Removal):
 
     def _sealed(self, id: int) -> None:
         """A page can go from now on; hand and frontier may have passed over it."""
-        self._by_time.added(id)
+        self._by_time.at = min(self._by_time.at, id)
         self._frontier = min(self._frontier, id)
 
     def _added(self, id: int) -> None:
-        self._by_time.added(id)
-        self._by_number.added(id)
-        self._frontier = min(self._frontier, id)
+        """There is a new page; pages arrive later than they got their ids, so the hands may be behind it already."""
+        if id < self._by_number.at:
+            self._by_number.at = id
+        if id < self._by_time.at or id < self._frontier:
+            self._sealed(id)

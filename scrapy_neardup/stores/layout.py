@@ -30,6 +30,7 @@ from __future__ import annotations
 import struct
 from dataclasses import replace
 
+from scrapy_neardup.hashing import compiled
 from scrapy_neardup.hashing.keyed import OPEN, Keyed
 from scrapy_neardup.hashing.width import NARROW, WIDE, KeyWidth
 from scrapy_neardup.quick import quick
@@ -138,17 +139,26 @@ class Record:
         Where keys are narrow, the first byte has 64, and 32 if the page is filed under the id of its group, which is
         not among the keys; these have 5 bytes each. Of keys that are longer than the width the rest is left out.
         """
-        narrow, mask = width != WIDE, width.mask
-        keys = self._hashed if narrow else self.keys
-        url = kept_url(self.url).encode("utf-8", "surrogatepass")
-        own = self.original == self.id and self.similarity == 1.0
-        flags = own * _OWN | self.delivered * _DELIVERED | self.former * _FORMER | bool(self.dropped) * _DROPPED
-        flags |= bool(self.body) * _BODIED | narrow * _NARROW | (narrow and self.leads) * _LEADS
-        head = _HEAD.pack(flags, len(keys), len(url))
-        filed = b"".join([(key & mask).to_bytes(width.size, "big") for key in keys])
-        original = b"" if own else _ORIGINAL.pack(self.original, round(self.similarity * 65535))
-        known = b"".join(_TEXT.pack(one) for one in (self.dropped, self.body) if one)
-        return b"".join((head, filed, url, original, known, self.sketch))
+        flags = self.delivered * _DELIVERED | self.former * _FORMER
+        keys, behind, kernels = self.keys, b"", compiled.kernels
+        if width.bits != WIDE.bits:
+            flags |= _NARROW
+        if self.original == self.id and self.similarity == 1.0:
+            flags |= _OWN
+        else:
+            behind = _ORIGINAL.pack(self.original, round(self.similarity * 65535))
+            if flags & _NARROW and self.leads:
+                flags, keys = flags | _LEADS, self._hashed
+        if self.dropped:
+            flags, behind = flags | _DROPPED, behind + _TEXT.pack(self.dropped)
+        if self.body:
+            flags, behind = flags | _BODIED, behind + _TEXT.pack(self.body)
+        url = kept_url(self.url)
+        if kernels is not None:
+            return kernels.packed_record(flags, keys, width.bits // 8, url, behind, self.sketch)
+        packed_url = url.encode("utf-8", "surrogatepass")
+        head = _HEAD.pack(flags, len(keys), len(packed_url))
+        return b"".join((head, *width.pack_each(keys), packed_url, behind, self.sketch))
 
     @classmethod
     def unpack(cls, id: int, packed: bytes) -> Record:

@@ -170,18 +170,23 @@ class LevelDBStore(Store):
             self._release_witness()
             self._lock.release()
 
+    # What every page asks and writes does without a context manager, of which each takes two calls.
+
     def _get(self, key: bytes) -> bytes | None:
-        with self._guard:
+        try:
             value: bytes | None = self._db.get(key, verify_checksums=True)
+        except Exception as error:
+            self._raise_for(error)
+            raise
         return value
 
     def _get_all(self, keys: Sequence[bytes]) -> list[bytes | None]:
-        with self._guard:
-            get = self._db.get
+        get = self._db.get
+        try:
             return [get(key, verify_checksums=True) for key in keys]
-
-    def all_postings(self, keys: Sequence[int], limit: int) -> list[list[int]]:
-        return self._postings.find(keys, limit)
+        except Exception as error:
+            self._raise_for(error)
+            raise
 
     def _rows_from(self, low: bytes, prefix: bytes) -> Iterator[Row]:
         with self._guard, self._db.raw_iterator(verify_checksums=True) as at:
@@ -218,15 +223,27 @@ class LevelDBStore(Store):
                 "All that it took until then is safe; see to the disk and start the crawl again."
             )
         try:
-            with self._guard, self._db.write_batch(transaction=True, sync=sync) as batch:
-                for key in changes.deletes:
-                    batch.delete(key)
-                for _ in map(batch.put, changes.puts.keys(), changes.puts.values()):
-                    pass
-        except BaseException:
+            batch = self._db.write_batch(sync=sync)
+            for key in changes.deletes:
+                batch.delete(key)
+            for key, value in changes.puts.items():
+                batch.put(key, value)
+            batch.write()
+        except BaseException as error:
             # The log may end in half a record now. LevelDB would go on behind it, and not read past it later.
             self._failed = True
+            self._raise_for(error)
             raise
+
+    def _raise_for(self, error: BaseException) -> None:
+        """Raise what plyvel raised in our words, if it is its error or the system's."""
+        plyvel = self._plyvel
+        if isinstance(error, plyvel.Error) and not any(reason in str(error) for reason in _OUTSIDE):
+            raise self.damaged(str(error)) from error
+        if isinstance(error, (plyvel.Error, OSError)):
+            raise self.out_of_reach(error) from error
+        if isinstance(error, RuntimeError):  # plyvel's answer after a close
+            raise StoreError(f"The state at {self.location} is closed.") from error
 
     def size(self) -> int:
         total = 0
@@ -268,7 +285,7 @@ class LevelDBStore(Store):
 
 
 class _Guard:
-    """What plyvel raises, in our words. A class, as it is entered some ten times a page, and a generator is slow."""
+    """What is raised within, in our words. A class, as a generator is slow."""
 
     def __init__(self, store: LevelDBStore) -> None:
         self._store = store
@@ -278,15 +295,8 @@ class _Guard:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if kind is None:
-            return
-        plyvel = self._store._plyvel
-        if isinstance(error, plyvel.Error) and not any(reason in str(error) for reason in _OUTSIDE):
-            raise self._store.damaged(str(error)) from error
-        if isinstance(error, (plyvel.Error, OSError)):
-            raise self._store.out_of_reach(error) from error
-        if isinstance(error, RuntimeError):  # plyvel's answer after a close
-            raise StoreError(f"The state at {self._store.location} is closed.") from error
+        if error is not None:
+            self._store._raise_for(error)
 
 
 def _inventory(files: Path) -> dict[str, list[int]]:

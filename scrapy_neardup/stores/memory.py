@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import ClassVar
 from urllib.parse import SplitResult
 
@@ -60,9 +60,6 @@ class MemoryStore(Store):
         yield from sorted(
             (row for rows in buckets for row in rows.items() if row[0].startswith(prefix)), reverse=reverse
         )
-
-    def all_postings(self, keys: Sequence[int], limit: int) -> list[list[int]]:
-        return self._postings.find(keys, limit)
 
     def _rows_from(self, low: bytes, prefix: bytes) -> Iterator[Row]:
         if prefix != b"r" or len(low) != _ID_KEY:

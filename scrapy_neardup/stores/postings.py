@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import struct
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import islice
 from typing import ClassVar
@@ -31,6 +31,8 @@ from scrapy_neardup.stores.ordered import OrderedBytes
 _ROWS, _SINGLES = 2, 3
 #: Ids that the row of a list holds at most.
 MOST = 32
+#: Before a key.
+_POSTINGS = b"k"
 #: Behind these ids, where there are others.
 _MORE = b"+"
 _ID = 8
@@ -52,21 +54,16 @@ class Postings(ABC):
         self._rows = rows
         self._width = width
 
-    def _prefixes(self, keys: Iterable[int]) -> list[bytes]:
-        """Where the postings of each key begin."""
-        size, mask = self._width.size, self._width.mask
-        return [b"k" + (key & mask).to_bytes(size, "big") for key in keys]
-
     @abstractmethod
     def find(self, keys: Sequence[int], limit: int) -> list[list[int]]:
         """For each key the ids of up to ``limit`` pages that are filed under it, the newest first."""
 
     @abstractmethod
-    def file(self, keys: Iterable[int], id: int, changes: Changes) -> None:
+    def file(self, keys: Sequence[int], id: int, changes: Changes) -> None:
         """File a page under keys."""
 
     @abstractmethod
-    def remove(self, keys: Iterable[int], id: int, changes: Changes) -> None:
+    def remove(self, keys: Sequence[int], id: int, changes: Changes) -> None:
         """Take a page back from under keys, if it is filed there."""
 
 
@@ -76,14 +73,14 @@ class PostingRows(Postings):
     are_lists: ClassVar[bool] = False
 
     def find(self, keys: Sequence[int], limit: int) -> list[list[int]]:
-        found = (self._rows._scan(prefix, reverse=True) for prefix in self._prefixes(keys))
+        found = (self._rows._scan(prefix, reverse=True) for prefix in self._width.pack_each(keys, _POSTINGS))
         return [[last_id(posting) for posting, _ in islice(rows, limit)] for rows in found]
 
-    def file(self, keys: Iterable[int], id: int, changes: Changes) -> None:
+    def file(self, keys: Sequence[int], id: int, changes: Changes) -> None:
         for key in keys:
             changes.put(posting_key(key, id, self._width), b"")
 
-    def remove(self, keys: Iterable[int], id: int, changes: Changes) -> None:
+    def remove(self, keys: Sequence[int], id: int, changes: Changes) -> None:
         for key in keys:
             changes.delete(posting_key(key, id, self._width))
 
@@ -92,15 +89,14 @@ class PostingLists(Postings):
     """A row for each key, and bundles."""
 
     are_lists: ClassVar[bool] = True
-    #: The rows that were read last, for which keys, at what number of writes: a page is mostly filed before anything
-    #: else is written.
-    _read: tuple[int, tuple[int, ...], dict[bytes, bytes | None]] = (-1, (), {})
+    #: At what number of writes which keys were looked up last, in which rows, and what these held: a page is mostly
+    #: filed before anything else is written.
+    _read: tuple[int, tuple[int, ...], list[bytes], list[bytes | None]] = (-1, (), [], [])
 
     def find(self, keys: Sequence[int], limit: int) -> list[list[int]]:
-        rows = self._prefixes(keys)
+        rows = self._width.pack_each(keys, _POSTINGS)
         heads = self._rows._get_all(rows)
-        if not self._rows.is_shared:
-            self._read = self._rows._writes, tuple(keys), dict(zip(rows, heads, strict=True))
+        self._read = self._rows._writes, tuple(keys), rows, heads
         if not any(heads):
             return [[] for _ in keys]
         return [self._ids(row, head, limit) if head else [] for row, head in zip(rows, heads, strict=True)]
@@ -116,10 +112,13 @@ class PostingLists(Postings):
                 ids += ids_of(row)
         return sorted(ids, reverse=True)[:limit]
 
-    def file(self, keys: Iterable[int], id: int, changes: Changes) -> None:
-        alone = _packed((id,), b"")
-        if self._are_new(keys, changes):
-            changes.put_all(dict.fromkeys(self._read[2], alone))
+    def file(self, keys: Sequence[int], id: int, changes: Changes) -> None:
+        alone = id.to_bytes(_ID, "big")
+        writes, asked, rows, heads = self._read
+        # So it is with nearly all new pages: these were read last, and nothing is filed there.
+        is_known = keys == asked and writes == self._rows._writes
+        if is_known and not (any(heads) or changes.deletes) and changes.puts.keys().isdisjoint(rows):
+            changes.puts.update(dict.fromkeys(rows, alone))
             return
         for row, head in self._heads(keys, changes):
             if not head:
@@ -157,7 +156,7 @@ class PostingLists(Postings):
         found.update(one for one in changes.puts.items() if len(one[0]) in _PAIRS and one[0].startswith(row))
         return [one for one in found.items() if one[0] not in changes.deletes]
 
-    def remove(self, keys: Iterable[int], id: int, changes: Changes) -> None:
+    def remove(self, keys: Sequence[int], id: int, changes: Changes) -> None:
         for row, head in self._heads(keys, changes):
             ids, more = _unpacked(head)
             if id in ids:
@@ -171,23 +170,18 @@ class PostingLists(Postings):
             else:
                 changes.delete(row)
 
-    def _are_new(self, keys: Iterable[int], changes: Changes) -> bool:
-        """Whether these were read last, and nothing is filed there nor will be: so it is with nearly all new pages."""
-        writes, asked, read = self._read
-        is_known = keys == asked and writes == self._rows._writes and not any(read.values())
-        return is_known and changes.puts.keys().isdisjoint(read)
-
-    def _heads(self, keys: Iterable[int], changes: Changes) -> Iterator[tuple[bytes, bytes]]:
+    def _heads(self, keys: Sequence[int], changes: Changes) -> Iterator[tuple[bytes, bytes]]:
         """The rows of different keys with the ids they hold, as they will be after these changes."""
-        rows = list(dict.fromkeys(self._prefixes(keys)))
+        rows = list(dict.fromkeys(self._width.pack_each(keys, _POSTINGS)))
         unchanged = [row for row in rows if row not in changes.puts and row not in changes.deletes]
         written = self._written(unchanged)
         return ((row, changes.puts.get(row) or written.get(row) or b"") for row in rows)
 
     def _written(self, rows: list[bytes]) -> dict[bytes, bytes | None]:
         """What these rows hold, as it was read or else is read now."""
-        writes, _, read = self._read
-        known = {row: read[row] for row in rows if row in read} if writes == self._rows._writes else {}
+        writes, _, *read = self._read
+        held = dict(zip(*read, strict=True)) if writes == self._rows._writes else {}
+        known = {row: held[row] for row in rows if row in held}
         others = [row for row in rows if row not in known]
         return {**known, **dict(zip(others, self._rows._get_all(others), strict=True))} if others else known
 

@@ -12,9 +12,7 @@ from scrapy_neardup.hashing.keyed import Keyed
 from scrapy_neardup.hashing.width import KeyWidth
 from scrapy_neardup.stores.layout import Record, last_id, unpack_id, url_key
 from scrapy_neardup.stores.postings import is_posting, pairs
-from scrapy_neardup.stores.tally import KEY, RowTally, of_row
-
-_MASK = 0xFFFFFFFFFFFFFFFF
+from scrapy_neardup.stores.tally import KEY, MASK, RowTally, of_row
 
 
 class Recount:
@@ -80,7 +78,7 @@ class Recount:
         """What does not agree, once all rows were taken."""
         if self._pages != tally.pages:
             yield f"it holds {self._pages:,} pages, and held {tally.pages:,} when it was last written to"
-        elif self._total & _MASK != tally.total:
+        elif self._total & MASK != tally.total:
             yield f"it holds its {self._pages:,} pages, but some of its rows have changed, or are missing or too many"
         if self._postings or self._filed:
             yield "its postings are not those that its records name"

@@ -16,7 +16,6 @@ estimate.
 from __future__ import annotations
 
 import zlib
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -62,11 +61,11 @@ class Recurrence:
         #: The way of each bucket that was filled last.
         self._newest = np.full(_BUCKETS, _WAYS - 1, np.uint8)
         self._dirty = np.zeros(BLOCKS, np.bool_)
-
-    @property
-    def arrays(self) -> tuple[npt.NDArray[Any], ...]:
-        """All of it, as the compiled module takes it."""
-        return self._newest, self._sentences, self._sites, self._repeats, self._dirty
+        #: All of it, as the compiled module takes it: views, as numpy makes one anew whenever it is asked for memory.
+        self.views = (
+            *(self._newest.data, self._sentences.data, self._sites.data),
+            *(self._repeats.data, self._dirty.data),
+        )
 
     def note(self, sentences: Sentences, site: int) -> None:
         """Count the different sentences of one page; ``site`` is any hash of the page's site.
@@ -75,7 +74,7 @@ class Recurrence:
         """
         kernels = compiled.kernels
         if kernels is not None:
-            kernels.note(plain(sentences), IN_BLOCK, site & 31, *self.arrays)
+            kernels.note(plain(sentences), IN_BLOCK, site & 31, *self.views)
             return
         sentences = sentences.astype(np.uint32)
         sentences.sort()  # their order in the page makes no difference; nor does it if one comes twice
@@ -97,7 +96,7 @@ class Recurrence:
         """How many bits for sites each sentence has set, 32 at most; 0 for one that is not known."""
         kernels = compiled.kernels
         if kernels is not None:
-            found = kernels.stood(plain(sentences), self._newest, self._sentences, self._sites, None)
+            found = kernels.stood(plain(sentences), *self.views[:3], None)
             return np.frombuffer(found, np.uint16).astype(np.uint8)
         _, slots, known = self._find(sentences)
         return self._bits(slots) * known
@@ -111,7 +110,7 @@ class Recurrence:
         """On how many pages each sentence stood, at least: the first one of each site, and the repeats."""
         kernels = compiled.kernels
         if kernels is not None:
-            found = kernels.stood(plain(sentences), self._newest, self._sentences, self._sites, self._repeats)
+            found = kernels.stood(plain(sentences), *self.views[:4])
             return np.frombuffer(found, np.uint16)
         _, slots, known = self._find(sentences)
         stood: npt.NDArray[np.uint16] = (self._repeats[slots].astype(np.uint16) + self._bits(slots)) * known
@@ -159,7 +158,7 @@ class Recurrence:
         self._sentences[new] = other._sentences[new]
         self._sites[new] = other._sites[new]
         self._repeats[new] = other._repeats[new]
-        self._newest = np.where(ours, self._newest, other._newest)
+        self._newest[:] = np.where(ours, self._newest, other._newest)
         mixed = np.flatnonzero(theirs & ours)
         ways = (mixed[:, None] * _WAYS + np.arange(_WAYS)).ravel()
         united = _united(np.concatenate((self._in_turn(mixed), other._in_turn(mixed)), axis=2), in_both)

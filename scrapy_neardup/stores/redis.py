@@ -8,7 +8,7 @@ whoever opens the state next. See ``redis_layout`` for where the rows lie.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from heapq import merge
 from itertools import islice
 from typing import Any, ClassVar, Concatenate, ParamSpec, TypeVar
@@ -182,8 +182,10 @@ class RedisStore(SharedCounting):
             asked.setdefault(key, value)
         return value
 
-    def postings(self, key: int, limit: int) -> list[int]:
-        return self._rows.postings(self.width.pack(key), limit) if self.view is None else self.view.filed(key, limit)
+    def all_postings(self, keys: Sequence[int], limit: int) -> list[list[int]]:
+        if self.view is not None:
+            return [self.view.filed(key, limit) for key in keys]
+        return [self._rows.postings(self.width.pack(key), limit) for key in keys]
 
     def _scan(self, prefix: bytes, *, reverse: bool = False) -> Iterator[Row]:
         scan = self._rows.scan if self.view is None else self.view.scan

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+import numpy as np
+
 from scrapy_neardup.stores import layout
 from scrapy_neardup.stores.base import Store
 from scrapy_neardup.stores.changes import Changes
@@ -49,9 +51,10 @@ class SharedCounting(Store):
     #: What is counted here, and others do not know yet.
     _untold: list[Note]
 
-    def note(self, sentences: Sentences, site: str, *, everywhere: bool = True, once: bool = False) -> None:
-        if not (once and self._counts.stood_on(sentences[-1:], site, self.hashes).any()):
-            self._noted_by_all(sentences, site, everywhere)
+    def note(self, sentences: Iterable[int], site: str, *, everywhere: bool = True, once: bool = False) -> None:
+        noted = np.fromiter(sentences, np.uint32)
+        if not (once and self._counts.stood_on(noted[-1:], site, self.hashes).any()):
+            self._noted_by_all(noted, site, everywhere)
 
     def note_form(self, site: str, *, in_form: bool) -> None:
         self._noted_by_all(None, site, in_form)
@@ -94,7 +97,7 @@ class SharedCounting(Store):
         if sentences is None:
             self._counts.note_form(site, self.hashes, in_form=yes)
         else:
-            self._counts.note(sentences, site, self.hashes, everywhere=yes)
+            self._counts.note(sentences.tolist(), site, self.hashes, everywhere=yes)
 
     @property
     def read_to(self) -> bytes:

@@ -18,7 +18,7 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import ClassVar
 
@@ -153,24 +153,29 @@ class SQLiteStore(Store):
             self._release_witness()
             self._lock.release()
 
+    # What every page asks and writes does without a context manager, of which each takes several calls.
+
     def _get(self, key: bytes) -> bytes | None:
-        with self._guard():
+        try:
             row = self._db.execute("SELECT v FROM kv WHERE k = ?", (key,)).fetchone()
+        except Exception as error:
+            self._raise_for(error)
+            raise
         return None if row is None else self._checked(key, row[0])
 
     def _get_all(self, keys: Sequence[bytes]) -> list[bytes | None]:
         values: dict[bytes, bytes] = {}
         for at in range(0, len(keys), _ROWS):
             few = keys[at : at + _ROWS]
-            with self._guard():
-                # Nothing in the query comes from outside.
-                query = f"SELECT k, v FROM kv WHERE k IN ({','.join('?' * len(few))})"  # noqa: S608
+            # Nothing in the query comes from outside.
+            query = f"SELECT k, v FROM kv WHERE k IN ({','.join('?' * len(few))})"  # noqa: S608
+            try:
                 found = self._db.execute(query, few).fetchall()
+            except Exception as error:
+                self._raise_for(error)
+                raise
             values.update((key, self._checked(key, value)) for key, value in found)
         return [values.get(key) for key in keys]
-
-    def all_postings(self, keys: Sequence[int], limit: int) -> list[list[int]]:
-        return self._postings.find(keys, limit)
 
     def _rows_from(self, low: bytes, prefix: bytes) -> Iterator[Row]:
         return self._between(max(low, prefix), layout.after(prefix))
@@ -201,17 +206,28 @@ class SQLiteStore(Store):
             rows = _ROWS
 
     def _apply(self, changes: Changes, *, sync: bool) -> None:
-        with self._guard(), self._synced_log() if sync else nullcontext():
-            self._db.execute("BEGIN IMMEDIATE")
-            try:
+        try:
+            if not sync:
+                self._write_rows(changes)
+                return
+            with self._synced_log():
+                self._write_rows(changes)
+        except Exception as error:
+            self._raise_for(error)
+            raise
+
+    def _write_rows(self, changes: Changes) -> None:
+        self._db.execute("BEGIN IMMEDIATE")
+        try:
+            if changes.deletes:
                 self._db.executemany("DELETE FROM kv WHERE k = ?", [(key,) for key in changes.deletes])
-                rows = ((key, value + check_bytes(key, value)) for key, value in changes.puts.items())
-                self._db.executemany("INSERT OR REPLACE INTO kv VALUES (?, ?)", rows)
-                self._db.execute("COMMIT")
-            except BaseException:
-                if self._db.in_transaction:
-                    self._db.execute("ROLLBACK")
-                raise
+            rows = [(key, value + check_bytes(key, value)) for key, value in changes.puts.items()]
+            self._db.executemany("INSERT OR REPLACE INTO kv VALUES (?, ?)", rows)
+            self._db.execute("COMMIT")
+        except BaseException:
+            if self._db.in_transaction:
+                self._db.execute("ROLLBACK")
+            raise
 
     @contextmanager
     def _synced_log(self) -> Iterator[None]:
@@ -248,9 +264,15 @@ class SQLiteStore(Store):
     def _guard(self) -> Iterator[None]:
         try:
             yield
-        except sqlite3.ProgrammingError as error:  # sqlite3's answer after a close
+        except Exception as error:
+            self._raise_for(error)
+            raise
+
+    def _raise_for(self, error: Exception) -> None:
+        """Raise what sqlite3 raised in our words, if it is its error or the system's."""
+        if isinstance(error, sqlite3.ProgrammingError):  # sqlite3's answer after a close
             raise StoreError(f"The state at {self.location} is closed.") from error
-        except (sqlite3.Error, OSError) as error:
-            if isinstance(error, sqlite3.Error) and not is_outside(error):
-                raise self.damaged(str(error)) from error
+        if isinstance(error, sqlite3.Error) and not is_outside(error):
+            raise self.damaged(str(error)) from error
+        if isinstance(error, (sqlite3.Error, OSError)):
             raise self.out_of_reach(error) from error

@@ -17,7 +17,7 @@ from scrapy_neardup.stores.ordered import OrderedBytes
 from scrapy_neardup.stores.place import SETTING
 from scrapy_neardup.stores.recount import Recount
 from scrapy_neardup.stores.secret import Secret
-from scrapy_neardup.stores.tally import DERIVED, KEY, RowTally, of_row
+from scrapy_neardup.stores.tally import DERIVED, KEY, MASK, RowTally, of_row
 from scrapy_neardup.stores.witness import CLOSED, Witness
 
 #: Prefixes of rows that come with a page and end in its id.
@@ -58,43 +58,41 @@ class Tallied(OrderedBytes):
 
     # Writing.
 
+    def write(self, changes: Changes) -> None:
+        super().write(changes)
+        self._largest = max(self._largest, *(layout.last_id(key) for key in changes.puts if key[0] == _RECORD), 0)
+
     def _write(self, changes: Changes, *, sync: bool) -> None:
         self._writes += 1
         if not self.tallied:
             self._apply(changes, sync=sync)
             return
-        puts = changes.puts
-        pages, total, largest = self._difference(changes)
-        tally = self._tally.after(pages, total, closed=self._ending)
-        puts[KEY] = tally.pack()
+        tally = self._tally_after(changes)
+        changes.puts[KEY] = tally.pack()
         self._apply(changes, sync=sync)
-        self._tally, self._largest = tally, largest
+        self._tally = tally
         if self._witness is not None:
             self._witness.note(tally, synced=sync)
 
-    def _difference(self, changes: Changes) -> tuple[int, int, int]:
-        """By how much the changes make pages more, and the sum, and the largest id then.
-
-        Called for every page, so it looks up only what it must.
-        """
-        pages = total = 0
+    def _tally_after(self, changes: Changes) -> RowTally:
+        """That of the state once these are written. Called for every page, so it looks up only what it must."""
+        state, sequence, pages, total, _ = self._tally
+        largest = self._largest
         for key in changes.deletes:
             if key[0] not in DERIVED and (old := self._get(key)) is not None:
                 total -= of_row(key, old)
                 pages -= key[0] == _RECORD
-        before = largest = self._largest
         for key, value in changes.puts.items():
             first = key[0]
             if first in DERIVED or key == KEY:
                 continue
             total += of_row(key, value)
-            id = layout.last_id(key) if first in _OF_PAGES else 0
-            if id <= before and (old := self._get(key)) is not None:
+            is_new = first in _OF_PAGES and int.from_bytes(key[-8:], "big") > largest
+            if not is_new and (old := self._get(key)) is not None:
                 total -= of_row(key, old)
-            elif first == _RECORD:
-                pages += 1
-                largest = max(largest, id)
-        return pages, total, largest
+            else:
+                pages += first == _RECORD
+        return RowTally(state, sequence + 1, pages, total & MASK, self._ending)
 
     # Opening, in four steps.
 

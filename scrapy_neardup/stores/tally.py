@@ -19,7 +19,8 @@ KEY = meta_key("tally")
 #: First bytes of keys that it does not cover, as records tell which there must be: see ``Recount``.
 DERIVED = b"kux"
 _PACKED = struct.Struct(">8sQQQ?")
-_MASK = 0xFFFFFFFFFFFFFFFF
+#: Of the sum as many bits are kept.
+MASK = 0xFFFFFFFFFFFFFFFF
 
 
 class RowTally(NamedTuple):
@@ -38,10 +39,6 @@ class RowTally(NamedTuple):
     def new(cls) -> RowTally:
         """That of a state that is about to be begun."""
         return cls(os.urandom(8))
-
-    def after(self, pages: int, total: int, *, closed: bool) -> RowTally:
-        """That of the next write, by which so many pages come and the sum grows by so much; both may be negative."""
-        return RowTally(self.state, self.sequence + 1, self.pages + pages, (self.total + total) & _MASK, closed)
 
     def pack(self) -> bytes:
         """33 bytes."""

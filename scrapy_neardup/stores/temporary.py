@@ -34,7 +34,6 @@ class TemporaryStore(LevelDBStore):
         self._files = Path(self.location)
         #: What is held in memory; None hides a row of LevelDB that is no more.
         self._rows: dict[bytes, bytes | None] = {}
-        self._largest = 0
 
     def _disconnect(self) -> None:
         self._rows = {}
@@ -67,10 +66,6 @@ class TemporaryStore(LevelDBStore):
         self._rows.update(changes.puts)
         if len(self._rows) > _MOST:
             self._write_rows()
-
-    def _added(self, id: int) -> None:
-        super()._added(id)
-        self._largest = max(self._largest, id)
 
     def _write_rows(self) -> None:
         """Have LevelDB hold what memory holds."""

@@ -24,6 +24,7 @@ from functools import cache
 from pathlib import Path
 
 from scrapy_neardup.atomic import sync_directory
+from scrapy_neardup.hashing import compiled
 from scrapy_neardup.stores.tally import RowTally
 
 #: Bytes of a slot: the smallest sector of a disk, which is written whole or not at all.
@@ -133,13 +134,16 @@ def boot() -> str:
 
 def _line(kind: bytes, tally: RowTally, rest: bytes) -> bytes:
     """At every write, so bytes are formatted, which is faster than text."""
+    kernels = compiled.kernels
+    if kernels is not None:
+        return kernels.witness_line(kind, *tally, rest, _SLOT)
     packed = b"%b %b %d %d %016x %d %b" % (kind, tally.state.hex().encode(), *tally[1:], rest)
     return _checked(packed)
 
 
 def _checked(packed: bytes) -> bytes:
     """A line of the length of a slot, with its checksum."""
-    return b"%b %08x" % (packed, zlib.crc32(packed)) + b" " * (_SLOT - len(packed) - 10) + b"\n"
+    return (b"%b %08x" % (packed, zlib.crc32(packed))).ljust(_SLOT - 1) + b"\n"
 
 
 def _read(line: bytes) -> tuple[str, RowTally, str] | None:

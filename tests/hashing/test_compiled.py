@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 import unicodedata
 from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from hashlib import blake2b
 from typing import Any
 
@@ -16,12 +18,16 @@ from hypothesis import strategies as st
 from scrapy_neardup.hashing import compiled, mixed
 from scrapy_neardup.hashing.compiled import Kernels
 from scrapy_neardup.hashing.keyed import OPEN, Keyed
+from scrapy_neardup.hashing.width import NARROW, WIDE, KeyWidth
 from scrapy_neardup.methods.cascade_parameters import CascadeParameters
 from scrapy_neardup.methods.cascade_shingles import Shingles
 from scrapy_neardup.methods.cascade_title import TitleWords
 from scrapy_neardup.methods.minwise import equal_entries, sketch_of_text
 from scrapy_neardup.stores.counts import Counts
+from scrapy_neardup.stores.layout import Record
 from scrapy_neardup.stores.recurrence import Recurrence
+from scrapy_neardup.stores.tally import RowTally
+from scrapy_neardup.stores.witness import _line
 from scrapy_neardup.text import characters
 from scrapy_neardup.text.characters import known
 from scrapy_neardup.text.cut import CutText, HeldText, cut, read
@@ -257,7 +263,8 @@ def test_pages_are_counted_the_same_both_ways() -> None:
 
         def count(counts: Counts, noted: Any = noted, site: str = site, how: Any = (everywhere, once)) -> object:
             common = counts.are_common(noted, site, KEYED)
-            done = counts.note(noted, site, KEYED, everywhere=how[0], once=how[1])
+            given = noted if how[0] else tuple(noted.tolist())  # numbers of numpy, or of Python
+            done = counts.note(given, site, KEYED, everywhere=how[0], once=how[1])
             skipped.append(not done)
             return done, common.dtype, common.tolist(), counts.stood_on(noted, site, KEYED).tolist()
 
@@ -276,6 +283,53 @@ def test_pages_are_counted_the_same_both_ways() -> None:
 def test_numbers_have_the_same_hashes_both_ways(numbers: list[int], mixed_with: int) -> None:
     with_it, without = both(lambda: KEYED.halves(np.array(numbers, np.uint32), mixed_with))
     np.testing.assert_array_equal(with_it, without, strict=True)
+
+
+@given(
+    st.lists(st.integers(0, 2**64 - 1), max_size=20),
+    st.sampled_from([NARROW, WIDE, KeyWidth(8), KeyWidth(56)]),
+    st.binary(max_size=16),
+)
+def test_keys_have_the_same_bytes_both_ways(keys: list[int], width: KeyWidth, before: bytes) -> None:
+    with_it, without = both(lambda: width.pack_each(keys, before))
+    assert with_it == without == [before + width.pack(key) for key in keys]
+    assert both(lambda: width.pack_each(tuple(keys))) == ([width.pack(key) for key in keys],) * 2
+
+
+@given(
+    st.builds(
+        Record,
+        st.integers(0, 2**64 - 1),
+        TEXT,
+        st.integers(0, 2**64 - 1),
+        st.sampled_from([0.0, 0.5, 1.0]),
+        st.lists(st.integers(0, 2**64 - 1), max_size=9).map(tuple),
+        st.binary(max_size=30),
+        *(st.booleans(), st.booleans(), st.integers(0, 2**64 - 1), st.integers(0, 2**64 - 1)),
+    ),
+    st.sampled_from([NARROW, WIDE]),
+)
+def test_records_have_the_same_bytes_both_ways(record: Record, width: KeyWidth) -> None:
+    for one in (record, replace(record, original=record.id), replace(record, keys=(*record.keys, record.original))):
+        with_it, without = both(partial(one.pack, width))
+        assert with_it == without
+    long = replace(record, url="船" * 30_000)
+    assert len({*both(lambda: long.pack(width))}) == 1
+
+
+@given(
+    st.binary(min_size=8, max_size=8),
+    *[st.integers(0, 2**64 - 1)] * 3,
+    st.booleans(),
+    st.binary(max_size=64).map(lambda rest: rest.hex().encode()),
+)
+def test_lines_of_the_witness_are_the_same_both_ways(
+    state: bytes, sequence: int, pages: int, total: int, closed: bool, rest: bytes
+) -> None:
+    tally = RowTally(state, sequence, pages, total, closed)
+    with_it, without = both(lambda: _line(b"written", tally, rest))
+    assert with_it == without
+    assert len(with_it) == 512
 
 
 @given(st.binary(max_size=70), st.data(), st.sampled_from([1, 2, 4, 8]))
@@ -450,6 +504,34 @@ def is_weighed(table: Any, word: str, weight: float) -> bool:
         ("lacking", ("text", 2, 1, 1, 1, 1, [1])),
         ("lacking", ("text", 0, 1, 1, 1, 1, [1])),
         ("lacking", (b"text", 2, 8, 1, 1, 1, [1])),
+        ("packed_keys", ([1], 9, b"k")),
+        ("packed_keys", ([1], 0, b"k")),
+        ("packed_keys", ([1, -1], 5, b"k")),
+        ("packed_keys", ([2**64], 5, b"k")),
+        ("packed_keys", (["1"], 5, b"k")),
+        ("packed_keys", (1, 5, b"k")),
+        ("packed_keys", ([1], 5, "k")),
+        ("packed_keys", ([1], 5, b"k" * 17)),
+        ("packed_keys", ([1], 5)),
+        ("packed_record", (256, (1,), 5, "url", b"", b"")),
+        ("packed_record", (1, (2**64,), 5, "url", b"", b"")),
+        ("packed_record", (1, ("1",), 5, "url", b"", b"")),
+        ("packed_record", (1, 1, 5, "url", b"", b"")),
+        ("packed_record", (1, (1,), 9, "url", b"", b"")),
+        ("packed_record", (1, (1,) * 256, 5, "url", b"", b"")),
+        ("packed_record", (1, (1,), 5, "u" * 65_536, b"", b"")),
+        ("packed_record", (1, (1,), 5, b"url", b"", b"")),
+        ("packed_record", (1, (1,), 5, "url", "", b"")),
+        ("packed_record", (1, (1,), 5, "url", b"", None)),
+        ("packed_record", (1, (1,), 5, "url", b"")),
+        ("witness_line", (b"written", bytes(7), 1, 1, 1, False, b"-", 512)),
+        ("witness_line", (b"written", bytes(8), -1, 1, 1, False, b"-", 512)),
+        ("witness_line", (b"written", bytes(8), 1, 1, 2**64, False, b"-", 512)),
+        ("witness_line", (b"written", bytes(8), 1, 1, 1, False, b"-" * 406, 512)),
+        ("witness_line", (b"w" * 5000, bytes(8), 1, 1, 1, False, b"-", 512)),
+        ("witness_line", (b"written", bytes(8), 1, 1, 1, False, b"-", 5000)),
+        ("witness_line", ("written", bytes(8), 1, 1, 1, False, b"-", 512)),
+        ("witness_line", (b"written", bytes(8), 1, 1, 1, False, b"-")),
         ("upper_halves", (bytes(3), 1, 1, 1)),
         ("upper_halves", ("text", 1, 1, 1)),
         ("stood", (bytes(4), bytes(3), bytes(96), bytes(96), None)),
@@ -461,12 +543,16 @@ def is_weighed(table: Any, word: str, weight: float) -> bool:
         ("note", (bytes(4), 2, 1, *TABLE)),
         ("note", (bytes(4), 1, 1, bytes(4), *TABLE[1:])),
         ("note", (bytes(4), 1, 1, *TABLE[:4])),
-        ("count_page", (bytes(4), 1, 1, 1, 1, *TABLE, 32, *TABLE, False)),
-        ("count_page", (bytes(4), 2, 1, 1, 1, *TABLE, 1, *TABLE, False)),
-        ("count_page", (bytes(3), 1, 1, 1, 1, *TABLE, 1, *TABLE, False)),
-        ("count_page", (bytes(4), 1, 1, 1, 1, *TABLE, 1, *TABLE)),
-        ("count_page", (bytes(4), 1, 1, 1, 1, *TABLE, 1, *TABLE[1:], False)),
-        ("count_page", (bytes(4), 1, 1, 1, 1, *TABLE, None, *TABLE[:4], bytes(4), False)),
+        ("count_page", ([1], 1, 1, 1, 1, *TABLE, 32, *TABLE, False)),
+        ("count_page", ([1], 2, 1, 1, 1, *TABLE, 1, *TABLE, False)),
+        ("count_page", (1, 1, 1, 1, 1, *TABLE, 1, *TABLE, False)),
+        ("count_page", ([1, 2**32], 1, 1, 1, 1, *TABLE, 1, *TABLE, False)),
+        ("count_page", ([1, -1], 1, 1, 1, 1, *TABLE, 1, *TABLE, False)),
+        ("count_page", (["1"], 1, 1, 1, 1, *TABLE, 1, *TABLE, False)),
+        ("count_page", ([0.5], 1, 1, 1, 1, *TABLE, 1, *TABLE, False)),
+        ("count_page", ([1], 1, 1, 1, 1, *TABLE, 1, *TABLE)),
+        ("count_page", ([1], 1, 1, 1, 1, *TABLE, 1, *TABLE[1:], False)),
+        ("count_page", ([1], 1, 1, 1, 1, *TABLE, None, *TABLE[:4], bytes(4), False)),
         ("are_common", (bytes(4), 1, 1, 1, 16, *TABLE[:4], 22, *TABLE[1:4])),
         ("are_common", (bytes(4), 1, 1, 1, 16, *TABLE[:4], -1, *TABLE[:3])),
         ("are_common", (bytes(5), 1, 1, 1, 16, *TABLE[:4], 22, *TABLE[:3])),

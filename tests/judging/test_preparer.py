@@ -17,7 +17,7 @@ import pytest
 
 from scrapy_neardup.config import DEFAULT_FIELDS
 from scrapy_neardup.errors import ExtractionError
-from scrapy_neardup.hashing.keyed import Keyed
+from scrapy_neardup.hashing.keyed import OPEN, Keyed
 from scrapy_neardup.inputs import Entry
 from scrapy_neardup.judging.ahead import Ahead
 from scrapy_neardup.judging.detector import Detector
@@ -87,7 +87,7 @@ def odd_records() -> list[dict[str, Any]]:
 
 @contextmanager
 def preparing(method: str, workers: int = 1, seconds: float = 30.0) -> Iterator[Pool[Texts, Answer]]:
-    terms = TextTerms(method, {}, SECRET.hex(), seconds)
+    terms = TextTerms(method, {}, Keyed(SECRET), seconds)
     pool: Pool[Texts, Answer] = Pool(terms, workers)
     with closing(pool):
         yield pool
@@ -199,7 +199,7 @@ def test_where_none_can_be_started_it_is_said_why() -> None:
 
 
 def test_a_method_of_the_script_that_was_started_cannot_be_sent() -> None:
-    assert TextTerms("cascade", {}, "", 1.0).can_be_sent
-    assert not TextTerms("__main__.Own", {}, "", 1.0).can_be_sent
-    assert not TextTerms("cascade", {"lexicon": Path("words.tsv")}, "", 1.0).can_be_sent
-    assert "aa" not in repr(TextTerms("cascade", {}, "aa" * 8, 1.0)).replace("cascade", "")
+    assert TextTerms("cascade", {}, OPEN, 1.0).can_be_sent
+    assert not TextTerms("__main__.Own", {}, OPEN, 1.0).can_be_sent
+    assert not TextTerms("cascade", {"lexicon": Path("words.tsv")}, OPEN, 1.0).can_be_sent
+    assert "aa" not in repr(TextTerms("cascade", {}, Keyed(b"\xaa" * 8), 1.0)).replace("cascade", "")

@@ -110,7 +110,7 @@ def test_what_was_presumed_holds_if_the_state_says_it_of_every_sentence() -> Non
 def prepared(method: Method, page: Page, known: Boilerplate) -> Prepared:
     """A fingerprint that was made as in another process."""
     of_site = known.of(page.site)
-    made = method.guarded(page, of_site.is_common, of_site)
+    made = method.for_state(page, of_site)
     title = b"" if made.title is None else packed_title(method.carried(made.title))
     answer = Message({"made": [packed(made, title, of_site.asked)]}, title)
     [found] = unpacked(answer, known)

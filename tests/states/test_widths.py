@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections.abc import Callable
 from contextlib import closing
+from dataclasses import fields
 from itertools import product
 from pathlib import Path
 
@@ -24,7 +25,7 @@ from scrapy_neardup.judging.preparer import Preparer, TextTerms
 from scrapy_neardup.judging.reservations import Blocked, Ruled
 from scrapy_neardup.methods import METHODS, make_method
 from scrapy_neardup.methods.published import PublishedMethod, signature_of, unpack_hashes
-from scrapy_neardup.model import Kind, Page
+from scrapy_neardup.model import Fingerprint, Kind, Page
 from scrapy_neardup.states.check.checking import check
 from scrapy_neardup.stores import STORES, Store, leader, parse_url
 from scrapy_neardup.stores.layout import FORMAT
@@ -239,11 +240,18 @@ def test_dedup_finds_pages_of_a_state_with_workers_and_without(
         assert (store.recipe["format"], max(widths(store))) == (format, WIDTHS[format].bits)
 
 
+def test_a_fingerprint_under_other_keys_is_the_same_in_all_else() -> None:
+    values = {field.name: (field.name,) for field in fields(Fingerprint)}
+    made = Fingerprint(**values)  # type: ignore[arg-type]
+    found = made.with_keys((1, 2))
+    assert {name: getattr(found, name) for name in values} == {**values, "keys": (1, 2)}
+
+
 @pytest.mark.parametrize("format", [3, FORMAT])
 def test_what_another_process_has_made_gets_the_keys_of_the_state(format: int, made: Made) -> None:
     with closing(opened(made("memory", format))) as store:
         method = make_method("cascade", {}).under(store.hashes)
-        preparer = Preparer(TextTerms("cascade", {}, store.hashes.secret.hex(), 60.0))
+        preparer = Preparer(TextTerms("cascade", {}, store.hashes, 60.0))
         try:
             [prepared] = preparer.answer(Texts([page(1, "first")]))  # type: ignore[misc]
         finally:

@@ -15,7 +15,7 @@ from scrapy_neardup.errors import StoreError
 from scrapy_neardup.hashing.width import NARROW, WIDE, KeyWidth
 from scrapy_neardup.states.check import check
 from scrapy_neardup.stores import STORES, Record, Store, close_store, layout, open_store, postings
-from scrapy_neardup.stores.changes import Changes
+from scrapy_neardup.stores.changes import Changes, Row
 from scrapy_neardup.stores.layout import FORMAT, FORMATS
 from scrapy_neardup.stores.postings import is_posting, is_unreachable, pairs
 from tests.stores.test_contract import copy_as_killed
@@ -66,6 +66,32 @@ def test_more_pages_than_a_row_holds_are_found_newest_first_and_no_more_than_ask
     assert filed(store, key, 3) == [8, 7, 6]
     assert filed(store, key, 1) == [8]
     assert check(store).sound
+
+
+@pytest.mark.parametrize("kind", ["leveldb", "sqlite", "memory"])
+def test_a_page_newer_than_all_is_filed_without_a_look_through_a_long_list(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if kind == "leveldb":
+        pytest.importorskip("plyvel")
+    monkeypatch.setattr(postings, "MOST", 3)
+    with closing(STORES[kind](str(tmp_path / "state"), RECIPE)) as store:
+        looks, scan = list[bytes](), store._scan
+
+        def look(prefix: bytes, **how: bool) -> Iterator[Row]:
+            looks.append(prefix)
+            return scan(prefix, **how)
+
+        monkeypatch.setattr(store, "_scan", look)
+        for n in range(1, 11):
+            store.add(page(n, KEY))
+        assert looks == []
+        newer = page(30)
+        store.write(Changes({layout.record_key(newer.id): newer.pack(store.width)}))
+        store.add(page(20, KEY))
+        store.add(page(20, KEY))  # as it might be there already
+        assert set(looks) == {layout.posting_prefix(KEY, store.width)}
+        assert filed(store) == [20, *range(10, 0, -1)]
 
 
 def test_what_was_read_before_another_page_was_filed_is_read_anew(store: Store) -> None:
@@ -220,6 +246,7 @@ def test_whatever_is_filed_and_removed_in_whatever_order_is_there_once_or_not_at
     monkeypatch.setattr(postings, "MOST", most)
     there: dict[int, set[int]] = {KEY: set(), KEY ^ 1: set()}
     with closing(STORES["memory"]("memory:", RECIPE)) as store:
+        store.add(page(1))  # so the state has seen pages as new as any of these
         for batch in steps:
             changes = Changes()
             for is_filed, key, id in batch:

@@ -6,8 +6,10 @@ import random
 import zlib
 from collections import Counter
 from itertools import groupby
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -34,6 +36,11 @@ def of(bucket: int, number: int) -> int:
 
 def counts(table: Recurrence, *sentences: int) -> list[int]:
     return [int(count) for count in table.repeats(array(*sentences))]
+
+
+def arrays(table: Recurrence) -> dict[str, npt.NDArray[Any]]:
+    """What it counts in."""
+    return {name: part for name, part in vars(table).items() if isinstance(part, np.ndarray)}
 
 
 def noted(pages: list[tuple[list[int], int]]) -> Recurrence:
@@ -339,7 +346,7 @@ def test_a_sentence_that_goes_from_site_to_site_is_common_after_about_36_sites()
 
 
 def room(table: Recurrence) -> int:
-    return sum(part.nbytes for part in vars(table).values())
+    return sum(part.nbytes for part in arrays(table).values())
 
 
 def one_off(chance: np.random.Generator, number: int = 40) -> Sentences:
@@ -350,7 +357,7 @@ def one_off(chance: np.random.Generator, number: int = 40) -> Sentences:
 def test_a_stream_of_sentences_that_stand_once_neither_grows_the_table_nor_makes_any_common() -> None:
     chance = np.random.default_rng(11)
     table = Recurrence()
-    assert len(vars(table)) == 5
+    assert len(arrays(table)) == len(table.views) == 5
     before = room(table)
     pages = [one_off(chance) for _ in range(8000)]
     for number, page in enumerate(pages):
@@ -490,12 +497,21 @@ def block_with(at: int, byte: int) -> bytes:
 )
 def test_what_is_no_block_is_refused_and_nothing_of_it_is_taken(block: int, packed: bytes, told: str) -> None:
     table = noted([([of(3, 1)], SITE)] * 5)
-    before = {name: part.copy() for name, part in vars(table).items()}
+    before = {name: part.copy() for name, part in arrays(table).items()}
     with pytest.raises(ValueError, match=told):
         table.load(block, packed)
-    assert all((vars(table)[name] == part).all() for name, part in before.items())
+    assert all((arrays(table)[name] == part).all() for name, part in before.items())
     table.load(0, block_with(NEWEST_AT, 7))  # as it should be
     assert counts(table, of(3, 1)) == [0]
+
+
+def test_the_compiled_module_counts_in_the_same_memory_whatever_was_loaded_and_merged() -> None:
+    table = merged(reloaded(noted([([of(3, 1)], SITE)])), noted([([of(3, 1), of(4, 1)], OTHER_SITE)]))
+    for view, name in zip(table.views, ("newest", "sentences", "sites", "repeats", "dirty"), strict=True):
+        part = arrays(table)[f"_{name}"]
+        assert view.tobytes() == part.tobytes()
+        part.flat[-1] ^= 1
+        assert view.tobytes() == part.tobytes()
 
 
 # Two tables as one

@@ -1,0 +1,139 @@
+/* Rows of a state: see hashing/width.py, stores/layout.py and stores/witness.py. */
+#include "_kernels.h"
+#include <inttypes.h>
+#include <stdio.h>
+
+#define MOST_BEFORE 16 /* bytes that stand before a key, at most */
+
+/* The last bytes of a number, the first one first; 0, or -1 with an error. */
+static int put_key(PyObject *number, Py_ssize_t size, char *at)
+{
+    uint64_t key;
+    if (word_of(number, &key) < 0)
+        return -1;
+    for (at += size; size--; key >>= 8)
+        *--at = (char)(key & 0xFF);
+    return 0;
+}
+
+/* Numbers in a tuple or a list, bytes of each that are kept, and what stands before them: see ``pack_each``. */
+KERNEL(packed_keys)
+{
+    char row[MOST_BEFORE + 8], *before;
+    Py_ssize_t size, length, count, i;
+    PyObject *keys, *found;
+    if (!has(given, 3) || size_of(args[1], 1, 8, &size) < 0 || PyBytes_AsStringAndSize(args[2], &before, &length) < 0)
+        return NULL;
+    if (length > MOST_BEFORE) {
+        PyErr_SetString(PyExc_ValueError, "there are too many bytes before a key");
+        return NULL;
+    }
+    keys = PySequence_Tuple(args[0]);
+    if (!keys)
+        return NULL;
+    count = PyTuple_Size(keys);
+    memcpy(row, before, (size_t)length);
+    found = PyList_New(count);
+    for (i = 0; found && i < count; i++) {
+        PyObject *one = NULL;
+        if (put_key(PyTuple_GetItem(keys, i), size, row + length) == 0)
+            one = PyBytes_FromStringAndSize(row, length + size);
+        if (!one || PyList_SetItem(found, i, one) < 0)
+            Py_CLEAR(found);
+    }
+    Py_DECREF(keys);
+    return found;
+}
+
+/* Flags, keys, bytes of a key, URL, what stands behind that, sketch: see ``Record.pack``. */
+KERNEL(packed_record)
+{
+    char *at, *parts[3];
+    Py_ssize_t flags, size, count, i, lengths[3], length;
+    PyObject *keys = NULL, *url = NULL, *found = NULL;
+    if (!has(given, 6) || size_of(args[0], 0, 255, &flags) < 0 || size_of(args[2], 1, 8, &size) < 0 ||
+        PyBytes_AsStringAndSize(args[4], &parts[1], &lengths[1]) < 0 ||
+        PyBytes_AsStringAndSize(args[5], &parts[2], &lengths[2]) < 0)
+        return NULL;
+    keys = PySequence_Tuple(args[1]);
+    url = keys ? PyUnicode_AsEncodedString(args[3], "utf-8", "surrogatepass") : NULL;
+    if (!url || PyBytes_AsStringAndSize(url, &parts[0], &lengths[0]) < 0)
+        goto done;
+    count = PyTuple_Size(keys);
+    if (count > 255 || lengths[0] > 65535) {
+        PyErr_SetString(PyExc_ValueError, "a record has no room for that");
+        goto done;
+    }
+    length = 4 + count * size + lengths[0] + lengths[1];
+    if (lengths[2] > PY_SSIZE_T_MAX - length) {
+        PyErr_NoMemory();
+        goto done;
+    }
+    found = PyBytes_FromStringAndSize(NULL, length + lengths[2]);
+    if (!found)
+        goto done;
+    at = PyBytes_AsString(found);
+    *at++ = (char)flags;
+    *at++ = (char)count;
+    *at++ = (char)(lengths[0] >> 8);
+    *at++ = (char)(lengths[0] & 0xFF);
+    for (i = 0; i < count; i++, at += size)
+        if (put_key(PyTuple_GetItem(keys, i), size, at) < 0) {
+            Py_CLEAR(found);
+            goto done;
+        }
+    for (i = 0; i < 3; at += lengths[i++])
+        memcpy(at, parts[i], (size_t)lengths[i]);
+done:
+    Py_XDECREF(keys);
+    Py_XDECREF(url);
+    return found;
+}
+
+/* The checksum of zlib and of gzip, half a byte at a time. */
+static uint32_t checksum_of(const char *at, size_t count)
+{
+    static const uint32_t SUMS[16] = {
+        0x00000000, 0x1DB71064, 0x3B6E20C8, 0x26D930AC, 0x76DC4190, 0x6B6B51F4, 0x4DB26158, 0x5005713C,
+        0xEDB88320, 0xF00F9344, 0xD6D6A3E8, 0xCB61B38C, 0x9B64C2B0, 0x86D3D2D4, 0xA00AE278, 0xBDBDF21C,
+    };
+    uint32_t sum = 0xFFFFFFFF;
+    while (count--) {
+        sum ^= (uint8_t)*at++;
+        sum = sum >> 4 ^ SUMS[sum & 15];
+        sum = sum >> 4 ^ SUMS[sum & 15];
+    }
+    return ~sum;
+}
+
+/* Kind, the five of a tally, rest, length: a line of the witness. */
+KERNEL(witness_line)
+{
+    char *kind, *state, *rest, *line, name[17];
+    uint64_t sequence, pages, total;
+    Py_ssize_t kinds, states, rests, length, i;
+    PyObject *found;
+    int closed, told;
+    if (!has(given, 8) || PyBytes_AsStringAndSize(args[0], &kind, &kinds) < 0 ||
+        PyBytes_AsStringAndSize(args[1], &state, &states) < 0 || word_of(args[2], &sequence) < 0 ||
+        word_of(args[3], &pages) < 0 || word_of(args[4], &total) < 0 || (closed = PyObject_IsTrue(args[5])) < 0 ||
+        PyBytes_AsStringAndSize(args[6], &rest, &rests) < 0 || size_of(args[7], 1, 4096, &length) < 0)
+        return NULL;
+    if (states != 8 || kinds > length || rests > length || kinds + rests + 100 > length) { /* the others have 89 */
+        PyErr_SetString(PyExc_ValueError, "a line of the witness has no room for that");
+        return NULL;
+    }
+    for (i = 0; i < 16; i++)
+        name[i] = "0123456789abcdef"[(uint8_t)state[i / 2] >> (i % 2 ? 0 : 4) & 15];
+    name[16] = 0;
+    found = PyBytes_FromStringAndSize(NULL, length);
+    if (!found)
+        return NULL;
+    line = PyBytes_AsString(found);
+    told = sprintf(line, "%.*s %s %" PRIu64 " %" PRIu64 " %016" PRIx64 " %d %.*s", (int)kinds, kind, name, sequence,
+                   pages, total, closed, (int)rests, rest);
+    told += sprintf(line + told, " %08" PRIx32, checksum_of(line, (size_t)told));
+    memset(line + told, ' ', (size_t)(length - told - 1));
+    line[length - 1] = '\n';
+    return found;
+}
