@@ -67,6 +67,14 @@ int has(Py_ssize_t given, Py_ssize_t wanted)
     return 0;
 }
 
+int is_list(PyObject *given)
+{
+    if (PyList_Check(given))
+        return 1;
+    PyErr_SetString(PyExc_TypeError, "a list is needed");
+    return 0;
+}
+
 /* ---- lists that are handed back ---------------------------------------------------------------------------------- */
 
 int put(PyObject *list, Py_ssize_t place, PyObject *item)

@@ -28,6 +28,8 @@ int has(Py_ssize_t given, Py_ssize_t wanted);
 /* Numbers: 0, or -1 with an error. */
 int size_of(PyObject *number, Py_ssize_t least, Py_ssize_t most, Py_ssize_t *size);
 int word_of(PyObject *number, uint64_t *word);
+/* Whether it is a list; 0 with an error if not. */
+int is_list(PyObject *given);
 /* Sets an item of a new list; 0, or -1 with an error. */
 int put(PyObject *list, Py_ssize_t place, PyObject *item);
 /* Adds one to a list; 0, or -1 with an error. */
@@ -112,6 +114,8 @@ uint64_t *mixed_of(const Py_UCS4 *at, Py_ssize_t count, uint64_t offset);
  * none. ``found`` has room for as many as there are characters, and may be ``mixed`` itself: each hash takes the place
  * of the number with which its n-gram begins, which the next one no more holds. */
 Py_ssize_t rolled(const uint64_t *mixed, Py_ssize_t length, Py_ssize_t n, uint64_t base, uint64_t *found);
+/* The hash of a text as one n-gram. */
+uint64_t gram_of(const Points *points, uint64_t offset, uint64_t base);
 /* How many different values there are, or -1 with an error; may change their order. */
 Py_ssize_t different(uint64_t *values, Py_ssize_t count);
 /* See ``sketch`` in methods/minwise.py. */

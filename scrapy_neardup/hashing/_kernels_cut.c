@@ -184,10 +184,8 @@ static uint32_t *halves_of(PyObject *list, Py_ssize_t *count)
 {
     uint32_t *halves;
     Py_ssize_t i;
-    if (!PyList_Check(list)) {
-        PyErr_SetString(PyExc_TypeError, "a list is needed");
+    if (!is_list(list))
         return NULL;
-    }
     *count = PyList_Size(list);
     halves = PyMem_Malloc((size_t)*count * sizeof *halves);
     if (!halves) {
@@ -530,14 +528,12 @@ static Py_ssize_t hashed_words(PyObject *const *args, Py_ssize_t shortest, uint6
             return -1;
         unspaced = is_unspaced(table, &points);
         word.length = points.count;
-        for (k = 0; k < points.count; k++)
-            word.hash = word.hash * base + mix(points.at[k] ^ offset);
+        word.hash = gram_of(&points, offset, base) & mask;
         release(&points);
         if (!unspaced)
             return -2;
         if (word.length < shortest)
             continue;
-        word.hash = mix(word.hash) & mask;
         for (k = 0; k < held && !is_same(args[1], &words[k], &word); k++)
             ;
         if (k < held)

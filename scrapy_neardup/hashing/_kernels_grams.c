@@ -231,33 +231,34 @@ KERNEL(minwise)
     return found;
 }
 
+uint64_t gram_of(const Points *points, uint64_t offset, uint64_t base)
+{
+    uint64_t sum = 0;
+    Py_ssize_t i;
+    for (i = 0; i < points->count; i++)
+        sum = sum * base + mix(points->at[i] ^ offset);
+    return mix(sum);
+}
+
 /* Words, offset, base: the hash of each as one n-gram; an empty word has none, and may not be there. */
 KERNEL(word_grams)
 {
     uint64_t offset, base;
     PyObject *list;
     Py_ssize_t i, count;
-    if (!has(given, 3) || word_of(args[1], &offset) < 0 || word_of(args[2], &base) < 0)
+    if (!has(given, 3) || word_of(args[1], &offset) < 0 || word_of(args[2], &base) < 0 || !is_list(args[0]))
         return NULL;
-    if (!PyList_Check(args[0])) {
-        PyErr_SetString(PyExc_TypeError, "a list is needed");
-        return NULL;
-    }
     count = PyList_Size(args[0]);
     list = PyList_New(count);
     for (i = 0; list && i < count; i++) {
         Points points;
-        uint64_t sum = 0;
-        Py_ssize_t k;
         if (points_of(PyList_GetItem(args[0], i), &points) < 0) {
             Py_CLEAR(list);
             break;
         }
-        for (k = 0; k < points.count; k++)
-            sum = sum * base + mix(points.at[k] ^ offset);
-        release(&points);
-        if (put(list, i, PyLong_FromUnsignedLongLong(mix(sum))) < 0)
+        if (put(list, i, PyLong_FromUnsignedLongLong(gram_of(&points, offset, base))) < 0)
             Py_CLEAR(list);
+        release(&points);
     }
     return list;
 }

@@ -168,12 +168,8 @@ KERNEL(are_unspaced)
 {
     PyObject *list;
     Py_ssize_t i, count;
-    if (!has(given, 2))
+    if (!has(given, 2) || !is_list(args[1]))
         return NULL;
-    if (!PyList_Check(args[1])) {
-        PyErr_SetString(PyExc_TypeError, "a list is needed");
-        return NULL;
-    }
     count = PyList_Size(args[1]);
     list = PyList_New(count);
     for (i = 0; list && i < count; i++) {

@@ -54,12 +54,8 @@ KERNEL(longer)
 {
     PyObject *list;
     Py_ssize_t i, length;
-    if (!has(given, 2) || size_of(args[1], 0, PY_SSIZE_T_MAX, &length) < 0)
+    if (!has(given, 2) || size_of(args[1], 0, PY_SSIZE_T_MAX, &length) < 0 || !is_list(args[0]))
         return NULL;
-    if (!PyList_Check(args[0])) {
-        PyErr_SetString(PyExc_TypeError, "a list is needed");
-        return NULL;
-    }
     list = PyList_New(0);
     for (i = 0; list && i < PyList_Size(args[0]); i++) {
         PyObject *word = PyList_GetItem(args[0], i);
@@ -283,13 +279,8 @@ KERNEL(core_words)
     PyObject *sums, *word, *weight, *list = NULL;
     const Weights *weights;
     double unknown;
-    if (!has(given, 4) || size_of(args[1], 0, MOST_CORE, &most) < 0)
-        return NULL;
-    if (!PyList_Check(args[0])) {
-        PyErr_SetString(PyExc_TypeError, "a list is needed");
-        return NULL;
-    }
-    if (!(weights = PyCapsule_GetPointer(args[2], WEIGHTS)))
+    if (!has(given, 4) || size_of(args[1], 0, MOST_CORE, &most) < 0 || !is_list(args[0]) ||
+        !(weights = PyCapsule_GetPointer(args[2], WEIGHTS)))
         return NULL;
     unknown = PyFloat_AsDouble(args[3]);
     if ((unknown == -1.0 && PyErr_Occurred()) || !(sums = PyDict_New()))

@@ -44,7 +44,7 @@ class KeyWidth:
         """``pack`` of each of several numbers of at most 64 bits, behind what stands ``before`` each."""
         kernels = compiled.kernels
         if kernels is not None:
-            return kernels.packed_keys(keys, self.bits // 8, before)
+            return kernels.packed_keys(keys, self.size, before)
         size, mask = self.size, self.mask
         return [before + (key & mask).to_bytes(size, "big") for key in keys]
 

@@ -203,8 +203,7 @@ class Detector:
         try:
             self.file(reservation, sealed=sealed)
         finally:
-            self._in_flight.remove(reservation)
-            reservation.settle()
+            self.release(reservation)
 
     def file(self, reservation: Reservation, *, sealed: bool) -> None:
         """Write what was reserved, and count it once; those who wait for it are not told yet."""
@@ -223,7 +222,7 @@ class Detector:
             self.spent["store"] += perf_counter() - begun
 
     def release(self, reservation: Reservation) -> None:
-        """The item was lost: the page was never here."""
+        """The page is no more on its way; if it was not filed, its item was lost, and it was never here."""
         self._in_flight.remove(reservation)
         reservation.settle()
 

@@ -79,7 +79,7 @@ class InFlight:
     def add(self, reservation: Reservation) -> None:
         """A page is on its way from now on."""
         self.by_url[reservation.record.url] = reservation
-        if reservation.record.body and reservation.record.is_found_by_body:
+        if reservation.record.is_found_by_body:
             self.by_body[reservation.record.body] = reservation
         self._latest[reservation] = None
 

@@ -233,7 +233,7 @@ class Store(Moment, Expiry, Counting):
         if evidence is not None:
             rows[layout.evidence_key(id)] = evidence.pack(gbk=self._has_gbk)
         if generation:
-            rows[layout.journal_key(generation, id)] = layout.pack_id(replaces) if replaces else b""
+            rows[layout.journal_key(generation, id)] = layout.pack_id(replaces)
         rows[self._url_key(record.url)] = layout.pack_seen(id, seen)
         changes.put_all(rows)
         if of:
@@ -328,7 +328,7 @@ class Store(Moment, Expiry, Counting):
     def _rows_of(self, record: Record) -> dict[bytes, bytes]:
         """What holds a record, and by which it is found if that is not its URL or a key."""
         rows = {layout.record_key(record.id): record.pack(self.width)}
-        if record.body and record.is_found_by_body:
+        if record.is_found_by_body:
             rows[layout.body_key(record.body)] = layout.pack_id(record.id)
         return rows
 

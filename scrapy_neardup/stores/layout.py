@@ -141,7 +141,7 @@ class Record:
         """
         flags = self.delivered * _DELIVERED | self.former * _FORMER
         keys, behind, kernels = self.keys, b"", compiled.kernels
-        if width.bits != WIDE.bits:
+        if width != WIDE:
             flags |= _NARROW
         if self.original == self.id and self.similarity == 1.0:
             flags |= _OWN
@@ -155,7 +155,7 @@ class Record:
             flags, behind = flags | _BODIED, behind + _TEXT.pack(self.body)
         url = kept_url(self.url)
         if kernels is not None:
-            return kernels.packed_record(flags, keys, width.bits // 8, url, behind, self.sketch)
+            return kernels.packed_record(flags, keys, width.size, url, behind, self.sketch)
         packed_url = url.encode("utf-8", "surrogatepass")
         head = _HEAD.pack(flags, len(keys), len(packed_url))
         return b"".join((head, *width.pack_each(keys), packed_url, behind, self.sketch))
