@@ -149,8 +149,8 @@ def _pages(entries: Any, source: PageSource, html: str) -> Iterator[Page | None]
         try:
             if entry.html:
                 fields[html] = decode_body(entry.html, entry.content_type or None)
-            url = source.own_url(fields)
-            name = source.named(fields, url)
+            url = source.fields.url(fields)
+            name = source.fields.named(fields, url)
             yield replace(source.page(fields, None, url), url=name, site=site_of(url)) if url else None
         except PageError:
             yield None

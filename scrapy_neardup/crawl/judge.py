@@ -27,9 +27,10 @@ from scrapy_neardup.judging.detector import Detector
 from scrapy_neardup.judging.reservations import Reservation, Ruled, Ruling
 from scrapy_neardup.model import Kind, Page, Verdict
 from scrapy_neardup.oneline import line_logger
+from scrapy_neardup.page.item import Item
 from scrapy_neardup.page.rows import row_name, row_page
 from scrapy_neardup.page.sites import site_of
-from scrapy_neardup.page.source import TOO_MUCH, Draft, Item, PageSource
+from scrapy_neardup.page.source import TOO_MUCH, Draft, PageSource
 
 if TYPE_CHECKING:
     from scrapy_neardup.judging.shared import SharedCrawl
@@ -117,13 +118,13 @@ class Judge:
         """
         fields: Item = ItemAdapter(item) if ItemAdapter.is_item(item) else {}
         served, url = visit.served, self._url(fields, visit)
-        if visit.is_bare and not self._source.has_own_content(fields):
+        if visit.is_bare and not self._source.fields.has_content(fields):
             return await self._hear(url, _without_response)
-        if served is None or self._source.has_own_content(fields):
+        if served is None or self._source.fields.has_content(fields):
             return await self._hear(url, partial(self._source.draft, fields, served, url))
-        if self._source.part(fields):
+        if self._source.fields.part(fields):
             return await self._shared(visit, url, partial(row_page, fields, url))
-        if self._listings and visit.items > 1 and not self._source.own_url(fields):
+        if self._listings and visit.items > 1 and not self._source.fields.url(fields):
             url = row_name(fields, served.url, self._detector.is_enough)
             return await self._hear(url, partial(row_page, fields, url))
         return await self._shared(visit, url, partial(self._source.draft, fields, served, url))
@@ -150,15 +151,15 @@ class Judge:
         Of several items of one response that bring content, but neither URL nor part, the second and later get a
         number.
         """
-        if own := self._source.own_url(fields):
-            return self._source.named(fields, own)
+        if own := self._source.fields.url(fields):
+            return self._source.fields.named(fields, own)
         if visit.served is None:
-            return self._source.name_of_content(fields)
-        if self._source.has_own_content(fields) and not self._source.part(fields):
+            return self._source.fields.name_of_content(fields)
+        if self._source.fields.has_content(fields) and not self._source.fields.part(fields):
             visit.unnamed += 1
             if visit.unnamed > 1:
                 return f"{visit.served.url}#{visit.unnamed}"
-        return self._source.named(fields, visit.served.url)
+        return self._source.fields.named(fields, visit.served.url)
 
     async def _hear(self, url: str, make: Make) -> Case:
         verdict, reservation = await self._judge(url, make)

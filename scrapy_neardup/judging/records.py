@@ -134,7 +134,7 @@ class Batch:
         if isinstance(id, (str, int)) and not isinstance(id, bool) and str(id).strip():
             return str(id).strip()
         if isinstance(url, str) and url.strip():
-            return self._source.named(entry.fields, url.strip())
+            return self._source.fields.named(entry.fields, url.strip())
         return f"{entry.source}#{entry.number}" if entry.unit else entry.source
 
     def _by_bytes(self, made: Page | Draft, entry: Entry, name: str) -> Verdict | None:

@@ -61,9 +61,6 @@ def test_what_an_item_brings_comes_first(item: dict[str, Any], expected: dict[st
 
 def test_fields_have_the_names_that_they_are_given() -> None:
     own = source(text="body", url="link")
-    assert own.has_own_content({"body": "Own."})
-    assert not own.has_own_content({"text": "Own."})
-    assert own.own_url({"link": f" {URL} "}) == URL
     assert own.page({"body": "Own."}, None, URL).text == "Own."
 
 
@@ -72,43 +69,7 @@ def test_an_item_with_a_text_of_its_own_is_marked_by_all_that_it_holds_unless_it
     marks = [source().page(one, None, URL).html for one in (item, dict(item), {**item, "author": "B"})]
     assert marks[0] == marks[1] != marks[2]
     assert source().page(item, served(), URL).html == marks[0] != source().page({}, served(), URL).html
-    assert source().page(item, None, source().name_of_content(item)).html == 0
-
-
-@pytest.mark.parametrize(
-    ("value", "part"),
-    [
-        (" Ferry sails\n again ", "ferry sails again"),
-        ("ＦＥＲＲＹ", "ferry"),
-        (["One", "two"], "one two"),
-        (7, "7"),
-        (0, "0"),
-        (True, ""),
-        (None, ""),
-        ("  ", ""),
-        ({"a": 1}, ""),
-    ],
-)
-def test_a_part_is_told_by_its_letters(value: object, part: str) -> None:
-    own = source(part="headline")
-    assert own.part({"headline": value}) == part
-    assert own.named({"headline": value}, URL) == (f"{URL}#{part}" if part else URL)
-
-
-def test_no_field_tells_parts_unless_one_is_named() -> None:
-    assert source().part({"part": "one", "": "two"}) == ""
-
-
-@pytest.mark.parametrize("value", [None, "", "  ", 7, ["https://a.example/"]])
-def test_what_is_no_url_is_none(value: object) -> None:
-    assert source().own_url({"url": value}) == ""
-
-
-def test_an_item_is_known_by_its_content_where_it_has_nothing_else() -> None:
-    names = [source().name_of_content(item) for item in ({"text": "One."}, {"html": "One."}, {"text": "Two."}, {})]
-    assert names[0] == names[1]
-    assert len(set(names)) == 3
-    assert all(name.startswith("text:") for name in names)
+    assert source().page(item, None, source().fields.name_of_content(item)).html == 0
 
 
 @pytest.mark.parametrize(
