@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Sequence, Set
+from collections.abc import Coroutine, Sequence, Set
 from functools import partial
 from pathlib import Path
 from time import time
@@ -23,21 +23,20 @@ from scrapy_neardup.crawl.feeds import Feed, FeedWatch, NotWritten, take_over_fe
 from scrapy_neardup.crawl.judge import Judge
 from scrapy_neardup.crawl.ledger import End, Ledger
 from scrapy_neardup.crawl.notes import Notes
+from scrapy_neardup.crawl.opening import opened_detector
 from scrapy_neardup.crawl.outage import Outage
 from scrapy_neardup.crawl.state import page_extractor
 from scrapy_neardup.crawl.tagging import Tagger
 from scrapy_neardup.crawl.telling import tell_of_job, tell_opening, tell_unstored
 from scrapy_neardup.crawl.tickets import account_at_the_end, coming_at_the_end
-from scrapy_neardup.errors import SettingsError, StoreError
+from scrapy_neardup.errors import StoreError
 from scrapy_neardup.judging.detector import Detector
-from scrapy_neardup.judging.preference import make_preference
-from scrapy_neardup.judging.recipe import check_tools, state_recipe, take_over
 from scrapy_neardup.model import Verdict
 from scrapy_neardup.oneline import line_logger
 from scrapy_neardup.page.extraction import Extractor
 from scrapy_neardup.page.source import PageSource
 from scrapy_neardup.states.crawls import Crawl, remember_crawl
-from scrapy_neardup.stores import Overlay, Store, close_store, open_store, parse_url
+from scrapy_neardup.stores import Overlay, Store, close_store
 
 if TYPE_CHECKING:
     from scrapy_neardup.crawl.sharing import Sharing
@@ -75,7 +74,7 @@ class Session:
         job = "" if config.dry_run else crawler.settings.get("JOBDIR")  # where nothing is to be written either
         self._job = str(Path(job).absolute()) if job else ""
         on_expired = partial(self.notes.count, stats.EXPIRED)
-        self._detector = _opened_detector(config, store_url, extractor, who, self._job, passes, on_expired)
+        self._detector = opened_detector(config, store_url, extractor, who, self._job, passes, on_expired)
         self._is_over = False
         store = self._detector.store
         self._sharing = self._made_sharing(config)
@@ -243,53 +242,6 @@ class Session:
 def _passes(config: Config, watch: BrakeWatch, verdict: Verdict) -> bool:
     """Whether the item of a page with this verdict is passed on, by the policy or as the safety brake is on."""
     return config.passes(verdict) or watch.passes(verdict)
-
-
-def _opened_detector(
-    config: Config,
-    store_url: str,
-    extractor: Extractor | None,
-    who: str,
-    job: str,
-    passes: Callable[[Verdict], bool],
-    on_expired: Callable[[int], None],
-) -> Detector:
-    """A detector on the state, which is open from here on."""
-    method = config.make_method()
-    recipe = state_recipe(method, extractor)
-    if parse_url(store_url)[0].is_shared:
-        from scrapy_neardup.crawl.sharing import need_asyncio
-
-        need_asyncio()
-    elif config.on_store_error == "wait":
-        raise SettingsError(
-            "NEARDUP_ON_STORE_ERROR is 'wait', which is for a state on a server; for one on this machine say 'close' "
-            "or 'pass'."
-        )
-    store = open_store(
-        store_url, recipe, secret=config.secret, dry_run=bool(config.dry_run), options=config.store_options
-    )
-    try:
-        check_tools(store, strict=config.strict, say=logger.warning)
-        if changed := take_over(store, recipe, config.deciding(method)):
-            logger.info("The state at %s %s.", store.location, changed)
-        return Detector(
-            method,
-            store,
-            min_letters=config.min_letters,
-            who=who,
-            job=job,
-            also_copies=config.also_copies,
-            passes=passes,
-            keep=config.keep,
-            preference=make_preference(config.keep_policy),
-            # A dry run forgets nothing, and on a server that is done beside the judging.
-            bounds=None if config.dry_run or store.is_shared else config.bounds,
-            on_expired=on_expired,
-        )
-    except BaseException:
-        close_store(store)
-        raise
 
 
 def _asked_aside(url: str, mark: int) -> bool:
