@@ -17,7 +17,7 @@ A page goes in, a verdict with its evidence comes out. Each room imports only th
     report/             a state as one HTML file
     evaluation/         methods measured on labelled corpora and on edits
     config              every setting, checked once
-    deduplicator        the same for scripts
+    script/             the same for scripts and notebooks
     -- only the rooms below know Scrapy --
     outputs/            records to files, some by Scrapy's exporters
     crawl/              the add-on, the pipeline, and what keeps the state in step with the items
@@ -33,14 +33,14 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from scrapy_neardup.crawl.addon import Addon
     from scrapy_neardup.crawl.pipeline import DuplicatePage, NearDupPipeline, UnchangedPage
-    from scrapy_neardup.deduplicator import Deduplicator
     from scrapy_neardup.model import Page, Verdict
+    from scrapy_neardup.script.deduplicator import Deduplicator
 
 __all__ = ["Addon", "Deduplicator", "DuplicatePage", "NearDupPipeline", "Page", "UnchangedPage", "Verdict"]
 
 _HOMES = {
     "Addon": "crawl.addon",
-    "Deduplicator": "deduplicator",
+    "Deduplicator": "script.deduplicator",
     "DuplicatePage": "crawl.pipeline",
     "NearDupPipeline": "crawl.pipeline",
     "Page": "model",

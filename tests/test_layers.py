@@ -35,7 +35,7 @@ ORDER = [
     "report",
     "evaluation",
     "config",
-    "deduplicator",
+    "script",
     "outputs",
     "crawl",
     "commands",

@@ -58,7 +58,7 @@ def said(call: Callable[[], object], kind: type[NearDupError]) -> str:
 def script(code: str, folder: Path) -> subprocess.CompletedProcess[str]:
     """Python code in a process of its own, which finds the package as this one does."""
     head = "import os, sys\nfrom pathlib import Path\nfrom scrapy_neardup import Deduplicator\n"
-    root = str(Path(__file__).parents[1])
+    root = str(Path(__file__).parents[2])
     return subprocess.run(
         [sys.executable, "-c", head + code],
         cwd=folder,
@@ -479,12 +479,12 @@ def test_one_that_is_closed_says_so() -> None:
 
 def test_a_url_of_a_file_in_the_root_directory_is_told_of(caplog: pytest.LogCaptureFixture) -> None:
     """Elsewhere three slashes are a relative path."""
-    from scrapy_neardup.deduplicator import _url
+    from scrapy_neardup.script.arguments import state_url
 
-    assert _url("sqlite:///seen.db") == "sqlite:///seen.db"
+    assert state_url("sqlite:///seen.db") == "sqlite:///seen.db"
     assert "in the root directory" in caplog.text
     assert "Deduplicator(pathlib.Path('seen.db'))" in caplog.text
     caplog.clear()
-    _url("sqlite:///var/seen.db")
-    _url("memory:")
+    state_url("sqlite:///var/seen.db")
+    state_url("memory:")
     assert caplog.text == ""

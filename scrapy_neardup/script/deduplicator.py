@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import os
-import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from inspect import signature
-from pathlib import Path
 from threading import RLock
 from types import TracebackType
 from typing import Any
 
 from scrapy_neardup.config import DEFAULT_FIELDS, Config, load_extractor
-from scrapy_neardup.errors import NearDupError, PageError, SettingsError, StoreError, StoreLocked, UsageError
-from scrapy_neardup.hashing.keyed import OPEN
+from scrapy_neardup.errors import PageError, StoreError, UsageError
 from scrapy_neardup.judging.detector import Detector
 from scrapy_neardup.judging.glance import glance
 from scrapy_neardup.judging.now import Now
@@ -30,7 +25,8 @@ from scrapy_neardup.page.limits import MAX_TEXT
 from scrapy_neardup.page.served import Served
 from scrapy_neardup.page.sites import site_of
 from scrapy_neardup.page.source import Draft, PageSource
-from scrapy_neardup.stores import STORES, Store, close_store, open_store, parse_url
+from scrapy_neardup.script.arguments import NAMELESS, in_words_of_a_script, name_of, state_url, string, words_of
+from scrapy_neardup.stores import Store, close_store, open_store
 
 logger = line_logger(__name__)
 
@@ -78,12 +74,12 @@ class Deduplicator:
         }
         self._told: set[str] = set()
         self._process = os.getpid()
-        with _in_words_of_a_script(), _TURN:
+        with in_words_of_a_script(Deduplicator), _TURN:
             config = Config.from_settings(given)
             own = load_extractor(config.extractor) if config.extractor else None
             judging = config.make_method()
             recipe = state_recipe(judging, own)
-            self._store = open_store(_url(store), recipe, "store", config.secret)
+            self._store = open_store(state_url(store), recipe, "store", config.secret)
             try:
                 check_tools(self._store, strict=False, say=logger.warning)
                 if changed := take_over(self._store, recipe, config.deciding(judging)):
@@ -130,14 +126,14 @@ class Deduplicator:
 
         Raises StoreError if the state fails, UsageError for what is no text, or after ``close``.
         """
-        text, title, description = _string("text", text), _string("title", title), _string("description", description)
-        html = html if isinstance(html, bytes) else _string("html", html)
-        words = _words(keywords)
-        url = _string("url", url).strip() or _name(text or html, title)
+        text, title, description = string("text", text), string("title", title), string("description", description)
+        html = html if isinstance(html, bytes) else string("html", html)
+        words = words_of(keywords)
+        url = string("url", url).strip() or name_of(text or html, title)
         item = {"url": url, "text": text, "title": title, "keywords": words, "description": description}
         served = None
         if isinstance(html, bytes):
-            served = Served(url, html, content_type=_string("content_type", content_type) or None) if html else None
+            served = Served(url, html, content_type=string("content_type", content_type) or None) if html else None
         else:
             item["html"] = html
         with _TURN:
@@ -181,7 +177,7 @@ class Deduplicator:
                 if (verdict := self._by_bytes(page, remember=remember)) is not None:
                     return verdict
                 page = self._source.read(page)
-            if url.startswith(_NAMELESS):  # it may be the third that says "see attachment": no page of its own
+            if url.startswith(NAMELESS):  # it may be the third that says "see attachment": no page of its own
                 page = replace(page, html=0)
             if remember:
                 return self._now.judge(page, sealed=True)
@@ -226,10 +222,6 @@ class Deduplicator:
             raise UsageError("This Deduplicator is closed; make another one, or end the 'with' after the last check.")
 
 
-#: How the name of a page begins that has no URL.
-_NAMELESS = "text:"
-
-
 def _detector(method: Method, store: Store, config: Config) -> Detector:
     return Detector(
         method,
@@ -250,70 +242,3 @@ def _tell_taken_back(store: Store) -> None:
             back,
             ", ".join(store.taken_back.crawls) or "unknown",
         )
-
-
-def _url(store: str | os.PathLike[str]) -> str:
-    """The URL of the state that is asked for."""
-    if isinstance(store, str):
-        try:
-            kind, location = parse_url(store, "store")
-        except SettingsError as error:
-            raise SettingsError(f"{error} A path such as pathlib.Path('seen.db') will do as well.") from None
-        if kind.lasts and Path(location).parent == Path(location).parent.parent:
-            logger.warning(
-                "The state is %s, in the root directory: a URL names an absolute path. For a file in the working "
-                "directory give a path: Deduplicator(pathlib.Path(%r)).",
-                location,
-                Path(location).name,
-            )
-        return store
-    if not isinstance(store, os.PathLike):
-        raise UsageError(f"store is {store!r}; it must be a path, or {STORES.forms()}.")
-    path = str(Path(store).absolute())
-    return STORES["leveldb" if STORES["leveldb"].exists(path) else "sqlite"].url(path)
-
-
-def _string(name: str, value: Any) -> str:
-    """A string, or an empty one for nothing: None, and what stands for it in tables."""
-    if isinstance(value, str):
-        return value
-    if value is None or (isinstance(value, float) and value != value):  # not a number
-        return ""
-    raise UsageError(
-        f"{name} is {value!r}, a {type(value).__name__}; it must be a string"
-        + (", which bytes become by .decode()." if isinstance(value, bytes) else ", or None where there is none.")
-    )
-
-
-def _words(keywords: Any) -> str | list[str]:
-    if isinstance(keywords, (list, tuple)):
-        return [_string("keywords", word) for word in keywords]
-    return _string("keywords", keywords)
-
-
-def _name(content: str | bytes, title: str) -> str:
-    """What a page is known by that has no URL: the same text under another title is another page."""
-    return f"{_NAMELESS}{OPEN.of(f'{content!s}{title}'):016x}"
-
-
-@contextmanager
-def _in_words_of_a_script() -> Iterator[None]:
-    """What is said of a crawl and its settings, as it is to be said of our parameters."""
-    try:
-        yield
-    except StoreLocked as error:
-        raise StoreLocked(
-            f"{str(error).partition('. ')[0]}. Wait until it has ended, close its Deduplicator (a notebook keeps one "
-            "open until its kernel is shut down), or give this one a state of its own by another store."
-        ) from None
-    except NearDupError as error:
-        raise type(error)(_SETTING.sub(_parameter, str(error))) from None
-
-
-_SETTING = re.compile(r"\bNEARDUP_([A-Z_]+)")
-
-
-def _parameter(found: re.Match[str]) -> str:
-    """The parameter that stands for a setting; a setting that has none stays."""
-    name = found[1].lower()
-    return name if name in signature(Deduplicator).parameters else found[0]

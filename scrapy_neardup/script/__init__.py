@@ -1,0 +1,1 @@
+"""The verdicts of a crawl for scripts and notebooks."""
