@@ -294,25 +294,67 @@ static int is_short(const Cut *cut, Py_ssize_t line, Py_ssize_t least)
     return line >= 0 && line < cut->count && length_of(cut, line) < least;
 }
 
-/* Cut text, a number of letters: 4 bytes of the hash of each line that has as many, or stands beside another that has
- * not. */
+/* Puts 32 bits of the hashes of the lines behind each other that have so many letters, or stand beside another that has
+ * not; how many these are. There is room for all lines. */
+static Py_ssize_t worth_counting(const Cut *cut, Py_ssize_t least, uint32_t *shorts)
+{
+    Py_ssize_t i, count = 0;
+    for (i = 0; i < cut->count; i++) {
+        shorts[count] = (uint32_t)cut->lines[i].hash;
+        count += !is_short(cut, i, least) || is_short(cut, i - 1, least) || is_short(cut, i + 1, least);
+    }
+    return count;
+}
+
+/* Cut text, a number of letters: 4 bytes of the hash of each such line. */
 KERNEL(cut_shorts)
 {
     const Cut *cut;
     PyObject *found;
-    Py_ssize_t i, least, count = 0;
+    Py_ssize_t least, count;
     if (!has(given, 2) || !(cut = cut_from(args[0])) || size_of(args[1], 0, PY_SSIZE_T_MAX, &least) < 0)
         return NULL;
     found = PyByteArray_FromStringAndSize(NULL, cut->count * 4);
     if (found) {
-        uint32_t *shorts = (uint32_t *)(void *)PyByteArray_AsString(found);
-        for (i = 0; i < cut->count; i++) {
-            shorts[count] = (uint32_t)cut->lines[i].hash;
-            count += !is_short(cut, i, least) || is_short(cut, i - 1, least) || is_short(cut, i + 1, least);
-        }
+        count = worth_counting(cut, least, (uint32_t *)(void *)PyByteArray_AsString(found));
         if (count < cut->count && PyByteArray_Resize(found, count * 4) < 0)
             Py_CLEAR(found);
     }
+    return found;
+}
+
+/* Cut text, a number of letters, key, a list of strings, a number of lines: 4 bytes of the hash of each string, and of
+ * each such line, of many the first and the last ones. */
+KERNEL(cut_counted)
+{
+    Key key;
+    const Cut *cut;
+    PyObject *found;
+    uint32_t *shorts;
+    Py_ssize_t i, least, titles, lines, end;
+    if (!has(given, 5) || !(cut = cut_from(args[0])) || size_of(args[1], 0, PY_SSIZE_T_MAX, &least) < 0 ||
+        key_of(args[2], &key) < 0 || !is_list(args[3]) || size_of(args[4], 0, UINT16_MAX, &end) < 0)
+        return NULL;
+    titles = PyList_Size(args[3]);
+    if (!(found = PyByteArray_FromStringAndSize(NULL, (titles + cut->count) * 4)))
+        return NULL;
+    shorts = (uint32_t *)(void *)PyByteArray_AsString(found);
+    for (i = 0; i < titles; i++) {
+        Points points;
+        if (points_of(PyList_GetItem(args[3], i), &points) < 0) {
+            Py_DECREF(found);
+            return NULL;
+        }
+        *shorts++ = (uint32_t)hash_of(&key, points.at, points.count);
+        release(&points);
+    }
+    lines = worth_counting(cut, least, shorts);
+    if (lines > 2 * end) {
+        memmove(shorts + end, shorts + lines - end, (size_t)end * sizeof *shorts);
+        lines = 2 * end;
+    }
+    if (lines < cut->count && PyByteArray_Resize(found, (titles + lines) * 4) < 0)
+        Py_CLEAR(found);
     return found;
 }
 
