@@ -143,9 +143,9 @@ class Growing(Drawn):
 
     def drawn(self, page: Page) -> Fingerprint:
         draw = Draw.of(int(page.title.partition(" ")[0]))
-        own = np.frombuffer(hashlib.shake_128(page.title.encode()).digest(4 * 35), np.uint32).tolist()
-        form = np.frombuffer(hashlib.shake_128(b"site %d" % draw.site).digest(4 * 6), np.uint32).tolist()
-        return replace(self.filed(page), sentences=(*own, *form))
+        own = np.frombuffer(hashlib.shake_128(page.title.encode()).digest(4 * 35), np.uint32)
+        form = np.frombuffer(hashlib.shake_128(b"site %d" % draw.site).digest(4 * 6), np.uint32)
+        return replace(self.filed(page), sentences=np.concatenate((own, form)))
 
     def filed(self, page: Page) -> Fingerprint:
         """What of it is kept."""
@@ -155,7 +155,7 @@ class Growing(Drawn):
             keys[0] = _shared(b"title %d" % draw.title)
         if draw.form >= 0:
             keys[-1] = _shared(b"form %d" % draw.form)
-        return self.narrowed(Fingerprint(tuple(dict.fromkeys(keys)), found.sketch, own=found.own))
+        return Fingerprint(self.hashes.width.keys(keys), found.sketch, own=found.own)
 
     def compare(self, new: Fingerprint, old: bytes, common: Set[int]) -> Comparison:
         begun = time.perf_counter_ns()

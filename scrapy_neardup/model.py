@@ -14,6 +14,9 @@ import numpy.typing as npt
 from scrapy_neardup.oneline import one_line
 from scrapy_neardup.quick import quick
 
+#: Nothing to be counted.
+NO_SENTENCES: npt.NDArray[np.uint32] = np.empty(0, np.uint32)
+
 
 @dataclass(frozen=True, slots=True)
 class Page:
@@ -79,17 +82,18 @@ class Fingerprint:
     Both are the same in every process, on every machine and in every release of a method's version.
 
     The rest is of use while the page is judged, and is not kept. ``sentences``: 32-bit fingerprints of the sentences to
-    be counted. ``whole``: the sketch of the text with its boilerplate, where there is any. ``own``: letters and digits
-    that are not boilerplate; None for a method that does not ask. ``site``: what the state knows of its site.
-    ``boilerplate``: those of the sentences that were left out for standing on many pages. ``unframed``: the sketch of
-    the text without what is boilerplate of its own site, where some more of it is boilerplate everywhere. ``quoted``:
-    letters and digits of what it quotes, which are not among its own. ``title``: what the method knows
-    of its title, to hold it against an earlier page. ``in_form``: it looks like one of its site, see ``Comparison``.
+    be counted; one that comes twice counts once. ``whole``: the sketch of the text with its boilerplate, where there is
+    any. ``own``: letters and digits that are not boilerplate; None for a method that does not ask. ``site``: what the
+    state knows of its site. ``boilerplate``: those of the sentences that were left out for standing on many pages.
+    ``unframed``: the sketch of the text without what is boilerplate of its own site, where some more of it is
+    boilerplate everywhere. ``quoted``: letters and digits of what it quotes, which are not among its own. ``title``:
+    what the method knows of its title, to hold it against an earlier page. ``in_form``: it looks like one of its site,
+    see ``Comparison``.
     """
 
     keys: tuple[int, ...]
     sketch: bytes
-    sentences: tuple[int, ...] = ()
+    sentences: npt.NDArray[np.uint32] = field(default_factory=lambda: NO_SENTENCES, compare=False, repr=False)
     whole: bytes = b""
     own: int | None = None
     site: SiteCounts | None = field(default=None, compare=False, repr=False)

@@ -6,7 +6,7 @@
 #include "_kernels.h"
 
 /* Changed with every change of a signature or of what is returned: a module of another one is not used. */
-#define VERSION 9
+#define VERSION 10
 
 /* ---- texts that are passed in ------------------------------------------------------------------------------------ */
 
@@ -97,7 +97,6 @@ static PyMethodDef METHODS[] = {
     FAST(prepared, "A secret, of 64 bytes at most, as the functions that hash texts take it."),
     FAST(hash_text, "The hash of a text under a prepared secret."),
     FAST(hash_texts, "The hash of each text of a list: key, list."),
-    FAST(short_hashes, "The lower 32 bits of the same, 4 bytes each."),
     FAST(word_grams, "The hash of each word of a list as one n-gram: words, offset, base."),
     FAST(n_grams, "The hash of every n-gram of a text, 8 bytes each: text, n, offset, base."),
     FAST(minwise, "How many different n-grams a text has, and the sketch of them: text, n, offset, base, bins, bits."),
@@ -122,6 +121,7 @@ static PyMethodDef METHODS[] = {
     FAST(cut_letters, "The letters of a cut text."),
     FAST(cut_lines, "The letters of each sentence of a cut text."),
     FAST(cut_shorts, "4 bytes of the hash of each line that is worth counting: cut text, letters of a line."),
+    FAST(cut_counted, "Those of strings, and of the first and last such lines: cut text, letters, key, list, lines of an end."),
     FAST(cut_lengths, "How many letters each line of a cut text has, 4 bytes each."),
     FAST(cut_hash, "The hash of all letters: cut text, key."),
     FAST(cut_ends, "2 bytes of the hash of each of the first and last lines: cut text, how many of these, of those."),

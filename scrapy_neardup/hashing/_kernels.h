@@ -164,7 +164,7 @@ int is_unspaced(const Table *table, const Points *points);
 
 #define MOST_SIGNS 64
 #define MOST_LETTERS 32
-#define PLACES 1024
+#define PLACES 4096
 
 /* Strings of two characters and more that are looked for, by what they begin with. */
 typedef struct {
@@ -187,7 +187,6 @@ uint64_t look_for(const Signs *signs, const Py_UCS4 *at, Py_ssize_t count, uint6
 KERNEL(prepared);
 KERNEL(hash_text);
 KERNEL(hash_texts);
-KERNEL(short_hashes);
 KERNEL(n_grams);
 KERNEL(minwise);
 KERNEL(word_grams);
@@ -209,6 +208,7 @@ KERNEL(cut_sentences);
 KERNEL(cut_letters);
 KERNEL(cut_lines);
 KERNEL(cut_shorts);
+KERNEL(cut_counted);
 KERNEL(cut_lengths);
 KERNEL(cut_hash);
 KERNEL(cut_ends);

@@ -267,67 +267,51 @@ KERNEL(note)
     return found;
 }
 
-/* Numbers of 32 bits, with room behind them for as many once more, a byte for each, and that for some more; NULL with an
- * error. */
-static uint32_t *halves_of(PyObject *sequence, Py_ssize_t room, Py_ssize_t *count)
-{
-    PyObject *numbers = PySequence_Tuple(sequence);
-    uint32_t *halves = NULL;
-    Py_ssize_t i;
-    if (!numbers)
-        return NULL;
-    *count = PyTuple_Size(numbers);
-    halves = PyMem_Malloc((size_t)(*count + room) * (2 * sizeof *halves + 1));
-    if (!halves)
-        PyErr_NoMemory();
-    for (i = 0; halves && i < *count; i++) {
-        uint64_t number;
-        PyObject *one = PyNumber_Index(PyTuple_GetItem(numbers, i)); /* which may be one of numpy's */
-        int is_one = one && word_of(one, &number) == 0;
-        Py_XDECREF(one);
-        if (is_one && number <= UINT32_MAX) {
-            halves[i] = (uint32_t)number;
-            continue;
-        }
-        if (is_one)
-            PyErr_SetString(PyExc_OverflowError, "a number has more than 32 bits");
-        PyMem_Free(halves);
-        halves = NULL;
-    }
-    Py_DECREF(numbers);
-    return halves;
-}
-
-/* Sentences as numbers, buckets of a block; what they are mixed with for their site, offset, base, and the arrays of the table in
+/* Sentences, buckets of a block; what they are mixed with for their site, offset, base, and the arrays of the table in
  * which all have one bit; a bit, or None for a page that counts for its site alone, and the arrays of the other table;
- * whether nothing is to be done where the last sentence is known of the site. Whether they were counted: see
+ * the page's own number, or None: nothing is to be done where that is known of the site. Whether they were counted: see
  * ``Counts.note``. */
 KERNEL(count_page)
 {
     Arrays arrays;
     Counted here, everywhere;
-    uint32_t *asked, *noted;
-    uint64_t with, offset, base;
+    const uint32_t *sentences;
+    uint32_t *asked = NULL, *noted;
+    uint64_t with, offset, base, page = 0;
     Py_ssize_t i, count, in_block, bit = -1;
     PyObject *found = NULL;
-    int once;
+    int has_page;
     arrays.opened = 0;
     if (!has(given, 17) || size_of(args[1], 1, MOST_BUCKETS, &in_block) < 0 || word_of(args[2], &with) < 0 ||
         word_of(args[3], &offset) < 0 || word_of(args[4], &base) < 0 ||
-        (args[10] != Py_None && size_of(args[10], 0, 31, &bit) < 0) || (once = PyObject_IsTrue(args[16])) < 0)
+        (args[10] != Py_None && size_of(args[10], 0, 31, &bit) < 0) ||
+        ((has_page = args[16] != Py_None) && word_of(args[16], &page) < 0))
         return NULL;
-    asked = halves_of(args[0], 1, &count);
-    if (!asked || table_to_write(&arrays, args + 5, in_block, &here) < 0 ||
+    if (page > UINT32_MAX) {
+        PyErr_SetString(PyExc_OverflowError, "a number has more than 32 bits");
+        return NULL;
+    }
+    sentences = open_one(&arrays, args[0], 4, -1, PyBUF_SIMPLE);
+    if (!sentences || table_to_write(&arrays, args + 5, in_block, &here) < 0 ||
         table_to_write(&arrays, args + 11, in_block, &everywhere) < 0)
         goto done;
-    if (once && count && slot_of(&here, upper_half(asked[count - 1], with, offset, base)) >= 0) {
+    if (has_page && slot_of(&here, upper_half((uint32_t)page, with, offset, base)) >= 0) {
         found = Py_NewRef(Py_False);
         goto done;
     }
-    noted = asked + count + 1;
+    count = arrays.views[0].len / 4;
+    asked = PyMem_Malloc((size_t)(count + 2) * (2 * sizeof *asked + 1)); /* and behind them a byte for each */
+    if (!asked) {
+        PyErr_NoMemory();
+        goto done;
+    }
+    memcpy(asked, sentences, (size_t)count * sizeof *asked);
+    if (has_page)
+        asked[count++] = (uint32_t)page;
+    noted = asked + count;
     for (i = 0; i < count; i++)
         noted[i] = upper_half(asked[i], with, offset, base);
-    noted[count] = upper_half(0, with, offset, base); /* the page itself */
+    noted[count] = upper_half(0, with, offset, base); /* one for all pages */
     count_in(&here, noted, count + 1, 1, in_block, (uint8_t *)(noted + count + 1));
     if (bit >= 0)
         count_in(&everywhere, asked, count, UINT32_C(1) << bit, in_block, (uint8_t *)(noted + count + 1));

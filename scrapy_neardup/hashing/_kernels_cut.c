@@ -81,11 +81,9 @@ static PyObject *handed(Cut *cut)
     return Py_BuildValue("Nn", capsule, all_letters(cut));
 }
 
-/* Adds a line, of the letters between two places of a text, if there are any; 0, or -1 with an error. */
-static int add_line(Cut *cut, Py_ssize_t *room, const Table *table, const Points *points, Py_ssize_t first, Py_ssize_t last)
+/* Adds a line; 0, or -1 with an error. */
+static int add_line(Cut *cut, Py_ssize_t *room, const Line *line)
 {
-    Py_ssize_t at, start = all_letters(cut), end = start;
-    Line *line;
     if (cut->count == *room) {
         Line *larger = PyMem_Realloc(cut->lines, (size_t)(*room *= 2) * sizeof *larger);
         if (!larger) {
@@ -94,46 +92,47 @@ static int add_line(Cut *cut, Py_ssize_t *room, const Table *table, const Points
         }
         cut->lines = larger;
     }
-    line = &cut->lines[cut->count];
-    line->first = first;
-    line->last = last;
-    line->unspaced = 0;
-    for (at = first; at < last; at++) {
-        uint32_t told = TOLD(table, points->at[at]);
-        cut->letters[end] = points->at[at];
-        end += (told & LETTER) != 0;
-        line->unspaced += (told & (LETTER | UNSPACED)) == (LETTER | UNSPACED);
-    }
-    line->end = end;
-    cut->count += end > start;
+    cut->lines[cut->count++] = *line;
     return 0;
 }
 
-/* Cuts a text of which all blocks of the table are there: see ``sentences`` in text/sentences.py; 0, or -1 with an error. */
+/* Whether a sentence ends with this character, of which that is told, at this place of a text. */
+static int ends_at(const Table *table, const Points *points, Py_ssize_t i, uint32_t told)
+{
+    if (points->at[i] != '.')
+        return (told & MARK) != 0;
+    return i + 1 < points->count && TOLD(table, points->at[i + 1]) & ENDING;
+}
+
+/* Cuts a text of which all blocks of the table are there: see ``sentences`` in text/sentences.py; 0, or -1 with an error.
+ * What ends a sentence, closes behind that or is white space is no letter. */
 static int cut_up(Cut *cut, Py_ssize_t room, const Table *table, const Points *points)
 {
+    const uint32_t of_unspaced = LETTER | UNSPACED;
     Py_ssize_t i, count = points->count, start = 0;
+    Line line = {0, 0, 0, 0, 0};
     for (i = 0; i <= count; i++) {
-        Py_ssize_t first = start, last = i;
-        if (i < count) {
-            if (points->at[i] == '.') {
-                if (i + 1 == count || !(TOLD(table, points->at[i + 1]) & ENDING))
-                    continue;
-            }
-            else if (!(TOLD(table, points->at[i]) & MARK))
-                continue;
-            while (i + 1 < count && TOLD(table, points->at[i + 1]) & MARK)
-                i++;
-            while (i + 1 < count && TOLD(table, points->at[i + 1]) & CLOSING)
-                i++;
+        uint32_t told = i < count ? TOLD(table, points->at[i]) : 0;
+        if (i < count && !ends_at(table, points, i, told)) {
+            cut->letters[line.end] = points->at[i];
+            line.end += (told & LETTER) != 0;
+            line.unspaced += (told & of_unspaced) == of_unspaced;
+            continue;
         }
+        line.first = start;
+        line.last = i;
+        while (i + 1 < count && TOLD(table, points->at[i + 1]) & MARK)
+            i++;
+        while (i + 1 < count && TOLD(table, points->at[i + 1]) & CLOSING)
+            i++;
         start = i + 1;
-        while (first < last && TOLD(table, points->at[first]) & SPACE)
-            first++;
-        while (first < last && TOLD(table, points->at[last - 1]) & SPACE)
-            last--;
-        if (add_line(cut, &room, table, points, first, last) < 0)
+        while (line.first < line.last && TOLD(table, points->at[line.first]) & SPACE)
+            line.first++;
+        while (line.first < line.last && TOLD(table, points->at[line.last - 1]) & SPACE)
+            line.last--;
+        if (line.end > all_letters(cut) && add_line(cut, &room, &line) < 0)
             return -1;
+        line.unspaced = 0;
     }
     return 0;
 }
@@ -294,25 +293,67 @@ static int is_short(const Cut *cut, Py_ssize_t line, Py_ssize_t least)
     return line >= 0 && line < cut->count && length_of(cut, line) < least;
 }
 
-/* Cut text, a number of letters: 4 bytes of the hash of each line that has as many, or stands beside another that has
- * not. */
+/* Puts 32 bits of the hashes of the lines behind each other that have so many letters, or stand beside another that has
+ * not; how many these are. There is room for all lines. */
+static Py_ssize_t worth_counting(const Cut *cut, Py_ssize_t least, uint32_t *shorts)
+{
+    Py_ssize_t i, count = 0;
+    for (i = 0; i < cut->count; i++) {
+        shorts[count] = (uint32_t)cut->lines[i].hash;
+        count += !is_short(cut, i, least) || is_short(cut, i - 1, least) || is_short(cut, i + 1, least);
+    }
+    return count;
+}
+
+/* Cut text, a number of letters: 4 bytes of the hash of each such line. */
 KERNEL(cut_shorts)
 {
     const Cut *cut;
     PyObject *found;
-    Py_ssize_t i, least, count = 0;
+    Py_ssize_t least, count;
     if (!has(given, 2) || !(cut = cut_from(args[0])) || size_of(args[1], 0, PY_SSIZE_T_MAX, &least) < 0)
         return NULL;
     found = PyByteArray_FromStringAndSize(NULL, cut->count * 4);
     if (found) {
-        uint32_t *shorts = (uint32_t *)(void *)PyByteArray_AsString(found);
-        for (i = 0; i < cut->count; i++) {
-            shorts[count] = (uint32_t)cut->lines[i].hash;
-            count += !is_short(cut, i, least) || is_short(cut, i - 1, least) || is_short(cut, i + 1, least);
-        }
+        count = worth_counting(cut, least, (uint32_t *)(void *)PyByteArray_AsString(found));
         if (count < cut->count && PyByteArray_Resize(found, count * 4) < 0)
             Py_CLEAR(found);
     }
+    return found;
+}
+
+/* Cut text, a number of letters, key, a list of strings, a number of lines: 4 bytes of the hash of each string, and of
+ * each such line, of many the first and the last ones. */
+KERNEL(cut_counted)
+{
+    Key key;
+    const Cut *cut;
+    PyObject *found;
+    uint32_t *shorts;
+    Py_ssize_t i, least, titles, lines, end;
+    if (!has(given, 5) || !(cut = cut_from(args[0])) || size_of(args[1], 0, PY_SSIZE_T_MAX, &least) < 0 ||
+        key_of(args[2], &key) < 0 || !is_list(args[3]) || size_of(args[4], 0, UINT16_MAX, &end) < 0)
+        return NULL;
+    titles = PyList_Size(args[3]);
+    if (!(found = PyByteArray_FromStringAndSize(NULL, (titles + cut->count) * 4)))
+        return NULL;
+    shorts = (uint32_t *)(void *)PyByteArray_AsString(found);
+    for (i = 0; i < titles; i++) {
+        Points points;
+        if (points_of(PyList_GetItem(args[3], i), &points) < 0) {
+            Py_DECREF(found);
+            return NULL;
+        }
+        *shorts++ = (uint32_t)hash_of(&key, points.at, points.count);
+        release(&points);
+    }
+    lines = worth_counting(cut, least, shorts);
+    if (lines > 2 * end) {
+        memmove(shorts + end, shorts + lines - end, (size_t)end * sizeof *shorts);
+        lines = 2 * end;
+    }
+    if (lines < cut->count && PyByteArray_Resize(found, (titles + lines) * 4) < 0)
+        Py_CLEAR(found);
     return found;
 }
 

@@ -184,17 +184,3 @@ KERNEL(hash_texts)
     }
     return list;
 }
-
-/* The same as the lower 32 bits of each, 4 bytes each as this machine has them. */
-KERNEL(short_hashes)
-{
-    PyObject *hashes = hash_texts(module, args, given), *found = NULL;
-    Py_ssize_t i, count = hashes ? PyList_Size(hashes) : 0;
-    if (hashes && (found = PyByteArray_FromStringAndSize(NULL, count * 4))) {
-        uint32_t *halves = (uint32_t *)(void *)PyByteArray_AsString(found);
-        for (i = 0; i < count; i++)
-            halves[i] = (uint32_t)PyLong_AsUnsignedLongLongMask(PyList_GetItem(hashes, i));
-    }
-    Py_XDECREF(hashes);
-    return found;
-}

@@ -188,10 +188,15 @@ KERNEL(has_prose)
     Py_ssize_t i, line = 0, found = 0, least, needed;
     int is_found = 0;
     if (!has(given, 4) || size_of(args[2], 0, PY_SSIZE_T_MAX, &least) < 0 ||
-        size_of(args[3], PY_SSIZE_T_MIN, PY_SSIZE_T_MAX, &needed) < 0 || !(table = opened(args, 2, &points)))
+        size_of(args[3], PY_SSIZE_T_MIN, PY_SSIZE_T_MAX, &needed) < 0 || !(table = taken(args, &points)))
         return NULL;
-    for (i = 0; i < points.count && !is_found; i++) {
-        uint32_t told = TOLD(table, points.at[i]);
+    for (i = 0; i < points.count && !is_found; i++) { /* of most texts the beginning is enough */
+        uint32_t told;
+        if (!table->blocks[points.at[i] >> 8] && ask_for(table, points.at[i] >> 8) < 0) {
+            release(&points);
+            return NULL;
+        }
+        told = TOLD(table, points.at[i]);
         line += (told & LETTER) != 0;
         if (!(told & LINE) && i + 1 < points.count)
             continue;

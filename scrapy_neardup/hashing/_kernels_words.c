@@ -5,7 +5,8 @@
 
 typedef struct {
     double weight;
-    PyObject *word; /* borrowed */
+    PyObject *word;  /* borrowed */
+    uint64_t number; /* 0 where it has none */
 } Weighted;
 
 static int is_word(PyObject *word)
@@ -239,67 +240,95 @@ KERNEL(weights)
 }
 
 /* The weight of a word in the table, or one for all that it lacks; -1 with an error. */
-static double weight_of(const Weights *weights, PyObject *word, double unknown)
+static double weight_of(const Weights *weights, const Weighted *one, double unknown)
 {
-    uint64_t number = number_of(word);
     PyObject *told;
-    if (number) {
-        const Slot *slot = slot_for(weights, number);
+    if (one->number) {
+        const Slot *slot = slot_for(weights, one->number);
         return slot->word ? slot->weight : unknown;
     }
-    told = PyErr_Occurred() ? NULL : PyDict_GetItemWithError(weights->all, word);
+    told = PyDict_GetItemWithError(weights->all, one->word);
     if (told)
         return PyFloat_AsDouble(told);
     return PyErr_Occurred() ? -1.0 : unknown;
 }
 
-/* Has a word's weight taken off what it has so far; 0, or -1 with an error. */
-static int take_off(PyObject *sums, PyObject *word, const Weights *weights, double unknown)
+/* By number; those that have none in the order of their characters. */
+static int compared(const Weighted *one, const Weighted *other)
 {
-    PyObject *so_far, *sum;
-    double weight;
-    int failed;
-    if (!is_word(word))
-        return -1;
-    weight = weight_of(weights, word, unknown);
-    so_far = PyErr_Occurred() ? NULL : PyDict_GetItemWithError(sums, word);
-    if (PyErr_Occurred())
-        return -1;
-    sum = PyFloat_FromDouble((so_far ? PyFloat_AsDouble(so_far) : 0.0) - weight);
-    failed = sum ? PyDict_SetItem(sums, word, sum) : -1;
-    Py_XDECREF(sum);
-    return failed;
+    if (one->number || other->number)
+        return (one->number > other->number) - (one->number < other->number);
+    return PyUnicode_Compare(one->word, other->word);
+}
+
+static int in_order(const void *one, const void *other)
+{
+    return compared(one, other);
+}
+
+#define FEW 64 /* words that are put in order sooner one by one */
+
+/* Puts the same words side by side. */
+static void sort_words(Weighted *words, Py_ssize_t count)
+{
+    Py_ssize_t i, place;
+    if (count > FEW) {
+        qsort(words, (size_t)count, sizeof *words, in_order);
+        return;
+    }
+    for (i = 1; i < count; i++) {
+        Weighted word = words[i];
+        for (place = i; place && compared(&words[place - 1], &word) > 0; place--)
+            words[place] = words[place - 1];
+        words[place] = word;
+    }
+}
+
+/* Reads the words of a list, and has their weights fetched meanwhile; 0, or -1 with an error. */
+static int read_words(PyObject *list, const Weights *weights, Weighted *words)
+{
+    Py_ssize_t i;
+    for (i = 0; i < PyList_Size(list); i++) {
+        words[i].word = PyList_GetItem(list, i);
+        words[i].weight = 0.0;
+        if (!is_word(words[i].word))
+            return -1;
+        words[i].number = number_of(words[i].word);
+        SOON(&weights->slots[(size_t)mix(words[i].number) & weights->mask]);
+    }
+    return PyErr_Occurred() ? -1 : 0;
 }
 
 /* See ``core_words``: words, how many, their weights, and the weight of all others. */
 KERNEL(core_words)
 {
-    Weighted best[MOST_CORE];
-    Py_ssize_t i, most, held = 0, place = 0;
-    PyObject *sums, *word, *weight, *list = NULL;
+    Weighted best[MOST_CORE], *words;
+    Py_ssize_t i, most, count, held = 0;
+    PyObject *list = NULL;
     const Weights *weights;
     double unknown;
     if (!has(given, 4) || size_of(args[1], 0, MOST_CORE, &most) < 0 || !is_list(args[0]) ||
         !(weights = PyCapsule_GetPointer(args[2], WEIGHTS)))
         return NULL;
     unknown = PyFloat_AsDouble(args[3]);
-    if ((unknown == -1.0 && PyErr_Occurred()) || !(sums = PyDict_New()))
+    if (unknown == -1.0 && PyErr_Occurred())
         return NULL;
-    for (i = 0; i < PyList_Size(args[0]); i++) { /* so that it is waited for once, and not for each */
-        PyObject *asked = PyList_GetItem(args[0], i);
-        if (!is_word(asked))
-            goto done;
-        SOON(&weights->slots[(size_t)mix(number_of(asked)) & weights->mask]);
-    }
-    for (i = 0; i < PyList_Size(args[0]); i++)
-        if (take_off(sums, PyList_GetItem(args[0], i), weights, unknown) < 0)
-            goto done;
-    while (PyDict_Next(sums, &place, &word, &weight)) {
-        Weighted one = {PyFloat_AsDouble(weight), word};
-        held = ranked(best, held, most, &one);
+    count = PyList_Size(args[0]);
+    words = PyMem_Malloc((size_t)count * sizeof *words);
+    if (!words)
+        return PyErr_NoMemory();
+    if (read_words(args[0], weights, words) < 0)
+        goto done;
+    sort_words(words, count);
+    for (i = 0; i < count; i++) {
+        words[i].weight -= weight_of(weights, &words[i], unknown);
+        if (i + 1 < count && !compared(&words[i], &words[i + 1]))
+            words[i + 1].weight = words[i].weight; /* what it has so far */
+        else
+            held = ranked(best, held, most, &words[i]);
     }
     list = PyErr_Occurred() ? NULL : list_of(best, held);
 done:
-    Py_DECREF(sums);
+    PyMem_Free(words);
     return list;
 }

@@ -8,13 +8,13 @@ out.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any, Protocol, cast
 
 #: That of the module that goes with these files. One that was built from others, as an editable install keeps it when
 #: the sources change, is not used.
-_VERSION = 9
+_VERSION = 10
 
 
 class Kernels(Protocol):
@@ -30,9 +30,6 @@ class Kernels(Protocol):
 
     def hash_texts(self, key: bytes, texts: list[str], /) -> list[int]:
         """See ``Keyed.every``."""
-
-    def short_hashes(self, key: bytes, texts: list[str], /) -> bytearray:
-        """See ``Keyed.shorts``: 4 bytes each."""
 
     def word_grams(self, words: list[str], offset: int, base: int, /) -> list[int]:
         """See ``as_shingles``."""
@@ -143,6 +140,9 @@ class Kernels(Protocol):
     def cut_shorts(self, cut: Any, least: int, /) -> bytearray:
         """See ``CutText.shorts``: 4 bytes each."""
 
+    def cut_counted(self, cut: Any, least: int, key: bytes, titles: list[str], end: int, /) -> bytearray:
+        """See ``CutText.counted``: 4 bytes each."""
+
     def cut_lengths(self, cut: Any, /) -> bytearray:
         """See ``CutText.lengths``: 4 bytes each."""
 
@@ -183,11 +183,9 @@ class Kernels(Protocol):
     def note(self, noted: Any, block: int, bit: int, /, *table: Any) -> None:
         """See ``Recurrence.note``; ``bit`` is a number below 32, ``block`` one of buckets, of the table all arrays."""
 
-    def count_page(
-        self, noted: Iterable[int], block: int, of_site: int, offset: int, base: int, /, *tables: Any
-    ) -> bool:
+    def count_page(self, noted: Any, block: int, of_site: int, offset: int, base: int, /, *tables: Any) -> bool:
         """See ``Counts.note``: all arrays of the site's table, a number below 32 or None, all arrays of the other, and
-        whether it is to be done once."""
+        the page's own number or None."""
 
     def packed_keys(self, keys: Sequence[int], size: int, before: bytes, /) -> list[bytes]:
         """See ``KeyWidth.pack_each``; ``size``: bytes of a key, 8 at most. The keys are a tuple or a list."""

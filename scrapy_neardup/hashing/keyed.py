@@ -70,13 +70,6 @@ class Keyed:
         kernels = compiled.kernels
         return list(map(self.of, texts)) if kernels is None else kernels.hash_texts(self.key, list(texts))
 
-    def shorts(self, texts: Iterable[str]) -> npt.NDArray[np.uint32]:
-        """``short`` of each text, in their order."""
-        kernels = compiled.kernels
-        if kernels is not None:
-            return np.frombuffer(kernels.short_hashes(self.key, list(texts)), np.uint32)
-        return np.array(self.every(texts), np.uint64).astype(np.uint32)
-
     def place(self, text: str) -> int:
         """Where to look for pages with such a text: it may be that of another one, which is for others to tell.
 

@@ -9,7 +9,7 @@ from scrapy_neardup.judging.noting import note_once
 from scrapy_neardup.judging.registrar import Registrar
 from scrapy_neardup.judging.reservations import Ruled
 from scrapy_neardup.judging.returning import Returning
-from scrapy_neardup.model import Fingerprint, Kind, Likeness, Match, Page, Verdict
+from scrapy_neardup.model import NO_SENTENCES, Fingerprint, Kind, Likeness, Match, Page, Verdict
 from scrapy_neardup.stores import Record, evidence, stands_for, with_first
 
 
@@ -48,7 +48,7 @@ class Copies:
         verdict = replace(verdict, id=id)
         counts = differs and known is None
         if passes:
-            filed = replace(fingerprint, keys=keys, sentences=fingerprint.sentences if counts else ())
+            filed = replace(fingerprint, keys=keys, sentences=fingerprint.sentences if counts else NO_SENTENCES)
             return self._registrar.reserve(page, verdict, copy, filed, known, of=of)
         if known is None:
             self._store.note_form(page.site, in_form=fingerprint.in_form)

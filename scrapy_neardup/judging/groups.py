@@ -8,7 +8,7 @@ from scrapy_neardup.judging.matching import Found
 from scrapy_neardup.judging.registrar import Registrar
 from scrapy_neardup.judging.reservations import Blocked, Ruling
 from scrapy_neardup.judging.succession import Standing
-from scrapy_neardup.model import Fingerprint, Match, Page, Verdict
+from scrapy_neardup.model import NO_SENTENCES, Fingerprint, Match, Page, Verdict
 from scrapy_neardup.stores import Record, with_first
 
 
@@ -40,7 +40,7 @@ class Groups:
         filed = replace(
             fingerprint,
             keys=fingerprint.keys if role.leads or (differs and best.compared.is_original) else (),
-            sentences=fingerprint.sentences if differs and known is None else (),
+            sentences=fingerprint.sentences if differs and known is None else NO_SENTENCES,
         )
         if role.leads:
             filed = replace(filed, keys=(*filed.keys, group))

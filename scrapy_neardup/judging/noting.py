@@ -14,7 +14,5 @@ def note_once(store: Store, url: str, site: str, fingerprint: Fingerprint, *, ev
     Counted twice, its own sentences would be taken for those of its site. The page is marked among them, and so
     forgotten when they are.
     """
-    if not fingerprint.sentences:
-        return
-    noted = (*fingerprint.sentences, store.hashes.short(f"page {url}"))
-    store.note(noted, site, everywhere=everywhere, once=True)
+    if len(fingerprint.sentences):
+        store.note(fingerprint.sentences, site, everywhere=everywhere, page=store.hashes.short(f"page {url}"))

@@ -13,6 +13,7 @@ from operator import attrgetter
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from scrapy_neardup.judging.presumed import Asked, Boilerplate, Lesson
 from scrapy_neardup.methods import Method
@@ -104,7 +105,7 @@ def packed_title(carried: str) -> bytes:
 def packed(made: Fingerprint, title: bytes, asked: Sequence[Asked]) -> list[Any]:
     """A fingerprint and what was asked for it, as plain data, with how many bytes stand beside it of its title."""
     # What was asked first are most often those that are to be counted.
-    same = asked and asked[0].sentences.tolist() == list(made.sentences)
+    same = asked and np.array_equal(asked[0].sentences, made.sentences)
     counted = None if same else _hex(made.sentences, "<u4")
     return [
         _hex(made.keys, "<u8"),
@@ -140,7 +141,7 @@ def _unpacked(given: Sequence[Any], title: bytes, known: Boilerplate) -> Prepare
     made = Fingerprint(
         tuple(_numbers(keys, "<u8")),
         bytes.fromhex(sketch),
-        tuple(answers[0].sentences.tolist() if counted is None else _numbers(counted, "<u4")),
+        answers[0].sentences if counted is None else np.frombuffer(bytes.fromhex(counted), "<u4"),
         bytes.fromhex(whole),
         own,
         boilerplate=frozenset(_numbers(boilerplate, "<u4")),
@@ -150,7 +151,7 @@ def _unpacked(given: Sequence[Any], title: bytes, known: Boilerplate) -> Prepare
     return Prepared(made, answers, title, sited, known)
 
 
-def _hex(numbers: Sequence[int], kind: str) -> str:
+def _hex(numbers: npt.ArrayLike, kind: str) -> str:
     return np.array(numbers, kind).tobytes().hex()
 
 

@@ -55,7 +55,7 @@ class Views(NamedTuple):
     all: View
     article: View | None
     #: 32-bit fingerprints of what is to be counted, and of what was left out.
-    counted: tuple[int, ...]
+    counted: npt.NDArray[np.uint32]
     boilerplate: frozenset[int]
     #: The letters and digits of what the page quotes.
     quotes: str
@@ -81,26 +81,28 @@ def read(page: Page, is_common: IsCommon, is_own: IsCommon, p: CascadeParameters
     of_title = title_parts(page.title)
     spelt = {part: _normalize(part, p) for part in of_title}
     parts = {_TITLE_PART + letters(spelt[part]): part for part in of_title}
-    about = [*parts, *(_TITLE_PART + letters(_normalize(part, p)) for part in page.headline.split("\n") if part)]
-    known = hashes.shorts(about)
+    titles = [*parts]
+    if page.headline:
+        titles += [_TITLE_PART + letters(_normalize(part, p)) for part in page.headline.split("\n") if part]
     # Of pages of one site every line tells form from article, and the headlines that all of them have.
-    counted = np.concatenate((known, _ends(whole.shorts(0 if page.reader else p.min_counted))))
+    counted = whole.counted(titles, 0 if page.reader else p.min_counted, _ENDS)
     common = counted[is_common(counted)]
     boilerplate = frame = _NONE
+    told, own_parts = titles, [*parts.values()]
     if len(common):
-        boilerplate = frozenset(common.tolist()) & {*known.tolist(), *whole.shorts(p.min_counted).tolist()}
+        known = counted[: len(titles)].tolist()
+        boilerplate = frozenset(common.tolist()) & {*known, *whole.shorts(p.min_counted).tolist()}
         frame = boilerplate.intersection(common[is_own(common)].tolist())
-    # As keys, since a title may have parts without end.
-    told = dict.fromkeys(line for line, one in zip(about, known.tolist(), strict=True) if one not in boilerplate)
-    own_parts = [part for line, part in parts.items() if line in told]
+        told = [line for line, one in zip(titles, known, strict=True) if one not in boilerplate]
+        own_parts = [parts[line] for line in dict.fromkeys(told) if line in parts] or own_parts
     return Views(
         title_letters=letters(spelt.get(longest_part(of_title), "")),
-        title=words(spelt.get(max(own_parts or parts.values(), key=len, default=""), "")),
+        title=words(spelt.get(longest_part(own_parts), "")),
         # One of marks alone says nothing; it would be the same headline on all pages that have such a one.
         headlines=[line for line in told if line != _TITLE_PART],
         all=_view(whole, boilerplate, frame),
         article=_article(page, p, hashes, boilerplate, frame),
-        counted=tuple(dict.fromkeys(counted.tolist())),
+        counted=counted,
         boilerplate=boilerplate,
         quotes=letters(_normalize(quotes, p)) if quotes else "",
     )
@@ -130,7 +132,3 @@ def _view(whole: CutText, boilerplate: Set[int], frame: Set[int]) -> View:
 
 def _normalize(text: str, p: CascadeParameters) -> str:
     return normalize(text, simplified=p.simplified)
-
-
-def _ends(lines: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint32]:
-    return lines if len(lines) <= 2 * _ENDS else np.concatenate((lines[:_ENDS], lines[-_ENDS:]))

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 from scrapy_neardup.hashing.keyed import Keyed
 from scrapy_neardup.stores import layout
 from scrapy_neardup.stores.changes import Changes
 from scrapy_neardup.stores.counts import Counts, CountsOfSite
 from scrapy_neardup.stores.ordered import OrderedBytes
+from scrapy_neardup.stores.recurrence import Sentences
 
 #: Pages after which the counts of sentences are written; a kill costs as many pages' counts at most.
 _COUNTS_EVERY = 5000
@@ -31,16 +32,16 @@ class Counting(OrderedBytes):
         """What is known of a site by its name (see ``site_of``), which is empty where it is not known."""
         return CountsOfSite(self._counts, site, self.hashes)
 
-    def note(self, sentences: Iterable[int], site: str, *, everywhere: bool = True, once: bool = False) -> None:
+    def note(self, sentences: Sentences, site: str, *, everywhere: bool = True, page: int | None = None) -> None:
         """Count the sentences of a page (32-bit fingerprints), for its site, and unless it is a copy for all sites.
 
-        ``once``: the last of them is the page's own, and if the state knows that, nothing is counted.
+        ``page``: a number of the page's own, of 32 bits: if it was counted before, nothing is.
 
         The counts are bounded in size, are written at a close and every few thousand pages, and are not taken back
         with a page: they are a statistic, and one page more makes few sentences common. If that write fails, the page
         is counted all the same, and the counts are written with the next.
         """
-        if not self._counts.note(sentences, site, self.hashes, everywhere=everywhere, once=once):
+        if not self._counts.note(sentences, site, self.hashes, everywhere=everywhere, page=page):
             return
         self._noted += 1
         if self._noted % _COUNTS_EVERY == 0:

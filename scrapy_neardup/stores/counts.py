@@ -9,7 +9,7 @@ The third table is of the sites themselves: see ``Forms``.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
@@ -38,19 +38,24 @@ class Counts:
         self._everywhere = Recurrence()
         self._forms = Forms()
 
-    def note(self, sentences: Iterable[int], site: str, hashes: Keyed, *, everywhere: bool, once: bool = False) -> bool:
+    def note(
+        self, sentences: Sentences, site: str, hashes: Keyed, *, everywhere: bool, page: int | None = None
+    ) -> bool:
         """Count the different sentences of one page, for its site, and unless it is a copy for all sites.
 
-        ``once``: the last of them is the page's own, and if that was counted, nothing is. Whether it was done now.
+        ``page``: a number of the page's own, of 32 bits, which is counted as well; if it was counted on that site,
+        nothing is. Whether it was done now.
         """
         by = _bit(site, hashes) if everywhere else None
         kernels = compiled.kernels
         if kernels is not None:
             tables = *self._here.views, by, *self._everywhere.views
-            return kernels.count_page(sentences, IN_BLOCK, _number(site, hashes), *hashes.drawn, *tables, once)
-        noted = np.fromiter(sentences, np.uint32)
-        if once and self.stood_on(noted[-1:], site, hashes).any():
+            of_site = _number(site, hashes)
+            return kernels.count_page(plain(sentences), IN_BLOCK, of_site, *hashes.drawn, *tables, page)
+        own = np.array([] if page is None else [page], np.uint32)
+        if self.stood_on(own, site, hashes).any():
             return False
+        noted = np.concatenate((sentences, own))
         self._here.note(_of_site(np.concatenate((noted, _PAGES)), site, hashes), 0)
         if by is not None:
             self._everywhere.note(noted, by)

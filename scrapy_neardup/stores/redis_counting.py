@@ -51,10 +51,10 @@ class SharedCounting(Store):
     #: What is counted here, and others do not know yet.
     _untold: list[Note]
 
-    def note(self, sentences: Iterable[int], site: str, *, everywhere: bool = True, once: bool = False) -> None:
-        noted = np.fromiter(sentences, np.uint32)
-        if not (once and self._counts.stood_on(noted[-1:], site, self.hashes).any()):
-            self._noted_by_all(noted, site, everywhere)
+    def note(self, sentences: Sentences, site: str, *, everywhere: bool = True, page: int | None = None) -> None:
+        own = np.array([] if page is None else [page], np.uint32)
+        if not self._counts.stood_on(own, site, self.hashes).any():
+            self._noted_by_all(np.concatenate((sentences, own)), site, everywhere)
 
     def note_form(self, site: str, *, in_form: bool) -> None:
         self._noted_by_all(None, site, in_form)
@@ -97,7 +97,7 @@ class SharedCounting(Store):
         if sentences is None:
             self._counts.note_form(site, self.hashes, in_form=yes)
         else:
-            self._counts.note(sentences.tolist(), site, self.hashes, everywhere=yes)
+            self._counts.note(sentences, site, self.hashes, everywhere=yes)
 
     @property
     def read_to(self) -> bytes:

@@ -76,6 +76,16 @@ class CutText(ABC):
         found: npt.NDArray[np.uint32] = self._halves[np.array(told)]
         return found
 
+    def counted(self, titles: list[str], least: int, end: int) -> npt.NDArray[np.uint32]:
+        """32 bits of the hash of each title, and of each of the lines that are worth counting (see ``shorts``).
+
+        Of more lines than twice ``end`` so many of the first and of the last ones.
+        """
+        lines = self.shorts(least)
+        ends = (lines[:end], lines[len(lines) - end :]) if len(lines) > 2 * end else (lines,)
+        told = np.array(self.hashes.every(titles), np.uint64).astype(np.uint32)
+        return np.concatenate((told, *ends))
+
     def lengths(self) -> npt.NDArray[np.uint32]:
         """How many letters each line has."""
         return np.array(list(map(len, self.lines)), np.uint32)
@@ -169,6 +179,9 @@ class HeldText(CutText):
 
     def shorts(self, least: int = 0) -> npt.NDArray[np.uint32]:
         return np.frombuffer(self._kernels.cut_shorts(self._held, least), np.uint32)
+
+    def counted(self, titles: list[str], least: int, end: int) -> npt.NDArray[np.uint32]:
+        return np.frombuffer(self._kernels.cut_counted(self._held, least, self.hashes.key, titles, end), np.uint32)
 
     def lengths(self) -> npt.NDArray[np.uint32]:
         return np.frombuffer(self._kernels.cut_lengths(self._held), np.uint32)

@@ -12,7 +12,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from scrapy.settings import Settings
 
@@ -471,7 +470,7 @@ def test_the_state_says_what_is_boilerplate(
     with opened(state) as store:
         counted = make_method("cascade", {}).under(store.hashes).fingerprint(Page("", text=text(FOOTER))).sentences
         for number in range(60):
-            store.note(np.array(counted, np.uint32), f"daybook{number}.example")
+            store.note(counted, f"daybook{number}.example")
     assert (marks(found(*pair)["a"]), found(*pair)["store"]) == ([FOOTER], None)
     answer = found(*pair, "--store", state)
     assert (marks(answer["a"]), marks(answer["b"], "boilerplate")) == ([], [FOOTER])

@@ -88,6 +88,7 @@ def told(text: CutText) -> list[object]:
     return [
         *(text.size, text.sentences, text.lines, text.text, text.letters, text.hash(), text.lengths().tolist()),
         *(text.shorts(least).tolist() for least in (0, 1, 2, 6, 5000)),
+        *(text.counted(few, least, end).tolist() for least, end in ((0, 128), (0, 1), (2, 2), (6, 0))),
         *(text.longest(least, limit) for least in (0, 2, 12) for limit in (1, 3, 64, 65)),
         *(text.ends(first, last) for first, last in ((0, 0), (1, 0), (0, 1), (2, 3), (16, 8))),
         *(text.standing(words) for words in (few, few * 11)),
@@ -115,7 +116,6 @@ STAGES: dict[str, Callable[[str], object]] = {
     "hash": KEYED.of,
     "open hash": OPEN.of,
     "hashes": lambda text: KEYED.every([text, text[1:], text[:7]]),
-    "short hashes": lambda text: KEYED.shorts([text, text[1:], text[:7]]).tolist(),
     "words": lambda text: [words(normalize(text)), words(text, singles=True)],
     "are unspaced": lambda text: are_unspaced([text, *text.split(), *text[:5]]),
     "shingles": lambda text: shingles(text, 5, KEYED).tolist(),
@@ -259,12 +259,11 @@ def test_pages_are_counted_the_same_both_ways() -> None:
         few = drawn.integers(0, 40, (60, 1, 0, 9)[step % 4], dtype=np.uint32) << np.uint32(13)
         noted = np.concatenate((few, drawn.integers(0, 2**32, 20 * (step % 3), dtype=np.uint32)))
         site, everywhere = f"moor{step % 50}.example" if step % 7 else "", step % 5 > 0
-        once = step % 4 == 1
+        page = step % 12 if step % 4 == 1 else None
 
-        def count(counts: Counts, noted: Any = noted, site: str = site, how: Any = (everywhere, once)) -> object:
+        def count(counts: Counts, noted: Any = noted, site: str = site, how: Any = (everywhere, page)) -> object:
             common = counts.are_common(noted, site, KEYED)
-            given = noted if how[0] else tuple(noted.tolist())  # numbers of numpy, or of Python
-            done = counts.note(given, site, KEYED, everywhere=how[0], once=how[1])
+            done = counts.note(noted, site, KEYED, everywhere=how[0], page=how[1])
             skipped.append(not done)
             return done, common.dtype, common.tolist(), counts.stood_on(noted, site, KEYED).tolist()
 
@@ -399,8 +398,6 @@ def is_weighed(table: Any, word: str, weight: float) -> bool:
         ("hash_text", ("text", "text")),
         ("hash_texts", (b"no key", ["text"])),
         ("hash_texts", (KEYED.key,)),
-        ("short_hashes", (b"no key", ["text"])),
-        ("short_hashes", (KEYED.key, ["text", 1])),
         ("word_grams", (("text",), 1, 1)),
         ("word_grams", (["text", b"text"], 1, 1)),
         ("word_grams", (["text"], 1, 2**64)),
@@ -476,6 +473,13 @@ def is_weighed(table: Any, word: str, weight: float) -> bool:
         ("cut_lines", ("text",)),
         ("cut_shorts", (CUT, -1)),
         ("cut_shorts", (CUT,)),
+        ("cut_counted", (CUT, 6, b"no key", ["text"], 128)),
+        ("cut_counted", (CUT, 6, KEYED.key, ["text", 1], 128)),
+        ("cut_counted", (CUT, 6, KEYED.key, ("text",), 128)),
+        ("cut_counted", (CUT, 6, KEYED.key, ["text"], -1)),
+        ("cut_counted", (CUT, -1, KEYED.key, ["text"], 128)),
+        ("cut_counted", (KNOWN, 6, KEYED.key, ["text"], 128)),
+        ("cut_counted", (CUT, 6, KEYED.key, ["text"])),
         ("cut_lengths", (None,)),
         ("cut_hash", (CUT, b"no key")),
         ("cut_hash", (None, KEYED.key)),
@@ -543,16 +547,16 @@ def is_weighed(table: Any, word: str, weight: float) -> bool:
         ("note", (bytes(4), 2, 1, *TABLE)),
         ("note", (bytes(4), 1, 1, bytes(4), *TABLE[1:])),
         ("note", (bytes(4), 1, 1, *TABLE[:4])),
-        ("count_page", ([1], 1, 1, 1, 1, *TABLE, 32, *TABLE, False)),
-        ("count_page", ([1], 2, 1, 1, 1, *TABLE, 1, *TABLE, False)),
-        ("count_page", (1, 1, 1, 1, 1, *TABLE, 1, *TABLE, False)),
-        ("count_page", ([1, 2**32], 1, 1, 1, 1, *TABLE, 1, *TABLE, False)),
-        ("count_page", ([1, -1], 1, 1, 1, 1, *TABLE, 1, *TABLE, False)),
-        ("count_page", (["1"], 1, 1, 1, 1, *TABLE, 1, *TABLE, False)),
-        ("count_page", ([0.5], 1, 1, 1, 1, *TABLE, 1, *TABLE, False)),
-        ("count_page", ([1], 1, 1, 1, 1, *TABLE, 1, *TABLE)),
-        ("count_page", ([1], 1, 1, 1, 1, *TABLE, 1, *TABLE[1:], False)),
-        ("count_page", ([1], 1, 1, 1, 1, *TABLE, None, *TABLE[:4], bytes(4), False)),
+        ("count_page", (bytes(4), 1, 1, 1, 1, *TABLE, 32, *TABLE, None)),
+        ("count_page", (bytes(4), 2, 1, 1, 1, *TABLE, 1, *TABLE, None)),
+        ("count_page", ([1], 1, 1, 1, 1, *TABLE, 1, *TABLE, None)),
+        ("count_page", (bytes(3), 1, 1, 1, 1, *TABLE, 1, *TABLE, None)),
+        ("count_page", (bytes(4), 1, 1, 1, 1, *TABLE, 1, *TABLE, 2**32)),
+        ("count_page", (bytes(4), 1, 1, 1, 1, *TABLE, 1, *TABLE, -1)),
+        ("count_page", (bytes(4), 1, 1, 1, 1, *TABLE, 1, *TABLE, "1")),
+        ("count_page", (bytes(4), 1, 1, 1, 1, *TABLE, 1, *TABLE)),
+        ("count_page", (bytes(4), 1, 1, 1, 1, *TABLE, 1, *TABLE[1:], None)),
+        ("count_page", (bytes(4), 1, 1, 1, 1, *TABLE, None, *TABLE[:4], bytes(4), None)),
         ("are_common", (bytes(4), 1, 1, 1, 16, *TABLE[:4], 22, *TABLE[1:4])),
         ("are_common", (bytes(4), 1, 1, 1, 16, *TABLE[:4], -1, *TABLE[:3])),
         ("are_common", (bytes(5), 1, 1, 1, 16, *TABLE[:4], 22, *TABLE[:3])),

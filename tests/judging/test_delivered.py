@@ -132,9 +132,9 @@ def test_the_sentences_of_a_copy_count_once_it_was_delivered(store: Store, monke
     """For its own site: what many sites have copied is not their boilerplate."""
     counted: list[tuple[str, bool]] = []
 
-    def note(sentences: Sentences, site: str, *, everywhere: bool = True, once: bool = False) -> None:
+    def note(sentences: Sentences, site: str, *, everywhere: bool = True, page: int | None = None) -> None:
         assert len(sentences) > 4
-        assert once
+        assert page is not None
         counted.append((site, everywhere))
 
     monkeypatch.setattr(store, "note", note)

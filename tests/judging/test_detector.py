@@ -9,7 +9,6 @@ from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from scrapy_neardup.judging.detector import Detector
@@ -369,7 +368,7 @@ def known(store: Store, sentences: list[str] = CLAUSES, site: str = "board.examp
     """How many of these the state knows for boilerplate of a site."""
     method = make_method("cascade", {}).under(store.hashes)
     counted = method.fingerprint(Page("", text="\n".join(sentences))).sentences
-    return int(store.on_site(site).is_common(np.array(counted, np.uint32)).sum())
+    return int(store.on_site(site).is_common(counted).sum())
 
 
 def test_pages_that_differ_in_a_fifth_of_their_text_pass_before_and_after_the_rest_is_known_for_boilerplate(

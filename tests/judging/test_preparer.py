@@ -114,12 +114,8 @@ def test_fingerprints_are_those_that_are_made_here() -> None:
         for one, made in zip(pages, answer, strict=True):
             assert isinstance(made, Prepared)
             here, there = method.guarded(one, known.is_common, known), made.under(one, known, method)
-            assert (there.keys, there.sketch, there.sentences, there.own) == (
-                here.keys,
-                here.sketch,
-                here.sentences,
-                here.own,
-            )
+            assert (there.keys, there.sketch, there.own) == (here.keys, here.sketch, here.own)
+            assert there.sentences.tolist() == here.sentences.tolist()
         assert pool.replaced == 0
 
 

@@ -73,18 +73,18 @@ def test_what_is_known_of_a_site_is_counted_by_pages() -> None:
 
 @pytest.mark.parametrize("site", ["a.example", ""])
 @pytest.mark.parametrize("pure", [False, True])
-def test_a_page_that_is_to_be_counted_once_is_known_by_the_last_of_its_sentences(
+def test_a_page_that_is_to_be_counted_once_is_known_by_a_number_of_its_own(
     pure: bool, site: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if pure:
         monkeypatch.setattr(compiled, "kernels", None)
     counts = Counts()
-    assert counts.note(LINES, site, OPEN, everywhere=True, once=True)
-    assert not counts.note(LINES, site, OPEN, everywhere=True, once=True)
-    assert not counts.note(LINES[2:], site, OPEN, everywhere=True, once=True)
+    assert counts.note(LINES[:2], site, OPEN, everywhere=True, page=9)
+    assert not counts.note(LINES[:2], site, OPEN, everywhere=True, page=9)
+    assert not counts.note(LINES[:0], site, OPEN, everywhere=True, page=9)
     assert counts.stood_on(LINES, site, OPEN).tolist() == [1, 1, 1]
-    assert counts.note(LINES[:2], site, OPEN, everywhere=False, once=False)
-    assert counts.note(LINES, "b.example", OPEN, everywhere=True, once=True)  # known of another site alone
+    assert counts.note(LINES[:2], site, OPEN, everywhere=False)
+    assert counts.note(LINES[:2], "b.example", OPEN, everywhere=True, page=9)  # known of another site alone
     assert counts.stood_on(LINES, site, OPEN).tolist() == [2, 2, 1]
     assert counts.everywhere(LINES).tolist() == [2, 2, 2]
 
