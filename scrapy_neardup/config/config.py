@@ -11,7 +11,10 @@ from scrapy_neardup.config.names import look_alikes, meant_setting
 from scrapy_neardup.config.readers import AUTO, DEFAULT_FIELDS, DEFAULT_POLICY, DROP, PASS, READERS, SETTINGS, TAG
 from scrapy_neardup.config.values import boolean
 from scrapy_neardup.errors import SettingsError
+from scrapy_neardup.hashing.keyed import Keyed
 from scrapy_neardup.judging.preference import FIRST, KeepPolicy
+from scrapy_neardup.judging.preparer import TextTerms
+from scrapy_neardup.judging.reader import Readers, ReadingTerms
 from scrapy_neardup.methods import Method, make_method
 from scrapy_neardup.methods.profiles import ARTICLE, CATALOGUE, METHOD, PROFILES
 from scrapy_neardup.model import Kind, Likeness, Verdict
@@ -148,8 +151,20 @@ class Config:
 
     def make_workers(self) -> Pages | None:
         """What reads all other pages, to be closed by whoever asked; None where they are to be read here."""
-        terms = replace(self.terms, seconds=self.worker_seconds, only_quick=True)
+        terms = self._worker_terms
         return Pool(terms, many) if (many := self.many_workers) and terms.can_be_sent else None
+
+    def make_readers(self, hashes: Keyed | None) -> Readers | None:
+        """The same of a crawl; on a state with these ``hashes`` it makes the fingerprints, too, where that can be."""
+        terms, many = self._worker_terms, self.many_workers
+        if not (many and terms.can_be_sent):
+            return None
+        texts = TextTerms(self.method, self.parameters, hashes, self.worker_seconds) if hashes is not None else None
+        return Pool(ReadingTerms(terms, texts) if texts is not None and texts.can_be_sent else terms, many)
+
+    @property
+    def _worker_terms(self) -> Terms:
+        return replace(self.terms, seconds=self.worker_seconds, only_quick=True)
 
     def make_apart(self) -> Apart | None:
         """What reads pages that may take long, to be closed by whoever asked; None where the extractor bars it."""

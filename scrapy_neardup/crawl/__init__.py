@@ -6,6 +6,7 @@ handed             an earlier response that a request hands over
 visits, tickets    what the items of a response share; how an item finds that again
 coming             whether more items of a response are to come
 pipeline           has each item's page judged, and drops or tags the item
+opening            the state for a crawl, by its settings
 session            what the pipeline works with, from the opening of the spider until every feed is stored
 judge, waiting     an item to a verdict; a page waits for a near-duplicate that is on its way
 aside, turns       pages read in other processes; judged in the order in which they came

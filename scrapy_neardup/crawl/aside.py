@@ -15,8 +15,11 @@ from scrapy_neardup.crawl.notes import Notes
 from scrapy_neardup.crawl.turns import Turn
 from scrapy_neardup.crawl.waiting import Event
 from scrapy_neardup.errors import ExtractionError
+from scrapy_neardup.hashing.keyed import Keyed
+from scrapy_neardup.judging.prepared import Prepared
+from scrapy_neardup.judging.reader import Readers, ReadPage
 from scrapy_neardup.model import Page
-from scrapy_neardup.page.apart import Answer, MayTakeLong, NoReader
+from scrapy_neardup.page.apart import MayTakeLong, NoReader
 from scrapy_neardup.page.pool import Pages, Pool
 from scrapy_neardup.page.raw import Raw
 from scrapy_neardup.page.source import Draft, PageSource
@@ -25,6 +28,7 @@ from scrapy_neardup.page.source import Draft, PageSource
 _FOR_GOOD = 3600.0
 IsUnchanged = Callable[[str, int], Awaitable[bool]]
 _Made = TypeVar("_Made", Page, Page | Draft)
+_A = TypeVar("_A")
 #: Bytes of pages that wait for workers. Scrapy holds less, but for items of start(), of which it counts none.
 _MOST_WAITING = 50_000_000
 #: Seconds of reading before workers that nobody asked for are started: each takes one to start, and some 100 MB.
@@ -40,7 +44,7 @@ class Aside:
         notes: Notes,
         *,
         apart: Pages | None,
-        workers: Pages | None = None,
+        workers: Readers | None = None,
         after: float = 0.0,
         is_unchanged: IsUnchanged | None = None,
     ) -> None:
@@ -56,40 +60,43 @@ class Aside:
         self._notes = notes
         self._apart = apart
         self._workers = workers
-        self._pools = [pool for pool in (workers, apart) if pool is not None]
+        self._close = [pool.close for pool in (workers, apart) if pool is not None]
         self._after = after
 
-    async def read(self, draft: Draft, turn: Turn) -> Page:
+    async def read(self, draft: Draft, turn: Turn) -> ReadPage:
         """The page of a draft; raises ExtractionError if there is none. Others need not wait for what may take long."""
-        made = await self._made(draft, turn)
+        made, prepared = await self._made(draft, turn)
         if isinstance(made, Page):
-            return made
+            return ReadPage(made, prepared)
         if self._is_unchanged is not None:
             mark = self._source.mark(made)
             if await self._is_unchanged(made.raw.url, mark):
-                return self._source.unread(made, mark, "too_slow")
+                return ReadPage(self._source.unread(made, mark, "too_slow"))
         await turn.comes()  # so that such pages are read in the order in which they came
         turn.leave()
         if self._apart is None:
-            return self._timed(self._source.read, made)
+            return ReadPage(self._timed(self._source.read, made))
         self._notes.count(stats.APART)
         answer = await self._asked(self._apart, made.raw)
         assert not isinstance(answer, MayTakeLong)
-        return self._source.finished(made, answer)
+        return ReadPage(self._source.finished(made, answer))
 
     def close(self) -> None:
         """End the processes; pages that are still to be read are too slow."""
-        for pool in self._pools:
-            pool.close()
+        for close in self._close:
+            close()
 
-    async def _made(self, draft: Draft, turn: Turn) -> Page | Draft:
+    async def _made(self, draft: Draft, turn: Turn) -> tuple[Page | Draft, Prepared | None]:
+        """The page, or the draft of one that may take long; of one that a worker has read, with its fingerprint."""
         pool = self._workers
         if pool is None or self.spent < self._after or pool.waiting > _MOST_WAITING:
-            return self._timed(self._source.read_here, draft)
+            return self._timed(self._source.read_here, draft), None
         answer = await self._asked(pool, draft.raw, turn)
         self._tell(pool)
+        if isinstance(answer, ReadPage):
+            return self._source.answered(draft, answer.page), answer.prepared
         if not isinstance(answer, NoReader):
-            return self._source.answered(draft, answer)
+            return self._source.answered(draft, answer), None
         self._workers = None
         self._notes.warn_once(
             "workers",
@@ -97,7 +104,7 @@ class Aside:
             "a function that other processes cannot import, put it into a module that they can.",
             str(answer).rstrip("."),
         )
-        return self._timed(self._source.read_here, draft)
+        return self._timed(self._source.read_here, draft), None
 
     def _timed(self, read: Callable[[Draft], _Made], draft: Draft) -> _Made:
         begun = perf_counter()
@@ -106,11 +113,11 @@ class Aside:
         finally:
             self.spent += perf_counter() - begun
 
-    async def _asked(self, pool: Pages, raw: Raw, turn: Turn | None = None) -> Answer:
+    async def _asked(self, pool: Pool[Raw, _A], raw: Raw, turn: Turn | None = None) -> _A | ExtractionError:
         """What the pool answers."""
-        done, found, wake = Event(), list[tuple[Answer, float]](), _waker()
+        done, found, wake = Event(), list[tuple[_A | ExtractionError, float]](), _waker()
 
-        def answered(answer: Answer, seconds: float) -> None:
+        def answered(answer: _A | ExtractionError, seconds: float) -> None:
             found.append((answer, seconds))
             if turn is not None:
                 turn.end()
@@ -118,11 +125,13 @@ class Aside:
 
         pool.ask(raw, answered, turn.begin if turn is not None else lambda: None)
         await done.wait(_FOR_GOOD)
-        answer, seconds = found[0] if found else (ExtractionError("too_slow", "nobody has read it for an hour"), 0.0)
+        if not found:
+            return ExtractionError("too_slow", "nobody has read it for an hour")
+        answer, seconds = found[0]
         self.spent += seconds
         return answer
 
-    def _tell(self, pool: Pages) -> None:
+    def _tell(self, pool: Readers) -> None:
         """Say that processes were replaced, once, and count them."""
         if replaced := pool.replaced:
             self._notes.stats.set_value(stats.REPLACED, replaced)
@@ -153,8 +162,18 @@ def _unless_over(call: Callable[[Callable[[], Any]], Any]) -> Callable[[Callable
     return wake
 
 
-def make_aside(source: PageSource, config: Config, notes: Notes, *, is_unchanged: IsUnchanged | None = None) -> Aside:
-    """What reads the pages of a crawl with these settings, to be closed by whoever asked."""
+def make_aside(
+    source: PageSource,
+    config: Config,
+    notes: Notes,
+    *,
+    hashes: Keyed | None = None,
+    is_unchanged: IsUnchanged | None = None,
+) -> Aside:
+    """What reads the pages of a crawl with these settings, to be closed by whoever asked.
+
+    ``hashes``: of the state, if fingerprints can be made ahead. The rest is as for ``Aside``.
+    """
     if not config.terms.can_be_sent:
         if config.many_workers:
             notes.warn_once(
@@ -167,7 +186,7 @@ def make_aside(source: PageSource, config: Config, notes: Notes, *, is_unchanged
         source,
         notes,
         apart=Pool(config.terms, 1, "neardup-apart"),
-        workers=config.make_workers(),
+        workers=config.make_readers(hashes),
         after=_BEGINNING if config.workers == AUTO else 0.0,
         is_unchanged=is_unchanged,
     )

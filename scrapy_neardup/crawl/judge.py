@@ -24,6 +24,7 @@ from scrapy_neardup.crawl.visits import Case, Hearing, Visit
 from scrapy_neardup.crawl.waiting import Event
 from scrapy_neardup.errors import ExtractionError, PageError, StoreError
 from scrapy_neardup.judging.detector import Detector
+from scrapy_neardup.judging.reader import ReadPage
 from scrapy_neardup.judging.reservations import Reservation, Ruled, Ruling
 from scrapy_neardup.model import Kind, Page, Verdict
 from scrapy_neardup.oneline import line_logger
@@ -227,16 +228,16 @@ class Judge:
         """Whether it may turn out that a page need not be read."""
         return self._coming[draft.body] > 1 or self._detector.may_know(draft.raw.url, draft.body)
 
-    async def _read(self, draft: Draft, turn: Turn) -> Page:
+    async def _read(self, draft: Draft, turn: Turn) -> ReadPage:
         if self._aside is not None:
             return await self._aside.read(draft, turn)
         with self._timed():
-            return self._source.read(draft)
+            return ReadPage(self._source.read(draft))
 
     async def _ruled(self, made: Page | Draft, turn: Turn) -> Ruled:
         if self._sharing is None:
             return await self._at_once(made, turn)
-        page = made if isinstance(made, Page) else await self._read(made, turn)
+        page = made if isinstance(made, Page) else (await self._read(made, turn)).page
         await turn.comes()
         turn.leave()  # on the server the pages of all crawlers stand in one line
         async with self._sharing.filing(page) as filing:
@@ -247,31 +248,37 @@ class Judge:
         body = made.body if isinstance(made, Draft) else 0
         self._coming[body] += 1
         try:
-            page = made if isinstance(made, Page) else None
+            read = ReadPage(made) if isinstance(made, Page) else None
             if isinstance(made, Draft) and not (body and self._may_know(made)):
-                page = await self._read(made, turn)
+                read = await self._read(made, turn)
             await turn.comes()
-            return await self._asked(made, page, turn)
+            return await self._asked(made, read, turn)
         finally:
             self._coming[body] -= 1
             if not self._coming[body]:
                 del self._coming[body]
 
-    async def _asked(self, made: Page | Draft, page: Page | None, turn: Turn) -> Ruled:
+    async def _asked(self, made: Page | Draft, read: ReadPage | None, turn: Turn) -> Ruled:
         url = made.raw.url if isinstance(made, Draft) else made.url
 
         async def check() -> Ruling:
-            nonlocal page
-            if page is None:
+            nonlocal read
+            if read is None:
                 assert isinstance(made, Draft)
                 ruling = self._detector.check_bytes(url, site_of(url), made.body)
                 if ruling is not None:
                     return ruling
-                page = await self._read(made, turn)
+                read = await self._read(made, turn)
                 await turn.comes()
-            return self._detector.check(page)
+            return self._checked(read)
 
-        return await self._heard(check, lambda: page or Page(url), turn)
+        return await self._heard(check, lambda: read.page if read else Page(url), turn)
+
+    def _checked(self, read: ReadPage) -> Ruling:
+        ruling = self._detector.check(read.page, prepared=read.prepared)
+        if read.prepared is not None:
+            self._detector.learn(read.page, read.prepared)
+        return ruling
 
     async def _heard(self, check: Callable[[], Awaitable[Ruling]], page: Callable[[], Page], turn: Turn) -> Ruled:
         """Ask the detector; while a near-duplicate is on its way, wait for what becomes of it, and ask again.

@@ -29,7 +29,10 @@ glance        a store for whoever looks and leaves no trace
 records       records of files before a detector
 ahead         their pages, read in other processes while those before them are judged
 presumed      what is boilerplate, as it is presumed where the state is not at hand
-prepared      fingerprints that were made by that
+lessons       what other processes are told of that
+prepared      fingerprints that were made by it
 preparer      pages that bring their text are fingerprinted so, in other processes
 preparing     such a process
+reader        pages are read in other processes, and fingerprinted so
+reading       such a process
 """

@@ -139,6 +139,10 @@ class Detector:
         finally:
             self.spent["store"] += perf_counter() - begun
 
+    def learn(self, page: Page, prepared: Prepared) -> None:
+        """What the state says of a page of which something else was presumed is presumed of the next ones."""
+        prepared.known.learn(page.site, self.store.on_site(page.site), prepared.asked)
+
     def may_know(self, url: str, body: int) -> bool:
         """Whether it is worth while to wait for what ``check_bytes`` says before a page is read. Raises StoreError."""
         begun = perf_counter()

@@ -25,7 +25,7 @@ class Now:
         """The same of one whose fingerprint was made ahead; of a state that is shared there are none."""
         verdict = self.detector.judge_now(page, sealed=sealed, prepared=prepared)
         # Now, as this page may have been the one that makes a sentence boilerplate.
-        prepared.known.learn(page.site, self.detector.store.on_site(page.site), prepared.asked)
+        self.detector.learn(page, prepared)
         return verdict
 
     def judge_bytes(self, url: str, site: str, body: int, *, sealed: bool) -> Verdict | None:

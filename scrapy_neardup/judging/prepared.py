@@ -6,7 +6,7 @@ into for the few comparisons that ask for it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from operator import attrgetter
@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from scrapy_neardup.judging.presumed import Asked, Boilerplate, Lesson
+from scrapy_neardup.judging.presumed import Asked, Boilerplate
 from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Fingerprint, Page, SiteCounts
 from scrapy_neardup.page.worker import Message
@@ -42,11 +42,11 @@ class Texts:
         """Characters of their texts."""
         return sum(len(page.text) for page in self.pages)
 
-    def message(self, lessons: Sequence[Lesson], *, are_all: bool) -> Message:
-        """As it is sent, with what is to be presumed from now on; ``are_all``: and nothing else."""
+    def message(self, lessons: Mapping[str, Any]) -> Message:
+        """As it is sent, with what is told beside it: see ``Lessons``."""
         texts = [page.text.encode(*_CODEC) for page in self.pages]
         told = [(*_TOLD(page), len(text)) for page, text in zip(self.pages, texts, strict=True)]
-        return Message({"pages": told, "lessons": lessons, "are_all": are_all}, b"".join(texts))
+        return Message({"pages": told, **lessons}, b"".join(texts))
 
 
 def pages_of(message: Message) -> list[Page]:
@@ -127,12 +127,13 @@ def unpacked(answer: Message, known: Boilerplate) -> list[Prepared | None]:
     found, at = list[Prepared | None](), 0
     for one in answer.head["made"]:
         end = at + (one[_TITLE] if one is not None else 0)
-        found.append(one and _unpacked(one, answer.content[at:end], known))
+        found.append(one and unpacked_one(one, answer.content[at:end], known))
         at = end
     return found
 
 
-def _unpacked(given: Sequence[Any], title: bytes, known: Boilerplate) -> Prepared:
+def unpacked_one(given: Sequence[Any], title: bytes, known: Boilerplate) -> Prepared:
+    """What ``packed`` made of one fingerprint; ``known``: what was presumed."""
     keys, sketch, counted, whole, own, boilerplate, unframed, _, quoted, sited, asked = given
     answers = tuple(
         Asked(what, np.frombuffer(bytes.fromhex(sentences), "<u4"), np.frombuffer(bytes.fromhex(said), np.bool_))

@@ -15,6 +15,7 @@ from typing import Any
 
 from scrapy_neardup.errors import ExtractionError
 from scrapy_neardup.hashing.keyed import Keyed
+from scrapy_neardup.judging.lessons import Lessons
 from scrapy_neardup.judging.prepared import Prepared, Texts, unpacked
 from scrapy_neardup.judging.presumed import Boilerplate
 from scrapy_neardup.model import Page
@@ -22,7 +23,6 @@ from scrapy_neardup.page.apart import NoReader, as_extraction_error
 from scrapy_neardup.page.child import Child, ChildError, Died, TookTooLong
 from scrapy_neardup.page.deadlines import Deadlines
 from scrapy_neardup.page.pool import Pool
-from scrapy_neardup.page.worker import Message
 
 #: Pages that are sent at once, and characters of their texts from which on no more are added.
 _PAGES, _CHARACTERS = 16, 100_000
@@ -72,16 +72,16 @@ class Preparer:
     def __init__(self, terms: TextTerms, deadlines: Deadlines | None = None) -> None:
         self.child = Child("scrapy_neardup.judging.preparing", terms.told(), terms.seconds, "text", deadlines)
         self._seconds = terms.seconds
-        self._known = terms.known
-        #: How many lessons of which list which process was sent.
-        self._sent = 0, terms.known.lessons, 0
+        self._lessons = Lessons(terms.known, self.child)
 
     def answer(self, texts: Texts, begun: Callable[[], None] = lambda: None) -> Answer | ExtractionError:
         """What comes of each page; nothing of pages that nobody waits for any more."""
         if not texts.are_wanted():
             return [None] * len(texts.pages)
         try:
-            return [*unpacked(self._ask(texts, begun), self._known)]
+            with self._lessons.told() as lessons:
+                made = self.child.ask(texts.message(lessons), begun)
+            return [*unpacked(made, self._lessons.known)]
         except ChildError as error:
             is_of_texts = isinstance(error, (Died, TookTooLong))
             if is_of_texts and len(texts.pages) > 1:
@@ -92,17 +92,6 @@ class Preparer:
     def _alone(self, page: Page) -> Answer:
         answer = self.answer(Texts([page]))
         return [None] if isinstance(answer, ExtractionError) else answer
-
-    def _ask(self, texts: Texts, begun: Callable[[], None]) -> Message:
-        many, of, process = self._sent
-        lessons, replaced = self._known.lessons, self.child.replaced
-        are_all = of is not lessons or process == 0 or process != self.child.process_id
-        new = lessons[0 if are_all else many :]
-        try:
-            return self.child.ask(texts.message(new, are_all=are_all), begun)
-        finally:
-            same = self.child.replaced == replaced  # one that took the place of another has not been told all
-            self._sent = len(new) + (0 if are_all else many), lessons, self.child.process_id if same else 0
 
 
 class Preparing:

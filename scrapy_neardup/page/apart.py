@@ -17,6 +17,7 @@ from scrapy_neardup.page.child import CannotStart, Child, ChildError, Died, Took
 from scrapy_neardup.page.deadlines import Deadlines
 from scrapy_neardup.page.limits import MAX_TEXT
 from scrapy_neardup.page.raw import Raw
+from scrapy_neardup.page.worker import Message
 
 #: Seconds that a page may take unless something else is said.
 MAX_SECONDS = 1.5
@@ -75,15 +76,9 @@ class Apart:
         and MayTakeLong as ``Terms`` say.
         """
         try:
-            head, content = self.child.ask(raw.message(), begun)
+            return page_of(self.child.ask(raw.message(), begun))
         except ChildError as error:
             raise as_extraction_error(error, self._seconds) from None
-        if "page" in head:
-            page: dict[str, Any] = head["page"]
-            return Page(**{**page, "keywords": tuple(page["keywords"]), "quotes": tuple(page["quotes"])})
-        if "reason" in head:
-            raise ExtractionError(head["reason"], head["message"])
-        raise MayTakeLong(content.decode("utf-8", "surrogatepass"))
 
     def answer(self, raw: Raw, begun: Callable[[], None] = lambda: None) -> Answer:
         """The same, with what is raised as an answer."""
@@ -100,6 +95,17 @@ class Apart:
     def close(self) -> None:
         """End the child, also in the midst of a page; whoever waits for that is told that it was too slow."""
         self.child.close()
+
+
+def page_of(answer: Message) -> Page:
+    """The page that a child has read; raises ExtractionError or MayTakeLong if it has read none."""
+    head, content = answer
+    if "page" in head:
+        page: dict[str, Any] = head["page"]
+        return Page(**{**page, "keywords": tuple(page["keywords"]), "quotes": tuple(page["quotes"])})
+    if "reason" in head:
+        raise ExtractionError(head["reason"], head["message"])
+    raise MayTakeLong(content.decode("utf-8", "surrogatepass"))
 
 
 def as_extraction_error(error: ChildError, seconds: float) -> ExtractionError:

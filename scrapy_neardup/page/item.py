@@ -7,6 +7,7 @@ from typing import Any
 
 from scrapy_neardup.hashing.keyed import OPEN
 from scrapy_neardup.page.extraction import split_keywords
+from scrapy_neardup.page.said import Said
 from scrapy_neardup.text.normalize import normalize
 
 Item = Mapping[str, Any]
@@ -62,8 +63,12 @@ class ItemFields:
         """The same as a string: see ``joined``."""
         return joined(self.value(item, what))
 
-    def keywords(self, item: Item) -> tuple[str, ...]:
-        """Those of the item, of a string or a list of strings."""
+    def said(self, item: Item) -> Said:
+        """What the item says of its page beside its text."""
+        return Said(self.text(item, "title"), self._keywords(item), self.text(item, "description"))
+
+    def _keywords(self, item: Item) -> tuple[str, ...]:
+        """Those of a string or a list of strings."""
         value = self.value(item, "keywords")
         if isinstance(value, str):
             return split_keywords(value)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from scrapy_neardup.errors import ExtractionError
 from scrapy_neardup.page.extraction import decode_body, head
+from scrapy_neardup.page.said import NOTHING, Said
 from scrapy_neardup.page.worker import Message
 
 
@@ -13,13 +14,15 @@ from scrapy_neardup.page.worker import Message
 class Raw:
     """The HTML of the page at a URL: as text, or as a body with the ``content_type`` that came with it.
 
-    ``is_named``: whether it is known to be that page's; if not, it has to name the URL as its own.
+    ``is_named``: whether it is known to be that page's; if not, it has to name the URL as its own. ``said``: what an
+    item says of it.
     """
 
     url: str
     content: str | bytes
     content_type: str | None = None
     is_named: bool = True
+    said: Said = NOTHING
 
     @property
     def size(self) -> int:
@@ -30,7 +33,7 @@ class Raw:
         """As it is sent."""
         content = self.content
         text = isinstance(content, str)
-        told = {"url": self.url, "text": text, "type": self.content_type, "named": self.is_named}
+        told = {"url": self.url, "text": text, "type": self.content_type, "named": self.is_named, "said": self.said}
         return Message(told, content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content)
 
     @classmethod
@@ -38,7 +41,7 @@ class Raw:
         """The same at the other end."""
         told, content = message
         html = content.decode("utf-8", "surrogatepass") if told["text"] else content
-        return cls(told["url"], html, told["type"], is_named=told["named"])
+        return cls(told["url"], html, told["type"], is_named=told["named"], said=Said.of(told["said"]))
 
     def html(self) -> str:
         """The HTML; raises ExtractionError if it is none (``not_html``), or is another page's (``other_page``)."""

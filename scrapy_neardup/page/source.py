@@ -19,12 +19,11 @@ from scrapy_neardup.page.extraction import (
     is_too_large,
 )
 from scrapy_neardup.page.item import Item, ItemFields, joined
-from scrapy_neardup.page.limits import MAX_TEXT, limited
+from scrapy_neardup.page.limits import MAX_TEXT
 from scrapy_neardup.page.marks import mark_of
 from scrapy_neardup.page.raw import Raw
 from scrapy_neardup.page.risk import is_risky
 from scrapy_neardup.page.served import Served
-from scrapy_neardup.page.sites import site_of
 
 #: Bytes of a character, at most.
 _LONGEST = 4
@@ -111,12 +110,13 @@ class PageSource:
         """
         text, html = self.fields.text(item, "text"), self.fields.value(item, "html")
         if text:
-            page = self._whole(_about(html, served, url), item, url, text)
+            about = replace(_about(html, served, url), text=text)
+            page = self.fields.said(item).whole(about, url, self._max_text)
             return self.marked(page, item, url) if self._marks else page
         served = None if html else served
         try:
-            raw = self._raw(html, served, url, content_type)
-            return Draft(raw, item, served, body=self._body(raw, item))
+            raw = replace(self._raw(html, served, url, content_type), said=self.fields.said(item))
+            return Draft(raw, item, served, body=self._body(raw))
         except ExtractionError as error:
             raise with_cure(error, self.fields, item, served) from None
 
@@ -145,12 +145,12 @@ class PageSource:
         mark = html_mark(html)
         if self._is_unchanged(draft.raw.url, mark):
             return self.unread(draft, mark, "too_slow")
-        return replace(draft, raw=Raw(draft.raw.url, html), may_take_long=True)
+        return replace(draft, raw=Raw(draft.raw.url, html, said=draft.raw.said), may_take_long=True)
 
     def finished(self, draft: Draft, read: Page | ExtractionError) -> Page:
         """The page, of what was read or of why it was not; raises ExtractionError if there is none."""
         if isinstance(read, Page):
-            return self._whole(replace(read, body=draft.body), draft.item, draft.raw.url)
+            return self._whole(replace(read, body=draft.body), draft.raw)
         if read.reason in TOO_MUCH:
             return self.unread(draft, html_mark(draft.raw.html()), read.reason)
         raise with_cure(read, self.fields, draft.item, draft.served)
@@ -161,32 +161,20 @@ class PageSource:
 
     def unread(self, draft: Draft, mark: int, why: str) -> Page:
         """The page of a draft that is not read, by its mark."""
-        page = Page(draft.raw.url, html=mark, unread=why, body=draft.body)
-        return self._whole(page, draft.item, draft.raw.url)
+        return self._whole(Page(draft.raw.url, html=mark, unread=why, body=draft.body), draft.raw)
+
+    def _whole(self, page: Page, raw: Raw) -> Page:
+        return raw.said.whole(page, raw.url, self._max_text)
 
     def _extracted(self, raw: Raw) -> Page:
         return extract(raw.html(), raw.url, max_html=self._max_html, extractor=self._extractor)
 
-    def _body(self, raw: Raw, item: Item) -> int:
+    def _body(self, raw: Raw) -> int:
         """By what the page is known again; an extractor of the user's may read it in the light of its URL."""
         if self._bodies is None:
             return 0
-        said = (self.fields.text(item, "title"), self.fields.keywords(item))
         url = raw.url if self._extractor is not None else ""
-        description = self.fields.text(item, "description")
-        return self._bodies.of(raw, self._max_html, self._max_text, *said, description, url)
-
-    def _whole(self, page: Page, item: Item, url: str, text: str = "") -> Page:
-        """With what the item says of it, which may be the ``text``, and no more of all than is judged."""
-        page = replace(
-            page,
-            text=text or page.text,
-            title=self.fields.text(item, "title") or page.title,
-            keywords=self.fields.keywords(item) or page.keywords,
-            description=self.fields.text(item, "description") or page.description,
-            site=site_of(url),
-        )
-        return limited(page, self._max_text)
+        return self._bodies.of(raw, self._max_html, self._max_text, *raw.said, url)
 
     def marked(self, page: Page, item: Item, url: str) -> Page:
         """With that by which an item with a short text is known to be unchanged, whose text the page has.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from threading import Thread
-from typing import Any, cast
+from typing import Any
 
 import pytest
 import scrapy
@@ -15,9 +15,10 @@ from scrapy_neardup.config import AUTO, DEFAULT_FIELDS, Config
 from scrapy_neardup.crawl.aside import Aside, make_aside
 from scrapy_neardup.crawl.turns import Turns
 from scrapy_neardup.errors import ExtractionError
+from scrapy_neardup.hashing.keyed import OPEN
 from scrapy_neardup.model import Page
 from scrapy_neardup.page.apart import Answer, MayTakeLong, NoReader
-from scrapy_neardup.page.pool import Answered, Pages
+from scrapy_neardup.page.pool import Answered
 from scrapy_neardup.page.raw import Raw
 from scrapy_neardup.page.source import Draft, PageSource
 from tests.crawl.parts import notes
@@ -49,9 +50,6 @@ class Answers:
     def close(self) -> None:
         self.closed = True
 
-    def as_pool(self) -> Pages:
-        return cast(Pages, self)
-
 
 class Desk:
     """What reads pages: "here" if it is read in this process."""
@@ -59,13 +57,13 @@ class Desk:
     def __init__(self, workers: Answers | None, apart: Answers | None = None, **more: Any) -> None:
         self.notes = notes()
         self.source = PageSource(DEFAULT_FIELDS, 1_000_000, lambda html, url: "here")
-        pools = [pool.as_pool() if pool is not None else None for pool in (workers, apart)]
+        pools: list[Any] = [workers, apart]
         self.aside = Aside(self.source, self.notes, workers=pools[0], apart=pools[1], **more)
 
     def read(self, html: str = ARTICLE) -> str:
         draft = self.source.draft({"html": html}, None, URL)
         assert isinstance(draft, Draft)
-        page = asyncio.run(self.aside.read(draft, Turns().join()))
+        page = asyncio.run(self.aside.read(draft, Turns().join())).page
         return page.text or page.unread
 
     def count(self, stat: str) -> int:
@@ -173,7 +171,7 @@ def test_auto_is_for_our_own_reader_alone(
 ) -> None:
     monkeypatch.setattr("scrapy_neardup.config.config.workers_by_machine", lambda: 4)
     config = Config(workers=workers, extractor=extractor)
-    pool = config.make_workers()
-    assert (pool is not None and config.many_workers) == found or (pool is None and found == 0)
+    pools = [config.make_workers(), config.make_readers(None), config.make_readers(OPEN)]
+    assert [pool.workers if pool is not None else 0 for pool in pools] == [found] * 3
     make_aside(Desk(None).source, config, notes()).close()
     assert any("a function of the script" in line for line in caplog.messages) == extractor.startswith("__main__")

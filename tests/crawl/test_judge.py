@@ -4,22 +4,27 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable
-from typing import Any
+from typing import Any, cast
 
+import numpy as np
 import pytest
 import scrapy
 from packaging.version import Version
 
 from scrapy_neardup.config import DEFAULT_FIELDS
+from scrapy_neardup.crawl.aside import Aside
 from scrapy_neardup.crawl.judge import Judge
 from scrapy_neardup.crawl.ledger import Account
 from scrapy_neardup.crawl.visits import Case, Visit
 from scrapy_neardup.crawl.waiting import Event
 from scrapy_neardup.errors import StoreError
 from scrapy_neardup.judging.detector import Detector
+from scrapy_neardup.judging.prepared import Prepared
+from scrapy_neardup.judging.presumed import Asked, Boilerplate
+from scrapy_neardup.judging.reader import ReadPage
 from scrapy_neardup.model import Kind, Page
 from scrapy_neardup.page.served import Served
-from scrapy_neardup.page.source import PageSource
+from scrapy_neardup.page.source import Draft, PageSource
 from scrapy_neardup.stores import MemoryStore
 from tests.crawl.parts import detector, notes, outage, text, url
 
@@ -31,12 +36,12 @@ pytestmark = pytest.mark.skipif(
 class Court:
     """A judge on an empty state."""
 
-    def __init__(self, wait: float = 5.0, *, listings: bool = True, **fields: str) -> None:
+    def __init__(self, wait: float = 5.0, *, listings: bool = True, aside: Aside | None = None, **fields: str) -> None:
         self.notes = notes()
         self.outage = outage(self.notes)
         self.detector: Detector = detector(MemoryStore("memory:", {}))
         source = PageSource({**DEFAULT_FIELDS, **fields}, 5_000_000, lambda html, url: html)
-        self.judge = Judge(source, self.detector, self.notes, self.outage, wait, listings=listings)
+        self.judge = Judge(source, self.detector, self.notes, self.outage, wait, listings=listings, aside=aside)
 
     def count(self, stat: str) -> int:
         return int(self.notes.stats.get_value(f"neardup/{stat}", 0))
@@ -273,7 +278,7 @@ def test_a_page_waits_for_one_after_the_other_until_its_time_is_up() -> None:
 def test_once_the_state_has_failed_nothing_is_judged_and_nothing_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     court = Court()
 
-    def fail(page: Page) -> None:
+    def fail(page: Page, **more: object) -> None:
         raise StoreError("The disk is full.")
 
     monkeypatch.setattr(court.detector, "check", fail)
@@ -289,7 +294,7 @@ def test_a_page_that_no_one_foresaw_passes_with_a_traceback_that_is_told_once(
 ) -> None:
     court = Court()
 
-    def fail(page: Page) -> None:
+    def fail(page: Page, **more: object) -> None:
         raise ZeroDivisionError
 
     monkeypatch.setattr(court.detector, "check", fail)
@@ -347,3 +352,33 @@ def test_how_the_text_was_found_stands_in_the_verdict_and_in_a_stat() -> None:
     read, brought = court.cases(({}, visit(1)), (own(2), visit(2)))
     assert (read.verdict.as_tag()["reader"], brought.verdict.as_tag()["reader"]) == ("extractor", None)
     assert court.count("extraction/extractor") == 1
+
+
+class Ahead:
+    """In the place of workers: whatever it is asked for, it has read one page, and has that fingerprint of it."""
+
+    spent = 0.0
+
+    def __init__(self, page: Page) -> None:
+        self.page = page
+        self.prepared: Prepared | None = None
+
+    async def read(self, draft: Draft, turn: object) -> ReadPage:
+        return ReadPage(self.page, self.prepared)
+
+
+@pytest.mark.parametrize("holds", [True, False])
+def test_a_fingerprint_that_was_made_ahead_is_taken_if_the_state_says_what_was_presumed(holds: bool) -> None:
+    """It is that of another text here, so that it can be seen which one is judged by."""
+    ahead = Ahead(Page(url(2), text=text(2)))
+    court = Court(aside=cast(Aside, ahead))
+    kept(court, *court.cases((own(1), visit(1))))
+    made = court.detector.fingerprint(Page(url(1), text=text(1)))
+    assert made is not None
+    known, line = Boilerplate(), 7
+    known.take((None, line, not holds))
+    asked = Asked("is_common", np.array([line], np.uint32), np.array([not holds]))
+    ahead.prepared = Prepared(made, (asked,), b"", sited=False, known=known)
+    [case] = court.cases(({}, visit(2)))
+    assert case.verdict.kind is (Kind.DUPLICATE if holds else Kind.UNIQUE)
+    assert known.lessons == ([] if holds else [(None, line, True), (None, line, False)]), "what the next one is told"

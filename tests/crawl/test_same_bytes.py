@@ -14,7 +14,8 @@ from scrapy_neardup.crawl.aside import Aside
 from scrapy_neardup.crawl.judge import Judge
 from scrapy_neardup.crawl.turns import Turn
 from scrapy_neardup.crawl.visits import Case, Visit
-from scrapy_neardup.model import Kind, Page
+from scrapy_neardup.judging.reader import ReadPage
+from scrapy_neardup.model import Kind
 from scrapy_neardup.page.served import Served
 from scrapy_neardup.page.source import Draft, PageSource
 from scrapy_neardup.stores import MemoryStore
@@ -90,12 +91,12 @@ class Slow:
     def __init__(self, source: PageSource, court: Court) -> None:
         self.source, self.court = source, court
 
-    async def read(self, draft: Draft, turn: Turn) -> Page:
+    async def read(self, draft: Draft, turn: Turn) -> ReadPage:
         self.court.read.append(draft.raw.url)
         turn.begin()
         await asyncio.sleep(0.05)
         turn.end()
-        return self.source.read(draft)
+        return ReadPage(self.source.read(draft))
 
 
 URLS = [f"http://{name}.example/" for name in ("first", "second", "third")]

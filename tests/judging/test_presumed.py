@@ -174,6 +174,6 @@ def test_pages_come_out_as_they_were_put_in() -> None:
         Page("b"),
         Page("c", text="渡口", unread="too_large", html=2**63, letters=3),
     ]
-    message = Texts(pages).message([(None, 1, True)], are_all=False)
+    message = Texts(pages).message({"lessons": [(None, 1, True)], "are_all": False})
     assert pages_of(message) == pages
     assert Texts(pages).size == sum(len(page.text) for page in pages)

@@ -1,0 +1,30 @@
+"""What a child of ``reader`` does: it reads pages, and makes their fingerprints."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from scrapy_neardup.judging.preparing import Maker
+from scrapy_neardup.page import elsewhere
+from scrapy_neardup.page.said import Said
+from scrapy_neardup.page.worker import Message, answer_all
+
+
+def main() -> None:
+    """Answer every page with what was read of it, and its fingerprint."""
+    answer_all(_begin)
+
+
+def _begin(terms: dict[str, Any]) -> Callable[[Message], Message]:
+    read, maker, max_text = elsewhere.reader(terms["page"]), Maker(terms["text"]), terms["page"]["max_text"]
+
+    def answer(asked: Message) -> Message:
+        maker.learn(asked)
+        page = read(asked)
+        if isinstance(page, Message):
+            return page
+        made, title = maker.made(Said.of(asked.head["said"]).whole(page, page.url, max_text))
+        return Message({**elsewhere.told(page).head, "made": made}, title)
+
+    return answer
