@@ -20,7 +20,7 @@ from scrapy_neardup.page.worker import Message
 
 
 class ReadPage(NamedTuple):
-    """A page as it was read, and its fingerprint, if that was made ahead, of what ``Said.whole`` makes of it."""
+    """A page as it was read, and its fingerprint, if that was made ahead, of what ``ItemHead.whole`` makes of it."""
 
     page: Page
     prepared: Prepared | None = None
@@ -33,12 +33,12 @@ class ReadingTerms:
     pages: Terms
     texts: TextTerms
 
-    def reader(self, deadlines: Deadlines) -> Reader:
+    def reader(self, deadlines: Deadlines) -> PageReader:
         """What reads on these terms."""
-        return Reader(self, deadlines)
+        return PageReader(self, deadlines)
 
 
-class Reader:
+class PageReader:
     """Has pages read in a child, one at a time."""
 
     def __init__(self, terms: ReadingTerms, deadlines: Deadlines | None = None) -> None:

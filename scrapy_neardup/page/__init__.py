@@ -21,7 +21,7 @@ apart       pages read in such a process
 elsewhere   what is done there
 pool        several such processes
 cores       how many there may be
-said        what an item says of its page beside its text
+item_head   what an item says of its page beside its text
 item        what an item holds in which of its fields
 cures       what to do about an item of which the response is not the page
 source      the fields of an item or a record, with its response, to a page

@@ -7,7 +7,7 @@ from typing import Any
 
 from scrapy_neardup.hashing.keyed import OPEN
 from scrapy_neardup.page.extraction import split_keywords
-from scrapy_neardup.page.said import Said
+from scrapy_neardup.page.item_head import ItemHead
 from scrapy_neardup.text.normalize import normalize
 
 Item = Mapping[str, Any]
@@ -63,9 +63,9 @@ class ItemFields:
         """The same as a string: see ``joined``."""
         return joined(self.value(item, what))
 
-    def said(self, item: Item) -> Said:
+    def said(self, item: Item) -> ItemHead:
         """What the item says of its page beside its text."""
-        return Said(self.text(item, "title"), self._keywords(item), self.text(item, "description"))
+        return ItemHead(self.text(item, "title"), self._keywords(item), self.text(item, "description"))
 
     def _keywords(self, item: Item) -> tuple[str, ...]:
         """Those of a string or a list of strings."""

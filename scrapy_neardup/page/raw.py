@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from scrapy_neardup.errors import ExtractionError
 from scrapy_neardup.page.extraction import decode_body, head
-from scrapy_neardup.page.said import NOTHING, Said
+from scrapy_neardup.page.item_head import NO_HEAD, ItemHead
 from scrapy_neardup.page.worker import Message
 
 
@@ -22,7 +22,7 @@ class Raw:
     content: str | bytes
     content_type: str | None = None
     is_named: bool = True
-    said: Said = NOTHING
+    said: ItemHead = NO_HEAD
 
     @property
     def size(self) -> int:
@@ -41,7 +41,7 @@ class Raw:
         """The same at the other end."""
         told, content = message
         html = content.decode("utf-8", "surrogatepass") if told["text"] else content
-        return cls(told["url"], html, told["type"], is_named=told["named"], said=Said.of(told["said"]))
+        return cls(told["url"], html, told["type"], is_named=told["named"], said=ItemHead.of(told["said"]))
 
     def html(self) -> str:
         """The HTML; raises ExtractionError if it is none (``not_html``), or is another page's (``other_page``)."""

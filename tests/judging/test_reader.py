@@ -22,9 +22,9 @@ from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Page
 from scrapy_neardup.page.apart import Answer, MayTakeLong, NoReader, Terms
 from scrapy_neardup.page.extraction import extract
+from scrapy_neardup.page.item_head import ItemHead
 from scrapy_neardup.page.pool import Pool
 from scrapy_neardup.page.raw import Raw
-from scrapy_neardup.page.said import Said
 from scrapy_neardup.page.source import Draft, PageSource
 from scrapy_neardup.stores import Secret, open_store
 from tests.judging.test_detector import story
@@ -36,10 +36,10 @@ SITE = "http://moor.example"
 FOOTER = ["本站编辑部设在河湾镇旧码头的第三仓库二楼。", "版权所有，转载请先给编辑部写信说明。"]
 
 
-def raw(number: int, said: Said | None = None, title: str = "") -> Raw:
+def raw(number: int, said: ItemHead | None = None, title: str = "") -> Raw:
     lines = "".join(f"<p>{line}</p>" for line in [*story(number), *FOOTER])
     html = f"<html><head><title>{title or f'第{number}号船'}</title></head><body>{lines}</body></html>"
-    return Raw(f"{SITE}/{number}", html, said=said or Said())
+    return Raw(f"{SITE}/{number}", html, said=said or ItemHead())
 
 
 @contextmanager
@@ -68,7 +68,11 @@ def whole(page: Raw) -> Page:
 def test_page_and_fingerprint_are_those_that_are_made_here() -> None:
     store = open_store("memory:", {}, secret=Secret(SECRET))
     method, terms = make_method("cascade", {}).under(store.hashes), TextTerms("cascade", {}, store.hashes, 30.0)
-    pages = [raw(0), raw(1, Said("渡口的另一艘船", ("渡口", "木船"), "它今天第一次开航。")), raw(2, Said("\ud800"))]
+    pages = [
+        raw(0),
+        raw(1, ItemHead("渡口的另一艘船", ("渡口", "木船"), "它今天第一次开航。")),
+        raw(2, ItemHead("\ud800")),
+    ]
     with readers(terms=terms) as pool:
         for one in pages:
             read = asked(pool, one)

@@ -6,9 +6,9 @@ import pytest
 
 from scrapy_neardup.errors import ExtractionError
 from scrapy_neardup.model import Page
+from scrapy_neardup.page.item_head import ItemHead
 from scrapy_neardup.page.limits import is_too_much, limited
 from scrapy_neardup.page.raw import Raw
-from scrapy_neardup.page.said import Said
 from scrapy_neardup.page.served import Served
 from scrapy_neardup.page.source import Draft, PageSource
 from scrapy_neardup.text.normalize import normalize
@@ -93,7 +93,7 @@ def test_what_may_take_long_is_left_to_whoever_asked() -> None:
 
     draft = left(LARGE)
     assert isinstance(draft, Draft)
-    assert (draft.raw, draft.may_take_long) == (Raw(URL, LARGE, said=Said("Own")), True)
+    assert (draft.raw, draft.may_take_long) == (Raw(URL, LARGE, said=ItemHead("Own")), True)
     page = one.finished(draft, Page(URL, "Read", text="read", html=1))
     assert (page.title, page.text, page.site) == ("Own", "read", "river.example")
     for reason in ("too_slow", "too_large"):

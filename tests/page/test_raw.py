@@ -7,8 +7,8 @@ from io import BytesIO
 import pytest
 
 from scrapy_neardup.errors import ExtractionError
+from scrapy_neardup.page.item_head import ItemHead
 from scrapy_neardup.page.raw import Raw
-from scrapy_neardup.page.said import Said
 from scrapy_neardup.page.worker import receive_message, send_message
 from tests.page.pages import ARTICLE
 
@@ -22,7 +22,7 @@ URL = "http://river.example/ferry"
         Raw(f"{URL}/\ud800渡口", "ferry \ud800 渡口 \U0001f6a2"),
         Raw(URL, ""),
         Raw(URL, b"\xff\x00<p>", "text/html; charset=gbk", is_named=False),
-        Raw(URL, ARTICLE, said=Said("\ud800渡口", ("ferry", "渡口"), "One.\nTwo.")),
+        Raw(URL, ARTICLE, said=ItemHead("\ud800渡口", ("ferry", "渡口"), "One.\nTwo.")),
     ],
 )
 def test_it_comes_out_as_it_was_put_in(raw: Raw) -> None:

@@ -11,7 +11,7 @@ from scrapy_neardup.page.limits import limited
 from scrapy_neardup.page.sites import site_of
 
 
-class Said(NamedTuple):
+class ItemHead(NamedTuple):
     """Empty where the item says nothing."""
 
     title: str = ""
@@ -19,7 +19,7 @@ class Said(NamedTuple):
     description: str = ""
 
     @classmethod
-    def of(cls, told: Sequence[Any]) -> Said:
+    def of(cls, told: Sequence[Any]) -> ItemHead:
         """What was sent as plain data."""
         title, keywords, description = told
         return cls(title, tuple(keywords), description)
@@ -37,4 +37,4 @@ class Said(NamedTuple):
 
 
 #: Of a page of which no item says anything.
-NOTHING = Said()
+NO_HEAD = ItemHead()
