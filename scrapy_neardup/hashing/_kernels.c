@@ -6,7 +6,7 @@
 #include "_kernels.h"
 
 /* Changed with every change of a signature or of what is returned: a module of another one is not used. */
-#define VERSION 9
+#define VERSION 10
 
 /* ---- texts that are passed in ------------------------------------------------------------------------------------ */
 
@@ -94,7 +94,7 @@ int append(PyObject *list, PyObject *item)
 #define FAST(name, text) {#name, (PyCFunction)(void (*)(void))name, METH_FASTCALL, text}
 
 static PyMethodDef METHODS[] = {
-    FAST(prepared, "A secret, of 64 bytes at most, as the functions that hash texts take it."),
+    FAST(prepared, "A secret, of 64 bytes at most, as what hashes texts takes it: secret, whether several are hashed at once."),
     FAST(hash_text, "The hash of a text under a prepared secret."),
     FAST(hash_texts, "The hash of each text of a list: key, list."),
     FAST(short_hashes, "The lower 32 bits of the same, 4 bytes each."),

@@ -138,6 +138,24 @@ static int cut_up(Cut *cut, Py_ssize_t room, const Table *table, const Points *p
     return 0;
 }
 
+/* Hashes all lines; 0, or -1 with an error. */
+static int hash_lines(Cut *cut, const Key *key)
+{
+    Text *texts = PyMem_Malloc((size_t)cut->count * sizeof *texts);
+    Py_ssize_t i;
+    if (!texts) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    for (i = 0; i < cut->count; i++)
+        texts[i] = (Text){cut->letters + start_of(cut, i), length_of(cut, i), 0};
+    hash_each(key, texts, cut->count);
+    for (i = 0; i < cut->count; i++)
+        cut->lines[i].hash = texts[i].hash;
+    PyMem_Free(texts);
+    return 0;
+}
+
 #define LINES 64 /* that there is room for at first */
 
 /* Characters, text, key, and whether it is to be brought into the one spelling: None if that takes more to tell. */
@@ -147,7 +165,6 @@ KERNEL(cut_text)
     Points points;
     Table *table;
     Cut *cut = NULL;
-    Py_ssize_t i;
     int is_plain = SAME, is_folded;
     if (!has(given, 4) || key_of(args[2], &key) < 0 || (is_folded = PyObject_IsTrue(args[3])) < 0 ||
         !(table = is_folded ? taken(args, &points) : opened(args, 2, &points)))
@@ -156,15 +173,13 @@ KERNEL(cut_text)
         is_plain = fold(table, &points);
     if (is_plain > NOT_PLAIN)
         cut = made(args[0], args[1], is_plain == CHANGED, LINES, points.count + 1);
-    if (cut && cut_up(cut, LINES, table, &points) < 0) {
+    if (cut && (cut_up(cut, LINES, table, &points) < 0 || hash_lines(cut, &key) < 0)) {
         drop(cut);
         cut = NULL;
     }
     release(&points);
     if (!cut)
         return is_plain == NOT_PLAIN ? Py_NewRef(Py_None) : NULL;
-    for (i = 0; i < cut->count; i++)
-        cut->lines[i].hash = hash_of(&key, cut->letters + start_of(cut, i), length_of(cut, i));
     return handed(cut);
 }
 

@@ -14,7 +14,7 @@ from typing import Any, Protocol, cast
 
 #: That of the module that goes with these files. One that was built from others, as an editable install keeps it when
 #: the sources change, is not used.
-_VERSION = 9
+_VERSION = 10
 
 
 class Kernels(Protocol):
@@ -22,8 +22,9 @@ class Kernels(Protocol):
 
     VERSION: int
 
-    def prepared(self, secret: bytes, /) -> bytes:
-        """A secret as the functions that hash texts take it."""
+    def prepared(self, secret: bytes, at_once: bool, /) -> bytes:
+        """A secret as the functions that hash texts take it; ``at_once``: lines of a text in the lanes of vectors,
+        where the processor has them, with the same output in half the time."""
 
     def hash_text(self, key: bytes, text: str, /) -> int:
         """See ``Keyed.of``."""

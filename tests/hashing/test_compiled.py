@@ -208,6 +208,29 @@ def test_characters_of_all_lengths_in_utf8_may_stand_across_a_block() -> None:
             assert with_it == without, (char, before)
 
 
+#: Lines that fill a block of BLAKE2b to the last byte, or end beside that; and long ones among short ones.
+LINE = st.builds(
+    lambda chars, length: (chars * length)[:length],
+    st.text(st.sampled_from("aé渡\U00020000"), min_size=1, max_size=3),
+    st.one_of(st.integers(1, 9), st.sampled_from([*range(31, 34), *range(42, 45), *range(126, 131), 256, 257, 2000])),
+)
+
+
+@pytest.mark.parametrize("secret", [b"", b"k", bytes(64)], ids=len)
+@pytest.mark.parametrize("at_once", [True, False], ids=["at once", "one by one"])
+@given(st.lists(LINE, max_size=30))
+@settings(max_examples=60, deadline=None)
+def test_the_lines_of_a_text_are_hashed_by_blake2b(secret: bytes, at_once: bool, lines: list[str]) -> None:
+    assert compiled.kernels is not None
+    found = compiled.kernels.cut_text(KNOWN, "。".join(lines), compiled.kernels.prepared(secret, at_once), False)
+    assert found is not None
+    hashed = [int.from_bytes(blake2b(one.encode(), key=secret, digest_size=8).digest(), "big") for one in lines]
+    assert np.frombuffer(compiled.kernels.cut_shorts(found[0], 0), np.uint32).tolist() == [
+        one & 0xFFFFFFFF for one in hashed
+    ]
+    assert {*compiled.kernels.cut_longest(found[0], 0, 64)} == {*hashed}
+
+
 def test_values_that_all_want_one_place_are_counted_too(kernels: Kernels) -> None:
     """Whoever knows the numbers can choose such characters; then the values are put in order."""
     offset, base = OPEN.drawn
@@ -392,9 +415,9 @@ def is_weighed(table: Any, word: str, weight: float) -> bool:
 @pytest.mark.parametrize(
     ("function", "arguments"),
     [
-        ("prepared", (bytes(65),)),
-        ("prepared", ("text",)),
-        ("prepared", ()),
+        ("prepared", (bytes(65), True)),
+        ("prepared", ("text", True)),
+        ("prepared", (b"",)),
         ("hash_text", (b"no key", "text")),
         ("hash_text", ("text", "text")),
         ("hash_texts", (b"no key", ["text"])),
@@ -577,7 +600,7 @@ def test_a_list_of_what_is_no_text_is_refused(kernels: Kernels, given_key: Keyed
     with pytest.raises(TypeError):
         given_key.every(["text", None])  # type: ignore[list-item]
     with pytest.raises(TypeError):
-        kernels.hash_texts(kernels.prepared(b""), ("text",))  # type: ignore[arg-type]
+        kernels.hash_texts(kernels.prepared(b"", True), ("text",))  # type: ignore[arg-type]
 
 
 @given(TEXT)
