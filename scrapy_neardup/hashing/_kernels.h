@@ -118,15 +118,16 @@ typedef struct {
 
 /* The three of a form that are passed in; 0, or -1 with an error. */
 int form_of(PyObject *const *args, Form *form);
-/* What the characters of a text are hashed by, which all n-grams of it are made of; NULL with an error. Release it. */
-uint64_t *mixed_of(const Py_UCS4 *at, Py_ssize_t count, uint64_t offset);
+/* The polynomials of what a text begins with: of none of its characters, of one, up to all, so one more than there are
+ * characters. What n-grams of any length are hashed by; NULL with an error. Release it. */
+uint64_t *sums_of(const Py_UCS4 *at, Py_ssize_t count, uint64_t offset, uint64_t base);
 /* The hash of every n-gram of a text, in their order, as many as are returned; of a text that is shorter one, of none
- * none. ``found`` has room for as many as there are characters, and may be ``mixed`` itself: each hash takes the place
- * of the number with which its n-gram begins, which the next one no more holds. */
-Py_ssize_t rolled(const uint64_t *mixed, Py_ssize_t length, Py_ssize_t n, uint64_t base, uint64_t *found);
+ * none. ``found`` has room for as many as there are characters, and may be ``sums`` itself: each hash takes the place
+ * of the sum before its n-gram, which no later one needs. */
+Py_ssize_t hash_n_grams(const uint64_t *sums, Py_ssize_t length, Py_ssize_t n, uint64_t base, uint64_t *found);
 /* The hash of a text as one n-gram. */
 uint64_t gram_of(const Points *points, uint64_t offset, uint64_t base);
-/* How many different values there are, or -1 with an error; may change their order. */
+/* How many different values there are, or -1 with an error; they are no more what they were. */
 Py_ssize_t different(uint64_t *values, Py_ssize_t count);
 /* See ``sketch`` in methods/minwise.py. */
 PyObject *sketch_of(const Grams *grams, Py_ssize_t bins, Py_ssize_t bits);

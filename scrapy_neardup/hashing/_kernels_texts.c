@@ -86,22 +86,20 @@ Table *opened(PyObject *const *args, Py_ssize_t given, Points *points)
 int fold(Table *table, Points *points)
 {
     Py_ssize_t i;
-    int found = SAME;
+    Py_UCS4 changed = 0;
     for (i = 0; i < points->count; i++) {
         Py_UCS4 c = points->at[i], folded;
         if (!table->blocks[c >> 8] && ask_for(table, c >> 8) < 0)
             return -1;
-        folded = TOLD(table, c) & FOLDED;
         if (!(TOLD(table, c) & PLAIN))
             return NOT_PLAIN;
-        if (folded == c)
-            continue;
+        folded = TOLD(table, c) & FOLDED;
         if (!table->blocks[folded >> 8] && ask_for(table, folded >> 8) < 0)
             return -1;
-        points->at[i] = folded;
-        found = CHANGED;
+        points->at[i] = folded; /* most are what they were, which takes longer to ask */
+        changed |= folded ^ c;
     }
-    return found;
+    return changed ? CHANGED : SAME;
 }
 
 /* The text in the one spelling, if all of it is plain; None if it takes more to tell. */
@@ -186,21 +184,25 @@ KERNEL(has_prose)
     Points points;
     Table *table;
     Py_ssize_t i, line = 0, found = 0, least, needed;
-    int is_found = 0;
+    int is_found = 0; /* -1 with an error */
     if (!has(given, 4) || size_of(args[2], 0, PY_SSIZE_T_MAX, &least) < 0 ||
-        size_of(args[3], PY_SSIZE_T_MIN, PY_SSIZE_T_MAX, &needed) < 0 || !(table = opened(args, 2, &points)))
+        size_of(args[3], PY_SSIZE_T_MIN, PY_SSIZE_T_MAX, &needed) < 0 || !(table = taken(args, &points)))
         return NULL;
     for (i = 0; i < points.count && !is_found; i++) {
-        uint32_t told = TOLD(table, points.at[i]);
-        line += (told & LETTER) != 0;
-        if (!(told & LINE) && i + 1 < points.count)
+        Py_UCS4 c = points.at[i];
+        if (!table->blocks[c >> 8] && ask_for(table, c >> 8) < 0) {
+            is_found = -1;
+            break;
+        }
+        line += (TOLD(table, c) & LETTER) != 0;
+        if (!(TOLD(table, c) & LINE) && i + 1 < points.count)
             continue;
         found += line >= least ? line : 0;
         is_found = found >= needed;
         line = 0;
     }
     release(&points);
-    return PyBool_FromLong(is_found);
+    return is_found < 0 ? NULL : PyBool_FromLong(is_found);
 }
 
 /* Where the strings stand that begin with these two characters, and some others. */
@@ -251,7 +253,9 @@ uint64_t look_for(const Signs *signs, const Py_UCS4 *at, Py_ssize_t count, uint6
 {
     uint64_t all = signs->count == 64 ? UINT64_MAX : (UINT64_C(1) << signs->count) - 1;
     Py_ssize_t i, k;
-    for (i = 0; i + 1 < count && found != all; i++) {
+    if (found == all)
+        return found;
+    for (i = 0; i + 1 < count; i++) {
         uint8_t one;
         for (one = signs->first[place_of(at + i)]; one; one = signs->next[one]) {
             const Py_UCS4 *sign = signs->at[one - 1];
@@ -263,7 +267,7 @@ uint64_t look_for(const Signs *signs, const Py_UCS4 *at, Py_ssize_t count, uint6
             if (k < length)
                 continue;
             found |= UINT64_C(1) << (one - 1);
-            if (one_is_enough)
+            if (one_is_enough || found == all)
                 return found;
         }
     }
