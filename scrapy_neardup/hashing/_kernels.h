@@ -149,10 +149,12 @@ PyObject *smallest_of(const Grams *grams, Py_ssize_t most);
 #define BLOCKS 0x1100
 #define IN_BLOCK 256
 
-/* Blocks of 256 characters, each asked for when a character of it is first met. */
+/* Blocks of 256 characters, each asked for when a character of it is first met. Of those that say the same there is one:
+ * so all of Chinese stays in the innermost cache. */
 typedef struct {
     PyObject *ask;
-    uint32_t *blocks[BLOCKS];
+    uint32_t *blocks[BLOCKS], *own[BLOCKS];
+    int count; /* of those in ``own`` */
 } Table;
 
 #define TOLD(table, c) ((table)->blocks[(c) >> 8][(c) & 0xFF])

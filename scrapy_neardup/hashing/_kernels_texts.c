@@ -6,9 +6,8 @@ static const char *TABLE = "scrapy_neardup characters";
 static void forget(PyObject *capsule)
 {
     Table *table = PyCapsule_GetPointer(capsule, TABLE);
-    int i;
-    for (i = 0; i < BLOCKS; i++)
-        PyMem_Free(table->blocks[i]);
+    while (table->count)
+        PyMem_Free(table->own[--table->count]);
     Py_DECREF(table->ask);
     PyMem_Free(table);
 }
@@ -31,6 +30,23 @@ KERNEL(characters)
     return capsule;
 }
 
+/* A block that says this, which may be there for other characters already; NULL with an error. */
+static uint32_t *block_of(Table *table, const char *data)
+{
+    const size_t size = IN_BLOCK * sizeof(uint32_t);
+    uint32_t *block;
+    int i;
+    for (i = 0; i < table->count; i++)
+        if (!memcmp(table->own[i], data, size))
+            return table->own[i];
+    block = PyMem_Malloc(size);
+    if (block)
+        table->own[table->count++] = memcpy(block, data, size);
+    else
+        PyErr_NoMemory();
+    return block;
+}
+
 static int ask_for(Table *table, Py_UCS4 number)
 {
     PyObject *told = PyObject_CallFunction(table->ask, "I", (unsigned int)number);
@@ -40,16 +56,8 @@ static int ask_for(Table *table, Py_UCS4 number)
     if (told && PyBytes_AsStringAndSize(told, &data, &size) == 0) {
         if (size != IN_BLOCK * (Py_ssize_t)sizeof(uint32_t))
             PyErr_SetString(PyExc_ValueError, "this is no block of characters");
-        else {
-            if (!table->blocks[number]) /* asking runs code of Python, which may have asked as well */
-                table->blocks[number] = PyMem_Malloc((size_t)size);
-            if (table->blocks[number]) {
-                memcpy(table->blocks[number], data, (size_t)size);
-                failed = 0;
-            }
-            else
-                PyErr_NoMemory();
-        }
+        else if (table->blocks[number] || (table->blocks[number] = block_of(table, data)))
+            failed = 0; /* asking runs code of Python, which may have asked as well */
     }
     Py_XDECREF(told);
     return failed;
@@ -93,7 +101,7 @@ int fold(Table *table, Points *points)
             return -1;
         if (!(TOLD(table, c) & PLAIN))
             return NOT_PLAIN;
-        folded = TOLD(table, c) & FOLDED;
+        folded = c ^ (TOLD(table, c) & FOLDED);
         if (!table->blocks[folded >> 8] && ask_for(table, folded >> 8) < 0)
             return -1;
         points->at[i] = folded; /* most are what they were, which takes longer to ask */

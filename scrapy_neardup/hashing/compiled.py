@@ -14,7 +14,7 @@ from typing import Any, Protocol, cast
 
 #: That of the module that goes with these files. One that was built from others, as an editable install keeps it when
 #: the sources change, is not used.
-_VERSION = 10
+_VERSION = 11
 
 
 class Kernels(Protocol):
