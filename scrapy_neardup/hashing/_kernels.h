@@ -177,7 +177,7 @@ int is_unspaced(const Table *table, const Points *points);
 
 #define MOST_SIGNS 64
 #define MOST_LETTERS 32
-#define PLACES 1024
+#define PLACES 4096
 
 /* Strings of two characters and more that are looked for, by what they begin with. */
 typedef struct {

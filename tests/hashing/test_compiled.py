@@ -634,6 +634,10 @@ def test_an_error_of_whoever_tells_of_characters_goes_through(kernels: Kernels) 
 
     with pytest.raises(MemoryError):
         kernels.letters(kernels.characters(fails), "渡口")
+    with pytest.raises(MemoryError):
+        kernels.has_prose(kernels.characters(fails), "渡口", 1, 1)
+    with pytest.raises(MemoryError):
+        kernels.cut_text(kernels.characters(fails), "渡口", KEYED.key, True)
     with pytest.raises(ValueError, match="no block"):
         kernels.letters(kernels.characters(lambda number: b"few"), "渡口")
     with pytest.raises(TypeError):
