@@ -64,7 +64,7 @@ class Drawn(Cascade):
         sketch = bytearray(HEAD.pack(body, title, *rest) + drawn[8 * many + 12 + HEAD.size :])
         counted = self.order_of(model.sketch)
         sketch[counted] = model.sketch[counted]
-        return Fingerprint(keys, bytes(sketch), own=1500)
+        return Fingerprint(self.hashes.width.keys(keys), bytes(sketch), own=1500)
 
     def order_of(self, sketch: bytes) -> int:
         """Where it is counted how many sentences the order of a sketch is of."""

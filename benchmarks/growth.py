@@ -155,7 +155,7 @@ class Growing(Drawn):
             keys[0] = _shared(b"title %d" % draw.title)
         if draw.form >= 0:
             keys[-1] = _shared(b"form %d" % draw.form)
-        return self.narrowed(Fingerprint(tuple(dict.fromkeys(keys)), found.sketch, own=found.own))
+        return Fingerprint(self.hashes.width.keys(keys), found.sketch, own=found.own)
 
     def compare(self, new: Fingerprint, old: bytes, common: Set[int]) -> Comparison:
         begun = time.perf_counter_ns()

@@ -12,7 +12,7 @@ import re
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Set
-from functools import cache
+from functools import cache, partial
 from importlib.metadata import version
 
 import numpy as np
@@ -63,10 +63,10 @@ def words(normalized: str, *, singles: bool = False) -> list[str]:
     runs = _WORD.findall(normalized)
     # All at once, as a call takes as long as ten characters: a line break is a word of its own.
     if _ALL_HAN.fullmatch(joined := "\n".join(runs)):
-        cut = _segmenter()(joined) if runs else ()
-        return [word for word in cut if word != "\n"] if singles else longer(list(cut), 1)
+        cut = _segmenter()(joined) if runs else []
+        return [word for word in cut if word != "\n"] if singles else longer(cut, 1)
     han = [run for run in runs if _FIRST_HAN.match(run)]
-    cut = _segmenter()("\n".join(han)) if han else ()
+    cut = _segmenter()("\n".join(han)) if han else []
     found, left = list[str](), iter(cut)
     for run in runs:
         if _FIRST_HAN.match(run):
@@ -151,16 +151,16 @@ def numbers(normalized: str) -> list[str]:
 
 
 @cache
-def _segmenter() -> Callable[[str], Iterable[str]]:
+def _segmenter() -> Callable[[str], list[str]]:
     try:
         import rjieba
     except ImportError:
         return jieba_cut()
-    return lambda run: rjieba.cut(run, hmm=False)
+    return partial(rjieba.cut, hmm=False)
 
 
 @cache
-def jieba_cut() -> Callable[[str], Iterable[str]]:
+def jieba_cut() -> Callable[[str], list[str]]:
     """jieba's own segmentation, by a tokenizer of ours with the dictionary read from the package.
 
     jieba's own loading goes through a cache file in the shared temporary directory, which any local user
@@ -173,4 +173,4 @@ def jieba_cut() -> Callable[[str], Iterable[str]]:
     tokenizer = jieba.Tokenizer()
     tokenizer.FREQ, tokenizer.total = tokenizer.gen_pfdict(tokenizer.get_dict_file())
     tokenizer.initialized = True
-    return lambda run: tokenizer.cut(run, HMM=False)
+    return lambda run: tokenizer.lcut(run, HMM=False)
