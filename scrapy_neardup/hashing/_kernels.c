@@ -111,6 +111,7 @@ static PyMethodDef METHODS[] = {
     FAST(core_words, "The words whose weights add up to the most, 64 at most: words, how many, weights, that of others."),
     FAST(has_unspaced, "Whether a fiftieth of the letters and more are of scripts without spaces: characters, letters."),
     FAST(are_unspaced, "The same of each word of a list: characters, words."),
+    FAST(chinese_runs, "The runs of Chinese characters, a line each, or None if there are other words: characters, text."),
     FAST(has_prose, "Whether lines of some letters hold enough of them: characters, text, letters of a line, enough."),
     FAST(characters, "What is to be known of characters, by a function that tells of 256 at a time."),
     FAST(folded, "A text in one spelling, or None if it takes more to tell: characters, text."),

@@ -200,6 +200,7 @@ KERNEL(letters);
 KERNEL(has_unspaced);
 KERNEL(are_unspaced);
 KERNEL(has_prose);
+KERNEL(chinese_runs);
 KERNEL(signs);
 KERNEL(holds_any);
 KERNEL(cut_text);

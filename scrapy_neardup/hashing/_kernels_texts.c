@@ -180,6 +180,38 @@ KERNEL(are_unspaced)
     return list;
 }
 
+/* Whether a character of a script without spaces is a Chinese one. */
+static int is_chinese(Py_UCS4 c)
+{
+    return (c >= 0x3400 && c < 0xA000) || c >= 0x20000;
+}
+
+/* Characters, text: its runs of Chinese characters with a line break between two of them, or None if it has other words. */
+KERNEL(chinese_runs)
+{
+    Points points;
+    PyObject *found = NULL;
+    Py_ssize_t i, count = 0;
+    int is_run = 0, has_others = 0;
+    Table *table = opened(args, given, &points);
+    if (!table)
+        return NULL;
+    for (i = 0; i < points.count && !has_others; i++) {
+        Py_UCS4 c = points.at[i];
+        uint32_t told = TOLD(table, c);
+        int is_one = told & UNSPACED && is_chinese(c);
+        has_others = !is_one && told & (LETTER | UNSPACED);
+        if (is_one && !is_run && count)
+            points.at[count++] = '\n';
+        if (is_one)
+            points.at[count++] = c;
+        is_run = is_one;
+    }
+    found = has_others ? Py_NewRef(Py_None) : str_of(points.at, count);
+    release(&points);
+    return found;
+}
+
 /* Whether so many letters stand in lines that have a number of them at least: characters, text, that number, so many. */
 KERNEL(has_prose)
 {

@@ -110,6 +110,9 @@ class Kernels(Protocol):
     def are_unspaced(self, known: Any, words: list[str], /) -> list[bool]:
         """See there."""
 
+    def chinese_runs(self, known: Any, text: str, /) -> str | None:
+        """See ``words``."""
+
     def has_prose(self, known: Any, text: str, line: int, needed: int, /) -> bool:
         """See there."""
 

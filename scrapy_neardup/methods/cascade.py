@@ -74,7 +74,7 @@ class Cascade(Method):
         of_core = of_all if core is text or core.own.letters == text.own.letters else Shingles.of(core.own, p)
         own = of_all.article
         whole, unframed = own, None
-        if text.own.size < text.whole.size:
+        if text.own is not text.whole:
             whole = article_of(text.whole, p)
             if text.own.size < text.unframed.size:
                 unframed = article_of(text.unframed, p)
