@@ -38,7 +38,7 @@ class KeyWidth:
     def keys(self, hashes: Iterable[int]) -> tuple[int, ...]:
         """The same of each of several hashes; what is the same then comes once."""
         mask = self.mask
-        return tuple(dict.fromkeys([hash & mask for hash in hashes]))
+        return tuple({hash & mask: None for hash in hashes})
 
     def pack_each(self, keys: Sequence[int], before: bytes = b"") -> list[bytes]:
         """``pack`` of each of several numbers of at most 64 bits, behind what stands ``before`` each."""

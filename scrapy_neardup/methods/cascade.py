@@ -225,9 +225,9 @@ def _unpacked_last(packed: bytes, minwise: int) -> Sketch:
     return Sketch.unpack(packed, minwise)
 
 
-def _halves(found: list[int]) -> frozenset[int]:
+def _halves(found: list[int]) -> set[int]:
     """The lower 32 bits of hashes: enough to know a sentence among those of a page."""
-    return frozenset([one & 0xFFFFFFFF for one in found])
+    return {one & 0xFFFFFFFF for one in found}
 
 
 def _short(found: list[str], count: int, hashes: Keyed) -> frozenset[int]:
