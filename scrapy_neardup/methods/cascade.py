@@ -98,8 +98,8 @@ class Cascade(Method):
             _short(numbers(core.own.text), p.max_numbers, hashes) if own.shingles <= _NUMBERED else frozenset(),
             title.packed(p.max_title_words),
             Order.packed(core.own),
-            Lines.of(text.own, found.headlines) if page.reader else None,
-            of_core.article if found.has_part else None,
+            Lines.packed(text.own, found.headlines) if page.reader else b"",
+            of_core.article.pack() if found.has_part else b"",
         )
         keys = self._about_keys(page, found)
         if "sentences" in self._families:
