@@ -111,7 +111,7 @@ class Kernels(Protocol):
         """See there."""
 
     def chinese_runs(self, known: Any, text: str, /) -> str | None:
-        """See ``words``."""
+        """See there, in ``text.tokens``."""
 
     def has_prose(self, known: Any, text: str, line: int, needed: int, /) -> bool:
         """See there."""
