@@ -6,7 +6,7 @@
 #include "_kernels.h"
 
 /* Changed with every change of a signature or of what is returned: a module of another one is not used. */
-#define VERSION 9
+#define VERSION 10
 
 /* ---- texts that are passed in ------------------------------------------------------------------------------------ */
 
@@ -129,12 +129,13 @@ static PyMethodDef METHODS[] = {
     FAST(cut_shingled, "All that is made of n-grams: how many, sketch, that of the opening, smallest ones."),
     FAST(cut_title, "The words of a title as a sketch has them, or None if some have spaces around them: see there."),
     FAST(cut_standing, "Which of at most 64 strings of 2 to 32 characters stand in a line: cut text, strings."),
-    FAST(stood, "On how many pages sentences stood: asked, newest, sentences, sites, repeats or None."),
-    FAST(are_common, "Which sentences are common: asked, site, offset, base, and least and arrays of both tables."),
-    FAST(note, "Count sentences: with buckets of a block, bit, newest, sentences, sites, repeats, dirty."),
+    FAST(stood, "On how many sites or pages sentences stood: asked, buckets of a block, table, whether pages."),
+    FAST(are_common, "Which sentences are common: asked, buckets, site, offset, base, least and table of both."),
+    FAST(note, "Count sentences: with buckets of a block, bit, table."),
     FAST(count_page, "Count those of a page, for its site and, with a bit, for all: see there."),
     FAST(packed_keys, "The bytes of keys, behind some that come before each: keys, bytes of a key, those before."),
     FAST(packed_record, "A record of a state: flags, keys, bytes of a key, URL, what stands behind that, sketch."),
+    FAST(shares_of_rows, "What a tally says of rows that are written: see there."),
     FAST(witness_line, "A line of the witness: kind, what a tally says, rest, length."),
     FAST(upper_halves, "Hashes of 32-bit numbers, mixed with another one, with offset and base."),
     {NULL, NULL, 0, NULL},

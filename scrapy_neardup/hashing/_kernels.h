@@ -226,6 +226,7 @@ KERNEL(count_page);
 KERNEL(upper_halves);
 KERNEL(packed_keys);
 KERNEL(packed_record);
+KERNEL(shares_of_rows);
 KERNEL(witness_line);
 
 #if defined(__GNUC__)

@@ -90,6 +90,61 @@ done:
     return found;
 }
 
+/* The last bytes of a key as a number, 8 at most, the first one the highest. */
+static uint64_t id_of(const char *key, Py_ssize_t length)
+{
+    uint64_t id = 0;
+    Py_ssize_t i;
+    for (i = length > 8 ? length - 8 : 0; i < length; i++)
+        id = id << 8 | (uint8_t)key[i];
+    return id;
+}
+
+/* Rows, what hashes bytes, first bytes of those without a share, the key of one more, first bytes of those of a page,
+ * of which the first is that of its record, the largest id: see ``of_rows``. */
+KERNEL(shares_of_rows)
+{
+    char *without, *but, *of_pages, *at;
+    Py_ssize_t few, length, pages, size, place = 0;
+    uint64_t largest, hash, total = 0, added = 0;
+    PyObject *key, *value, *unsure;
+    int failed;
+    if (!has(given, 6) || PyBytes_AsStringAndSize(args[2], &without, &few) < 0 ||
+        PyBytes_AsStringAndSize(args[3], &but, &length) < 0 || PyBytes_AsStringAndSize(args[4], &of_pages, &pages) < 0 ||
+        word_of(args[5], &largest) < 0)
+        return NULL;
+    if (!PyDict_Check(args[0])) {
+        PyErr_SetString(PyExc_TypeError, "a dict is needed");
+        return NULL;
+    }
+    unsure = PyList_New(0);
+    if (!unsure)
+        return NULL;
+    while (PyDict_Next(args[0], &place, &key, &value)) {
+        PyObject *row, *number;
+        if (PyBytes_AsStringAndSize(key, &at, &size) < 0)
+            break;
+        if (memchr(without, *at, (size_t)few) || (size == length && !memcmp(at, but, (size_t)size)))
+            continue;
+        row = Py_NewRef(key);
+        PyBytes_Concat(&row, value);
+        number = row ? PyObject_CallFunctionObjArgs(args[1], row, NULL) : NULL;
+        Py_XDECREF(row);
+        failed = !number || word_of(number, &hash) < 0;
+        Py_XDECREF(number);
+        if (failed)
+            break;
+        total += hash + (uint64_t)size;
+        if (memchr(of_pages, *at, (size_t)pages) && id_of(at, size) > largest)
+            added += *at == *of_pages;
+        else if (PyList_Append(unsure, key) < 0)
+            break;
+    }
+    if (PyErr_Occurred())
+        Py_CLEAR(unsure);
+    return unsure ? Py_BuildValue("KKN", (unsigned long long)total, (unsigned long long)added, unsure) : NULL;
+}
+
 /* The checksum of zlib and of gzip, half a byte at a time. */
 static uint32_t checksum_of(const char *at, size_t count)
 {
