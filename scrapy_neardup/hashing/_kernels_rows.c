@@ -1,7 +1,5 @@
 /* Rows of a state: see hashing/width.py, stores/layout.py and stores/witness.py. */
 #include "_kernels.h"
-#include <inttypes.h>
-#include <stdio.h>
 
 #define MOST_BEFORE 16 /* bytes that stand before a key, at most */
 
@@ -161,14 +159,32 @@ static uint32_t checksum_of(const char *at, size_t count)
     return ~sum;
 }
 
+/* A number in so many digits at least, of a base of 16 at most; behind it. */
+static char *put_number(char *at, uint64_t number, unsigned base, int digits)
+{
+    char found[20];
+    int count = 0;
+    for (; number || count < digits; number /= base)
+        found[count++] = "0123456789abcdef"[number % base];
+    while (count)
+        *at++ = found[--count];
+    return at;
+}
+
+static char *put_bytes(char *at, const char *bytes, Py_ssize_t count)
+{
+    memcpy(at, bytes, (size_t)count);
+    return at + count;
+}
+
 /* Kind, the five of a tally, rest, length: a line of the witness. */
 KERNEL(witness_line)
 {
-    char *kind, *state, *rest, *line, name[17];
+    char *kind, *state, *rest, *line, *at;
     uint64_t sequence, pages, total;
-    Py_ssize_t kinds, states, rests, length, i;
+    Py_ssize_t kinds, states, rests, length;
     PyObject *found;
-    int closed, told;
+    int closed;
     if (!has(given, 8) || PyBytes_AsStringAndSize(args[0], &kind, &kinds) < 0 ||
         PyBytes_AsStringAndSize(args[1], &state, &states) < 0 || word_of(args[2], &sequence) < 0 ||
         word_of(args[3], &pages) < 0 || word_of(args[4], &total) < 0 || (closed = PyObject_IsTrue(args[5])) < 0 ||
@@ -178,17 +194,19 @@ KERNEL(witness_line)
         PyErr_SetString(PyExc_ValueError, "a line of the witness has no room for that");
         return NULL;
     }
-    for (i = 0; i < 16; i++)
-        name[i] = "0123456789abcdef"[(uint8_t)state[i / 2] >> (i % 2 ? 0 : 4) & 15];
-    name[16] = 0;
     found = PyBytes_FromStringAndSize(NULL, length);
     if (!found)
         return NULL;
     line = PyBytes_AsString(found);
-    told = sprintf(line, "%.*s %s %" PRIu64 " %" PRIu64 " %016" PRIx64 " %d %.*s", (int)kinds, kind, name, sequence,
-                   pages, total, closed, (int)rests, rest);
-    told += sprintf(line + told, " %08" PRIx32, checksum_of(line, (size_t)told));
-    memset(line + told, ' ', (size_t)(length - told - 1));
+    memset(line, ' ', (size_t)length);
+    at = put_bytes(line, kind, kinds);
+    at = put_number(at + 1, id_of(state, 8), 16, 16);
+    at = put_number(at + 1, sequence, 10, 1);
+    at = put_number(at + 1, pages, 10, 1);
+    at = put_number(at + 1, total, 16, 16);
+    at = put_number(at + 1, (uint64_t)closed, 10, 1);
+    at = put_bytes(at + 1, rest, rests);
+    put_number(at + 1, checksum_of(line, (size_t)(at - line)), 16, 8);
     line[length - 1] = '\n';
     return found;
 }
