@@ -141,7 +141,7 @@ class Record:
         """
         flags = self.delivered * _DELIVERED | self.former * _FORMER
         keys, behind, kernels = self.keys, b"", compiled.kernels
-        if width != WIDE:
+        if width.bits < WIDE.bits:
             flags |= _NARROW
         if self.original == self.id and self.similarity == 1.0:
             flags |= _OWN
