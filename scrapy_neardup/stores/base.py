@@ -18,13 +18,13 @@ from scrapy_neardup.stores.changes import Changes, Row
 from scrapy_neardup.stores.counting import Counting
 from scrapy_neardup.stores.evidence import Evidence
 from scrapy_neardup.stores.expiry import Expiry
-from scrapy_neardup.stores.layout import Record
 from scrapy_neardup.stores.listing import add_to_list
 from scrapy_neardup.stores.moment import Moment
 from scrapy_neardup.stores.options import DEFAULT, Options
 from scrapy_neardup.stores.place import SETTING
 from scrapy_neardup.stores.postings import postings_of
 from scrapy_neardup.stores.recipe import check_recipe, pack_recipe, renamed, updated
+from scrapy_neardup.stores.record import Record
 from scrapy_neardup.stores.secret import SECRET_NAME, SECRET_SETTING, Secret, secret_of
 
 #: Seconds after which a write is made to reach the disk, with all writes before it.

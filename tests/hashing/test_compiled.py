@@ -24,7 +24,8 @@ from scrapy_neardup.methods.cascade_shingles import Shingles
 from scrapy_neardup.methods.cascade_title import TitleWords
 from scrapy_neardup.methods.minwise import equal_entries, sketch_of_text
 from scrapy_neardup.stores.counts import Counts
-from scrapy_neardup.stores.layout import Record, record_key
+from scrapy_neardup.stores.layout import record_key
+from scrapy_neardup.stores.record import Record
 from scrapy_neardup.stores.recurrence import Recurrence
 from scrapy_neardup.stores.tally import KEY, RowTally, of_rows
 from scrapy_neardup.stores.witness import _line
