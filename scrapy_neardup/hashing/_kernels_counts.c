@@ -16,22 +16,21 @@ static void close_all(Arrays *arrays)
         PyBuffer_Release(&arrays->views[--arrays->opened]);
 }
 
-/* One more array, of ``count`` items or any number if that is -1; its items, or NULL with an error. */
-static void *open_one(Arrays *arrays, PyObject *array, size_t size, Py_ssize_t count, int flags)
+/* One more array, of items of 4 bytes; where it begins, or NULL with an error. */
+static void *open_one(Arrays *arrays, PyObject *array, int flags)
 {
     Py_buffer *view = &arrays->views[arrays->opened];
     if (PyObject_GetBuffer(array, view, flags) < 0)
         return NULL;
     arrays->opened++;
-    if ((count >= 0 && view->len != count * (Py_ssize_t)size) || view->len % (Py_ssize_t)size ||
-        (view->len && (uintptr_t)view->buf % size)) { /* what is empty may stand anywhere */
+    if (view->len % 4 || (view->len && (uintptr_t)view->buf % 4)) { /* what is empty may stand anywhere */
         PyErr_SetString(PyExc_ValueError, "an array has another size than is needed");
         return NULL;
     }
     return view->buf;
 }
 
-/* See ``Recurrence``, whose arrays these are. */
+/* See ``Recurrence``, whose memory this is. */
 typedef struct {
     uint8_t *newest, *repeats, *dirty;
     uint32_t *sentences, *sites;
@@ -42,7 +41,7 @@ typedef struct {
 static int table_of(Arrays *arrays, PyObject *memory, Py_ssize_t in_block, int flags, Counted *table)
 {
     Py_ssize_t size = in_block * (9 * WAYS + 1) + 1, blocks, ways;
-    uint8_t *at = open_one(arrays, memory, sizeof *table->sentences, -1, flags);
+    uint8_t *at = open_one(arrays, memory, flags);
     if (!at)
         return -1;
     blocks = arrays->views[arrays->opened - 1].len / size;
@@ -91,7 +90,7 @@ KERNEL(stood)
     if (!has(given, 4) || size_of(args[1], 1, MOST_BUCKETS, &in_block) < 0 ||
         (with_repeats = PyObject_IsTrue(args[3])) < 0)
         return NULL;
-    asked = open_one(&arrays, args[0], 4, -1, PyBUF_SIMPLE);
+    asked = open_one(&arrays, args[0], PyBUF_SIMPLE);
     if (asked && table_of(&arrays, args[2], in_block, PyBUF_SIMPLE, &table) == 0) {
         Py_ssize_t i, count = arrays.views[0].len / 4;
         uint16_t *counts;
@@ -125,7 +124,7 @@ KERNEL(are_common)
         word_of(args[3], &offset) < 0 || word_of(args[4], &base) < 0 || size_of(args[5], 0, 1024, &pages) < 0 ||
         size_of(args[7], 0, 1024, &sites) < 0)
         return NULL;
-    asked = open_one(&arrays, args[0], 4, -1, PyBUF_SIMPLE);
+    asked = open_one(&arrays, args[0], PyBUF_SIMPLE);
     if (asked && table_of(&arrays, args[6], in_block, PyBUF_SIMPLE, &here) == 0 &&
         table_of(&arrays, args[8], in_block, PyBUF_SIMPLE, &everywhere) == 0)
         found = PyByteArray_FromStringAndSize(NULL, arrays.views[0].len / 4);
@@ -235,7 +234,7 @@ KERNEL(note)
     arrays.opened = 0;
     if (!has(given, 4) || size_of(args[1], 1, MOST_BUCKETS, &in_block) < 0 || size_of(args[2], 0, 31, &bit) < 0)
         return NULL;
-    asked = open_one(&arrays, args[0], 4, -1, PyBUF_SIMPLE);
+    asked = open_one(&arrays, args[0], PyBUF_SIMPLE);
     if (asked && table_of(&arrays, args[3], in_block, PyBUF_WRITABLE, &table) == 0) {
         count = arrays.views[0].len / 4;
         noted = PyMem_Malloc((size_t)count * (sizeof *noted + 1));
@@ -333,7 +332,7 @@ KERNEL(upper_halves)
     arrays.opened = 0;
     if (!has(given, 4) || word_of(args[1], &with) < 0 || word_of(args[2], &offset) < 0 || word_of(args[3], &base) < 0)
         return NULL;
-    asked = open_one(&arrays, args[0], 4, -1, PyBUF_SIMPLE);
+    asked = open_one(&arrays, args[0], PyBUF_SIMPLE);
     if (asked)
         found = PyByteArray_FromStringAndSize(NULL, arrays.views[0].len);
     if (found) {
