@@ -6,7 +6,7 @@
 #include "_kernels.h"
 
 /* Changed with every change of a signature or of what is returned: a module of another one is not used. */
-#define VERSION 10
+#define VERSION 13
 
 /* ---- texts that are passed in ------------------------------------------------------------------------------------ */
 
@@ -94,7 +94,7 @@ int append(PyObject *list, PyObject *item)
 #define FAST(name, text) {#name, (PyCFunction)(void (*)(void))name, METH_FASTCALL, text}
 
 static PyMethodDef METHODS[] = {
-    FAST(prepared, "A secret, of 64 bytes at most, as the functions that hash texts take it."),
+    FAST(prepared, "A secret, of 64 bytes at most, as what hashes texts takes it: secret, whether several are hashed at once."),
     FAST(hash_text, "The hash of a text under a prepared secret."),
     FAST(hash_texts, "The hash of each text of a list: key, list."),
     FAST(word_grams, "The hash of each word of a list as one n-gram: words, offset, base."),
@@ -111,6 +111,7 @@ static PyMethodDef METHODS[] = {
     FAST(core_words, "The words whose weights add up to the most, 64 at most: words, how many, weights, that of others."),
     FAST(has_unspaced, "Whether a fiftieth of the letters and more are of scripts without spaces: characters, letters."),
     FAST(are_unspaced, "The same of each word of a list: characters, words."),
+    FAST(chinese_runs, "The runs of Chinese characters, a line each, or None if there are other words: characters, text."),
     FAST(has_prose, "Whether lines of some letters hold enough of them: characters, text, letters of a line, enough."),
     FAST(characters, "What is to be known of characters, by a function that tells of 256 at a time."),
     FAST(folded, "A text in one spelling, or None if it takes more to tell: characters, text."),
@@ -129,12 +130,13 @@ static PyMethodDef METHODS[] = {
     FAST(cut_shingled, "All that is made of n-grams: how many, sketch, that of the opening, smallest ones."),
     FAST(cut_title, "The words of a title as a sketch has them, or None if some have spaces around them: see there."),
     FAST(cut_standing, "Which of at most 64 strings of 2 to 32 characters stand in a line: cut text, strings."),
-    FAST(stood, "On how many pages sentences stood: asked, newest, sentences, sites, repeats or None."),
-    FAST(are_common, "Which sentences are common: asked, site, offset, base, and least and arrays of both tables."),
-    FAST(note, "Count sentences: with buckets of a block, bit, newest, sentences, sites, repeats, dirty."),
+    FAST(stood, "On how many sites or pages sentences stood: asked, buckets of a block, table, whether pages."),
+    FAST(are_common, "Which sentences are common: asked, buckets, site, offset, base, least and table of both."),
+    FAST(note, "Count sentences: with buckets of a block, bit, table."),
     FAST(count_page, "Count those of a page, for its site and, with a bit, for all: see there."),
     FAST(packed_keys, "The bytes of keys, behind some that come before each: keys, bytes of a key, those before."),
     FAST(packed_record, "A record of a state: flags, keys, bytes of a key, URL, what stands behind that, sketch."),
+    FAST(shares_of_rows, "What a tally says of rows that are written: see there."),
     FAST(witness_line, "A line of the witness: kind, what a tally says, rest, length."),
     FAST(upper_halves, "Hashes of 32-bit numbers, mixed with another one, with offset and base."),
     {NULL, NULL, 0, NULL},

@@ -69,11 +69,21 @@ typedef struct {
     uint64_t behind[8];
     uint8_t block[BLOCK];
     uint64_t is_keyed;
+    uint64_t in_lanes; /* whether several texts may be hashed at once */
 } Key;
+
+/* A text, and its hash. */
+typedef struct {
+    const Py_UCS4 *at;
+    Py_ssize_t count;
+    uint64_t hash;
+} Text;
 
 int key_of(PyObject *packed, Key *key);
 /* The hash of the UTF-8 of a text; a lone surrogate counts as a question mark. */
 uint64_t hash_of(const Key *key, const Py_UCS4 *at, Py_ssize_t count);
+/* That of each of several texts, in less time. */
+void hash_each(const Key *key, Text *texts, Py_ssize_t count);
 
 /* ---- hashes of numbers and of n-grams -------------------------------------------------------------------------- */
 
@@ -108,15 +118,16 @@ typedef struct {
 
 /* The three of a form that are passed in; 0, or -1 with an error. */
 int form_of(PyObject *const *args, Form *form);
-/* What the characters of a text are hashed by, which all n-grams of it are made of; NULL with an error. Release it. */
-uint64_t *mixed_of(const Py_UCS4 *at, Py_ssize_t count, uint64_t offset);
+/* The polynomials of what a text begins with: of none of its characters, of one, up to all, so one more than there are
+ * characters. What n-grams of any length are hashed by; NULL with an error. Release it. */
+uint64_t *sums_of(const Py_UCS4 *at, Py_ssize_t count, uint64_t offset, uint64_t base);
 /* The hash of every n-gram of a text, in their order, as many as are returned; of a text that is shorter one, of none
- * none. ``found`` has room for as many as there are characters, and may be ``mixed`` itself: each hash takes the place
- * of the number with which its n-gram begins, which the next one no more holds. */
-Py_ssize_t rolled(const uint64_t *mixed, Py_ssize_t length, Py_ssize_t n, uint64_t base, uint64_t *found);
+ * none. ``found`` has room for as many as there are characters, and may be ``sums`` itself: each hash takes the place
+ * of the sum before its n-gram, which no later one needs. */
+Py_ssize_t hash_n_grams(const uint64_t *sums, Py_ssize_t length, Py_ssize_t n, uint64_t base, uint64_t *found);
 /* The hash of a text as one n-gram. */
 uint64_t gram_of(const Points *points, uint64_t offset, uint64_t base);
-/* How many different values there are, or -1 with an error; may change their order. */
+/* How many different values there are, or -1 with an error; they are no more what they were. */
 Py_ssize_t different(uint64_t *values, Py_ssize_t count);
 /* See ``sketch`` in methods/minwise.py. */
 PyObject *sketch_of(const Grams *grams, Py_ssize_t bins, Py_ssize_t bits);
@@ -138,10 +149,12 @@ PyObject *smallest_of(const Grams *grams, Py_ssize_t most);
 #define BLOCKS 0x1100
 #define IN_BLOCK 256
 
-/* Blocks of 256 characters, each asked for when a character of it is first met. */
+/* Blocks of 256 characters, each asked for when a character of it is first met. Of those that say the same there is one:
+ * so all of Chinese stays in the innermost cache. */
 typedef struct {
     PyObject *ask;
-    uint32_t *blocks[BLOCKS];
+    uint32_t *blocks[BLOCKS], *own[BLOCKS];
+    int count; /* of those in ``own`` */
 } Table;
 
 #define TOLD(table, c) ((table)->blocks[(c) >> 8][(c) & 0xFF])
@@ -200,6 +213,7 @@ KERNEL(letters);
 KERNEL(has_unspaced);
 KERNEL(are_unspaced);
 KERNEL(has_prose);
+KERNEL(chinese_runs);
 KERNEL(signs);
 KERNEL(holds_any);
 KERNEL(cut_text);
@@ -226,6 +240,7 @@ KERNEL(count_page);
 KERNEL(upper_halves);
 KERNEL(packed_keys);
 KERNEL(packed_record);
+KERNEL(shares_of_rows);
 KERNEL(witness_line);
 
 #if defined(__GNUC__)

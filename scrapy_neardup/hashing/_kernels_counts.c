@@ -6,7 +6,7 @@
 
 /* Arrays that are passed in, each as the functions here need it. */
 typedef struct {
-    Py_buffer views[12];
+    Py_buffer views[3];
     int opened;
 } Arrays;
 
@@ -16,67 +16,48 @@ static void close_all(Arrays *arrays)
         PyBuffer_Release(&arrays->views[--arrays->opened]);
 }
 
-/* One more array, of ``count`` items or any number if that is -1; its items, or NULL with an error. */
-static void *open_one(Arrays *arrays, PyObject *array, size_t size, Py_ssize_t count, int flags)
+/* One more array, of items of 4 bytes; where it begins, or NULL with an error. */
+static void *open_one(Arrays *arrays, PyObject *array, int flags)
 {
     Py_buffer *view = &arrays->views[arrays->opened];
     if (PyObject_GetBuffer(array, view, flags) < 0)
         return NULL;
     arrays->opened++;
-    if ((count >= 0 && view->len != count * (Py_ssize_t)size) || view->len % (Py_ssize_t)size ||
-        (view->len && (uintptr_t)view->buf % size)) { /* what is empty may stand anywhere */
+    if (view->len % 4 || (view->len && (uintptr_t)view->buf % 4)) { /* what is empty may stand anywhere */
         PyErr_SetString(PyExc_ValueError, "an array has another size than is needed");
         return NULL;
     }
     return view->buf;
 }
 
-/* See ``Recurrence``, whose arrays these are. */
+/* See ``Recurrence``, whose memory this is. */
 typedef struct {
     uint8_t *newest, *repeats, *dirty;
     uint32_t *sentences, *sites;
     uint32_t buckets;
 } Counted;
 
-/* Newest, sentences, sites: a table that is read; 0, or -1 with an error. */
-static int table_of(Arrays *arrays, PyObject *const *args, int flags, Counted *table)
+/* A table in one piece of memory, with a flag for each block of so many buckets; 0, or -1 with an error. */
+static int table_of(Arrays *arrays, PyObject *memory, Py_ssize_t in_block, int flags, Counted *table)
 {
-    Py_ssize_t count;
-    table->repeats = NULL;
-    table->newest = open_one(arrays, args[0], 1, -1, flags);
-    if (!table->newest)
+    Py_ssize_t size = in_block * (9 * WAYS + 1) + 1, blocks, ways;
+    uint8_t *at = open_one(arrays, memory, flags);
+    if (!at)
         return -1;
-    count = arrays->views[arrays->opened - 1].len;
-    if (count < 1 || count > MOST_BUCKETS || count & (count - 1)) {
-        PyErr_SetString(PyExc_ValueError, "the number of buckets must be a power of two");
+    blocks = arrays->views[arrays->opened - 1].len / size;
+    table->buckets = (uint32_t)(blocks * in_block);
+    if (!blocks || blocks > MOST_BUCKETS / in_block || blocks * size != arrays->views[arrays->opened - 1].len ||
+        table->buckets & (table->buckets - 1)) {
+        PyErr_SetString(PyExc_ValueError, "the number of buckets must be a power of two, as many in every block");
         return -1;
     }
-    table->buckets = (uint32_t)count;
-    table->sentences = open_one(arrays, args[1], 4, count * WAYS, flags);
-    table->sites = table->sentences ? open_one(arrays, args[2], 4, count * WAYS, flags) : NULL;
-    return table->sites ? 0 : -1;
-}
-
-/* The same, and repeats. */
-static int table_with_repeats(Arrays *arrays, PyObject *const *args, int flags, Counted *table)
-{
-    if (table_of(arrays, args, flags, table) < 0)
-        return -1;
-    table->repeats = open_one(arrays, args[3], 1, (Py_ssize_t)table->buckets * WAYS, flags);
-    return table->repeats ? 0 : -1;
-}
-
-/* The same, and a flag for each block of so many buckets: a table that is written to. */
-static int table_to_write(Arrays *arrays, PyObject *const *args, Py_ssize_t in_block, Counted *table)
-{
-    if (table_with_repeats(arrays, args, PyBUF_WRITABLE, table) < 0)
-        return -1;
-    if (table->buckets % in_block) {
-        PyErr_SetString(PyExc_ValueError, "there must be as many buckets in every block");
-        return -1;
-    }
-    table->dirty = open_one(arrays, args[4], 1, (Py_ssize_t)table->buckets / in_block, PyBUF_WRITABLE);
-    return table->dirty ? 0 : -1;
+    ways = (Py_ssize_t)table->buckets * WAYS;
+    table->sentences = (uint32_t *)(void *)at;
+    table->sites = table->sentences + ways;
+    table->repeats = (uint8_t *)(table->sites + ways);
+    table->newest = table->repeats + ways;
+    table->dirty = table->newest + table->buckets;
+    return 0;
 }
 
 /* Where a sentence stands in its bucket; -1 if it does not. */
@@ -89,32 +70,34 @@ static Py_ssize_t slot_of(const Counted *table, uint32_t sentence)
     return -1;
 }
 
-/* On how many pages a sentence stood, where there are repeats, and else on how many sites. */
-static unsigned stood_on(const Counted *table, uint32_t sentence)
+/* On how many sites a sentence stood, and if the repeats are asked for, on how many pages. */
+static Py_ssize_t stood_on(const Counted *table, uint32_t sentence, int with_repeats)
 {
     Py_ssize_t slot = slot_of(table, sentence);
-    return slot < 0 ? 0 : ones_of(table->sites[slot]) + (table->repeats ? table->repeats[slot] : 0);
+    return slot < 0 ? 0 : (Py_ssize_t)ones_of(table->sites[slot]) + (with_repeats ? table->repeats[slot] : 0);
 }
 
-/* ``asked``, newest, sentences, sites, and repeats or None: for each sentence the bits of its sites and its repeats. */
+/* ``asked``, buckets of a block, a table, whether its repeats count: for each sentence the bits of its sites, and them. */
 KERNEL(stood)
 {
     Arrays arrays;
     Counted table;
     const uint32_t *asked;
+    Py_ssize_t in_block;
     PyObject *found = NULL;
+    int with_repeats;
     arrays.opened = 0;
-    if (!has(given, 5))
+    if (!has(given, 4) || size_of(args[1], 1, MOST_BUCKETS, &in_block) < 0 ||
+        (with_repeats = PyObject_IsTrue(args[3])) < 0)
         return NULL;
-    asked = open_one(&arrays, args[0], 4, -1, PyBUF_SIMPLE);
-    if (asked && (args[4] == Py_None ? table_of(&arrays, args + 1, PyBUF_SIMPLE, &table)
-                                     : table_with_repeats(&arrays, args + 1, PyBUF_SIMPLE, &table)) == 0) {
+    asked = open_one(&arrays, args[0], PyBUF_SIMPLE);
+    if (asked && table_of(&arrays, args[2], in_block, PyBUF_SIMPLE, &table) == 0) {
         Py_ssize_t i, count = arrays.views[0].len / 4;
         uint16_t *counts;
         found = PyByteArray_FromStringAndSize(NULL, count * 2);
         counts = found ? (uint16_t *)(void *)PyByteArray_AsString(found) : NULL;
         for (i = 0; found && i < count; i++)
-            counts[i] = (uint16_t)stood_on(&table, asked[i]);
+            counts[i] = (uint16_t)stood_on(&table, asked[i], with_repeats);
     }
     close_all(&arrays);
     return found;
@@ -126,23 +109,24 @@ static uint32_t upper_half(uint32_t number, uint64_t with, uint64_t offset, uint
     return (uint32_t)(mix(mix(number ^ with ^ offset) * base) >> 32);
 }
 
-/* ``asked``, what they are mixed with for their site, offset, base; pages from which on one is common, newest,
- * sentences, sites, repeats; sites from which on, newest, sentences, sites of the other table: a byte for each. */
+/* ``asked``, buckets of a block; what they are mixed with for their site, offset, base; pages from which on one is
+ * common, and the table of them; sites from which on, and the other table: a byte for each. */
 KERNEL(are_common)
 {
     Arrays arrays;
     Counted here, everywhere;
     const uint32_t *asked;
     uint64_t with, offset, base;
-    Py_ssize_t i, pages, sites;
+    Py_ssize_t i, in_block, pages, sites;
     PyObject *found = NULL;
     arrays.opened = 0;
-    if (!has(given, 13) || word_of(args[1], &with) < 0 || word_of(args[2], &offset) < 0 ||
-        word_of(args[3], &base) < 0 || size_of(args[4], 0, 1024, &pages) < 0 || size_of(args[9], 0, 1024, &sites) < 0)
+    if (!has(given, 9) || size_of(args[1], 1, MOST_BUCKETS, &in_block) < 0 || word_of(args[2], &with) < 0 ||
+        word_of(args[3], &offset) < 0 || word_of(args[4], &base) < 0 || size_of(args[5], 0, 1024, &pages) < 0 ||
+        size_of(args[7], 0, 1024, &sites) < 0)
         return NULL;
-    asked = open_one(&arrays, args[0], 4, -1, PyBUF_SIMPLE);
-    if (asked && table_with_repeats(&arrays, args + 5, PyBUF_SIMPLE, &here) == 0 &&
-        table_of(&arrays, args + 10, PyBUF_SIMPLE, &everywhere) == 0)
+    asked = open_one(&arrays, args[0], PyBUF_SIMPLE);
+    if (asked && table_of(&arrays, args[6], in_block, PyBUF_SIMPLE, &here) == 0 &&
+        table_of(&arrays, args[8], in_block, PyBUF_SIMPLE, &everywhere) == 0)
         found = PyByteArray_FromStringAndSize(NULL, arrays.views[0].len / 4);
     if (found) {
         char *common = PyByteArray_AsString(found);
@@ -151,8 +135,8 @@ KERNEL(are_common)
             SOON(&everywhere.sentences[(asked[i] & (everywhere.buckets - 1)) * WAYS]);
         }
         for (i = 0; i < arrays.views[0].len / 4; i++)
-            common[i] = (Py_ssize_t)stood_on(&here, upper_half(asked[i], with, offset, base)) >= pages ||
-                        (Py_ssize_t)stood_on(&everywhere, asked[i]) >= sites;
+            common[i] = stood_on(&here, upper_half(asked[i], with, offset, base), 1) >= pages ||
+                        stood_on(&everywhere, asked[i], 0) >= sites;
     }
     close_all(&arrays);
     return found;
@@ -238,7 +222,7 @@ static void count_in(const Counted *table, uint32_t *noted, Py_ssize_t count, ui
     }
 }
 
-/* Sentences, buckets of a block; bit, newest, sentences, sites, repeats, dirty of a table. */
+/* Sentences, buckets of a block, bit, a table. */
 KERNEL(note)
 {
     Arrays arrays;
@@ -248,10 +232,10 @@ KERNEL(note)
     Py_ssize_t count, in_block, bit;
     PyObject *found = NULL;
     arrays.opened = 0;
-    if (!has(given, 8) || size_of(args[1], 1, MOST_BUCKETS, &in_block) < 0 || size_of(args[2], 0, 31, &bit) < 0)
+    if (!has(given, 4) || size_of(args[1], 1, MOST_BUCKETS, &in_block) < 0 || size_of(args[2], 0, 31, &bit) < 0)
         return NULL;
-    asked = open_one(&arrays, args[0], 4, -1, PyBUF_SIMPLE);
-    if (asked && table_to_write(&arrays, args + 3, in_block, &table) == 0) {
+    asked = open_one(&arrays, args[0], PyBUF_SIMPLE);
+    if (asked && table_of(&arrays, args[3], in_block, PyBUF_WRITABLE, &table) == 0) {
         count = arrays.views[0].len / 4;
         noted = PyMem_Malloc((size_t)count * (sizeof *noted + 1));
         if (noted) {
@@ -267,9 +251,9 @@ KERNEL(note)
     return found;
 }
 
-/* Sentences, buckets of a block; what they are mixed with for their site, offset, base, and the arrays of the table in
- * which all have one bit; a bit, or None for a page that counts for its site alone, and the arrays of the other table;
- * the page's own number, or None: nothing is to be done where that is known of the site. Whether they were counted: see
+/* Sentences, buckets of a block; what they are mixed with for their site, offset, base, and the table in which all have
+ * one bit; a bit, or None for a page that counts for its site alone, and the other table; the page's own number, or None:
+ * nothing is to be done where that is known of the site. Whether they were counted: see
  * ``Counts.note``. */
 KERNEL(count_page)
 {
@@ -282,18 +266,18 @@ KERNEL(count_page)
     PyObject *found = NULL;
     int has_page;
     arrays.opened = 0;
-    if (!has(given, 17) || size_of(args[1], 1, MOST_BUCKETS, &in_block) < 0 || word_of(args[2], &with) < 0 ||
+    if (!has(given, 9) || size_of(args[1], 1, MOST_BUCKETS, &in_block) < 0 || word_of(args[2], &with) < 0 ||
         word_of(args[3], &offset) < 0 || word_of(args[4], &base) < 0 ||
-        (args[10] != Py_None && size_of(args[10], 0, 31, &bit) < 0) ||
-        ((has_page = args[16] != Py_None) && word_of(args[16], &page) < 0))
+        (args[6] != Py_None && size_of(args[6], 0, 31, &bit) < 0) ||
+        ((has_page = args[8] != Py_None) && word_of(args[8], &page) < 0))
         return NULL;
     if (page > UINT32_MAX) {
         PyErr_SetString(PyExc_OverflowError, "a number has more than 32 bits");
         return NULL;
     }
-    sentences = open_one(&arrays, args[0], 4, -1, PyBUF_SIMPLE);
-    if (!sentences || table_to_write(&arrays, args + 5, in_block, &here) < 0 ||
-        table_to_write(&arrays, args + 11, in_block, &everywhere) < 0)
+    sentences = open_one(&arrays, args[0], PyBUF_SIMPLE);
+    if (!sentences || table_of(&arrays, args[5], in_block, PyBUF_WRITABLE, &here) < 0 ||
+        table_of(&arrays, args[7], in_block, PyBUF_WRITABLE, &everywhere) < 0)
         goto done;
     if (has_page && slot_of(&here, upper_half((uint32_t)page, with, offset, base)) >= 0) {
         found = Py_NewRef(Py_False);
@@ -332,7 +316,7 @@ KERNEL(upper_halves)
     arrays.opened = 0;
     if (!has(given, 4) || word_of(args[1], &with) < 0 || word_of(args[2], &offset) < 0 || word_of(args[3], &base) < 0)
         return NULL;
-    asked = open_one(&arrays, args[0], 4, -1, PyBUF_SIMPLE);
+    asked = open_one(&arrays, args[0], PyBUF_SIMPLE);
     if (asked)
         found = PyByteArray_FromStringAndSize(NULL, arrays.views[0].len);
     if (found) {

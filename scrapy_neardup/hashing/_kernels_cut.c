@@ -81,9 +81,11 @@ static PyObject *handed(Cut *cut)
     return Py_BuildValue("Nn", capsule, all_letters(cut));
 }
 
-/* Adds a line; 0, or -1 with an error. */
+/* Adds a line if it has letters, which are there; 0, or -1 with an error. */
 static int add_line(Cut *cut, Py_ssize_t *room, const Line *line)
 {
+    if (line->end == all_letters(cut))
+        return 0;
     if (cut->count == *room) {
         Line *larger = PyMem_Realloc(cut->lines, (size_t)(*room *= 2) * sizeof *larger);
         if (!larger) {
@@ -96,44 +98,62 @@ static int add_line(Cut *cut, Py_ssize_t *room, const Line *line)
     return 0;
 }
 
-/* Whether a sentence ends with this character, of which that is told, at this place of a text. */
-static int ends_at(const Table *table, const Points *points, Py_ssize_t i, uint32_t told)
+/* Reads a sentence up to what ends it, and puts its letters behind those of all before. */
+static void read_line(Cut *cut, Line *line, const Table *table, const Points *points)
 {
-    if (points->at[i] != '.')
-        return (told & MARK) != 0;
-    return i + 1 < points->count && TOLD(table, points->at[i + 1]) & ENDING;
+    Py_ssize_t i, count = points->count, end = line->end, unspaced = 0;
+    for (i = line->first; i < count; i++) {
+        Py_UCS4 c = points->at[i];
+        uint32_t told = TOLD(table, c);
+        cut->letters[end] = c;
+        end += (told & LETTER) != 0;
+        unspaced += (told & (LETTER | UNSPACED)) == (LETTER | UNSPACED);
+        if (c == '.' ? i + 1 < count && TOLD(table, points->at[i + 1]) & ENDING : told & MARK)
+            break;
+    }
+    line->last = i;
+    line->end = end;
+    line->unspaced = unspaced;
 }
 
-/* Cuts a text of which all blocks of the table are there: see ``sentences`` in text/sentences.py; 0, or -1 with an error.
- * What ends a sentence, closes behind that or is white space is no letter. */
+/* Cuts a text of which all blocks of the table are there: see ``sentences`` in text/sentences.py; 0, or -1 with an error. */
 static int cut_up(Cut *cut, Py_ssize_t room, const Table *table, const Points *points)
 {
-    const uint32_t of_unspaced = LETTER | UNSPACED;
-    Py_ssize_t i, count = points->count, start = 0;
-    Line line = {0, 0, 0, 0, 0};
-    for (i = 0; i <= count; i++) {
-        uint32_t told = i < count ? TOLD(table, points->at[i]) : 0;
-        if (i < count && !ends_at(table, points, i, told)) {
-            cut->letters[line.end] = points->at[i];
-            line.end += (told & LETTER) != 0;
-            line.unspaced += (told & of_unspaced) == of_unspaced;
-            continue;
-        }
-        line.first = start;
-        line.last = i;
+    Py_ssize_t i, count = points->count;
+    Line line = {0};
+    for (i = 0; i < count; i++) {
+        line.first = i;
+        read_line(cut, &line, table, points);
+        i = line.last;
         while (i + 1 < count && TOLD(table, points->at[i + 1]) & MARK)
             i++;
         while (i + 1 < count && TOLD(table, points->at[i + 1]) & CLOSING)
             i++;
-        start = i + 1;
         while (line.first < line.last && TOLD(table, points->at[line.first]) & SPACE)
             line.first++;
         while (line.first < line.last && TOLD(table, points->at[line.last - 1]) & SPACE)
             line.last--;
-        if (line.end > all_letters(cut) && add_line(cut, &room, &line) < 0)
+        if (add_line(cut, &room, &line) < 0)
             return -1;
-        line.unspaced = 0;
     }
+    return 0;
+}
+
+/* Hashes all lines; 0, or -1 with an error. */
+static int hash_lines(Cut *cut, const Key *key)
+{
+    Text *texts = PyMem_Malloc((size_t)cut->count * sizeof *texts);
+    Py_ssize_t i;
+    if (!texts) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    for (i = 0; i < cut->count; i++)
+        texts[i] = (Text){cut->letters + start_of(cut, i), length_of(cut, i), 0};
+    hash_each(key, texts, cut->count);
+    for (i = 0; i < cut->count; i++)
+        cut->lines[i].hash = texts[i].hash;
+    PyMem_Free(texts);
     return 0;
 }
 
@@ -146,7 +166,6 @@ KERNEL(cut_text)
     Points points;
     Table *table;
     Cut *cut = NULL;
-    Py_ssize_t i;
     int is_plain = SAME, is_folded;
     if (!has(given, 4) || key_of(args[2], &key) < 0 || (is_folded = PyObject_IsTrue(args[3])) < 0 ||
         !(table = is_folded ? taken(args, &points) : opened(args, 2, &points)))
@@ -155,15 +174,13 @@ KERNEL(cut_text)
         is_plain = fold(table, &points);
     if (is_plain > NOT_PLAIN)
         cut = made(args[0], args[1], is_plain == CHANGED, LINES, points.count + 1);
-    if (cut && cut_up(cut, LINES, table, &points) < 0) {
+    if (cut && (cut_up(cut, LINES, table, &points) < 0 || hash_lines(cut, &key) < 0)) {
         drop(cut);
         cut = NULL;
     }
     release(&points);
     if (!cut)
         return is_plain == NOT_PLAIN ? Py_NewRef(Py_None) : NULL;
-    for (i = 0; i < cut->count; i++)
-        cut->lines[i].hash = hash_of(&key, cut->letters + start_of(cut, i), length_of(cut, i));
     return handed(cut);
 }
 
@@ -456,14 +473,14 @@ KERNEL(cut_longest)
 }
 
 /* Cut text, offset, base; n, bins, bits; letters of the opening, its bins, its bits; n of keys, n where words have spaces,
- * how many: see ``Shingles.of``. The numbers that the characters are hashed by are made once. */
+ * how many: see ``Shingles.of``. The sums that n-grams are hashed by are made once. */
 KERNEL(cut_shingled)
 {
     Grams grams;
     Form form, opening;
     PyObject *sketch = NULL, *first = NULL, *keys = NULL, *found = NULL;
     const Cut *cut;
-    uint64_t offset, base, *mixed = NULL;
+    uint64_t offset, base, *sums = NULL;
     Py_ssize_t few, length, spaced, most, count, all, i, unspaced = 0;
     if (!has(given, 12) || !(cut = cut_from(args[0])) || word_of(args[1], &offset) < 0 || word_of(args[2], &base) < 0 ||
         form_of(args + 3, &form) < 0 || size_of(args[6], 0, PY_SSIZE_T_MAX, &few) < 0 ||
@@ -472,23 +489,23 @@ KERNEL(cut_shingled)
         size_of(args[11], 1, MOST_KEYS, &most) < 0)
         return NULL;
     all = all_letters(cut);
-    mixed = mixed_of(cut->letters, all, offset);
-    grams.at = mixed ? PyMem_Malloc((size_t)all * sizeof *mixed) : NULL;
+    sums = sums_of(cut->letters, all, offset, base);
+    grams.at = sums ? PyMem_Malloc((size_t)all * sizeof *sums) : NULL;
     if (!grams.at) {
-        if (mixed)
+        if (sums)
             PyErr_NoMemory();
         goto done;
     }
-    grams.count = rolled(mixed, all < few ? all : few, form.n, base, grams.at);
+    grams.count = hash_n_grams(sums, all < few ? all : few, form.n, base, grams.at);
     first = sketch_of(&grams, opening.bins, opening.bits);
-    grams.count = rolled(mixed, all, form.n, base, grams.at);
+    grams.count = hash_n_grams(sums, all, form.n, base, grams.at);
     sketch = first ? sketch_of(&grams, form.bins, form.bits) : NULL;
     count = sketch ? different(grams.at, grams.count) : -1;
     if (count < 0)
         goto done;
     for (i = 0; i < cut->count; i++)
         unspaced += cut->lines[i].unspaced;
-    grams.count = rolled(mixed, all, are_many(unspaced, all) ? length : spaced, base, grams.at);
+    grams.count = hash_n_grams(sums, all, are_many(unspaced, all) ? length : spaced, base, grams.at);
     keys = smallest_of(&grams, most);
     if (keys)
         found = Py_BuildValue("nOOO", count, sketch, first, keys);
@@ -497,7 +514,7 @@ done:
     Py_XDECREF(first);
     Py_XDECREF(keys);
     PyMem_Free(grams.at);
-    PyMem_Free(mixed);
+    PyMem_Free(sums);
     return found;
 }
 

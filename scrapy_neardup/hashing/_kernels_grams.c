@@ -1,39 +1,36 @@
 /* n-grams of characters, and the min-wise sketches of them. */
 #include "_kernels.h"
 
-uint64_t *mixed_of(const Py_UCS4 *at, Py_ssize_t count, uint64_t offset)
+uint64_t *sums_of(const Py_UCS4 *at, Py_ssize_t count, uint64_t offset, uint64_t base)
 {
-    uint64_t *mixed = NULL;
+    uint64_t *sums = NULL, sum = 0;
     Py_ssize_t i;
-    if (count <= PY_SSIZE_T_MAX / 16)
-        mixed = PyMem_Malloc((size_t)count * sizeof *mixed);
-    if (!mixed) {
+    if (count < PY_SSIZE_T_MAX / 16)
+        sums = PyMem_Malloc((size_t)(count + 1) * sizeof *sums);
+    if (!sums) {
         PyErr_NoMemory();
         return NULL;
     }
-    for (i = 0; i < count; i++)
-        mixed[i] = mix(at[i] ^ offset);
-    return mixed;
+    for (i = 0; i < count; i++) {
+        sums[i] = sum;
+        sum = sum * base + mix(at[i] ^ offset);
+    }
+    sums[count] = sum;
+    return sums;
 }
 
-Py_ssize_t rolled(const uint64_t *mixed, Py_ssize_t length, Py_ssize_t n, uint64_t base, uint64_t *found)
+Py_ssize_t hash_n_grams(const uint64_t *sums, Py_ssize_t length, Py_ssize_t n, uint64_t base, uint64_t *found)
 {
-    uint64_t sum = 0, power = 1;
+    uint64_t power = 1;
     Py_ssize_t i;
     if (!length)
         return 0;
     if (n > length)
         n = length;
-    for (i = 0; i < n; i++) {
-        sum = sum * base + mixed[i];
+    for (i = 0; i < n; i++)
         power *= base;
-    }
-    for (i = 0; i + n < length; i++) {
-        uint64_t first = mixed[i];
-        found[i] = mix(sum);
-        sum = sum * base + mixed[i + n] - first * power;
-    }
-    found[i] = mix(sum);
+    for (i = 0; i + n <= length; i++)
+        found[i] = mix(sums[i + n] - sums[i] * power);
     return length - n + 1;
 }
 
@@ -41,10 +38,10 @@ Py_ssize_t rolled(const uint64_t *mixed, Py_ssize_t length, Py_ssize_t n, uint64
 static int grams_of(const Points *points, Py_ssize_t n, uint64_t offset, uint64_t base, Grams *grams)
 {
     grams->count = 0;
-    grams->at = mixed_of(points->at, points->count, offset);
+    grams->at = sums_of(points->at, points->count, offset, base);
     if (!grams->at)
         return -1;
-    grams->count = rolled(grams->at, points->count, n, base, grams->at);
+    grams->count = hash_n_grams(grams->at, points->count, n, base, grams->at);
     return 0;
 }
 
@@ -118,7 +115,7 @@ static Py_ssize_t different_in_table(uint64_t *values, Py_ssize_t count)
 #define MARKS 0x10000 /* places of the two sets of bits, 8 kilobytes each */
 
 /* Of the few thousand hashes of a page most have a place of their own among those of a set of bits, and
- * only what shares one has to be looked at. It is moved to the beginning. */
+ * only what shares one has to be looked at. It is moved to the beginning, where it takes the place of others. */
 Py_ssize_t different(uint64_t *values, Py_ssize_t count)
 {
     uint64_t once[MARKS / 64] = {0}, twice[MARKS / 64] = {0};
@@ -133,9 +130,7 @@ Py_ssize_t different(uint64_t *values, Py_ssize_t count)
     }
     for (i = 0; i < count; i++) {
         size_t place = (size_t)(values[i] >> 48);
-        uint64_t value = values[i];
-        values[i] = values[shared];
-        values[shared] = value;
+        values[shared] = values[i];
         shared += (Py_ssize_t)(twice[place >> 6] >> (place & 63) & 1);
     }
     found = different_in_table(values, shared);
@@ -149,7 +144,7 @@ PyObject *sketch_of(const Grams *grams, Py_ssize_t bins, Py_ssize_t bits)
 {
     uint64_t minima[MOST_BINS];
     uint8_t packed[MOST_BINS];
-    Py_ssize_t i, size = bins * bits / 8;
+    Py_ssize_t i, at, size = bins * bits / 8;
     int shift = 0;
     if (!grams->count) {
         memset(packed, 0, (size_t)size);
@@ -164,13 +159,16 @@ PyObject *sketch_of(const Grams *grams, Py_ssize_t bins, Py_ssize_t bits)
         uint64_t value = grams->at[i] >> shift, least = minima[bin];
         minima[bin] = value < least ? value : least;
     }
-    memset(packed, 0, (size_t)size);
-    for (i = 0; i < bins; i++) {
-        size_t source = (size_t)i;
-        uint64_t drawn = (uint64_t)i * STEP;
-        while (minima[source] == UINT64_MAX)
-            source = (size_t)(mix(++drawn) & (uint64_t)(bins - 1));
-        packed[i * bits / 8] |= (uint8_t)((mix(minima[source]) & ((UINT64_C(1) << bits) - 1)) << (i * bits % 8));
+    for (at = 0, i = 0; at < size; at++) {
+        uint64_t byte = 0;
+        for (shift = 0; shift < 8; shift += (int)bits, i++) {
+            size_t source = (size_t)i;
+            uint64_t drawn = (uint64_t)i * STEP;
+            while (minima[source] == UINT64_MAX)
+                source = (size_t)(mix(++drawn) & (uint64_t)(bins - 1));
+            byte |= (mix(minima[source]) & ((UINT64_C(1) << bits) - 1)) << shift;
+        }
+        packed[at] = (uint8_t)byte;
     }
     return PyBytes_FromStringAndSize((const char *)packed, size);
 }
@@ -352,20 +350,20 @@ KERNEL(lacking)
     Points points;
     Sought sought;
     Py_ssize_t n, longest, i, count;
-    uint64_t offset, base, mask, *mixed, *found = NULL;
+    uint64_t offset, base, mask, *sums, *found = NULL;
     PyObject *list = NULL;
     if (!has(given, 7) || size_of(args[1], 1, PY_SSIZE_T_MAX, &n) < 0 ||
         size_of(args[2], n, PY_SSIZE_T_MAX, &longest) < 0 || word_of(args[3], &offset) < 0 ||
         word_of(args[4], &base) < 0 || word_of(args[5], &mask) < 0 || seek(args[6], &sought) < 0 ||
         points_of(args[0], &points) < 0)
         return NULL;
-    mixed = mixed_of(points.at, points.count, offset);
-    if (mixed)
+    sums = sums_of(points.at, points.count, offset, base);
+    if (sums)
         found = PyMem_Malloc((size_t)points.count * sizeof *found);
-    if (mixed && !found)
+    if (sums && !found)
         PyErr_NoMemory();
     for (; found && sought.count && n <= longest && n <= points.count; n++) {
-        count = rolled(mixed, points.count, n, base, found);
+        count = hash_n_grams(sums, points.count, n, base, found);
         for (i = 0; i < count; i++)
             met(&sought, found[i] & mask);
     }
@@ -375,7 +373,7 @@ KERNEL(lacking)
         if (put(list, i, PyLong_FromUnsignedLongLong(sought.values[i])) < 0)
             Py_CLEAR(list);
     PyMem_Free(found);
-    PyMem_Free(mixed);
+    PyMem_Free(sums);
     release(&points);
     return list;
 }

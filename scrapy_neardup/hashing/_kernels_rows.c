@@ -1,7 +1,5 @@
-/* Rows of a state: see hashing/width.py, stores/layout.py and stores/witness.py. */
+/* Rows of a state: see hashing/width.py, stores/record.py, stores/tally.py and stores/witness.py. */
 #include "_kernels.h"
-#include <inttypes.h>
-#include <stdio.h>
 
 #define MOST_BEFORE 16 /* bytes that stand before a key, at most */
 
@@ -90,6 +88,61 @@ done:
     return found;
 }
 
+/* The last bytes of a key as a number, 8 at most, the first one the highest. */
+static uint64_t id_of(const char *key, Py_ssize_t length)
+{
+    uint64_t id = 0;
+    Py_ssize_t i;
+    for (i = length > 8 ? length - 8 : 0; i < length; i++)
+        id = id << 8 | (uint8_t)key[i];
+    return id;
+}
+
+/* Rows, what hashes bytes, first bytes of those without a share, the key of one more, first bytes of those of a page,
+ * of which the first is that of its record, the largest id: see ``of_rows``. */
+KERNEL(shares_of_rows)
+{
+    char *without, *but, *of_pages, *at;
+    Py_ssize_t few, length, pages, size, place = 0;
+    uint64_t largest, hash, total = 0, added = 0;
+    PyObject *key, *value, *unsure;
+    int failed;
+    if (!has(given, 6) || PyBytes_AsStringAndSize(args[2], &without, &few) < 0 ||
+        PyBytes_AsStringAndSize(args[3], &but, &length) < 0 || PyBytes_AsStringAndSize(args[4], &of_pages, &pages) < 0 ||
+        word_of(args[5], &largest) < 0)
+        return NULL;
+    if (!PyDict_Check(args[0])) {
+        PyErr_SetString(PyExc_TypeError, "a dict is needed");
+        return NULL;
+    }
+    unsure = PyList_New(0);
+    if (!unsure)
+        return NULL;
+    while (PyDict_Next(args[0], &place, &key, &value)) {
+        PyObject *row, *number;
+        if (PyBytes_AsStringAndSize(key, &at, &size) < 0)
+            break;
+        if (memchr(without, *at, (size_t)few) || (size == length && !memcmp(at, but, (size_t)size)))
+            continue;
+        row = Py_NewRef(key);
+        PyBytes_Concat(&row, value);
+        number = row ? PyObject_CallFunctionObjArgs(args[1], row, NULL) : NULL;
+        Py_XDECREF(row);
+        failed = !number || word_of(number, &hash) < 0;
+        Py_XDECREF(number);
+        if (failed)
+            break;
+        total += hash + (uint64_t)size;
+        if (memchr(of_pages, *at, (size_t)pages) && id_of(at, size) > largest)
+            added += *at == *of_pages;
+        else if (PyList_Append(unsure, key) < 0)
+            break;
+    }
+    if (PyErr_Occurred())
+        Py_CLEAR(unsure);
+    return unsure ? Py_BuildValue("KKN", (unsigned long long)total, (unsigned long long)added, unsure) : NULL;
+}
+
 /* The checksum of zlib and of gzip, half a byte at a time. */
 static uint32_t checksum_of(const char *at, size_t count)
 {
@@ -106,14 +159,32 @@ static uint32_t checksum_of(const char *at, size_t count)
     return ~sum;
 }
 
+/* A number in so many digits at least, of a base of 16 at most; behind it. */
+static char *put_number(char *at, uint64_t number, unsigned base, int digits)
+{
+    char found[20];
+    int count = 0;
+    for (; number || count < digits; number /= base)
+        found[count++] = "0123456789abcdef"[number % base];
+    while (count)
+        *at++ = found[--count];
+    return at;
+}
+
+static char *put_bytes(char *at, const char *bytes, Py_ssize_t count)
+{
+    memcpy(at, bytes, (size_t)count);
+    return at + count;
+}
+
 /* Kind, the five of a tally, rest, length: a line of the witness. */
 KERNEL(witness_line)
 {
-    char *kind, *state, *rest, *line, name[17];
+    char *kind, *state, *rest, *line, *at;
     uint64_t sequence, pages, total;
-    Py_ssize_t kinds, states, rests, length, i;
+    Py_ssize_t kinds, states, rests, length;
     PyObject *found;
-    int closed, told;
+    int closed;
     if (!has(given, 8) || PyBytes_AsStringAndSize(args[0], &kind, &kinds) < 0 ||
         PyBytes_AsStringAndSize(args[1], &state, &states) < 0 || word_of(args[2], &sequence) < 0 ||
         word_of(args[3], &pages) < 0 || word_of(args[4], &total) < 0 || (closed = PyObject_IsTrue(args[5])) < 0 ||
@@ -123,17 +194,19 @@ KERNEL(witness_line)
         PyErr_SetString(PyExc_ValueError, "a line of the witness has no room for that");
         return NULL;
     }
-    for (i = 0; i < 16; i++)
-        name[i] = "0123456789abcdef"[(uint8_t)state[i / 2] >> (i % 2 ? 0 : 4) & 15];
-    name[16] = 0;
     found = PyBytes_FromStringAndSize(NULL, length);
     if (!found)
         return NULL;
     line = PyBytes_AsString(found);
-    told = sprintf(line, "%.*s %s %" PRIu64 " %" PRIu64 " %016" PRIx64 " %d %.*s", (int)kinds, kind, name, sequence,
-                   pages, total, closed, (int)rests, rest);
-    told += sprintf(line + told, " %08" PRIx32, checksum_of(line, (size_t)told));
-    memset(line + told, ' ', (size_t)(length - told - 1));
+    memset(line, ' ', (size_t)length);
+    at = put_bytes(line, kind, kinds);
+    at = put_number(at + 1, id_of(state, 8), 16, 16);
+    at = put_number(at + 1, sequence, 10, 1);
+    at = put_number(at + 1, pages, 10, 1);
+    at = put_number(at + 1, total, 16, 16);
+    at = put_number(at + 1, (uint64_t)closed, 10, 1);
+    at = put_bytes(at + 1, rest, rests);
+    put_number(at + 1, checksum_of(line, (size_t)(at - line)), 16, 8);
     line[length - 1] = '\n';
     return found;
 }

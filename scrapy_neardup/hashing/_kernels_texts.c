@@ -6,9 +6,8 @@ static const char *TABLE = "scrapy_neardup characters";
 static void forget(PyObject *capsule)
 {
     Table *table = PyCapsule_GetPointer(capsule, TABLE);
-    int i;
-    for (i = 0; i < BLOCKS; i++)
-        PyMem_Free(table->blocks[i]);
+    while (table->count)
+        PyMem_Free(table->own[--table->count]);
     Py_DECREF(table->ask);
     PyMem_Free(table);
 }
@@ -31,6 +30,23 @@ KERNEL(characters)
     return capsule;
 }
 
+/* A block that says this, which may be there for other characters already; NULL with an error. */
+static uint32_t *block_of(Table *table, const char *data)
+{
+    const size_t size = IN_BLOCK * sizeof(uint32_t);
+    uint32_t *block;
+    int i;
+    for (i = 0; i < table->count; i++)
+        if (!memcmp(table->own[i], data, size))
+            return table->own[i];
+    block = PyMem_Malloc(size);
+    if (block)
+        table->own[table->count++] = memcpy(block, data, size);
+    else
+        PyErr_NoMemory();
+    return block;
+}
+
 static int ask_for(Table *table, Py_UCS4 number)
 {
     PyObject *told = PyObject_CallFunction(table->ask, "I", (unsigned int)number);
@@ -40,16 +56,8 @@ static int ask_for(Table *table, Py_UCS4 number)
     if (told && PyBytes_AsStringAndSize(told, &data, &size) == 0) {
         if (size != IN_BLOCK * (Py_ssize_t)sizeof(uint32_t))
             PyErr_SetString(PyExc_ValueError, "this is no block of characters");
-        else {
-            if (!table->blocks[number]) /* asking runs code of Python, which may have asked as well */
-                table->blocks[number] = PyMem_Malloc((size_t)size);
-            if (table->blocks[number]) {
-                memcpy(table->blocks[number], data, (size_t)size);
-                failed = 0;
-            }
-            else
-                PyErr_NoMemory();
-        }
+        else if (table->blocks[number] || (table->blocks[number] = block_of(table, data)))
+            failed = 0; /* asking runs code of Python, which may have asked as well */
     }
     Py_XDECREF(told);
     return failed;
@@ -86,22 +94,20 @@ Table *opened(PyObject *const *args, Py_ssize_t given, Points *points)
 int fold(Table *table, Points *points)
 {
     Py_ssize_t i;
-    int found = SAME;
+    Py_UCS4 changed = 0;
     for (i = 0; i < points->count; i++) {
         Py_UCS4 c = points->at[i], folded;
         if (!table->blocks[c >> 8] && ask_for(table, c >> 8) < 0)
             return -1;
-        folded = TOLD(table, c) & FOLDED;
         if (!(TOLD(table, c) & PLAIN))
             return NOT_PLAIN;
-        if (folded == c)
-            continue;
+        folded = c ^ (TOLD(table, c) & FOLDED);
         if (!table->blocks[folded >> 8] && ask_for(table, folded >> 8) < 0)
             return -1;
-        points->at[i] = folded;
-        found = CHANGED;
+        points->at[i] = folded; /* most are what they were, which takes longer to ask */
+        changed |= folded ^ c;
     }
-    return found;
+    return changed ? CHANGED : SAME;
 }
 
 /* The text in the one spelling, if all of it is plain; None if it takes more to tell. */
@@ -180,32 +186,63 @@ KERNEL(are_unspaced)
     return list;
 }
 
+/* Whether a character of a script without spaces is a Chinese one. */
+static int is_chinese(Py_UCS4 c)
+{
+    return (c >= 0x3400 && c < 0xA000) || c >= 0x20000;
+}
+
+/* Characters, text: its runs of Chinese characters with a line break between two of them, or None if it has other words. */
+KERNEL(chinese_runs)
+{
+    Points points;
+    PyObject *found = NULL;
+    Py_ssize_t i, count = 0;
+    int is_run = 0, has_others = 0;
+    Table *table = opened(args, given, &points);
+    if (!table)
+        return NULL;
+    for (i = 0; i < points.count && !has_others; i++) {
+        Py_UCS4 c = points.at[i];
+        uint32_t told = TOLD(table, c);
+        int is_one = told & UNSPACED && is_chinese(c);
+        has_others = !is_one && told & (LETTER | UNSPACED);
+        if (is_one && !is_run && count)
+            points.at[count++] = '\n';
+        if (is_one)
+            points.at[count++] = c;
+        is_run = is_one;
+    }
+    found = has_others ? Py_NewRef(Py_None) : str_of(points.at, count);
+    release(&points);
+    return found;
+}
+
 /* Whether so many letters stand in lines that have a number of them at least: characters, text, that number, so many. */
 KERNEL(has_prose)
 {
     Points points;
     Table *table;
     Py_ssize_t i, line = 0, found = 0, least, needed;
-    int is_found = 0;
+    int is_found = 0; /* -1 with an error */
     if (!has(given, 4) || size_of(args[2], 0, PY_SSIZE_T_MAX, &least) < 0 ||
         size_of(args[3], PY_SSIZE_T_MIN, PY_SSIZE_T_MAX, &needed) < 0 || !(table = taken(args, &points)))
         return NULL;
-    for (i = 0; i < points.count && !is_found; i++) { /* of most texts the beginning is enough */
-        uint32_t told;
-        if (!table->blocks[points.at[i] >> 8] && ask_for(table, points.at[i] >> 8) < 0) {
-            release(&points);
-            return NULL;
+    for (i = 0; i < points.count && !is_found; i++) {
+        Py_UCS4 c = points.at[i];
+        if (!table->blocks[c >> 8] && ask_for(table, c >> 8) < 0) {
+            is_found = -1;
+            break;
         }
-        told = TOLD(table, points.at[i]);
-        line += (told & LETTER) != 0;
-        if (!(told & LINE) && i + 1 < points.count)
+        line += (TOLD(table, c) & LETTER) != 0;
+        if (!(TOLD(table, c) & LINE) && i + 1 < points.count)
             continue;
         found += line >= least ? line : 0;
         is_found = found >= needed;
         line = 0;
     }
     release(&points);
-    return PyBool_FromLong(is_found);
+    return is_found < 0 ? NULL : PyBool_FromLong(is_found);
 }
 
 /* Where the strings stand that begin with these two characters, and some others. */
@@ -256,7 +293,9 @@ uint64_t look_for(const Signs *signs, const Py_UCS4 *at, Py_ssize_t count, uint6
 {
     uint64_t all = signs->count == 64 ? UINT64_MAX : (UINT64_C(1) << signs->count) - 1;
     Py_ssize_t i, k;
-    for (i = 0; i + 1 < count && found != all; i++) {
+    if (found == all)
+        return found;
+    for (i = 0; i + 1 < count; i++) {
         uint8_t one;
         for (one = signs->first[place_of(at + i)]; one; one = signs->next[one]) {
             const Py_UCS4 *sign = signs->at[one - 1];
@@ -268,7 +307,7 @@ uint64_t look_for(const Signs *signs, const Py_UCS4 *at, Py_ssize_t count, uint6
             if (k < length)
                 continue;
             found |= UINT64_C(1) << (one - 1);
-            if (one_is_enough)
+            if (one_is_enough || found == all)
                 return found;
         }
     }

@@ -14,7 +14,7 @@ from typing import Any, Protocol, cast
 
 #: That of the module that goes with these files. One that was built from others, as an editable install keeps it when
 #: the sources change, is not used.
-_VERSION = 10
+_VERSION = 13
 
 
 class Kernels(Protocol):
@@ -22,8 +22,9 @@ class Kernels(Protocol):
 
     VERSION: int
 
-    def prepared(self, secret: bytes, /) -> bytes:
-        """A secret as the functions that hash texts take it."""
+    def prepared(self, secret: bytes, at_once: bool, /) -> bytes:
+        """A secret as the functions that hash texts take it; ``at_once``: lines of a text in the lanes of vectors,
+        where the processor has them, with the same output in half the time."""
 
     def hash_text(self, key: bytes, text: str, /) -> int:
         """See ``Keyed.of``."""
@@ -110,6 +111,9 @@ class Kernels(Protocol):
     def are_unspaced(self, known: Any, words: list[str], /) -> list[bool]:
         """See there."""
 
+    def chinese_runs(self, known: Any, text: str, /) -> str | None:
+        """See there, in ``text.tokens``."""
+
     def has_prose(self, known: Any, text: str, line: int, needed: int, /) -> bool:
         """See there."""
 
@@ -173,19 +177,18 @@ class Kernels(Protocol):
     def cut_standing(self, cut: Any, words: list[str], /) -> list[str]:
         """See ``CutText.standing``; 64 words at most."""
 
-    def stood(self, asked: Any, newest: Any, sentences: Any, sites: Any, repeats: Any, /) -> bytearray:
-        """See ``Recurrence.pages``, and without repeats ``Recurrence.sites``: 2 bytes each. All are arrays."""
+    def stood(self, asked: Any, block: int, table: Any, of_pages: bool, /) -> bytearray:
+        """See ``Recurrence.pages`` and ``Recurrence.sites``: 2 bytes each; ``block``: buckets of one, as below."""
 
-    def are_common(self, asked: Any, of_site: int, offset: int, base: int, /, *tables: Any) -> bytearray:
-        """See ``Counts.are_common``: a byte each. Of each table the least number, newest, sentences, sites; of the
-        first one its repeats as well."""
+    def are_common(self, asked: Any, block: int, of_site: int, offset: int, base: int, /, *tables: Any) -> bytearray:
+        """See ``Counts.are_common``: a byte each. Of each table the least number, and the table."""
 
-    def note(self, noted: Any, block: int, bit: int, /, *table: Any) -> None:
-        """See ``Recurrence.note``; ``bit`` is a number below 32, ``block`` one of buckets, of the table all arrays."""
+    def note(self, noted: Any, block: int, bit: int, table: Any, /) -> None:
+        """See ``Recurrence.note``; ``bit`` is a number below 32."""
 
     def count_page(self, noted: Any, block: int, of_site: int, offset: int, base: int, /, *tables: Any) -> bool:
-        """See ``Counts.note``: all arrays of the site's table, a number below 32 or None, all arrays of the other, and
-        the page's own number or None."""
+        """See ``Counts.note``: the site's table, a number below 32 or None, the other table, and the page's own number
+        or None."""
 
     def packed_keys(self, keys: Sequence[int], size: int, before: bytes, /) -> list[bytes]:
         """See ``KeyWidth.pack_each``; ``size``: bytes of a key, 8 at most. The keys are a tuple or a list."""
@@ -194,6 +197,18 @@ class Kernels(Protocol):
         self, flags: int, keys: Sequence[int], size: int, url: str, behind: bytes, sketch: bytes, /
     ) -> bytes:
         """See ``Record.pack``; ``behind``: what stands between URL and sketch."""
+
+    def shares_of_rows(
+        self,
+        rows: dict[bytes, bytes],
+        hashed: Callable[[bytes], int],
+        without: bytes,
+        but: bytes,
+        of_pages: bytes,
+        largest: int,
+        /,
+    ) -> tuple[int, int, list[bytes]]:
+        """See ``tally.of_rows``; ``without`` and ``of_pages``: first bytes of keys, ``but``: a key."""
 
     def witness_line(
         self, kind: bytes, state: bytes, sequence: int, pages: int, total: int, closed: bool, rest: bytes, size: int, /

@@ -42,7 +42,7 @@ class Keyed:
         self.drawn = offset, base | 1
         self._offset, self._base = map(np.uint64, self.drawn)
         #: The secret as it hashes texts; without a module nothing.
-        self.key = compiled.kernels.prepared(secret) if compiled.kernels is not None else b""
+        self.key = compiled.kernels.prepared(secret, True) if compiled.kernels is not None else b""
 
     def of(self, text: str) -> int:
         """64 bits of a text's UTF-8 bytes; a lone surrogate is replaced, never an error.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from scrapy_neardup.hashing import compiled
 
@@ -16,16 +16,14 @@ class KeyWidth:
     """
 
     bits: int
+    #: Bytes of a key.
+    size: int = field(init=False, compare=False, repr=False)
+    #: The bits that are kept.
+    mask: int = field(init=False, compare=False, repr=False)
 
-    @property
-    def size(self) -> int:
-        """Bytes of a key."""
-        return self.bits // 8
-
-    @property
-    def mask(self) -> int:
-        """The bits that are kept."""
-        return (1 << self.bits) - 1
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "size", self.bits // 8)
+        object.__setattr__(self, "mask", (1 << self.bits) - 1)
 
     def key(self, hash: int) -> int:
         """What is kept of a hash; of a key of this width all.
@@ -38,7 +36,7 @@ class KeyWidth:
     def keys(self, hashes: Iterable[int]) -> tuple[int, ...]:
         """The same of each of several hashes; what is the same then comes once."""
         mask = self.mask
-        return tuple(dict.fromkeys([hash & mask for hash in hashes]))
+        return tuple({hash & mask: None for hash in hashes})
 
     def pack_each(self, keys: Sequence[int], before: bytes = b"") -> list[bytes]:
         """``pack`` of each of several numbers of at most 64 bits, behind what stands ``before`` each."""

@@ -17,7 +17,7 @@ from scrapy_neardup.judging.detector import Detector
 from scrapy_neardup.judging.reservations import Blocked, Earlier, Reservation, Ruling
 from scrapy_neardup.judging.transactions import Transactions, wanted
 from scrapy_neardup.model import Fingerprint, Kind, Page, Verdict
-from scrapy_neardup.stores import layout
+from scrapy_neardup.stores import Record, layout
 from scrapy_neardup.stores.leading import ALL
 from scrapy_neardup.stores.pending import PendingPage, PendingPlace, ask, heads_of, seen
 from scrapy_neardup.stores.redis import RedisStore
@@ -115,7 +115,7 @@ class Filing:
             sketch = self._page.html.to_bytes(8, "big")
         similarity = 1.0 if fingerprint else 0.0
         return PendingPage(
-            layout.Record(id, layout.kept_url(self._page.url), id, similarity, keys, sketch),
+            Record(id, layout.kept_url(self._page.url), id, similarity, keys, sketch),
             self._crawl.detector.generation,
         )
 
@@ -175,7 +175,7 @@ class Filing:
         for place in list(self._earlier):
             packed, held = next(answers), next(answers)
             if packed is not None:
-                record = layout.Record.unpack(place.id, packed)
+                record = Record.unpack(place.id, packed)
                 if held:
                     found.append(_as_reservation(record))
                     continue
@@ -218,9 +218,7 @@ class Filing:
             return None
         crawl, record = self._crawl, self.pending.record
         claimed = PendingPage(
-            layout.Record(
-                record.id, record.url, record.original, record.similarity, (*record.keys, *more), record.sketch
-            ),
+            Record(record.id, record.url, record.original, record.similarity, (*record.keys, *more), record.sketch),
             self.pending.crawl,
         )
         program = crawl.link.program()
@@ -278,6 +276,6 @@ class Filing:
             self._crawl.awaited.wait(place, by, lambda: self._is_left)
 
 
-def _as_reservation(record: layout.Record) -> Reservation:
+def _as_reservation(record: Record) -> Reservation:
     fingerprint = Fingerprint(record.keys, record.sketch)
     return Reservation(Verdict(Kind.UNIQUE, record.url, record.id), fingerprint, record)

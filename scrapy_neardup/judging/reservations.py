@@ -78,9 +78,10 @@ class InFlight:
 
     def add(self, reservation: Reservation) -> None:
         """A page is on its way from now on."""
-        self.by_url[reservation.record.url] = reservation
-        if reservation.record.is_found_by_body:
-            self.by_body[reservation.record.body] = reservation
+        record = reservation.record
+        self.by_url[record.url] = reservation
+        if record.body and record.is_found_by_body:
+            self.by_body[record.body] = reservation
         self._latest[reservation] = None
 
     def sharing(self, fingerprint: Fingerprint) -> list[Reservation]:
@@ -100,10 +101,11 @@ class InFlight:
 
     def remove(self, reservation: Reservation) -> None:
         """It has arrived, or was lost."""
-        if self.by_url.get(reservation.record.url) is reservation:
-            del self.by_url[reservation.record.url]
-        if self.by_body.get(reservation.record.body) is reservation:
-            del self.by_body[reservation.record.body]
+        record = reservation.record
+        if self.by_url.get(record.url) is reservation:
+            del self.by_url[record.url]
+        if record.body and self.by_body.get(record.body) is reservation:
+            del self.by_body[record.body]
         if reservation in self._latest:
             del self._latest[reservation]
             return

@@ -11,7 +11,7 @@ from scrapy_neardup.errors import StoreError
 from scrapy_neardup.judging.detector import Detector
 from scrapy_neardup.judging.filing import Filings
 from scrapy_neardup.judging.reservations import Reservation
-from scrapy_neardup.stores import layout
+from scrapy_neardup.stores import Record, layout
 from scrapy_neardup.stores.pending import PendingPage
 from scrapy_neardup.stores.redis import RedisStore
 from scrapy_neardup.stores.redis_async import AsyncLink
@@ -55,7 +55,7 @@ class SharedCrawl(Filings):
         """
         crawl = self.detector.generation
         for id, packed in (await self.link.fields(pending_name(crawl))).items():
-            page = PendingPage(layout.Record.unpack(int.from_bytes(id, "big"), packed), crawl)
+            page = PendingPage(Record.unpack(int.from_bytes(id, "big"), packed), crawl)
             if page.place not in self.filings:
                 program = self.link.program()
                 page.remove(program, self.store.hashes)

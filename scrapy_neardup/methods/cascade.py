@@ -74,7 +74,7 @@ class Cascade(Method):
         of_core = of_all if core is text or core.own.letters == text.own.letters else Shingles.of(core.own, p)
         own = of_all.article
         whole, unframed = own, None
-        if text.own.size < text.whole.size:
+        if text.own is not text.whole:
             whole = article_of(text.whole, p)
             if text.own.size < text.unframed.size:
                 unframed = article_of(text.unframed, p)
@@ -98,8 +98,8 @@ class Cascade(Method):
             _short(numbers(core.own.text), p.max_numbers, hashes) if own.shingles <= _NUMBERED else frozenset(),
             title.packed(p.max_title_words),
             Order.packed(core.own),
-            Lines.of(text.own, found.headlines) if page.reader else None,
-            of_core.article if found.has_part else None,
+            Lines.packed(text.own, found.headlines) if page.reader else b"",
+            of_core.article.pack() if found.has_part else b"",
         )
         keys = self._about_keys(page, found)
         if "sentences" in self._families:
@@ -225,9 +225,9 @@ def _unpacked_last(packed: bytes, minwise: int) -> Sketch:
     return Sketch.unpack(packed, minwise)
 
 
-def _halves(found: list[int]) -> frozenset[int]:
+def _halves(found: list[int]) -> set[int]:
     """The lower 32 bits of hashes: enough to know a sentence among those of a page."""
-    return frozenset([one & 0xFFFFFFFF for one in found])
+    return {one & 0xFFFFFFFF for one in found}
 
 
 def _short(found: list[str], count: int, hashes: Keyed) -> frozenset[int]:

@@ -8,7 +8,7 @@ fingerprints, so that two pages sample the same ones (bottom-k sketch, Cohen and
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -32,12 +32,12 @@ class Lines:
     lines: Mapping[int, int]
 
     @classmethod
-    def of(cls, own: CutText, headlines: Iterable[str]) -> Lines:
-        """Sample a page's own lines."""
+    def packed(cls, own: CutText, headlines: Iterable[str]) -> bytes:
+        """As bytes, those of a page: a sample of its own lines."""
         letters = np.minimum(own.lengths(), _MAX_LETTERS).tolist()
         known: dict[int, int] = dict(zip(own.shorts().tolist(), letters, strict=True))
         told = sorted({own.hashes.short(headline) for headline in headlines if headline})
-        return cls(frozenset(told[:_MAX_HEADLINES]), {one: known[one] for one in sorted(known)[:SAMPLE]})
+        return _packed(told[:_MAX_HEADLINES], sorted(known)[:SAMPLE], known)
 
     @property
     def reach(self) -> int:
@@ -46,11 +46,7 @@ class Lines:
 
     def pack(self) -> bytes:
         """As bytes."""
-        headlines, lines = sorted(self.headlines), sorted(self.lines)
-        letters = bytes(self.lines[one] for one in lines)
-        return (
-            struct.pack(f">BB{len(headlines) + len(lines)}I", len(headlines), len(lines), *headlines, *lines) + letters
-        )
+        return _packed(sorted(self.headlines), sorted(self.lines), self.lines)
 
     @classmethod
     def unpack(cls, packed: bytes) -> tuple[Lines, bytes]:
@@ -61,3 +57,9 @@ class Lines:
         letters = packed[end : end + lines]
         own = dict(zip(found[headlines:], letters, strict=True))
         return cls(frozenset(found[:headlines]), own), packed[end + lines :]
+
+
+def _packed(headlines: Sequence[int], lines: Sequence[int], letters: Mapping[int, int]) -> bytes:
+    count = len(headlines), len(lines)
+    head = struct.pack(f">BB{sum(count)}I", *count, *headlines, *lines)
+    return head + bytes([letters[one] for one in lines])

@@ -84,8 +84,8 @@ class Sketch:
             self.numbers,
             packed_words(self.words, self.standing),
             self.order.pack(),
-            self.lines,
-            self.article,
+            self.lines.pack() if self.lines else b"",
+            self.article.pack() if self.article else b"",
         )
 
     @classmethod
@@ -128,14 +128,13 @@ def packed_sketch(
     numbers: Set[int],
     words: bytes,
     order: bytes,
-    lines: Lines | None,
-    article: Article | None,
+    lines: bytes,
+    article: bytes,
 ) -> bytes:
-    """A sketch of parts that may be packed already; ``head``: its first five numbers."""
+    """A sketch of parts of which most are packed already; ``head``: its first five numbers."""
     counts = len(sentences), len(numbers), len(words) // _WORD_BYTES
     packed = struct.pack(f">{counts[0]}I{counts[1]}H", *sorted(sentences), *sorted(numbers))
-    parts = HEAD.pack(*head, *counts), minwise, opening, packed, words, order
-    return b"".join((*parts, lines.pack() if lines else b"", article.pack() if article else b""))
+    return b"".join((HEAD.pack(*head, *counts), minwise, opening, packed, words, order, lines, article))
 
 
 def packed_words(words: Iterable[int], standing: Set[int]) -> bytes:

@@ -16,7 +16,6 @@ from scrapy_neardup.stores.base import Store, TakenBack
 from scrapy_neardup.stores.evidence import Evidence, Keep, evidence
 from scrapy_neardup.stores.exchanged import refuse_unfinished
 from scrapy_neardup.stores.expiry import Bounds
-from scrapy_neardup.stores.layout import Record
 from scrapy_neardup.stores.leading import leader, stands_for, with_first
 from scrapy_neardup.stores.memory import MemoryStore
 from scrapy_neardup.stores.options import DEFAULT, Options
@@ -24,6 +23,7 @@ from scrapy_neardup.stores.overlay import Overlay
 from scrapy_neardup.stores.place import SETTING
 from scrapy_neardup.stores.placeholders import has_placeholders, matching, placeholders_checked, placeholders_filled
 from scrapy_neardup.stores.recipe import fits
+from scrapy_neardup.stores.record import Record
 from scrapy_neardup.stores.redis_place import without_password
 from scrapy_neardup.stores.registry import Registry
 from scrapy_neardup.stores.secret import NO_SECRET, Secret

@@ -18,13 +18,13 @@ from scrapy_neardup.stores.changes import Changes, Row
 from scrapy_neardup.stores.counting import Counting
 from scrapy_neardup.stores.evidence import Evidence
 from scrapy_neardup.stores.expiry import Expiry
-from scrapy_neardup.stores.layout import Record
 from scrapy_neardup.stores.listing import add_to_list
 from scrapy_neardup.stores.moment import Moment
 from scrapy_neardup.stores.options import DEFAULT, Options
 from scrapy_neardup.stores.place import SETTING
 from scrapy_neardup.stores.postings import postings_of
 from scrapy_neardup.stores.recipe import check_recipe, pack_recipe, renamed, updated
+from scrapy_neardup.stores.record import Record
 from scrapy_neardup.stores.secret import SECRET_NAME, SECRET_SETTING, Secret, secret_of
 
 #: Seconds after which a write is made to reach the disk, with all writes before it.
@@ -229,13 +229,12 @@ class Store(Moment, Expiry, Counting):
         id, changes = record.id, Changes(dict(along))
         gone = self._supersede(replaces, changes) if replaces and not generation else 0
         self._postings.file(record.keys, id, changes)
-        rows = self._rows_of(record)
+        self._put_record(record, changes)
         if evidence is not None:
-            rows[layout.evidence_key(id)] = evidence.pack(gbk=self._has_gbk)
+            changes.put(layout.evidence_key(id), evidence.pack(gbk=self._has_gbk))
         if generation:
-            rows[layout.journal_key(generation, id)] = layout.pack_id(replaces)
-        rows[self._url_key(record.url)] = layout.pack_seen(id, seen)
-        changes.put_all(rows)
+            changes.put(layout.journal_key(generation, id), layout.pack_id(replaces))
+        changes.put(self._url_key(record.url), layout.pack_seen(id, seen))
         if of:
             self._see(of, seen, changes)
         self._commit(changes)
@@ -259,7 +258,7 @@ class Store(Moment, Expiry, Counting):
         changes = Changes({self._url_key(record.url): layout.pack_seen(record.id, seen), **dict(along)})
         if renewed is not None and renewed != record:
             self._lose_body(record, changes)
-            changes.put_all(self._rows_of(renewed))
+            self._put_record(renewed, changes)
         self._see(of, seen, changes)
         self._commit(changes)
 
@@ -325,12 +324,11 @@ class Store(Moment, Expiry, Counting):
         if sync:
             self._synced = time.monotonic()
 
-    def _rows_of(self, record: Record) -> dict[bytes, bytes]:
-        """What holds a record, and by which it is found if that is not its URL or a key."""
-        rows = {layout.record_key(record.id): record.pack(self.width)}
-        if record.is_found_by_body:
-            rows[layout.body_key(record.body)] = layout.pack_id(record.id)
-        return rows
+    def _put_record(self, record: Record, changes: Changes) -> None:
+        """Add what holds a record, and by which it is found if that is not its URL or a key."""
+        changes.put(layout.record_key(record.id), record.pack(self.width))
+        if record.body and record.is_found_by_body:
+            changes.put(layout.body_key(record.body), layout.pack_id(record.id))
 
     def _see(self, pages: Iterable[Record], seconds: float, changes: Changes) -> None:
         """Pages were seen in their copies: so an article that is still copied is known as long as it is."""

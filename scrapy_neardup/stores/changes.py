@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 #: A key and its value.
@@ -25,12 +24,6 @@ class Changes:
         """Write a value, whatever was to happen to the key before."""
         self.deletes.discard(key)
         self.puts[key] = value
-
-    def put_all(self, rows: Mapping[bytes, bytes]) -> None:
-        """The same of several."""
-        if self.deletes:
-            self.deletes.difference_update(rows)
-        self.puts.update(rows)
 
     def delete(self, key: bytes) -> None:
         """Remove a key, whatever was to happen to it before."""

@@ -49,7 +49,7 @@ class Counts:
         by = _bit(site, hashes) if everywhere else None
         kernels = compiled.kernels
         if kernels is not None:
-            tables = *self._here.views, by, *self._everywhere.views
+            tables = self._here.memory, by, self._everywhere.memory
             of_site = _number(site, hashes)
             return kernels.count_page(plain(sentences), IN_BLOCK, of_site, *hashes.drawn, *tables, page)
         own = np.array([] if page is None else [page], np.uint32)
@@ -90,8 +90,8 @@ class Counts:
         """Which sentences are boilerplate, of a site or on whatever site."""
         kernels = compiled.kernels
         if kernels is not None:
-            tables = _COMMON_HERE, *self._here.views[:4], _COMMON_BITS, *self._everywhere.views[:3]
-            found = kernels.are_common(plain(sentences), _number(site, hashes), *hashes.drawn, *tables)
+            tables = _COMMON_HERE, self._here.memory, _COMMON_BITS, self._everywhere.memory
+            found = kernels.are_common(plain(sentences), IN_BLOCK, _number(site, hashes), *hashes.drawn, *tables)
             return np.frombuffer(found, np.bool_)
         return self.is_common_here(sentences, site, hashes) | self.is_common_everywhere(sentences)
 

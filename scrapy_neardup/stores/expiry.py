@@ -23,7 +23,7 @@ from itertools import islice
 
 from scrapy_neardup.stores import layout
 from scrapy_neardup.stores.changes import Changes
-from scrapy_neardup.stores.layout import Record
+from scrapy_neardup.stores.record import Record
 from scrapy_neardup.stores.removal import Removal
 
 #: Where it stands how far the hands have come.

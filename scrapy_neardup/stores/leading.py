@@ -9,7 +9,7 @@ there again.
 from __future__ import annotations
 
 from scrapy_neardup.stores.base import Store
-from scrapy_neardup.stores.layout import Record
+from scrapy_neardup.stores.record import Record
 
 #: More pages than ever lead one group: each has to be better than the one before.
 ALL = 10_000

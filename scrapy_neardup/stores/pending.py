@@ -24,7 +24,7 @@ from dataclasses import dataclass, field
 
 from scrapy_neardup.hashing.keyed import Keyed
 from scrapy_neardup.stores import layout
-from scrapy_neardup.stores.layout import Record
+from scrapy_neardup.stores.record import Record
 from scrapy_neardup.stores.redis_layout import lease_name, pending_name
 from scrapy_neardup.stores.redis_program import Program
 

@@ -117,7 +117,7 @@ class PostingLists(Postings):
         writes, asked, rows, heads = self._read
         # So it is with nearly all new pages: these were read last, and nothing is filed there.
         is_known = keys == asked and writes == self._rows._writes
-        if is_known and not (any(heads) or changes.deletes) and changes.puts.keys().isdisjoint(rows):
+        if is_known and not (changes.puts or changes.deletes or any(heads)):
             changes.puts.update(dict.fromkeys(rows, alone))
             return
         for row, head in self._heads(keys, changes):

@@ -10,8 +10,9 @@ import numpy.typing as npt
 
 from scrapy_neardup.hashing.keyed import Keyed
 from scrapy_neardup.hashing.width import KeyWidth
-from scrapy_neardup.stores.layout import Record, last_id, unpack_id, url_key
+from scrapy_neardup.stores.layout import last_id, unpack_id, url_key
 from scrapy_neardup.stores.postings import is_posting, pairs
+from scrapy_neardup.stores.record import Record
 from scrapy_neardup.stores.tally import KEY, MASK, RowTally, of_row
 
 

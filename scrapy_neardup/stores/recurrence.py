@@ -55,17 +55,17 @@ class Recurrence:
     def __init__(self) -> None:
         # One plain array for each part of an entry, the ways of a bucket side by side: several times as fast as an
         # array of records. A way that is empty (no sites) holds the fingerprint of another bucket: none finds it.
-        self._sentences = _buckets(slice(0, _BUCKETS)) ^ 1
-        self._sites = np.zeros(_BUCKETS * _WAYS, np.uint32)
-        self._repeats = np.zeros(_BUCKETS * _WAYS, np.uint8)
-        #: The way of each bucket that was filled last.
-        self._newest = np.full(_BUCKETS, _WAYS - 1, np.uint8)
-        self._dirty = np.zeros(BLOCKS, np.bool_)
-        #: All of it, as the compiled module takes it: views, as numpy makes one anew whenever it is asked for memory.
-        self.views = (
-            *(self._newest.data, self._sentences.data, self._sites.data),
-            *(self._repeats.data, self._dirty.data),
-        )
+        ways = _BUCKETS * _WAYS
+        # Sentences, sites, repeats, the way of each bucket that was filled last, which blocks have changed.
+        sizes = 4 * ways, 4 * ways, ways, _BUCKETS, BLOCKS
+        memory = np.zeros(sum(sizes), np.uint8)
+        sentences, sites, self._repeats, self._newest, dirty = np.split(memory, np.cumsum(sizes)[:-1])
+        self._sentences = sentences.view(np.uint32)
+        self._sentences[:] = _buckets(slice(0, _BUCKETS)) ^ 1
+        self._sites, self._dirty = sites.view(np.uint32), dirty.view(np.bool_)
+        self._newest[:] = _WAYS - 1
+        #: All of it, as the compiled module takes it: a view, as numpy makes one anew whenever it is asked for memory.
+        self.memory = memory.data
 
     def note(self, sentences: Sentences, site: int) -> None:
         """Count the different sentences of one page; ``site`` is any hash of the page's site.
@@ -74,7 +74,7 @@ class Recurrence:
         """
         kernels = compiled.kernels
         if kernels is not None:
-            kernels.note(plain(sentences), IN_BLOCK, site & 31, *self.views)
+            kernels.note(plain(sentences), IN_BLOCK, site & 31, self.memory)
             return
         sentences = sentences.astype(np.uint32)
         sentences.sort()  # their order in the page makes no difference; nor does it if one comes twice
@@ -96,7 +96,7 @@ class Recurrence:
         """How many bits for sites each sentence has set, 32 at most; 0 for one that is not known."""
         kernels = compiled.kernels
         if kernels is not None:
-            found = kernels.stood(plain(sentences), *self.views[:3], None)
+            found = kernels.stood(plain(sentences), IN_BLOCK, self.memory, False)
             return np.frombuffer(found, np.uint16).astype(np.uint8)
         _, slots, known = self._find(sentences)
         return self._bits(slots) * known
@@ -110,7 +110,7 @@ class Recurrence:
         """On how many pages each sentence stood, at least: the first one of each site, and the repeats."""
         kernels = compiled.kernels
         if kernels is not None:
-            found = kernels.stood(plain(sentences), *self.views[:4])
+            found = kernels.stood(plain(sentences), IN_BLOCK, self.memory, True)
             return np.frombuffer(found, np.uint16)
         _, slots, known = self._find(sentences)
         stood: npt.NDArray[np.uint16] = (self._repeats[slots].astype(np.uint16) + self._bits(slots)) * known

@@ -18,10 +18,10 @@ from scrapy_neardup.errors import StoreError, StoreMismatch
 from scrapy_neardup.stores import layout
 from scrapy_neardup.stores.base import TakenBack
 from scrapy_neardup.stores.changes import Changes, Row
-from scrapy_neardup.stores.layout import Record
 from scrapy_neardup.stores.moment import Pending
 from scrapy_neardup.stores.pending import PendingPage
 from scrapy_neardup.stores.place import SETTING
+from scrapy_neardup.stores.record import Record
 from scrapy_neardup.stores.redis_counting import OvertakenError, SharedCounting
 from scrapy_neardup.stores.redis_layout import DIRECTORY, GIVEN_UP, pending_name
 from scrapy_neardup.stores.redis_leases import LEASE, NUMBER_BITS, Leases, PageLost

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 
 from scrapy_neardup.stores import layout
 from scrapy_neardup.stores.changes import Changes
-from scrapy_neardup.stores.layout import Record
 from scrapy_neardup.stores.postings import Postings
+from scrapy_neardup.stores.record import Record
 from scrapy_neardup.stores.tallied import Tallied
 
 

@@ -17,12 +17,8 @@ from scrapy_neardup.stores.ordered import OrderedBytes
 from scrapy_neardup.stores.place import SETTING
 from scrapy_neardup.stores.recount import Recount
 from scrapy_neardup.stores.secret import Secret
-from scrapy_neardup.stores.tally import DERIVED, KEY, MASK, RowTally, of_row
+from scrapy_neardup.stores.tally import DERIVED, KEY, MASK, RECORD, RowTally, of_row, of_rows
 from scrapy_neardup.stores.witness import CLOSED, Witness
-
-#: Prefixes of rows that come with a page and end in its id.
-_OF_PAGES = b"rej"
-_RECORD = ord("r")
 
 
 class Tallied(OrderedBytes):
@@ -60,7 +56,7 @@ class Tallied(OrderedBytes):
 
     def write(self, changes: Changes) -> None:
         super().write(changes)
-        self._largest = max(self._largest, *(layout.last_id(key) for key in changes.puts if key[0] == _RECORD), 0)
+        self._largest = max(self._largest, *(layout.last_id(key) for key in changes.puts if key[0] == RECORD), 0)
 
     def _write(self, changes: Changes, *, sync: bool) -> None:
         self._writes += 1
@@ -77,21 +73,17 @@ class Tallied(OrderedBytes):
     def _tally_after(self, changes: Changes) -> RowTally:
         """That of the state once these are written. Called for every page, so it looks up only what it must."""
         state, sequence, pages, total, _ = self._tally
-        largest = self._largest
         for key in changes.deletes:
             if key[0] not in DERIVED and (old := self._get(key)) is not None:
                 total -= of_row(key, old)
-                pages -= key[0] == _RECORD
-        for key, value in changes.puts.items():
-            first = key[0]
-            if first in DERIVED or key == KEY:
-                continue
-            total += of_row(key, value)
-            is_new = first in _OF_PAGES and int.from_bytes(key[-8:], "big") > largest
-            if not is_new and (old := self._get(key)) is not None:
+                pages -= key[0] == RECORD
+        added, new, unsure = of_rows(changes.puts, self._largest)
+        for key in unsure:
+            if (old := self._get(key)) is not None:
                 total -= of_row(key, old)
             else:
-                pages += first == _RECORD
+                new += key[0] == RECORD
+        total, pages = total + added, pages + new
         return RowTally(state, sequence + 1, pages, total & MASK, self._ending)
 
     # Opening, in four steps.

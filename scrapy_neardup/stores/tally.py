@@ -12,12 +12,17 @@ from typing import NamedTuple
 
 import farmhash
 
+from scrapy_neardup.hashing import compiled
 from scrapy_neardup.stores.layout import meta_key
 
 #: Under which it stands; it does not cover itself.
 KEY = meta_key("tally")
 #: First bytes of keys that it does not cover, as records tell which there must be: see ``Recount``.
 DERIVED = b"kux"
+#: Of those that come with a page and end in its id: its record is the first of them.
+_OF_PAGES = b"rej"
+#: Of the key of a record.
+RECORD = _OF_PAGES[0]
 _PACKED = struct.Struct(">8sQQQ?")
 #: Of the sum as many bits are kept.
 MASK = 0xFFFFFFFFFFFFFFFF
@@ -60,6 +65,27 @@ def of_row(key: bytes, value: bytes) -> int:
     """
     share: int = farmhash.fingerprint64(key + value) + len(key)
     return share
+
+
+def of_rows(rows: dict[bytes, bytes], largest: int) -> tuple[int, int, list[bytes]]:
+    """The shares of rows that are written, how many of these are records that are new, and which rows may be old ones.
+
+    ``largest``: no row of a page with a larger id is there yet. Called for every page.
+    """
+    kernels = compiled.kernels
+    if kernels is not None:
+        return kernels.shares_of_rows(rows, farmhash.fingerprint64, DERIVED, KEY, _OF_PAGES, largest)
+    total = new = 0
+    unsure = []
+    for key, value in rows.items():
+        if key[0] in DERIVED or key == KEY:
+            continue
+        total += of_row(key, value)
+        if key[0] in _OF_PAGES and int.from_bytes(key[-8:], "big") > largest:
+            new += key[0] == RECORD
+        else:
+            unsure.append(key)
+    return total & MASK, new, unsure
 
 
 def check_bytes(key: bytes, value: bytes) -> bytes:

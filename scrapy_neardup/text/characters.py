@@ -39,7 +39,8 @@ _NARROW = dict(WIDE_MARKS)
 #: What NFKC makes several characters of and many pages hold.
 SEVERAL = (("…", "..."), ("℃", "°C"), ("㎡", "m2"))
 
-# The lowest 21 bits are the character itself in the one spelling, if it is plain; see the same names in _kernels.h.
+# The lowest 21 bits are those that change in the one spelling, if the character is plain, so that all that stay as they
+# are say the same; see the same names in _kernels.h.
 _PLAIN, _LETTER, _SPACE, _MARK, _CLOSING, _ENDING, _UNSPACED_LETTER, _LINE = (1 << bit for bit in range(21, 29))
 #: Where no character is put together with one before it but combining marks: there NFKC looks at one at a time.
 _ALONE = (
@@ -63,7 +64,8 @@ def block(number: int) -> bytes:
 def _told(point: int) -> int:
     char = chr(point)
     # A character and what NFKC makes of it are the same in every text: a space that may not be broken, a wide digit.
-    told = _plain(unicodedata.normalize("NFKC", _NARROW.get(char, char)))
+    plain = _plain(unicodedata.normalize("NFKC", _NARROW.get(char, char)))
+    told = plain ^ point if plain else 0
     told |= _LETTER * char.isalnum() | _SPACE * char.isspace() | _MARK * (char in MARKS) | _CLOSING * (char in CLOSING)
     told |= _UNSPACED_LETTER * (bisect(UNSPACED_EDGES, point) % 2) | _LINE * (len(f"a{char}a".splitlines()) > 1)
     return told | _ENDING * (char.isspace() or char in CLOSING + QUOTES)

@@ -60,11 +60,10 @@ def words(normalized: str, *, singles: bool = False) -> list[str]:
     >>> words("アプリの更新")
     ['アプリ', 'の', '更新']
     """
-    runs = _WORD.findall(normalized)
-    # All at once, as a call takes as long as ten characters: a line break is a word of its own.
-    if _ALL_HAN.fullmatch(joined := "\n".join(runs)):
-        cut = _segmenter()(joined) if runs else []
+    if (chinese := _chinese_runs(normalized)) is not None:
+        cut = _segmenter()(chinese) if chinese else []
         return [word for word in cut if word != "\n"] if singles else longer(cut, 1)
+    runs = _WORD.findall(normalized)
     han = [run for run in runs if _FIRST_HAN.match(run)]
     cut = _segmenter()("\n".join(han)) if han else []
     found, left = list[str](), iter(cut)
@@ -74,6 +73,18 @@ def words(normalized: str, *, singles: bool = False) -> list[str]:
         else:
             found.append(run)
     return found
+
+
+def _chinese_runs(normalized: str) -> str | None:
+    """The runs of Chinese characters of a text that has no other words, a line each; None of one that has.
+
+    All at once, as a call of the segmenter takes as long as ten characters: a line break is a word of its own.
+    """
+    kernels = compiled.kernels
+    if kernels is not None:
+        return kernels.chinese_runs(known(), normalized)
+    joined = "\n".join(_WORD.findall(normalized))
+    return joined if _ALL_HAN.fullmatch(joined) else None
 
 
 def longer(words: list[str], length: int) -> list[str]:

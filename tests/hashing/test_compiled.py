@@ -24,9 +24,10 @@ from scrapy_neardup.methods.cascade_shingles import Shingles
 from scrapy_neardup.methods.cascade_title import TitleWords
 from scrapy_neardup.methods.minwise import equal_entries, sketch_of_text
 from scrapy_neardup.stores.counts import Counts
-from scrapy_neardup.stores.layout import Record
+from scrapy_neardup.stores.layout import record_key
+from scrapy_neardup.stores.record import Record
 from scrapy_neardup.stores.recurrence import Recurrence
-from scrapy_neardup.stores.tally import RowTally
+from scrapy_neardup.stores.tally import KEY, RowTally, of_rows
 from scrapy_neardup.stores.witness import _line
 from scrapy_neardup.text import characters
 from scrapy_neardup.text.characters import known
@@ -46,8 +47,8 @@ CUT = compiled.kernels.cut_text(KNOWN, "渡口。", KEYED.key, True) if compiled
 CUT = CUT and CUT[0]
 SIGNS = compiled.kernels.signs(("渡口",)) if compiled.kernels is not None else None
 WEIGHTS = compiled.kernels.weights(b"")[0] if compiled.kernels is not None else None
-#: The arrays of a table of four buckets.
-TABLE = bytearray(4), bytearray(128), bytearray(128), bytearray(32), bytearray(4)
+#: A table of four buckets, each a block of its own.
+TABLE = bytearray(4 * (32 + 32 + 8 + 1 + 1))
 #: What the stages treat in a way of its own, among all there is, lone surrogates too.
 TELLING = (
     "。！？；!?;.\r\n\u2028\u2029”’」』）》)]\"' \t\u3000_-*，：（1a\0ß\u0130Σς\u00ad\u200b\ufeff\u0301\u0316\u3099"
@@ -208,6 +209,29 @@ def test_characters_of_all_lengths_in_utf8_may_stand_across_a_block() -> None:
             assert with_it == without, (char, before)
 
 
+#: Lines that fill a block of BLAKE2b to the last byte, or end beside that; and long ones among short ones.
+LINE = st.builds(
+    lambda chars, length: (chars * length)[:length],
+    st.text(st.sampled_from("aé渡\U00020000"), min_size=1, max_size=3),
+    st.one_of(st.integers(1, 9), st.sampled_from([*range(31, 34), *range(42, 45), *range(126, 131), 256, 257, 2000])),
+)
+
+
+@pytest.mark.parametrize("secret", [b"", b"k", bytes(64)], ids=len)
+@pytest.mark.parametrize("at_once", [True, False], ids=["at once", "one by one"])
+@given(st.lists(LINE, max_size=30))
+@settings(max_examples=60, deadline=None)
+def test_the_lines_of_a_text_are_hashed_by_blake2b(secret: bytes, at_once: bool, lines: list[str]) -> None:
+    assert compiled.kernels is not None
+    found = compiled.kernels.cut_text(KNOWN, "。".join(lines), compiled.kernels.prepared(secret, at_once), False)
+    assert found is not None
+    hashed = [int.from_bytes(blake2b(one.encode(), key=secret, digest_size=8).digest(), "big") for one in lines]
+    assert np.frombuffer(compiled.kernels.cut_shorts(found[0], 0), np.uint32).tolist() == [
+        one & 0xFFFFFFFF for one in hashed
+    ]
+    assert {*compiled.kernels.cut_longest(found[0], 0, 64)} == {*hashed}
+
+
 def test_values_that_all_want_one_place_are_counted_too(kernels: Kernels) -> None:
     """Whoever knows the numbers can choose such characters; then the values are put in order."""
     offset, base = OPEN.drawn
@@ -245,9 +269,9 @@ def test_no_sentences_may_stand_at_any_place_in_memory() -> None:
     """As those of an empty ``bytearray`` do, which each Python has somewhere else."""
     assert compiled.kernels is not None
     empty = memoryview(bytes(9))[1:1]
-    assert compiled.kernels.stood(empty, *TABLE[:4]) == b""
+    assert compiled.kernels.stood(empty, 1, TABLE, True) == b""
     with pytest.raises(ValueError, match="another size"):
-        compiled.kernels.stood(memoryview(bytes(9))[1:5], *TABLE[:4])
+        compiled.kernels.stood(memoryview(bytes(9))[1:5], 1, TABLE, True)
 
 
 def test_pages_are_counted_the_same_both_ways() -> None:
@@ -314,6 +338,22 @@ def test_records_have_the_same_bytes_both_ways(record: Record, width: KeyWidth) 
         assert with_it == without
     long = replace(record, url="船" * 30_000)
     assert len({*both(lambda: long.pack(width))}) == 1
+
+
+@given(
+    st.dictionaries(
+        st.builds(lambda first, rest: first.encode() + rest, st.sampled_from("rejkuxmg"), st.binary(max_size=17)),
+        st.binary(max_size=99),
+    ),
+    st.integers(0, 2**64 - 1),
+)
+def test_rows_have_the_same_shares_both_ways(rows: dict[bytes, bytes], largest: int) -> None:
+    rows |= {KEY: b"tally", record_key(largest): b"old", record_key(max(largest, 1) - 1): b"older"}
+    rows[record_key(min(largest + 1, 2**64 - 1))] = b"new, if there can be a newer one"
+    with_it, without = both(lambda: of_rows(rows, largest))
+    assert with_it == without
+    assert with_it[1] >= (largest < 2**64 - 1)
+    assert record_key(largest) in with_it[2]
 
 
 @given(
@@ -391,9 +431,9 @@ def is_weighed(table: Any, word: str, weight: float) -> bool:
 @pytest.mark.parametrize(
     ("function", "arguments"),
     [
-        ("prepared", (bytes(65),)),
-        ("prepared", ("text",)),
-        ("prepared", ()),
+        ("prepared", (bytes(65), True)),
+        ("prepared", ("text", True)),
+        ("prepared", (b"",)),
         ("hash_text", (b"no key", "text")),
         ("hash_text", ("text", "text")),
         ("hash_texts", (b"no key", ["text"])),
@@ -456,6 +496,9 @@ def is_weighed(table: Any, word: str, weight: float) -> bool:
         ("core_words", (["word"], 4, {}, 1.0)),
         ("core_words", (["word"], 4, WEIGHTS, "text")),
         ("has_unspaced", (None, "text")),
+        ("chinese_runs", (None, "text")),
+        ("chinese_runs", (KNOWN, b"text")),
+        ("chinese_runs", (KNOWN,)),
         ("has_prose", (None, "text", 10, 40)),
         ("has_prose", (KNOWN, "text", -1, 40)),
         ("has_prose", (KNOWN, "text", 10)),
@@ -517,6 +560,13 @@ def is_weighed(table: Any, word: str, weight: float) -> bool:
         ("packed_keys", ([1], 5, "k")),
         ("packed_keys", ([1], 5, b"k" * 17)),
         ("packed_keys", ([1], 5)),
+        ("shares_of_rows", ({b"r": "text"}, ord, b"kux", b"m", b"rej", 1)),
+        ("shares_of_rows", ({"r": b""}, ord, b"kux", b"m", b"rej", 1)),
+        ("shares_of_rows", ({b"r": b""}, len, b"kux", b"m", b"rej", 2**64)),
+        ("shares_of_rows", ({b"r": b""}, ord, b"kux", b"m", b"rej")),
+        ("shares_of_rows", ({b"rr": b""}, ord, b"kux", b"m", b"rej", 1)),
+        ("shares_of_rows", ({b"r": b""}, 1, b"kux", b"m", b"rej", 1)),
+        ("shares_of_rows", ([b"r"], ord, b"kux", b"m", b"rej", 1)),
         ("packed_record", (256, (1,), 5, "url", b"", b"")),
         ("packed_record", (1, (2**64,), 5, "url", b"", b"")),
         ("packed_record", (1, ("1",), 5, "url", b"", b"")),
@@ -538,29 +588,33 @@ def is_weighed(table: Any, word: str, weight: float) -> bool:
         ("witness_line", (b"written", bytes(8), 1, 1, 1, False, b"-")),
         ("upper_halves", (bytes(3), 1, 1, 1)),
         ("upper_halves", ("text", 1, 1, 1)),
-        ("stood", (bytes(4), bytes(3), bytes(96), bytes(96), None)),
-        ("stood", (bytes(4), bytes(4), bytes(96), bytes(128), None)),
-        ("note", (bytes(4), 1, 32, *TABLE)),
-        ("note", (bytes(4), 0, 1, *TABLE)),
-        ("note", (bytes(3), 1, 1, *TABLE)),
-        ("note", (bytes(4), 3, 1, *TABLE)),
-        ("note", (bytes(4), 2, 1, *TABLE)),
-        ("note", (bytes(4), 1, 1, bytes(4), *TABLE[1:])),
-        ("note", (bytes(4), 1, 1, *TABLE[:4])),
-        ("count_page", (bytes(4), 1, 1, 1, 1, *TABLE, 32, *TABLE, None)),
-        ("count_page", (bytes(4), 2, 1, 1, 1, *TABLE, 1, *TABLE, None)),
-        ("count_page", ([1], 1, 1, 1, 1, *TABLE, 1, *TABLE, None)),
-        ("count_page", (bytes(3), 1, 1, 1, 1, *TABLE, 1, *TABLE, None)),
-        ("count_page", (bytes(4), 1, 1, 1, 1, *TABLE, 1, *TABLE, 2**32)),
-        ("count_page", (bytes(4), 1, 1, 1, 1, *TABLE, 1, *TABLE, -1)),
-        ("count_page", (bytes(4), 1, 1, 1, 1, *TABLE, 1, *TABLE, "1")),
-        ("count_page", (bytes(4), 1, 1, 1, 1, *TABLE, 1, *TABLE)),
-        ("count_page", (bytes(4), 1, 1, 1, 1, *TABLE, 1, *TABLE[1:], None)),
-        ("count_page", (bytes(4), 1, 1, 1, 1, *TABLE, None, *TABLE[:4], bytes(4), None)),
-        ("are_common", (bytes(4), 1, 1, 1, 16, *TABLE[:4], 22, *TABLE[1:4])),
-        ("are_common", (bytes(4), 1, 1, 1, 16, *TABLE[:4], -1, *TABLE[:3])),
-        ("are_common", (bytes(5), 1, 1, 1, 16, *TABLE[:4], 22, *TABLE[:3])),
-        ("are_common", (bytes(4), 1, 1, 1, 16, *TABLE[:4], 22)),
+        ("stood", (bytes(4), 1, TABLE[:222], True)),  # three buckets
+        ("stood", (bytes(4), 1, TABLE[:292], True)),
+        ("stood", (bytes(4), 1, b"", True)),
+        ("stood", (bytes(4), 2**16 + 1, TABLE, True)),
+        ("stood", (bytes(4), 1, bytes(74 * 2**17), True)),
+        ("stood", (bytes(4), 1, memoryview(bytes(297))[1:], True)),
+        ("note", (bytes(4), 1, 32, TABLE)),
+        ("note", (bytes(4), 0, 1, TABLE)),
+        ("note", (bytes(3), 1, 1, TABLE)),
+        ("note", (bytes(4), 3, 1, TABLE)),
+        ("note", (bytes(4), 2, 1, TABLE)),
+        ("note", (bytes(4), 1, 1, bytes(TABLE))),
+        ("note", (bytes(4), 1, 1)),
+        ("count_page", (bytes(4), 1, 1, 1, 1, TABLE, 32, TABLE, None)),
+        ("count_page", (bytes(4), 2, 1, 1, 1, TABLE, 1, TABLE, None)),
+        ("count_page", ([1], 1, 1, 1, 1, TABLE, 1, TABLE, None)),
+        ("count_page", (bytes(3), 1, 1, 1, 1, TABLE, 1, TABLE, None)),
+        ("count_page", (bytes(4), 1, 1, 1, 1, TABLE, 1, TABLE, 2**32)),
+        ("count_page", (bytes(4), 1, 1, 1, 1, TABLE, 1, TABLE, -1)),
+        ("count_page", (bytes(4), 1, 1, 1, 1, TABLE, 1, TABLE, "1")),
+        ("count_page", (bytes(4), 1, 1, 1, 1, TABLE, 1, TABLE)),
+        ("count_page", (bytes(4), 1, 1, 1, 1, TABLE, 1, TABLE[4:], None)),
+        ("count_page", (bytes(4), 1, 1, 1, 1, TABLE, None, bytes(TABLE), None)),
+        ("are_common", (bytes(4), 1, 1, 1, 1, 16, TABLE, 22, TABLE[4:])),
+        ("are_common", (bytes(4), 1, 1, 1, 1, 16, TABLE, -1, TABLE)),
+        ("are_common", (bytes(5), 1, 1, 1, 1, 16, TABLE, 22, TABLE)),
+        ("are_common", (bytes(4), 1, 1, 1, 1, 16, TABLE, 22)),
         ("cut_shingled", (None, 1, 1, 5, 64, 2, 80, 16, 4, 10, 24, 4)),
         ("cut_shingled", ("text", 1, 1, 5, 64, 2, 80, 16, 4, 10, 24, 4)),
         ("cut_shingled", (CUT, 1, 1, 5, 100, 2, 80, 16, 4, 10, 24, 4)),
@@ -581,7 +635,7 @@ def test_a_list_of_what_is_no_text_is_refused(kernels: Kernels, given_key: Keyed
     with pytest.raises(TypeError):
         given_key.every(["text", None])  # type: ignore[list-item]
     with pytest.raises(TypeError):
-        kernels.hash_texts(kernels.prepared(b""), ("text",))  # type: ignore[arg-type]
+        kernels.hash_texts(kernels.prepared(b"", True), ("text",))  # type: ignore[arg-type]
 
 
 @given(TEXT)
@@ -615,6 +669,10 @@ def test_an_error_of_whoever_tells_of_characters_goes_through(kernels: Kernels) 
 
     with pytest.raises(MemoryError):
         kernels.letters(kernels.characters(fails), "渡口")
+    with pytest.raises(MemoryError):
+        kernels.has_prose(kernels.characters(fails), "渡口", 1, 1)
+    with pytest.raises(MemoryError):
+        kernels.cut_text(kernels.characters(fails), "渡口", KEYED.key, True)
     with pytest.raises(ValueError, match="no block"):
         kernels.letters(kernels.characters(lambda number: b"few"), "渡口")
     with pytest.raises(TypeError):

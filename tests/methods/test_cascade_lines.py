@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -16,6 +18,11 @@ LINES = st.builds(Lines, st.frozensets(WORD, max_size=8), st.dictionaries(WORD, 
 
 def many(count: int) -> list[str]:
     return [f"line{number}" for number in range(count)]
+
+
+def sampled(lines: list[str], headlines: Sequence[str] = ()) -> Lines:
+    """What is kept of a page of these lines."""
+    return Lines.unpack(Lines.packed(cut(lines, OPEN), headlines))[0]
 
 
 @settings(deadline=None)
@@ -33,7 +40,7 @@ def test_the_bytes_are_those_that_are_written_down() -> None:
 
 
 def test_each_line_is_kept_with_its_letters_up_to_255() -> None:
-    lines = Lines.of(cut(["ferry", "", "渡口", "x" * 255, "y" * 256, "z" * 9000, "ferry"], OPEN), ["late", "", "late"])
+    lines = sampled(["ferry", "", "渡口", "x" * 255, "y" * 256, "z" * 9000, "ferry"], ["late", "", "late"])
     letters = {"ferry": 5, "渡口": 2, "x" * 255: 255, "y" * 256: 255, "z" * 9000: 255}
     assert lines.lines == {OPEN.short(line): count for line, count in letters.items()}
     assert lines.headlines == {OPEN.short("late")}
@@ -42,20 +49,20 @@ def test_each_line_is_kept_with_its_letters_up_to_255() -> None:
 @pytest.mark.parametrize("count", [0, 1, SAMPLE - 1, SAMPLE, SAMPLE + 1, 500])
 def test_of_many_lines_those_with_the_smallest_fingerprints_are_kept(count: int) -> None:
     smallest = sorted(map(OPEN.short, many(count)))[:SAMPLE]
-    assert sorted(Lines.of(cut(many(count), OPEN), []).lines) == smallest
-    assert Lines.of(cut(many(count)[::-1], OPEN), []) == Lines.of(cut(many(count) * 2, OPEN), [])
+    assert sorted(sampled(many(count)).lines) == smallest
+    assert sampled(many(count)[::-1]) == sampled(many(count) * 2)
 
 
 @pytest.mark.parametrize("count", [1, 8, 9, 300])
 def test_of_many_headlines_the_same_eight_are_kept_in_whatever_order(count: int) -> None:
-    kept = Lines.of(cut([], OPEN), many(count)).headlines
-    assert kept == Lines.of(cut([], OPEN), many(count)[::-1]).headlines <= set(map(OPEN.short, many(count)))
+    kept = sampled([], many(count)).headlines
+    assert kept == sampled([], many(count)[::-1]).headlines <= set(map(OPEN.short, many(count)))
     assert len(kept) == min(count, 8)
 
 
 @pytest.mark.parametrize("count", [0, 1, SAMPLE - 1, SAMPLE, SAMPLE + 1, 500])
 def test_up_to_its_reach_a_sample_is_all_of_the_page(count: int) -> None:
-    lines = Lines.of(cut(many(count), OPEN), [])
+    lines = sampled(many(count))
     all_lines = set(map(OPEN.short, many(count)))
     assert {one for one in all_lines if one <= lines.reach} == set(lines.lines)
     assert lines.reach == (2**32 - 1 if count < SAMPLE else max(lines.lines))

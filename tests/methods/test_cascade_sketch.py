@@ -252,7 +252,7 @@ def test_without_an_article_in_it_a_page_has_lines_and_is_else_as_a_text(reader:
     whole = unpacked(
         Cascade().fingerprint(page(FERRY, "渡口_河湾网", headline="开航", main=main, reader=reader)).sketch
     )
-    lines = Lines.of(cut([letters(normalize(FERRY))], OPEN), [])
+    lines, _ = Lines.unpack(Lines.packed(cut([letters(normalize(FERRY))], OPEN), []))
     assert whole.article is None
     assert replace(whole, lines=None).pack() == Cascade().fingerprint(page(FERRY, "渡口_河湾网")).sketch
     assert whole.lines is not None

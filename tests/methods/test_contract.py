@@ -14,6 +14,8 @@ import pytest
 
 from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.hashing import compiled
+from scrapy_neardup.hashing.keyed import Keyed
+from scrapy_neardup.hashing.width import NARROW
 from scrapy_neardup.methods import METHODS, Method, make_method
 from scrapy_neardup.methods.base import nothing_is_common
 from scrapy_neardup.model import Fingerprint, Page
@@ -142,6 +144,15 @@ def test_a_fingerprint_is_bytes_and_unique_keys_of_64_bits(method: Method) -> No
         assert type(fingerprint.keys) is tuple, page
         assert len(set(fingerprint.keys)) == len(fingerprint.keys), page
         assert all(type(key) is int and 0 <= key < 2**64 for key in fingerprint.keys), page
+
+
+@every_method
+def test_the_keys_of_a_page_of_a_state_are_as_wide_as_those_of_the_state(method: Method) -> None:
+    """They are the lower bits of those that have all."""
+    keyed = method.under(Keyed(b"a secret", NARROW))
+    for name, page in PAGES.items():
+        wide, narrow = method.under(Keyed(b"a secret")).for_state(page, None).keys, keyed.for_state(page, None).keys
+        assert narrow == tuple(map(NARROW.key, wide)), name
 
 
 @every_method

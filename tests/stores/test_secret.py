@@ -12,7 +12,8 @@ import pytest
 from scrapy_neardup.config import Config
 from scrapy_neardup.errors import SettingsError, StoreMismatch
 from scrapy_neardup.stores import Secret, Store, close_store, open_store
-from scrapy_neardup.stores.layout import Record, meta_key
+from scrapy_neardup.stores.layout import meta_key
+from scrapy_neardup.stores.record import Record
 
 RECIPE = {"method": "test"}
 GIVEN, OTHER = Secret.shared("a secret for several"), Secret.shared("another for several")

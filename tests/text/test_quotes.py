@@ -8,11 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_neardup.text.quote_signs import Told
+from scrapy_neardup.text.quote_signs import Told, may_quote
 from scrapy_neardup.text.quotes import parted, quoted
 
 ASKED = "When does the ferry sail in winter, and does it take bicycles?"
 ANSWERED = "It sails at ten since May, and bicycles go free of charge."
+
+
+@pytest.mark.parametrize("text", ["来回的费用由镇上承担。", "谁发帖由船工们自己商量。"])
+def test_what_only_ends_as_a_sign_of_a_quote_does_is_none(text: str) -> None:
+    """Else laws would be looked through line by line."""
+    assert not may_quote(text)
 
 
 @pytest.mark.parametrize(
@@ -34,6 +40,8 @@ ANSWERED = "It sails at ten since May, and bicycles go free of charge."
         f"引用 3楼 张三 的发言：\n{ASKED}\n{ANSWERED}",
         f"张三 发表于 2024-3-4 10:03：\n{ASKED}\n\n{ANSWERED}",
         f"楼主 张三 说：\n{ASKED}\n{ANSWERED}",
+        f"引用由 张三 发表：\n{ASKED}\n{ANSWERED}",
+        f"原帖由 张三 發表\n{ASKED}\n{ANSWERED}",
         f"[quote=Ada]{ASKED} [QUOTE]Never[/quote] Really?[/quote]{ANSWERED}",
         f"{ANSWERED}\n-- \nBob, {ASKED[:20]}\nHarbour office",
         f"On 3 March 2024, Ada wrote:\n> {ASKED}\n{ANSWERED}\n--\nBob",

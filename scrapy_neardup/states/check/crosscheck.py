@@ -16,8 +16,9 @@ from scrapy_neardup.states.members import Collector, Ids, Members, column
 from scrapy_neardup.states.reading import Watch
 from scrapy_neardup.stores import Record, Store
 from scrapy_neardup.stores.changes import Row
-from scrapy_neardup.stores.layout import last_id, record_key, unpack_seen, url_key, width_of
+from scrapy_neardup.stores.layout import last_id, record_key, unpack_seen, url_key
 from scrapy_neardup.stores.postings import is_head, is_posting, is_unreachable, pairs
+from scrapy_neardup.stores.record import width_of
 
 #: Rows that are compared at once.
 _BATCH = 2**16
