@@ -2,7 +2,8 @@
 
 The verdict is the one that reading and comparing would give. So whatever could make a difference has the page read: an
 opinion by hand, a preference that looks at texts, a page that was delivered and has other bytes now, boilerplate that
-was none before, and anything of which too little is kept.
+was none before, and anything of which too little is kept. What may differ is by what a copy is told: of several pages
+with one text the one with its bytes is named, and of a copy that comes again how it was alike then.
 """
 
 from __future__ import annotations
