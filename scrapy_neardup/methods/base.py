@@ -69,16 +69,16 @@ class Method(ABC):
     @final
     def for_state(self, page: Page, site: SiteCounts | None) -> Fingerprint:
         """``guarded`` by what a state knows of the page's site, if it knows any, with keys as wide as the state's."""
-        return self.guarded(page, site.is_common if site else nothing_is_common, site)
+        made, width = self.guarded(page, site.is_common if site else nothing_is_common, site), self.hashes.width
+        return made if max(made.keys, default=0) <= width.mask else made.with_keys(width.keys(made.keys))
 
     def guarded(self, page: Page, is_common: IsCommon, site: SiteCounts | None = None) -> Fingerprint:
         """The same of what a page says itself, without sentences that stand on many pages, and those to be counted.
 
-        The keys are as wide as the state's. ``site``: what is known of the page's site. A method that does not override
-        this has no guard against boilerplate, and judges the article alone where that could be told.
+        ``site``: what is known of the page's site. A method that does not override this has no guard against
+        boilerplate, and judges the article alone where that could be told.
         """
-        made = self.fingerprint(replace(page, text=page.main) if page.main else page)
-        return made.with_keys(self.hashes.width.keys(made.keys))
+        return self.fingerprint(replace(page, text=page.main) if page.main else page)
 
     def may_be_alike(self, new: Fingerprint, old: bytes) -> bool:
         """Whether it is worth while to compare a new page with an earlier one's sketch.

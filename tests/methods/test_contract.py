@@ -17,8 +17,9 @@ from scrapy_neardup.hashing import compiled
 from scrapy_neardup.hashing.keyed import Keyed
 from scrapy_neardup.hashing.width import NARROW
 from scrapy_neardup.methods import METHODS, Method, make_method
-from scrapy_neardup.methods.base import nothing_is_common
-from scrapy_neardup.model import Fingerprint, Page
+from scrapy_neardup.methods.base import IsCommon, nothing_is_common
+from scrapy_neardup.methods.cascade import Cascade
+from scrapy_neardup.model import Fingerprint, Page, SiteCounts
 from tests.processes import answer_with_hash_seed
 
 GOLDEN = Path(__file__).with_name("golden.json")
@@ -153,6 +154,20 @@ def test_the_keys_of_a_page_of_a_state_are_as_wide_as_those_of_the_state(method:
     for name, page in PAGES.items():
         wide, narrow = method.under(Keyed(b"a secret")).for_state(page, None).keys, keyed.for_state(page, None).keys
         assert narrow == tuple(map(NARROW.key, wide)), name
+
+
+class Wide(Cascade):
+    """A user's own method, which knows nothing of the width of keys."""
+
+    def guarded(self, page: Page, is_common: IsCommon, site: SiteCounts | None = None) -> Fingerprint:
+        made = super().guarded(page, is_common, site)
+        return made.with_keys((*made.keys, 2**64 - 1))
+
+
+def test_so_are_those_of_a_method_that_does_not_ask_for_it() -> None:
+    keys = Wide().under(Keyed(b"a secret", NARROW)).for_state(PAGES["ferry"], None).keys
+    assert len(keys) > 1
+    assert keys[-1] == NARROW.mask
 
 
 @every_method
