@@ -31,7 +31,7 @@ _Made = TypeVar("_Made", Page, Page | Draft)
 _A = TypeVar("_A")
 #: Bytes of pages that wait for workers. Scrapy holds less, but for items of start(), of which it counts none.
 _MOST_WAITING = 50_000_000
-#: Seconds of reading before workers that nobody asked for are started: each takes one to start, and some 100 MB.
+#: Seconds of reading before workers that nobody asked for are started: each takes one to start, and some 150 MB.
 _BEGINNING = 3.0
 
 
@@ -100,8 +100,8 @@ class Aside:
         self._workers = None
         self._notes.warn_once(
             "workers",
-            "NEARDUP_WORKERS: pages are read in the crawl's own process from now on, as %s. If NEARDUP_EXTRACTOR names "
-            "a function that other processes cannot import, put it into a module that they can.",
+            "NEARDUP_WORKERS: pages are read in the crawl's own process from now on, as %s. If NEARDUP_EXTRACTOR or "
+            "NEARDUP_METHOD names what other processes cannot import, put it into a module that they can.",
             str(answer).rstrip("."),
         )
         return self._timed(self._source.read_here, draft), None
