@@ -15,8 +15,8 @@ from scrapy_neardup.commands.output import method_spec, progress, write
 from scrapy_neardup.commands.rejects import Rejects, opened_rejects
 from scrapy_neardup.commands.superseded import Superseded
 from scrapy_neardup.commands.tally import Tally
-from scrapy_neardup.commands.text_workers import preparing
 from scrapy_neardup.commands.wording import as_json, counted
+from scrapy_neardup.commands.workers import preparing, reading
 from scrapy_neardup.config import AUTO, DEFAULT_FIELDS, Config, many_workers, read_keep_policy
 from scrapy_neardup.crawl.state import page_extractor
 from scrapy_neardup.errors import NearDupError
@@ -25,13 +25,13 @@ from scrapy_neardup.judging.ahead import NOTHING, Ahead, ReadAhead
 from scrapy_neardup.judging.detector import Detector
 from scrapy_neardup.judging.preference import KeepPolicy, Preference, make_preference
 from scrapy_neardup.judging.preparer import Preparing
+from scrapy_neardup.judging.reader import Readers
 from scrapy_neardup.judging.records import Batch, Judged
 from scrapy_neardup.judging.shared_now import judging_now
 from scrapy_neardup.methods import METHODS, Method, make_method
 from scrapy_neardup.model import Verdict
 from scrapy_neardup.oneline import one_line
 from scrapy_neardup.outputs import WRITERS, Writer, opened_output, output_format
-from scrapy_neardup.page.pool import Pages
 from scrapy_neardup.report.words import Words
 from scrapy_neardup.stores import STORES, Keep, Store
 
@@ -123,20 +123,23 @@ def run(arguments: argparse.Namespace) -> int:
     config = config_of(arguments)
     if arguments.workers:
         config = replace(config, workers=many_workers("--workers", arguments.workers))
-    spec = method_spec(arguments.method) if arguments.method else (config.method, config.parameters)
-    method = make_method(*spec) if arguments.method else config.make_method()
+    if arguments.method:
+        name, parameters = method_spec(arguments.method)
+        method, config = make_method(name, parameters), replace(config, method=name, parameters=parameters)
+    else:
+        method = config.make_method()
     format = output_format(arguments.output, arguments.output_format)
     _check_places(arguments.input, arguments.output)
     fields = {part: getattr(arguments, part) or name for part, name in config.fields.items()}
     policy = _keep_policy(arguments.keep_policy) if arguments.keep_policy else config.keep_policy
     preference = make_preference(policy)
     tally = Tally()
-    apart, pool = config.make_apart(), config.make_workers()
+    apart = config.make_apart()
     with (
         state_for(arguments.store, method, config) as store,
         closing(apart) if apart else nullcontext(),
-        closing(pool) if pool else nullcontext(),
-        preparing(spec, store, config) as texts,
+        reading(store, config) as pages,
+        preparing(store, config) as texts,
     ):
         detector = _detector(method, store, config, arguments, preference)
         with (
@@ -154,7 +157,7 @@ def run(arguments: argparse.Namespace) -> int:
                 apart=apart.read if apart else None,
             )
             entries = progress(_entries(arguments.input, arguments.format), what="records")
-            found = _read_ahead(entries, batch, pool, texts, config)
+            found = _read_ahead(entries, batch, pages, texts, config)
             passed = _judge_all(found, batch, detector.passes, rejects, tally)
             _write_all(passed, out, tally, tag=arguments.tag, preference=preference)
         if store.lasts:
@@ -181,13 +184,13 @@ def _detector(
 
 
 def _read_ahead(
-    entries: Iterable[InputRecord], batch: Batch, pool: Pages | None, texts: Preparing | None, config: Config
+    entries: Iterable[InputRecord], batch: Batch, pages: Readers | None, texts: Preparing | None, config: Config
 ) -> Iterator[tuple[InputRecord, ReadAhead]]:
     """The records, each with what processes have read of it while others were judged."""
-    if not (pool or texts):
+    if not (pages or texts):
         return ((entry, NOTHING) for entry in entries)
     few, few_characters = (_FEW, _FEW_CHARACTERS) if config.workers == AUTO else (0, 0)
-    return Ahead(batch.coming, pool, texts, after=few, after_characters=few_characters).read(entries)
+    return Ahead(batch.coming, pages, texts, after=few, after_characters=few_characters).read(entries)
 
 
 def _judge_all(

@@ -22,7 +22,7 @@ from scrapy_neardup.oneline import line_logger
 from scrapy_neardup.page.apart import MAX_SECONDS, Apart, Terms
 from scrapy_neardup.page.cores import workers_by_machine
 from scrapy_neardup.page.limits import MAX_TEXT
-from scrapy_neardup.page.pool import Pages, Pool
+from scrapy_neardup.page.pool import Pool
 from scrapy_neardup.stores import Bounds, Keep, Secret, parse_url, placeholders_checked
 from scrapy_neardup.stores.options import Options
 
@@ -149,22 +149,17 @@ class Config:
         """What a page may take in a worker."""
         return _TIMES * self.max_seconds
 
-    def make_workers(self) -> Pages | None:
-        """What reads all other pages, to be closed by whoever asked; None where they are to be read here."""
-        terms = self._worker_terms
-        return Pool(terms, many) if (many := self.many_workers) and terms.can_be_sent else None
-
     def make_readers(self, hashes: Keyed | None) -> Readers | None:
-        """The same of a crawl; on a state with these ``hashes`` it makes the fingerprints, too, where that can be."""
-        terms, many = self._worker_terms, self.many_workers
+        """What reads all other pages, to be closed by whoever asked; None where they are to be read here.
+
+        ``hashes``: of the state, for which it makes their fingerprints, too, where that can be.
+        """
+        terms = replace(self.terms, seconds=self.worker_seconds, only_quick=True)
+        many = self.many_workers
         if not (many and terms.can_be_sent):
             return None
         texts = TextTerms(self.method, self.parameters, hashes, self.worker_seconds) if hashes is not None else None
         return Pool(ReadingTerms(terms, texts) if texts is not None and texts.can_be_sent else terms, many)
-
-    @property
-    def _worker_terms(self) -> Terms:
-        return replace(self.terms, seconds=self.worker_seconds, only_quick=True)
 
     def make_apart(self) -> Apart | None:
         """What reads pages that may take long, to be closed by whoever asked; None where the extractor bars it."""

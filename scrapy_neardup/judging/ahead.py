@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 from scrapy_neardup.inputs import Entry, InputRecord
 from scrapy_neardup.judging.preparer import Preparing, Ready
+from scrapy_neardup.judging.reader import Readers, ReadPage
 from scrapy_neardup.model import Page
 from scrapy_neardup.page.apart import Answer
-from scrapy_neardup.page.pool import Pages
 from scrapy_neardup.page.raw import Raw
 
 #: Records that are read ahead at most, and bytes and characters of their pages.
@@ -22,8 +22,8 @@ _MOST_BYTES = 50_000_000
 class ReadAhead(NamedTuple):
     """What is known of a record before it is judged.
 
-    ``answer``: what a process says of its page, that was to be read. ``page``: of one that brings its text; ``ready``:
-    what a process has made of that.
+    ``answer``: what a process says of its page, that was to be read. ``page``: of one that brings its text. ``ready``:
+    the fingerprint that a process has made of either.
     """
 
     answer: Answer | None = None
@@ -41,7 +41,7 @@ class Ahead:
     def __init__(
         self,
         coming: Callable[[Entry], Raw | Page | None],
-        pages: Pages | None,
+        pages: Readers | None,
         texts: Preparing | None,
         *,
         after: int = 0,
@@ -96,9 +96,9 @@ class Ahead:
         if self._after > 0:
             self._after -= 1
             return _nothing, 0
-        future: Future[Answer] = Future()
+        future: Future[ReadPage | Answer] = Future()
         self._pages.ask(page, lambda answer, _: future.set_result(answer))
-        return lambda: ReadAhead(answer=future.result()), page.size
+        return lambda: _read(future.result()), page.size
 
     def _of_text(self, page: Page) -> Callable[[], ReadAhead]:
         if self._texts is None or self._after_characters > 0:
@@ -106,6 +106,12 @@ class Ahead:
             return lambda: ReadAhead(page=page)
         ready = self._texts.add(page)
         return lambda: ReadAhead(page=page, ready=ready())
+
+
+def _read(answer: ReadPage | Answer) -> ReadAhead:
+    if isinstance(answer, ReadPage):
+        return ReadAhead(answer=answer.page, ready=answer.prepared)
+    return ReadAhead(answer=answer)
 
 
 def _nothing() -> ReadAhead:

@@ -171,7 +171,7 @@ def test_auto_is_for_our_own_reader_alone(
 ) -> None:
     monkeypatch.setattr("scrapy_neardup.config.config.workers_by_machine", lambda: 4)
     config = Config(workers=workers, extractor=extractor)
-    pools = [config.make_workers(), config.make_readers(None), config.make_readers(OPEN)]
-    assert [pool.workers if pool is not None else 0 for pool in pools] == [found] * 3
+    pools = [config.make_readers(None), config.make_readers(OPEN)]
+    assert [pool.workers if pool is not None else 0 for pool in pools] == [found] * 2
     make_aside(Desk(None).source, config, notes()).close()
     assert any("a function of the script" in line for line in caplog.messages) == extractor.startswith("__main__")

@@ -11,23 +11,28 @@ from scrapy_neardup.errors import ExtractionError, NearDupError
 from scrapy_neardup.inputs import Entry, InputRecord, Malformed
 from scrapy_neardup.judging import ahead
 from scrapy_neardup.judging.ahead import Ahead, ReadAhead
-from scrapy_neardup.judging.prepared import Texts
+from scrapy_neardup.judging.prepared import Prepared, Texts
 from scrapy_neardup.judging.preparer import Answer as Made
 from scrapy_neardup.judging.preparer import Preparing
-from scrapy_neardup.model import Page
+from scrapy_neardup.judging.presumed import Boilerplate
+from scrapy_neardup.judging.reader import Readers, ReadPage
+from scrapy_neardup.model import Fingerprint, Page
 from scrapy_neardup.page.apart import MayTakeLong, NoReader
-from scrapy_neardup.page.pool import Answered, Pages, Pool
+from scrapy_neardup.page.pool import Answered, Pool
 from scrapy_neardup.page.raw import Raw
 
 
 class Asked:
     """In the place of a pool: answers when it is told to, the last page first."""
 
-    def __init__(self, *, at_once: bool = False) -> None:
-        self.waiting: list[tuple[Raw, Answered[Page | MayTakeLong]]] = []
+    def __init__(self, *, at_once: bool = False, prepared: Prepared | None = None) -> None:
+        self.waiting: list[tuple[Raw, Answered[ReadPage | Page | MayTakeLong]]] = []
         self.at_once = at_once
+        self.prepared = prepared
 
-    def ask(self, raw: Raw, answered: Answered[Page | MayTakeLong], begun: Callable[[], None] = lambda: None) -> None:
+    def ask(
+        self, raw: Raw, answered: Answered[ReadPage | Page | MayTakeLong], begun: Callable[[], None] = lambda: None
+    ) -> None:
         self.waiting.append((raw, answered))
         if self.at_once:
             self.answer()
@@ -35,10 +40,11 @@ class Asked:
     def answer(self) -> None:
         while self.waiting:
             raw, answered = self.waiting.pop()
-            answered(Page(raw.url, text="read"), 0.0)
+            page = Page(raw.url, text="read")
+            answered(ReadPage(page, self.prepared) if self.prepared is not None else page, 0.0)
 
-    def as_pool(self) -> Pages:
-        return cast(Pages, self)
+    def as_pool(self) -> Readers:
+        return cast(Readers, self)
 
 
 class Groups:
@@ -123,6 +129,13 @@ def test_an_error_comes_behind_the_records_before_it() -> None:
 def test_a_few_pages_are_not_worth_a_process() -> None:
     found = read(map(entry, range(5)), Asked(at_once=True), after=3)
     assert list(map(told, found)) == [(0, None), (1, None), (2, None), (3, "3"), (4, "4")]
+
+
+def test_what_is_read_ahead_comes_with_its_fingerprint_if_there_is_one() -> None:
+    prepared = Prepared(Fingerprint((), b""), (), b"", sited=False, known=Boilerplate())
+    [(_, (answer, page, ready))] = read([entry(1)], Asked(at_once=True, prepared=prepared))
+    assert isinstance(answer, Page)
+    assert (answer.url, page, ready) == ("1", None, prepared)
 
 
 def test_texts_are_sent_in_groups_and_each_gets_its_own_answer() -> None:

@@ -1,14 +1,14 @@
-"""The processes that fingerprint the texts of ``dedup`` ahead."""
+"""The processes of ``dedup``: those that read pages of HTML ahead, and those that fingerprint texts."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager
-from typing import Any
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, nullcontext
 
 from scrapy_neardup.config import AUTO, Config
 from scrapy_neardup.judging.preparer import Preparing, TextTerms
+from scrapy_neardup.judging.reader import Readers
 from scrapy_neardup.page.cores import workers_by_machine
 from scrapy_neardup.page.pool import Pool
 from scrapy_neardup.stores import Store
@@ -19,10 +19,18 @@ _SWITCH = 0.0005
 
 
 @contextmanager
-def preparing(spec: tuple[str, Mapping[str, Any]], store: Store, config: Config) -> Iterator[Preparing | None]:
+def reading(store: Store, config: Config) -> Iterator[Readers | None]:
+    """What reads pages ahead; None where they are read one after the other."""
+    pool = config.make_readers(None if store.is_shared else store.hashes)
+    with closing(pool) if pool is not None else nullcontext():
+        yield pool
+
+
+@contextmanager
+def preparing(store: Store, config: Config) -> Iterator[Preparing | None]:
     """What fingerprints texts ahead; None where they are fingerprinted one after the other."""
     many = text_workers(workers_by_machine()) if config.workers == AUTO else int(config.workers)
-    terms = TextTerms(*spec, store.hashes, config.worker_seconds)
+    terms = TextTerms(config.method, config.parameters, store.hashes, config.worker_seconds)
     if not many or store.is_shared or not terms.can_be_sent:
         yield None
         return
