@@ -271,9 +271,11 @@ class Store(Moment, Expiry, Counting):
                 replaced = self._off_the_list(id, changes, [generation])
                 changes.delete(layout.journal_key(generation, id))  # even if it is gone: others may have taken it back
                 gone += self._supersede(replaced, changes)
+            self._may_go(min(batch))
+            changes.puts.update(self._unwritten_hands())
             self._write(changes, sync=True)
+            self._moved = False
             self.pages -= gone
-            self._sealed(min(batch))
 
     def withdraw(self, generation: int, id: int) -> None:
         """Take one page back, sealed or not; an unsealed one gives its place to the record that it replaced."""

@@ -215,14 +215,15 @@ class Expiry(Removal):
         """The row that tells of the hands, if they have moved since it was written."""
         return {HANDS: self._packed_hands()} if self._moved else {}
 
-    def _sealed(self, id: int) -> None:
+    def _may_go(self, id: int) -> None:
         """A page can go from now on; hand and frontier may have passed over it."""
-        self._by_time.at = min(self._by_time.at, id)
-        self._frontier = min(self._frontier, id)
+        if id < self._by_time.at or id < self._frontier:
+            self._by_time.at = min(self._by_time.at, id)
+            self._frontier = min(self._frontier, id)
+            self._moved = True
 
     def _added(self, id: int) -> None:
         """There is a new page; pages arrive later than they got their ids, so the hands may be behind it already."""
         if id < self._by_number.at:
             self._by_number.at = id
-        if id < self._by_time.at or id < self._frontier:
-            self._sealed(id)
+        self._may_go(id)

@@ -49,11 +49,15 @@ class Removal(Tallied):
         gone = self._erase(id, changes)
         if newest and replaced:
             changes.put(url, layout.pack_seen(layout.unpack_id(replaced), self.now()))
+            self._may_go(layout.unpack_id(replaced))
         elif not newest:  # a later version may name it; that one now replaces what this one would have
             for later, names in self._scan(b"j"):
                 if names == layout.pack_id(id) and later not in changes.deletes:
                     changes.put(later, replaced)
         return gone
+
+    def _may_go(self, id: int) -> None:
+        """Nobody needs this page any more, if it is not wanted for itself: see ``Expiry``."""
 
     def _supersede(self, id: int, changes: Changes) -> int:
         """Add the removal of a page in whose place another one is for good, and of those in whose place it was.

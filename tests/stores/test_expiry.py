@@ -225,6 +225,31 @@ def test_what_is_not_sealed_stays_until_it_is(store: Store, clock: Clock) -> Non
     assert store.end(generation) == 0
 
 
+@pytest.mark.parametrize("many", range(1, 6))
+def test_what_may_go_later_than_what_came_after_it_goes_first_all_the_same(
+    lasting: Place, clock: Clock, many: int
+) -> None:
+    """Also after the state was closed: pages that were not sealed, and one that has got its place back."""
+    store = clock.govern(lasting.open())
+    generation = store.begin("crawl")
+    sealed_late = [put(store, number, generation=generation).id for number in range(4)]
+    taken_back = put(store, 4)
+    later = put(store, 4, generation=generation, replaces=taken_back.id)
+    for number in range(5, 30):
+        clock.now += HOUR
+        put(store, number)
+    for _ in range(many):
+        store.expire(Bounds(max_pages=store.pages - 1))
+    store.withdraw(generation, later.id)
+    store.seal(generation, sealed_late)
+    store = clock.govern(lasting.reopen(store))
+    before = known(store)
+    for gone in range(1, 4):
+        store.expire(Bounds(max_pages=store.pages - 1))
+        assert known(store) == before[gone:]
+    assert check(store).sound
+
+
 @pytest.mark.parametrize("many", [1, 2, 3, 4])
 def test_what_comes_back_behind_all_that_was_looked_at_goes_too(store: Store, clock: Clock, many: int) -> None:
     generation = store.begin("crawl")
