@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager, nullcontext
 
 from scrapy_neardup.config import AUTO, Config
-from scrapy_neardup.judging.preparer import Preparing, TextTerms
+from scrapy_neardup.judging.preparer import Preparing
 from scrapy_neardup.judging.reader import Readers
 from scrapy_neardup.page.cores import workers_by_machine
 from scrapy_neardup.page.pool import Pool
@@ -30,7 +30,7 @@ def reading(store: Store, config: Config) -> Iterator[Readers | None]:
 def preparing(store: Store, config: Config) -> Iterator[Preparing | None]:
     """What fingerprints texts ahead; None where they are fingerprinted one after the other."""
     many = text_workers(workers_by_machine()) if config.workers == AUTO else int(config.workers)
-    terms = TextTerms(config.method, config.parameters, store.hashes, config.worker_seconds)
+    terms = config.text_terms(store.hashes)
     if not many or store.is_shared or not terms.can_be_sent:
         yield None
         return

@@ -158,8 +158,12 @@ class Config:
         many = self.many_workers
         if not (many and terms.can_be_sent):
             return None
-        texts = TextTerms(self.method, self.parameters, hashes, self.worker_seconds) if hashes is not None else None
+        texts = self.text_terms(hashes) if hashes is not None else None
         return Pool(ReadingTerms(terms, texts) if texts is not None and texts.can_be_sent else terms, many)
+
+    def text_terms(self, hashes: Keyed) -> TextTerms:
+        """On which fingerprints are made in other processes, for a state with these hashes."""
+        return TextTerms(self.method, self.parameters, hashes, self.worker_seconds)
 
     def make_apart(self) -> Apart | None:
         """What reads pages that may take long, to be closed by whoever asked; None where the extractor bars it."""

@@ -109,11 +109,9 @@ class Session:
             is_unchanged=self._detector.is_unchanged if shared is None else _asked_aside,
             bodies=self._detector.bodies,
         )
-        aside = (
-            make_aside(source, config, self.notes, hashes=self._detector.store.hashes)
-            if shared is None
-            else make_aside(source, config, self.notes, is_unchanged=shared.is_unchanged)
-        )
+        hashes = self._detector.store.hashes if shared is None else None
+        is_unchanged = shared.is_unchanged if shared is not None else None
+        aside = make_aside(source, config, self.notes, hashes=hashes, is_unchanged=is_unchanged)
         judge = Judge(
             source,
             self._detector,

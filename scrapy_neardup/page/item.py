@@ -12,8 +12,8 @@ from scrapy_neardup.text.normalize import normalize
 
 Item = Mapping[str, Any]
 
-#: Before what an item is known by that has no URL.
-_BY_TEXT = "text:"
+#: Before what a page is known by that has no URL.
+BY_TEXT = "text:"
 
 
 class ItemFields:
@@ -47,11 +47,11 @@ class ItemFields:
     def name_of_content(self, item: Item) -> str:
         """What an item is known by that has neither a URL nor a response."""
         content = self.value(item, "text") or self.value(item, "html") or ""
-        return f"{_BY_TEXT}{OPEN.of(str(content)):016x}"
+        return f"{BY_TEXT}{OPEN.of(str(content)):016x}"
 
     def is_named_by_content(self, item: Item, url: str) -> bool:
         """Whether this is not a URL, but what ``name_of_content`` has made of the item."""
-        return url.startswith(_BY_TEXT) and url == self.name_of_content(item)
+        return url.startswith(BY_TEXT) and url == self.name_of_content(item)
 
     def value(self, item: Item, what: str) -> Any:
         """What stands in a field, whatever that is; a string without the spaces around it, None where nothing is."""

@@ -13,12 +13,11 @@ from typing import Any
 from scrapy_neardup.errors import NearDupError, SettingsError, StoreLocked, UsageError
 from scrapy_neardup.hashing.keyed import OPEN
 from scrapy_neardup.oneline import line_logger
+from scrapy_neardup.page.item import BY_TEXT
 from scrapy_neardup.stores import STORES, parse_url
 
 logger = line_logger(__name__)
 
-#: How the name of a page begins that has no URL.
-NAMELESS = "text:"
 _SETTING = re.compile(r"\bNEARDUP_([A-Z_]+)")
 
 
@@ -64,7 +63,7 @@ def words_of(keywords: Any) -> str | list[str]:
 
 def name_of(content: str | bytes, title: str) -> str:
     """What a page is known by that has no URL: the same text under another title is another page."""
-    return f"{NAMELESS}{OPEN.of(f'{content!s}{title}'):016x}"
+    return f"{BY_TEXT}{OPEN.of(f'{content!s}{title}'):016x}"
 
 
 @contextmanager

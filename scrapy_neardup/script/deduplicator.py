@@ -21,11 +21,12 @@ from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Kind, Verdict
 from scrapy_neardup.oneline import line_logger
 from scrapy_neardup.page.apart import MAX_SECONDS
+from scrapy_neardup.page.item import BY_TEXT
 from scrapy_neardup.page.limits import MAX_TEXT
 from scrapy_neardup.page.served import Served
 from scrapy_neardup.page.sites import site_of
 from scrapy_neardup.page.source import Draft, PageSource
-from scrapy_neardup.script.arguments import NAMELESS, in_words_of_a_script, name_of, state_url, string, words_of
+from scrapy_neardup.script.arguments import in_words_of_a_script, name_of, state_url, string, words_of
 from scrapy_neardup.stores import Store, close_store, open_store
 
 logger = line_logger(__name__)
@@ -177,7 +178,7 @@ class Deduplicator:
                 if (verdict := self._by_bytes(page, remember=remember)) is not None:
                     return verdict
                 page = self._source.read(page)
-            if url.startswith(NAMELESS):  # it may be the third that says "see attachment": no page of its own
+            if url.startswith(BY_TEXT):  # it may be the third that says "see attachment": no page of its own
                 page = replace(page, html=0)
             if remember:
                 return self._now.judge(page, sealed=True)
