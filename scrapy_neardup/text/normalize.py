@@ -12,16 +12,20 @@ from scrapy_neardup.text.script import simplify
 
 _NOT_A_WORD = re.compile(r"\W+")
 _NOT_A_WORD_IN_LINE = re.compile(r"[^\w\n]+")
+#: Arabic, Persian, Indian ones and so on: one site writes them, the next one does not.
+_OTHER_DIGIT = re.compile(r"[^\D0-9]")
 _INVISIBLE = re.compile(f"[{INVISIBLE}]+")
 
 
 def normalize(text: str, *, simplified: bool = False) -> str:
-    """Compatibility composition (full-width to half-width, ligatures), case folding, nothing invisible.
+    """Compatibility composition (full-width to half-width, ligatures), case folding, our digits, nothing invisible.
 
     ``simplified`` maps traditional Chinese characters to simplified ones too.
 
     >>> normalize("ＡＢＣ１２３ Straße")
     'abc123 strasse'
+    >>> normalize("۲۴")
+    '24'
     """
     kernels = compiled.kernels
     plain = kernels.folded(known(), text) if kernels is not None else None
@@ -52,7 +56,7 @@ def _folded(text: str) -> str:
         text = text.replace(wide, narrow)
     if not unicodedata.is_normalized("NFKC", text):
         text = unicodedata.normalize("NFKC", few_marks(text))
-    return text.casefold()
+    return _OTHER_DIGIT.sub(lambda digit: str(unicodedata.decimal(digit[0])), text).casefold()
 
 
 def letters(normalized: str) -> str:
