@@ -6,7 +6,7 @@
 #include "_kernels.h"
 
 /* Changed with every change of a signature or of what is returned: a module of another one is not used. */
-#define VERSION 13
+#define VERSION 14
 
 /* ---- texts that are passed in ------------------------------------------------------------------------------------ */
 
@@ -129,6 +129,7 @@ static PyMethodDef METHODS[] = {
     FAST(cut_longest, "The hashes of the longest different lines: cut text, the letters they must have, 64 at most."),
     FAST(cut_shingled, "All that is made of n-grams: how many, sketch, that of the opening, smallest ones."),
     FAST(cut_title, "The words of a title as a sketch has them, or None if some have spaces around them: see there."),
+    FAST(cut_numbers, "What all numbers come to, and some of them, 16 bits each: cut text, offset, base, how many."),
     FAST(cut_standing, "Which of at most 64 strings of 2 to 32 characters stand in a line: cut text, strings."),
     FAST(stood, "On how many sites or pages sentences stood: asked, buckets of a block, table, whether pages."),
     FAST(are_common, "Which sentences are common: asked, buckets, site, offset, base, least and table of both."),

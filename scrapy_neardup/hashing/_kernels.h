@@ -229,6 +229,7 @@ KERNEL(cut_ends);
 KERNEL(cut_longest);
 KERNEL(cut_shingled);
 KERNEL(cut_standing);
+KERNEL(cut_numbers);
 KERNEL(cut_title);
 KERNEL(longer);
 KERNEL(weights);

@@ -548,6 +548,75 @@ KERNEL(cut_standing)
     return list;
 }
 
+static int is_larger(const void *one, const void *other)
+{
+    uint64_t a = *(const uint64_t *)one, b = *(const uint64_t *)other;
+    return (a > b) - (a < b);
+}
+
+/* Of the one spelling, which has no others. */
+static int is_digit(Py_UCS4 c)
+{
+    return c >= '0' && c <= '9';
+}
+
+/* The hash of each number in a line, as one n-gram; as many as are returned. */
+static Py_ssize_t hash_numbers(const Cut *cut, Py_ssize_t line, uint64_t offset, uint64_t base, uint64_t *found)
+{
+    const Py_UCS4 *at = cut->letters + start_of(cut, line);
+    Py_ssize_t i, count = 0, length = length_of(cut, line);
+    uint64_t sum = 0;
+    for (i = 0; i < length; i++) {
+        if (!is_digit(at[i]))
+            continue;
+        sum = sum * base + mix(at[i] ^ offset);
+        if (i + 1 == length || !is_digit(at[i + 1])) {
+            found[count++] = mix(sum);
+            sum = 0;
+        }
+    }
+    return count;
+}
+
+#define MOST_NUMBERS 255
+
+static char *put_half(uint64_t value, char *to)
+{
+    *to++ = (char)(value >> 8);
+    *to++ = (char)value;
+    return to;
+}
+
+/* Cut text, offset, base, a number: 16 bits for all different numbers in it, and of so many with the smallest hashes. */
+KERNEL(cut_numbers)
+{
+    const Cut *cut;
+    uint64_t offset, base, *found, sum = 0;
+    Py_ssize_t i, most, count = 0, kept = 0;
+    char packed[2 * MOST_NUMBERS + 2], *at = packed + 2;
+    if (!has(given, 4) || !(cut = cut_from(args[0])) || word_of(args[1], &offset) < 0 || word_of(args[2], &base) < 0 ||
+        size_of(args[3], 0, MOST_NUMBERS, &most) < 0)
+        return NULL;
+    found = PyMem_Malloc((size_t)(all_letters(cut) / 2 + cut->count + 1) * sizeof *found);
+    if (!found)
+        return PyErr_NoMemory();
+    for (i = 0; i < cut->count; i++)
+        count += hash_numbers(cut, i, offset, base, found + count);
+    qsort(found, (size_t)count, sizeof *found, is_larger);
+    for (i = 0; i < count; i++) {
+        if (i && found[i] == found[i - 1])
+            continue;
+        sum += found[i];
+        if (kept < most) {
+            at = put_half(found[i] >> 48, at);
+            kept++;
+        }
+    }
+    PyMem_Free(found);
+    put_half(sum >> 48, packed);
+    return PyBytes_FromStringAndSize(packed, count ? at - packed : 0);
+}
+
 /* ---- the words of a title -------------------------------------------------------------------------------------- */
 
 typedef struct {

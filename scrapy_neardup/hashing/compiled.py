@@ -14,7 +14,7 @@ from typing import Any, Protocol, cast
 
 #: That of the module that goes with these files. One that was built from others, as an editable install keeps it when
 #: the sources change, is not used.
-_VERSION = 13
+_VERSION = 14
 
 
 class Kernels(Protocol):
@@ -173,6 +173,9 @@ class Kernels(Protocol):
         /,
     ) -> bytes | None:
         """See ``TitleWords.packed``; 64 words at most. None where one has spaces around it."""
+
+    def cut_numbers(self, cut: Any, offset: int, base: int, most: int, /) -> bytes:
+        """See ``CutText.numbers``."""
 
     def cut_standing(self, cut: Any, words: list[str], /) -> list[str]:
         """See ``CutText.standing``; 64 words at most."""

@@ -97,6 +97,13 @@ class Keyed:
         """
         return mix64(self._sums(mix64(units ^ self._offset), min(n, len(units)))) if len(units) else units
 
+    def gram(self, text: str) -> int:
+        """The hash of a text as one n-gram: of a few letters quicker than ``n_grams``."""
+        base, offset, found = int(self._base), int(self._offset), 0
+        for char in text:
+            found = (found * base + mixed(ord(char) ^ offset)) % 2**64
+        return mixed(found)
+
     def n_grams_each(self, units: npt.NDArray[np.uint64], lengths: Iterable[int]) -> list[npt.NDArray[np.uint64]]:
         """``n_grams`` in each of several lengths, none of which is longer than the sequence: in fewer steps."""
         mixed = mix64(units ^ self._offset)

@@ -7,6 +7,7 @@ module is there the text stays in it, and no string is made of a sentence until 
 
 from __future__ import annotations
 
+import struct
 from abc import ABC, abstractmethod
 from collections.abc import Sequence, Set
 from functools import cached_property
@@ -22,6 +23,7 @@ from scrapy_neardup.hashing.keyed import Keyed
 from scrapy_neardup.text.characters import known
 from scrapy_neardup.text.normalize import eased, letters_each, normalize
 from scrapy_neardup.text.sentences import sentences
+from scrapy_neardup.text.tokens import digits
 
 #: Longest lines, and words that stand in lines, of which the compiled module finds so many at most.
 _FEW = 64
@@ -104,6 +106,15 @@ class CutText(ABC):
     def standing(self, words: list[str]) -> list[str]:
         """Those of these words, each of 2 to 32 characters, that stand in a line, in their order."""
         return [word for word in words if any(word in line for line in self.lines)]
+
+    def numbers(self, most: int) -> bytes:
+        """Of the numbers in the lines, runs of digits: 16 bits that all of them come to, and 16 bits each of some.
+
+        These are so many with the smallest hashes, 255 at most, the smallest first; big-endian. Nothing of none.
+        """
+        found = sorted({self.hashes.gram(number) for line in self.lines for number in digits(line)})
+        upper = [one >> 48 for one in (sum(found) % 2**64, *found[:most])]
+        return struct.pack(f">{len(upper)}H", *upper) if found else b""
 
     def without(self, boilerplate: Set[int]) -> CutText:
         """The text without the lines of which 32 bits of the hash are among these; itself where none is."""
@@ -206,6 +217,9 @@ class HeldText(CutText):
     def title_words(self, words: list[str], most: int, form: tuple[int, int, int, int]) -> bytes | None:
         """See ``TitleWords.packed``; None where some words have spaces around them. ``words`` are 64 at most."""
         return self._kernels.cut_title(self._held, words, *self.hashes.drawn, most, *form)
+
+    def numbers(self, most: int) -> bytes:
+        return self._kernels.cut_numbers(self._held, *self.hashes.drawn, most)
 
     def without(self, boilerplate: Set[int]) -> CutText:
         found = self._kernels.cut_without(self._held, list(boilerplate))

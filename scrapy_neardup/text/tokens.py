@@ -36,6 +36,7 @@ _SPACED = re.compile(rf"[^\W_{HAN}{_UNSPACED}{_KATAKANA}]+")
 _TRIES = 32
 _ALL_HAN = re.compile(rf"[{HAN}\n]*")
 _FIRST_HAN = re.compile(rf"[{HAN}]")
+_DIGITS = re.compile(r"[0-9]+")
 _NUMBER = re.compile(
     r"\d+(?:[.,:/]\d+)*|[〇零一二三四五六七八九十百千万亿]{2,}"
     r"|[一二两三四五六七八九十](?=[艘人台辆月日号路件起名家只条座所次岁年天个位])"
@@ -159,6 +160,15 @@ def numbers(normalized: str) -> list[str]:
     ['2024', '3', '1,200.5', '9:30', 'seven', '二十三']
     """
     return _NUMBER.findall(normalized)
+
+
+def digits(letters: str) -> list[str]:
+    """Runs of digits in order.
+
+    >>> digits("2024年3月12")
+    ['2024', '3', '12']
+    """
+    return _DIGITS.findall(letters)
 
 
 @cache

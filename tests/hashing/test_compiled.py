@@ -93,6 +93,7 @@ def told(text: CutText) -> list[object]:
         *(text.longest(least, limit) for least in (0, 2, 12) for limit in (1, 3, 64, 65)),
         *(text.ends(first, last) for first, last in ((0, 0), (1, 0), (0, 1), (2, 3), (16, 8))),
         *(text.standing(words) for words in (few, few * 11)),
+        *(text.numbers(most) for most in (0, 1, 12, 255)),
     ]
 
 
@@ -470,6 +471,11 @@ def is_weighed(table: Any, word: str, weight: float) -> bool:
         ("holds_any", ("text", ("xy",))),
         ("holds_any", (b"text", SIGNS)),
         ("holds_any", ("text",)),
+        ("cut_numbers", (CUT, 1, 1, -1)),
+        ("cut_numbers", (CUT, 1, 1, 256)),
+        ("cut_numbers", (CUT, "1", 1, 12)),
+        ("cut_numbers", ("text", 1, 1, 12)),
+        ("cut_numbers", (CUT, 1, 1)),
         ("cut_standing", (CUT, ["x"])),
         ("cut_standing", (CUT, ["xy"] * 65)),
         ("cut_standing", (CUT, [b"xy"])),
