@@ -50,6 +50,7 @@ PARAMETERS = {
     "form": ("by_site", -1.0),
     "gone": ("by_gone", -0.5),
     "same_title": ("by_title", 1.0),
+    "reworded": ("by_reworded", 1.0),
     "numbers": ("by_numbers", -1.0),
 }
 #: How much weights are held back.

@@ -22,12 +22,12 @@ from collections.abc import Set
 from functools import lru_cache
 from typing import ClassVar
 
-from scrapy_neardup.hashing.keyed import Keyed
 from scrapy_neardup.methods.base import IsCommon, Method, nothing_is_common
 from scrapy_neardup.methods.cascade_again import compared_again, sketch_again
 from scrapy_neardup.methods.cascade_bound import Bound
 from scrapy_neardup.methods.cascade_check import FineCheck, score, weights
 from scrapy_neardup.methods.cascade_lines import Lines
+from scrapy_neardup.methods.cascade_numbers import Numbers
 from scrapy_neardup.methods.cascade_order import Order
 from scrapy_neardup.methods.cascade_parameters import CascadeParameters
 from scrapy_neardup.methods.cascade_reading import Views, read
@@ -40,10 +40,7 @@ from scrapy_neardup.model import Comparison, Explanation, Feature, Fingerprint, 
 from scrapy_neardup.text.cut import cut
 from scrapy_neardup.text.lexicon import core_words
 from scrapy_neardup.text.normalize import normalize
-from scrapy_neardup.text.tokens import numbers, words
-
-#: Different shingles of a text of which the numbers are compared, at most.
-_NUMBERED = 400
+from scrapy_neardup.text.tokens import words
 
 
 class Cascade(Method):
@@ -94,8 +91,7 @@ class Cascade(Method):
             of_core.opening,
             # Of a short page all, as every word of it counts.
             self._all_sentences(found) if own.shingles < p.short else _halves(longest[: p.max_sentences]),
-            # Of a long text none: the more there is to read, the less they are all of it.
-            _short(numbers(core.own.text), p.max_numbers, hashes) if own.shingles <= _NUMBERED else frozenset(),
+            Numbers.packed(core.own, own.shingles, p.max_numbers),
             title.packed(p.max_title_words),
             Order.packed(core.own),
             Lines.packed(text.own, found.headlines) if page.reader else b"",
@@ -228,9 +224,3 @@ def _unpacked_last(packed: bytes, minwise: int) -> Sketch:
 def _halves(found: list[int]) -> set[int]:
     """The lower 32 bits of hashes: enough to know a sentence among those of a page."""
     return {one & 0xFFFFFFFF for one in found}
-
-
-def _short(found: list[str], count: int, hashes: Keyed) -> frozenset[int]:
-    """16-bit hashes of the different strings; of more than ``count`` those with the smallest fingerprints."""
-    smallest = sorted((hashes.of(one), one.isdigit()) for one in set(found))[:count]
-    return frozenset(whole & 0xFFFE | digits for whole, digits in smallest)

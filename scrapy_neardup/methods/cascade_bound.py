@@ -23,8 +23,9 @@ class Bound:
     def __init__(self, p: CascadeParameters) -> None:
         self._bits = p.bits
         # To be copies under different titles, or to look alike on one site; nothing but one title adds to the score,
-        # and on a catalogue all of these are higher.
-        least = min(ALIKE, p.certain, p.certain_apart, p.certain_on_site, p.base, p.short_least)
+        # and the same numbers in other words where a site takes from it. On a catalogue all of these are higher.
+        scored = p.base + min(0.0, p.by_site - p.by_reworded)
+        least = min(ALIKE, p.certain, p.certain_apart, p.certain_on_site, scored, p.short_least)
         #: Similarity from which pages may be alike; the same of an excerpt, and its containment.
         self._bounds = least - _MARGIN, TELLING - _MARGIN, p.excerpt - _MARGIN
 

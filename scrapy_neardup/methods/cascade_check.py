@@ -56,7 +56,7 @@ class FineCheck:
     def __init__(self, p: CascadeParameters, new: Fingerprint, one: Sketch, other: Sketch, common: Set[int]) -> None:
         #: Whether both pages are known to be of one site.
         self.same_site = one.site == other.site > 0
-        self.features = compare(one, other, new.whole, common, p.bits, new.unframed, new.title)
+        self.features = compare(one, other, new.whole, common, p, new.unframed, new.title)
         self._title = new.title
         self._site = new.site
         self._one = one
@@ -167,7 +167,7 @@ class FineCheck:
         whole = self._carried(Judgement(f, *_decide(f, p)))
         if one.article is None and other.article is None:
             return whole
-        f = compare(one.of_article(), other.of_article(), b"", self._common, p.bits, title=self._title)
+        f = compare(one.of_article(), other.of_article(), b"", self._common, p, title=self._title)
         article = self._carried(Judgement(f, *_decide(f, p)))
         if article.duplicate and not whole.duplicate:
             return Judgement(f, True, article.certain, f"Of the articles in them: {article.decision}")
@@ -190,6 +190,7 @@ def weights(p: CascadeParameters) -> dict[str, tuple[float, str]]:
         "form": (-p.by_site, "what they share may be the form of a site: they are of one, or of which is not known"),
         "gone": (-2 * p.by_gone, "a word of the title stands in its text and not in the other page (0.5: on one side)"),
         "same_title": (p.by_title, "one title, letter by letter, or a headline in common"),
+        "reworded": (p.by_reworded, "longer texts in other words, and all numbers of both are the same: no form"),
         "numbers": (-p.by_numbers, "share of numbers that differ, less in a long text"),
     }
 
@@ -224,7 +225,8 @@ def _decide(f: Features, p: CascadeParameters) -> tuple[bool, bool, str]:
             False,
             "Of each title a word stands in its text and not in the other page: they are two notices.",
         )
-    if not f.opening and (f.title_numbers or (f.form and f.title < p.retitled)) and f.similarity < _NEARLY:
+    other_title = f.title_numbers or (f.form and f.title < p.retitled)
+    if other_title and not (f.opening or f.reworded) and f.similarity < _NEARLY:
         return False, False, "What they share may be a form: they have another title and another opening."
     duplicate = score(f, p) >= p.base
     return duplicate, duplicate and alone, f"The score {'reaches' if duplicate else 'is below'} {p.base:g}."

@@ -11,8 +11,8 @@ from scrapy_neardup.methods.parameters import Parameters, decides, names, number
 
 #: What decides on two pages of a catalogue: they are copies if they are nearly the same all over (0.92, which is
 #: ``base`` and ``by_site``), and no word of either title is gone. Products of a family share their description, and
-#: differ in a name.
-CATALOGUE: Mapping[str, float] = {"certain_on_site": 1.0, "by_site": 0.4, "by_gone": 0.5}
+#: numbers in it, and differ in a name.
+CATALOGUE: Mapping[str, float] = {"certain_on_site": 1.0, "by_site": 0.4, "by_gone": 0.5, "by_reworded": 0.0}
 _FAMILIES = "title", "keywords", "description", "sentences", "shingles"
 
 
@@ -23,9 +23,10 @@ class CascadeParameters(Parameters):
     From ``certain`` on, similarity alone makes a duplicate of a page of another site, or from ``certain_apart`` on if
     of either title a word is gone (see ``TitleWords``); where they may be of one site from ``certain_on_site`` on.
     Below that a score decides: similarity, less ``by_site`` where it may be one site, less ``by_gone`` if a word of one
-    title is gone, plus ``by_title`` under one title, less ``by_numbers`` times the share of numbers that differ. It
-    must reach ``base``, and the texts with their boilerplate must be alike for ``least``; from ``certain`` on for
-    ``certain_least``, or the one hold most of the other (``excerpt``).
+    title is gone, plus ``by_title`` under one title, plus ``by_reworded`` where one site tells the same numbers in
+    other words, less ``by_numbers`` times the share of numbers that differ. It must reach ``base``, and the texts with
+    their boilerplate must be alike for ``least``; from ``certain`` on for ``certain_least``, or the one hold most of
+    the other (``excerpt``).
     """
 
     method: ClassVar[str] = "cascade"
@@ -51,7 +52,7 @@ class CascadeParameters(Parameters):
     #: Sentences, numbers and title words of which the sketch holds a hash.
     max_sentences: int = whole(3, 1, 255)
     max_numbers: int = whole(12, 1, 255)
-    max_title_words: int = whole(10, 1, 255)
+    max_title_words: int = whole(16, 1, 255)
     #: What decides; benchmarks/fields.py holds the weights against fits.
     certain: float = decides(number(0.76))
     certain_apart: float = decides(number(0.8))
@@ -60,6 +61,7 @@ class CascadeParameters(Parameters):
     by_site: float = decides(number(0.18))
     by_gone: float = decides(number(0.1))
     by_title: float = decides(number(0.15))
+    by_reworded: float = decides(number(0.18))
     by_numbers: float = decides(number(0.3))
     least: float = decides(number(0.5))
     certain_least: float = decides(number(0.35))
@@ -77,6 +79,7 @@ class CascadeParameters(Parameters):
     def on_catalogue(self) -> CascadeParameters:
         """Those that decide on two pages of one catalogue: these, or ``CATALOGUE`` where that asks for more."""
         asked: dict[str, Any] = {name: max(getattr(self, name), value) for name, value in CATALOGUE.items()}
+        asked["by_reworded"] = CATALOGUE["by_reworded"]
         return replace(self, **asked)
 
     @property

@@ -8,11 +8,13 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from scrapy_neardup.methods.cascade_lines import Lines
+from scrapy_neardup.methods.cascade_numbers import Numbers
 from scrapy_neardup.methods.cascade_order import Order
 
 #: Of the 24 bits of a title word: it is a number; it stands in the text of its page.
 NUMBER, STANDS = 1, 2
 _WORD_BYTES = 3
+_LARGEST_WORD = 256**_WORD_BYTES
 #: The sketch of an opening: bins and bits of it, and the bytes that these make.
 OPENING_BINS, OPENING_BITS = 16, 4
 OPENING_BYTES = OPENING_BINS * OPENING_BITS // 8
@@ -42,9 +44,9 @@ class Sketch:
     Q fingerprint of the body's letters · I that of the title's letters, 0 without one · I that of the site, 0 if it is
     not known · I I number of different shingles, with boilerplate and without · B B B how many sentences, numbers,
     title words · min-wise sketch of the shingles · that of those of the opening (8 bytes) · I per sentence · H per
-    number · 24 bits per title word, of which the lowest two say that it is a number, and that it stands in the text ·
-    the order of the sentences (see ``Order``). But for body, title and the first of the counts, all is of what is not
-    boilerplate.
+    number (see ``Numbers``) · 24 bits per title word, of which the lowest
+    two say that it is a number, and that it stands in the text · the order of the sentences (see ``Order``). But for
+    body, title and the first of the counts, all is of what is not boilerplate.
 
     Of a page read from HTML there follow its lines (see ``Lines``), and where the article is a part of what is judged,
     I number of its different shingles · min-wise sketch of them; then body, numbers, words, opening and order are of
@@ -59,7 +61,7 @@ class Sketch:
     minwise: bytes
     opening: bytes
     sentences: frozenset[int]
-    numbers: frozenset[int]
+    numbers: Numbers
     words: frozenset[int]
     #: Those of the words that stand in the text.
     standing: frozenset[int]
@@ -74,6 +76,10 @@ class Sketch:
         count = self.article.shingles
         return replace(self, whole=count, shingles=count, minwise=self.article.minwise)
 
+    def known_words(self, most: int) -> int:
+        """The largest hash up to which all words of the title are among ``words``, of which there are ``most``."""
+        return max(self.words) if len(self.words) >= most else _LARGEST_WORD
+
     def pack(self) -> bytes:
         """The sketch as bytes."""
         return packed_sketch(
@@ -81,7 +87,7 @@ class Sketch:
             self.minwise,
             self.opening,
             self.sentences,
-            self.numbers,
+            self.numbers.pack(),
             packed_words(self.words, self.standing),
             self.order.pack(),
             self.lines.pack() if self.lines else b"",
@@ -111,7 +117,7 @@ class Sketch:
             packed[HEAD.size : opening],
             packed[opening:middle],
             frozenset(rest[:sentences]),
-            frozenset(rest[sentences:]),
+            Numbers.unpack(rest[sentences:], shingles),
             frozenset(word & ~STANDS for word in marked),
             frozenset(word & ~STANDS for word in marked if word & STANDS),
             order,
@@ -125,16 +131,16 @@ def packed_sketch(
     minwise: bytes,
     opening: bytes,
     sentences: Set[int],
-    numbers: Set[int],
+    numbers: bytes,
     words: bytes,
     order: bytes,
     lines: bytes,
     article: bytes,
 ) -> bytes:
     """A sketch of parts of which most are packed already; ``head``: its first five numbers."""
-    counts = len(sentences), len(numbers), len(words) // _WORD_BYTES
-    packed = struct.pack(f">{counts[0]}I{counts[1]}H", *sorted(sentences), *sorted(numbers))
-    return b"".join((HEAD.pack(*head, *counts), minwise, opening, packed, words, order, lines, article))
+    counts = len(sentences), len(numbers) // 2, len(words) // _WORD_BYTES
+    packed = struct.pack(f">{counts[0]}I", *sorted(sentences))
+    return b"".join((HEAD.pack(*head, *counts), minwise, opening, packed, numbers, words, order, lines, article))
 
 
 def packed_words(words: Iterable[int], standing: Set[int]) -> bytes:

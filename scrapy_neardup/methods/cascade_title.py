@@ -20,7 +20,7 @@ from scrapy_neardup.methods.cascade_prose import Prose
 from scrapy_neardup.methods.cascade_sketch import NUMBER, STANDS, Sketch, packed_words
 from scrapy_neardup.text.cut import CutText, HeldText
 from scrapy_neardup.text.shingles import as_shingles, code_points, distinct
-from scrapy_neardup.text.tokens import are_unspaced, holds_spaced, spaced_words
+from scrapy_neardup.text.tokens import are_unspaced, digits, holds_spaced, spaced_words
 
 #: Lengths of words that are looked for in a text without spaces.
 _LENGTHS = range(2, 9)
@@ -86,20 +86,28 @@ class TitleWords:
             found[grams[word] & _HASH] = word
         return dict(sorted(found.items()))
 
-    def gone(self, old: Sketch) -> int:
+    def gone(self, old: Sketch, most: int) -> int:
         """Of how many of the two pages a word of the title stands in the text, and nowhere in the other page.
+
+        ``most``: how many words of a title are kept. Of a longer title no word is taken to be missing that may be
+        among those that are not.
 
         Whether a word stands in the earlier text is told by the order of its sentences: it does if a sentence that
         holds the word here stands there, too.
         """
         asked = old.standing - self._title.keys()
-        return int(not self._holds(asked)) + int(self._is_new(old))
+        return int(not self._holds(asked)) + int(self._is_new(old, most))
 
-    def _is_new(self, old: Sketch) -> bool:
-        """Whether a word of the title stands here in sentences alone that the earlier page lacks."""
+    def new_numbers(self, old: Sketch) -> set[str]:
+        """The numbers in sentences that the earlier page lacks, of those of which the order is kept."""
         theirs = set(old.order.sentences)
+        return {one for number, _, line in self._kept if number not in theirs for one in digits(line)}
+
+    def _is_new(self, old: Sketch, most: int) -> bool:
+        """Whether a word of the title stands here in sentences alone that the earlier page lacks."""
+        theirs, known = set(old.order.sentences), old.known_words(most)
         for hashed, word in self._title.items():
-            found = self._holding(word) if hashed not in old.words else []
+            found = self._holding(word) if hashed <= known and hashed not in old.words else []
             if found and theirs.isdisjoint(found):
                 return True
         return False

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from scrapy_neardup.methods.cascade import Cascade
 from scrapy_neardup.methods.cascade_features import Features, compare
+from scrapy_neardup.methods.cascade_numbers import Numbers
 from scrapy_neardup.methods.cascade_order import Order
 from scrapy_neardup.methods.cascade_sketch import Sketch
 from scrapy_neardup.model import Comparison, Explanation, Fingerprint, Likeness, Page
@@ -42,6 +43,7 @@ WEIGHTS = {
     "form": -DEFAULTS.by_site,
     "gone": -2 * DEFAULTS.by_gone,
     "same_title": DEFAULTS.by_title,
+    "reworded": DEFAULTS.by_reworded,
     "numbers": -DEFAULTS.by_numbers,
 }
 #: What is shown beside the score.
@@ -57,7 +59,7 @@ WORDS, OTHERS, NUMBERS = frozenset({4, 8, 12}), frozenset({4, 16}), frozenset({1
 
 
 def features(one: Sketch, other: Sketch, whole: bytes = b"", common: frozenset[int] = NONE) -> Features:
-    return compare(one, other, whole, common, DEFAULTS.bits)
+    return compare(one, other, whole, common, DEFAULTS)
 
 
 def score(one: Sketch, other: Sketch) -> float:
@@ -92,18 +94,17 @@ def test_a_feature_moves_the_score_as_its_weight_says(
         ({11, 13}, {11, 17}, 200, 0.5),
         ({11, 13}, {15, 17}, 200, 1.0),
         ({11, 13}, {15, 17}, 400, 0.5),
-        ({11, 13}, {15, 17, 11}, 2000, 0.05),
         ({11, 13}, set(), 150, 0.0),
         (set(), {11, 13}, 150, 0.0),
         (set(), set(), 150, 0.0),
     ],
 )
-def test_numbers_that_differ_weigh_less_in_a_long_text(
+def test_numbers_that_differ_weigh_less_in_a_longer_text(
     one: set[int], other: set[int], length: int, expected: float
 ) -> None:
-    new = replace(ONE, numbers=frozenset(one), shingles=length, whole=length)
+    new = replace(ONE, numbers=Numbers(frozenset(one)), shingles=length, whole=length)
     for shorter in (length, length // 2):
-        old = replace(OTHER, numbers=frozenset(other), shingles=shorter, whole=shorter)
+        old = replace(OTHER, numbers=Numbers(frozenset(other)), shingles=shorter, whole=shorter)
         assert features(new, old).numbers == features(old, new).numbers == pytest.approx(expected)
         same = replace(old, numbers=new.numbers)
         assert score(new, old) - score(new, same) == pytest.approx(-DEFAULTS.by_numbers * expected)
@@ -294,7 +295,7 @@ DECISIONS: dict[str, Callable[[Explanation, Comparison], bool]] = {
     "boilerplate and all": lambda e, c: not c.duplicate and values(e)["whole"] < DEFAULTS.least,
     "The score reaches": lambda e, c: c.duplicate and e.score >= e.needed,
     "two notices": lambda e, c: not c.duplicate and values(e)["gone"] == 1.0,
-    "another opening": lambda e, c: not (c.duplicate or values(e)["opening"]),
+    "another opening": lambda e, c: not (c.duplicate or values(e)["opening"] or values(e)["reworded"]),
     "The earlier page holds": lambda e, c: not (c.duplicate or c.certain or c.same_site),
     "The score is below": lambda e, c: not c.duplicate and e.score < e.needed,
 }

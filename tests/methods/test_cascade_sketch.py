@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from scrapy_neardup.hashing.keyed import OPEN
 from scrapy_neardup.methods.cascade import Cascade
 from scrapy_neardup.methods.cascade_lines import Lines
+from scrapy_neardup.methods.cascade_numbers import Numbers
 from scrapy_neardup.methods.cascade_order import Order
 from scrapy_neardup.methods.cascade_parameters import CascadeParameters
 from scrapy_neardup.methods.cascade_sketch import Article, Sketch
@@ -117,10 +118,15 @@ SKETCHES = st.builds(
     minwise=st.binary(max_size=64),
     opening=st.binary(min_size=8, max_size=8),
     sentences=st.frozensets(WORD, max_size=255),
-    numbers=st.frozensets(HALF_WORD, max_size=255),
+    numbers=st.just(Numbers()),
     words=st.frozensets(st.integers(0, 2**24 - 1).map(lambda word: word & ~2), max_size=255),
     standing=st.just(NONE),
     order=st.builds(Order, st.lists(HALF_WORD, max_size=24).map(tuple)),
+)
+SKETCHES = st.builds(
+    lambda whole, numbers: replace(whole, numbers=Numbers.unpack(tuple(numbers), whole.shingles)),
+    SKETCHES,
+    st.lists(HALF_WORD, unique=True, max_size=255).filter(lambda numbers: len(numbers) != 1),
 )
 
 
@@ -128,7 +134,7 @@ SKETCHES = st.builds(
 @given(SKETCHES)
 def test_what_is_packed_is_unpacked(whole: Sketch) -> None:
     packed = whole.pack()
-    lists = 4 * len(whole.sentences) + 2 * len(whole.numbers) + 3 * len(whole.words) + 2 * len(whole.order.sentences)
+    lists = len(whole.numbers.pack()) + 4 * len(whole.sentences) + 3 * len(whole.words) + 2 * len(whole.order.sentences)
     assert len(packed) == HEAD + len(whole.minwise) + 8 + lists + 1
     assert Sketch.unpack(packed, len(whole.minwise)) == whole
     marked = replace(whole, standing=frozenset(sorted(whole.words)[::2]))
@@ -147,7 +153,7 @@ def test_lines_and_article_of_a_page_read_from_html_follow(
 
 
 def test_the_bytes_are_those_that_are_written_down() -> None:
-    lists = frozenset((5, 4)), frozenset((8, 6)), frozenset((9, 0x10004)), frozenset((0x10004,)), Order((7, 3))
+    lists = frozenset((5, 4)), Numbers(frozenset((8, 6))), frozenset((9, 0x10004)), frozenset((0x10004,)), Order((7, 3))
     whole = Sketch(1, 2, 0x304, 5, 6, b"\xaa\xbb", b"\xcc" * 8, *lists)
     assert whole.pack().hex(" ", 1) == (
         "00 00 00 00 00 00 00 01 00 00 00 02 00 00 03 04 00 00 00 05 00 00 00 06 02 02 02 aa bb "
@@ -166,14 +172,17 @@ def test_a_page_keeps_no_more_than_its_parameters_allow() -> None:
     few = CascadeParameters(max_sentences=1, max_numbers=2, max_title_words=3)
     for p in (DEFAULTS, few):
         whole = unpacked(Cascade(p).fingerprint(page(text, title)).sketch)
-        kept = len(whole.sentences), len(whole.numbers), len(whole.words)
+        kept = len(whole.sentences), len(whole.numbers.some), len(whole.words)
         assert kept == (p.max_sentences, p.max_numbers, p.max_title_words)
 
 
-def test_a_long_text_has_no_numbers() -> None:
-    """Of a hundred there are to read in it, a few that differ make no other article."""
-    text = "".join(f"第{n}号渡船在河湾镇的码头上等了整整{n * 7}个小时。" for n in range(100, 200))
-    assert unpacked(Cascade().fingerprint(page(text)).sketch).numbers == NONE
+def test_of_the_numbers_of_a_long_text_there_is_a_sample_and_what_they_come_to() -> None:
+    lines = [f"第{n}号渡船在河湾镇的码头上等了整整{n * 7}个小时。" for n in range(100, 200)]
+    found = [unpacked(Cascade().fingerprint(page("".join(some))).sketch).numbers for some in (lines, lines[:99])]
+    assert [(numbers.is_long, len(numbers.some)) for numbers in found] == [(True, DEFAULTS.max_numbers)] * 2
+    assert found[0].all != found[1].all
+    none = unpacked(Cascade().fingerprint(page(FERRY)).sketch).numbers
+    assert none == Numbers(is_long=True)
 
 
 def test_of_a_long_text_the_order_is_that_of_both_ends() -> None:

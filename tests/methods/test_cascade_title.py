@@ -6,7 +6,7 @@ import pytest
 
 from scrapy_neardup.methods.cascade import Cascade
 from scrapy_neardup.model import Fingerprint, Page
-from tests.methods.cascade_pages import BELL, FERRY, LIGHTHOUSE, MILL, NONE, judged, page, values
+from tests.methods.cascade_pages import BELL, FERRY, LIGHTHOUSE, MILL, NONE, explained, judged, page, unpacked, values
 
 NOTICE = (
     "{name}系统近日被发现存在安全问题，攻击者不需要登录就能够读取服务器上的任意文件，请使用{name}的单位尽快核查。\n"
@@ -65,6 +65,36 @@ def test_a_word_is_gone_that_stands_in_one_text_alone(
     """Asked of pages that share enough to be compared."""
     shared = "\n" + BELL + FERRY
     assert gone(page(new[0] + shared, new[1]), page(old[0] + shared, old[1])) == expected
+
+
+#: More words than are kept of a title.
+LONG = " ".join(dict.fromkeys(MILL.lower().replace(",", "").replace(".", "").split()))
+
+
+def test_of_longer_titles_no_word_is_gone_that_may_not_have_been_kept() -> None:
+    """Both hold the same words, and all of these stand in both texts, though in other sentences."""
+    old, new = page(MILL, LONG), MILL.replace(".", ", they say.") + BELL
+    found = [
+        (gone(one, old), values(explained(one, old))["title"])
+        for one in (page(new, f"{LONG} {word}") for word in ("ostrich", "zebra", "walrus", "lynx", "heron", "otter"))
+        if words_of(one) != words_of(old)
+    ]
+    assert found, "of none of these titles were other words kept"
+    assert [one for one, _ in found] == [0.0] * len(found)
+    assert min(title for _, title in found) > 0.9
+
+
+def test_a_word_that_a_longer_title_would_have_kept_is_gone() -> None:
+    new = page(f"{MILL} Nobody had asked the {{}}.", f"{LONG} {{}}")
+    found = [
+        gone(page(new.text.format(word), new.title.format(word)), page(MILL, LONG))
+        for word in ("ostrich", "zebra", "walrus", "lynx", "heron", "otter")
+    ]
+    assert 0.5 in found
+
+
+def words_of(one: Page) -> frozenset[int]:
+    return unpacked(Cascade().fingerprint(one).sketch).words
 
 
 def test_a_part_of_a_word_does_not_stand_for_it() -> None:

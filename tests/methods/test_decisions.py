@@ -94,8 +94,8 @@ def test_which_parameters_decide_is_written_down() -> None:
     """One more is a promise on all states there are, and one less refuses those that were crawled with two values."""
     found = {name: " ".join(made(name).decisions()) for name in METHODS}
     assert found == {
-        "cascade": "certain certain_apart certain_on_site base by_site by_gone by_title by_numbers least certain_least "
-        "catalogue short_least excerpt retitled",
+        "cascade": "certain certain_apart certain_on_site base by_site by_gone by_title by_reworded by_numbers least "
+        "certain_least catalogue short_least excerpt retitled",
         "cosine": "",
         "idf_terms": "",
         "imatch": "",

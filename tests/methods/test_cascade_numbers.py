@@ -1,0 +1,203 @@
+"""The numbers of two texts: of a form they differ, of a report in two wordings they are the same."""
+
+from __future__ import annotations
+
+import random
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scrapy_neardup.hashing.keyed import Keyed
+from scrapy_neardup.methods.cascade import Cascade
+from scrapy_neardup.methods.cascade_numbers import Numbers
+from scrapy_neardup.methods.cascade_parameters import CascadeParameters
+from scrapy_neardup.methods.profiles import CATALOGUE, PROFILES
+from scrapy_neardup.model import Page
+from scrapy_neardup.text.cut import cut, read
+from tests.methods.cascade_pages import explained, judged, page, scattered, values
+
+KEYED = Keyed(b"the secret of a state")
+SITE = "river.example"
+#: More than 400 different 5-grams, and 14 numbers.
+REPORT = """河湾镇的浮桥在2031年4月17日通车，当天一共有5260人和384辆农用车从桥上走过，镇里的广播从清早一直响到了天黑。
+负责修桥的工程队说，浮桥由48只铁皮浮箱拼成，全长126米，每只浮箱能够承受9吨的重量，涨水的时候会跟着水面一起升高。
+在这之前两岸的居民只能乘坐渡船，一趟要等上25分钟，遇到大雾就得停航，去年光是因为大雾停航的日子就有63天。
+柳林村的果农最盼望这座桥，梨子熟了以后每天要运出去70筐，过去坐船一次只能带上6筐，烂在码头上的比卖掉的还要多。
+桥头立着一块木牌，写着限速15公里和不许停车，旁边的小屋里住着看桥的夫妻，他们养的黄狗认得每一位过桥的邮递员。
+镇上打算等浮桥用旧以后再修一座石桥，图纸已经画好，只是河床下面全是流沙，打桩的钱还没有着落，谁也说不准要等多久。
+卖豆浆的老周把摊子从码头搬到了桥头，他说从前的客人都是等船等得不耐烦才来喝一碗，如今大家走得急，生意反倒冷清了些。
+小学的老师打算带着孩子们量一量浮箱之间的缝隙，把每个月的数字记在黑板上，看看铁皮在热天和冷天里究竟会伸缩多少。"""
+TOLD_AGAIN = scattered(REPORT, 0.66, 5)
+#: No word of either stands in the text.
+TITLES = "水上坦途", "夙愿得偿"
+
+
+def on_site(text: str, title: str = TITLES[1], site: str = SITE) -> Page:
+    return page(text, title, site=site)
+
+
+def filled_in(text: str, share: float, seed: int) -> str:
+    """The text with that share of its numbers replaced by others that it does not hold."""
+    dice = random.Random(seed)
+    own = sorted(set(re.findall("[0-9]+", text)))
+    others = dict(zip(dice.sample(own, round(share * len(own))), map(str, range(7001, 8000)), strict=False))
+    return re.sub("[0-9]+", lambda number: others.get(number[0], number[0]), text)
+
+
+def seen(new: Page, old: Page) -> tuple[float, float]:
+    """What the comparison says: reworded, and numbers."""
+    found = values(explained(new, old))
+    return found["reworded"], found["numbers"]
+
+
+# The same report
+
+OLD = on_site(REPORT, TITLES[0])
+
+
+def test_a_report_that_its_site_tells_in_other_words_is_a_copy() -> None:
+    new = on_site(TOLD_AGAIN)
+    assert seen(new, OLD) == (1.0, 0.0)
+    assert 0.6 < judged(new, OLD).similarity < 0.7
+    assert judged(new, OLD).duplicate
+    assert not judged(new, OLD, by_reworded=0.0).duplicate
+
+
+@pytest.mark.parametrize(("number", "other"), [("5260", "5261"), ("63天", "没有几天"), ("126米", "126米又80")])
+def test_with_another_number_it_is_none(number: str, other: str) -> None:
+    new = on_site(TOLD_AGAIN.replace(number, other))
+    assert new.text != TOLD_AGAIN
+    assert seen(new, OLD)[0] == 0.0
+    assert not judged(new, OLD).duplicate
+
+
+def test_it_does_not_matter_how_often_a_number_is_said_and_how_it_is_written() -> None:
+    again = f"{TOLD_AGAIN}从此不必再等25分钟，也不用怕那63天的大雾。".replace("5260", "5,260").replace("126", "１２６")
+    assert seen(on_site(again), OLD)[0] == 1.0
+
+
+def test_numbers_in_what_both_have_word_for_word_are_no_evidence() -> None:
+    """As in a footer with an address: only a date, three numbers, stands in what the two pages say."""
+    footer = "地址是河湾镇72号码头，电话0551和884213，邮编233100，夜里请拨打第9号分机，或者写信到308信箱找何主任。"
+    dated = "2031年4月17日，"
+    one, other = (f"{dated}{re.sub('[0-9]+', '几', text)}\n{footer}" for text in (REPORT, TOLD_AGAIN))
+    assert seen(on_site(other), on_site(one, TITLES[0])) == (0.0, 0.0)
+    told = "来的有5260人。"
+    assert seen(on_site(f"{told[:-1]}啊。{other}"), on_site(f"{told}{one}", TITLES[0]))[0] == 1.0
+
+
+def test_between_sites_and_of_short_texts_it_says_nothing() -> None:
+    assert seen(on_site(TOLD_AGAIN, site="hill.example"), OLD)[0] == 0.0
+    few = "\n".join(REPORT.split("\n")[:3])
+    assert seen(on_site(scattered(few, 0.66, 5)), on_site(few, TITLES[0]))[0] == 0.0
+
+
+def test_another_title_and_another_opening_make_no_other_report_of_it() -> None:
+    opening = "四月里的这个星期四，河湾镇的男女老少天不亮就起了床，谁都不想错过这座桥头一次放行的时刻。"
+    new = on_site(f"{opening}{opening[::-1]}{opening[7:]}{TOLD_AGAIN}", TITLES[1])
+    found = explained(new, OLD)
+    assert values(found)["opening"] == 0.0
+    assert "another opening" not in found.decision
+    assert "another opening" in explained(on_site(filled_in(new.text, 0.3, 1)), OLD).decision
+
+
+def test_whoever_has_it_say_more_has_pages_compared_that_are_less_alike() -> None:
+    """What is not compared is told by the least similarity that may be enough."""
+    new = on_site(scattered(REPORT, 0.4, 5))
+    assert judged(new, OLD).similarity < 0.45
+    for p, may_be in ((CascadeParameters(), False), (CascadeParameters(by_reworded=0.6, least=0.3), True)):
+        method = Cascade(p)
+        one, other = method.fingerprint(new), method.fingerprint(OLD).sketch
+        assert method.may_be_alike(one, other) is may_be
+        assert method.compare(one, other, frozenset()).duplicate is may_be
+
+
+def test_in_a_catalogue_the_same_numbers_make_no_copy() -> None:
+    """Those of a product stand in the pages of its family, too."""
+    new = on_site(TOLD_AGAIN)
+    assert seen(new, OLD)[0] == 1.0
+    assert not judged(new, OLD, **PROFILES[CATALOGUE]).duplicate
+
+
+# A form
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_form_that_is_filled_in_with_other_numbers_is_another_page(seed: int) -> None:
+    new = on_site(filled_in(scattered(REPORT, 0.78, seed), 0.7, seed))
+    reworded, numbers = seen(new, OLD)
+    assert reworded == 0.0
+    assert numbers == pytest.approx(0.35, abs=0.17)  # a half of the share, of which twelve numbers are a sample
+    assert not judged(new, OLD).duplicate
+    assert judged(new, OLD, by_numbers=0.0).duplicate == (judged(new, OLD).similarity >= 0.7)
+
+
+def test_between_sites_and_under_one_title_longer_texts_may_hold_other_numbers() -> None:
+    new = filled_in(scattered(REPORT, 0.78, 1), 0.7, 1)
+    assert seen(on_site(new, site="hill.example"), OLD)[1] == 0.0
+    assert seen(on_site(new, TITLES[0]), OLD)[1] == 0.0
+    assert seen(on_site(new), OLD)[1] > 0.0
+
+
+# What is kept
+
+NUMBER = st.integers(0, 2**16 - 1)
+
+
+@given(st.frozensets(NUMBER, max_size=12), NUMBER, st.sampled_from([1, 400, 401, 9000]))
+def test_what_is_packed_is_unpacked(some: frozenset[int], all_of_them: int, shingles: int) -> None:
+    whole = Numbers(some, all_of_them, True) if shingles > 400 and some else Numbers(some, is_long=shingles > 400)
+    packed = whole.pack() if some else b""
+    assert Numbers.unpack(tuple(packed[at] << 8 | packed[at + 1] for at in range(0, len(packed), 2)), shingles) == whole
+
+
+def held(count: int, first: int = 0) -> Numbers:
+    """Those of a longer text with so many numbers."""
+    text = cut([f"第{number}号船" for number in range(first, first + count)], KEYED)
+    packed = Numbers.packed(text, 500, 12)
+    return Numbers.unpack(tuple(packed[at] << 8 | packed[at + 1] for at in range(0, len(packed), 2)), 500)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same", "missing"),
+    [
+        (held(5), held(5), True, 0.0),
+        (held(4), held(4), False, 0.0),
+        (held(900), held(900), True, 0.0),
+        (held(900), held(901), False, 0.0),
+        (held(9), held(9, 100), False, 1.0),
+        (held(4), held(9, 100), False, 0.0),
+        (held(0), held(9), False, 0.0),
+        (held(0), held(0), False, 0.0),
+        (held(9), Numbers(held(9).some), False, 0.0),
+        (Numbers(frozenset((2, 5))), Numbers(frozenset((2, 9, 8))), False, 0.5),
+        (Numbers(frozenset((2, 5))), Numbers(frozenset((2, 5))), False, 0.0),
+    ],
+)
+def test_the_same_numbers_and_those_that_are_missing(one: Numbers, other: Numbers, same: bool, missing: float) -> None:
+    assert one.same(other) == other.same(one) == same
+    assert one.missing(other) == other.missing(one) == pytest.approx(missing)
+
+
+def test_of_a_text_that_holds_all_numbers_of_a_shorter_one_none_is_missing() -> None:
+    """Of both only a sample is kept, and of the longer one it is another one."""
+    for count in (6, 12, 13, 40):
+        assert held(count).missing(held(count + 2)) == held(count).missing(held(3 * count)) == 0.0
+        assert held(count).missing(held(count + 2, count)) == 1.0
+
+
+def test_where_too_few_of_the_sample_may_be_compared_nothing_is_said() -> None:
+    """Of six hundred numbers the twelve that are kept have so small hashes that hardly one of the six is below them."""
+    assert held(6).missing(held(600, 6)) == 0.0
+
+
+def test_numbers_of_a_secret_say_nothing_under_another_one() -> None:
+    said = "一共12人，34辆车，56只船，78筐梨，90天。"
+    assert read(said, KEYED).numbers(12) == read(f"{said}又是12人。", KEYED).numbers(12)
+    assert not set(_halves(read(said, KEYED).numbers(12))) & set(_halves(read(said, Keyed(b"another")).numbers(12)))
+
+
+def _halves(packed: bytes) -> list[bytes]:
+    return [packed[at : at + 2] for at in range(0, len(packed), 2)]
