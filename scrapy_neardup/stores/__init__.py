@@ -12,10 +12,11 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from scrapy_neardup.errors import SettingsError, StoreError, StoreMismatch
-from scrapy_neardup.stores.base import Store, TakenBack
+from scrapy_neardup.stores.base import Store
 from scrapy_neardup.stores.evidence import Evidence, Keep, evidence
 from scrapy_neardup.stores.exchanged import refuse_unfinished
 from scrapy_neardup.stores.expiry import Bounds
+from scrapy_neardup.stores.generations import TakenBack
 from scrapy_neardup.stores.leading import leader, stands_for, with_first
 from scrapy_neardup.stores.memory import MemoryStore
 from scrapy_neardup.stores.options import DEFAULT, Options

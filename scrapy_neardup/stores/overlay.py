@@ -10,10 +10,11 @@ from typing import Any
 
 from scrapy_neardup.errors import StoreDamaged, StoreError
 from scrapy_neardup.stores import layout
-from scrapy_neardup.stores.base import Store, TakenBack
+from scrapy_neardup.stores.base import Store
 from scrapy_neardup.stores.buckets import bucket, is_in_one
 from scrapy_neardup.stores.changes import Changes, Row
 from scrapy_neardup.stores.checkpoint import Moving
+from scrapy_neardup.stores.generations import TakenBack
 from scrapy_neardup.stores.moment import Pending
 from scrapy_neardup.stores.place import SETTING
 from scrapy_neardup.stores.secret import Secret

@@ -16,8 +16,8 @@ from urllib.parse import SplitResult
 
 from scrapy_neardup.errors import StoreError, StoreMismatch
 from scrapy_neardup.stores import layout
-from scrapy_neardup.stores.base import TakenBack
 from scrapy_neardup.stores.changes import Changes, Row
+from scrapy_neardup.stores.generations import TakenBack
 from scrapy_neardup.stores.moment import Pending
 from scrapy_neardup.stores.pending import PendingPage
 from scrapy_neardup.stores.place import SETTING

@@ -38,6 +38,7 @@ from scrapy_neardup.stores import (
     close_store,
     counting,
     default_url,
+    generations,
     layout,
     open_store,
     parse_url,
@@ -240,7 +241,7 @@ def records(store: Store) -> int:
 
 def test_a_new_state_is_empty(store: Store) -> None:
     assert store.pages == 0
-    assert store.taken_back == base.TakenBack(0, ())
+    assert store.taken_back == generations.TakenBack(0, ())
     assert store.find(URL) is None
     assert store.record(1) is None
     assert store.postings(5, 10) == []
@@ -450,14 +451,14 @@ def test_pages_that_were_not_sealed_are_taken_back_and_sealed_ones_stay(lasting:
     assert store.end(generation) == 2
 
     store = lasting.reopen(store)
-    assert store.taken_back == base.TakenBack(2, ("spider news, job 1",))
+    assert store.taken_back == generations.TakenBack(2, ("spider news, job 1",))
     assert store.postings(1, 9) == [sealed.id, for_good.id]
     assert [store.find(record.url) for record in lost] == [None, None]
     assert [store.record(record.id) for record in lost] == [None, None]
     assert store.last_seen(lost[0].url) == 0
     assert store.pages == records(store) == 2
 
-    assert lasting.reopen(store).taken_back == base.TakenBack(0, ())
+    assert lasting.reopen(store).taken_back == generations.TakenBack(0, ())
 
 
 def test_taking_back_names_every_crawl_whose_pages_go_in_the_order_in_which_they_began(lasting: Place) -> None:
@@ -468,7 +469,7 @@ def test_taking_back_names_every_crawl_whose_pages_go_in_the_order_in_which_they
         if who == "second":
             store.seal(generation, [record.id])
         store.end(generation)
-    assert lasting.reopen(store).taken_back == base.TakenBack(2, ("第一", "third"))
+    assert lasting.reopen(store).taken_back == generations.TakenBack(2, ("第一", "third"))
 
 
 def test_an_update_that_is_taken_back_restores_the_earlier_version(lasting: Place) -> None:
@@ -492,13 +493,13 @@ def test_more_unsealed_pages_than_one_batch_holds_are_all_taken_back(lasting: Pl
     generation = store.begin("crawl")
     first = put(store, URL, 1)
     version = first
-    for n in range(base._BATCH + 100):
+    for n in range(generations.BATCH + 100):
         if n % 100:
             put(store, f"{URL}?{n}", 1, generation=generation)
         else:  # versions of one URL in both batches
             version = put(store, URL, 1, generation=generation, replaces=version.id)
     store = lasting.reopen(store)
-    assert store.taken_back.pages == base._BATCH + 100
+    assert store.taken_back.pages == generations.BATCH + 100
     assert store.find(URL) == first
     assert store.postings(1, 5000) == [first.id]
     assert store.pages == records(store) == 1
@@ -524,14 +525,14 @@ def test_a_crawl_that_ended_with_all_sealed_is_not_spoken_of_again(lasting: Plac
     store.seal(generation, [page.id])
     assert store.end(generation) == 0
     store = lasting.reopen(store)
-    assert store.taken_back == base.TakenBack(0, ())
+    assert store.taken_back == generations.TakenBack(0, ())
     assert store.find(URL) == page
 
 
 def test_sealing_takes_an_iterator_longer_than_one_batch(lasting: Place) -> None:
     store = lasting.open()
     generation = store.begin("crawl")
-    ids = [put(store, f"{URL}?{n}", generation=generation).id for n in range(base._BATCH + 5)]
+    ids = [put(store, f"{URL}?{n}", generation=generation).id for n in range(generations.BATCH + 5)]
     store.seal(generation, iter(ids))
     assert store.end(generation) == 0
     store = lasting.reopen(store)
@@ -751,7 +752,7 @@ def test_after_a_kill_sealed_pages_are_there_and_counted_and_unsealed_ones_are_g
     unsealed = [put(store, f"{URL}?unsealed{n}", 1, generation=generation) for n in range(4)]
 
     after = lasting.as_left_by_a_kill().open()
-    assert after.taken_back == base.TakenBack(4, ("killed crawl",))
+    assert after.taken_back == generations.TakenBack(4, ("killed crawl",))
     assert after.pages == records(after) == 5
     for record in (*sealed, sealed_later):
         assert after.find(record.url) == record
@@ -1016,10 +1017,10 @@ def test_counts_that_are_damaged_are_refused_in_a_sentence_and_the_state_stays_a
             """Look in without the counts."""
             return Counts()
 
-        def _take_back(self) -> base.TakenBack:
+        def _take_back(self) -> generations.TakenBack:
             """Take nothing back."""
             self._take_up()
-            return base.TakenBack(0, ())
+            return generations.TakenBack(0, ())
 
     blind = Blind(parse_url(lasting.url)[1], RECIPE)
     lasting.opened.append(blind)
@@ -1030,7 +1031,7 @@ def test_counts_that_are_damaged_are_refused_in_a_sentence_and_the_state_stays_a
     blind.close()
     store = lasting.open()
     assert common(store) == [True] * 3
-    assert store.taken_back == base.TakenBack(1, ("killed crawl",))
+    assert store.taken_back == generations.TakenBack(1, ("killed crawl",))
 
 
 def test_two_holders_of_one_state_share_its_counts(lasting: Place) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from scrapy_neardup.errors import StoreError
-from scrapy_neardup.stores import MemoryStore, Record, base, counting, layout
+from scrapy_neardup.stores import MemoryStore, Record, counting, generations, layout
 from scrapy_neardup.stores.changes import Changes
 from scrapy_neardup.stores.postings import pairs
 
@@ -141,22 +141,22 @@ def test_after_any_write_that_failed_the_crawl_goes_on_and_the_count_stays_right
 def test_of_a_long_sealing_that_fails_whole_batches_are_sealed_and_the_rest_can_be_sealed_again() -> None:
     store = open_disk()
     generation = store.begin("crawl")
-    old = [store.new_id() for _ in range(3 * base._BATCH)]
-    new = [store.new_id() for _ in range(3 * base._BATCH)]
+    old = [store.new_id() for _ in range(3 * generations.BATCH)]
+    new = [store.new_id() for _ in range(3 * generations.BATCH)]
     for before, after in zip(old, new, strict=True):
         store.add(page(before, str(before)))
         store.add(page(after, str(before)), generation=generation, replaces=before)
-    assert store.pages == records(store) == 6 * base._BATCH
+    assert store.pages == records(store) == 6 * generations.BATCH
     fail_at(2)
     with pytest.raises(StoreError):
         store.seal(generation, new)
-    assert store.pages == records(store) == 5 * base._BATCH
-    assert store.end(generation) == 2 * base._BATCH
+    assert store.pages == records(store) == 5 * generations.BATCH
+    assert store.end(generation) == 2 * generations.BATCH
     for before, after in zip(old, new, strict=True):
         unsealed = store._get(layout.journal_key(generation, after)) is not None
         assert (store.record(before) is not None) == unsealed
     store.seal(generation, new)
-    assert store.pages == records(store) == 3 * base._BATCH
+    assert store.pages == records(store) == 3 * generations.BATCH
     assert store.end(generation) == 0
 
 
@@ -244,7 +244,7 @@ def _left_unsealed() -> None:
     store.add(page(2, "b"))
     generation = store.begin("a crawl whose feed was not stored")
     version = 1
-    for id in range(10, 10 + base._BATCH + 50):
+    for id in range(10, 10 + generations.BATCH + 50):
         if id % 50:
             store.add(page(id, str(id)), generation=generation)
         else:

@@ -207,7 +207,7 @@ def test_who_is_killed_while_taking_back_is_followed_by_another(opening: Open, m
     stops(one)
     time.sleep(1.5 * one.lease)
     with monkeypatch.context() as patch:
-        patch.setattr("scrapy_neardup.stores.base._BATCH", 1)
+        patch.setattr("scrapy_neardup.stores.generations.BATCH", 1)
         batches: list[object] = []
         some = RedisStore._take_back_some
 

@@ -1,0 +1,130 @@
+"""The pages of a crawl: they are sealed, or taken back by the next opening.
+
+A page counts at once, but for good only when the feed that holds it is stored. Until then it is in the journal of its
+crawl, and a crawl that was killed leaves its journal behind.
+"""
+
+from __future__ import annotations
+
+import json
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from heapq import merge
+from itertools import islice
+
+from scrapy_neardup.stores import layout
+from scrapy_neardup.stores.changes import Changes
+from scrapy_neardup.stores.expiry import Expiry
+from scrapy_neardup.stores.listing import add_to_list
+
+#: Pages that are sealed, taken back or removed in one batch.
+BATCH = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class TakenBack:
+    """What an opening found unsealed: pages of crawls that were killed or whose feed was not stored."""
+
+    pages: int
+    crawls: tuple[str, ...]
+
+
+class Generations(Expiry):
+    """What a store does for the crawls that write to it, each of which is a generation of its pages."""
+
+    @abstractmethod
+    def new_id(self) -> int:
+        """An id larger than every other."""
+
+    def begin(self, who: str, job: str = "") -> int:
+        """A new generation for a crawl; ``who`` names it in the line that tells of its being taken back.
+
+        ``job``: the directory by which the crawl can be resumed, and where then the URLs of its pages are listed.
+        """
+        generation = self.new_id()
+        self._running.add(generation)
+        about = json.dumps({"who": who, "job": job}, ensure_ascii=False).encode()
+        self._write(Changes({layout.generation_key(generation): about}), sync=False)
+        return generation
+
+    def seal(self, generation: int, ids: Iterable[int]) -> None:
+        """Keep these pages of a generation for good; they are on disk when this returns."""
+        ids = iter(ids)
+        while batch := list(islice(ids, BATCH)):
+            changes, gone = Changes(), 0
+            for id in batch:
+                replaced = self._off_the_list(id, changes, [generation])
+                changes.delete(layout.journal_key(generation, id))  # even if it is gone: others may have taken it back
+                gone += self._supersede(replaced, changes)
+            self._may_go(min(batch))
+            changes.puts.update(self._unwritten_hands())
+            self._write(changes, sync=True)
+            self._moved = False
+            self.pages -= gone
+
+    def withdraw(self, generation: int, id: int) -> None:
+        """Take one page back, sealed or not; an unsealed one gives its place to the record that it replaced."""
+        changes = Changes()
+        gone = self._withdraw(layout.journal_key(generation, id), changes)
+        self._commit(changes)
+        self.pages -= gone
+
+    def unsealed(self, generation: int) -> Iterator[int]:
+        """The ids of a crawl's pages that are not sealed, in their order."""
+        return (layout.last_id(journal) for journal, _ in self._scan(layout.journal_prefix(generation)))
+
+    def end(self, generation: int) -> int:
+        """End a crawl's generation; returns how many of its pages stay unsealed, to be taken back later."""
+        unsealed = sum(1 for _ in self.unsealed(generation))
+        if not unsealed:
+            self._running.discard(generation)
+            self._write(Changes(deletes={layout.generation_key(generation)}), sync=True)
+        return unsealed
+
+    def _take_back(self) -> TakenBack:
+        try:
+            left = ((layout.last_id(key), about) for key, about in self._scan(b"g"))
+            crawls = {crawl: json.loads(about) for crawl, about in left if self._is_left(crawl)}
+            names = [str(about["who"]) for about in crawls.values()]
+            jobs = {generation: str(about.get("job", "")) for generation, about in crawls.items()}
+        except (ValueError, TypeError, KeyError, AttributeError):
+            raise self.damaged("a crawl in it cannot be read") from None
+        self._take_up()  # all was read that it can be refused for
+        pages, unsealed = 0, self._all_unsealed(crawls)
+        while batch := list(islice(unsealed, BATCH)):
+            self._list_for_jobs(batch, jobs)
+            self._take_back_some(batch)
+            pages += len(batch)
+        ended = Changes(deletes={layout.generation_key(crawl) for crawl in crawls})
+        if ended.deletes:
+            self._write(ended, sync=True)
+        return TakenBack(pages, tuple(names))
+
+    def _take_back_some(self, journals: Iterable[bytes]) -> None:
+        changes = Changes()
+        for journal in journals:
+            self._withdraw(journal, changes)
+        self._write(changes, sync=True)
+
+    def _is_left(self, generation: int) -> bool:
+        """Whether nobody is at work on a crawl that is known here."""
+        return True
+
+    def _all_unsealed(self, left: Iterable[int]) -> Iterator[bytes]:
+        """The journal of all crawls, the newest page first: of two versions of a URL the later names the earlier one.
+
+        ``left``: those that nobody is at work on. They are not held at once: of a long crawl they are millions.
+        """
+        generations = {layout.generation_of(journal) for journal, _ in self._scan(b"j")}
+        scans = (self._scan(layout.journal_prefix(generation), reverse=True) for generation in generations)
+        return (journal for journal, _ in merge(*scans, key=lambda row: layout.last_id(row[0]), reverse=True))
+
+    def _list_for_jobs(self, journals: Iterable[bytes], jobs: Mapping[int, str]) -> None:
+        urls: dict[str, list[str]] = {}
+        for journal in journals:
+            job = jobs.get(layout.generation_of(journal), "")
+            if job and (record := self.record(layout.last_id(journal))) is not None:
+                urls.setdefault(job, []).append(record.url)
+        for job, listed in urls.items():
+            add_to_list(job, listed)
