@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from scrapy_neardup.errors import StoreError
-from scrapy_neardup.stores import Record, Store, base
+from scrapy_neardup.stores import Record, Store, generations
 from scrapy_neardup.stores.listing import LIST, add_to_list, prune_list
 from tests.crawl.conftest import Crawl, Site
 from tests.crawl.engineless import article, crawl
@@ -108,7 +108,7 @@ def test_whoever_opens_the_state_lists_the_pages_for_the_job_that_lost_them(tmp_
 def test_two_crawls_that_were_killed_together_are_taken_back_the_newest_page_first(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(base, "_BATCH", 3)
+    monkeypatch.setattr(generations, "BATCH", 3)
     rows: Rows = {}
     store = LastingStore(rows)
     (tmp_path / "job").mkdir()
