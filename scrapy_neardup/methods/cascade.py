@@ -78,7 +78,7 @@ class Cascade(Method):
         most = max(p.sentence_keys, p.max_sentences)
         longest_of_core = core.own.longest(p.min_sentence, most)
         longest = longest_of_core if core is text else text.own.longest(p.min_sentence, most)
-        title = TitleWords(found.title, core.own)
+        title = TitleWords(found.title, core.own.without(found.headings) if found.headings else core.own)
         packed = packed_sketch(
             (
                 hashes.of(f"{core.whole.letters}\n{found.quotes}") if found.quotes else core.whole.hash(),

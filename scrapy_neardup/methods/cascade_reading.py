@@ -54,6 +54,8 @@ class Views(NamedTuple):
     headlines: list[str]
     all: View
     article: View | None
+    #: 32-bit fingerprints of the sentences of title and headline, of a page whose text holds these as well.
+    headings: frozenset[int]
     #: 32-bit fingerprints of what is to be counted, and of what was left out.
     counted: npt.NDArray[np.uint32]
     boilerplate: frozenset[int]
@@ -100,12 +102,21 @@ def read(page: Page, is_common: IsCommon, is_own: IsCommon, p: CascadeParameters
         title=words(spelt.get(longest_part(own_parts), "")),
         # One of marks alone says nothing; it would be the same headline on all pages that have such a one.
         headlines=[line for line in told if line != _TITLE_PART],
+        headings=_headings(page, of_title, p, hashes),
         all=_view(whole, boilerplate, frame),
         article=_article(page, p, hashes, boilerplate, frame),
         counted=counted,
         boilerplate=boilerplate,
         quotes=letters(_normalize(quotes, p)) if quotes else "",
     )
+
+
+def _headings(page: Page, of_title: list[str], p: CascadeParameters, hashes: Keyed) -> frozenset[int]:
+    title = page.title.strip()
+    if not (page.reader or (title and page.text.lstrip().startswith(title))):
+        return _NONE
+    told = "\n".join((title, *of_title, page.headline or ""))
+    return frozenset(cut.read(told, hashes, simplified=p.simplified).shorts().tolist())
 
 
 def _parted(page: Page) -> tuple[str, str]:

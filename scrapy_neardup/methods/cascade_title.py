@@ -34,7 +34,7 @@ class TitleWords:
     """The words of a new page's title, held against its sentences and against an earlier page."""
 
     def __init__(self, title: Sequence[str], own: CutText) -> None:
-        """``own``: the page's own text."""
+        """``own``: the page's own text without its headline, in which they stand in any case."""
         self._told = list(title)
         self._own = own
         self._prose: Prose | None = None

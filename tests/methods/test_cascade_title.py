@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import pytest
 
 from scrapy_neardup.methods.cascade import Cascade
@@ -65,6 +68,22 @@ def test_a_word_is_gone_that_stands_in_one_text_alone(
     """Asked of pages that share enough to be compared."""
     shared = "\n" + BELL + FERRY
     assert gone(page(new[0] + shared, new[1]), page(old[0] + shared, old[1])) == expected
+
+
+@pytest.mark.parametrize("more", [{}, {"reader": "prose"}, {"reader": "article", "main": None}])
+@pytest.mark.parametrize("title", ["夙愿得偿", "夙愿得偿？盼了多年！", "夙愿得偿_河湾网"])
+def test_a_headline_that_stands_above_the_text_is_no_part_of_it(title: str, more: dict[str, Any]) -> None:
+    """Whatever the title says stands there, of a copy under another title as well."""
+
+    def headed(headline: str, title: str) -> Page:
+        text = f"{headline}\n{FERRY}"
+        read = more | {"main": text} if "main" in more else more
+        return page(text, title, **({"headline": headline} if more else {}), **read)
+
+    one, other = headed(title.split("_")[0] if more else title, title), headed("水上坦途", "水上坦途")
+    assert gone(one, other) == gone(other, one) == 0.0
+    said = replace(one, text=f"{one.text}\n夙愿终于得偿了。", main=one.main and f"{one.main}\n夙愿终于得偿了。")
+    assert gone(said, other) == 0.5
 
 
 #: More words than are kept of a title.
