@@ -411,13 +411,19 @@ static int compared(const Cut *cut, Py_ssize_t one, Py_ssize_t other)
     return 0;
 }
 
-/* Puts 16 bits of the hashes of lines behind each other, big-endian. */
+/* Puts the lowest 16 bits there, big-endian; returns where the next ones go. */
+static char *put_half(uint64_t value, char *to)
+{
+    *to++ = (char)(value >> 8);
+    *to++ = (char)value;
+    return to;
+}
+
+/* Puts 16 bits of the hashes of lines behind each other. */
 static char *halved(const Cut *cut, Py_ssize_t first, Py_ssize_t last, char *to)
 {
-    for (; first < last; first++) {
-        *to++ = (char)(cut->lines[first].hash >> 8);
-        *to++ = (char)cut->lines[first].hash;
-    }
+    for (; first < last; first++)
+        to = put_half(cut->lines[first].hash, to);
     return to;
 }
 
@@ -579,13 +585,6 @@ static Py_ssize_t hash_numbers(const Cut *cut, Py_ssize_t line, uint64_t offset,
 }
 
 #define MOST_NUMBERS 255
-
-static char *put_half(uint64_t value, char *to)
-{
-    *to++ = (char)(value >> 8);
-    *to++ = (char)value;
-    return to;
-}
 
 /* Cut text, offset, base, a number: 16 bits for all different numbers in it, and of so many with the smallest hashes. */
 KERNEL(cut_numbers)

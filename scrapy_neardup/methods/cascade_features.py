@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Set
 from typing import NamedTuple
 
+from scrapy_neardup.methods.cascade_numbers import SHORT
 from scrapy_neardup.methods.cascade_parameters import CascadeParameters
 from scrapy_neardup.methods.cascade_sketch import NUMBER, OPENING_BITS, Article, Sketch
 from scrapy_neardup.methods.cascade_title import TitleWords
@@ -201,7 +202,7 @@ def _in_both(similarity: float, one: int, other: int) -> float:
 
 def _worth(length: int, form: float, same_title: float) -> float:
     """What numbers that differ are worth in texts with so many shingles, in [0, 1]; see ``compare``."""
-    return min(1.0, 200 / max(1, length)) if length <= 400 else form * (1.0 - same_title) / 2
+    return min(1.0, 200 / max(1, length)) if length <= SHORT else form * (1.0 - same_title) / 2
 
 
 def _conflict(one: Set[int], other: Set[int]) -> bool:

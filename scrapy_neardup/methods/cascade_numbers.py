@@ -14,8 +14,10 @@ from typing import NamedTuple
 from scrapy_neardup.text.cut import CutText
 from scrapy_neardup.text.tokens import numbers
 
-#: Different shingles of a text that is short.
-_SHORT = 400
+#: Different shingles of a text that is short, at most.
+SHORT = 400
+#: Numbers that are kept of a longer text, at most: their count has a byte, and counts what all of them come to as well.
+_MOST = 254
 #: Different numbers that a longer text must have to say anything: of fewer, two texts have the same ones by chance.
 _FEW = 5
 
@@ -33,7 +35,7 @@ class Numbers(NamedTuple):
     @staticmethod
     def packed(own: CutText, shingles: int, most: int) -> bytes:
         """As bytes, those of a text with so many different shingles; ``most`` numbers of it."""
-        return own.numbers(min(most, 254)) if shingles > _SHORT else _short(own, most)
+        return own.numbers(min(most, _MOST)) if shingles > SHORT else _short(own, most)
 
     def pack(self) -> bytes:
         """As bytes."""
@@ -43,7 +45,7 @@ class Numbers(NamedTuple):
     @classmethod
     def unpack(cls, found: tuple[int, ...], shingles: int) -> Numbers:
         """Read them, of a text with so many different shingles."""
-        if shingles <= _SHORT:
+        if shingles <= SHORT:
             return cls(frozenset(found))
         return cls(frozenset(found[1:]), found[0], True) if found else cls(is_long=True)
 

@@ -79,7 +79,7 @@ class CascadeParameters(Parameters):
     def on_catalogue(self) -> CascadeParameters:
         """Those that decide on two pages of one catalogue: these, or ``CATALOGUE`` where that asks for more."""
         asked: dict[str, Any] = {name: max(getattr(self, name), value) for name, value in CATALOGUE.items()}
-        asked["by_reworded"] = CATALOGUE["by_reworded"]
+        asked["by_reworded"] = CATALOGUE["by_reworded"]  # it speaks for a copy: the less it says, the more is asked for
         return replace(self, **asked)
 
     @property

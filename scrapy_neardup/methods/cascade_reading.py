@@ -112,10 +112,11 @@ def read(page: Page, is_common: IsCommon, is_own: IsCommon, p: CascadeParameters
 
 
 def _headings(page: Page, of_title: list[str], p: CascadeParameters, hashes: Keyed) -> frozenset[int]:
+    """See ``Views``; of a text that an item brings none if it does not begin with the title."""
     title = page.title.strip()
     if not (page.reader or (title and page.text.lstrip().startswith(title))):
         return _NONE
-    told = "\n".join((title, *of_title, page.headline or ""))
+    told = "\n".join((title, *of_title, page.headline))
     return frozenset(cut.read(told, hashes, simplified=p.simplified).shorts().tolist())
 
 

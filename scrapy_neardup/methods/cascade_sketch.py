@@ -44,9 +44,9 @@ class Sketch:
     Q fingerprint of the body's letters · I that of the title's letters, 0 without one · I that of the site, 0 if it is
     not known · I I number of different shingles, with boilerplate and without · B B B how many sentences, numbers,
     title words · min-wise sketch of the shingles · that of those of the opening (8 bytes) · I per sentence · H per
-    number (see ``Numbers``) · 24 bits per title word, of which the lowest
-    two say that it is a number, and that it stands in the text · the order of the sentences (see ``Order``). But for
-    body, title and the first of the counts, all is of what is not boilerplate.
+    number (see ``Numbers``) · 24 bits per title word, of which the lowest two say that it is a number, and that it
+    stands in the text · the order of the sentences (see ``Order``). But for body, title and the first of the counts,
+    all is of what is not boilerplate.
 
     Of a page read from HTML there follow its lines (see ``Lines``), and where the article is a part of what is judged,
     I number of its different shingles · min-wise sketch of them; then body, numbers, words, opening and order are of
@@ -77,7 +77,7 @@ class Sketch:
         return replace(self, whole=count, shingles=count, minwise=self.article.minwise)
 
     def known_words(self, most: int) -> int:
-        """The largest hash up to which all words of the title are among ``words``, of which there are ``most``."""
+        """The hash up to which all words of the title are among ``words``, where so many are kept at ``most``."""
         return max(self.words) if len(self.words) >= most else _LARGEST_WORD
 
     def pack(self) -> bytes:
