@@ -1,26 +1,26 @@
-"""Near-duplicate pages recognised while they are crawled, and dropped or tagged.
+"""Recognise near-duplicate pages during a crawl, and drop or tag their items.
 
     response + item -> Page -> Fingerprint -> candidates -> Verdict -> drop | tag | stats
                 page/   methods/      stores/       judging/   crawl/
 
 A page goes in, a verdict with its evidence comes out. Each room imports only those above it:
 
-    errors, ages        what goes wrong; how long ago, or since when
-    atomic              files that are there whole or not at all
-    model               the frozen things that travel
-    hashing/, text/     hashes; text in small stages
-    page/               bytes of a response to a page
+    errors, ages        error classes; ages and times in settings
+    atomic              files written completely or not at all
+    model               frozen dataclasses: Page, Fingerprint, Verdict
+    hashing/, text/     hashes; stages of text processing
+    page/               from the bytes of a response to a Page
     inputs/             records and pages from files
-    methods/, stores/   how pages are compared; where they are kept; neither knows the other
-    judging/            where a method meets a store
-    states/             looking after a state: statistics, forgetting, check and repair, export, import, merge
+    methods/, stores/   how to compare pages; where to store them
+    judging/            judges pages with a method and a store
+    states/             maintenance of a state: statistics, forget, check, repair, export, import, merge
     report/             a state as one HTML file
-    evaluation/         methods measured on labelled corpora and on edits
+    evaluation/         measures methods on labelled corpora and on edits
     config              every setting, checked once
-    script/             the same for scripts and notebooks
+    script/             the Deduplicator for scripts and notebooks
     -- only the rooms below know Scrapy --
-    outputs/            records to files, some by Scrapy's exporters
-    crawl/              the add-on, the pipeline, and what keeps the state in step with the items
+    outputs/            writes records to files
+    crawl/              the add-on, the pipeline, and the session of a crawl
     commands/           scrapy neardup …
 """
 

@@ -1,8 +1,7 @@
-"""How long ago, or since when: ages such as 90d, and moments, as settings and commands take them.
+"""Ages such as 90d, and moments, as settings and commands take them.
 
-An age means the same wherever it stands. A bare number is a number of seconds where an age is asked for. Where a moment
-may stand too, it might as well be meant for a year or a date (2025, 20250301), and what is forgotten is gone: so there
-it is refused.
+An age has a unit wherever it stands: a bare 90 may be meant for days as well as for seconds, and what is forgotten by a
+wrong bound is gone.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from datetime import datetime, timedelta, timezone
 
 from scrapy_neardup.errors import SettingsError
 
-_AGE = re.compile(r"(\d{1,12}(?:\.\d{1,6})?)\s*(s|min|h|d|w)?")
+_AGE = re.compile(r"(\d{1,12}(?:\.\d{1,6})?)\s*(s|min|h|d|w)")
 _UNITS = {"s": 1, "min": 60, "h": 3600, "d": 86_400, "w": 604_800}
 _LONGEST = 100 * 366 * 86_400
 
@@ -21,26 +20,26 @@ def age(text: str) -> float | None:
     """The seconds of an age of a hundred years at most; None for any other text.
 
     >>> age("90d"), age("1.5 h"), age("30min"), age("4W"), age("600s"), age("30"), age("0d"), age("3 months")
-    (7776000.0, 5400.0, 1800.0, 2419200.0, 600.0, 30.0, 0.0, None)
+    (7776000.0, 5400.0, 1800.0, 2419200.0, 600.0, None, 0.0, None)
     """
     said = _AGE.fullmatch(text.strip().lower())
-    found = float(said[1]) * _UNITS[said[2] or "s"] if said else -1.0
+    found = float(said[1]) * _UNITS[said[2]] if said else -1.0
     return found if 0 <= found <= _LONGEST else None
 
 
 def seconds(name: str, value: object) -> float | None:
-    """A time span, a number of seconds or an age; None for ever. Raises SettingsError for anything else.
+    """The seconds of an age; None for ever. Raises SettingsError for anything else.
 
-    >>> seconds("NEARDUP_TTL", "90d"), seconds("NEARDUP_TTL", "1.5h"), seconds("NEARDUP_TTL", 30)
-    (7776000.0, 5400.0, 30.0)
+    >>> seconds("NEARDUP_TTL", "90d"), seconds("NEARDUP_TTL", "1.5h"), seconds("NEARDUP_TTL", "")
+    (7776000.0, 5400.0, None)
     """
     if value is None or value == "":
         return None
-    found = None if isinstance(value, bool) else age(str(value))
+    found = age(str(value))
     if found is None or found < 1:
         raise SettingsError(
-            f"{name} is {value!r}; it must be a number of seconds, or one with a unit, such as '90d' ('600s', '30min', "
-            f"'12h', '4w'): at least a second, and a hundred years at most. Without it pages are known for ever."
+            f"{name} is {value!r}. Give a number with its unit ('600s', '30min', '12h', '90d', '4w'), from 1 second to "
+            "100 years. Leave it out to keep pages for ever."
         )
     return found
 
@@ -61,10 +60,10 @@ def moment(option: str, text: str, now: datetime) -> float:
         found = None
     if found is None:
         raise SettingsError(
-            f"{option} is {text!r}; write a date (2025-03-01), a time (2025-03-01T08:00+08:00), or an age with its "
+            f"{option} is {text!r}. Give a date (2025-03-01), a time (2025-03-01T08:00+08:00), or an age with its "
             "unit (600s, 30min, 12h, 90d, 4w)."
         )
     found = found if found.tzinfo else found.replace(tzinfo=timezone.utc)
     if found > now:
-        raise SettingsError(f"{option} is {text!r}, which is yet to come; all pages were last seen before.")
+        raise SettingsError(f"{option} is {text!r}, which is in the future. Give a past time.")
     return found.timestamp()

@@ -35,8 +35,13 @@ def replacing(path: Path) -> Iterator[Path]:
     except OSError as error:
         cure = "make room" if target.parent.is_dir() else f"make the folder {target.parent}"
         raise NearDupError(
-            f"{path} cannot be written: {error.strerror or error}; name another place, or {cure}."
+            f"{path} cannot be written: {error.strerror or error}. Name another place, or {cure}."
         ) from None
+
+
+def private(path: str, flags: int) -> int:
+    """Open a file, which only this user may read if it is new: for ``open``, where a secret is written."""
+    return os.open(path, flags, 0o600)
 
 
 def sync_directory(directory: Path) -> None:

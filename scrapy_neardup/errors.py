@@ -5,7 +5,33 @@ The message of each is a sentence that says what is wrong and what to do about i
 
 from __future__ import annotations
 
+from typing import Literal, get_args
+
 from scrapy_neardup.oneline import MESSAGE, one_line
+
+#: Why a page cannot be judged: the name in stats, logs, tags and reports.
+Reason = Literal[
+    "no_text",
+    "too_short",
+    "boilerplate",
+    "quotes",
+    "not_html",
+    "too_large",
+    "too_slow",
+    "http_error",
+    "other_page",
+    "listing",
+    "no_content",
+    "extractor_failed",
+    "in_flight",
+    "no_lexicon",
+    "store_failed",
+    "method_failed",
+]
+#: The same, or empty for a page that can be judged.
+AnyReason = Reason | Literal[""]
+#: All of them; READMEs and catalogues explain each.
+REASONS: tuple[Reason, ...] = get_args(Reason)
 
 
 class NearDupError(Exception):
@@ -16,11 +42,11 @@ class NearDupError(Exception):
 
 
 class SettingsError(NearDupError, ValueError):
-    """A setting or a parameter has a name or a value that cannot be."""
+    """A setting or a parameter has a wrong name or value."""
 
 
 class UsageError(NearDupError, TypeError):
-    """A script called something with what cannot be, or when it cannot be."""
+    """A script passed a wrong argument, or called a method at a wrong time."""
 
 
 class StoreError(NearDupError):
@@ -42,7 +68,7 @@ class StoreDamaged(StoreError):
 class PageError(NearDupError):
     """A page that cannot be judged; ``reason`` is the name under which it is counted."""
 
-    def __init__(self, reason: str, message: str) -> None:
+    def __init__(self, reason: Reason, message: str) -> None:
         super().__init__(message)
         self.reason = reason
 

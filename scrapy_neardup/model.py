@@ -6,11 +6,12 @@ from collections.abc import Set
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from enum import Enum
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
+from scrapy_neardup.errors import AnyReason
 from scrapy_neardup.oneline import one_line
 from scrapy_neardup.quick import quick
 
@@ -20,20 +21,18 @@ NO_SENTENCES: npt.NDArray[np.uint32] = np.empty(0, np.uint32)
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """What is judged: an article, and as little as can be told of the site around it.
+    """A page to be judged: its article, with as little as possible of the site around it.
 
-    ``canonical`` is the address that the page itself names as the place of its original. It only
-    proposes a candidate; whether two pages are copies is decided by their text. ``html`` is the fingerprint of the
-    whole HTML, or of the whole item that brought its text, 0 where neither has a name: by it a page too short to judge
-    is known to be unchanged. ``site`` names who published it (see ``site_of``); empty where that is not known.
+    ``canonical`` is the address that the page names as its original. It only proposes a candidate; the texts decide.
+    ``html`` is a fingerprint of the whole HTML, or of an item with its own text. It shows that a page too short to
+    judge is unchanged; 0 if there is none. ``site`` names the publisher (see ``site_of``); empty if unknown.
 
-    ``main``: those lines of the text that are the article itself, where that could be told. ``quotes``: of one read
-    from HTML the numbers, from 0, of those lines of the text that it quotes from others; ``main`` is without them.
-    ``headline``: what the body has for a title, a line each. ``reader``: how the text was found in HTML; empty for one
-    that came without. ``row``: it stands in a listing, and is the same as another one only if all that it holds is.
-    ``unread``: of one that was too much to be read or judged, why. ``body``: by what its very bytes are known again
-    (see ``page.bodies``), 0 for one that was not made from a body. ``letters``: characters of its text, of one that is
-    known by its bytes, and whose text is not at hand.
+    ``main``: the lines of the text that are the article, if they are known. ``quotes``: numbers, from 0, of the lines
+    that quote other messages; ``main`` leaves them out. ``headline``: the headings of the body, one per line.
+    ``reader``: how the text was found in the HTML; empty without HTML. ``row``: the page is a row of a listing, and
+    equals another row only if all fields are equal. ``unread``: why the page was too large or too slow to read.
+    ``body``: a digest of its bytes (see ``page.bodies``), or 0. ``letters``: the length of a text that is not at hand,
+    of a page known by its bytes.
     """
 
     url: str
@@ -48,7 +47,7 @@ class Page:
     headline: str = ""
     reader: str = ""
     row: bool = False
-    unread: str = ""
+    unread: AnyReason = ""
     quotes: tuple[int, ...] = ()
     body: int = 0
     letters: int = 0
@@ -110,7 +109,7 @@ class Fingerprint:
             *(self.boilerplate, self.unframed, self.title, self.quoted, self.in_form),
         )
 
-    def why_unjudged(self, needed: int) -> str:
+    def why_unjudged(self, needed: int) -> AnyReason:
         """The reason for which a page with fewer than ``needed`` letters of its own is not judged; empty if it is."""
         if self.own is None or self.own >= needed:
             return ""
@@ -123,13 +122,13 @@ class Likeness(str, Enum):
     The first three are duplicates, the others are told of but pass unless the policy says otherwise.
     """
 
-    #: The same text, letter by letter, whatever its title.
+    #: The same text, letter by letter. The titles may differ.
     IDENTICAL = "identical"
     #: An edited copy.
     NEAR = "near"
     #: An edited copy under another title.
     RETITLED = "retitled"
-    #: One of two texts holds most of the other, and much more.
+    #: One text contains most of the other, and much more.
     EXCERPT = "excerpt"
     #: The same title over another text.
     SAME_TITLE = "same_title"
@@ -194,37 +193,70 @@ class Match:
     shared: tuple[str, ...] = ()
 
 
+#: The reason of a row: one of several items of a response that bring no text, which are compared with no page.
+ROW: Final = "listing"
+
+
 class Kind(str, Enum):
     """The six answers; the value is the name in stats, logs and tags.
 
     ``BETTER`` is a copy that passes, as it takes the place of the page that stood for its group.
     """
 
+    #: No earlier page has the same article. The item passes.
     UNIQUE = "unique"
+    #: A copy of an earlier page with another URL. The item is dropped (``DuplicatePage``).
     DUPLICATE = "duplicate"
+    #: An earlier crawl delivered this URL with the same text and title. The item is dropped (``UnchangedPage``). A page
+    #: that cannot be judged is unchanged if its HTML or item is the same.
     UNCHANGED = "unchanged"
+    #: The URL is known, and its text is new. The item passes, and the new text replaces the old one.
     UPDATED = "updated"
+    #: A copy that takes the place of the original of its group, see ``NEARDUP_KEEP_POLICY``. The item passes with a
+    #: tag.
     BETTER = "better"
+    #: The page cannot be judged. The stat names the reason. The item passes.
     UNJUDGED = "unjudged"
+
+
+#: Why a page is ``unjudged``: the name in stats and tags, and what it means.
+REASONS = {
+    "no_text": "No visible prose was found in the HTML.",
+    "too_short": "The prose has fewer letters and digits than `NEARDUP_MIN_LETTERS`.",
+    "boilerplate": "Without text that many pages share, too little is left.",
+    "quotes": "Without quoted text and signatures, too little is left.",
+    "not_html": "The response is not HTML, and the item brings no text.",
+    "too_large": "The page exceeds `NEARDUP_MAX_HTML` or `NEARDUP_MAX_TEXT`.",
+    "too_slow": "Reading the page took longer than `NEARDUP_MAX_SECONDS`.",
+    "http_error": "The response has an error status such as 404.",
+    "other_page": "The item has the URL of another page than its response, and brings no text.",
+    "listing": "A row of a listing, which is compared with no page.",
+    "no_content": "The item has neither text nor HTML, and its response is not there.",
+    "extractor_failed": "The extractor of the user raised an error or returned something else than a string.",
+    "in_flight": "A near-duplicate was still in flight after `NEARDUP_WAIT` seconds.",
+    "no_lexicon": "The method needs a lexicon for the language of the page.",
+    "store_failed": 'The state failed (`NEARDUP_ON_STORE_ERROR = "pass"`).',
+    "method_failed": "The method raised an error, which the log shows once.",
+}
 
 
 @quick(frozen=True, slots=True)
 class Verdict:
-    """The answer on one page.
+    """The verdict on one page.
 
-    ``id`` names the page in the state (0: it has none). ``reason`` says why a page is unjudged. ``likeness`` says how a
-    duplicate is like the page that it matches, or a page that passes, of which it is an excerpt or shares the title.
-    ``reader`` says how the page's text was found in its HTML (see ``Page``). ``group`` names the group of a page that
-    passes and belongs to one all the same; the match of a better page is the one that it supersedes.
-    ``by_hand``: somebody has said so, against what the method says. ``same_bytes``: the page was not read, as its very
-    bytes had been judged before.
+    ``kind`` is the answer. ``match`` is the earlier page that decided it; for a better page, the page that it
+    supersedes. ``likeness`` says how both are alike. ``reason`` says why a page is unjudged.
+
+    ``id`` names the page in the state (0: it is not there). ``reader`` says how its text was found in the HTML.
+    ``group`` names the group of a page that passes but belongs to one. ``by_hand``: a manual verdict decided.
+    ``same_bytes``: an earlier page with the same bytes was judged, so this one was not read.
     """
 
     kind: Kind
     url: str
     id: int = 0
     match: Match | None = None
-    reason: str = ""
+    reason: AnyReason = ""
     likeness: Likeness | None = None
     reader: str = ""
     group: int = 0
@@ -233,7 +265,7 @@ class Verdict:
 
     @property
     def is_copy(self) -> bool:
-        """Whether the page brings nothing that is not in the state already."""
+        """Whether the page is a duplicate or unchanged."""
         return self.kind in (Kind.DUPLICATE, Kind.UNCHANGED)
 
     @property
@@ -281,8 +313,8 @@ class Verdict:
     def as_tag(self) -> dict[str, Any]:
         """The verdict as plain data, for the field of a tagged item.
 
-        ``original`` is there for copies alone; ``like`` is the earlier page that any other page was compared with, and
-        ``supersedes`` the one whose place a better page takes.
+        Only copies have ``original``. Other pages have ``like``, the earlier page compared with them. A better page has
+        ``supersedes``, the page that it replaces.
         """
         match = self.match
         return {

@@ -66,11 +66,16 @@ def test_what_is_to_be_typed_is_one_word(url: str) -> None:
 
 # Verdicts and errors.
 
+REASONS: tuple[tuple[errors.AnyReason, Likeness | None], ...] = (
+    ("", None),
+    ("no_text", None),
+    ("", Likeness.RETITLED),
+)
 VERDICTS = [
     Verdict(kind, EVIL, 1, match, reason, likeness)
     for kind in Kind
     for match in (None, Match(1, EVIL, 0.0, 0.9, 0.9), Match(1, EVIL, 0.0, 0.9, 0.9, (EVIL,)))
-    for reason, likeness in (("", None), ("no_text", None), ("", Likeness.RETITLED))
+    for reason, likeness in REASONS
 ]
 
 

@@ -85,6 +85,17 @@ def asked_of_tox(command: str) -> list[str]:
     return [name for names in re.findall(r"tox -e (\S+)", command) for name in names.split(",")]
 
 
+def test_the_documentation_is_built_before_one_job_that_may_publishes_it() -> None:
+    jobs = workflow("docs")["jobs"]
+    for language in ("en", "zh"):
+        build = f"sphinx-build -W --keep-going docs/{language} "
+        assert any(command.startswith(build) for command in commands(workflow("docs")))
+        assert build in read(".readthedocs.yaml")
+    assert [name for name, job in jobs.items() if "permissions" in job] == ["publish"]
+    assert jobs["publish"]["needs"] == "build"
+    assert "pull_request" in jobs["publish"]["if"]
+
+
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
 def test_a_workflow_may_only_read_and_pins_what_it_uses(path: Path) -> None:
     found = workflow(path.stem)
@@ -111,9 +122,7 @@ def test_a_release_is_tested_and_built_before_one_job_that_may_uploads_it() -> N
     assert any(f"{name}-${{GITHUB_REF_NAME#v}}.tar.gz" in command for command in commands(found))
 
 
-@pytest.mark.parametrize(
-    "name", ["README.md", "README.zh-CN.md", "CONTRIBUTING.md", "docs/commands.md", "docs/methods.md"]
-)
+@pytest.mark.parametrize("name", ["README.md", "README.zh-CN.md", "CONTRIBUTING.md"])
 def test_every_extra_that_is_named_is_there(name: str) -> None:
     named = {
         extra for extras in re.findall(r"(?:scrapy-neardup|\.)\[([\w,]+)\]", read(name)) for extra in extras.split(",")
@@ -124,7 +133,7 @@ def test_every_extra_that_is_named_is_there(name: str) -> None:
 @pytest.mark.parametrize("name", ["README.md", "README.zh-CN.md"])
 def test_every_extra_but_that_for_tests_stands_in_the_readme(name: str) -> None:
     told = {extra for extra in EXTRAS if f"`{extra}`" in read(name)}
-    assert set(EXTRAS) - told - {"test", "all"} <= {"leveldb"}  # that one is told of where LevelDB is missing
+    assert set(EXTRAS) - told == {"test", "all"}
 
 
 def test_all_extras_are_all_that_are_for_users() -> None:
@@ -132,9 +141,13 @@ def test_all_extras_are_all_that_are_for_users() -> None:
     [own] = EXTRAS["all"]
     named = re.fullmatch(r"scrapy-neardup\[([\w,]+)\]", own)
     assert named is not None
-    assert set(named[1].split(",")) == set(EXTRAS) - {"all", "leveldb", "test"}
-    assert 'pip install "scrapy-neardup[all]"' in read("README.md")
-    assert 'pip install "scrapy-neardup[all]"' in read("README.zh-CN.md")
+    assert set(named[1].split(",")) == set(EXTRAS) - {"all", "docs", "leveldb", "test"}
+    assert 'pip install ".[all]"' in read("README.md")
+    assert 'pip install ".[all]"' in read("README.zh-CN.md")
+
+
+def test_tests_install_what_builds_the_documentation() -> None:
+    assert set(EXTRAS["docs"]) <= set(EXTRAS["test"])
 
 
 def test_the_package_names_only_extras_that_are_there() -> None:
@@ -149,7 +162,13 @@ def test_hooks_and_tox_check_what_the_tests_check() -> None:
     own = {" ".join(hook["entry"].split()[:2]) for hook in hooks if hook.get("language") == "system"}
     assert own == {"ruff check", "ruff format", "mypy"}
     assert [check for check in own if check not in read("setup.cfg")] == []
-    assert set(PROJECT["tool"]["mypy"]["files"]) == {"scrapy_neardup", "tests", "benchmarks", "example_project"}
+    assert set(PROJECT["tool"]["mypy"]["files"]) == {
+        "scrapy_neardup",
+        "tests",
+        "benchmarks",
+        "example_project",
+        "docs/_ext",
+    }
 
 
 def test_there_is_a_quick_subset_and_a_word_on_what_is_not_in_it(pytestconfig: pytest.Config) -> None:

@@ -40,7 +40,6 @@ COMMANDS = (
     "compare",
     "extract",
     "forget",
-    "brake",
     "expire",
     "compact",
     "check",
@@ -55,6 +54,15 @@ COMMANDS = (
     "collisions",
     "lexicon",
 )
+
+#: What the exit code of a command tells.
+EXIT_CODES = {
+    0: "The command succeeded.",
+    1: "The answer is not the wanted one: a page is not in the state, a record is malformed, a check found damage.",
+    2: "An argument, setting, file or state is wrong. The message on standard error says what to do.",
+    130: "The command was interrupted with Ctrl-C.",
+    141: "The reader of the output closed the pipe, as in `… | head`.",
+}
 
 
 def load(name: str) -> SubCommand:
@@ -93,7 +101,7 @@ class NearDupCommand(ScrapyCommand):
 
     def short_desc(self) -> str:
         """The line in Scrapy's list of commands."""
-        return "Remove near-duplicates from files; look into the state of a crawl; measure methods"
+        return "Remove near-duplicates from files, inspect the state of a crawl, measure methods"
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         """A parser for each command; Scrapy's own options are taken before and after a command's name."""
@@ -117,7 +125,7 @@ class NearDupCommand(ScrapyCommand):
         """Run the command that was asked for, or list them all; the exit code is left for Scrapy."""
         if opts.neardup is None:
             listed = "".join(f"  {name:<12} {load(name).HELP}\n" for name in COMMANDS)
-            more = "scrapy neardup <command> --help says more about one."
+            more = "Run scrapy neardup <command> --help for details."
             sys.stdout.write(f"Usage: scrapy neardup {self.syntax()}\n\nCommands:\n{listed}\n{more}\n")
             self.exitcode = 2
             return

@@ -22,19 +22,18 @@ from scrapy_neardup.states.check import Findings, Repaired, check, repair
 from scrapy_neardup.stores import Secret, Store, close_store, open_store
 
 NAME = "check"
-HELP = "Check that a state is whole: every row is read, and compared with the others. Or make a mended copy of it."
+HELP = "Check every row of a state, or make a repaired copy of it."
 EXAMPLES = """\
-what is checked:
-  Every page, key, URL, piece of evidence and count can be read and says what it must; for SQLite also the file. A copy
-  whose original is gone is no problem: an original that was updated leaves its place. Problems make the exit code 1.
+checks:
+  Every page, key, URL, piece of evidence and count must be readable and agree with the others. For SQLite the file
+  itself is checked too. A copy may have no original: an updated original leaves its place. Problems give exit code 1.
 
-a mended copy:
-  --repair TO files all that can be read of a state in a new one at TO, where nothing may be yet, and checks that. The
-  damaged state is copied and then left alone, whatever comes of it. TO is the URL of a state, or a path for one of the
-  same kind; beside it two copies need room for a while.
+repair:
+  --repair TO files everything readable in a new state at TO and checks that state. TO is a URL, or a path for a state
+  of the same kind, and must not exist. The damaged state stays unchanged. The repair needs room for two copies.
 
-  By its recipe (method, parameters, versions) a state says with what its pages can be compared. If that cannot be read,
-  --assume-recipe takes the one of the settings here, which must be those of the crawl that wrote the state.
+  The recipe of a state (method, parameters, versions) says which pages can be compared. If the recipe is unreadable,
+  --assume-recipe takes the settings here. They must be those of the crawl that wrote the state.
 
 examples:
   scrapy neardup check
@@ -46,11 +45,11 @@ examples:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of the command."""
     add_store(parser)
-    parser.add_argument("--repair", metavar="TO", help="make a mended copy at this path or URL")
+    parser.add_argument("--repair", metavar="TO", help="make a repaired copy at this path or URL")
     parser.add_argument(
         "--assume-recipe", action="store_true", help="with --repair: use the settings here if the recipe is unreadable"
     )
-    parser.add_argument("--json", action="store_true", help="print one JSON object instead")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -89,11 +88,11 @@ def _checked(url: str, secret: Secret | None) -> Findings:
         return found
     except (KeyError, TypeError, ValueError, struct.error) as error:  # a row that is read first is not what it was
         found = Findings()
-        found.add("damaged", f"The state cannot be opened, since it holds what cannot be there: {error!r}.")
+        found.add("damaged", f"The state cannot be opened: {error!r}.")
         return found
-    tell_taken_back(store)
     found = Findings()
     try:
+        tell_taken_back(store)
         found = check(store, progress)
     finally:
         _close(store, found)
@@ -111,7 +110,7 @@ def _target(asked: str, source: tuple[type[Store], str]) -> tuple[type[Store], s
     """Kind and place of the mended copy; raises StoreError for one inside the state that is mended."""
     kind, location = location_of(asked) if ":/" in asked[1:] else (source[0], os.path.realpath(asked))
     if Path(location).is_relative_to(source[1]):
-        raise StoreError(f"{location} is a part of the state that is to be mended; name a place outside of it.")
+        raise StoreError(f"{location} is inside the damaged state. Name a place outside of it.")
     return kind, location
 
 
@@ -157,7 +156,7 @@ def _as_lines(found: Findings, location: str) -> Iterator[str]:
             counted(found.urls, "URL"),
             f"evidence of {counted(found.evidence, 'page')}",
             counted(found.blocks, "block of counts", "blocks of counts"),
-            *([counted(found.judgements, "judgement") + " by hand"] if found.judgements else []),
+            *([counted(found.judgements, "manual verdict")] if found.judgements else []),
         )
     )
     if found.sound:
@@ -171,30 +170,30 @@ def _as_lines(found: Findings, location: str) -> Iterator[str]:
             yield table(["problem", "times"], [(kind, f"{many:,}") for kind, many in found.counts.most_common()])
     if found.lost:
         copies = counted(found.lost, "copy", "copies")
-        yield f"No problem: {copies} whose original is gone (updated since, or forgotten)."
+        yield f"No problem: {copies} without an original (it was updated or forgotten)."
     if found.shared:
-        yield f"No problem: {counted(found.shared, 'page')} whose URL has the hash of a later one's."
+        yield f"No problem: {counted(found.shared, 'page')} whose URL has the same hash as a later one."
 
 
 def _advice(found: Findings) -> Iterator[str]:
     if not found.sound:
-        yield "What can be read of it is filed anew, and the state left as it is, by --repair TO (see --help)."
+        yield "To save everything readable in a new state: scrapy neardup check --repair TO (see --help)."
 
 
 def _as_repaired_lines(mended: Repaired, source: str, url: str) -> Iterator[str]:
     filed = mended.filed
     counts = counted(filed.blocks, "block of counts", "blocks of counts")
-    yield f"Of the state at {source}, which is as it was, a mended copy is at {mended.location}."
+    yield f"The state at {source} is unchanged. The repaired copy is at {mended.location}."
     yield f"  saved: {counted(filed.pages, 'page')}, evidence of {counted(filed.evidence, 'page')}, {counts}"
-    before = f"; when it was last written to it held {mended.before:,}" if mended.before is not None else ""
-    yield f"  lost: {'at least ' + counted(mended.lost, 'page') if mended.lost else 'no page that is known of'}{before}"
+    before = f"; it had {mended.before:,} after its last write" if mended.before is not None else ""
+    yield f"  lost: {'at least ' + counted(mended.lost, 'page') if mended.lost else 'no known page'}{before}"
     if filed.unsealed:
         yield f"  left out: {counted(filed.unsealed, 'page')} of a crawl that was killed, or whose feed was not stored"
     if filed.replaced:
         yield f"  left out: {counted(filed.replaced, 'earlier version')} of a URL"
     if filed.gaps:
-        yield f"  not readable: {counted(filed.gaps, 'range')} of rows"
+        yield f"  unreadable: {counted(filed.gaps, 'range')} of rows"
     if mended.assumed:
-        yield "  recipe: that of the settings here, as that of the state cannot be read"
+        yield "  recipe: taken from the settings here, because that of the state is unreadable"
     yield from _as_lines(mended.findings, mended.location)
-    yield f"To go on with it set NEARDUP_STORE = {url!r}, or move it to where the damaged one is now, witness and all."
+    yield f"To use the copy, set NEARDUP_STORE = {url!r}, or move it and its witness to the place of the damaged one."

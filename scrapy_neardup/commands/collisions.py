@@ -16,11 +16,11 @@ NAME = "collisions"
 HELP = "Count the collisions of the classic string hashes on texts and words."
 EXAMPLES = """\
 columns:
-  strings      different texts (their letters and digits alone), different words in them
+  strings      different texts (letters and digits only), and different words in them
   values       different hash values
-  collisions   strings less values
-  expected     collisions of an ideal hash of so many bits
-  ms           time of hashing, in all
+  collisions   strings minus values
+  expected     collisions of an ideal hash with as many bits
+  ms           total time of hashing
 
 examples:
   scrapy neardup collisions corpora/news
@@ -32,7 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of the command."""
     parser.add_argument("file", nargs="+", type=Path, metavar="FILE", help="documents: JSON lines, .txt, or a folder")
     parser.add_argument("--bits", type=int, choices=(32, 64), default=32, help="length of the hashes (default: 32)")
-    parser.add_argument("--json", action="store_true", help="print one JSON object a line instead of a table")
+    parser.add_argument("--json", action="store_true", help="print one JSON object per line")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -40,7 +40,7 @@ def run(arguments: argparse.Namespace) -> int:
     documents = read_documents(*arguments.file)
     found = collisions((document.page() for document in progress(documents)), arguments.bits)
     if not any(one.strings for one in found):
-        raise NearDupError("There is no text in these documents; name others.")
+        raise NearDupError("These documents contain no text. Name other documents.")
     if arguments.json:
         write("".join(json.dumps({**asdict(one), "bits": arguments.bits}) + "\n" for one in found))
     else:

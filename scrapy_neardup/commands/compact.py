@@ -11,9 +11,10 @@ from scrapy_neardup.config import Config
 from scrapy_neardup.errors import StoreDamaged, StoreError
 
 NAME = "compact"
-HELP = "Make the files of a state as small as they can be, after pages were forgotten."
+HELP = "Shrink the files of a state after pages were forgotten."
 EXAMPLES = """\
-  It needs as much free room as the state takes, for as long as it works. No page is lost if that fails.
+effect:
+  While it runs it needs as much free room as the state takes. If it fails, no page is lost.
 
 examples:
   scrapy neardup compact
@@ -24,7 +25,7 @@ examples:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of the command."""
     add_store(parser)
-    parser.add_argument("--json", action="store_true", help="print one JSON object instead")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -41,8 +42,8 @@ def run(arguments: argparse.Namespace) -> int:
         if not before:  # it was not opened
             raise
         raise StoreError(
-            f"{error} The state was not compacted, and no page of it is lost; compacting needs {room(before)} of free "
-            "room, and as much in the directory for temporary files: make room and try again."
+            f"{error} The state is not compacted, and no page is lost. Make {room(before)} free for it and as much in "
+            "the temporary directory, then try again."
         ) from error
     if arguments.json:
         write(as_json({"store": location, "bytes_before": before, "bytes_after": after}) + "\n")

@@ -5,9 +5,10 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
-from scrapy_neardup.commands.explained import as_data, as_lines
-from scrapy_neardup.commands.opening import add_strict, config_of, looked
+from scrapy_neardup.commands.explained import UsedState, as_data, as_lines
+from scrapy_neardup.commands.opening import add_store, add_strict, config_of, looked, opened_if_there
 from scrapy_neardup.commands.output import is_coloured, method_spec, write
 from scrapy_neardup.commands.pair import judge
 from scrapy_neardup.commands.remembered import Remembered, remembered
@@ -20,34 +21,39 @@ from scrapy_neardup.crawl.state import page_extractor
 from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.judging.recipe import state_recipe
 from scrapy_neardup.methods import METHODS, Method, make_method
+from scrapy_neardup.model import Page
+from scrapy_neardup.page.sites import site_of
+from scrapy_neardup.states.known import KnownSite
 from scrapy_neardup.stores import Store
 
 NAME = "compare"
-HELP = "Explain the verdict on two pages: every feature with its weight, the rule that decided, what both say."
+HELP = "Explain the verdict on two pages: features with weights, deciding rule, common text."
 EXAMPLES = """\
 pages:
-  page.html             decoded and extracted as in a crawl; also .htm
+  page.html             decoded and read as in a crawl; also .htm
   page.txt              text without a title
-  crawl.jsonl#42        the document with the id 42 of a file of JSON lines, or of a folder with docs.jsonl:
-                        {"id": "42", "title": "…", "text": "…"} a line; also .gz, .bz2, .xz, .zst
-  https://a.example/    a page of the state: features can be compared; texts are there if the crawl kept them
-                        (NEARDUP_KEEP = "texts")
+  crawl.jsonl#42        the document with id 42 in a file of JSON lines, or in a folder with docs.jsonl:
+                        {"id": "42", "title": "…", "text": "…"} per line; also .gz, .bz2, .xz, .zst
+  https://a.example/    a page of the state; its text is shown if the crawl kept it (NEARDUP_KEEP = "texts")
 
-  Of a copy that was dropped the state keeps why, and no text unless NEARDUP_KEEP = "texts": with its original it is
-  told of as it was judged then, in either order.
+  Without NEARDUP_KEEP = "texts" the state keeps no text of a dropped copy. With its original, in either order, the
+  command then shows the verdict recorded at crawl time.
 
-  A is the page that was there first; B is judged against it. Both are judged by the method, the extractor and the
-  other settings of the project, if the command runs in one.
+  A is the earlier page; B is judged against it. Method, extractor and other settings come from the project, if the
+  command runs in one.
 
 the state:
-  It is opened for a URL, and where --store is given: then sentences that it knows from many pages are left out as
-  boilerplate, as in a crawl. It is only read, also while a crawl is at work on it, and none is made where there is
-  none.
+  The command uses the state of a crawl here, if it exists and has the same settings, or the one of --store or --spider.
+  Text that the state knows as boilerplate is left out, and its counts of the page's site decide too, as in a crawl.
+  These are the present counts: an earlier crawl knew less. The output names the state. --no-state uses none. The state
+  is only read, also during a crawl, and never made.
+
+  The site of a page in a file comes from its record, or from --a-url and --b-url.
 
 examples:
   scrapy neardup compare first.html second.html
   scrapy neardup compare corpora/news#a17 corpora/news#a93 --method simhash:distance=6
-  scrapy neardup compare https://a.example/ferry second.html
+  scrapy neardup compare https://a.example/ferry second.html --b-url https://a.example/ferry-again
   scrapy neardup compare crawl.jsonl.gz#1 crawl.jsonl.gz#2 --store sqlite:///var/crawls/state.sqlite --json
 """
 
@@ -55,30 +61,40 @@ examples:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of the command."""
     kinds = "a file of HTML or text, FILE#ID, or a URL in the state"
-    parser.add_argument("a", metavar="A", help=f"the page that was there first: {kinds}")
-    parser.add_argument("b", metavar="B", help="the page that is judged")
+    parser.add_argument("a", metavar="A", help=f"the earlier page: {kinds}")
+    parser.add_argument("b", metavar="B", help="the page to judge")
     parser.add_argument(
         "--method",
         metavar="NAME[:PARAMETER=VALUE,…]",
         help=f"one of {', '.join(METHODS)} (default: the project's, else cascade)",
     )
-    parser.add_argument("--store", metavar="URL", help="the state (default, for a URL: the project's)")
+    for side in "ab":
+        parser.add_argument(
+            f"--{side}-url", metavar="URL", help=f"the address of {side.upper()}, if it is a file; it shows the site"
+        )
+    add_store(parser)
+    parser.add_argument("--no-state", action="store_true", help="use no state; compare only the two pages")
     add_strict(parser)
     parser.add_argument(
-        "--limit", type=int, default=3000, metavar="N", help="characters shown of each text (default: 3000; 0: all)"
+        "--limit", type=int, default=3000, metavar="N", help="characters to show of each text (default: 3000; 0: all)"
     )
-    parser.add_argument("--json", action="store_true", help="print one JSON object instead")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the verdict with all that led to it; 0, whatever it is."""
     if arguments.limit < 0:
-        raise SettingsError(f"--limit must be 0 or more, not {arguments.limit}; 0 shows all.")
+        raise SettingsError(f"--limit is {arguments.limit}. Give 0 (all) or more.")
+    if arguments.no_state and (arguments.store or arguments.spider):
+        raise SettingsError("--no-state excludes --store and --spider, which name a state. Leave one out.")
     config = config_of(arguments)
     method = make_method(*method_spec(arguments.method)) if arguments.method else config.make_method()
     names = arguments.a, arguments.b
-    pages = [read_page(name, config, or_url=bool(arguments.store)) for name in names]
-    with _state(arguments.store, method, config, needed=None in pages) as store:
+    pages = [
+        _of_site(read_page(name, config, or_url=bool(arguments.store)), url)
+        for name, url in zip(names, (arguments.a_url, arguments.b_url), strict=True)
+    ]
+    with _state(arguments, method, config, needed=None in pages) as (store, why):
         if store and pages == [None, None] and (known := remembered(store, *names)):
             _tell_remembered(known, store, as_json_object=arguments.json)
             return 0
@@ -88,12 +104,19 @@ def run(arguments: argparse.Namespace) -> int:
             for name, page in zip(names, pages, strict=True)
         )
         outcome = judge(method, config, a, b, store)
+        sites = dict.fromkeys(filter(None, (a.site, b.site)))
+        used = UsedState(store.location, tuple(KnownSite.of(store, one) for one in sites)) if store else UsedState()
+    used = replace(used, why=why)
     if arguments.json:
-        found = as_data(method, a, b, outcome, arguments.limit)
-        write(as_json({**found, "store": store.location if store else None}) + "\n")
+        write(as_json(as_data(method, a, b, outcome, used, arguments.limit)) + "\n")
     else:
-        write("\n".join(as_lines(method, a, b, outcome, arguments.limit, coloured=is_coloured())) + "\n")
+        write("\n".join(as_lines(a, b, outcome, used, arguments.limit, coloured=is_coloured())) + "\n")
     return 0
+
+
+def _of_site(page: Page | None, url: str | None) -> Page | None:
+    """The page of a file as one of this address, if that is given."""
+    return replace(page, site=site_of(url)) if page and url else page
 
 
 def _tell_remembered(known: Remembered, store: Store, *, as_json_object: bool) -> None:
@@ -104,10 +127,18 @@ def _tell_remembered(known: Remembered, store: Store, *, as_json_object: bool) -
 
 
 @contextmanager
-def _state(asked: str | None, method: Method, config: Config, *, needed: bool) -> Iterator[Store | None]:
-    """The state where one is asked for or needed."""
-    if not needed and not asked:
-        yield None
-        return
-    with looked(asked, config, state_recipe(method, page_extractor(config))) as store:
-        yield store
+def _state(
+    arguments: argparse.Namespace, method: Method, config: Config, *, needed: bool
+) -> Iterator[tuple[Store | None, str]]:
+    """The state, and why there is none; raises NearDupError if there is none where one is asked for or needed."""
+    recipe = state_recipe(method, page_extractor(config))
+    if arguments.no_state and needed:
+        raise SettingsError("A URL names a page of a state, but --no-state is given. Leave it out, or name files.")
+    if arguments.no_state:
+        yield None, "--no-state is given."
+    elif needed or arguments.spider:
+        with looked(arguments.store, config, recipe) as store:
+            yield store, ""
+    else:
+        with opened_if_there(arguments.store, config, recipe) as found:
+            yield found

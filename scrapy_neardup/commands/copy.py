@@ -16,13 +16,13 @@ from scrapy_neardup.states.near import near_urls
 from scrapy_neardup.stores import Record, Store
 
 NAME = "copy"
-HELP = "Say that a page is a copy of another one: it is dropped when it comes again."
+HELP = "Mark a page as a copy of another one, to be dropped when it comes again."
 EXAMPLES = """\
-what becomes of the page:
-  When it comes again with text enough to be judged it is a copy of the other page, or of that one's original, and
-  dropped unless NEARDUP_POLICY lets copies pass; as long as the state knows the other page. What was delivered of it
-  before stays in the state, and pages that are copies of it stay so. The judgement stays when pages are forgotten,
-  travels with export, import and merge, and is a label for 'evaluate': see scrapy neardup judgements.
+effect:
+  When the page comes again with enough text, it counts as a copy of the other page, or of that page's original. It is
+  dropped unless NEARDUP_POLICY lets copies pass. This holds as long as the state knows the other page. An earlier
+  version that was delivered stays in the state, and so do its copies. The manual verdict survives 'forget', is kept by
+  'export', 'import' and 'merge', and is a label for 'evaluate': see scrapy neardup judgements.
 
 examples:
   scrapy neardup copy https://b.example/the-ferry-again https://a.example/ferry
@@ -32,17 +32,17 @@ examples:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of the command."""
-    parser.add_argument("url", metavar="URL", help="the copy, by its URL as it is crawled")
-    parser.add_argument("original", metavar="ORIGINAL", nargs="?", help="the page that it is a copy of, by its URL")
-    parser.add_argument("--remove", action="store_true", help="take back what was said of the page by hand")
+    parser.add_argument("url", metavar="URL", help="the copy, by its URL as crawled")
+    parser.add_argument("original", metavar="ORIGINAL", nargs="?", help="its original, by its URL as crawled")
+    parser.add_argument("--remove", action="store_true", help="remove the manual verdict on the page")
     add_store(parser)
-    parser.add_argument("--json", action="store_true", help="print one JSON object instead")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Write it down; raises NearDupError where it cannot be."""
     if arguments.remove == (arguments.original is not None):
-        raise SettingsError("Name the copy and its original: copy URL ORIGINAL; to take it back: copy --remove URL.")
+        raise SettingsError("Name the copy and its original: copy URL ORIGINAL. To undo it: copy --remove URL.")
     with opened(arguments.store, Config.from_settings(arguments.settings)) as store:
         if arguments.remove:
             return take_back(store, [arguments.url], as_data=arguments.json)
@@ -60,17 +60,17 @@ def run(arguments: argparse.Namespace) -> int:
 def _original(store: Store, url: str, other: str) -> Record:
     """The original that a page is to be a copy of; raises NearDupError if it cannot be."""
     if url == other:
-        raise SettingsError("A page is no copy of itself; name its original as the second one.")
+        raise SettingsError("A page cannot be a copy of itself. Name another page as its original.")
     if store.find(other) is None:
         raise NearDupError(missing(other, near_urls(store, other), store.location).strip())
     found, said = original_at(store, other, url), judgement_of(store, other)
     if said is not None and said.said is Said.COPY and said.other == url:
         raise NearDupError(
-            f"{line(other)} was said to be a copy of {line(url)}; take that back first: scrapy neardup copy --remove."
+            f"{line(other)} is marked as a copy of {line(url)}. Undo that first: scrapy neardup copy --remove."
         )
     if found is None:
         raise NearDupError(
-            f"{line(other)} can be no original of {line(url)}: it is its copy in the state, or could not be judged, or "
-            "its own original is gone. If it should be one, say first: scrapy neardup keep, and crawl it."
+            f"{line(other)} cannot be the original of {line(url)}: it is its copy in the state, is unjudged, or has "
+            "lost its own original. To make it an original, run scrapy neardup keep and crawl it."
         )
     return found

@@ -36,7 +36,7 @@ from scrapy_neardup.report.words import Words
 from scrapy_neardup.stores import STORES, Keep, Store
 
 NAME = "dedup"
-HELP = "Drop or tag near-duplicates in files: feeds, sheets, Parquet, folders of HTML, web archives."
+HELP = "Drop or tag near-duplicates in files: feeds, sheets, Parquet, HTML folders, web archives."
 #: Pages for which no workers are started that nobody asked for.
 _FEW = 100
 #: The same of texts, in characters: reading so many takes as long as to start a process.
@@ -44,39 +44,38 @@ _FEW_CHARACTERS = 2_000_000
 EXAMPLES = """\
 inputs:
   feed.jsonl, .jl       JSON lines; also .json (an array), .csv, .tsv, .xml (Scrapy's feeds)
-  sheet.xlsx            each sheet with a row of names on top            (extra: files)
+  sheet.xlsx            every sheet; the first row has the names         (extra: files)
   table.parquet                                                          (extra: parquet)
-  pages/                a folder of HTML files, with all folders in it
+  pages/                a folder of HTML files, with its subfolders
   crawl.warc.gz, .wacz  HTML responses with status 200                   (extra: files)
-  -                     standard input: JSON lines, or what --format says
+  -                     standard input: JSON lines, or as --format says
   .gz, .bz2, .xz and .zst are unpacked (.zst: extra files).
 
-  Records are judged one after the other, in the order of the inputs, each against all before it: the first one of a
-  group stays. A record is known by its id if it has one, else by its URL, else by its place. Two records of one name
-  are two versions of a page, and never copies of each other: give ids that are unique in all inputs, or none (--id "").
+  Records are judged one by one, in input order, each against all records before it. The first record of a group
+  stays. A record is known by its id, else by its URL, else by its place. Two records with one name are two versions
+  of a page, never copies. So give ids that are unique over all inputs, or none (--id "").
 
-which one stays:
-  --keep-policy (or NEARDUP_KEEP_POLICY) says that a later one may take its place: "longest", the one with the longest
-  article, by a tenth at least; "canonical", the one that an earlier one names as its original; or hosts, best first,
-  with commas between them. Hosts are those of the records' names, so where they have ids too it takes --id "". Records
-  then wait in a temporary file until all are judged, and superseded ones are not written; with --tag all are, as they
-  come, and the better ones say what they supersede. What an earlier run has written stays as it is.
+which record stays:
+  --keep-policy (or NEARDUP_KEEP_POLICY) lets a later record replace the first: "longest" (an article longer by a tenth
+  or more), "canonical" (the page that an earlier record names as its original), or hosts, separated by commas, the
+  best first. Hosts come from the records' URLs, so records with ids need --id "". Records then wait in a temporary
+  file until all are judged, and superseded records are not written. With --tag all records are written, and the
+  better ones name what they supersede. The output of earlier runs never changes.
 
 output:
-  OUT gets the records that are no copies; with --tag all of them, each with its verdict in the field "neardup":
+  OUT gets all records that are not copies. With --tag it gets all records, each with its verdict in "neardup":
     {"verdict": "duplicate", "kind": "near", "original": "a17", "similarity": 0.93, "shared": ["…"], …}
-  Its name says the format: .jsonl, .json, .csv, .tsv, .xml, .xlsx, .parquet, also packed. JSON lines stay as they
-  stand, and the tag is put in. HTML and archives give url or path, title, keywords, description and text.
-  In CSV and TSV a title such as =SUM(A1) is written as it is, and a spreadsheet would run it: --spreadsheet puts a '
-  before it, here and in the columns of the verdict. In .xlsx it is a text anyway.
-  It takes its place, and the state counts the pages, once all has been read; after an error neither has changed.
+  The suffix of OUT names the format: .jsonl, .json, .csv, .tsv, .xml, .xlsx, .parquet, also packed. JSON lines stay
+  unchanged but for the tag. HTML and archives give url or path, title, keywords, description and text.
+  A spreadsheet runs a CSV or TSV cell such as =SUM(A1). --spreadsheet puts a ' before it. .xlsx files are safe.
+  OUT and the state change only after all input is read. An error leaves both unchanged.
 
-  Malformed records go to --rejects, each with its place and what is wrong; the exit code is 1 then.
+  Malformed records go to --rejects, with place and reason. The exit code is then 1.
 
 the state:
-  Without --store it ends with the command: some 40 MB in memory, and what is more in a temporary folder; with --store
-  memory: all of it is in memory. With one that lasts, records are judged against all pages that it holds, and a crawl
-  that uses it will know them. A crawl knows pages by their URL: use --id "" where records have both.
+  Without --store the state ends with the command. It takes some 40 MB of memory and a temporary folder; --store memory:
+  keeps it all in memory. With another --store, records are judged against the pages of earlier runs and crawls, and
+  later crawls know these records. A crawl knows pages by URL: use --id "" for records with both.
 
 examples:
   scrapy neardup dedup feed.jsonl -o clean.jsonl
@@ -100,19 +99,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_strict(parser)
     parser.add_argument(
-        "--keep-policy", metavar="POLICY", help="which copy stays: first, longest, canonical, or hosts (default: first)"
+        "--keep-policy",
+        metavar="POLICY",
+        help="which record stays: first, longest, canonical, or hosts (default: first)",
     )
-    parser.add_argument("--rejects", metavar="FILE", help="where malformed records go (default: OUT.rejects.jsonl)")
-    parser.add_argument("--format", choices=FORMATS, default="", help="that of the inputs (default: by their names)")
-    parser.add_argument("--output-format", choices=WRITERS, default="", help="(default: by the name of OUT)")
-    parser.add_argument("--spreadsheet", action="store_true", help="CSV, TSV: formulas as texts, by a ' before them")
+    parser.add_argument("--rejects", metavar="FILE", help="file for malformed records (default: OUT.rejects.jsonl)")
+    parser.add_argument("--format", choices=FORMATS, default="", help="format of the inputs (default: by suffix)")
+    parser.add_argument("--output-format", choices=WRITERS, default="", help="(default: by the suffix of OUT)")
+    parser.add_argument("--spreadsheet", action="store_true", help="CSV, TSV: put a ' before cells that are formulas")
     parser.add_argument(
         "--workers",
         metavar="N",
-        help="read pages of HTML and texts in N processes, or auto: by the cores there are (default: NEARDUP_WORKERS)",
+        help="read HTML and texts in N worker processes; auto: one per core (default: NEARDUP_WORKERS)",
     )
-    parser.add_argument("--json", action="store_true", help="tell the numbers as a JSON object")
-    names = parser.add_argument_group("fields", "What holds what, where the names differ from these.")
+    parser.add_argument("--json", action="store_true", help="print the counts as one JSON object")
+    names = parser.add_argument_group("fields", "Names of the fields, if they differ from these.")
     names.add_argument("--id", default="id", metavar="FIELD", help='(default: id; "": records are known by their URL)')
     for part, name in DEFAULT_FIELDS.items():
         names.add_argument(f"--{part}", metavar="FIELD", help=f"(default: {name or 'none'}, or as in NEARDUP_FIELDS)")
@@ -258,20 +259,20 @@ def _check_places(inputs: list[str], output: str) -> None:
     for name in inputs:
         there = "-" not in (name, output) and Path(output).exists() and Path(name).exists()
         if there and Path(name).samefile(output):
-            raise NearDupError(f"{output} is an input too, and would be replaced; name another file with -o.")
+            raise NearDupError(f"{output} is also an input and would be replaced. Name another file with -o.")
 
 
 def _advise(tally: Tally, fields: Mapping[str, str], formulas: int) -> None:
     """What to do about records without a text, and about so many formulas."""
     if tally.without_content:
         sys.stderr.write(
-            f"{NAME}: no record has a field {fields['text']!r} or {fields['html']!r}, so none was judged. The first "
-            f"one has: {one_line(', '.join(tally.first)) or 'nothing'}. Say with --text or --html which it is.\n"
+            f"{NAME}: no record has the field {fields['text']!r} or {fields['html']!r}, so none is judged. The first "
+            f"record has: {one_line(', '.join(tally.first)) or 'nothing'}. Name its field with --text or --html.\n"
         )
     if formulas:
         sys.stderr.write(
-            f"{NAME}: {counted(formulas, 'cell')} of the table would be run as formulas by a spreadsheet, as they "
-            "begin with =, +, - or @. Before you open it in one, write it with --spreadsheet, or as .xlsx.\n"
+            f"{NAME}: a spreadsheet would run {counted(formulas, 'cell')} that begin with =, + - or @ as formulas. "
+            "Before you open the table in one, write it with --spreadsheet, or as .xlsx.\n"
         )
 
 

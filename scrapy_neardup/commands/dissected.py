@@ -11,7 +11,7 @@ from scrapy_neardup.commands.bounded import read_bounded, within_bounds
 from scrapy_neardup.commands.prejudged import prejudge, why_not
 from scrapy_neardup.config import Config
 from scrapy_neardup.crawl.state import page_extractor
-from scrapy_neardup.errors import LexiconNeeded
+from scrapy_neardup.errors import AnyReason, LexiconNeeded
 from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Fingerprint, Page
 from scrapy_neardup.page.extraction import look_into
@@ -41,21 +41,9 @@ class Dissected:
     letters: int
     own: int | None
     quoted: int
-    reason: str
+    reason: AnyReason
     why: str
     noted: int
-
-    @property
-    def judgement(self) -> str:
-        """What a crawl would do, before it looks for earlier pages."""
-        if self.reason:
-            return f"no ({self.reason}): it {self.why}"
-        if self.own is not None and self.own < self.letters:
-            rest = max(0, self.letters - self.own - self.quoted)
-            why = [f"{self.quoted:,} are quotes"] if self.quoted else []
-            why += [f"{rest:,} are boilerplate to the state"] if rest or not why else []
-            return f"yes, by {self.own:,} of its {self.letters:,} letters; {', '.join(why)}"
-        return f"yes, by its {self.letters:,} letters"
 
 
 def dissect(served: Served, method: Method, config: Config, store: Store | None) -> Dissected:
@@ -85,7 +73,9 @@ def dissect(served: Served, method: Method, config: Config, store: Store | None)
     )
 
 
-def _judged(method: Method, page: Page, min_letters: int, store: Store | None) -> tuple[Fingerprint | None, str, str]:
+def _judged(
+    method: Method, page: Page, min_letters: int, store: Store | None
+) -> tuple[Fingerprint | None, AnyReason, str]:
     try:
         fingerprint, reason = prejudge(method, page, min_letters, store)
     except LexiconNeeded as error:

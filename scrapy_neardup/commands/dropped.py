@@ -19,19 +19,21 @@ from scrapy_neardup.states.forgetting import of_host
 from scrapy_neardup.stores import Record, Store
 
 NAME = "dropped"
-HELP = "List the pages that were dropped as copies: by the last crawl, since a time, of a site."
+HELP = "List pages that were dropped as copies: in the last crawl, since a time, of a site."
 EXAMPLES = """\
-what is listed:
-  Each page that a crawl dropped as a copy of another one, in each crawl that did: its URL and title, the original and
-  how it is like that, when it was, and in which crawl. The state remembers the last 100,000; with NEARDUP_KEEP =
-  "nothing" none. A page that is unchanged was delivered before, and is not listed. What was forgotten since is counted.
+list:
+  Every page that a crawl dropped as a copy: URL, title, original, kind, time and crawl. The state remembers the last
+  100,000 drops; with NEARDUP_KEEP = "nothing" it remembers none. Unchanged pages are not listed, because an earlier
+  crawl delivered them. Pages forgotten since are only counted, and
+  so are pages with the manual verdict keep that came since.
 
-  What should not have been dropped comes in the next crawl after: scrapy neardup keep URL
+  To get a page in the next crawl: scrapy neardup keep URL
+  To get all that the last crawl dropped of a site: scrapy neardup keep --last --site SITE
 
-a line of JSON, a row of a table:
+one line of JSON, or one row of a table:
   {"url": "https://…", "title": "…", "original": "https://…", "kind": "near", "similarity": 0.93, "when": "2025-…",
   "crawl": "news", "begun": "2025-…", "judged": null}
-  judged is what was said of the page by hand since: keep, copy, or null.
+  judged is the manual verdict since then: keep, copy, or null.
 
 examples:
   scrapy neardup dropped --last
@@ -44,10 +46,10 @@ _NOUN = "dropped pages"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of the command."""
-    parser.add_argument("--last", action="store_true", help="by the crawl that began last")
+    parser.add_argument("--last", action="store_true", help="only the last crawl")
     parser.add_argument("--since", metavar="TIME", help="since a date or time in UTC, or an age such as 30min, 12h, 7d")
     parser.add_argument(
-        "--site", metavar="SITE", help='of this host and those below it; an account of one: "mp.weixin.qq.com BIZ"'
+        "--site", metavar="SITE", help='this host and its subdomains; one account: "mp.weixin.qq.com BIZ"'
     )
     add_store(parser)
     add_output(parser, _NOUN)
@@ -62,24 +64,29 @@ def run(arguments: argparse.Namespace) -> int:
         known = {crawl.generation: crawl for crawl in crawls(store)}
         last = known[max(known)] if known and arguments.last else None
         if arguments.last and last is None:
-            sys.stderr.write("The state remembers no crawl, so there is no last one.\n")
+            sys.stderr.write("The state remembers no crawl, so --last finds nothing.\n")
             return 0
         if last is not None:
             sys.stderr.write(f"{_about(last)}\n")
         found = _Chosen(store, since, is_wanted, last.generation if last else 0)
         many = put(arguments, (_as_data(one, known) for one in found), _as_text, _NOUN)
         if found.gone:
-            sys.stderr.write(f"{counted(found.gone, 'dropped page')} more: forgotten since.\n")
-        if not many and not found.gone:
+            sys.stderr.write(f"{counted(found.gone, 'more dropped page')} forgotten since.\n")
+        if found.came:
+            sys.stderr.write(f"{counted(found.came, 'more dropped page')} kept by hand and delivered since.\n")
+        if not many and not found.gone and not found.came:
             sys.stderr.write(f"{_nothing(arguments, last)}\n")
     return 0
 
 
 class _Chosen:
-    """The drops that were asked for; ``gone``: of how many nothing is known any more."""
+    """The drops that were asked for.
+
+    ``gone``: of how many nothing is known any more; ``came``: how many were kept by hand, and passed since.
+    """
 
     def __init__(self, store: Store, since: float, is_wanted: Callable[[Record], bool] | None, generation: int) -> None:
-        self.gone = 0
+        self.gone = self.came = 0
         self._store, self._since, self._is_wanted, self._generation = store, since, is_wanted, generation
 
     def __iter__(self) -> Iterator[Dropped]:
@@ -88,6 +95,8 @@ class _Chosen:
                 continue
             if one.record is None:
                 self.gone += self._is_wanted is None
+            elif one.came_since:
+                self.came += 1
             elif self._is_wanted is None or self._is_wanted(one.record):
                 yield one
 
@@ -108,9 +117,9 @@ def _as_data(one: Dropped, known: dict[int, Crawl]) -> dict[str, Any]:
 
 
 def _as_text(one: dict[str, Any]) -> str:
-    judged = {"keep": "  (kept by hand since)", "copy": "  (a copy by hand)"}.get(one["judged"], "")
+    judged = {"keep": "  (manual verdict: keep)", "copy": "  (manual verdict: copy)"}.get(one["judged"], "")
     title = f'    "{line(one["title"])}"\n' if one["title"] else ""
-    original = line(one["original"]) if one["original"] else "a page that is gone since"
+    original = line(one["original"]) if one["original"] else "a page that is no longer in the state"
     return (
         f"{one['when']}  {one['kind'] or 'copy'} {one['similarity']:.2f}  {line(one['url'])}{judged}\n"
         f"{title}    for {original}\n"
@@ -118,13 +127,13 @@ def _as_text(one: dict[str, Any]) -> str:
 
 
 def _about(crawl: Crawl) -> str:
-    ended = f"ended {iso(crawl.ended)}" if crawl.ended else "never ended: it was killed, or is still running"
+    ended = f"ended {iso(crawl.ended)}" if crawl.ended else "has no end: it was killed, or still runs"
     return f"The last crawl, {line(crawl.who)}, began {iso(crawl.begun)}, {ended}."
 
 
 def _nothing(arguments: argparse.Namespace, last: Crawl | None) -> str:
     if last is None or arguments.since is not None or arguments.site is not None:
-        return "No page that was dropped is remembered here."
+        return "The state remembers no such drop."
     if copies := last.counts.get("duplicate"):
-        return f"It dropped nothing: the {copies:,.0f} copies it met were let pass, or NEARDUP_KEEP was 'nothing'."
+        return f"It dropped nothing: its {copies:,.0f} copies passed, or NEARDUP_KEEP was 'nothing'."
     return "It dropped nothing."

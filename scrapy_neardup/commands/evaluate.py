@@ -28,31 +28,30 @@ from scrapy_neardup.methods.profiles import METHOD, PROFILES
 from scrapy_neardup.model import Verdict
 
 NAME = "evaluate"
-HELP = "Score methods on labelled corpora: what they miss, what they drop wrongly, time and room."
+HELP = "Score methods on labelled corpora: missed copies, wrong drops, time and size."
 EXAMPLES = """\
-a corpus:
-  a folder with docs.jsonl (one {"id": …, "title": …, "text": …} a line, in the order of the crawl) and
-  pairs.jsonl (one {"a": id, "b": id, "jaccard": …, "containment": …} a line for every pair of documents with a
-  Jaccard similarity of 0.5 or a containment of 0.8 and more, on character 5-grams); both may be .gz, .xz or .bz2
+corpus:
+  A folder with docs.jsonl ({"id": …, "title": …, "text": …} per line, in crawl order) and pairs.jsonl ({"a": id,
+  "b": id, "jaccard": …, "containment": …} per line). pairs.jsonl has every pair with a Jaccard similarity of 0.5 or a
+  containment of 0.8 or more, on character 5-grams. Both may be .gz, .xz or .bz2.
 
-  Beside them, or alone, gold.jsonl holds pairs that were read by hand (--gold names another file): one {"a": id of the
-  earlier, "b": id of the later, "drop": "yes", "no" or "unsure", "label": any word} a line. Would a publisher who wants
-  each article once drop the later one? Labels that are made from similarity do not say that: of two notices in one
-  form a reader may keep both, however alike they are. Lines of a file that is named with --gold may say in "corpus"
-  of which of several folders they are. What `scrapy neardup judgements` and `tune` write is taken, too.
+  Besides, or instead, gold.jsonl (or --gold FILE) has pairs read by a person: {"a": id of the earlier, "b": id of the
+  later, "drop": "yes", "no" or "unsure", "label": any word} per line. "drop" answers: would a publisher who wants each
+  article once drop the later page? Similarity cannot answer that: a reader may want two notices in one form. In a
+  --gold file for several folders, "corpus" names the folder. Files by `scrapy neardup judgements` and `tune` work too.
 
-  Or any feed, with --pairs: those that `scrapy neardup pairs` has computed for it, or the labels of a reader that
-  `scrapy neardup tune` has collected ("label": "copy", "different" or "skip"). Of labels alone, documents that are in
-  none of them are not scored, and the others count as often as they were drawn: mostly near the threshold.
+  Or any feed with --pairs: pairs computed by `scrapy neardup pairs`, or labels collected by `scrapy neardup tune`
+  ("label": "copy", "different" or "skip"). With labels only the labelled documents are scored. Each counts as often
+  as it was drawn, mostly near the threshold.
 
 columns:
-  missed        duplicates (Jaccard 0.8 and more with an earlier document) that were kept, of all of them
-  false/10k     of 10,000 documents that are like no earlier one, how many were dropped
-  reposts       edited copies from another account (0.6 to 0.8) that were dropped, of all: the more the better
-  templates     forms filled in for another product that were dropped, of all: the fewer the better
-  ms, bytes     time on the CPU and room of the state, per page
-  agreement     of the pairs that were read, without the unsure ones, how many verdicts are the reader's: the later
-                document is dropped, for whatever original, or kept; for all pairs, and for those of each label
+  missed        share of duplicates (Jaccard 0.8 or more with an earlier document) that were kept
+  false/10k     wrong drops per 10,000 documents that are like no earlier one
+  reposts       share of edited copies by another account (0.6 to 0.8) that were dropped; more is better
+  templates     share of forms filled in for another product that were dropped; fewer is better
+  ms, bytes     CPU time and size of the state, per page
+  agreement     share of gold pairs (without "unsure") where the later document is dropped or kept as the reader says:
+                for all pairs, and for each label
 
 examples:
   scrapy neardup evaluate corpora/news corpora/blogs
@@ -100,22 +99,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="NAME=VALUE",
-        help="a parameter of all methods asked for; may be repeated; values are JSON",
+        help="a parameter of all methods, as JSON; may be repeated",
     )
-    parser.add_argument("--sweep", action="store_true", help="a line for each of several values of the threshold")
-    parser.add_argument("--store", choices=STORES, default="memory:", help="where the state is kept (default: memory:)")
+    parser.add_argument("--sweep", action="store_true", help="try several values of the threshold, one line each")
+    parser.add_argument("--store", choices=STORES, default="memory:", help="kind of state (default: memory:)")
     parser.add_argument(
         "--grouping",
         choices=GROUPINGS,
         default=SINGLE_PASS,
-        help="compare with originals alone, as a crawl does, or with their copies too (default: %(default)s)",
+        help="compare with originals only, as a crawl does, or also with their copies (default: %(default)s)",
     )
-    parser.add_argument("--pairs", type=Path, metavar="FILE", help="reference pairs (default: pairs.jsonl beside them)")
     parser.add_argument(
-        "--gold", type=Path, metavar="FILE", help="pairs that were read by hand (default: gold.jsonl beside them)"
+        "--pairs", type=Path, metavar="FILE", help="reference pairs (default: pairs.jsonl of the corpus)"
     )
-    parser.add_argument("--verdicts", type=Path, metavar="FILE", help="write all verdicts there, as JSON lines")
-    parser.add_argument("--json", action="store_true", help="print one JSON object a line instead of tables")
+    parser.add_argument(
+        "--gold", type=Path, metavar="FILE", help="pairs read by a person (default: gold.jsonl of the corpus)"
+    )
+    parser.add_argument("--verdicts", type=Path, metavar="FILE", help="write all verdicts to this file, as JSON lines")
+    parser.add_argument("--json", action="store_true", help="print one JSON object per line")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -126,14 +127,14 @@ def run(arguments: argparse.Namespace) -> int:
         common = {**PROFILES[config.profile], **common}
     asked = list(_read_methods(arguments.method or [METHOD], common))
     if len(arguments.corpus) > 1 and arguments.pairs is not None:
-        raise SettingsError("--pairs belongs to one corpus; name one, or put a pairs.jsonl beside each.")
+        raise SettingsError("--pairs works with one corpus. Name one, or put a pairs.jsonl into each.")
     if arguments.verdicts is not None and (len(arguments.corpus) > 1 or len(asked) > 1 or arguments.sweep):
-        raise SettingsError("--verdicts holds those of one method on one corpus; ask for one of each, without --sweep.")
+        raise SettingsError("--verdicts works with one method on one corpus, without --sweep. Name one of each.")
     with opened_feed(config) as feed:
         corpora = [read_corpus(path, arguments.pairs, feed, arguments.gold) for path in arguments.corpus]
         if arguments.gold is not None and not any(corpus.gold for corpus in corpora):
             names = " or ".join(corpus.name for corpus in corpora)
-            raise SettingsError(f'No line of {arguments.gold} is of {names}; see what its lines say in "corpus".')
+            raise SettingsError(f'No line of {arguments.gold} is about {names}. Check "corpus" in its lines.')
         failures = sum(_report(corpus, asked, arguments) for corpus in corpora)
     return 1 if failures else 0
 
@@ -230,7 +231,7 @@ def _verdicts(path: Path | None, gold: tuple[Gold, ...]) -> Iterator[Callable[[D
 
             yield on_verdict
     except OSError as error:
-        raise NearDupError(f"The verdicts cannot be written to {path}: {error}; name another file.") from None
+        raise NearDupError(f"The verdicts cannot be written to {path}: {error}. Name another file.") from None
 
 
 def _said(one: Gold, verdict: Verdict) -> dict[str, Any]:

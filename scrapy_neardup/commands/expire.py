@@ -15,14 +15,14 @@ from scrapy_neardup.states.expiring import expired
 from scrapy_neardup.stores import Bounds
 
 NAME = "expire"
-HELP = "Forget at once what NEARDUP_TTL and NEARDUP_MAX_PAGES have a crawl forget little by little."
+HELP = "Forget old pages at once, by NEARDUP_TTL and NEARDUP_MAX_PAGES, not bit by bit as a crawl does."
 EXAMPLES = """\
-what goes:
-  Pages that were last seen longer ago than the TTL; and if there are still more than so many, those that were seen
-  longest ago. An original was seen when a copy of it was, and no copy outlives its original. What goes is not known any
-  more: it is judged as if it had never been seen. The bounds are the settings' unless they are given here.
+effect:
+  It forgets pages last seen before the TTL. If more pages are left than allowed, it forgets those last seen the longest
+  ago. A copy renews the time of its original, and no copy outlives its original. A forgotten page is judged as if it
+  had never been seen. Without options the bounds come from the settings.
 
-  The room that the pages took is free for others; the files themselves become smaller by: scrapy neardup compact
+  The room becomes free for other pages. To shrink the files: scrapy neardup compact
 
 examples:
   scrapy neardup expire --dry-run
@@ -33,11 +33,11 @@ examples:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of the command."""
-    parser.add_argument("--ttl", metavar="TIME", help="how long a page is known after it was last seen, such as 90d")
-    parser.add_argument("--max-pages", metavar="N", help="how many pages are known at most, copies among them")
-    parser.add_argument("--dry-run", action="store_true", help="tell what would go, and change nothing")
+    parser.add_argument("--ttl", metavar="TIME", help="how long to know a page after it was last seen, such as 90d")
+    parser.add_argument("--max-pages", metavar="N", help="how many pages to know at most, including copies")
+    parser.add_argument("--dry-run", action="store_true", help="show what would go, and change nothing")
     add_store(parser)
-    parser.add_argument("--json", action="store_true", help="print one JSON object instead")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -49,8 +49,7 @@ def run(arguments: argparse.Namespace) -> int:
     )
     if bounds == Bounds():
         raise SettingsError(
-            "Say how long or how many pages are to be known, by --ttl 90d or --max-pages 1000000, or by the settings "
-            "NEARDUP_TTL and NEARDUP_MAX_PAGES."
+            "No bound is given. Add --ttl 90d or --max-pages 1000000, or set NEARDUP_TTL or NEARDUP_MAX_PAGES."
         )
     with opened(arguments.store, config) as store:
         found = expired(store, bounds, progress)

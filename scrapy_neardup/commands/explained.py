@@ -3,27 +3,54 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import asdict, dataclass
 from itertools import chain
+from textwrap import indent
 from typing import Any
 
 from scrapy_neardup.commands.marking import BRACKETS, shown
 from scrapy_neardup.commands.output import table
 from scrapy_neardup.commands.pair import Compared, Outcome
 from scrapy_neardup.commands.sides import Side
-from scrapy_neardup.commands.wording import line
+from scrapy_neardup.commands.wording import counted, line
 from scrapy_neardup.config import DROP, TAG
 from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Feature, Kind, Likeness
+from scrapy_neardup.states.known import KnownSite
 from scrapy_neardup.text.marking import Mark, Part, cut
 
+#: What stands before each line of a page, so that none looks like a line of ours.
+_INDENT = "  | "
+#: As many pages of a site as are counted.
+_MOST = 256
 _ACTIONS = {DROP: "drops B", TAG: "lets B pass with a tag"}
 _NO_COPY = {
-    Likeness.EXCERPT: "B is no copy of A, but one of them holds most of the other and much more",
+    Likeness.EXCERPT: "B is no copy of A, but one contains most of the other and much more",
     Likeness.SAME_TITLE: "B is no copy of A, but has the same title",
 }
 
 
-def as_lines(method: Method, a: Side, b: Side, outcome: Outcome, limit: int, *, coloured: bool) -> Iterator[str]:
+@dataclass(frozen=True, slots=True)
+class UsedState:
+    """The state whose counts were used, and what it knows of the sites of the pages; or ``why`` there is none."""
+
+    location: str = ""
+    sites: tuple[KnownSite, ...] = ()
+    why: str = ""
+
+    def sentence(self) -> str:
+        """Which state was used, in a line."""
+        if not self.location:
+            return f"No state is used, so no boilerplate and no templates are known: {line(self.why)}"
+        known = "; ".join(
+            f"it has counted {counted(one.pages, 'page')}{' or more' * (one.pages >= _MOST)} of {line(one.name)}; "
+            f"{one.forms:.0%} of the last share a template"
+            for one in self.sites
+        )
+        return f"By the counts of the state at {line(self.location)}: {known or 'it knows neither site'}."
+
+
+def as_lines(a: Side, b: Side, outcome: Outcome, state: UsedState, limit: int, *, coloured: bool) -> Iterator[str]:
     """Verdict, features, rule and marked texts; of each text ``limit`` characters, or all for 0."""
     yield sentence(outcome)
     for name, side in (("A", a), ("B", b)):
@@ -31,15 +58,15 @@ def as_lines(method: Method, a: Side, b: Side, outcome: Outcome, limit: int, *, 
         yield f"{name} is {line(side.name)}{title}"
     if outcome.compared is not None:
         yield _in_a_crawl(a, outcome.compared, outcome.action)
-        yield from ("", *_evidence(method, outcome.compared))
-    yield from ("", *_notes(a, b, outcome, coloured=coloured))
+        yield from ("", *_evidence(outcome.compared))
+    yield from ("", state.sentence(), *_notes(a, b, outcome, coloured=coloured))
     for name, parts in zip("AB", outcome.texts, strict=True):
         if parts is not None:
             yield f"\n{name}:\n"
             yield from _text(parts, limit, coloured=coloured)
 
 
-def as_data(method: Method, a: Side, b: Side, outcome: Outcome, limit: int) -> dict[str, Any]:
+def as_data(method: Method, a: Side, b: Side, outcome: Outcome, state: UsedState, limit: int) -> dict[str, Any]:
     """The same, for JSON."""
     compared, verdict = outcome.compared, outcome.verdict
     return {
@@ -50,9 +77,12 @@ def as_data(method: Method, a: Side, b: Side, outcome: Outcome, limit: int) -> d
         "action": outcome.action,
         "method": method.name,
         "parameters": method.parameters.as_data(),
-        **(_compared(method, compared) if compared else {}),
+        **(_compared(compared) if compared else {}),
         "a": _side(a, outcome.texts[0], limit),
         "b": _side(b, outcome.texts[1], limit),
+        "store": state.location or None,
+        "why_no_store": state.why or None,
+        "sites": [asdict(one) for one in state.sites],
     }
 
 
@@ -61,7 +91,7 @@ def sentence(outcome: Outcome) -> str:
     verdict, match = outcome.verdict, outcome.verdict.match
     said = verdict.headline
     if match is None:
-        return f"{said}: {', and '.join(outcome.unjudged)}; such a page is nobody's copy, and nothing is a copy of it."
+        return f"{said}: {', and '.join(outcome.unjudged)}. An unjudged page is no copy and has no copies."
     what = "B is a copy of A"
     if verdict.kind is not Kind.DUPLICATE:
         what = _NO_COPY.get(verdict.likeness, "B is no copy of A") if verdict.likeness else "B is no copy of A"
@@ -71,18 +101,18 @@ def sentence(outcome: Outcome) -> str:
 def _in_a_crawl(a: Side, compared: Compared, action: str) -> str:
     """Whether a crawl would have come to compare them, and what would become of B."""
     keys, acts = compared.keys, _ACTIONS.get(action, "lets B pass")
-    ignored = f", not counting {keys.common} that too many pages have" if keys.common else ""
+    ignored = f" ({keys.common} keys of too many pages do not count)" if keys.common else ""
     by = f"{keys.shared} of B's {keys.of} keys are keys of A{ignored}"
     if compared.found and not keys.shared:
-        by = "B names A as the place of its original"
+        by = "B names A as its original"
     if compared.found:
         return f"A crawl compares them and {acts}: {by}."
     if a.record is not None and not a.record.is_original and keys.shared:
-        return f"A crawl {acts}: A is a copy itself, and against a copy similarity alone decides."
+        return f"A crawl {acts}: A is a copy itself, so only the similarity decides."
     return f"A crawl does not compare them and {acts}: {by}."
 
 
-def _evidence(method: Method, compared: Compared) -> Iterator[str]:
+def _evidence(compared: Compared) -> Iterator[str]:
     """The features, what they come to, and the rule."""
     explanation, comparison = compared.explanation, compared.comparison
     if explanation is not None:
@@ -93,22 +123,14 @@ def _evidence(method: Method, compared: Compared) -> Iterator[str]:
         yield table(["feature", "value", "weight", "adds", "meaning"], rows, remarks=1)
         yield ""
         yield f"Score {explanation.score:.3f}, needed {explanation.needed:g}."
-        yield f"What decided: {explanation.decision}"
+        yield f"Decision: {compared.decision}"
         return
     yield table(
         ["feature", "value"],
         [("similarity", _value(comparison.similarity)), ("containment", _value(comparison.containment))],
     )
     yield ""
-    yield f"What decided: {_threshold(method, duplicate=comparison.duplicate)}"
-
-
-def _threshold(method: Method, *, duplicate: bool) -> str:
-    """The rule of a method that does not explain itself."""
-    name = getattr(method, "threshold", "")
-    value = getattr(method.parameters, name, None) if name else None
-    known = f", {name}={value}" if value is not None else ""
-    return f"{method.name}{known}: {'a copy' if duplicate else 'no copy'}."
+    yield f"Decision: {compared.decision}"
 
 
 def _weighed(feature: Feature) -> tuple[str, str]:
@@ -129,29 +151,30 @@ def _notes(a: Side, b: Side, outcome: Outcome, *, coloured: bool) -> Iterator[st
     """What the marks mean, and what there is no text of."""
     of_state = [name for name, side in (("A", a), ("B", b)) if side.page is None]
     if len(of_state) == 2:
-        yield "The state holds the text of neither: nothing more can be shown."
+        yield "The state has the text of neither page, so there is nothing more to show."
         return
     for name in of_state:
-        yield f"The state holds no text of {name}: it knows some of its longest sentences again, and no others."
+        yield f"The state has no text of {name}. It recognises only some of its longest sentences."
     shared, boilerplate = ("between {} and {}".format(*BRACKETS[mark]) for mark in (Mark.SHARED, Mark.BOILERPLATE))
     if coloured:
         shared, boilerplate = "green", "grey"
     marks = {part.mark for part in chain.from_iterable(filter(None, outcome.texts))}
     if Mark.SHARED in marks:
-        yield f"Sentences that both pages hold: {shared}."
+        yield f"Common sentences: {shared}."
     else:
-        yield f"No sentence{' that is not boilerplate' if Mark.BOILERPLATE in marks else ''} is known to be in both."
+        yield f"No common sentence{' besides boilerplate' if Mark.BOILERPLATE in marks else ''} is known."
     if Mark.BOILERPLATE in marks:
-        yield f"Boilerplate, sentences that stand on many pages: {boilerplate}."
+        yield f"Boilerplate (on many pages): {boilerplate}."
 
 
 def _text(parts: list[Part], limit: int, *, coloured: bool) -> Iterator[str]:
     length = _length(parts)
     few = cut(parts, limit) if limit else parts
-    yield shown(few, coloured=coloured).rstrip() or "(no text)"
+    text = shown(few, coloured=coloured).rstrip()
+    yield indent(text, _INDENT, lambda _: True) if text else "(no text)"
     if _length(few) < length:
         rest = _shared(parts) - _shared(few)
-        hidden = f", and {rest} more of the shared sentences" if rest else ""
+        hidden = f", and {rest} more common sentences" if rest else ""
         yield f"\n(cut after {limit:,} of {length:,} characters{hidden}; --limit 0 shows all)"
 
 
@@ -163,7 +186,7 @@ def _shared(parts: list[Part]) -> int:
     return sum(part.mark is Mark.SHARED for part in parts)
 
 
-def _compared(method: Method, compared: Compared) -> dict[str, Any]:
+def _compared(compared: Compared) -> dict[str, Any]:
     comparison, explanation, keys = compared.comparison, compared.explanation, compared.keys
     return {
         "similarity": round(comparison.similarity, 4),
@@ -172,7 +195,7 @@ def _compared(method: Method, compared: Compared) -> dict[str, Any]:
         "features": [_feature(one) for one in explanation.features] if explanation else None,
         "score": round(explanation.score, 4) if explanation else None,
         "needed": explanation.needed if explanation else None,
-        "decision": explanation.decision if explanation else _threshold(method, duplicate=comparison.duplicate),
+        "decision": compared.decision,
         "keys": {"shared": keys.shared, "of": keys.of, "common": keys.common},
         "compared_in_a_crawl": compared.found,
     }

@@ -7,7 +7,7 @@ import sys
 from functools import partial
 from pathlib import Path
 
-from scrapy_neardup.atomic import replacing
+from scrapy_neardup.atomic import private, replacing
 from scrapy_neardup.commands.opening import add_store, looked
 from scrapy_neardup.commands.output import progress, write
 from scrapy_neardup.config import Config
@@ -15,12 +15,12 @@ from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.states.exchange import write_export
 
 NAME = "export"
-HELP = "Write the state into one file: a backup, or the way to another machine or store."
+HELP = "Write the state to one file: a backup, or a way to another machine or store."
 EXAMPLES = """\
-The file is the same for LevelDB and SQLite, on every machine and in every release of this form: packed JSON lines with
-a checksum, a page a line. It holds all that the state holds, so the URLs of all pages, and their texts if these are
-kept. 'import' makes a state of it, 'merge' adds it to one. While a crawl is at work on the state, its pages whose feed
-is not stored yet are left out.
+the file:
+  Packed JSON lines with a checksum, one page per line, the same for LevelDB and SQLite on every machine. The file has
+  all data of the state, including the URLs of all pages, and their texts if kept. 'import' makes a state from it;
+  'merge' adds it to one. During a crawl, the export leaves out pages whose feed is not stored yet.
 
 examples:
   scrapy neardup export -o pages.jsonl.gz
@@ -32,9 +32,9 @@ examples:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of the command."""
-    parser.add_argument("-o", "--output", metavar="FILE", required=True, help="the file to write; - is standard output")
+    parser.add_argument("-o", "--output", metavar="FILE", required=True, help="the file to write; -: standard output")
     add_store(parser)
-    parser.add_argument("--force", action="store_true", help="replace the file if it is there")
+    parser.add_argument("--force", action="store_true", help="replace the file if it exists")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -46,10 +46,10 @@ def run(arguments: argparse.Namespace) -> int:
         if output is None:
             write_export(store, sys.stdout.buffer, watch)
             return 0
-        with replacing(output) as draft, draft.open("wb") as file:
+        with replacing(output) as draft, open(draft, "wb", opener=private) as file:
             pages = write_export(store, file, watch)
         left = store.pages - pages
-    out = f"; {left:,} not sealed yet, left out" if left else ""
+    out = f"; {left:,} unsealed, left out" if left else ""
     write(f"{output}: {pages:,} page{'s' * (pages != 1)} in {output.stat().st_size:,} bytes{out}\n")
     return 0
 
@@ -58,8 +58,8 @@ def _check_output(output: Path | None, *, force: bool) -> None:
     """Raises NearDupError where nothing can be written, before the state is read."""
     if output is None:
         if sys.stdout.isatty():
-            raise NearDupError("The export is packed, no text; name a file with -o, or send it on: … -o - | ssh …")
+            raise NearDupError("The export is binary. Name a file with -o, or send it on: … -o - | ssh …")
     elif output.is_dir():
-        raise NearDupError(f"{output} is a folder; name a file in it with -o.")
+        raise NearDupError(f"{output} is a folder. Name a file in it with -o.")
     elif output.exists() and not force:
-        raise NearDupError(f"{output} is there already; name another file with -o, or replace it with --force.")
+        raise NearDupError(f"{output} exists. Name another file with -o, or replace it with --force.")

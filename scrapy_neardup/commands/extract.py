@@ -21,23 +21,23 @@ from scrapy_neardup.page.served import Served
 from scrapy_neardup.report.template import check_template
 
 NAME = "extract"
-HELP = "Show what would be judged of a page: by which reader, why, and what of it is boilerplate to the state."
+HELP = "Show the text of a page that would be judged: its reader, the reason, its boilerplate."
 EXAMPLES = """\
-what a line is:
-  article               judged, and part of the article: trafilatura holds it for the main text, and can be believed
-  prose                 judged as well; all of it where no article can be told, or what NEARDUP_EXTRACTOR gives
-  unseen                judged though it is not visible: a paragraph that a script unfolds
-  boilerplate           left out, as it stands on many pages that the state knows; within another line {{as this is}}
-  frame                 left out: in what the page itself marks as navigation or footer
+roles of a line:
+  article               judged, and part of the article: trafilatura's main text, if it is plausible
+  prose                 judged; all text of a page without a clear article, or the text of NEARDUP_EXTRACTOR
+  unseen                judged though invisible: a paragraph that a script unfolds
+  boilerplate           left out: the state knows it from many pages; within another line {{like this}}
+  frame                 left out: navigation or footer by the page's own markup
   links                 left out: nothing but links
-  other                 left out: without letters, or not given by NEARDUP_EXTRACTOR
+  other                 left out: no letters, or not given by NEARDUP_EXTRACTOR
 
 the state:
-  The one that a crawl here uses, if it is there, no crawl holds it, and it was written under the same settings. It is
-  asked for boilerplate alone: the page is not judged against it, and not put into it.
+  The command uses the state of a crawl here, if it exists, is free and has the same settings. It asks only for
+  boilerplate. The page is neither compared with the state nor added to it.
 
 --html:
-  The page itself with its parts marked, as one file that loads nothing: without scripts, styles, images and forms.
+  Writes the page with its parts marked, as one file that loads nothing: no scripts, styles, images or forms.
 
 examples:
   scrapy neardup extract https://a.example/ferry
@@ -52,14 +52,14 @@ _STDIN = "-"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of the command."""
     parser.add_argument(
-        "source", metavar="URL|FILE", help="a page: fetched as a crawl here would, a file of HTML, or -"
+        "source", metavar="URL|FILE", help="a page: a URL to fetch as a crawl would, an HTML file, or -"
     )
-    parser.add_argument("--url", metavar="URL", help="the address of the page in a file: it tells whose page it is")
+    parser.add_argument("--url", metavar="URL", help="the address of the page in a file; it shows the site")
     add_store(parser)
     add_strict(parser)
     output = parser.add_mutually_exclusive_group()
-    output.add_argument("--html", metavar="FILE", help="write the page with its parts marked instead (- prints)")
-    output.add_argument("--json", action="store_true", help="print one JSON object instead")
+    output.add_argument("--html", metavar="FILE", help="write the page with its parts marked (-: standard output)")
+    output.add_argument("--json", action="store_true", help="print one JSON object")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -74,12 +74,12 @@ def run(arguments: argparse.Namespace) -> int:
             found = dissect(served, method, config, store)
         except PageError as error:
             raise NearDupError(
-                f"No page can be made of {line(arguments.source)}: {line(str(error)).rstrip('.')} ({error.reason}). In "
-                "a crawl its items pass, and are not judged."
+                f"{line(arguments.source)} has no readable page: {line(str(error)).rstrip('.')} ({error.reason}). In "
+                "a crawl its items pass unjudged."
             ) from None
         location = store.location if store else None
     if arguments.html:
-        _save(as_html(found, location, why), arguments.html, found)
+        _save(as_html(found, location, why, config.lang), arguments.html, found)
     elif arguments.json:
         write(as_json(as_data(found, location, why)) + "\n")
     else:
@@ -92,7 +92,7 @@ def _served(arguments: argparse.Namespace) -> Served:
     source: str = arguments.source
     if source.partition("://")[0].lower() in ("http", "https"):
         if arguments.url:
-            raise SettingsError("--url is the address of a page in a file; one that is fetched has its own.")
+            raise SettingsError("--url is for a page in a file. A fetched page has its own URL; leave --url out.")
         return fetch(source, arguments.settings)
     if source == _STDIN:
         return Served(arguments.url or "", sys.stdin.buffer.read())
@@ -101,7 +101,7 @@ def _served(arguments: argparse.Namespace) -> Served:
         return Served(arguments.url or path.absolute().as_uri(), path.read_bytes())
     except (OSError, ValueError) as error:  # such as a NUL in the name
         raise NearDupError(
-            f"{one_line(source)} cannot be read: {one_line(str(error))}; name a file of HTML, a URL with its http:// "
+            f"{one_line(source)} cannot be read: {one_line(str(error))}. Name an HTML file, a URL with http:// "
             "or https://, or - for standard input."
         ) from None
 

@@ -38,6 +38,6 @@ def check_read(command: str, feed: FeedReader, documents: Sized, name: str) -> N
     if not len(documents):
         read = "standard input" if name == STDIN else name
         raise NearDupError(
-            f"{read} holds no documents with a text. See that it is the right file, and say with NEARDUP_FIELDS which "
-            "field holds the text if it has another name."
+            f"{read} contains no document with a text. Check that it is the right file. If the text has another "
+            "field, name it in NEARDUP_FIELDS."
         )

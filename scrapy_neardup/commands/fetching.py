@@ -36,9 +36,9 @@ def fetch(url: str, settings: Settings) -> Served:
     served = next((visit_of(answer).served for answer in answers if isinstance(answer, Response)), None)
     if served is not None:
         return served
-    why = next((line(answer.getErrorMessage()) for answer in answers if isinstance(answer, Failure)), "no answer came")
+    why = next((line(answer.getErrorMessage()) for answer in answers if isinstance(answer, Failure)), "no answer")
     raise NearDupError(
-        f"{line(url)} could not be fetched: {why.rstrip('.')}. See that it can be reached, or name a file."
+        f"{line(url)} could not be fetched: {why.rstrip('.')}. Check that it can be reached, or name a file."
     )
 
 

@@ -20,22 +20,22 @@ from scrapy_neardup.states.near import near_urls
 from scrapy_neardup.stores import Store
 
 NAME = "forget"
-HELP = "Remove pages from a state, so that they are judged as if they had never been seen."
+HELP = "Remove pages from a state, so that they are judged as if never seen."
 EXAMPLES = """\
-what goes:
-  The pages that are named, in one of the four ways. With an original go its copies, of whatever site and age: they
-  were dropped for it, and the next of them is to be judged anew.
+effect:
+  Give one of the four ways below. An original goes together with all its copies, of any site and age: they were dropped
+  because of it, so the next of them is judged again.
 
-  --host HOST     all pages of this host and of those below it (a.example: www.a.example and news.a.example too); one
-                  account of mp.weixin.qq.com is written "mp.weixin.qq.com BIZ"
-  --before TIME   pages that were last seen before a time, in UTC unless it says otherwise (2025-03-01,
-                  2025-03-01T08:00+08:00), or longer ago than that (600s, 30min, 12h, 90d, 4w); an original stays
-                  while one of its copies was seen since
-  --overwritten   pages that were stored in a feed which a later crawl has overwritten, so that they come again; all
-                  that was first seen in between may go with them
+  URL …           these pages
+  --host HOST     pages of this host and its subdomains (a.example: also www.a.example and news.a.example); one account
+                  of mp.weixin.qq.com is written "mp.weixin.qq.com BIZ"
+  --before TIME   pages last seen before a time in UTC (2025-03-01, 2025-03-01T08:00+08:00) or longer ago than an age
+                  (600s, 30min, 12h, 90d, 4w); an original stays as long as one of its copies was seen since
+  --overwritten   pages in a feed that a later crawl has overwritten, so that they come again; pages first seen in
+                  between may go with them
 
-  The counts of sentences, by which boilerplate is known, stay. The room that the pages took is free for others; the
-  files themselves become smaller by: scrapy neardup compact
+  Sentence counts stay, so boilerplate is still known. The room becomes free for other pages. To shrink the files:
+  scrapy neardup compact
 
 examples:
   scrapy neardup forget https://a.example/ferry
@@ -50,15 +50,13 @@ _NAMED = 20
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of the command."""
-    parser.add_argument("urls", metavar="URL", nargs="*", help="a page, by its URL as it was crawled")
-    parser.add_argument("--host", metavar="HOST", help="all pages of this host and of those below it")
+    parser.add_argument("urls", metavar="URL", nargs="*", help="a page, by its URL as crawled")
+    parser.add_argument("--host", metavar="HOST", help="all pages of this host and its subdomains")
     parser.add_argument("--before", metavar="TIME", help="pages last seen before a date or time, or an age such as 90d")
-    parser.add_argument(
-        "--overwritten", action="store_true", help="pages that were in a feed before it was overwritten"
-    )
-    parser.add_argument("--dry-run", action="store_true", help="tell what would go, and change nothing")
+    parser.add_argument("--overwritten", action="store_true", help="pages of a feed that a later crawl has overwritten")
+    parser.add_argument("--dry-run", action="store_true", help="show what would go, and change nothing")
     add_store(parser)
-    parser.add_argument("--json", action="store_true", help="print one JSON object instead")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -66,7 +64,7 @@ def run(arguments: argparse.Namespace) -> int:
     ways = (bool(arguments.urls), arguments.host is not None, arguments.before is not None, arguments.overwritten)
     if sum(ways) != 1:
         raise SettingsError(
-            "Say what to forget in one way: by URLs, by --host HOST, by --before TIME, or by --overwritten."
+            "Name what to forget in exactly one way: URLs, --host HOST, --before TIME, or --overwritten."
         )
     choose = _choice(arguments)
     with opened(arguments.store, Config.from_settings(arguments.settings)) as store:
@@ -100,7 +98,7 @@ def _choice(arguments: argparse.Namespace) -> Callable[[Store], Forgetting]:
         return lambda store: unseen_since(store, seconds, progress)
     if arguments.host is not None:
         if not re.fullmatch(r"\s*[^\s/:?#@\[\]]+(?: \S+)?\s*", arguments.host):
-            raise SettingsError(f"--host is {arguments.host!r}; write the name of the host alone, as in a.example.")
+            raise SettingsError(f"--host is {arguments.host!r}. Give the host name only, such as a.example.")
         is_wanted = of_host(arguments.host)
         return lambda store: pages_where(store, is_wanted, progress)
 
@@ -140,7 +138,7 @@ def _sorts(found: Forgetting) -> str:
     """How many pages of each sort: "1 original and its 2 copies".
 
     >>> _sorts(Forgetting((), 2, 3, 1, 1))
-    '2 originals, their 3 copies, 1 other copy and 1 that could not be judged'
+    '2 originals, their 3 copies, 1 other copy and 1 unjudged'
     """
     sorts = []
     if found.originals:
@@ -152,6 +150,6 @@ def _sorts(found: Forgetting) -> str:
         other = "other " if found.with_originals else ""
         sorts.append(counted(found.copies, f"{other}copy", f"{other}copies"))
     if found.unjudged:
-        sorts.append(f"{found.unjudged:,} that could not be judged")
+        sorts.append(f"{found.unjudged:,} unjudged")
     *first, last = sorts
     return f"{', '.join(first)} and {last}" if first else last

@@ -20,20 +20,18 @@ from scrapy_neardup.states.members import members
 from scrapy_neardup.stores import Record, Store, leader
 
 NAME = "groups"
-HELP = "List the groups of a state, the largest first: an original, and the pages that were dropped for it."
+HELP = "List the groups of a state, the largest first: each original with its copies."
 EXAMPLES = """\
-what a group is:
-  An original and its copies. Pages are compared with originals, so no group is a chain of which the ends have nothing
-  in common. Copies whose original is gone (it was updated since, or forgotten) are a group still, with the original
-  null.
+groups:
+  A group is an original and its copies. Pages are compared with originals only, so groups do not drift. If an original
+  is no longer in the state (updated or forgotten), its copies stay a group, with original null.
 
-a line of JSON:
+one line of JSON:
   {"similar_id": "17b9…", "size": 3, "original": "https://…", "first_seen": "2025-…", "pages": [{"url": "https://…",
   "first_seen": "2025-…", "similarity": 0.93, "kind": "near", "title": "…", "judged": null}, …]}
-  The pages are in the order in which they were first seen, the original (kind null, similarity 1) among them.
-  similar_id is the one that tagged items have. Where a better page superseded the first one (NEARDUP_KEEP_POLICY), it
-  is the original, and the page of kind null the one that came first.
-  judged is what was said of the page by hand: keep, copy, or null.
+  Pages are ordered by the time they were first seen. The original has kind null and similarity 1. similar_id is the
+  same as in tagged items. If a better page has superseded the first one (NEARDUP_KEEP_POLICY), "original" is the better
+  page, and the page with kind null is the first one. judged is the manual verdict: keep, copy, or null.
 
 examples:
   scrapy neardup groups
@@ -49,19 +47,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of the command."""
     add_store(parser)
     parser.add_argument("-o", "--output", metavar="FILE", help="write JSON lines to this file, all or nothing")
-    parser.add_argument("--min", type=int, default=2, metavar="N", help="smallest group that is listed (default: 2)")
+    parser.add_argument("--min", type=int, default=2, metavar="N", help="smallest group to list (default: 2)")
     parser.add_argument(
-        "--limit", type=int, metavar="N", help="groups that are listed (default: all, on a terminal 20; 0: all)"
+        "--limit", type=int, metavar="N", help="groups to list (default: all, on a terminal 20; 0: all)"
     )
-    parser.add_argument("--json", action="store_true", help="print JSON lines to a terminal too")
+    parser.add_argument("--json", action="store_true", help="print JSON lines, also on a terminal")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the groups, or write them to a file."""
     if arguments.min < 1:
-        raise SettingsError(f"--min must be 1 or more, not {arguments.min}.")
+        raise SettingsError(f"--min is {arguments.min}. Give 1 or more.")
     if arguments.limit is not None and arguments.limit < 0:
-        raise SettingsError(f"--limit must be 0 or more, not {arguments.limit}; 0 lists all.")
+        raise SettingsError(f"--limit is {arguments.limit}. Give 0 (all) or more.")
     readable = not arguments.output and not arguments.json and sys.stdout.isatty()
     limit = arguments.limit if arguments.limit is not None else _SHOWN if readable else 0
     with looked(arguments.store, Config.from_settings(arguments.settings)) as store:
@@ -120,15 +118,15 @@ def _show(store: Store, groups: list[tuple[int, list[int]]], all: int) -> None:
         write(f"{original:016x}  {counted(len(ids), 'page')}\n")
         standing = _standing(store, original)
         if standing is None:
-            write("  (the original is gone: updated since, or forgotten)\n")
+            write("  (the original is no longer in the state: updated or forgotten)\n")
         for id, page in zip(ids, _pages(store, islice(ids, _PAGES)), strict=False):
             kind = "superseded" if id == original else f"{page['similarity']:.2f} {line(page['kind'] or 'copy')}"
             kind = "original" if standing and id == standing.id else kind
             title = f'  "{line(page["title"])}"' if page["title"] else ""
-            judged = f"  ({page['judged']}, by hand)" if page["judged"] else ""
+            judged = f"  (manual verdict: {page['judged']})" if page["judged"] else ""
             write(f"  {page['first_seen']}  {kind:<14}  {line(page['url'])}{title}{judged}\n")
         if len(ids) > _PAGES:
             write(f"  (and {len(ids) - _PAGES:,} more)\n")
         write("\n")
     rest = all - len(groups)
-    write(f"{counted(all, 'group')}{f', {rest:,} of them not shown; --limit 0 shows all' if rest else ''}.\n")
+    write(f"{counted(all, 'group')}{f', {rest:,} not shown; --limit 0 shows all' if rest else ''}.\n")

@@ -14,10 +14,11 @@ from scrapy_neardup.config import Config
 from scrapy_neardup.states.exchange import ExportFile, import_state
 
 NAME = "import"
-HELP = "Make a new state from a file that 'export' wrote."
+HELP = "Make a new state from a file written by 'export'."
 EXAMPLES = """\
-The file is verified as a whole before the state is made. Where there is a state with pages, nothing is done: 'merge'
-adds to it. What is imported counts when all of it is there.
+effect:
+  The whole file is verified before the state is made. If the state already has pages, nothing happens: add pages with
+  'merge'. The pages count only after the whole import.
 
 examples:
   scrapy neardup import pages.jsonl.gz
@@ -27,9 +28,9 @@ examples:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of the command."""
-    parser.add_argument("file", type=Path, metavar="FILE", help="what 'export' wrote")
+    parser.add_argument("file", type=Path, metavar="FILE", help="a file written by 'export'")
     add_store(parser)
-    parser.add_argument("--json", action="store_true", help="print one JSON object instead")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
 
 
 def run(arguments: argparse.Namespace) -> int:

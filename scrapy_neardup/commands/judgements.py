@@ -14,16 +14,16 @@ from scrapy_neardup.config import Config
 from scrapy_neardup.judging.judgements import Opinion, Said, judgements
 
 NAME = "judgements"
-HELP = "List what was said of pages by hand, or write it as labels for 'evaluate'."
+HELP = "List manual verdicts (keep, copy), or write them as labels for 'evaluate'."
 EXAMPLES = """\
-what is listed:
-  What 'keep' and 'copy' have said, the oldest first: {"url": "https://…", "said": "keep", "other": "https://…", "when":
-  "2025-…"}; other is the page that it is no copy of (null where that was not known), or is a copy of.
+list:
+  Verdicts given with 'keep' and 'copy', the oldest first: {"url": "https://…", "said": "keep", "other": "https://…",
+  "when": "2025-…"}. For "copy", other is the original. For "keep", it is the page that url is no copy of, or null.
 
-what -o writes:
-  A label for each pair: {"a": "https://…", "b": "https://…", "label": "different", "jaccard": 0, "containment": 0}, or
-  "copy" and 1: a judgement in place of figures. 'evaluate' takes such a file with --pairs, beside a corpus whose ids
-  are these URLs.
+labels (-o):
+  One label per pair: {"a": "https://…", "b": "https://…", "label": "different", "jaccard": 0, "containment": 0}, or
+  "copy" with 1. The figures stand for the verdict. Give the file to 'evaluate' with --pairs, together with a corpus
+  whose ids are these URLs.
 
 examples:
   scrapy neardup judgements
@@ -31,7 +31,7 @@ examples:
   scrapy neardup judgements --json | grep mirror.example
 """
 
-_NOUN = "judgements"
+_NOUN = "manual verdicts"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -48,9 +48,9 @@ def run(arguments: argparse.Namespace) -> int:
     pairs = [one for one in said if one.other]
     put(arguments, _labels(pairs) if arguments.output else map(_as_data, said), _as_text, _NOUN)
     if arguments.output and (rest := len(said) - len(pairs)):
-        sys.stderr.write(f"{counted(rest, 'judgement')} more: on pages of which no original was known, no pairs.\n")
+        sys.stderr.write(f"{counted(rest, 'more manual verdict')} without a known original, so not a pair.\n")
     elif not said:
-        sys.stderr.write("No page of this state was judged by hand.\n")
+        sys.stderr.write("This state has no manual verdicts.\n")
     return 0
 
 

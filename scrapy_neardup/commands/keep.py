@@ -12,21 +12,26 @@ from scrapy_neardup.commands.output import write
 from scrapy_neardup.commands.taking_back import take_back
 from scrapy_neardup.commands.wording import as_json, counted, line, missing
 from scrapy_neardup.config import Config
+from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.judging.judgements import Opinion, Said, write_judgements
-from scrapy_neardup.states.drops import originals_of
+from scrapy_neardup.states.crawls import crawls
+from scrapy_neardup.states.drops import dropped, originals_of
+from scrapy_neardup.states.forgetting import of_host
 from scrapy_neardup.states.near import near_urls
+from scrapy_neardup.stores import Store
 
 NAME = "keep"
-HELP = "Say that a page is no copy: it passes in the next crawl and ever after."
+HELP = "Mark a page as no copy: it passes in the next crawl and from then on."
 EXAMPLES = """\
-what becomes of the page:
-  It passes when it comes again, whatever it is like, and is an original of its own from then on; also if its text is
-  edited. With the same text it is unchanged the time after, so it is delivered once. The page that it was dropped for
-  stays what it is. The judgement stays when pages are forgotten, travels with export, import and merge, and is a label
-  for 'evaluate': see scrapy neardup judgements.
+effect:
+  The page passes when it comes again, even if its text is edited or like another page. From then on it is an
+  original. The time after, with the same text, it is unchanged, so it is delivered once. Its former original keeps its
+  place. The manual verdict survives 'forget', is kept by 'export', 'import' and 'merge', and is a label for 'evaluate':
+  see scrapy neardup judgements.
 
 examples:
   scrapy neardup keep https://a.example/ferry
+  scrapy neardup keep --last --site a.example
   scrapy neardup dropped --last -o dropped.jsonl && scrapy neardup keep --from dropped.jsonl
   grep harbour urls.txt | scrapy neardup keep -
   scrapy neardup keep --remove https://a.example/ferry
@@ -39,15 +44,25 @@ _NAMED = 20
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of the command."""
     add_urls(parser)
-    parser.add_argument("--remove", action="store_true", help="take back what was said of these pages by hand")
+    parser.add_argument(
+        "--last",
+        action="store_true",
+        help="all pages that the last crawl dropped as copies, without those that have a manual verdict",
+    )
+    parser.add_argument("--site", metavar="SITE", help="with --last: only this host and its subdomains")
+    parser.add_argument("--remove", action="store_true", help="remove the manual verdicts on these pages")
     add_store(parser)
-    parser.add_argument("--json", action="store_true", help="print one JSON object instead")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Write it down; 1 if one of the pages is not in the state, of which nothing is said then."""
-    urls = named(arguments)
+    if arguments.site is not None and not arguments.last:
+        raise SettingsError("--site works only with --last. Add --last.")
+    urls = [] if arguments.last and not (arguments.urls or arguments.file) else named(arguments)
     with opened(arguments.store, Config.from_settings(arguments.settings)) as store:
+        if arguments.last:
+            urls = list(dict.fromkeys([*urls, *_dropped_last(store, arguments.site)]))
         if arguments.remove:
             return take_back(store, urls, as_data=arguments.json)
         records = {url: store.find(url) for url in urls}
@@ -70,13 +85,19 @@ def run(arguments: argparse.Namespace) -> int:
     return 1 if gone else 0
 
 
+def _dropped_last(store: Store, site: str | None) -> list[str]:
+    """The URLs of the pages that the last crawl dropped, of this site or of all; not those that a person judged."""
+    last = max((crawl.generation for crawl in crawls(store)), default=0)
+    is_wanted = of_host(site) if site is not None else lambda record: True
+    records = [one.record for one in dropped(store, last) if one.said is None] if last else []
+    return [record.url for record in records if record is not None and is_wanted(record)]
+
+
 def _as_text(said: list[Opinion]) -> str:
-    told = f"{counted(len(said), 'page')} kept: to pass when they come again.\n" if len(said) != 1 else ""
-    told = told or "1 page kept: to pass when it comes again.\n"
+    told = f"{counted(len(said), 'page')} will pass when they come again.\n" if len(said) != 1 else ""
+    told = told or "1 page will pass when it comes again.\n"
     for one in said[:_NAMED]:
         told += f"  {line(one.url)}\n"
-        told += (
-            f"    no copy of {line(one.other)}\n" if one.other else "    which was not dropped for a page known now\n"
-        )
+        told += f"    no copy of {line(one.other)}\n" if one.other else "    no known page was the reason of its drop\n"
     rest = len(said) - _NAMED
     return told + (f"  (and {rest:,} more)\n" if rest > 0 else "")

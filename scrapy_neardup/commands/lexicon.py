@@ -14,18 +14,18 @@ from scrapy_neardup.text.script import converter_name
 from scrapy_neardup.text.tokens import words
 
 NAME = "lexicon"
-HELP = "Count in how many pages each word stands, for the methods that weigh words."
+HELP = "Count word frequencies in pages, for the methods that weigh words."
 EXAMPLES = """\
-The built-in table of word frequencies is Chinese. For pages in another language, or of a field with words of its own,
-count some thousand of them and name the file in the parameter 'lexicon' of cosine, idf_terms, imatch or simhash:
+use:
+  The built-in table of word frequencies is Chinese. For another language, or a field with special words, count a
+  lexicon on some thousand pages. Then name its file in the parameter 'lexicon' of cosine, idf_terms, imatch or simhash.
+  A state refuses another lexicon than its own. So count once, and keep the file.
 
-  scrapy neardup lexicon crawl.jsonl.gz -o lexicon.tsv
-  scrapy neardup evaluate corpora/news --method imatch:lexicon=lexicon.tsv
+    scrapy neardup lexicon crawl.jsonl.gz -o lexicon.tsv
+    scrapy neardup evaluate corpora/news --method imatch:lexicon=lexicon.tsv
 
-  NEARDUP_METHOD = "imatch"
-  NEARDUP_PARAMETERS = {"lexicon": "lexicon.tsv"}
-
-A state remembers what was in the lexicon: with another one it is refused. So count once, and keep the file.
+    NEARDUP_METHOD = "imatch"
+    NEARDUP_PARAMETERS = {"lexicon": "lexicon.tsv"}
 """
 
 
@@ -38,14 +38,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=_positive,
         default=2,
         metavar="N",
-        help="leave out words of fewer documents, which are mostly misspelt (default: 2)",
+        help="leave out words in fewer documents; most are misspellings (default: 2)",
     )
     parser.add_argument(
         "--simplified",
         action="store_true",
-        help="count traditional Chinese as simplified, for methods that are told to read it so",
+        help="count traditional Chinese as simplified, for methods with the parameter simplified",
     )
-    parser.add_argument("--force", action="store_true", help="replace the file if it is there")
+    parser.add_argument("--force", action="store_true", help="replace the file if it exists")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -59,24 +59,24 @@ def run(arguments: argparse.Namespace) -> int:
         text = normalize(f"{document.title}\n{document.text}", simplified=arguments.simplified)
         builder.add(words(text, singles=True))
     kept = builder.write(output, at_least=arguments.at_least)
-    write(f"{output}: {kept:,} words that stand in {arguments.at_least} or more of {builder.documents:,} documents\n")
+    write(f"{output}: {kept:,} words that occur in {arguments.at_least} or more of {builder.documents:,} documents\n")
     return 0
 
 
 def _check_output(output: Path, files: list[Path], *, force: bool) -> None:
     """Whatever can be known to be wrong before counting. Raises NearDupError."""
     if output.is_dir():
-        raise NearDupError(f"{output} is a folder; name a file in it with -o.")
+        raise NearDupError(f"{output} is a folder. Name a file in it with -o.")
     if not output.parent.is_dir():
-        raise NearDupError(f"There is no folder {output.parent}; make it, or name another file with -o.")
+        raise NearDupError(f"The folder {output.parent} does not exist. Make it, or name another file with -o.")
     if output.exists():
         if any(file.exists() and file.samefile(output) for file in files):
-            raise NearDupError(f"{output} is to be read; name another file with -o.")
+            raise NearDupError(f"{output} is also an input. Name another file with -o.")
         if not force:
-            raise NearDupError(f"{output} is there already; name another file with -o, or replace it with --force.")
+            raise NearDupError(f"{output} exists. Name another file with -o, or replace it with --force.")
 
 
 def _positive(text: str) -> int:
     if not (text.isdecimal() and int(text)):
-        raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 1 on")
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number of 1 or more")
     return int(text)

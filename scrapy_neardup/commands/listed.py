@@ -19,17 +19,17 @@ _SHOWN = 50
 def add_output(parser: argparse.ArgumentParser, what: str) -> None:
     """The options that say where the list goes; ``what`` it is a list of."""
     parser.add_argument("-o", "--output", metavar="FILE", help=f"write the {what} to this file, all or nothing")
-    parser.add_argument("--output-format", choices=WRITERS, default="", help="(default: by the name of FILE)")
+    parser.add_argument("--output-format", choices=WRITERS, default="", help="(default: by the suffix of FILE)")
     parser.add_argument(
-        "--limit", type=int, metavar="N", help=f"{what} that are shown, the last ones (default: {_SHOWN}; 0: all)"
+        "--limit", type=int, metavar="N", help=f"{what} to show, the last ones (default: {_SHOWN}; 0: all)"
     )
-    parser.add_argument("--json", action="store_true", help="print JSON lines instead")
+    parser.add_argument("--json", action="store_true", help="print JSON lines")
 
 
 def check_output(arguments: argparse.Namespace) -> None:
     """Raises NearDupError for a format that is none, before a state is opened."""
     if arguments.limit is not None and arguments.limit < 0:
-        raise SettingsError(f"--limit must be 0 or more, not {arguments.limit}; 0 shows all.")
+        raise SettingsError(f"--limit is {arguments.limit}. Give 0 (all) or more.")
     if arguments.output:
         output_format(arguments.output, arguments.output_format)
 

@@ -34,12 +34,13 @@ from scrapy_neardup.stores.recipe import PARAMETERS
 NAME = "merge"
 HELP = "Add the pages of other states, or of exported files, to a state."
 EXAMPLES = """\
-All must have been written with the same method, parameters and versions, and under the same NEARDUP_SECRET; nothing is
-written if one is not, or if a file is damaged. Where --store names no state yet, it is made.
+effect:
+  All must have the same method, parameters, versions and NEARDUP_SECRET. If one differs, or if a file is damaged,
+  nothing is written. If --store names no state yet, it is made.
 
-Pages are united by URL. Of a page that both sides know, the version that was last seen later stays. An original of the
-one that the method calls a copy of an original of the other becomes its copy, as if both had been crawled into one
-state. Merging the same once more changes nothing.
+  Pages are joined by URL. If both sides know a page, the version seen later stays. If the method finds that an original
+  of one side copies an original of the other, it becomes its copy, as if one crawl had seen both. To merge the same
+  again changes nothing.
 
 examples:
   scrapy neardup merge east.jsonl.gz west.jsonl.gz --store sqlite:///var/crawls/all.sqlite
@@ -53,13 +54,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "sources",
         nargs="+",
         metavar="FROM",
-        help=f"what 'export' wrote, or the URL of a state: {STORES.forms(lasting=True)}",
+        help=f"a file written by 'export', or the URL of a state: {STORES.forms(lasting=True)}",
     )
     add_store(parser)
-    parser.add_argument(
-        "--keep-originals", action="store_true", help="only unite; look for no copies across the states"
-    )
-    parser.add_argument("--json", action="store_true", help="print one JSON object instead")
+    parser.add_argument("--keep-originals", action="store_true", help="only join; find no copies across the states")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -103,8 +102,8 @@ def _method(store: Store, config: Config) -> Method | None:
     method = method_of(recipe, config.make_method())
     if method is None:
         sys.stderr.write(
-            f"The method {recipe.get('method')!r} cannot be made from the state alone, so copies across the states are "
-            "not looked for. Run the command in the project that has the method to find them.\n"
+            f"The state does not say how to make its method {recipe.get('method')!r}, so copies across the states are "
+            "not found. To find them, run the command in the project with the method.\n"
         )
     return method
 
@@ -115,8 +114,8 @@ def _as_text(merged: list[tuple[str, Merged]], location: str, pages: int) -> str
         copies = f"; copies across the states: {found.copies:,}" if found.copies else ""
         lines.append(
             f"{name}: {_pages(found.added)} added, {found.known:,} known already, {found.newer:,} newer{copies}"
-            + (f"; judgements by hand: {found.judgements:,}" if found.judgements else "")
-            + (f"; on {_pages(found.against)} the two said different things: the newer stays" if found.against else "")
+            + (f"; manual verdicts: {found.judgements:,}" if found.judgements else "")
+            + (f"; the manual verdicts on {_pages(found.against)} differed: the newer stays" if found.against else "")
         )
     return "\n".join([*lines, f"{location}: {_pages(pages)}\n"])
 

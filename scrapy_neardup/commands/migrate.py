@@ -10,11 +10,11 @@ from dataclasses import replace
 from typing import Any
 
 from scrapy_neardup.commands.making import opened_or_made
-from scrapy_neardup.commands.opening import add_store, existing, location_of
+from scrapy_neardup.commands.opening import add_store, existing, location_of, only_state
 from scrapy_neardup.commands.output import progress, table, write
 from scrapy_neardup.commands.wording import as_json
 from scrapy_neardup.config import DEFAULT_FIELDS, Config
-from scrapy_neardup.crawl.state import page_extractor, state_url
+from scrapy_neardup.crawl.state import page_extractor
 from scrapy_neardup.errors import PageError, SettingsError, StoreError
 from scrapy_neardup.inputs import FORMATS, Entry, Malformed, read_input
 from scrapy_neardup.judging.recipe import state_recipe
@@ -32,21 +32,22 @@ from scrapy_neardup.stores.recipe import fits
 from scrapy_neardup.stores.tally import KEY, RowTally
 
 NAME = "migrate"
-HELP = "Bring a state to the method, parameters and versions of now."
+HELP = "Convert a state to the current method, parameters and versions."
 EXAMPLES = """\
-Where the settings or the versions of now are not those by which the pages of a state were fingerprinted, the state is
-refused. This makes a new one of it, in which every page keeps its id, when it was first and last seen, its group, its
-evidence and its delivery. Nothing is judged again. Its fingerprint
+effect:
+  A crawl refuses a state whose pages were fingerprinted with other settings or versions. This command makes a new state
+  from it. Every page keeps its id, its times, its group, its evidence and its delivery. Nothing is judged again.
 
-  1. is made anew from a feed (--from), if the page is in it by its URL: any format that 'dedup' reads, texts or HTML;
-  2. else from the text that the state keeps of it (NEARDUP_KEEP = "texts");
-  3. else stays as it is, if only a tool is another (extractor, segmenter): pages that are read as before are unchanged;
-  4. else is made when the page comes again, which is known by its URL until then. If it is what it was by the former
-     method, it is not delivered again. If it is not, or that cannot be told, it is judged as if it came for the first
-     time, and passes as updated if it is no copy. A copy of it at a new URL that comes before it passes.
+  The new state replaces the old one. The old one stays next to it as PATH-before-DATE, a complete state, until you
+  remove it. If the command is stopped, the state is unchanged, or the next call finishes the exchange.
 
-The new state takes the place of the old one, which is kept beside it as PATH-before-DATE, a state like any other, until
-you remove it. If the command is stopped, the state is as it was, or the next call ends what was begun.
+the new fingerprint of a page:
+  1. comes from a feed (--from) that has its URL: any format that 'dedup' reads, texts or HTML;
+  2. else comes from the text in the state (NEARDUP_KEEP = "texts");
+  3. else stays, if only a tool differs (extractor, segmenter): a page that both read alike is unchanged;
+  4. else is made when the page comes again. Until then the state knows only its URL. If it is the same by the earlier
+     method, it is not delivered again. Otherwise it is judged like a new page, and passes as updated if it is no copy.
+     A copy at a new URL that comes before it passes.
 
 examples:
   scrapy neardup migrate
@@ -58,13 +59,13 @@ examples:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of the command."""
     add_store(parser)
-    parser.add_argument("--to", metavar="URL", help="where the new state goes (default: in the place of the old one)")
+    parser.add_argument("--to", metavar="URL", help="place of the new state (default: that of the old one)")
     parser.add_argument(
         "--from", dest="feeds", nargs="+", default=[], metavar="FEED", help="files with texts of the pages"
     )
-    parser.add_argument("--format", choices=FORMATS, default="", help="that of the feeds (default: by their names)")
-    parser.add_argument("--json", action="store_true", help="print one JSON object instead")
-    names = parser.add_argument_group("fields", "What holds what in the feeds, where the names differ from these.")
+    parser.add_argument("--format", choices=FORMATS, default="", help="format of the feeds (default: by suffix)")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    names = parser.add_argument_group("fields", "Names of the fields in the feeds, if they differ from these.")
     for part, name in DEFAULT_FIELDS.items():
         names.add_argument(f"--{part}", metavar="FIELD", help=f"(default: {name or 'none'}, or as in NEARDUP_FIELDS)")
 
@@ -74,27 +75,27 @@ def run(arguments: argparse.Namespace) -> int:
     config = Config.from_settings(arguments.settings)
     method = config.make_method()
     if method.memory_only:
-        raise SettingsError(f"The method {method.name} works in memory alone; name one whose state lasts.")
-    url = arguments.store or state_url(config)
+        raise SettingsError(f"The method {method.name} works only in memory. Set NEARDUP_METHOD to another one.")
+    url = arguments.store or only_state(config)
     kind, place = location_of(arguments.to or url)
     if kind.is_shared:
         raise StoreError(
-            f"A state on a server is not migrated there: {place}. Bring it into a file with scrapy neardup merge, "
-            "migrate that, and merge it into a new state on the server."
+            f"{place} is on a server, where migrate does not work. Copy the state to a file with scrapy neardup merge, "
+            "migrate the file, and merge it into a new state on the server."
         )
     if is_unfinished(place):
         kept = finish(kind, place)
-        sys.stderr.write(f"{NAME}: the migration that was cut short is complete now, and what follows is another.\n")
+        sys.stderr.write(f"{NAME}: an earlier migration that was stopped is finished now. A new one begins.\n")
         _say_kept(kind, kept)
     existing(url, config)
     if arguments.to and kind.exists(place):
-        raise StoreError(f"There is a state at {place} already; name a place where nothing is with --to.")
+        raise StoreError(f"A state at {place} already exists. Name another place with --to.")
     recipe = state_recipe(method, page_extractor(config))
     remove_draft(kind, place)
     with opened_or_made(url, None, config.secret) as old:
         if not (arguments.to or arguments.feeds) and fits(old.recipe, recipe):
             old.take_on(recipe)
-            write(f"{old.location}: it is of the method, parameters and versions of now; nothing to do.\n")
+            write(f"{old.location}: already has the current method, parameters and versions.\n")
             return 0
         source = old.location
         with opened_or_made(kind.url(draft_of(place)), recipe, _secret_of(old)) as new:
@@ -102,8 +103,8 @@ def run(arguments: argparse.Namespace) -> int:
             pages = RowTally.unpack(new.value(KEY) or b"").pages
         if pages != old.pages:
             raise StoreError(
-                f"Of {old.pages:,} pages {pages:,} came over, so the state at {old.location} was left as it is. Look "
-                "for what is wrong with it: scrapy neardup check"
+                f"Only {pages:,} of {old.pages:,} pages were converted, so the state at {old.location} is unchanged. "
+                "Find the cause with: scrapy neardup check"
             )
     kept = exchange(kind, place, as_left(kind, place))
     if arguments.json:
@@ -159,24 +160,24 @@ def _pages(entries: Any, source: PageSource, html: str) -> Iterator[Page | None]
 def _as_text(found: Migrated, source: str, place: str) -> str:
     rows = [(way.value, f"{many:,}") for way in Way if (many := found.pages[way])]
     total = sum(found.pages.values())
-    lines = [f"{source}: {total:,} page{'s' * (total != 1)} brought to the method, parameters and versions of now"]
+    lines = [f"{source}: {total:,} page{'s' * (total != 1)} converted to the current method, parameters and versions"]
     lines += [f"in {place}"] * (source != place)
     lines += ["", table(["pages", "how many"], rows), ""]
     if found.rows:
         lines.append(
-            f"Of {found.rows:,} records of the feed {found.used:,} are of a page that was to be fingerprinted."
+            f"{found.used:,} of {found.rows:,} records of the feed belong to a page that needed a fingerprint."
         )
     if found.pages[Way.URL]:
         lines.append(
-            "Pages that are known by their URL are fingerprinted when they come again; those of which there is a feed "
-            "with texts can be now: scrapy neardup migrate --from FEED"
+            "Pages known only by URL get a fingerprint when they come again. If a feed has their texts, convert them "
+            "now: scrapy neardup migrate --from FEED"
         )
     return "\n".join([*lines, ""])
 
 
 def _say_kept(kind: type[Place], kept: str) -> None:
     if kept:
-        write(f"The old state is kept as {kind.url(kept)}; remove it when you need it no more.\n")
+        write(f"The old state is kept as {kind.url(kept)}. Remove it when you no longer need it.\n")
 
 
 def _as_data(found: Migrated, source: str, place: str, kept: str) -> dict[str, Any]:

@@ -14,10 +14,13 @@ from scrapy_neardup.inputs import FORMATS, STDIN, Entry, read_input
 def add_urls(parser: argparse.ArgumentParser) -> None:
     """The options that name pages."""
     parser.add_argument(
-        "urls", metavar="URL", nargs="*", help="a page, by its URL as it was crawled; - reads them, a line each"
+        "urls",
+        metavar="URL",
+        nargs="*",
+        help="a page, by its URL as crawled; -: read URLs from standard input, one per line",
     )
-    parser.add_argument("--from", dest="file", metavar="FILE", help="those in the field url of a file of records")
-    parser.add_argument("--format", choices=FORMATS, default="", help="that of FILE (default: by its name)")
+    parser.add_argument("--from", dest="file", metavar="FILE", help="the pages in the field url of a file of records")
+    parser.add_argument("--format", choices=FORMATS, default="", help="format of FILE (default: by suffix)")
 
 
 def named(arguments: argparse.Namespace) -> list[str]:
@@ -26,7 +29,7 @@ def named(arguments: argparse.Namespace) -> list[str]:
     if arguments.file:
         urls += _records(arguments.file, arguments.format)
     if not urls:
-        raise SettingsError("No page is named; give URLs, or - to read them from standard input, or --from FILE.")
+        raise SettingsError("No page is named. Give URLs, or - for standard input, or --from FILE.")
     return list(dict.fromkeys(urls))
 
 
@@ -37,7 +40,7 @@ def _lines() -> Iterator[str]:
             try:
                 yield _url(json.loads(text), "standard input")
             except ValueError:
-                raise NearDupError(f"{text.strip()[:80]!r} is no JSON; give a URL or a JSON object a line.") from None
+                raise NearDupError(f"{text.strip()[:80]!r} is no JSON. Give one URL or JSON object per line.") from None
         elif text.strip():
             yield text.strip()
 
@@ -47,11 +50,11 @@ def _records(file: str, format: str) -> Iterator[str]:
         if isinstance(record, Entry):
             yield _url(record.fields, record.place)
         else:
-            raise NearDupError(f"{record.place} cannot be read: {record.why}. Nothing was done.")
+            raise NearDupError(f"{record.place} cannot be read: {record.why}. Nothing is changed.")
 
 
 def _url(fields: object, place: str) -> str:
     url = fields.get("url") if hasattr(fields, "get") else None
     if not isinstance(url, str) or not url.strip():
-        raise NearDupError(f"{place} has no url; each record must have one. Nothing was done.")
+        raise NearDupError(f"{place} has no url, but each record needs one. Nothing is changed.")
     return url.strip()

@@ -29,7 +29,7 @@ def add_store(parser: argparse.ArgumentParser) -> None:
 def add_strict(parser: argparse.ArgumentParser) -> None:
     """The option that has a state refused which other versions wrote."""
     parser.add_argument(
-        "--strict", action="store_true", help="refuse a state that other versions wrote, though they read alike"
+        "--strict", action="store_true", help="refuse a state written by other versions, even if they read pages alike"
     )
 
 
@@ -78,17 +78,17 @@ def as_of(store: Store) -> str:
     if not store.is_held and not left.pages:
         return ""
     crawls = ", ".join(map(line, left.crawls))
-    work = f"{f'{crawls} is' if crawls else 'others are'} at work on it" if store.is_held else "nobody is at work on it"
+    work = f"{crawls or 'another process'} is using it" if store.is_held else "nobody is using it"
     said = f"As of {iso(store.as_of)}, {work}."
     if left.pages:
         many = f"{left.pages:,} pages are" if left.pages > 1 else "1 page is"
         later = (
-            "pages count for good once their feeds are stored"
+            "pages become permanent when their feeds are stored"
             if store.is_held
-            else f"the crawl that added them ({crawls or 'unknown'}) was killed, or its feed was not stored, and the "
-            "next crawl takes them back"
+            else f"the crawl ({crawls or 'unknown'}) was killed or its feed was not stored, so the next crawl rolls "
+            "back what it left"
         )
-        said += f" {many} not sealed yet: {later}."
+        said += f" {many} unsealed: {later}."
     return f"{said}\n"
 
 
@@ -111,15 +111,16 @@ def opened_if_there(asked: str | None, config: Config, recipe: Mapping[str, Any]
 
 def existing(asked: str | None, config: Config) -> str:
     """The URL of a state that is there; raises StoreError if it is not, SettingsError if it may be one of several."""
-    url = asked or _only_one(config)
+    url = asked or only_state(config)
     kind, location = location_of(url)
     if not kind.exists(location):
         there = states_near(location)
         if there:
-            raise StoreError(f"There is no state at {location}; name the one that is there: {OPTION} {there[0]}")
+            raise StoreError(f"There is no state at {location}. Name the one that exists: {OPTION} {there[0]}")
+        hint = f" {hint}" if (hint := kind.misplaced(location)) else ""
         raise StoreError(
-            f"There is no state at {location}; name the one that a crawl has written with {OPTION} "
-            f"{STORES.forms(lasting=True)}."
+            f"There is no state at {location}. Name the state of a crawl with {OPTION} "
+            f"{STORES.forms(lasting=True)}.{hint}"
         )
     return url
 
@@ -133,7 +134,7 @@ def existing_or_new(asked: str | None, config: Config) -> str:
     return asked or (there[0] if len(there) == 1 else state_url(config))
 
 
-def _only_one(config: Config) -> str:
+def only_state(config: Config) -> str:
     """The state that crawls here have made, whichever spider's it is, if there is one; else the one they would make."""
     there = states_there(config)
     if len(there) == 1:
@@ -142,10 +143,10 @@ def _only_one(config: Config) -> str:
         return state_url(config)
     except SettingsError as error:
         if there:
-            raise SettingsError(f"{error} The states that are there: {', '.join(map(line, there))}") from None
+            raise SettingsError(f"{error} States that exist: {', '.join(map(line, there))}") from None
         place = config.store or data_directory().absolute()
         raise StoreError(
-            f"There is no state at {place}; name the one that a crawl has written with --spider NAME, or {OPTION} "
+            f"There is no state at {place}. Name the state of a crawl with --spider NAME, or {OPTION} "
             f"{STORES.forms(lasting=True)}."
         ) from None
 
@@ -154,5 +155,5 @@ def location_of(url: str) -> tuple[type[Store], str]:
     """The kind and the place of a state that lasts; raises SettingsError or StoreError that speak of --store."""
     kind, location = parse_url(url, OPTION)
     if not kind.lasts:
-        raise StoreError(f"{url} is a state in memory, which ends with its crawl; name one that lasts with {OPTION}.")
+        raise StoreError(f"{url} is a state in memory, which ends with its crawl. Name a lasting state with {OPTION}.")
     return kind, location

@@ -73,7 +73,7 @@ def parameter_overrides(given: Iterable[str]) -> dict[str, Any]:
     for text in given:
         name, equals, value = text.partition("=")
         if not equals or not name.strip().isidentifier():
-            raise SettingsError(f"{text!r} is no parameter; write NAME=VALUE, for example base=0.8.")
+            raise SettingsError(f"{text!r} is no parameter. Write NAME=VALUE, for example base=0.8.")
         found[name.strip()] = _value(value.strip())
     return found
 

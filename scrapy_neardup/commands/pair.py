@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from scrapy_neardup.commands.prejudged import prejudge, why_not
 from scrapy_neardup.commands.sides import Side
 from scrapy_neardup.config import Config
-from scrapy_neardup.judging.matching import candidates, has_a_say
+from scrapy_neardup.errors import AnyReason
+from scrapy_neardup.judging.matching import candidates, filed_fingerprint, has_a_say
 from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Comparison, Explanation, Fingerprint, Kind, Likeness, Match, Verdict
 from scrapy_neardup.stores import Store
@@ -31,12 +32,13 @@ class Keys:
 class Compared:
     """What came of two pages that can be judged.
 
-    ``explanation`` is None for a method that looks at nothing but similarity. ``found``: whether a crawl would have
-    compared the two, or never have come upon A.
+    ``explanation`` is None for a method that looks at nothing but similarity; ``decision``: what decided. ``found``:
+    whether a crawl would have compared the two, or never have come upon A.
     """
 
     comparison: Comparison
     explanation: Explanation | None
+    decision: str
     keys: Keys
     found: bool
 
@@ -61,16 +63,12 @@ def judge(method: Method, config: Config, a: Side, b: Side, store: Store | None)
 
     Raises LexiconNeeded if the method cannot read one of the pages.
     """
-    old, why_not_old = _fingerprint(method, a, config.min_letters, store)
-    new, why_not_new = _fingerprint(method, b, config.min_letters, store)
+    old, old_reason, old_why = _fingerprint(method, a, config.min_letters, store)
+    new, new_reason, new_why = _fingerprint(method, b, config.min_letters, store)
     texts = _text(method, a, old, b, new), _text(method, b, new, a, old)
-    if old is None or new is None or why_not_old or why_not_new:
-        verdict = Verdict(Kind.UNJUDGED, "B", reason=why_not_new or why_not_old)
-        unjudged = tuple(
-            f"{name} {why_not(reason, config.min_letters)}"
-            for name, reason in (("A", why_not_old), ("B", why_not_new))
-            if reason
-        )
+    if old is None or new is None or old_why or new_why:
+        verdict = Verdict(Kind.UNJUDGED, "B", reason=new_reason or old_reason)
+        unjudged = tuple(f"{name} {why}" for name, why in (("A", old_why), ("B", new_why)) if why)
         return Outcome(verdict, unjudged, None, config.action(Verdict(Kind.UNIQUE, "B")), texts)
     compared = _compare(method, a, old, b, new, store)
     verdict = _verdict(compared.comparison, config.also_copies)
@@ -78,14 +76,18 @@ def judge(method: Method, config: Config, a: Side, b: Side, store: Store | None)
     return Outcome(verdict, (), compared, action, texts)
 
 
-def _fingerprint(method: Method, side: Side, min_letters: int, store: Store | None) -> tuple[Fingerprint | None, str]:
-    """The fingerprint where there is one, and the reason for which the page cannot be judged, or nothing."""
+def _fingerprint(
+    method: Method, side: Side, min_letters: int, store: Store | None
+) -> tuple[Fingerprint | None, AnyReason, str]:
+    """The fingerprint where there is one; of a page that cannot be judged the reason, if it is known, and why."""
     record, page = side.record, side.page
+    if record is not None and record.similarity > 0:
+        return filed_fingerprint(record, store) if store else Fingerprint(record.keys, record.sketch), "", ""
     if record is not None:
-        judged = record.similarity > 0
-        return (Fingerprint(record.keys, record.sketch), "") if judged else (None, "unjudged")
+        return None, "", "had too little text when it was crawled"
     assert page is not None
-    return prejudge(method, page, min_letters, store)
+    fingerprint, reason = prejudge(method, page, min_letters, store)
+    return fingerprint, reason, why_not(reason, min_letters) if reason else ""
 
 
 def _compare(method: Method, a: Side, old: Fingerprint, b: Side, new: Fingerprint, store: Store | None) -> Compared:
@@ -96,7 +98,8 @@ def _compare(method: Method, a: Side, old: Fingerprint, b: Side, new: Fingerprin
     found = keys.shared > 0 or (record is not None and page is not None and page.canonical == record.url)
     if record is not None:
         found = found and has_a_say(record, comparison)
-    return Compared(comparison, method.explain(new, old.sketch, common), keys, found)
+    explanation, decision = method.explain(new, old.sketch, common), method.decision(new, old.sketch, common)
+    return Compared(comparison, explanation, decision, keys, found)
 
 
 def _verdict(comparison: Comparison, also_copies: Set[Likeness]) -> Verdict:

@@ -19,20 +19,20 @@ from scrapy_neardup.evaluation.spool import spooled
 from scrapy_neardup.outputs import opened_output, output_format
 
 NAME = "pairs"
-HELP = "Compute every pair of similar documents of a feed, exactly: the reference that evaluate measures by."
+HELP = "Compute every pair of similar documents of a feed exactly, as a reference for 'evaluate'."
 EXAMPLES = f"""\
 pairs:
-  Two documents are a pair if their Jaccard similarity is {JACCARD} or more, or the shorter one is contained in the
-  longer one by {CONTAINMENT} or more: of the sets of character 5-grams of their letters and digits, after normalisation
-  (width, case, invisible characters). No method, sketch or estimate has a part in it.
+  Two documents are a pair if their Jaccard similarity is {JACCARD} or more, or if {CONTAINMENT} or more of
+  the shorter one is in the longer one. Both figures compare the sets of character 5-grams of letters and digits, after
+  normalisation (width, case, invisible characters). They are exact: no method or sketch takes part.
 
   {{"a": "a17", "b": "b93", "jaccard": 0.8312, "containment": 0.9127, "title": 0.4, "title_same": false,
    "same_site": true}}
-  a came first; title: how alike the titles are (pairs of letters); null where a title or a URL is missing.
+  a came first. title says how alike the titles are (pairs of letters). It is null without a title or a URL.
 
 input:
-  Any that `scrapy neardup dedup` reads. A document is known by its id, or else its URL, or else its line; of several
-  of one name the first is taken. Fields of other names are told by NEARDUP_FIELDS, here or in the project.
+  Any input of `scrapy neardup dedup`. A document is known by its id, else its URL, else its line. If several have one
+  name, the first counts. NEARDUP_FIELDS names fields that differ, here or in the project.
 
 examples:
   scrapy neardup pairs crawl.jsonl -o pairs.jsonl
@@ -56,8 +56,8 @@ def run(arguments: argparse.Namespace) -> int:
     for name in ("jaccard", "containment"):
         if not 0.05 <= getattr(arguments, name) <= 1:
             raise SettingsError(
-                f"--{name} must be a share from 0.05 to 1, not {getattr(arguments, name):g}: almost all texts are as "
-                "alike as less than that."
+                f"--{name} is {getattr(arguments, name):g}. Give a share from 0.05 to 1: below that almost all texts "
+                "are pairs."
             )
     format = output_format(arguments.output)
     with (

@@ -34,8 +34,7 @@ class Rejects:
         """Keep a record; raises NearDupError where there is no place for it."""
         if self.path is None:
             raise NearDupError(
-                f"{malformed.place}: {malformed.why}. Name a file for such records with --rejects, and the others are "
-                "judged."
+                f"{malformed.place}: {malformed.why}. To skip such records, name a file for them with --rejects."
             )
         if self._file is None:
             self._file = self._files.enter_context(self._files.enter_context(replacing(self.path)).open("wb"))
@@ -52,7 +51,7 @@ class Rejects:
     def as_lines(self) -> Iterator[str]:
         """How many there are, and the first of them; nothing if there are none."""
         if self.count:
-            yield f"{self.count:,} malformed record{'s' if self.count > 1 else ''} went to {self.path}:"
+            yield f"{self.count:,} malformed record{'s' if self.count > 1 else ''} written to {self.path}:"
             yield from (f"  {line}" for line in self._named)
             if self.count > _NAMED:
                 yield f"  and {self.count - _NAMED:,} more"

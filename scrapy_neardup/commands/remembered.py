@@ -56,14 +56,14 @@ def as_lines(known: Remembered) -> Iterator[str]:
         title = f', "{line(evidence.title)}"' if evidence and evidence.title and url == copy.url else ""
         yield f"{name} is {line(url)}{title}"
     if not known.is_of_original:
-        yield f"Both are copies of {line(known.original.url)}; copies are compared with originals only."
-    yield f"This was said when the copy was first met, {iso(copy.first_seen)}; of its text nothing more is kept."
+        yield f"Both are copies of {line(known.original.url)}. Copies are compared with originals only."
+    yield f"This verdict is from {iso(copy.first_seen)}, when the copy was first seen. Its text is not kept."
     if evidence and evidence.shared:
         yield from ("", "It shares with its original, among others:")
         yield from (f"  {line(one)}" for one in evidence.shared)
     yield ""
     yield (
-        "For features and marked texts name a file that holds the copy, or have the next crawl keep texts: "
+        "For features and marked texts, name a file with the copy, or set this before the next crawl: "
         'NEARDUP_KEEP = "texts".'
     )
 
@@ -95,4 +95,4 @@ def sentence(known: Remembered) -> str:
     similarity = f"similarity {known.copy.similarity:.2f}"
     if known.is_of_original:
         return f"duplicate{kind}: {copy} is a copy of {other}, {similarity}."
-    return f"duplicate{kind}: {copy} is a copy of the page of which {other} is one, {similarity} to that page."
+    return f"duplicate{kind}: {copy} and {other} are copies of one page; {copy} has {similarity} to it."

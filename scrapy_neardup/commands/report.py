@@ -22,21 +22,21 @@ from scrapy_neardup.report.page import check, page
 from scrapy_neardup.report.words import LANGUAGES, Words
 
 NAME = "report"
-HELP = "Write what a state holds as one HTML file: totals, kinds, who copies from whom, groups, texts side by side."
+HELP = "Write a report on a state as one HTML file: totals, kinds, sites, groups, texts side by side."
 EXAMPLES = """\
 the file:
-  It needs no network and no other file, and runs no script of a page: send it to whom you like. What is shown is
-  bounded, so it stays small with any number of pages; it says what was left out.
+  It needs no network and no other file, and runs no script of a page, so you can send it to anyone. Its size is limited
+  for any number of pages, and it names the omitted parts.
 
 texts:
-  They stand side by side if the crawl kept them (NEARDUP_KEEP = "texts"), or if --texts names feeds whose items hold
-  them: JSON lines or any other that `scrapy neardup dedup` reads, with the fields url or id, title and text. Otherwise
-  the sentences that both pages share are shown, as far as the state knows them.
+  The report shows texts side by side if the crawl kept them (NEARDUP_KEEP = "texts"), or if --texts names feeds with
+  them: any input of `scrapy neardup dedup` with the fields url or id, title and text. Otherwise it shows the common
+  sentences that the state knows.
 
 language:
-  English or Chinese: --lang says which, or else the setting NEARDUP_LANG, or else the pages. A page is taken for
-  Chinese if its title holds Chinese characters and no Japanese kana, or if it has no title and its host ends in .cn,
-  .tw, .hk or .mo; if more than half of all pages are, the report is in Chinese.
+  English or Chinese, by --lang, else NEARDUP_LANG, else by the pages. A page counts as Chinese if its title has Chinese
+  characters and no Japanese kana. Without a title, a host in .cn, .tw, .hk or .mo counts as Chinese. If more than half
+  of the pages are Chinese, so is the report.
 
 examples:
   scrapy neardup report
@@ -47,10 +47,13 @@ examples:
 """
 
 
+_STDOUT = "-"
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of the command."""
     parser.add_argument(
-        "-o", dest="output", default="report.html", metavar="FILE", help="(default: report.html; - prints)"
+        "-o", dest="output", metavar="FILE", help="(default: report.html; with --json, or -: standard output)"
     )
     add_store(parser)
     parser.add_argument(
@@ -62,15 +65,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--lang",
         choices=LANGUAGES,
-        help="language of the report (default: NEARDUP_LANG, or else zh if most of the pages seem to be in Chinese)",
+        help="language of the report (default: NEARDUP_LANG, else zh if most pages look Chinese)",
     )
-    parser.add_argument("--json", action="store_true", help="print what the report says as one JSON object instead")
+    parser.add_argument("--json", action="store_true", help="write the report as one JSON object")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Read the state, twice, and write the report; 0."""
     if arguments.pages < 1:
-        raise SettingsError(f"--pages must be 1 or more, not {arguments.pages}: it is a number of copies.")
+        raise SettingsError(f"--pages is {arguments.pages}. Give 1 or more copies.")
     if not arguments.json:
         check()
     config = Config.from_settings(arguments.settings)
@@ -81,16 +84,16 @@ def run(arguments: argparse.Namespace) -> int:
             texts=partial(look_up, arguments.texts, config) if arguments.texts else None,
             watch=progress,
         )
-    language = arguments.lang or config.lang
     if arguments.json:
-        write(as_json(asdict(report)) + "\n")
-    elif arguments.output == "-":
-        sys.stdout.buffer.write(
-            page(report, language).encode()
-        )  # UTF-8, as it says itself, whatever standard output is set to
+        text, output = as_json(asdict(report)) + "\n", arguments.output or _STDOUT
     else:
-        words = Words(config.lang or "en")
-        _save(page(report, language), Path(arguments.output), report, words)
+        text, output = page(report, arguments.lang or config.lang), arguments.output or "report.html"
+    if output != _STDOUT:
+        _save(text, Path(output), report, Words(config.lang or "en"))
+    elif arguments.json:
+        write(text)
+    else:
+        sys.stdout.buffer.write(text.encode())  # UTF-8, as it says itself, whatever standard output is set to
     return 0
 
 
@@ -111,9 +114,9 @@ def look_up(inputs: Iterable[str], config: Config, urls: Collection[str]) -> dic
     return found
 
 
-def _save(html: str, path: Path, report: Report, words: Words) -> None:
+def _save(text: str, path: Path, report: Report, words: Words) -> None:
     with replacing(path) as draft:
-        draft.write_text(html, encoding="utf-8")
+        draft.write_text(text, encoding="utf-8", errors="backslashreplace")
     totals = report.totals
     line = words(
         "closing.report",

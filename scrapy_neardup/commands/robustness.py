@@ -18,18 +18,18 @@ from scrapy_neardup.evaluation.robustness import CONTROL, Point, robustness, sam
 from scrapy_neardup.methods import METHODS, Method, make_method
 
 NAME = "robustness"
-HELP = "Edit pages, little and much, and count how many are still recognised."
+HELP = "Edit pages, a little and a lot, and count how many are still recognised."
 EXAMPLES = f"""\
 edits:
   add, delete, replace   1 to 20% of the text: sentences of other pages, runs of characters, scattered characters
   reorder                sentences in another order
-  retitle, wrap          another title; another site's lines around the text
+  retitle, wrap          another title; lines of another site around the text
   width, script          full-width and ASCII characters, simplified and traditional ones, each as the other
 
 tables:
-  The share of edited pages that are found and taken for a copy, in per cent. Where more would be taken for one if
-  they were found, that share stands behind it in brackets. "{CONTROL}" is the control: pairs of pages with different
-  text, which should not be recognised, unless the documents hold near-duplicates themselves.
+  The percentage of edited pages that are found and judged as copies. If more would be judged as copies once found, that
+  percentage follows in brackets. "{CONTROL}" is the control: pairs of pages with different text. They should not be
+  recognised, unless the documents include near-duplicates.
 
 examples:
   scrapy neardup robustness corpora/news
@@ -48,17 +48,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME[:PARAMETER=VALUE,…]",
         help=f"one of {', '.join(METHODS)}; may be repeated (default: all that can judge the documents)",
     )
-    parser.add_argument("--pages", type=int, default=300, metavar="N", help="edit N documents at random (default: 300)")
+    parser.add_argument("--pages", type=int, default=300, metavar="N", help="edit N random documents (default: 300)")
     parser.add_argument("--edits", default=",".join(EDITS), metavar="NAME,…", help="(default: %(default)s)")
-    parser.add_argument("--seed", type=int, default=1, metavar="N", help="another one draws other edits (default: 1)")
-    parser.add_argument("--json", action="store_true", help="print one JSON object a line instead of tables")
-    parser.add_argument("-o", dest="curves", type=Path, metavar="FILE", help="draw curves there: .svg, .png or .pdf")
+    parser.add_argument("--seed", type=int, default=1, metavar="N", help="another seed draws other edits (default: 1)")
+    parser.add_argument("--json", action="store_true", help="print one JSON object per line")
+    parser.add_argument(
+        "-o", dest="curves", type=Path, metavar="FILE", help="draw curves to this file: .svg, .png, .pdf"
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the shares and draw the curves; 0."""
     if arguments.pages < 2:
-        raise SettingsError(f"--pages must be 2 or more, not {arguments.pages}: pages are edited with parts of others.")
+        raise SettingsError(f"--pages is {arguments.pages}. Give 2 or more: edits insert parts of other pages.")
     if arguments.curves is not None:
         check_drawable(arguments.curves)
     edits = list(_edits(arguments.edits))
@@ -75,7 +77,7 @@ def run(arguments: argparse.Namespace) -> int:
         on_failure=None if arguments.method else _left_out,
     )
     if not points:
-        raise NearDupError("No method can judge these documents; the lines above say what each needs.")
+        raise NearDupError("No method can judge these documents. The lines above say what each method needs.")
     if arguments.json:
         write("".join(json.dumps(asdict(point), ensure_ascii=False) + "\n" for point in points))
     else:

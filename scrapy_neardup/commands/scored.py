@@ -52,15 +52,15 @@ class Tables:
 def _about(corpus: Corpus) -> str:
     count = Counter(corpus.labels.values())
     return (
-        f"{corpus.name}: {len(corpus.labels):,} documents, among them {count[POS]:,} duplicates, "
+        f"{corpus.name}: {len(corpus.labels):,} documents, including {count[POS]:,} duplicates, "
         f"{count[NEG]:,} different, {count[REPOST]:,} reposts, {count[TEMPLATE]:,} templates"
     )
 
 
 def _about_gold(corpus: Corpus) -> str:
     unsure = sum(one.drop is None for one in corpus.gold)
-    left_out = f", and {unsure:,} of which the reader is unsure" if unsure else ""
-    return f"{corpus.name}: {counted(len(corpus.gold) - unsure, 'pair')} read by hand{left_out}"
+    left_out = f", and {unsure:,} where the reader is unsure" if unsure else ""
+    return f"{corpus.name}: {counted(len(corpus.gold) - unsure, 'pair')} read by a person{left_out}"
 
 
 def _agreement(gold: GoldScore) -> Iterator[list[str]]:

@@ -30,6 +30,11 @@ class Side:
     page: Page | None = None
     record: Record | None = None
 
+    @property
+    def site(self) -> str:
+        """Whose page it is, empty where that is not known."""
+        return self.page.site if self.page else site_of(self.record.url) if self.record else ""
+
 
 def read_page(name: str, config: Config, *, or_url: bool = False) -> Page | None:
     """The page of a file, or of a document that is written FILE#ID; None for what looks like a URL.
@@ -47,7 +52,7 @@ def read_page(name: str, config: Config, *, or_url: bool = False) -> Page | None
     if or_url:
         return None
     raise NearDupError(
-        f"There is no {name}; name a file of HTML (.html, .htm) or text (.txt), one document of a file of JSON lines "
+        f"{name} does not exist. Name a file of HTML (.html, .htm) or text (.txt), one document in JSON lines "
         "(FILE#ID), or the URL of a page in the state."
     )
 
@@ -57,7 +62,7 @@ def read_side(url: str, store: Store) -> Side:
     record = store.find(url)
     if record is None:
         raise NearDupError(
-            f"The state at {store.location} has no page {url}; write the URL as it was crawled, or name a file."
+            f"The state at {store.location} has no page {url}. Write the URL as crawled, or name a file."
         )
     kept = store.evidence(record.id)
     page = Page(record.url, kept.title, text=kept.text, site=site_of(record.url)) if kept and kept.text else None
@@ -66,14 +71,16 @@ def read_side(url: str, store: Store) -> Side:
         return Side(url, page, record if compared else None)
     if record.former:
         raise NearDupError(
-            f"Of {url} the state keeps no fingerprint by this method, as it was migrated from another one and the page "
-            "has not come again since; name a file, or fill it in with: scrapy neardup migrate --from FEED"
+            f"The state has no fingerprint of {url} by this method, because it was migrated and the page has not come "
+            "again since. Name a file, or run: scrapy neardup migrate --from FEED"
         )
     original = store.record(record.original)
-    whose = f" of {original.url}, similarity {record.similarity:.2f}" if original else ", and its original is gone"
+    whose = (
+        f" of {original.url}, similarity {record.similarity:.2f}" if original else " of a page no longer in the state"
+    )
     raise NearDupError(
-        f"Of {url} the state keeps no text, but only that it is a copy{whose}. Compare it with its original, or name a "
-        'file that holds its text; the next crawl keeps texts with NEARDUP_KEEP = "texts".'
+        f"The state has no text of {url}. It knows only that it is a copy{whose}. Compare it with its original, name "
+        'a file with its text, or set NEARDUP_KEEP = "texts" before the next crawl.'
     )
 
 
@@ -83,7 +90,7 @@ def _from_file(path: Path, config: Config) -> Page:
     if path.is_file() and is_text(path):
         return next(read_documents(path)).page()
     raise NearDupError(
-        f"{path} is neither HTML (.html, .htm) nor text (.txt); if it holds JSON lines, name a document: {path}#ID."
+        f"{path} is neither HTML (.html, .htm) nor text (.txt). For JSON lines, name a document: {path}#ID."
     )
 
 
@@ -94,9 +101,9 @@ def _from_html(path: Path, config: Config) -> Page:
         url = path.absolute().as_uri()
         return read_bounded(html, url, config)
     except OSError as error:
-        raise NearDupError(f"{path} cannot be read: {error}; see that it is a readable file.") from None
+        raise NearDupError(f"{path} cannot be read: {error}. Check the file.") from None
     except PageError as error:
-        raise NearDupError(f"No page can be made of {path}: {error} ({error.reason}); name another file.") from None
+        raise NearDupError(f"{path} has no readable page: {error} ({error.reason}). Name another file.") from None
 
 
 def _from_many(path: Path, id: str) -> Page:
@@ -105,8 +112,8 @@ def _from_many(path: Path, id: str) -> Page:
         if document.id == id:
             return document.page()
         first = first or document.id
-    example = f", as in {path}#{first}" if first else ""
-    raise NearDupError(f"{path} has no document with the id {id!r}; write one that is there behind the #{example}.")
+    example = f", for example {path}#{first}" if first else ""
+    raise NearDupError(f"{path} has no document with the id {id!r}. Name one that exists{example}.")
 
 
 def _exists(name: str) -> bool:

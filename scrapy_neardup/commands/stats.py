@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from textwrap import fill
 from typing import Any
@@ -14,20 +14,25 @@ from scrapy_neardup.commands.output import progress, table, write
 from scrapy_neardup.commands.wording import as_json, facts, iso, line, room
 from scrapy_neardup.config import Config
 from scrapy_neardup.errors import SettingsError
+from scrapy_neardup.states.site_drops import SiteDrops
 from scrapy_neardup.states.statistics import Statistics, statistics
 from scrapy_neardup.stores.decisions import decisions_of
 
 NAME = "stats"
-HELP = "Count what is in a state: pages, originals, copies by kind, groups, sites, room, and by what method."
+HELP = "Count the contents of a state: pages, originals, copies by kind, groups, sites, size."
 EXAMPLES = """\
-the words:
-  original    a page that brought something new; copies are dropped for it
-  copy        a page that was dropped: identical, near (edited), retitled (edited, under another title); "unknown" where
+words:
+  original    a page with a new article; its copies are dropped
+  copy        a dropped page: identical, near (edited), retitled (edited, under another title), or "unknown" if
               NEARDUP_KEEP was "nothing"
-  witness     a copy that differs from its original so much that later pages are compared with it too
-  unjudged    a page with too little text to be judged, kept so that it need not pass twice
-  not sealed  a page of a crawl that is at work or was killed, whose feed is not stored: the next crawl takes it back if
-              it never is
+  witness     a copy that differs so much from its original that later pages are compared with it too
+  row         one of several items of a response without their own texts; it is compared with no other page, and dropped
+              only if it comes again unchanged; to have rows judged, set NEARDUP_FIELDS = {'text': …}
+  unjudged    a page with too little text; the state keeps it so that it passes only once
+  delivered   recently dropped pages that an earlier crawl delivered with another text; the counts cover about the last
+              1,000 pages of a site; to take drops back: scrapy neardup keep --last --site SITE
+  unsealed    a page of a running or killed crawl whose feed is not stored; if it never is, the next crawl rolls the
+              page back
 
 examples:
   scrapy neardup stats
@@ -42,15 +47,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of the command."""
     add_store(parser)
     parser.add_argument(
-        "--limit", type=int, default=10, metavar="N", help="sites that are named, those with most pages (default: 10)"
+        "--limit", type=int, default=10, metavar="N", help="sites to name, those with most pages (default: 10)"
     )
-    parser.add_argument("--json", action="store_true", help="print one JSON object instead")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the numbers."""
     if arguments.limit < 0:
-        raise SettingsError(f"--limit must be 0 or more, not {arguments.limit}.")
+        raise SettingsError(f"--limit is {arguments.limit}. Give 0 or more.")
     with looked(arguments.store, Config.from_settings(arguments.settings)) as store:
         found, unsealed = statistics(store, arguments.limit, progress), store.pending().pages
         place, recipe, decided = f"{store.scheme}: {store.location}", store.recipe, decisions_of(store)
@@ -69,6 +74,7 @@ def as_data(found: Statistics) -> dict[str, Any]:
         "pages": found.pages,
         "originals": found.originals,
         "copies": found.copies,
+        "rows": found.rows,
         "unjudged": found.unjudged,
         "kinds": found.kinds,
         "originals_like_others": found.passed,
@@ -80,6 +86,7 @@ def as_data(found: Statistics) -> dict[str, Any]:
         "largest_group": found.largest,
         "sites": found.sites,
         "top_sites": [asdict(site) for site in found.top],
+        "dropped_sites": [{**asdict(site), "crawled": iso(site.crawled)} for site in found.dropped],
         "first_seen": iso(found.first_seen),
         "last_seen": iso(found.last_seen),
         "bytes": found.bytes,
@@ -88,11 +95,11 @@ def as_data(found: Statistics) -> dict[str, Any]:
 
 
 def _as_text(found: Statistics, unsealed: int, place: str, recipe: Mapping[str, Any]) -> Iterator[str]:
-    each = f", {found.bytes / found.pages:,.0f} bytes a page" if found.pages else ""
+    each = f", {found.bytes / found.pages:,.0f} bytes per page" if found.pages else ""
     yield facts(
         [
             ("state", place),
-            ("room", room(found.bytes) + each),
+            ("size", room(found.bytes) + each),
             ("first seen", iso(found.first_seen) or "(nothing)"),
             ("last seen", iso(found.last_seen) or "(nothing)"),
         ],
@@ -101,12 +108,12 @@ def _as_text(found: Statistics, unsealed: int, place: str, recipe: Mapping[str, 
     rows = [(what, f"{many:,}", f"{many / max(found.pages, 1):.1%}") for what, many in _pages(found, unsealed)]
     yield table(["what", "pages", "of all"], rows) + "\n"
     yield facts(
-        [("groups", f"{found.groups:,} of two pages or more; the largest has {found.largest:,}")],
+        [("groups", f"{found.groups:,} of two or more pages; the largest has {found.largest:,}")],
         indent="",
     )
     if found.judged:
         said = ", ".join(f"{many:,} {name}" for name, many in sorted(found.judged.items(), reverse=True))
-        yield facts([("by hand", f"{said}; see: scrapy neardup judgements")], indent="")
+        yield facts([("manual", f"{said}; see: scrapy neardup judgements")], indent="")
     if found.top:
         title = "site" if len(found.top) == found.sites else f"site ({len(found.top)} of {found.sites:,})"
         sites = [
@@ -114,25 +121,36 @@ def _as_text(found: Statistics, unsealed: int, place: str, recipe: Mapping[str, 
             for site in found.top
         ]
         yield table([title, "pages", "copies", "of them"], sites) + "\n"
+    if found.dropped:
+        yield table(["site, last crawls", "pages", "dropped", "of them", "delivered"], _drops(found.dropped)) + "\n"
     yield facts(_recipe(recipe), width=16, indent="")
+
+
+def _drops(sites: Sequence[SiteDrops]) -> list[tuple[str, ...]]:
+    return [
+        (line(one.site), f"{one.pages:,}", f"{one.drops:,}", f"{one.drops / one.pages:.1%}", f"{one.delivered:,}")
+        for one in sites
+    ]
 
 
 def _pages(found: Statistics, unsealed: int) -> Iterator[tuple[str, int]]:
     yield "pages", found.pages
     yield "originals", found.originals
     for kind, many in found.passed.items():
-        yield f"- like an earlier page: {line(kind)}", many
+        yield f"- similar to an earlier page: {line(kind)}", many
     yield "copies", found.copies
     for kind, many in found.kinds.items():
         yield f"- {line(kind)}", many
-    yield "- of all copies, witnesses", found.witnesses
+    yield "- witnesses among the copies", found.witnesses
     if found.better:
-        yield "- of all copies, better than their original", found.better
+        yield "- copies that are better than their original", found.better
     if found.lost:
-        yield "- of all copies, those whose original is gone", found.lost
+        yield "- copies without an original (updated or forgotten)", found.lost
+    if found.rows:
+        yield "rows of listings, not judged", found.rows
     yield "unjudged", found.unjudged
     if unsealed:
-        yield "of all pages, not sealed yet", unsealed
+        yield "unsealed among all pages", unsealed
 
 
 def _recipe(recipe: Mapping[str, Any]) -> Iterator[tuple[str, object]]:

@@ -19,9 +19,9 @@ def take_back(store: Store, urls: Iterable[str], *, as_data: bool) -> int:
     if judged:
         remove_judgements(store, *judged)
     for url in others:
-        sys.stderr.write(f"{line(url)}\n  was not judged by hand; see: scrapy neardup judgements\n")
+        sys.stderr.write(f"{line(url)}\n  has no manual verdict; see: scrapy neardup judgements\n")
     if as_data:
         write(as_json({"removed": judged, "missing": others}) + "\n")
     else:
-        write(f"{counted(len(judged), 'judgement')} taken back.\n")
+        write(f"{counted(len(judged), 'manual verdict')} removed.\n")
     return 1 if others else 0

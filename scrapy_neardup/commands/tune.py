@@ -34,28 +34,28 @@ from scrapy_neardup.states.reading import with_evidence
 from scrapy_neardup.stores import STORES, Store
 
 NAME = "tune"
-HELP = "Find the threshold for your own pages: shows the pairs that are in doubt, and tells what your answers mean."
+HELP = "Find the threshold for your own pages: label some doubtful pairs, and see what each value would do."
 EXAMPLES = """\
-how:
-  Of each page the earlier one is taken that it is most like. Some pairs are drawn, most of them where another threshold
-  would change the verdict, some where none would, between sites and within a site; what the method says of them is not
-  told. You say whether the later page is a copy. Then it prints what each value of the threshold would have done
-  to all pages, with the interval in which the figure lies in 95 of 100 cases, and the settings to paste.
+how it works:
+  Each page is paired with the earlier page that it is most like. Some pairs are drawn: most where another threshold
+  would change the verdict, some where none would, between sites and within a site. You say whether the later page is a
+  copy, without knowing the verdict of the method. Then the command shows what each threshold would have done to all
+  pages, with 95 % intervals, and the settings to paste.
 
-  on the terminal  y, n, s (skip), q (quit), each followed by Enter. Each answer is in the file (-o) before the next
-                   pair is shown; the same command again goes on with those that are left.
-  --html FILE      the same as one HTML page, which needs no network: keys y, n, s, and a button that saves the
-                   labels. Extra report. Read them back with --labels.
+  on the terminal  y, n, s (skip) or q (quit), then Enter. Each answer is saved to the file (-o) at once. The same
+                   command again goes on with the rest.
+  --html FILE      the same as one HTML page without network: keys y, n, s, and a button that saves the labels (extra:
+                   report). Read the labels with --labels.
 
 input:
-  FEED is any that `scrapy neardup dedup` reads; a state (leveldb:///path, sqlite:///path) will do if its crawls kept
-  texts (NEARDUP_KEEP = "texts"). Its pages are judged by these texts alone, without their HTML.
+  FEED is any input of `scrapy neardup dedup`, or a state (leveldb:///path, sqlite:///path) whose crawls kept texts
+  (NEARDUP_KEEP = "texts"). Pages of a state are judged by these texts, without their HTML.
 
 columns:
-  called        pages that the value calls copies, of all candidates
-  wrong         of these, how many are no copies
+  called        pages that this threshold calls copies
+  wrong         how many of them are no copies
   missed        copies that it lets pass
-  best          how probable it is that no other value does better (fewer wrong and missed; see --cost)
+  best          probability that no other value does better (fewer wrong and missed; see --cost)
 
 examples:
   scrapy neardup tune crawl.jsonl
@@ -76,31 +76,35 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME[:PARAMETER=VALUE,…]",
         help=f"one of {', '.join(METHODS)} (default: the project's, else cascade)",
     )
-    parser.add_argument("--pairs", type=int, default=40, metavar="N", help="pairs that are drawn (default: 40)")
-    parser.add_argument("--seed", type=int, default=1, metavar="N", help="another one draws other pairs (default: 1)")
+    parser.add_argument("--pairs", type=int, default=40, metavar="N", help="number of pairs to draw (default: 40)")
+    parser.add_argument("--seed", type=int, default=1, metavar="N", help="another seed draws other pairs (default: 1)")
     parser.add_argument(
         "-o",
         dest="output",
         type=Path,
         default=Path("labels.jsonl"),
         metavar="FILE",
-        help="where the answers go (default: %(default)s)",
+        help="file for the answers (default: %(default)s)",
     )
-    parser.add_argument("--html", type=Path, metavar="FILE", help="write the pairs there as a page, and ask nothing")
+    parser.add_argument("--html", type=Path, metavar="FILE", help="write the pairs as an HTML page, and ask nothing")
     parser.add_argument(
-        "--labels", type=Path, action="append", metavar="FILE", help="read labels, and ask nothing; may be repeated"
+        "--labels",
+        type=Path,
+        action="append",
+        metavar="FILE",
+        help="read labels, and ask nothing; with --html, leave out labelled pairs; may be repeated",
     )
     parser.add_argument(
-        "--cost", type=float, default=1.0, metavar="N", help="a wrong drop is as bad as N missed copies (default: 1)"
+        "--cost", type=float, default=1.0, metavar="N", help="one wrong drop counts as N missed copies (default: 1)"
     )
     parser.add_argument(
         "--against",
         action="append",
         metavar="NAME[:…]",
-        help=f"a method to hold against it, or all, or none; may be repeated (default: {', '.join(_AGAINST)})",
+        help=f"a method to compare with, or all, or none; may be repeated (default: {', '.join(_AGAINST)})",
     )
     parser.add_argument(
-        "--limit", type=int, default=1500, metavar="N", help="characters shown of a text (default: 1500; 0: all)"
+        "--limit", type=int, default=1500, metavar="N", help="characters to show of a text (default: 1500; 0: all)"
     )
     parser.add_argument("--json", action="store_true", help="print the figures as one JSON object")
 
@@ -141,12 +145,12 @@ def run(arguments: argparse.Namespace) -> int:
         found = candidates(documents, sets, tried, config.min_letters, progress)
         if not found:
             raise NearDupError(
-                f"No page of {arguments.feed} is like an earlier one, so there is nothing to tune; name a larger feed."
+                f"No page of {arguments.feed} is like an earlier one, so there is nothing to tune. Name a larger feed."
             )
         material = _Material(documents, tried, found, strata(found, tried))
         pairs = drawn(material.strata, tried, arguments.pairs, arguments.seed)
         if arguments.html:
-            _write_page(arguments.html, [material.asked(*one) for one in pairs], _next(arguments))
+            _write_page(arguments, config, [material.asked(*one) for one in pairs])
             return 0
         _tell(arguments, config, material, pairs)
     return 0
@@ -154,11 +158,11 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _check(arguments: argparse.Namespace) -> None:
     if arguments.pairs < 1:
-        raise SettingsError(f"--pairs must be 1 or more, not {arguments.pairs}: it is a number of pairs to label.")
+        raise SettingsError(f"--pairs is {arguments.pairs}. Give 1 or more pairs to label.")
     if arguments.limit < 0:
-        raise SettingsError(f"--limit must be 0 or more, not {arguments.limit}; 0 shows all.")
+        raise SettingsError(f"--limit is {arguments.limit}. Give 0 (all) or more.")
     if not 0 < arguments.cost < 1e6:
-        raise SettingsError(f"--cost must be more than 0, not {arguments.cost:g}: a wrong drop is as bad as that.")
+        raise SettingsError(f"--cost is {arguments.cost:g}. Give more than 0: one wrong drop counts as so many misses.")
 
 
 def _tell(arguments: argparse.Namespace, config: Config, material: _Material, pairs: list[tuple[int, Stratum]]) -> None:
@@ -183,27 +187,45 @@ def _asked(arguments: argparse.Namespace, material: _Material, pairs: list[tuple
     known = [one for one in shown if (one.row["a"], one.row["b"]) in file.labels]
     left = [one for one in shown if (one.row["a"], one.row["b"]) not in file.labels]
     if known:
-        write(f"{arguments.output} holds answers to {len(known)} of {counted(len(shown), 'pair')}.\n")
+        write(f"{arguments.output} has answers to {len(known)} of {counted(len(shown), 'pair')}.\n")
     done = ask(left, len(known), file.add, limit=arguments.limit, coloured=is_coloured())
     if done < len(left):
-        sys.stderr.write(f"{NAME}: {counted(len(left) - done, 'pair')} left; the same command goes on with them.\n")
+        sys.stderr.write(f"{NAME}: {counted(len(left) - done, 'pair')} left. To go on, run the same command again.\n")
     return list(file.labels.values())
 
 
-def _next(arguments: argparse.Namespace) -> str:
-    """The command that reads the labels back."""
-    method = ("--method", arguments.method) if arguments.method else ()
-    words = ("scrapy", "neardup", NAME, arguments.feed, *method, "--labels", "labels.jsonl")
-    return " ".join(map(shell_word, words))
-
-
-def _write_page(path: Path, pairs: list[AskedPair], command: str) -> None:
+def _write_page(arguments: argparse.Namespace, config: Config, pairs: list[AskedPair]) -> None:
+    """Write the page of those pairs that have no label yet."""
+    path, given = arguments.html, arguments.labels or []
+    known = {(one.a, one.b) for path in given for one in read_answers(path)}
+    left = [one for one in pairs if (one.row["a"], one.row["b"]) not in known]
+    if not left:
+        raise NearDupError(
+            f"All {counted(len(pairs), 'pair')} have labels. Draw others with --seed or --pairs, or leave --html out."
+        )
+    labels = _labels_of_page(given)
+    command = _next(arguments, [*given, labels])
     with replacing(path) as draft:
-        draft.write_text(tuning_page(pairs, command), encoding="utf-8")
+        draft.write_text(tuning_page(left, command, labels.name, config.lang), encoding="utf-8")
+    more = f", without {counted(len(pairs) - len(left), 'pair')} that have labels" if len(left) < len(pairs) else ""
     write(
-        f"{path}: {counted(len(pairs), 'pair')}. Open it in a browser, save the labels at the end, and run\n"
+        f"{path}: {counted(len(left), 'pair')}{more}. Open it in a browser, save the labels at the end, and run\n"
         f"  {command}\n"
     )
+
+
+def _labels_of_page(given: list[Path]) -> Path:
+    """The name under which the page saves its labels: not one of these."""
+    names = {path.name for path in given}
+    numbers = (f"labels{f'-{number}' if number > 1 else ''}.jsonl" for number in range(1, len(names) + 2))
+    return Path(next(name for name in numbers if name not in names))
+
+
+def _next(arguments: argparse.Namespace, labels: list[Path]) -> str:
+    """The command that reads the labels back."""
+    method = ("--method", arguments.method) if arguments.method else ()
+    read = [word for path in labels for word in ("--labels", str(path))]
+    return " ".join(map(shell_word, ("scrapy", "neardup", NAME, arguments.feed, *method, *read)))
 
 
 def _against(given: list[str] | None, tried: Thresholds) -> list[str]:
@@ -220,8 +242,9 @@ def _documents(name: str, config: Config) -> Iterator[Spool]:
         with looked(name, config) as store, spooled(_kept(store)) as documents:
             if not len(documents):
                 raise NearDupError(
-                    f"The state at {store.location} keeps no texts, so its pages cannot be shown or judged anew. Name "
-                    'a feed that holds them, or crawl with NEARDUP_KEEP = "texts" and run this on the state then.'
+                    f"The state at {store.location} keeps no texts, so tune cannot judge its pages. Name a feed with "
+                    "the "
+                    'texts, or crawl with NEARDUP_KEEP = "texts" first.'
                 )
             yield documents
         return

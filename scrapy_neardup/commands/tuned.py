@@ -19,7 +19,7 @@ from scrapy_neardup.evaluation.tuning.answers import Label, by_stratum
 from scrapy_neardup.evaluation.tuning.candidates import Candidate, verdicts
 from scrapy_neardup.evaluation.tuning.disagreement import CopiesByMethod, agreement
 from scrapy_neardup.evaluation.tuning.draw import Stratum
-from scrapy_neardup.evaluation.tuning.estimates import Answer, Figure, Outlook, estimated
+from scrapy_neardup.evaluation.tuning.estimates import ENOUGH, Answer, Figure, Outlook, estimated
 from scrapy_neardup.evaluation.tuning.thresholds import Thresholds
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.states.reading import Watch
@@ -129,9 +129,10 @@ def _data(findings: Tuned, comparison: Disagreement | None) -> dict[str, Any]:
         "labels": findings.labels,
         "values": [one.as_dict() for one in outlook.estimates],
         "now": tried.value,
-        "chosen": tried.values[outlook.chosen],
-        "better": outlook.better,
-        "parameters": overrides(tried.methods[outlook.chosen]),
+        "enough_labels": outlook.enough,
+        "chosen": tried.values[outlook.chosen] if outlook.enough else None,
+        "better": outlook.better if outlook.enough else None,
+        "parameters": overrides(tried.methods[outlook.chosen]) if outlook.enough else None,
         "agreement": {"drawn": comparison.drawn.as_dict(), "all": comparison.all.as_dict()} if comparison else None,
     }
 
@@ -139,7 +140,7 @@ def _data(findings: Tuned, comparison: Disagreement | None) -> dict[str, Any]:
 def _estimates(findings: Tuned) -> Iterator[str]:
     tried = findings.tried
     pages = sum(one.size for one in findings.strata)
-    yield f"{counted(pages, 'page')} {'is' if pages == 1 else 'are'} like an earlier one.\n"
+    yield f"{counted(pages, 'page')} {'is' if pages == 1 else 'are'} like an earlier page.\n"
     rows = [
         (
             one.name,
@@ -151,13 +152,13 @@ def _estimates(findings: Tuned) -> Iterator[str]:
     ]
     yield table(["of these", "pages", "labelled", "copies"], rows) + "\n"
     if findings.lost:
-        yield f"{counted(findings.lost, 'label')} left out: of pairs that are no candidates here.\n"
+        yield f"{counted(findings.lost, 'label')} left out, because the pairs are no candidates here.\n"
     if not findings.labels:
-        yield "Nothing is labelled yet, so nothing can be said of the values.\n"
+        yield "No pair is labelled yet. Label some, then run the command again.\n"
         return
     yield (
-        f"What each {tried.parameter} of {tried.name} would have done, by {counted(findings.labels, 'label')}; in "
-        "brackets the 95 % interval:\n"
+        f"What each {tried.parameter} of {tried.name} would have done, by {counted(findings.labels, 'label')} "
+        "(95 % intervals in brackets):\n"
     )
     cells = [
         (
@@ -176,8 +177,8 @@ def _estimates(findings: Tuned) -> Iterator[str]:
     if unasked:
         pages = sum(one.size for one in unasked)
         yield (
-            f"Of {counted(pages, 'page')} in {counted(len(unasked), 'stratum', 'strata')} nothing is labelled: any "
-            "share of them may be copies, and half are taken to be.\n"
+            f"{counted(pages, 'page')} in {counted(len(unasked), 'stratum', 'strata')} have no label. The figures "
+            "count half of them as copies, with a wide interval.\n"
         )
 
 
@@ -185,15 +186,26 @@ def _settings(findings: Tuned, config: Config) -> Iterator[str]:
     tried, outlook = findings.tried, findings.outlook
     if not findings.labels:
         return
+    if not outlook.enough:
+        yield (
+            f"Too few labels: {outlook.deciding} for pairs where the values differ, but a comparison needs {ENOUGH}, "
+            f"over most kinds of pairs. Label more, or keep {tried.parameter} at {tried.value:g}.\n"
+        )
+        return
     chosen = tried.values[outlook.chosen]
-    if outlook.chosen == tried.now:
-        yield f"The present {tried.parameter}, {tried.value:g}, does best. The settings:\n"
+    if outlook.chosen == tried.now and outlook.safe >= _CLEAR:
+        yield f"The present {tried.parameter}, {tried.value:g}, is best. The settings:\n"
+    elif outlook.chosen == tried.now:
+        yield (
+            f"No {tried.parameter} is clearly better than the present one, {tried.value:g}. Keep it, or label more "
+            "pairs with another --seed. The settings:\n"
+        )
     elif outlook.better >= _CLEAR:
-        yield f"{tried.parameter} {chosen:g} does better than {tried.value:g}. The settings:\n"
+        yield f"{tried.parameter} {chosen:g} is better than {tried.value:g}. The settings:\n"
     else:
         yield (
-            f"{tried.parameter} {chosen:g} may do better than {tried.value:g} (in {outlook.better:.0%} of cases); "
-            "label more pairs with another --seed, or leave it. The settings:\n"
+            f"{tried.parameter} {chosen:g} may be better than {tried.value:g} (in {outlook.better:.0%} of cases). "
+            "Label more pairs with another --seed, or keep the present value. The settings:\n"
         )
     if tried.name != config.method or tried.name != "cascade":
         yield f"    NEARDUP_METHOD = {tried.name!r}"
@@ -203,9 +215,9 @@ def _settings(findings: Tuned, config: Config) -> Iterator[str]:
 def _matrices(comparison: Disagreement | None) -> Iterator[str]:
     if comparison is None:
         return
-    yield "Where methods disagree: of the pairs that the method of a row calls copies, those that a column's does.\n"
+    yield "Where methods differ: how many of the copies by the row's method are copies by the column's method.\n"
     kinds = "candidates drawn at random" if comparison.sampled else "candidates"
-    for found, what in ((comparison.all, kinds), (comparison.drawn, "pairs drawn to be labelled")):
+    for found, what in ((comparison.all, kinds), (comparison.drawn, "pairs drawn for labelling")):
         yield f"{found.pairs:,} {what}:\n"
         rows = [(name, *row) for name, row in zip(found.methods, found.called, strict=True)]
         yield table(["", *found.methods], rows) + "\n"

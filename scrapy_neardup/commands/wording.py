@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from datetime import datetime, timezone
 from typing import Any
 
+from scrapy_neardup.model import ROW
 from scrapy_neardup.oneline import one_line
 from scrapy_neardup.states.known import Known
 
@@ -85,7 +86,7 @@ def facts(pairs: Iterable[tuple[str, object]], width: int = 14, indent: str = " 
 
 def verdict(known: Known) -> str:
     """What was said of a page, with its kind where that is known."""
-    kind = known.evidence.likeness if known.evidence else ""
+    kind = ROW if known.record.is_row else known.evidence.likeness if known.evidence else ""
     return f"{known.verdict.value} ({line(kind)})" if kind else known.verdict.value
 
 
@@ -93,5 +94,5 @@ def missing(url: str, near: list[str], location: str) -> str:
     """That a URL is not in the state, and which ones are that are written nearly like it."""
     said = f"{line(url)}\n  is not in the state at {location}."
     if not near:
-        return f"{said} Write the URL as it was crawled.\n"
-    return f"{said} These are:\n" + "".join(f"    {line(one)}\n" for one in near)
+        return f"{said} Write the URL as crawled.\n"
+    return f"{said} Similar URLs:\n" + "".join(f"    {line(one)}\n" for one in near)

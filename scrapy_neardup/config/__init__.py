@@ -6,7 +6,7 @@ name that is none, ``extractor`` loads a function of the user's, and ``config`` 
 
 from __future__ import annotations
 
-from scrapy_neardup.config.config import Config, is_enabled
+from scrapy_neardup.config.config import Config, is_enabled, item_fields
 from scrapy_neardup.config.extractor import load_extractor
 from scrapy_neardup.config.readers import (
     ACTIONS,
@@ -33,6 +33,7 @@ __all__ = [
     "TAG",
     "Config",
     "is_enabled",
+    "item_fields",
     "load_extractor",
     "many_pages",
     "many_workers",

@@ -16,5 +16,5 @@ def load_extractor(path: str) -> Callable[[str, str], str | None]:
     except (ImportError, AttributeError, TypeError, ValueError) as error:
         raise SettingsError(f"NEARDUP_EXTRACTOR is {path!r}, which cannot be imported: {error}.") from error
     if not callable(found):
-        raise SettingsError(f"NEARDUP_EXTRACTOR is {path!r}, which is not callable; it takes (html, url), gives text.")
+        raise SettingsError(f"NEARDUP_EXTRACTOR is {path!r}, which is no function. Name a function(html, url) -> text.")
     return found  # type: ignore[no-any-return]  # what it gives is checked where it is called

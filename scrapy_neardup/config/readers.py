@@ -52,7 +52,7 @@ def _dry_run(name: str, value: Any) -> str:
         return PASS if boolean(name, value) else ""
     except SettingsError:
         raise SettingsError(
-            f"{name} is {value!r}; it must be True, False, or 'tag' to have the verdict on each item."
+            f"{name} is {value!r}. Set it to True, False, or 'tag', which writes the verdict into each item."
         ) from None
 
 
@@ -66,8 +66,7 @@ def many_workers(name: str, value: Any) -> int | str:
         return AUTO if value == AUTO else whole(0, 64)(name, value)
     except SettingsError:
         raise SettingsError(
-            f"{name} is {value!r}; it must be a number of processes from 0 (pages are read where the crawl runs) to "
-            "64, or 'auto'."
+            f"{name} is {value!r}. Set it to 'auto', or a number of worker processes from 0 (none) to 64."
         ) from None
 
 
@@ -86,13 +85,11 @@ def _feeds(name: str, value: Any) -> dict[str, dict[str, Any]]:
         uri = str(value).strip()
         format = PurePath(uri.rstrip("/")).suffix[1:].lower()
         if uri and not format:
-            raise SettingsError(
-                f"{name} is {uri!r}, whose ending is no format; write {{{uri!r}: {{'format': 'jsonl'}}}}."
-            )
+            raise SettingsError(f"{name} is {uri!r}, which names no format. Write {{{uri!r}: {{'format': 'jsonl'}}}}.")
         return {uri: {"format": format}} if uri else {}
     given = value if isinstance(value, Mapping) and not isinstance(value, str) else mapping(name, value)
     if not all(isinstance(options, Mapping) and options.get("format") for options in given.values()):
-        raise SettingsError(f"{name} is {value!r}; each URI in it must have its options, of which 'format' is needed.")
+        raise SettingsError(f"{name} is {value!r}. Give each URI a dict of options with at least 'format'.")
     return {str(uri): dict(options) for uri, options in given.items()}
 
 
@@ -104,7 +101,7 @@ def _fields(name: str, value: Any) -> dict[str, str]:
         turned = {field: part for part, field in given.items() if isinstance(field, str) and field in DEFAULT_FIELDS}
         meant = f" Did you mean {turned!r}?" if turned and len(turned) == len(given) else ""
         raise SettingsError(
-            f"{name}: {wrong} cannot be; it maps {', '.join(DEFAULT_FIELDS)} to names of item fields.{meant}"
+            f"{name} has {wrong}. It must map {', '.join(DEFAULT_FIELDS)} to names of item fields.{meant}"
         )
     return {**DEFAULT_FIELDS, **given}
 
@@ -115,7 +112,7 @@ def _policy(name: str, value: Any) -> dict[Likeness, str]:
     for kind, action in given.items():
         if kind not in kinds or action not in ACTIONS:
             raise SettingsError(
-                f"{name}: {kind!r}: {action!r} cannot be; it maps some of {', '.join(kinds)} to one of "
+                f"{name} has {kind!r}: {action!r}. It must map kinds ({', '.join(kinds)}) to one of "
                 f"{', '.join(ACTIONS)}.{_turned_policy(kind, action, kinds)}"
             )
     return {**DEFAULT_POLICY, **{kinds[kind]: action for kind, action in given.items()}}
@@ -145,8 +142,8 @@ def read_keep_policy(name: str, value: Any) -> KeepPolicy:
     if isinstance(hosts, (list, tuple)) and hosts and all(isinstance(host, str) and _is_host(host) for host in hosts):
         return tuple(hosts)
     raise SettingsError(
-        f"{name} is {value!r}; it must be one of: {', '.join(POLICIES)}, or a list of hosts, the best one first, such "
-        "as ['a.example', 'b.example'], on the command line as JSON."
+        f"{name} is {value!r}. Set it to {', '.join(POLICIES)}, or a list of hosts, the best first, such "
+        "as ['a.example', 'b.example'] (on the command line as JSON)."
     )
 
 
@@ -184,7 +181,6 @@ READERS: dict[str, tuple[str, Callable[[str, Any], Any]]] = {
     "NEARDUP_COMMIT": ("commit", choice("feed", "item")),
     "NEARDUP_OVERWRITTEN": ("overwritten", choice("warn", "forget", "known")),
     "NEARDUP_WAIT": ("wait", number(0, 3600)),
-    "NEARDUP_BRAKE": ("brake", choice("warn", "tag", "close")),
     "NEARDUP_ON_STORE_ERROR": ("on_store_error", choice("close", "pass", "wait")),
     "NEARDUP_STRICT": ("strict", boolean),
     "NEARDUP_LANG": ("lang", choice("", *LANGUAGES)),

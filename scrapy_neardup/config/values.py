@@ -19,14 +19,14 @@ def boolean(name: str, value: Any) -> bool:
         return True
     if text in ("false", "0", "no", "off"):
         return False
-    raise SettingsError(f"{name} is {value!r}; it must be True or False.")
+    raise SettingsError(f"{name} is {value!r}. Set it to True or False.")
 
 
 def text(name: str, value: Any) -> str:
     """A string, as it is."""
     if isinstance(value, str):
         return value
-    raise SettingsError(f"{name} is {value!r}; it must be a string.")
+    raise SettingsError(f"{name} is {value!r}. Set it to a string.")
 
 
 def import_path(name: str, value: Any) -> str:
@@ -35,7 +35,7 @@ def import_path(name: str, value: Any) -> str:
         return value
     if callable(value) and hasattr(value, "__qualname__") and "." not in value.__qualname__:
         return f"{value.__module__}.{value.__qualname__}"
-    raise SettingsError(f"{name} is {value!r}; it must be an import path, such as 'myproject.text.own'.")
+    raise SettingsError(f"{name} is {value!r}. Set it to an import path, such as 'myproject.text.own'.")
 
 
 def choice(*choices: str) -> Callable[[str, Any], str]:
@@ -44,7 +44,7 @@ def choice(*choices: str) -> Callable[[str, Any], str]:
     def read(name: str, value: Any) -> str:
         if value in choices:
             return str(value)
-        raise SettingsError(f"{name} is {value!r}; it must be one of: {', '.join(choices)}.")
+        raise SettingsError(f"{name} is {value!r}. Set it to one of: {', '.join(choices)}.")
 
     return read
 
@@ -58,7 +58,7 @@ def number(low: float, high: float) -> Callable[[str, Any], float]:
         except (TypeError, ValueError, OverflowError):
             found = float("nan")
         if not low <= found <= high:
-            raise SettingsError(f"{name} is {value!r}; it must be a number from {_plain(low)} to {_plain(high)}.")
+            raise SettingsError(f"{name} is {value!r}. Set it to a number from {_plain(low)} to {_plain(high)}.")
         return found
 
     return read
@@ -75,7 +75,7 @@ def whole(low: int, high: int) -> Callable[[str, Any], int]:
     def read(name: str, value: Any) -> int:
         found = number(low, high)(name, value)
         if found != int(found):
-            raise SettingsError(f"{name} is {value!r}; it must be a whole number.")
+            raise SettingsError(f"{name} is {value!r}. Set it to a whole number.")
         return int(found)
 
     return read
@@ -87,9 +87,9 @@ def mapping(name: str, value: Any) -> dict[str, Any]:
         try:
             value = json.loads(value)
         except ValueError:
-            raise SettingsError(f"{name} is {value!r}; it must be a dict, on the command line as JSON.") from None
+            raise SettingsError(f"{name} is {value!r}. Set it to a dict (on the command line as JSON).") from None
     if not isinstance(value, Mapping):
-        raise SettingsError(f"{name} is {value!r}; it must be a dict.")
+        raise SettingsError(f"{name} is {value!r}. Set it to a dict.")
     if not all(isinstance(key, str) for key in value):
-        raise SettingsError(f"{name} is {value!r}; its keys must be strings.")
+        raise SettingsError(f"{name} is {value!r}. Its keys must be strings.")
     return dict(value)

@@ -11,7 +11,7 @@ session            what the pipeline works with, from the opening of the spider 
 judge, waiting     an item to a verdict; a page waits for a near-duplicate that is on its way
 aside, turns       pages read in other processes; judged in the order in which they came
 ledger, feeds      what the ends of items come to: kept, taken back; sealed when their feeds are stored
-brake, braking     what may be no copying at all, and what follows: copies pass
+drop_watch         warns of sites that lose suspiciously many pages as copies
 held, deliveries   pages that wait for feeds; what was in a feed that this crawl overwrites
 dropped            a feed of the items that are dropped, with their verdicts
 outage, tagging    a state that fails; an item that takes no tag

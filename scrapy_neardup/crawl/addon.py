@@ -7,27 +7,34 @@ from scrapy.settings import BaseSettings
 from scrapy_neardup.config import is_enabled
 from scrapy_neardup.crawl.middleware import NearDupSpiderMiddleware, ResponsePipeline
 from scrapy_neardup.crawl.pipeline import NearDupPipeline
+from scrapy_neardup.crawl.tagging import TaggedCsvExporter
 from scrapy_neardup.errors import SettingsError
+
+#: What Scrapy writes CSV with, unless a project says otherwise.
+_CSV = "scrapy.exporters.CsvItemExporter"
 
 
 class Addon:
-    """``ADDONS = {"scrapy_neardup.Addon": 500}``: the pipeline, and what hands it each item's response.
+    """The add-on, for ``ADDONS = {"scrapy_neardup.Addon": 500}``. It adds the pipeline and its spider middleware.
 
-    A priority that the project gives the pipeline in ITEM_PIPELINES is kept; by default it is 300.
+    The pipeline has the priority 300, unless the project sets another one in ITEM_PIPELINES.
     """
 
     def update_settings(self, settings: BaseSettings) -> None:
-        """Add the three components, unless NEARDUP_ENABLED is false."""
+        """Add the three components, and the columns of tags in CSV, unless NEARDUP_ENABLED is false."""
         if not is_enabled(settings):
             return
         add = settings.setdefault_in_component_priority_dict
         add("SPIDER_MIDDLEWARES", NearDupSpiderMiddleware, -1_000_000)
         add("ITEM_PIPELINES", ResponsePipeline, -1_000_000)
         add("ITEM_PIPELINES", NearDupPipeline, 300)
+        exporters = settings["FEED_EXPORTERS_BASE"]
+        if exporters.get("csv") == _CSV:
+            exporters["csv"] = TaggedCsvExporter
 
     def open_spider(self) -> None:
         """Called of pipelines alone, and this is none: Scrapy would take it for one that has nothing to do."""
         raise SettingsError(
-            "ITEM_PIPELINES names scrapy_neardup.Addon, which is no pipeline: it stands in "
-            'ADDONS = {"scrapy_neardup.Addon": 500}, and brings its pipeline along.'
+            "ITEM_PIPELINES names scrapy_neardup.Addon, which is no pipeline. Move it to "
+            'ADDONS = {"scrapy_neardup.Addon": 500}; it adds its pipeline itself.'
         )

@@ -29,8 +29,6 @@ _FOR_GOOD = 3600.0
 IsUnchanged = Callable[[str, int], Awaitable[bool]]
 _Made = TypeVar("_Made", Page, Page | Draft)
 _A = TypeVar("_A")
-#: Bytes of pages that wait for workers. Scrapy holds less, but for items of start(), of which it counts none.
-_MOST_WAITING = 50_000_000
 #: Seconds of reading before workers that nobody asked for are started: each takes one to start, and some 150 MB.
 _BEGINNING = 3.0
 
@@ -89,7 +87,7 @@ class Aside:
     async def _made(self, draft: Draft, turn: Turn) -> tuple[Page | Draft, Prepared | None]:
         """The page, or the draft of one that may take long; of one that a worker has read, with its fingerprint."""
         pool = self._workers
-        if pool is None or self.spent < self._after or pool.waiting > _MOST_WAITING:
+        if pool is None or self.spent < self._after:
             return self._timed(self._source.read_here, draft), None
         answer = await self._asked(pool, draft.raw, turn)
         self._tell(pool)
@@ -100,8 +98,8 @@ class Aside:
         self._workers = None
         self._notes.warn_once(
             "workers",
-            "NEARDUP_WORKERS: pages are read in the crawl's own process from now on, as %s. If NEARDUP_EXTRACTOR or "
-            "NEARDUP_METHOD names what other processes cannot import, put it into a module that they can.",
+            "NEARDUP_WORKERS is off from here on, because %s. If other processes cannot import NEARDUP_EXTRACTOR or "
+            "NEARDUP_METHOD, move it to a module that they can import.",
             str(answer).rstrip("."),
         )
         return self._timed(self._source.read_here, draft), None
@@ -126,7 +124,7 @@ class Aside:
         pool.ask(raw, answered, turn.begin if turn is not None else lambda: None)
         await done.wait(_FOR_GOOD)
         if not found:
-            return ExtractionError("too_slow", "nobody has read it for an hour")
+            return ExtractionError("too_slow", "no worker answered within an hour")
         answer, seconds = found[0]
         self.spent += seconds
         return answer
@@ -137,7 +135,7 @@ class Aside:
             self._notes.stats.set_value(stats.REPLACED, replaced)
             self._notes.warn_once(
                 "replaced",
-                "A process that reads pages %s. Another one has taken its place.",
+                "A worker that reads pages %s. Another one replaces it.",
                 pool.why,
             )
 
@@ -178,8 +176,8 @@ def make_aside(
         if config.many_workers:
             notes.warn_once(
                 "workers",
-                "NEARDUP_WORKERS: pages are read in the crawl's own process, as NEARDUP_EXTRACTOR is a function of the "
-                "script that was started, which other processes cannot import. Put it into a module of its own.",
+                "NEARDUP_WORKERS is off, because NEARDUP_EXTRACTOR is a function of the started script, which workers "
+                "cannot import. Move it to a module of its own.",
             )
         return Aside(source, notes, apart=None, is_unchanged=is_unchanged)
     return Aside(

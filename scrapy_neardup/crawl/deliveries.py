@@ -29,15 +29,15 @@ logger = line_logger(__name__)
 _TIMES = ("%(time)s", "%(batch_time)s")
 
 _WILL_BE_GONE = (
-    "This crawl overwrites the feed %s. Pages that earlier crawls stored there (%d) are known and will not come again, "
-    "so unless another feed has them they will be in none. Give each crawl's feed a name of its own, with %%(time)s, "
-    "or set 'overwrite': False where the storage can append. To have the pages again, run scrapy neardup forget "
-    "--overwritten after this crawl; with NEARDUP_OVERWRITTEN = 'forget' each crawl does so itself. If somebody "
-    "fetches the feed after each crawl, set it to 'known'."
+    "This crawl overwrites the feed %s. The %d pages that earlier crawls stored there are known, so they do not come "
+    "again and may then be in no feed. Give each crawl its own feed with %%(time)s, or set 'overwrite': False if the "
+    "storage can append. To get these pages again, run scrapy neardup forget --overwritten after this crawl, or set "
+    "NEARDUP_OVERWRITTEN = 'forget' to do so in each crawl. If something else collects the feed after each crawl, set "
+    "it to 'known'."
 )
 _FORGOTTEN = (
-    "This crawl overwrites the feed %s. %d pages that earlier crawls stored there were forgotten, with %d copies of "
-    "them, and are judged anew, as NEARDUP_OVERWRITTEN is 'forget'."
+    "This crawl overwrites the feed %s. %d pages that earlier crawls stored there are forgotten, with %d copies of "
+    "them, because NEARDUP_OVERWRITTEN is 'forget'. They are judged again."
 )
 
 
@@ -86,9 +86,7 @@ class Deliveries:
                 remember(self._store, delivery)
             elif _overwrites(slot):
                 self._doomed.add(feed)
-                self._tell(
-                    delivery, f"{feed} and the batches behind it" if "%(batch_id)" in slot.uri_template else feed
-                )
+                self._tell(delivery, f"{feed} and its later batches" if "%(batch_id)" in slot.uri_template else feed)
 
     def _tell(self, delivery: Delivery, name: str) -> None:
         if self._then == "known":

@@ -7,10 +7,8 @@ crawl goes on, and what becomes of any item stays the same.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping
 from typing import Any
-from urllib.parse import urlsplit
 
 from itemadapter import ItemAdapter
 from scrapy import Spider, signals
@@ -19,9 +17,9 @@ from scrapy.exceptions import NotConfigured
 from scrapy.extensions.feedexport import FeedExporter
 from scrapy.settings import Settings
 from scrapy.signalmanager import SignalManager
-from w3lib.url import file_uri_to_path
 
 from scrapy_neardup.crawl import stats
+from scrapy_neardup.crawl.feeds import place_of
 from scrapy_neardup.crawl.notes import Notes
 from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.model import Kind, Verdict
@@ -39,15 +37,15 @@ class DroppedFeed:
 
     def __init__(self, crawler: Crawler, feeds: Mapping[str, Mapping[str, Any]], field: str, notes: Notes) -> None:
         """``feeds``: as FEEDS. Raises SettingsError for one that Scrapy cannot write to, or that is a feed already."""
-        others = {_place(str(uri)) for uri in crawler.settings.getdict("FEEDS")}
-        if same := [uri for uri in feeds if _place(uri) in others]:
-            raise SettingsError(f"{_SETTING} is {same[0]!r}, which is a feed of this crawl already; name another one.")
+        others = {place_of(str(uri)) for uri in crawler.settings.getdict("FEEDS")}
+        if same := [uri for uri in feeds if place_of(uri) in others]:
+            raise SettingsError(f"{_SETTING} is {same[0]!r}, which is already a feed of this crawl. Name another one.")
         try:
             self._exporter = FeedExporter(_Apart(crawler, feeds, self._failed))  # type: ignore[arg-type]
         except NotConfigured:
             raise SettingsError(
-                f"{_SETTING} is {', '.join(map(repr, feeds))}, to which Scrapy cannot write; its error before this one "
-                "says why. Set a URI as in FEEDS whose ending is a format (dropped.jsonl), or a dict as FEEDS is one."
+                f"Scrapy cannot write {_SETTING} ({', '.join(map(repr, feeds))}); its error above says why. Give a URI "
+                "with a format as suffix (dropped.jsonl), or a dict like FEEDS."
             ) from None
         self._field = field
         self._notes = notes
@@ -82,8 +80,8 @@ class DroppedFeed:
         self._notes.count(stats.DROPPED_FEED_FAILED)
         if self._notes.is_new("dropped feed"):
             logger.error(
-                "The feed of %s cannot be written (%s). The crawl goes on without it; the pages that are dropped are "
-                "listed by scrapy neardup dropped --last. Further errors of it are only counted.",
+                "The feed of %s cannot be written (%s). The crawl goes on without it. List the dropped pages with: "
+                "scrapy neardup dropped --last. (Further errors are only counted.)",
                 _SETTING,
                 why,
             )
@@ -124,17 +122,9 @@ class _Stats:
 
     def inc_value(self, key: str, *arguments: Any, **more: Any) -> None:
         if key.startswith("feedexport/failed_count/"):
-            self._failed("the error is above")
+            self._failed("see the error above")
         elif not key.startswith("feedexport/"):
             self._real.inc_value(key, *arguments, **more)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._real, name)
-
-
-def _place(uri: str) -> str:
-    """A feed by its URI; a file by its path."""
-    scheme = urlsplit(uri).scheme
-    if scheme in ("", "file"):
-        return os.path.realpath(file_uri_to_path(uri) if scheme else uri)
-    return uri

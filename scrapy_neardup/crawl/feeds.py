@@ -8,19 +8,26 @@ import os
 from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from pathlib import Path
+from typing import Any, cast
+from urllib.parse import urlsplit
 from weakref import WeakKeyDictionary
 
 from scrapy import Spider, signals
 from scrapy.crawler import Crawler
 from scrapy.extensions.feedexport import FeedExporter, FeedSlot
+from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings
+from scrapy.utils.project import get_project_settings
 from twisted.internet.defer import Deferred
+from w3lib.url import file_uri_to_path
 
 from scrapy_neardup.crawl.coming import Coming
 from scrapy_neardup.crawl.deliveries import Deliveries, empties_at_once, name_of
 from scrapy_neardup.crawl.held import Held, Released
 from scrapy_neardup.crawl.torn import end_torn_line
+from scrapy_neardup.stores.redis_place import without_password
 
+_COMMAND_LINE = SETTINGS_PRIORITIES["cmdline"]
 #: What a file answers that cannot be synced: a pipe, standard output, some network file systems.
 _NO_SYNC = (errno.EINVAL, errno.ENOTSUP, errno.EROFS)
 
@@ -71,6 +78,59 @@ def take_over_feeds(crawler: Crawler) -> FeedExporter | None:
     if exporter is not None:
         crawler.signals.disconnect(exporter.item_scraped, signals.item_scraped)
     return exporter
+
+
+def keep_feeds_of_command_line(crawler: Crawler) -> list[str]:
+    """Keep Scrapy from opening any feed but those of the command line; returns the others, without passwords.
+
+    Scrapy puts the feeds of ``-o`` and ``-O`` into the setting FEEDS, beside those of the project. One that the project
+    or the spider names as well, in whatever spelling, is theirs.
+    """
+    exporter = crawler.get_extension(FeedExporter)
+    if exporter is None:
+        return []
+    project, spider = get_project_settings(), get_project_settings()
+    crawler.spidercls.update_settings(spider)
+    named = {**_feeds_of(project), **_feeds_of(spider)}
+    theirs = {place for uri in named for place in _places(uri, exporter, crawler)}
+    asked = {uri for uri, priority in _feeds_of(crawler.settings).items() if priority >= _COMMAND_LINE}
+    left = [uri for uri in exporter.feeds if uri not in asked or theirs & _places(uri, exporter, crawler)]
+    for uri in left:
+        del exporter.feeds[uri]
+    return [without_password(uri) for uri in left]
+
+
+def _feeds_of(settings: BaseSettings) -> dict[str, int]:
+    """The URIs of the feeds that settings name, and the priority of each setting."""
+    feeds = settings.get("FEEDS")
+    each = feeds.getpriority if isinstance(feeds, BaseSettings) else lambda uri: settings.getpriority("FEEDS")
+    found = {_text(uri): each(uri) or 0 for uri in settings.getdict("FEEDS")}
+    if settings.get("FEED_URI"):  # deprecated, and still read
+        found.setdefault(_text(settings["FEED_URI"]), settings.getpriority("FEED_URI") or 0)
+    return found
+
+
+def _text(uri: object) -> str:
+    """A URI as Scrapy's exporter has it."""
+    return str(uri.absolute()) if isinstance(uri, Path) else str(uri)
+
+
+def _places(uri: str, exporter: FeedExporter, crawler: Crawler) -> set[str]:
+    """Where a feed lies: by its URI, and by that with its placeholders filled."""
+    of_feed = exporter.feeds.get(uri, {}).get("uri_params") or crawler.settings["FEED_URI_PARAMS"]
+    try:
+        filled = uri % exporter._get_uri_params(cast(Spider, crawler.spider), of_feed)
+    except (KeyError, TypeError, ValueError):  # a percent sign of the URI itself
+        filled = uri
+    return {place_of(uri), place_of(filled)}
+
+
+def place_of(uri: str) -> str:
+    """A feed by its URI; a file by its path."""
+    scheme = urlsplit(uri).scheme
+    if scheme in ("", "file"):
+        return os.path.realpath(file_uri_to_path(uri) if scheme else uri)
+    return uri
 
 
 class FeedWatch:

@@ -33,15 +33,15 @@ class HandedOver:
             self._told = True
             several = isinstance(handed, (list, tuple)) and any(isinstance(one, Response) for one in handed)
             logger.warning(
-                "meta[%r] of the request for %s is a %s, and not a response, so its items are judged by their own "
-                "response. %s (Further ones are not told.)",
+                "meta[%r] of the request for %s is a %s, not a response, so its items are judged by their own "
+                "response. %s (Logged once.)",
                 HANDED,
                 one_line(str(request.url)) if request is not None else "",
                 type(handed).__name__,
-                "It can be one response: where an article has several parts, give the item their text, in a field that "
-                "NEARDUP_FIELDS names for 'text'."
+                "It takes one response. If an article has several parts, give the item its text in a field, and name "
+                "that field for 'text' in NEARDUP_FIELDS."
                 if several
-                else "Hand over the response itself: meta={'neardup_response': response}.",
+                else "Set the response itself: meta={'neardup_response': response}.",
             )
         return None
 

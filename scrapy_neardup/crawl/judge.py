@@ -9,25 +9,23 @@ from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from itemadapter import ItemAdapter
-
 from scrapy_neardup.crawl import stats
 from scrapy_neardup.crawl.aside import Aside
-from scrapy_neardup.crawl.brake import Alarm
-from scrapy_neardup.crawl.braking import BrakeWatch
+from scrapy_neardup.crawl.drop_watch import DropWatch
 from scrapy_neardup.crawl.ledger import Account
 from scrapy_neardup.crawl.notes import Notes
 from scrapy_neardup.crawl.outage import Outage
 from scrapy_neardup.crawl.silence import SilentSites
 from scrapy_neardup.crawl.turns import Turn, Turns
-from scrapy_neardup.crawl.visits import Case, Hearing, Visit
+from scrapy_neardup.crawl.visits import Case, Hearing, Visit, fields_of
 from scrapy_neardup.crawl.waiting import Event
 from scrapy_neardup.errors import ExtractionError, PageError, StoreError
 from scrapy_neardup.judging.detector import Detector
 from scrapy_neardup.judging.reader import ReadPage
 from scrapy_neardup.judging.reservations import Reservation, Ruled, Ruling
-from scrapy_neardup.model import Kind, Page, Verdict
-from scrapy_neardup.oneline import line_logger
+from scrapy_neardup.model import ROW, Kind, Page, Verdict
+from scrapy_neardup.oneline import line_logger, one_line
+from scrapy_neardup.page.cures import text_cure
 from scrapy_neardup.page.item import Item
 from scrapy_neardup.page.rows import row_name, row_page
 from scrapy_neardup.page.sites import site_of
@@ -43,18 +41,11 @@ Make = Callable[[], "Page | Draft"]
 
 #: What to do about pages that pass for want of something, where the reason alone does not say it.
 _CURES = {
-    "listing": (
-        ": its response gave several items without a text of their own, and the text of the page is none of theirs. "
-        "If each is an article, name in NEARDUP_FIELDS the field that holds its text; if all are of one article, give "
-        "them the page's URL, or set NEARDUP_LISTINGS = False"
-    ),
     "too_large": (
-        ": it holds more characters than NEARDUP_MAX_HTML or NEARDUP_MAX_TEXT, more than 100,000 tags, or so much else "
-        "that it takes too much memory. It is not read again as long as it is the same"
+        ": it exceeds NEARDUP_MAX_HTML, NEARDUP_MAX_TEXT, 100,000 tags or the memory limit. It is not read again "
+        "until it changes"
     ),
-    "too_slow": (
-        ": it takes more seconds to be read than NEARDUP_MAX_SECONDS. It is not read again as long as it is the same"
-    ),
+    "too_slow": (": reading it takes longer than NEARDUP_MAX_SECONDS. It is not read again until it changes"),
 }
 
 
@@ -62,10 +53,9 @@ def _without_response() -> Page:
     """What is said of an item that came with neither content nor response, where the add-on is on."""
     raise ExtractionError(
         "no_content",
-        "the item has no text or HTML of its own, and came without a response: from start(), from an errback, or by "
-        "'scrapy parse --pipelines', which leaves out what hands responses over. A crawl judges what callbacks yield; "
-        "to have others judged, give them their text (NEARDUP_FIELDS), or their request the page: "
-        "meta={'neardup_response': response}",
+        "the item has no text, no HTML and no response. It comes from start(), from an errback, or from 'scrapy "
+        "parse --pipelines', which hands no response over. Give it a text (NEARDUP_FIELDS), or give its request the "
+        "page: meta={'neardup_response': response}",
     )
 
 
@@ -81,14 +71,14 @@ class Judge:
         wait: float,
         *,
         listings: bool = True,
-        watch: BrakeWatch | None = None,
+        watch: DropWatch | None = None,
         aside: Aside | None = None,
         shared: SharedCrawl | None = None,
     ) -> None:
-        """``wait``: how many seconds a page waits at most; ``listings``: whether several items may be several rows.
-        ``shared``: how the detector is asked where the state is on a server.
+        """``wait``: how many seconds a page waits for each one before it. ``listings``: whether several items may be
+        several rows. ``shared``: how the detector is asked where the state is on a server.
 
-        ``watch``: who is told of each page that was judged against others. ``aside`` reads pages from HTML; without it
+        ``watch`` sees each page that was judged against others. ``aside`` reads pages from HTML; without it
         they are read where they would hold up the crawl.
         """
         self._extraction = 0.0
@@ -117,18 +107,31 @@ class Judge:
         Items of one response that bring no content of their own share a case if they have one URL, or one part of a
         page: they are one article. Several without both are rows of a listing, and each has its own.
         """
-        fields: Item = ItemAdapter(item) if ItemAdapter.is_item(item) else {}
+        fields = fields_of(item)
         served, url = visit.served, self._url(fields, visit)
         if visit.is_bare and not self._source.fields.has_content(fields):
             return await self._hear(url, _without_response)
         if served is None or self._source.fields.has_content(fields):
             return await self._hear(url, partial(self._source.draft, fields, served, url))
         if self._source.fields.part(fields):
-            return await self._shared(visit, url, partial(row_page, fields, url))
+            return self._tell_row(await self._shared(visit, url, partial(row_page, fields, url)), fields)
         if self._listings and visit.items > 1 and not self._source.fields.url(fields):
             url = row_name(fields, served.url, self._detector.is_enough)
-            return await self._hear(url, partial(row_page, fields, url))
+            return self._tell_row(await self._hear(url, partial(row_page, fields, url)), fields)
         return await self._shared(visit, url, partial(self._source.draft, fields, served, url))
+
+    def _tell_row(self, case: Case, fields: Item) -> Case:
+        """Say of the first row that passes that it is one, and what to do about that."""
+        if case.verdict.reason == ROW and self._notes.is_new(ROW):
+            logger.warning(
+                "%s passes: its response gave several items without their own texts, so the page's text belongs to "
+                "none of them. Each is a row, which is compared with no other page and dropped only if it comes again "
+                "unchanged. %s. If all are one article, give them the page's URL, or set NEARDUP_LISTINGS = False. "
+                "(Further rows are only counted.)",
+                case.verdict.sentence(),
+                text_cure(self._source.fields, fields),
+            )
+        return case
 
     async def _shared(self, visit: Visit, url: str, make: Make) -> Case:
         """The case of a page of the visit, which is heard for the first of its items, and again if it was lost."""
@@ -150,17 +153,36 @@ class Judge:
         """The item's URL, else its response's, and its part; call it once for each item.
 
         Of several items of one response that bring content, but neither URL nor part, the second and later get a
-        number.
+        number; so does the first where another item has the response's URL.
         """
+        has_content, part = self._source.fields.has_content(fields), self._source.fields.part(fields)
         if own := self._source.fields.url(fields):
-            return self._source.fields.named(fields, own)
+            url = self._source.fields.named(fields, own)
+            if has_content and visit.items > 1:
+                self._see_text(fields, url, visit)
+            return url
         if visit.served is None:
             return self._source.fields.name_of_content(fields)
-        if self._source.fields.has_content(fields) and not self._source.fields.part(fields):
+        if not has_content or part:
+            return self._source.fields.named(fields, visit.served.url)
+        visit.unnamed += 1
+        if visit.unnamed == 1 and not (visit.is_claimed or (visit.has_bare and not self._listings)):
+            return visit.served.url
+        while (url := f"{visit.served.url}#{visit.unnamed}") in visit.urls:
             visit.unnamed += 1
-            if visit.unnamed > 1:
-                return f"{visit.served.url}#{visit.unnamed}"
-        return self._source.fields.named(fields, visit.served.url)
+        return url
+
+    def _see_text(self, fields: Item, url: str, visit: Visit) -> None:
+        """Tell once of several texts under one URL: each counts as a new version of the one before it."""
+        text = self._source.fields.text_hash(fields)
+        if visit.texts.setdefault(url, text) != text and self._notes.is_new("part"):
+            logger.warning(
+                "Several items of one response have different texts but one URL, %s. Each counts as a new version of "
+                "the one before, so all of them come again in every crawl. For posts or comments, name the field that "
+                "distinguishes them, for example NEARDUP_FIELDS = {'part': 'id'}, or give each its own URL. "
+                "(Logged once.)",
+                one_line(url),
+            )
 
     async def _hear(self, url: str, make: Make) -> Case:
         verdict, reservation = await self._judge(url, make)
@@ -198,7 +220,7 @@ class Judge:
             return verdict, None
         finally:
             turn.leave()
-        if ruled.verdict.kind is Kind.UNJUDGED:
+        if ruled.verdict.kind is Kind.UNJUDGED and ruled.verdict.reason != ROW:
             cure = _CURES.get(ruled.verdict.reason, "")
             said = self._notes.warn_once(ruled.verdict.reason, "%s passes%s.", ruled.verdict.sentence(), cure)
             if not said and ruled.verdict.reason in TOO_MUCH:  # each by its name, as somebody may have written it so
@@ -217,13 +239,6 @@ class Judge:
         finally:
             self._extraction += perf_counter() - begun
 
-    def _brake(self, watch: BrakeWatch, alarm: Alarm) -> None:
-        remember = partial(watch.remember, alarm, self._detector.store)
-        if self._sharing is None:
-            watch.tell(alarm, remember())
-        else:
-            self._sharing.after_all(remember, partial(watch.tell, alarm))
-
     def _may_know(self, draft: Draft) -> bool:
         """Whether it may turn out that a page need not be read."""
         return self._coming[draft.body] > 1 or self._detector.may_know(draft.raw.url, draft.body)
@@ -241,7 +256,7 @@ class Judge:
         await turn.comes()
         turn.leave()  # on the server the pages of all crawlers stand in one line
         async with self._sharing.filing(page) as filing:
-            return await self._heard(filing.check, lambda: page, turn)
+            return await self._heard(filing.check, partial(filing.wait, seconds=self._wait), lambda: page, turn)
 
     async def _at_once(self, made: Page | Draft, turn: Turn) -> Ruled:
         """The ruling on a page when it is its turn; it is read first, unless its bytes may have been judged by then."""
@@ -260,44 +275,53 @@ class Judge:
 
     async def _asked(self, made: Page | Draft, read: ReadPage | None, turn: Turn) -> Ruled:
         url = made.raw.url if isinstance(made, Draft) else made.url
+        given_up = list[Reservation]()
 
         async def check() -> Ruling:
             nonlocal read
             if read is None:
                 assert isinstance(made, Draft)
-                ruling = self._detector.check_bytes(url, site_of(url), made.body)
+                ruling = self._detector.check_bytes(url, site_of(url), made.body, given_up)
                 if ruling is not None:
                     return ruling
                 read = await self._read(made, turn)
                 await turn.comes()
-            return self._checked(read)
+            return self._checked(read, given_up)
 
-        return await self._heard(check, lambda: read.page if read else Page(url), turn)
+        async def wait(by: Reservation) -> None:
+            settled = Event()
+            by.when_settled(settled.happen)
+            if not await settled.wait(self._wait):
+                given_up.append(by)
 
-    def _checked(self, read: ReadPage) -> Ruling:
-        ruling = self._detector.check(read.page, prepared=read.prepared)
+        return await self._heard(check, wait, lambda: read.page if read else Page(url), turn)
+
+    def _checked(self, read: ReadPage, given_up: list[Reservation]) -> Ruling:
+        ruling = self._detector.check(read.page, prepared=read.prepared, given_up=given_up)
         if read.prepared is not None:
             self._detector.learn(read.page, read.prepared)
         return ruling
 
-    async def _heard(self, check: Callable[[], Awaitable[Ruling]], page: Callable[[], Page], turn: Turn) -> Ruled:
+    async def _heard(
+        self,
+        check: Callable[[], Awaitable[Ruling]],
+        wait: Callable[[Reservation], Awaitable[None]],
+        page: Callable[[], Page],
+        turn: Turn,
+    ) -> Ruled:
         """Ask the detector; while a near-duplicate is on its way, wait for what becomes of it, and ask again.
 
-        ``page``: what is known of the page by then.
+        ``wait``: until that page is settled, or is given up. ``page``: what is known of the page by then.
         """
-        deadline = perf_counter() + self._wait
         while not self._outage.happened:
             ruling = await check()
             if isinstance(ruling, Ruled):
-                if self._watch is not None and (alarm := self._watch.see(ruling.page or page(), ruling)) is not None:
-                    self._brake(self._watch, alarm)
+                if self._watch is not None:
+                    self._watch.see(ruling.page or page(), ruling)
                 if ruling.reservation is not None:
                     turn.stay_until(ruling.reservation.when_settled)
                 return ruling
             turn.leave()
             self._notes.count(stats.WAITED)
-            settled = Event()
-            ruling.by.when_settled(settled.happen)
-            if not await settled.wait(max(0.0, deadline - perf_counter())):
-                return Ruled(Verdict(Kind.UNJUDGED, page().url, reason="in_flight"))
+            await wait(ruling.by)
         return Ruled(Verdict(Kind.UNJUDGED, page().url, reason="store_failed"))

@@ -38,8 +38,7 @@ def opened_detector(
         need_asyncio()
     elif config.on_store_error == "wait":
         raise SettingsError(
-            "NEARDUP_ON_STORE_ERROR is 'wait', which is for a state on a server; for one on this machine say 'close' "
-            "or 'pass'."
+            "NEARDUP_ON_STORE_ERROR = 'wait' works only with a state on a server. Set it to 'close' or 'pass'."
         )
     store = open_store(
         store_url, recipe, secret=config.secret, dry_run=bool(config.dry_run), options=config.store_options

@@ -29,11 +29,18 @@ class Outage:
         if not self._notes.is_new("store"):
             return
         logger.error(
-            "%s From here on no page is judged and every item passes. %s",
+            "%s From here on every item passes unjudged. %s",
             error,
-            "The crawl is closed; with NEARDUP_ON_STORE_ERROR = 'pass' it would go on."
+            "The crawl is closed. To let it go on, set NEARDUP_ON_STORE_ERROR = 'pass'."
             if self._close_crawl
-            else f"The crawl goes on, as NEARDUP_ON_STORE_ERROR is {self._asked!r}.",
+            else f"The crawl goes on, because NEARDUP_ON_STORE_ERROR is {self._asked!r}.",
         )
         if self._close_crawl:
             self._close_crawl("neardup_store_failed")
+
+    def report_at_the_end(self, error: StoreError) -> None:
+        """The state has failed while the crawl ends; unless it failed before, say so. There is nothing to close."""
+        self.happened = True
+        self._notes.count(stats.ERRORS)
+        if self._notes.is_new("store"):
+            logger.error("%s", error)

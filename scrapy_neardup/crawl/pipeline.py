@@ -10,8 +10,12 @@ from scrapy.exceptions import DropItem, NotConfigured
 
 from scrapy_neardup.config import DROP, PASS, TAG, Config, is_enabled
 from scrapy_neardup.crawl import stats
+from scrapy_neardup.crawl.backlog import Backlog
+from scrapy_neardup.crawl.feeds import keep_feeds_of_command_line
+from scrapy_neardup.crawl.middleware import NearDupSpiderMiddleware
 from scrapy_neardup.crawl.session import Session, opened_session
 from scrapy_neardup.crawl.state import state_url, tell_of_scope
+from scrapy_neardup.crawl.telling import tell_left_out, told_first
 from scrapy_neardup.crawl.tickets import ticket_here
 from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.model import Kind, Verdict
@@ -27,69 +31,95 @@ class _Dropped(DropItem):
 
 
 class DuplicatePage(_Dropped):
-    """The page is a copy of another one; ``verdict`` says of which, and why."""
+    """The item is dropped because its page is a copy. ``verdict`` names the original and the evidence."""
 
 
 class UnchangedPage(_Dropped):
-    """The page is the same as when its URL was last seen."""
+    """The item is dropped because its page is the same as when its URL was last seen."""
 
 
 class NearDupPipeline:
-    """Put it into ITEM_PIPELINES: behind pipelines that clean items, before those that store them."""
+    """The pipeline for ITEM_PIPELINES, after pipelines that clean items and before pipelines that store them."""
 
-    #: There from ``open_spider`` on, before which Scrapy sends no item.
-    _session: Session
+    #: None until the state is open.
+    _session: Session | None = None
 
-    def __init__(self, crawler: Crawler, config: Config, store_url: str) -> None:
+    def __init__(self, crawler: Crawler, config: Config) -> None:
         self._crawler = crawler
         self._config = config
-        self._store_url = store_url
+        self._backlog = Backlog()
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> NearDupPipeline:
-        """Read the settings; raises SettingsError, which keeps the crawl from starting."""
-        if not is_enabled(crawler.settings):
-            raise NotConfigured("NEARDUP_ENABLED is False: no page is judged.")
-        config = Config.from_settings(crawler.settings)
-        url = state_url(config, crawler.spider)
-        tell_of_scope(config, url)
-        return cls(crawler, config, url)
+        """Read the settings. A SettingsError keeps the crawl from starting."""
+        with told_first():
+            if not is_enabled(crawler.settings):
+                raise NotConfigured("NEARDUP_ENABLED is False, so no page is judged.")
+            return cls(crawler, Config.from_settings(crawler.settings))
 
     def update_settings(self, settings: object) -> None:
         """Called of add-ons alone, and this is none: Scrapy would take it for one that has nothing to do."""
         raise SettingsError(
-            "ADDONS names scrapy_neardup.NearDupPipeline, which is a pipeline and would not be called there. The "
-            'add-on is ADDONS = {"scrapy_neardup.Addon": 500}; the pipeline alone, for items that bring their text, is '
+            "ADDONS names scrapy_neardup.NearDupPipeline, which is a pipeline and does nothing there. Set "
+            'ADDONS = {"scrapy_neardup.Addon": 500}; or, if items have their own text, only the pipeline: '
             'ITEM_PIPELINES = {"scrapy_neardup.NearDupPipeline": 300}.'
         )
 
     def open_spider(self) -> Coroutine[Any, Any, None] | None:
-        """Open the state; raises StoreError, which keeps the crawl from starting."""
-        if self._config.on_store_error == "wait" and parse_url(self._store_url)[0].is_shared:
-            return self._open_when_it_answers()
-        self._session = Session(self._crawler, self._config, self._store_url)
+        """Open the state. A SettingsError or StoreError keeps the crawl from starting.
+
+        For ``scrapy shell``, ``fetch``, ``view``, ``parse`` and ``bench`` the state stays closed until an item comes.
+        """
+        if self._config.dry_run:
+            tell_left_out(keep_feeds_of_command_line(self._crawler))
+        if not _is_crawl(self._crawler):
+            return None
+        self._bound_backlog()
+        with told_first():
+            url = self._state_url()
+            if self._config.on_store_error == "wait" and parse_url(url)[0].is_shared:
+                return self._open_when_it_answers(url)
+            self._session = Session(self._crawler, self._config, url)
         return None
 
-    async def _open_when_it_answers(self) -> None:
-        self._session = await opened_session(self._crawler, self._config, self._store_url)
+    def _state_url(self) -> str:
+        url = state_url(self._config, self._crawler.spider)
+        tell_of_scope(self._config, url)
+        return url
+
+    async def _open_when_it_answers(self, url: str) -> None:
+        with told_first():
+            self._session = await opened_session(self._crawler, self._config, url)
+
+    def _bound_backlog(self) -> None:
+        """Have Scrapy count the items that wait; without its engine, as in a script, nobody sends requests."""
+        try:
+            slot = self._crawler.engine.scraper.slot
+        except (AttributeError, RuntimeError):
+            return
+        middleware = self._crawler.get_spider_middleware(NearDupSpiderMiddleware)
+        if middleware is not None:
+            self._backlog = middleware.backlog
+        self._backlog.join(slot)
 
     async def process_item(self, item: Any) -> Any:
-        """Drop the item, or pass it on, tagged if that is asked for."""
+        """Drop the item, or pass it on, with a tag if the settings ask for it."""
+        if self._session is None:
+            self._session = Session(self._crawler, self._config, self._state_url())
         ticket, session = ticket_here(), self._session
         if ticket.visit.opted_out:
             session.notes.count(stats.OPTED_OUT)
             return item
-        case = await session.judge.case(item, ticket.visit)
+        size = self._backlog.add(item)
+        try:
+            case = await session.judge.case(item, ticket.visit)
+        finally:
+            self._backlog.remove(size)
         action = self._config.action(case.verdict)
-        if action == DROP and case.account is None:
+        if action == DROP:
             if not self._config.dry_run:
                 raise (DuplicatePage if case.verdict.kind is Kind.DUPLICATE else UnchangedPage)(case.verdict)
             session.notes.count(stats.DRY_DROPPED)
-        elif (
-            action == DROP
-        ):  # when the copy was filed the safety brake was on: it is on its way, and must not be dropped
-            action = TAG
-            session.notes.count(stats.BRAKE_PASSED)
         if case.account is not None:
             case.account.enter()
             ticket.account = case.account
@@ -100,3 +130,13 @@ class NearDupPipeline:
         if action == TAG:
             session.tagger.tag(item, case.verdict)
         return item
+
+
+def _is_crawl(crawler: Crawler) -> bool:
+    """Whether the spider of this crawler does its own work, which is not so in Scrapy's tools for developers.
+
+    ``scrapy shell`` drives the engine by hand; ``fetch``, ``view``, ``parse`` and ``bench`` give the spider another
+    start. These must neither wait for the lock of a running crawl nor make a state.
+    """
+    start = getattr(crawler.spider, "start", None)
+    return crawler.crawling and not getattr(start, "__module__", "").startswith("scrapy.commands.")

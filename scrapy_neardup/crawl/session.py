@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine, Sequence, Set
+from collections.abc import Coroutine, Iterator, Sequence, Set
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from time import time
@@ -16,8 +17,8 @@ from scrapy.utils.defer import deferred_from_coro
 from scrapy_neardup.config import Config
 from scrapy_neardup.crawl import stats
 from scrapy_neardup.crawl.aside import Aside, make_aside
-from scrapy_neardup.crawl.braking import BrakeWatch
 from scrapy_neardup.crawl.deliveries import Deliveries
+from scrapy_neardup.crawl.drop_watch import DropWatch
 from scrapy_neardup.crawl.dropped import DroppedFeed
 from scrapy_neardup.crawl.feeds import Feed, FeedWatch, NotWritten, take_over_feeds
 from scrapy_neardup.crawl.judge import Judge
@@ -31,12 +32,12 @@ from scrapy_neardup.crawl.telling import tell_of_job, tell_opening, tell_unstore
 from scrapy_neardup.crawl.tickets import account_at_the_end, coming_at_the_end
 from scrapy_neardup.errors import StoreError
 from scrapy_neardup.judging.detector import Detector
-from scrapy_neardup.model import Verdict
 from scrapy_neardup.oneline import line_logger
 from scrapy_neardup.page.extraction import Extractor
 from scrapy_neardup.page.source import PageSource
 from scrapy_neardup.states.crawls import Crawl, remember_crawl
-from scrapy_neardup.stores import Overlay, Store, close_store
+from scrapy_neardup.states.site_drops import add_site_drops, site_drops
+from scrapy_neardup.stores import Overlay, close_store
 
 if TYPE_CHECKING:
     from scrapy_neardup.crawl.sharing import Sharing
@@ -69,23 +70,31 @@ class Session:
         )
         extractor = page_extractor(config)
         who = crawler.spider.name if crawler.spider else "unknown"
-        watch = BrakeWatch(config.brake, self.notes, close_crawl)
-        passes = partial(_passes, config, watch)
         job = "" if config.dry_run else crawler.settings.get("JOBDIR")  # where nothing is to be written either
         self._job = str(Path(job).absolute()) if job else ""
         on_expired = partial(self.notes.count, stats.EXPIRED)
-        self._detector = opened_detector(config, store_url, extractor, who, self._job, passes, on_expired)
+        self._detector = opened_detector(config, store_url, extractor, who, self._job, config.passes, on_expired)
         self._is_over = False
+        self._sharing: Sharing | None = None
+        self._aside: Aside | None = None
+        self._who = who
+        self._language = config.lang
+        try:
+            self._begin(crawler, config, extractor)
+        except BaseException:
+            self._give_up()
+            raise
+
+    def _begin(self, crawler: Crawler, config: Config, extractor: Extractor | None) -> None:
+        """All that needs the open state."""
         store = self._detector.store
         self._sharing = self._made_sharing(config)
         shared = self._sharing.crawl if self._sharing is not None else None
-        watch.take_up(store)
-        self._who = who
-        self._language = config.lang
+        self._watch = DropWatch(self.notes, {one.site: one for one in site_drops(store)})
         self._remember_crawl()
         tell_opening(store, config, self.notes, self._job)
-        self._aside, self.judge = self._made_judge(config, extractor, watch, shared)
-        self.tagger = Tagger(config.tag_field, self.notes, close_crawl if config.tags_all else None)
+        self._aside, self.judge = self._made_judge(config, extractor, shared)
+        self.tagger = Tagger(config.tag_field, self.notes, partial(_close_crawl, crawler) if config.tags_all else None)
         exporter = take_over_feeds(crawler) if config.commit == "feed" else None
         deliveries = None
         if exporter is not None and store.lasts:
@@ -98,7 +107,7 @@ class Session:
         self._listen(crawler.signals, signals.spider_closed if exporter is None else signals.feed_exporter_closed)
 
     def _made_judge(
-        self, config: Config, extractor: Extractor | None, watch: BrakeWatch, shared: SharedCrawl | None
+        self, config: Config, extractor: Extractor | None, shared: SharedCrawl | None
     ) -> tuple[Aside, Judge]:
         """What reads pages beside the crawl, and what judges them."""
         source = PageSource(
@@ -119,7 +128,7 @@ class Session:
             self._outage,
             config.wait,
             listings=config.listings,
-            watch=watch,
+            watch=self._watch,
             aside=aside,
             shared=shared,
         )
@@ -156,12 +165,12 @@ class Session:
         except NotWritten as error:  # Scrapy would tell it as an error of ours
             cause = error.__cause__
             logger.error(
-                "An item could not be written by the feed %s (%s: %s), so its page is not counted, and judged anew "
-                "when it comes again%s. See to the feed, or to what it cannot write in such items.",
+                "The feed %s could not write an item (%s: %s). Its page does not count and is judged again when it "
+                "comes again%s. Check the feed, or what it cannot write in such items.",
                 error.feed,
                 type(cause).__name__,
                 cause,
-                f"; {', '.join(sorted(error.others))} did write it, and will then have it twice" * bool(error.others),
+                f"; {', '.join(sorted(error.others))} has it already and then has it twice" * bool(error.others),
                 exc_info=cause if self.notes.is_new("feed") else None,
             )
             self._item_ended(End.FAILED)
@@ -193,57 +202,89 @@ class Session:
         """Every feed is stored: seal, sum up, close the state. The first signal that comes does it."""
         if self._is_over:
             return None
+        self._is_over = True
         if self._sharing is None:
             self._end()
             return None
-        self._is_over = True
         return self._end_shared(self._sharing)
 
     async def _end_shared(self, sharing: Sharing) -> None:
-        await sharing.close()
-        self._end()
+        try:
+            with self._reported():
+                await sharing.close()
+        finally:
+            self._end()
 
     def _end(self) -> None:
+        """Each step runs, whatever becomes of the others; a state that has failed is left alone."""
+        count = self._count_at_the_end
         try:
-            self._sum_up(self._detector.store)
-        except StoreError as error:
-            self._outage.report(error)
+            for step in (self._detector.trim, count, self._end_generation, self._remember_end):
+                if step == count or not self._outage.happened:
+                    with self._reported():
+                        step()
+            logger.info("%s", stats.closing_line(self.notes.stats.get_stats(), self._language))
         finally:
-            self._is_over = True
-            self._aside.close()
-            try:
-                close_store(self._detector.store)
-            except StoreError as error:
-                logger.error("%s", error)
+            self._close()
 
-    def _sum_up(self, store: Store) -> None:
-        """The closing stats, and one line for people."""
-        if not self._outage.happened:
-            self._detector.trim()
-        numbers, spent = self.notes.stats, self._detector.spent
+    @contextmanager
+    def _reported(self) -> Iterator[None]:
+        """An error within, at the end of the crawl, is logged and counted, and goes no further."""
+        try:
+            yield
+        except StoreError as error:
+            self._outage.report_at_the_end(error)
+        except Exception as error:
+            self.notes.count(stats.ERRORS)
+            logger.exception(
+                "A step at the end of the crawl failed (%s: %s). The other steps are done, and the state is closed.",
+                type(error).__name__,
+                error,
+            )
+
+    def _give_up(self) -> None:
+        """The crawl does not begin: let go of all that was opened."""
+        self._is_over = True
+        if self._sharing is not None:
+            self._sharing.give_up()
+        with suppress(Exception):  # the one that is raised says why
+            self._detector.end()
+        self._close()
+
+    def _close(self) -> None:
+        """Let go of the processes that read pages, and of the state with its lock."""
+        with self._reported():
+            if self._aside is not None:
+                self._aside.close()
+        with self._reported():
+            close_store(self._detector.store)
+
+    def _count_at_the_end(self) -> None:
+        """The closing stats."""
+        store, numbers, spent = self._detector.store, self.notes.stats, self._detector.spent
         numbers.set_value(stats.TIME_EXTRACTION, round(self.judge.extraction, 3))
         numbers.set_value(stats.TIME_METHOD, round(spent["method"], 3))
         numbers.set_value(stats.TIME_STORE, round(spent["store"], 3))
         numbers.set_value(stats.STATE_PAGES, store.pages_found if isinstance(store, Overlay) else store.pages)
         numbers.set_value(stats.STATE_BYTES, store.size())
-        unsealed = 0 if self._outage.happened else self._detector.end()
+
+    def _end_generation(self) -> None:
+        """The crawl is over; say which pages were not sealed."""
+        store = self._detector.store
+        unsealed = self._detector.end()
         if unsealed and not isinstance(store, Overlay):
             tell_unstored(unsealed, self._feeds.not_stored(), self.notes, self._job)
-        if self._job and not self._outage.happened:
+        if self._job:
             tell_of_job(store, self.notes, self._job, is_over=True)
-        if not self._outage.happened:
-            self._remember_crawl(int(time()))
-        logger.info("%s", stats.closing_line(numbers.get_stats(), self._language))
+
+    def _remember_end(self) -> None:
+        now = int(time())
+        self._remember_crawl(now)
+        add_site_drops(self._detector.store, self._watch.counted(), now)
 
     def _remember_crawl(self, ended: int = 0) -> None:
-        told = self.notes.stats.get_stats().items() if ended else ()
-        counts = {name.removeprefix("neardup/"): count for name, count in told if name.startswith("neardup/")}
+        counts = stats.own_counts(self.notes.stats.get_stats()) if ended else {}
         remember_crawl(self._detector.store, Crawl(self._detector.generation, self._who, ended, counts))
-
-
-def _passes(config: Config, watch: BrakeWatch, verdict: Verdict) -> bool:
-    """Whether the item of a page with this verdict is passed on, by the policy or as the safety brake is on."""
-    return config.passes(verdict) or watch.passes(verdict)
 
 
 def _asked_aside(url: str, mark: int) -> bool:

@@ -13,6 +13,7 @@ from scrapy_neardup.crawl import stats
 from scrapy_neardup.crawl.notes import Notes
 from scrapy_neardup.errors import SettingsError, StoreError
 from scrapy_neardup.judging.detector import Detector
+from scrapy_neardup.judging.drops import trim
 from scrapy_neardup.judging.shared import SharedCrawl
 from scrapy_neardup.oneline import line_logger
 from scrapy_neardup.stores import SETTING, Bounds, parse_url
@@ -32,8 +33,8 @@ def need_asyncio() -> None:
     """Raise SettingsError where Scrapy runs on another loop."""
     if not is_asyncio_available():
         raise SettingsError(
-            f"{SETTING} names a state on a server, which needs Scrapy's asyncio reactor. Take TWISTED_REACTOR away, as "
-            "that is the default, or name a state on this machine."
+            f"{SETTING} names a state on a server, which needs Scrapy's asyncio reactor. Remove TWISTED_REACTOR from "
+            "the settings, because asyncio is the default, or name a state on this machine."
         )
 
 
@@ -48,15 +49,15 @@ class ServerWatch:
         """No page is judged until it is back, and none is lost."""
         self.notes.count(stats.SERVER_GONE)
         logger.warning(
-            "The server of the state at %s does not answer (%s). Pages wait for it, as NEARDUP_ON_STORE_ERROR is "
-            "'wait'.",
+            "The server of the state at %s does not answer (%s). Pages wait for it, because "
+            "NEARDUP_ON_STORE_ERROR is 'wait'.",
             self.location,
             why,
         )
 
     def back(self) -> None:
         """All goes on."""
-        logger.info("The server of the state at %s answers again, and pages are judged again.", self.location)
+        logger.info("The server of the state at %s answers again. Pages are judged again.", self.location)
 
 
 async def until_it_answers(url: str, notes: Notes) -> None:
@@ -116,12 +117,16 @@ class Sharing:
                 await self._tidy()
         await self._link.close()
 
+    def give_up(self) -> None:
+        """The crawl does not begin: nothing was written that is to be waited for."""
+        self._upkeep.cancel()
+
     def _lost(self) -> None:
         self._notes.count(stats.LOST_BY_SERVER)
         if self._notes.is_new("lost by the server"):
             logger.warning(
-                "The server of the state at %s was gone, and has lost pages that it had confirmed. They will be judged "
-                "anew when they come again; see docs/many-machines.md for what a server is to be told to lose none.",
+                "The server of the state at %s was down and has lost confirmed pages. They are judged again when they "
+                "come again. To prevent losses, see the guide 'Crawl with many machines'.",
                 self._store.location,
             )
 
@@ -150,15 +155,15 @@ class Sharing:
         if back:
             self._notes.count(stats.TAKEN_BACK, back)
             logger.warning(
-                "%d pages were taken back from the state, of crawls that were not heard of any more. They will be "
-                "judged anew when they come again.",
+                "%d pages of crawls that no longer answer are rolled back in the state. They are judged again when "
+                "they come again.",
                 back,
             )
         if gone:
             self._notes.count(stats.EXPIRED, gone)
 
     def _tidied(self) -> tuple[int, int]:
-        """In a thread: how many pages were taken back, and forgotten."""
+        """In a thread: how many pages were taken back, and forgotten. Old drops go, too."""
         store = type(self._store)(self._store.location, None, self._store.named_by, self._store.secret)
         try:
             gone = 0
@@ -166,6 +171,7 @@ class Sharing:
                 gone += (step := store.expire(self._bounds))  # type: ignore[arg-type]
                 if not step:
                     break
+            trim(store, store.count_rows(b"d"))
             return store.taken_back.pages, gone
         finally:
             store.close()

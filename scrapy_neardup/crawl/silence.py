@@ -40,9 +40,9 @@ class SilentSites:
             return
         self._told.add(site)
         logger.warning(
-            "%d of %d pages of %s hold too little text to be judged, so they pass, copies or not. Look at one with "
-            "'scrapy neardup extract %s'. If scripts make its text, have it rendered; else let the spider hand over "
-            "the text in a field (NEARDUP_FIELDS), or name a function that finds it in NEARDUP_EXTRACTOR.",
+            "%d of %d pages of %s have too little text, so they pass unjudged, copies or not. Look at one with "
+            "'scrapy neardup extract %s'. If scripts write the text, render the pages. Otherwise put the text into a "
+            "field of the item (NEARDUP_FIELDS), or find it with your own function (NEARDUP_EXTRACTOR).",
             silent,
             pages,
             site,

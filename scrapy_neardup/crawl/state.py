@@ -38,9 +38,8 @@ def state_url(config: Config, spider: object | None = None) -> str:
     name = getattr(spider, "name", None)
     if not isinstance(name, str) or not name:
         raise SettingsError(
-            "Each spider has a state of its own here, and it is not said which one's is meant. Name the spider, with "
-            "--spider NAME, or the state itself, with --store URL; or set NEARDUP_SCOPE = 'project' for one state of "
-            "all spiders."
+            "Each spider has its own state here. Name the spider with --spider NAME, or the state with --store URL. "
+            "For one state for all spiders, set NEARDUP_SCOPE = 'project'."
         )
     return default_url(directory / _SPIDERS / safe_name(name))
 
@@ -50,15 +49,15 @@ def tell_of_scope(config: Config, url: str) -> None:
     shared = "" if config.store else existing_default(data_directory())
     if shared and not config.scope:
         logger.info(
-            "All spiders of this project share the state %s, as it is there already. NEARDUP_SCOPE = 'project' says "
-            "that this is wanted; with 'spider', each has a state of its own.",
+            "All spiders of this project share the existing state %s. If you want that, set NEARDUP_SCOPE = 'project'. "
+            "With 'spider' each has its own state.",
             shared,
         )
     elif shared and config.scope == "spider" and not existing_states(url):
         logger.warning(
-            "This spider begins a state of its own, as NEARDUP_SCOPE is 'spider'; what the state of the project at %s "
-            "knows it does not. To take that along: scrapy neardup export --store %s -o all.gz, and then scrapy "
-            "neardup import all.gz --store %s",
+            "NEARDUP_SCOPE is 'spider', so this spider starts its own state and does not know the pages of the "
+            "project's state at %s. To copy them: scrapy neardup export --store %s -o all.gz, and then scrapy neardup "
+            "import all.gz --store %s",
             shared,
             shared,
             url,
@@ -96,8 +95,8 @@ def data_directory() -> Path:
 def _tell_of_no_project(directory: Path) -> None:
     """Once for each directory, though that is asked for several times."""
     logger.warning(
-        "There is no scrapy.cfg above %s to tell where the project's data lies, so the state is kept in %s. Where "
-        "that does not outlive the crawl, set NEARDUP_STORE, such as 'leveldb:///var/crawls/state'.",
+        "There is no scrapy.cfg above %s, so the state is kept in %s. If that directory does not outlive the crawl, "
+        "set NEARDUP_STORE, for example to 'leveldb:///var/crawls/state'.",
         Path.cwd(),
         directory,
     )
@@ -108,13 +107,13 @@ def _attribute(spider: object | None, url: str, name: str) -> object:
     shown = without_password(url)
     if spider is None:
         raise SettingsError(
-            f"NEARDUP_STORE is {shown!r}, and there is no spider here whose {name} it could mean. Name one with "
-            "--spider NAME, or the state itself with --store URL."
+            f"NEARDUP_STORE is {shown!r}, which needs the {name} of a spider. Name the spider with "
+            "--spider NAME, or the state with --store URL."
         )
     if name.startswith("_") or (found := getattr(spider, name, None)) is None:
         raise SettingsError(
-            f"NEARDUP_STORE is {shown!r}, and the spider {getattr(spider, 'name', '')!s} has no {name}. Give it that "
-            f"attribute (in its class, or with -a {name}=…), or name another one, such as %(name)s."
+            f"NEARDUP_STORE is {shown!r}, but the spider {getattr(spider, 'name', '')!s} has no {name}. Set that "
+            f"attribute (in its class, or with -a {name}=…), or use another one, such as %(name)s."
         )
     return found
 

@@ -6,57 +6,64 @@ from collections.abc import Mapping
 from typing import Any
 
 from scrapy_neardup.report.words import Words
+from scrapy_neardup.states.crawls import verdict_counts
 
-#: Pages judged; the sum of the six verdicts.
+#: Pages that were judged: the sum of the verdicts.
 PAGES = "neardup/pages"
-#: Pages that passed, whose item was then lost: taken back.
+#: Pages that passed and were rolled back, because a later pipeline or a feed lost their item.
 ROLLED_BACK = "neardup/rolled_back"
-#: Times that a page waited for the outcome of a near-duplicate on its way.
+#: Times that a page waited for the outcome of a near-duplicate in flight.
 WAITED = "neardup/waited"
-#: Pages whose request opted out, with meta={"neardup": False}.
+#: Items whose request opted out with ``meta={"neardup": False}``.
 OPTED_OUT = "neardup/opted_out"
-#: Things that went wrong and were survived: the log says what.
+#: Failures that the crawl survived. The log says which.
 ERRORS = "neardup/errors"
-#: Pages that may take long, and were read in a process of their own.
+#: Pages that might take long, and were read in a process of their own.
 APART = "neardup/apart"
-#: Processes that read pages (NEARDUP_WORKERS) and ended before their time, so that others took their places.
+#: Workers that died, took too long or grew too large, and were replaced (``NEARDUP_WORKERS``).
 REPLACED = "neardup/workers/replaced"
-#: Pages of crawls that were killed or whose feed was not stored, taken back at the opening.
+#: Pages of an earlier crawl that were rolled back at the start, because that crawl was killed or its feed was not
+#: stored.
 TAKEN_BACK = "neardup/taken_back"
-#: Those of them that this crawl will not request again, by its JOBDIR.
+#: Those of them that a resumed ``JOBDIR`` does not request again. The log names the file that lists them.
 NOT_REQUESTED = "neardup/taken_back/not_requested"
-#: Pages of this crawl that are not sealed, as their feed was not stored.
+#: Pages of this crawl that are not permanent, because their feed was not stored.
 UNSEALED = "neardup/unsealed"
-#: Times that the safety brake came on: for a site, for an original; items of copies that passed as it was on.
-BRAKE_SITE = "neardup/brake/site"
-BRAKE_ORIGINAL = "neardup/brake/original"
-BRAKE_PASSED = "neardup/brake/passed"
-#: Sites and originals for which it came on in an earlier crawl.
-BRAKE_KEPT = "neardup/brake/kept"
-#: Items that were written to the feed of dropped ones, and errors of that feed.
+#: Sites with a warning because pages under five titles were dropped for one original.
+SUSPICIOUS_TITLES = "neardup/suspicious_drops/titles"
+#: Sites with a warning because nearly all of the last pages were dropped, and hardly any before.
+SUSPICIOUS_JUMP = "neardup/suspicious_drops/jump"
+#: Sites with a warning because many pages that earlier crawls delivered were dropped.
+SUSPICIOUS_DELIVERED = "neardup/suspicious_drops/delivered"
+#: Items written to ``NEARDUP_DROPPED_FEED``.
 DROPPED_FEED = "neardup/dropped_feed"
+#: Errors of the feed ``NEARDUP_DROPPED_FEED``.
 DROPPED_FEED_FAILED = "neardup/dropped_feed/failed"
-#: Pages that somebody has judged by hand, against what the method says.
+#: Pages with a manual verdict (the commands ``keep`` and ``copy``) that differs from the method's.
 BY_HAND = "neardup/by_hand"
-#: Pages that were not read, as their very bytes had been judged before.
+#: Pages that were not read, because a page with the same bytes was judged before.
 SAME_BYTES = "neardup/same_bytes"
-#: Pages of earlier crawls whose feed this one overwrites.
+#: Pages of earlier crawls whose feed this crawl overwrites.
 OVERWRITTEN = "neardup/overwritten"
-#: Pages that the state has forgotten, by NEARDUP_TTL and NEARDUP_MAX_PAGES.
+#: Pages that the state forgot (``NEARDUP_TTL`` and ``NEARDUP_MAX_PAGES``).
 EXPIRED = "neardup/expired"
-#: Items that a dry run passed on, and that a crawl would have dropped or tagged; both there in a dry run alone.
+#: Items that a real crawl would have dropped. In a dry run only.
 DRY_DROPPED = "neardup/dry_run/dropped"
+#: Items that a real crawl would have tagged. In a dry run only.
 DRY_TAGGED = "neardup/dry_run/tagged"
-#: Times that the server of the state did not answer, and was waited for.
+#: Times that the crawl waited for the server of the state (``NEARDUP_ON_STORE_ERROR = "wait"``).
 SERVER_GONE = "neardup/server_gone"
-#: Pages whose items came through, and which such a server has lost.
+#: Delivered pages that the server lost while it was gone. They are judged anew when they come again.
 LOST_BY_SERVER = "neardup/lost_by_server"
-#: Seconds spent.
+#: Seconds spent on reading pages, in all processes together.
 TIME_EXTRACTION = "neardup/time/extraction"
+#: Seconds spent on fingerprints and comparisons.
 TIME_METHOD = "neardup/time/method"
+#: Seconds spent on reading and writing the state.
 TIME_STORE = "neardup/time/store"
-#: The state at the end of the crawl.
+#: Pages in the state at the end of the crawl.
 STATE_PAGES = "neardup/state/pages"
+#: Size of the state in bytes at the end of the crawl.
 STATE_BYTES = "neardup/state/bytes"
 
 
@@ -87,6 +94,11 @@ def likeness(name: str) -> str:
     return f"neardup/kind/{name}"
 
 
+def own_counts(numbers: Mapping[str, Any]) -> dict[str, Any]:
+    """The stats of this package, by their names without ``neardup/``."""
+    return {name.removeprefix("neardup/"): many for name, many in numbers.items() if name.startswith("neardup/")}
+
+
 def closing_line(numbers: Mapping[str, Any], language: str = "") -> str:
     """What a crawl found, in one line, in English unless another language is named.
 
@@ -94,16 +106,14 @@ def closing_line(numbers: Mapping[str, Any], language: str = "") -> str:
     ...                     STATE_PAGES: 8, STATE_BYTES: 4096}))
     9 pages: 6 unique, 2 duplicate, 0 unchanged, 0 updated, 1 unjudged. State: 8 pages, 4.1 kB.
     >>> print(closing_line({PAGES: 2, "neardup/duplicate": 2, DRY_DROPPED: 2, STATE_PAGES: 8}).partition(". 2 ")[0])
-    Dry run, nothing was dropped and no page filed: 2 items would have been dropped and 0 tagged
+    Dry run: nothing is dropped or stored
     >>> print(closing_line({PAGES: 2, "neardup/unique": 2, ROLLED_BACK: 1, STATE_PAGES: 1, STATE_BYTES: 512}, "zh"))
-    2 个网页：新网页 2、副本 0、未变 0、有更新 0、未判断 0。收回 1 个，因为它们的 item 丢失了。状态：1 个网页，0.5 kB。
+    2 个网页：新网页 2、副本 0、未变 0、有更新 0、未判断 0。回滚 1 个，因为它们的 item 丢失了。状态：1 个网页，0.5 kB。
     """
     words = Words(language or "en")
-    counts = {kind: numbers.get(verdict(kind), 0) for kind in ("unique", "duplicate", "unchanged", "updated")}
-    if better := numbers.get(verdict("better"), 0):
-        counts["better"] = better
-    counts["unjudged"] = sum(count for name, count in numbers.items() if name.startswith("neardup/unjudged/"))
-    told = ((ROLLED_BACK, "closing.lost"), (BRAKE_PASSED, "closing.brake"), (EXPIRED, "closing.expired"))
+    counts = verdict_counts(own_counts(numbers))
+    counts = {kind: many for kind, many in counts.items() if many or kind not in ("better", "rows")}
+    told = ((ROLLED_BACK, "closing.lost"), (EXPIRED, "closing.expired"))
     back = "".join(words(phrase, many=many) for stat, phrase in told if (many := numbers.get(stat, 0)))
     dry = DRY_DROPPED in numbers
     would = words("closing.dry", dropped=numbers.get(DRY_DROPPED, 0), tagged=numbers.get(DRY_TAGGED, 0)) if dry else ""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from scrapy_neardup.config import Config
@@ -21,6 +22,16 @@ logger = line_logger(__name__)
 _NAMED = 3
 
 
+@contextmanager
+def told_first() -> Iterator[None]:
+    """Log an error that keeps a crawl from starting as one line, before Scrapy logs its traceback."""
+    try:
+        yield
+    except NearDupError as error:
+        logger.critical("The crawl does not start: %s", error)
+        raise error from None  # the line holds the cause
+
+
 def tell_opening(store: Store, config: Config, notes: Notes, job: str) -> None:
     """How pages are judged, and what was taken back; ``job``: the directory by which this crawl is resumed."""
     logger.debug("%s", compiled.sentence())
@@ -37,15 +48,15 @@ def tell_opening(store: Store, config: Config, notes: Notes, job: str) -> None:
     _tell_bounds(store, config)
     if config.drops_catalogue:
         logger.info(
-            "NEARDUP_PROFILE is 'catalogue', and copies are dropped: of a catalogue a reader would keep nearly all, so "
-            "DROP_DUPLICATES = False, which tags them, is advised."
+            "NEARDUP_PROFILE is 'catalogue', and copies are dropped. Readers of a catalogue want nearly all pages. To "
+            "tag them instead, set DROP_DUPLICATES = False."
         )
     back = store.taken_back
     if back.pages:
         notes.count(stats.TAKEN_BACK, back.pages)
         logger.warning(
-            "%d pages were taken back from the state: the crawl that added them (%s) was killed, or its feed was "
-            "not stored. They will be judged anew when they come again.",
+            "%d pages are rolled back in the state, because their crawl (%s) was killed or its feed was not stored. "
+            "They are judged again when they come again.",
             back.pages,
             ", ".join(back.crawls) or "unknown",
         )
@@ -56,39 +67,50 @@ def tell_opening(store: Store, config: Config, notes: Notes, job: str) -> None:
 def _tell_bounds(store: Store, config: Config) -> None:
     """How long and how many pages are known, where that is bounded."""
     if config.ttl is not None:
-        logger.info("Pages are forgotten %g hours after they were last seen (NEARDUP_TTL).", config.ttl / 3600)
+        logger.info("The state forgets pages %g hours after they were last seen (NEARDUP_TTL).", config.ttl / 3600)
     if config.max_pages is not None:
         surplus = store.pages - config.max_pages
         logger.info(
-            "Of more than %d pages the oldest are forgotten (NEARDUP_MAX_PAGES).%s",
+            "The state keeps at most %d pages and forgets the oldest (NEARDUP_MAX_PAGES).%s",
             config.max_pages,
-            f" The state holds {surplus} more: they go a few with each page; all at once by scrapy neardup expire."
+            f" It has {surplus} more: they go bit by bit, or at once with scrapy neardup expire."
             if surplus > 0
             else "",
         )
 
 
+def tell_left_out(feeds: Sequence[str]) -> None:
+    """Which feeds a dry run does not write."""
+    if feeds:
+        logger.warning(
+            "Dry run: the feeds of the settings are not written (%s). To get the items, name a file on the command "
+            "line, for example -O dry.jsonl.",
+            ", ".join(feeds),
+        )
+
+
 def _tell_dry_run(store: Store, config: Config, notes: Notes) -> None:
     """That nothing is dropped and nothing filed, and against what pages are judged."""
-    notes.stats.set_value(stats.DRY_DROPPED, 0)
-    notes.stats.set_value(stats.DRY_TAGGED, 0)
+    for stat in (stats.DRY_DROPPED, stats.DRY_TAGGED):  # they are there in each dry run
+        notes.count(stat, 0)
     there = f"{store.scheme} at {store.location}" if store.lasts else "in memory"
     if isinstance(store, Overlay) and not store.pages_found:
-        there += ", where no page is yet"
+        there += ", which has no pages yet"
     elif isinstance(store, Overlay):
-        at_work = ", at which another crawl is at work" if store.is_held else ""
-        there += f", as it is now, with {store.pages_found} pages{at_work}"
+        at_work = ", which another crawl is using" if store.is_held else ""
+        there += f", a snapshot with {store.pages_found} pages{at_work}"
     logger.warning(
-        "Dry run: pages are judged by the method %s and the state %s, and by the pages of this crawl. Nothing is "
-        "dropped%s, and nothing is written into the state: what this crawl delivers the next one will deliver again. "
-        "NEARDUP_DRY_RUN = False ends that.",
+        "Dry run: pages are compared by the method %s with the state %s, and with each other. Nothing is "
+        "dropped%s, and the state stays unchanged: the next crawl delivers the same pages again. Later pipelines get "
+        "all items, including copies, and store them as in any crawl. To end the dry run, set "
+        "NEARDUP_DRY_RUN = False.",
         config.method,
         there,
-        ", and each item carries its verdict" if config.tags_all else "",
+        ", each item has its verdict" if config.tags_all else "",
     )
     if back := store.taken_back.pages:
         notes.count(stats.TAKEN_BACK, back)
-        logger.info("A crawl would take %d pages back from the state, of one that was killed: they are left out.", back)
+        logger.info("%d pages of a killed crawl are left out; a real crawl rolls them back.", back)
 
 
 def tell_of_job(store: Store, notes: Notes, job: str, *, is_over: bool) -> None:
@@ -106,10 +128,10 @@ def tell_of_job(store: Store, notes: Notes, job: str, *, is_over: bool) -> None:
     if not many:
         return
     logger.warning(
-        "%d pages that were taken back from the state %s: this JOBDIR was left by a crawl that was killed, or whose "
-        "feed was not stored, and what its requests.seen holds is not requested again. Such as %s; all are listed in "
-        "%s. To have them, crawl once more without JOBDIR or with a new one, where all that is known is dropped as "
-        "unchanged, or have a spider request the URLs of that list. What has come is taken off the list.",
+        "%d pages that were rolled back %s, for example %s. This JOBDIR is from a crawl that was killed or whose feed "
+        "was not stored, and Scrapy does not request again what its requests.seen lists. The pages are listed in %s. "
+        "To get them, crawl without JOBDIR or with a new one (known pages are dropped as unchanged), or have a spider "
+        "request the URLs of that list. A page leaves the list when it comes.",
         many,
         "have NOT come again in this crawl" if is_over else "may not come again in this crawl",
         ", ".join(first),
@@ -122,17 +144,17 @@ def tell_unstored(pages: int, feeds: Sequence[Unstored], notes: Notes, job: str)
     notes.stats.set_value(stats.UNSEALED, pages)
     failed = [f"{one.feed} (not stored, {one.pages} pages)" for one in feeds]
     logger.warning(
-        "%d pages are not sealed, as a feed that holds them was not stored: %s. The next crawl takes them back, %s.",
+        "%d pages stay unsealed, because a feed that holds them was not stored: %s. The next crawl rolls them back %s.",
         pages,
         _some(failed) or "see the errors above",
-        f"and lists them in {Path(job, LIST)}, for by the JOBDIR of this one they are not requested again"
+        f"and lists them in {Path(job, LIST)}, because with this JOBDIR Scrapy does not request them again"
         if job
-        else "and judges them anew when they come again",
+        else "and judges them again when they come again",
     )
     if twice := sorted({other for one in feeds for other in one.beside}):
         logger.warning(
-            "Of these pages, those that a stored feed holds too will then be in it twice: %s. Remove what this crawl "
-            "has written there, or afterwards the copies, with scrapy neardup dedup.",
+            "A stored feed that also holds some of these pages will then have them twice: %s. Remove what this crawl "
+            "wrote there, or remove the copies later with scrapy neardup dedup.",
             _some(twice),
         )
 

@@ -37,7 +37,7 @@ def end_torn_line(slot: FeedSlot) -> None:
             return
         file.write(b"\n")
     logger.warning(
-        "The feed %s ended in the middle of a line, as after a full disk. That line was ended, so that what "
-        "this crawl appends is whole; the half item itself is of no use.",
+        "The feed %s ended within a line, as after a full disk. A line end is added, so the items of this crawl are "
+        "complete. Remove the half item before them.",
         storage.path,
     )

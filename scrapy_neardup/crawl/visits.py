@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
+
+from itemadapter import ItemAdapter
 
 from scrapy_neardup.crawl.coming import Coming
 from scrapy_neardup.crawl.ledger import Account
 from scrapy_neardup.crawl.waiting import Event
 from scrapy_neardup.model import Verdict
+from scrapy_neardup.page.item import Item
 from scrapy_neardup.page.served import Served
 
 
@@ -38,6 +42,9 @@ class Visit:
 
     ``opted_out``: the request did. ``hearings``: by URL. ``unnamed``: items so far that brought content and no URL.
     ``items``: all that the callback has yielded so far; before the first is judged it is known whether there are more.
+    ``urls``: those that items bring along. Before the first item without one is judged, all are known, unless
+    there are very many. ``has_bare``: an item brings neither URL nor content, so its page is the response.
+    ``texts``: a hash of the text of each page whose item brings URL and text.
     ``coming``: those of them that have not ended. ``is_bare``: there is no response though the add-on is on.
     """
 
@@ -46,5 +53,18 @@ class Visit:
     hearings: dict[str, Hearing] = field(default_factory=dict)
     unnamed: int = 0
     items: int = 0
+    urls: set[str] = field(default_factory=set)
+    has_bare: bool = False
+    texts: dict[str, int] = field(default_factory=dict)
     coming: Coming = field(default_factory=Coming)
     is_bare: bool = False
+
+    @property
+    def is_claimed(self) -> bool:
+        """Whether an item brings the URL of the response along, so that no other may be known by it."""
+        return self.served is not None and self.served.url in self.urls
+
+
+def fields_of(item: Any) -> Item:
+    """What an item of any class holds; nothing where it is no item."""
+    return ItemAdapter(item) if ItemAdapter.is_item(item) else {}

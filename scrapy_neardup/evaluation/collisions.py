@@ -78,7 +78,7 @@ def collisions(pages: Iterable[Page], bits: int = 32) -> list[Collisions]:
     ``bits`` is 32 or 64.
     """
     if bits not in (32, 64):
-        raise SettingsError(f"The hashes have 32 or 64 bits, not {bits!r}. Give one of these.")
+        raise SettingsError(f"A hash has 32 or 64 bits, not {bits!r}. Give one of these.")
     of_texts, of_words = _Strings(bits), _Strings(bits)
     for page in pages:
         text = normalize(page.text)

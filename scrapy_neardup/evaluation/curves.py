@@ -41,11 +41,11 @@ def check_drawable(path: Path) -> None:
     SettingsError for a suffix or folder that cannot be, NearDupError without matplotlib.
     """
     if path.suffix not in _METADATA:
-        raise SettingsError(f"{path} is no picture; let its name end in {', '.join(_METADATA)}.")
+        raise SettingsError(f"{path} is no picture. Give it the suffix {' or '.join(_METADATA)}.")
     if not path.parent.is_dir():
-        raise SettingsError(f"There is no folder {path.parent} to draw in; make it, or name another.")
+        raise SettingsError(f"The folder {path.parent} does not exist. Make it, or name another.")
     if find_spec("matplotlib") is None:
-        raise NearDupError('Curves are drawn by matplotlib. Run: pip install "scrapy-neardup[plot]"')
+        raise NearDupError('Curves need matplotlib. Run: pip install "scrapy-neardup[plot]"')
 
 
 def draw_curves(points: Sequence[Point], path: Path) -> None:
@@ -66,7 +66,7 @@ def draw_curves(points: Sequence[Point], path: Path) -> None:
         try:
             figure.savefig(path, dpi=120, metadata=_METADATA[path.suffix])
         except OSError as error:
-            raise NearDupError(f"{path} cannot be written: {error}; name another file.") from None
+            raise NearDupError(f"{path} cannot be written: {error}. Name another file.") from None
 
 
 def _fill(figure: Figure, points: Sequence[Point], methods: Sequence[str]) -> None:

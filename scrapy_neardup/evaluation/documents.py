@@ -18,7 +18,7 @@ from scrapy_neardup.model import Page
 from scrapy_neardup.page.extraction import split_keywords
 from scrapy_neardup.page.sites import site_of
 
-_NEED = 'a line must be one JSON object: {"id": "…", "title": "…", "text": "…"}, of which text must be there'
+_NEED = 'each line must be one JSON object with a text: {"id": "…", "title": "…", "text": "…"}'
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ def with_distinct_ids(documents: Iterable[Document]) -> Iterator[Document]:
     seen = set()
     for document in documents:
         if document.id in seen:
-            raise NearDupError(f"Two documents have the id {document.id!r}; give each an id of its own.")
+            raise NearDupError(f"Two documents have the id {document.id!r}. Give each its own id.")
         seen.add(document.id)
         yield document
 
@@ -98,7 +98,7 @@ def _files(path: Path) -> list[Path]:
     docs = find_file(path, "docs.jsonl")
     files = [docs] if docs else sorted(path.glob("*.txt"))
     if not files:
-        raise NearDupError(f"{path} holds neither docs.jsonl, plain or packed, nor .txt files; put one there.")
+        raise NearDupError(f"{path} contains neither docs.jsonl nor .txt files. Add one of them.")
     return files
 
 
@@ -109,7 +109,7 @@ def _text(path: Path) -> Document:
     try:
         return Document(path.name, text=decode_utf8(raw.removeprefix(BOM)))
     except ValueError as error:
-        raise NearDupError(f"{path} is {error}; convert it to UTF-8.") from None
+        raise NearDupError(f"{path} is {error}. Convert it to UTF-8.") from None
 
 
 def _document(entry: Entry) -> Document:

@@ -19,7 +19,7 @@ from typing import Any
 
 from scrapy_neardup.errors import NearDupError, SettingsError
 from scrapy_neardup.model import Page
-from scrapy_neardup.text.tokens import HAN
+from scrapy_neardup.text.characters import HAN, HAN_CHARACTER
 
 #: A sentence's end marks with the quotes that close behind them and the white space that follows; or a line break.
 _END = re.compile(r"(?:[。！？；!?;…]+|\.(?=[\s\"'”’)\]]))[\"'”’」』）)\]]*\s*|[\r\n\u2028\u2029]\s*")
@@ -209,7 +209,7 @@ EDITS: dict[str, Edit] = {
 def find_edit(name: str) -> Edit:
     """The edit called ``name``; raises SettingsError that lists the valid names."""
     if name not in EDITS:
-        raise SettingsError(f"There is no edit {name!r}; the edits are: {', '.join(EDITS)}.")
+        raise SettingsError(f"There is no edit {name!r}. Use one of: {', '.join(EDITS)}.")
     return EDITS[name]
 
 
@@ -247,4 +247,4 @@ def _closed(piece: str) -> str:
 
 
 def _is_han(unit: str) -> bool:
-    return "\u3400" <= unit[0] <= "\u9fff" or "\U00020000" <= unit[0] <= "\U0003ffff"
+    return HAN_CHARACTER.match(unit) is not None

@@ -69,7 +69,7 @@ def evaluate(
     with _judging(method, store_url, grouping) as (judge, size_of_state):
         for document in with_distinct_ids(progress(documents) if progress else documents):
             if document.id not in labels:
-                raise NearDupError(f"The document {document.id!r} has no label; evaluate it with its own corpus's.")
+                raise NearDupError(f"The document {document.id!r} has no label. Evaluate it with its own corpus.")
             page = document.page()
             warm = warm or _warm_up(method, page)
             begun = process_time()
@@ -136,8 +136,8 @@ def threshold_of(method: Method) -> str:
     found = getattr(method, "threshold", None)
     if not isinstance(found, str) or not hasattr(method, "sweep"):
         raise SettingsError(
-            f"The method {method.name} does not say which of its parameters is the threshold; give its class the "
-            "attributes threshold (a parameter's name) and sweep (the values to try)."
+            f"The method {method.name} does not name its threshold. Give its class the attributes threshold (name of "
+            "a parameter) and sweep (values to try)."
         )
     return found
 
@@ -184,10 +184,10 @@ def _judging(
 ) -> Iterator[tuple[Callable[[Page], Verdict], Callable[[], int]]]:
     """What gives a verdict on each page, and how much room that takes so far."""
     if grouping not in GROUPINGS:
-        raise SettingsError(f"Pages are grouped by {' or '.join(GROUPINGS)}, not by {grouping!r}.")
+        raise SettingsError(f"There is no grouping {grouping!r}. Use {' or '.join(GROUPINGS)}.")
     if grouping == UNION_FIND:
         if store_url != "memory:":
-            raise SettingsError("Union-find compares a page with all earlier ones and works in memory: alone.")
+            raise SettingsError("The grouping union-find works only with the store memory:. Leave out the other store.")
         joined = Joined(method, min_letters=MIN_LETTERS)
         yield joined.judge, joined.size
         return
@@ -212,7 +212,7 @@ def _warm_up(method: Method, page: Page) -> bool:
 def _fresh_store(url: str, method: Method) -> Iterator[Store]:
     """An empty store; what it has on disk is gone afterwards."""
     if url not in STORES:
-        raise SettingsError(f"The store of an evaluation is one of {', '.join(STORES)}, not {url!r}.")
+        raise SettingsError(f"An evaluation cannot use the store {url!r}. Use one of: {', '.join(STORES)}.")
     with TemporaryDirectory(prefix="neardup-") as folder:
         place = (Path(folder) / "state").as_uri().removeprefix("file:")
         store = open_store(url if url == "memory:" else url + place, method.recipe(), secret=NO_SECRET)

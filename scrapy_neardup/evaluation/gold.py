@@ -23,7 +23,7 @@ VERDICTS = {"repost": True, "reissue": True, "extended": True, "template": False
 LABELS = {COPY: True, DIFFERENT: False, SKIP: None}
 _FIELDS: Mapping[str, Mapping[str, bool | None]] = {"drop": DROP, "verdict": VERDICTS, "label": LABELS}
 
-_NEED = 'a line must be one JSON object: {"a": id of the earlier, "b": id of the later, "drop": "yes", "label": "…"}'
+_NEED = 'each line must be one JSON object: {"a": id of the earlier, "b": id of the later, "drop": "yes", "label": "…"}'
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,7 @@ def read_gold(path: Path, order: Mapping[str, int], names: Container[str] | None
     Raises NearDupError that names file and line for anything that cannot be read.
     """
     if not path.is_file():
-        raise NearDupError(f"The pairs that were read by hand are missing: there is no {path}. Put it there; {_NEED}.")
+        raise NearDupError(f"{path} with the pairs read by a person does not exist. Put it there; {_NEED}.")
     found: dict[tuple[str, str], Gold] = {}
     for entry in pair_lines(path, _NEED):
         corpus = entry.fields.get("corpus")

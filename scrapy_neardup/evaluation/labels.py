@@ -25,7 +25,7 @@ from __future__ import annotations
 import math
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import chain, islice
 from pathlib import Path
@@ -37,15 +37,15 @@ from scrapy_neardup.evaluation.gold import Gold, read_gold
 from scrapy_neardup.evaluation.pair_lines import ANSWERS, COPY, pair_ends, pair_lines
 from scrapy_neardup.inputs import Entry
 from scrapy_neardup.inputs.packed import find_file
+from scrapy_neardup.text.characters import HAN_CHARACTER
 from scrapy_neardup.text.normalize import letters, normalize
 
 POS, NEG, REPOST, TEMPLATE, GREY, SKIP = LABELS = ("pos", "neg", "repost", "template", "grey", "skip")
 
 #: A pair below both is none.
 _JACCARD, _CONTAINMENT = 0.5, 0.8
-_NEED = 'a line must be one JSON object: {"a": id, "b": id, "jaccard": 0.83, "containment": 0.91}, for two documents'
+_NEED = 'each line must be one JSON object: {"a": id, "b": id, "jaccard": 0.83, "containment": 0.91}, for two documents'
 _WORD = re.compile(r"\w+")
-_HAN = re.compile(r"[\u3400-\u9fff]")
 #: Documents by which the language is told.
 _FIRST = 100
 
@@ -97,7 +97,7 @@ def read_corpus(
     pairs = pairs or find_file(folder, "pairs.jsonl") or (None if gold or gold_beside else folder / "pairs.jsonl")
     short = dict(_short(with_distinct_ids(read_documents(path, feed=feed))))
     if not short:
-        raise NearDupError(f"{path} holds no documents; see that it is the right file.")
+        raise NearDupError(f"{path} contains no documents. Check that it is the right file.")
     order = {id: place for place, id in enumerate(short)}
     labels, different = _labels(short, _partners(pairs, order) if pairs else None)
     found: list[Gold] = []
@@ -106,15 +106,6 @@ def read_corpus(
     elif gold_beside:
         found = read_gold(gold_beside, order)
     return Corpus(name, path, labels, different, feed, tuple(found))
-
-
-def read_labels(documents: Iterable[Document], pairs: Path) -> dict[str, str]:
-    """The label of each document, in their order, from a file of pairs.
-
-    Raises NearDupError for an id that two documents share, or that a pair names and no document has.
-    """
-    short = dict(_short(with_distinct_ids(documents)))
-    return _labels(short, _partners(pairs, {id: place for place, id in enumerate(short)}))[0]
 
 
 def _labels(
@@ -170,8 +161,8 @@ def _partners(path: Path, order: Mapping[str, int]) -> dict[str, dict[str, Pair]
     """Of each document its pairs with earlier ones, by their ids; what a reader said of a pair counts."""
     if not path.is_file():
         raise NearDupError(
-            f"The reference pairs are missing: there is no {path}. Put the file there, or pairs that were read by hand "
-            f"in a gold.jsonl; {_NEED}."
+            f"{path} with the reference pairs does not exist. Put it there, or give pairs read by a person in a "
+            f"gold.jsonl; {_NEED}."
         )
     partners: dict[str, dict[str, Pair]] = defaultdict(dict)
     for entry in pair_lines(path, _NEED):
@@ -213,7 +204,7 @@ def _figure(entry: Entry, name: str, most: float = 1.0) -> float:
 def _short(documents: Iterator[Document]) -> Iterator[tuple[str, bool]]:
     """Of each document its id, and whether it is too short for its similarities to say anything."""
     first = list(islice(documents, _FIRST))
-    chinese = sum(bool(_HAN.search(document.text)) for document in first) > len(first) / 2
+    chinese = sum(bool(HAN_CHARACTER.search(document.text)) for document in first) > len(first) / 2
     too_short = _few_letters if chinese else _few_words
     for document in chain(first, documents):
         yield document.id, too_short(normalize(document.text))

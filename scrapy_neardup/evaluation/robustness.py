@@ -72,7 +72,7 @@ def robustness(
     pages = _different(document.page() for document in documents)
     if len(pages) < 2:
         raise NearDupError(
-            f"Edits need sentences of other documents, and of different text there is {len(pages)}; give two or more."
+            f"Edits insert sentences of other documents, but only {len(pages)} differ in text. Give two or more."
         )
     plan = [(edit, amount) for edit in edits for amount in (amounts if find_edit(edit).has_amount else (0.0,))]
     materials = _materials(pages, seed)

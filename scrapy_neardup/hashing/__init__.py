@@ -22,7 +22,7 @@ _FACTORS = np.uint64(0xFF51AFD7ED558CCD), np.uint64(0xC4CEB9FE1A85EC53)
 
 if not hasattr(farmhash, "fingerprint64"):
     raise NearDupError(
-        "The module 'farmhash' is not that of pyfarmhash (the package 'cityhash' overwrites it). "
+        "Another package, such as cityhash, has overwritten the module 'farmhash'. "
         "Run: pip uninstall -y cityhash pyfarmhash && pip install pyfarmhash"
     )
 

@@ -146,6 +146,7 @@ PyObject *smallest_of(const Grams *grams, Py_ssize_t most);
 #define ENDING 0x4000000
 #define UNSPACED 0x8000000
 #define LINE 0x10000000
+#define IGNORED 0x20000000
 #define BLOCKS 0x1100
 #define IN_BLOCK 256
 
@@ -166,7 +167,8 @@ Table *opened(PyObject *const *args, Py_ssize_t given, Points *points);
 
 enum { NOT_PLAIN, SAME, CHANGED }; /* 0 and more */
 
-/* Brings a text into the one spelling, as far as all of it is plain; -1 with an error. All blocks of that are there then. */
+/* Brings a text into the one spelling, without what shows nothing, if the rest is plain; -1 with an error.
+ * All blocks of that are there then. */
 int fold(Table *table, Points *points);
 /* Whether a fiftieth of so many letters and more are of scripts that put no spaces between words; of none they are not. */
 int are_many(Py_ssize_t unspaced, Py_ssize_t count);

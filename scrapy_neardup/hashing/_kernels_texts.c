@@ -93,20 +93,25 @@ Table *opened(PyObject *const *args, Py_ssize_t given, Points *points)
 
 int fold(Table *table, Points *points)
 {
-    Py_ssize_t i;
+    Py_ssize_t i, count = 0;
     Py_UCS4 changed = 0;
     for (i = 0; i < points->count; i++) {
         Py_UCS4 c = points->at[i], folded;
         if (!table->blocks[c >> 8] && ask_for(table, c >> 8) < 0)
             return -1;
-        if (!(TOLD(table, c) & PLAIN))
+        if (!(TOLD(table, c) & PLAIN)) {
+            if (TOLD(table, c) & IGNORED)
+                continue;
             return NOT_PLAIN;
+        }
         folded = c ^ (TOLD(table, c) & FOLDED);
         if (!table->blocks[folded >> 8] && ask_for(table, folded >> 8) < 0)
             return -1;
-        points->at[i] = folded; /* most are what they were, which takes longer to ask */
+        points->at[count++] = folded; /* most are what they were, which takes longer to ask */
         changed |= folded ^ c;
     }
+    changed |= count < points->count;
+    points->count = count;
     return changed ? CHANGED : SAME;
 }
 

@@ -196,7 +196,7 @@ def _utf8(text: str) -> bytes:
 def _chosen(name: str, bits: int) -> tuple[int, _Walk]:
     """The first state and the walk; SettingsError when there is none of this name or width."""
     if name not in _HASHES:
-        raise SettingsError(f"There is no classic hash {name!r}. Take one of: {', '.join(CLASSIC)}.")
+        raise SettingsError(f"There is no classic hash {name!r}. Use one of: {', '.join(CLASSIC)}.")
     if bits not in _WIDTHS:
-        raise SettingsError(f"A classic hash cannot have {bits!r} bits. Take one of: 32, 64.")
+        raise SettingsError(f"A classic hash cannot have {bits!r} bits. Use one of: 32, 64.")
     return _HASHES[name]

@@ -14,7 +14,7 @@ from typing import Any, Protocol, cast
 
 #: That of the module that goes with these files. One that was built from others, as an editable install keeps it when
 #: the sources change, is not used.
-_VERSION = 14
+_VERSION = 15
 
 
 class Kernels(Protocol):
@@ -239,8 +239,8 @@ kernels = _built()
 def sentence() -> str:
     """Whether it is in use, for people."""
     if kernels is not None:
-        return "Hashing and cutting of texts are compiled."
+        return "The compiled kernels are in use."
     return (
-        "Hashing and cutting of texts run in Python, with the same verdicts in some four times the time: to have "
-        "them compiled, install scrapy-neardup where there is a C compiler."
+        "The compiled kernels are missing, so hashing takes about four times as long; verdicts are the same. To "
+        "compile them, install scrapy-neardup where there is a C compiler."
     )

@@ -37,24 +37,29 @@ STDIN = "-"
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """What reads a format from an unpacked file, which stays open, and the suffixes of such files."""
+    """What reads a format from an unpacked file, which stays open; the suffixes of such files; what a record is."""
 
     read: Callable[[BinaryIO, str], Iterator[InputRecord]]
     suffixes: tuple[str, ...]
+    description: str
 
 
 FORMATS: dict[str, Format] = {
-    "jsonl": Format(read_jsonl, (".jsonl", ".jl", ".ndjson", ".jsonlines")),
-    "json": Format(read_json, (".json",)),
-    "csv": Format(read_csv, (".csv",)),
-    "tsv": Format(partial(read_csv, delimiter="\t"), (".tsv",)),
-    "xml": Format(read_xml, (".xml",)),
-    "excel": Format(read_excel, (".xlsx", ".xlsm")),
-    "parquet": Format(read_parquet, (".parquet",)),
-    "html": Format(read_html, HTML),
-    "text": Format(read_text, TEXT),
-    "warc": Format(read_warc, (".warc",)),
-    "wacz": Format(read_wacz, (".wacz",)),
+    "jsonl": Format(read_jsonl, (".jsonl", ".jl", ".ndjson", ".jsonlines"), "JSON lines: each line is a record."),
+    "json": Format(read_json, (".json",), "JSON: each element of one array is a record."),
+    "csv": Format(read_csv, (".csv",), "CSV: each row is a record. The first row holds the names of the fields."),
+    "tsv": Format(partial(read_csv, delimiter="\t"), (".tsv",), "TSV: the same with tabs."),
+    "xml": Format(read_xml, (".xml",), "XML in the form of Scrapy's feeds: each child of the root is a record."),
+    "excel": Format(
+        read_excel,
+        (".xlsx", ".xlsm"),
+        "Excel: each row of each sheet is a record. The first row of a sheet holds the names of the fields.",
+    ),
+    "parquet": Format(read_parquet, (".parquet",), "Parquet: each row is a record."),
+    "html": Format(read_html, HTML, "HTML: each file is a page."),
+    "text": Format(read_text, TEXT, "Plain text in UTF-8: each file is a page."),
+    "warc": Format(read_warc, (".warc",), "Web archives: each HTML response with status 200 is a page."),
+    "wacz": Format(read_wacz, (".wacz",), "Packed web archives: the pages of every archive inside."),
 }
 
 
@@ -87,7 +92,7 @@ def format_of(name: str, format: str = "") -> str:
     valid = ", ".join(FORMATS)
     if format:
         if format not in FORMATS:
-            raise SettingsError(f"There is no format {format!r}; the formats are {valid}.")
+            raise SettingsError(f"There is no format {format!r}. Use one of: {valid}.")
         return format
     if name == STDIN:
         return "jsonl"
@@ -96,6 +101,6 @@ def format_of(name: str, format: str = "") -> str:
         if suffix in one.suffixes:
             return known
     raise SettingsError(
-        f"What {name} holds is not known by its name; say it with --format, one of {valid} ({', '.join(PACKINGS)} is "
-        "unpacked by the name)."
+        f"The name {name} does not show its format. Add --format with one of: {valid}. (Names that end in "
+        f"{', '.join(PACKINGS)} are unpacked first.)"
     )

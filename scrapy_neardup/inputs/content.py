@@ -49,7 +49,7 @@ def unpack_body(body: bytes, encoding: str) -> tuple[bytes, str]:
 
 
 def _unknown(name: str) -> bytes:
-    raise _Broken("that is not known here")
+    raise _Broken("this encoding is not supported")
 
 
 def _gzip(body: bytes) -> bytes:
@@ -85,14 +85,14 @@ def _inflated(body: bytes, bits: int, before: bytes = b"") -> tuple[bytes, bytes
                 return bytes(found), b""
     except zlib.error as error:
         raise _Broken(str(error), before + found) from None
-    raise _Broken("it breaks off", before + found)
+    raise _Broken("the data ends too early", before + found)
 
 
 def _brotli(body: bytes) -> bytes:
     try:
         brotli = import_module("brotli")
     except ImportError:
-        raise _Broken("that needs brotli; run: pip install 'scrapy-neardup[files]'") from None
+        raise _Broken("this needs brotli; run: pip install 'scrapy-neardup[files]'") from None
     unpacker = brotli.Decompressor()
     try:
         found: bytes = unpacker.process(body, output_buffer_limit=entry.LARGEST + 1)
@@ -101,7 +101,7 @@ def _brotli(body: bytes) -> bytes:
     except brotli.error as error:
         raise _Broken(str(error)) from None
     if len(found) <= entry.LARGEST and not unpacker.is_finished():
-        raise _Broken("it breaks off", found)
+        raise _Broken("the data ends too early", found)
     return found
 
 

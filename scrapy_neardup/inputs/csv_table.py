@@ -54,22 +54,22 @@ def read_csv(file: BinaryIO, source: str, delimiter: str = "") -> Iterator[Input
 def _header(row: list[str], lines: _Lines, source: str) -> list[str]:
     if not _is_utf8(row):
         raise NearDupError(
-            f"{source} is not UTF-8, by the names of its columns; convert it, of Chinese for example by: "
+            f"{source}: the column names are not UTF-8. Convert the file, for Chinese for example with: "
             "iconv -f GB18030 -t UTF-8"
         )
     if lines.ended_within_row:
-        raise NearDupError(f"{source} has a quotation mark in its first row that is never closed; close it.")
+        raise NearDupError(f"{source}: the first row opens a quotation mark and never closes it. Close it.")
     return column_names(row, source) or [""]
 
 
 def _what_is_wrong(row: list[str], width: int, named: int, lines: _Lines) -> str:
     """Why a row is none; empty if nothing is wrong with it. The last cells of a header may be empty, if others are."""
     if lines.ended_within_row:
-        return "a quotation mark is never closed: all to the end of the file belongs to one cell"
+        return "a quotation mark is never closed, so the rest of the file is one cell"
     if len(row) != width:
         return f"{len(row)} cells instead of {width}"
     if any(row[named:]):
-        return f"a value beyond column {named}, the last with a name"
+        return f"a value after column {named}, the last column with a name"
     return "" if _is_utf8(row) else "not UTF-8"
 
 
@@ -120,7 +120,7 @@ class _Lines:
         line = self._text.readline(entry.LARGEST)
         if len(line) == entry.LARGEST:
             raise NearDupError(
-                f"{self._source}, line {self._number + 1} is longer than {entry.LARGEST:,} characters; that is no "
-                "table of pages: name what the file holds with --format."
+                f"{self._source}, line {self._number + 1} is longer than {entry.LARGEST:,} characters, so this is no "
+                "table of pages. Name its format with --format."
             )
         return line

@@ -5,14 +5,19 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import closing
-from typing import Any, BinaryIO
+from typing import IO, Any, BinaryIO
+from zipfile import ZipFile
 
+from scrapy_neardup.inputs import entry
 from scrapy_neardup.inputs.entry import Entry, InputRecord, Malformed
 from scrapy_neardup.inputs.guard import guarded, library_errors
 from scrapy_neardup.inputs.header import column_names
 from scrapy_neardup.inputs.optional import library
 from scrapy_neardup.inputs.packed import seekable
 from scrapy_neardup.inputs.plain import plain
+
+#: Bytes that are looked at in one piece.
+_PART = 2**20
 
 
 def read_excel(file: BinaryIO, source: str) -> Iterator[InputRecord]:
@@ -21,10 +26,12 @@ def read_excel(file: BinaryIO, source: str) -> Iterator[InputRecord]:
     A formula counts with the value that it had when the book was saved. Dates are strings in ISO 8601, empty cells are
     None.
     All distinct strings of the book are in memory, as the format keeps them apart from the sheets. Raises NearDupError
-    if the book is broken or two columns have the same name.
+    if the book is broken, a cell is too large, or two columns have the same name.
     """
-    openpyxl = library("openpyxl", "files", f"{source}: a book of Excel")
+    openpyxl = library("openpyxl", "files", f"{source}: an Excel workbook")
     with seekable(file) as whole:
+        with library_errors(source, "sheet"):
+            _check_cells(whole)
         with library_errors(source, "sheet"), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what it cannot keep of styles and validations is of no use here
             book = openpyxl.load_workbook(whole, read_only=True, data_only=True, keep_links=False)
@@ -33,6 +40,27 @@ def read_excel(file: BinaryIO, source: str) -> Iterator[InputRecord]:
                 # Some programs write wrong dimensions, by which cells would be left out.
                 sheet.reset_dimensions()
                 yield from _rows(sheet, f"{source}, sheet {sheet.title}")
+
+
+def _check_cells(book: BinaryIO) -> None:
+    """Raise ValueError for a cell that is too large: the library would have all of it in memory, several times."""
+    with ZipFile(book) as members:
+        for name in members.namelist():
+            if name.startswith("xl/") and name.endswith(".xml"):
+                with members.open(name) as member:
+                    _check_runs(member, name)
+    book.seek(0)
+
+
+def _check_runs(member: IO[bytes], name: str) -> None:
+    run = 0
+    while part := member.read(_PART):
+        first = part.find(b"<")
+        run += len(part) if first < 0 else first
+        if run > entry.LARGEST:
+            raise ValueError(f"a cell in {name} has more than {entry.LARGEST:,} bytes")
+        if first >= 0:
+            run = len(part) - part.rindex(b"<")
 
 
 def _rows(sheet: Any, source: str) -> Iterator[InputRecord]:
@@ -47,7 +75,7 @@ def _rows(sheet: Any, source: str) -> Iterator[InputRecord]:
         if not names:
             names = column_names(values, source)
         elif len(values) > len(names):
-            why = f"a value beyond column {len(names)}, the last with a name"
+            why = f"a value after column {len(names)}, the last column with a name"
             yield Malformed(source, number, "row", why, "\t".join(map(_text, values)).encode())
         else:
             values += [None] * (len(names) - len(values))

@@ -23,7 +23,7 @@ def read_folder(name: str, format: str = "") -> Iterator[InputRecord]:
     ``format``: only html, only text, or, if empty, the first that is there. Raises NearDupError if nothing is.
     """
     if format not in ("", "html", "text"):
-        raise NearDupError(f"{name} is a folder, and {format} is read from files; name the files in it.")
+        raise NearDupError(f"{name} is a folder. Name the {format} files in it.")
     found = False
     for record in _pages(Path(name), HTML, html_page) if format != "text" else ():
         found = True
@@ -35,8 +35,8 @@ def read_folder(name: str, format: str = "") -> Iterator[InputRecord]:
         found = True
         yield record
     if not found:
-        what = {"html": "HTML", "text": ".txt files"}.get(format, "HTML, neither docs.jsonl nor .txt files")
-        raise NearDupError(f"{name} holds no {what}; name the files that are meant, or another folder.")
+        what = {"html": "HTML files", "text": ".txt files"}.get(format, "HTML files, docs.jsonl or .txt files")
+        raise NearDupError(f"{name} contains no {what}. Name another folder, or the files.")
 
 
 def _pages(root: Path, suffixes: tuple[str, ...], page: _Page) -> Iterator[InputRecord]:

@@ -21,13 +21,13 @@ def reading(name: str) -> Iterator[None]:
     try:
         yield
     except FileNotFoundError:
-        raise NearDupError(f"There is no {name}; name a file or a folder that is there.") from None
+        raise NearDupError(f"{name} does not exist. Name a file or a folder that exists.") from None
     except IsADirectoryError:
-        raise NearDupError(f"{name} is a folder where a file is needed; name the files in it.") from None
+        raise NearDupError(f"{name} is a folder, but a file is needed. Name the files in it.") from None
     except PermissionError:
-        raise NearDupError(f"{name} may not be read by this user; change its permissions.") from None
+        raise NearDupError(f"You may not read {name}. Change its permissions.") from None
     except FAILURES as error:
-        raise NearDupError(f"{name} cannot be read to its end: {error}; see that it is whole and readable.") from None
+        raise NearDupError(f"{name} cannot be read to its end: {error}. Check that the file is complete.") from None
 
 
 @contextmanager
@@ -59,9 +59,11 @@ def guarded(items: Iterable[T], source: str, unit: str) -> Iterator[T]:
 def broken(source: str, unit: str, last: int, why: object) -> NearDupError:
     """The error for a file of which nothing can be read after the unit of number ``last``.
 
-    >>> str(broken("feed.xml", "item", 17, "no end tag"))
+    'feed.xml cannot be read after item 17: no end tag. Repair the file there, or cut off the rest.'
     'feed.xml cannot be read on after item 17: no end tag; repair it there, or cut it off.'
     """
     said = " ".join(str(why).split()) or type(why).__name__
     where = f"after {unit} {last}" if last else "from its start"
-    return NearDupError(f"{source} cannot be read on {where}: {said.rstrip('.;')}; repair it there, or cut it off.")
+    return NearDupError(
+        f"{source} cannot be read {where}: {said.rstrip('.;')}. Repair the file there, or cut off the rest."
+    )

@@ -29,4 +29,4 @@ def require_distinct(names: Sequence[str], place: str) -> None:
     twice = [name for name, times in Counter(names).items() if times > 1]
     if twice:
         said = " and ".join(f"named {name!r}" if name else "without a name" for name in twice)
-        raise NearDupError(f"{place} has several columns {said}; give each column a name of its own.")
+        raise NearDupError(f"{place} has several columns {said}. Give each column its own name.")

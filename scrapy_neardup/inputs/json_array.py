@@ -37,7 +37,7 @@ def read_json(file: BinaryIO, source: str) -> Iterator[InputRecord]:
     start, mark = _beginning(file)
     if mark not in (b"[", b"{", b""):
         raise NearDupError(
-            f"{source} is no JSON in UTF-8: it begins neither with [ nor with {{; convert it, or name what it holds "
+            f"{source} is no UTF-8 JSON: it starts neither with [ nor with {{. Convert the file, or name its format "
             "with --format."
         )
     if mark == b"{":
@@ -54,7 +54,7 @@ def _record(raw: bytes, source: str, number: int) -> InputRecord:
     try:
         return Entry(source, number, "item", parse_object(raw))
     except ValueError as error:
-        return Malformed(source, number, "item", str(error) if raw else "nothing beside a comma", raw)
+        return Malformed(source, number, "item", str(error) if raw else "nothing between two commas", raw)
 
 
 def _beginning(file: BinaryIO) -> tuple[bytes, bytes]:
@@ -108,7 +108,7 @@ class _Cutter:
             return
         if depth == 1 and listed and rest:
             yield self._counted(rest)
-        raise self._broken("it ends before its last bracket, as after a crawl that was killed")
+        raise self._broken("the file ends before its last bracket, as after a killed crawl")
 
     def _mark(self) -> int:
         """The next bracket, comma or string (as a quotation mark), which then ends at ``_at``; 0 at the end."""
@@ -127,9 +127,7 @@ class _Cutter:
         """Read on, twice as much each time that it was not enough; False at the end."""
         kept = self._buffer[self._start :]
         if len(kept) > entry.LARGEST:
-            raise self._broken(
-                f"more than {entry.LARGEST:,} bytes without an end, as where a quotation mark is missing"
-            )
+            raise self._broken(f"an item has more than {entry.LARGEST:,} bytes; a quotation mark may be missing")
         more = self._file.read(max(_CHUNK, len(kept)))
         self._buffer = kept + more
         self._at -= self._start
@@ -148,7 +146,7 @@ class _Cutter:
 
     def _refuse(self, outside: bytes) -> None:
         if outside:
-            raise self._broken(f"{outside[:20].decode('utf-8', 'replace')!r} stands in no list and in no object")
+            raise self._broken(f"{outside[:20].decode('utf-8', 'replace')!r} is outside the list of items")
 
     def _broken(self, why: str) -> NearDupError:
         return broken(self._source, "item", self._count, why)

@@ -52,4 +52,4 @@ def _too_long(file: ByteLines, kept: int) -> str:
         size += len(rest)
         if rest.endswith(b"\n"):
             break
-    return f"too long: {size:,} bytes with the end of the line, of which the first {kept:,} are kept"
+    return f"too long: {size:,} bytes with the line end; the first {kept:,} bytes are kept"

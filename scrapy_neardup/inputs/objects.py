@@ -34,7 +34,7 @@ def parse_object(raw: bytes) -> dict[str, Any]:
     except json.JSONDecodeError as error:
         raise ValueError(f"not JSON: {error.msg} at character {error.pos + 1}") from None
     except RecursionError:
-        raise ValueError("not to be read: its lists or objects stand too deep in each other") from None
+        raise ValueError("JSON with lists or objects nested too deeply") from None
     if not isinstance(found, dict):
         raise ValueError(f"not an object but {_KINDS[type(found)]}")
     return found

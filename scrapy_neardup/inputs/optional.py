@@ -15,6 +15,6 @@ def library(module: str, extra: str, what: str) -> Any:
     except ImportError as error:
         package = module.partition(".")[0]
         raise NearDupError(
-            f"{what} is read and written with {package}, which cannot be imported ({error}); install it: "
+            f"{what} needs the package {package}, which cannot be imported ({error}). Run: "
             f"pip install 'scrapy-neardup[{extra}]'"
         ) from None

@@ -21,7 +21,9 @@ def read_wacz(file: BinaryIO, source: str) -> Iterator[InputRecord]:
         with book:
             names = [name for name in book.namelist() if name.startswith("archive/") and _is_warc(name)]
             if not names:
-                raise NearDupError(f"{source} holds no archive/….warc.gz; name a WACZ, or what it holds with --format.")
+                raise NearDupError(
+                    f"{source} is no WACZ: it contains no archive/….warc.gz. Name its format with --format."
+                )
             for number, name in enumerate(names):
                 with library_errors(source, "archive", number):
                     member = book.open(name)

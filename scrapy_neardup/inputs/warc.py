@@ -12,7 +12,7 @@ from scrapy_neardup.inputs.guard import guarded
 from scrapy_neardup.inputs.optional import library
 
 _HTML = ("text/html", "application/xhtml+xml")
-_BREAKS_OFF = "it breaks off within the next record"
+_BREAKS_OFF = "the file ends within the next record"
 
 
 def read_warc(file: BinaryIO, source: str) -> Iterator[InputRecord]:
@@ -37,7 +37,7 @@ def _records(archive: Any, source: str) -> Iterator[InputRecord]:
         if record.raw_stream.limit:
             raise EOFError(_BREAKS_OFF)
         if archive.err_count:  # the reader only counts this, and reads on somewhere
-            raise ValueError("what follows the next record is none; its Content-Length may be wrong")
+            raise ValueError("no record follows the next one; the Content-Length of that one may be wrong")
         yield found
 
 
@@ -46,7 +46,7 @@ def _found(record: Any, source: str, number: int) -> InputRecord:
     head = record.rec_headers
     content_type = head.get_header("Content-Type") or ""
     if record.rec_type not in ("response", "resource"):
-        return Skipped(*place, f"a {record.rec_type}" if record.rec_type else "of no type")
+        return Skipped(*place, f"a {record.rec_type}" if record.rec_type else "a record without a type")
     if record.rec_type == "response":
         if _mime(content_type) not in ("application/http", ""):
             return Skipped(*place, _mime(content_type))
@@ -55,7 +55,7 @@ def _found(record: Any, source: str, number: int) -> InputRecord:
         record.http_headers = http = _http(record.raw_stream)
         status = http.get_statuscode()
         if not status.isdigit():
-            return Malformed(*place, "no response of HTTP")
+            return Malformed(*place, "no HTTP response")
         if status != "200":
             return Skipped(*place, f"status {status}")
         content_type = http.get_header("Content-Type") or ""

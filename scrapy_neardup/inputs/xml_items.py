@@ -50,7 +50,7 @@ def _what_is_wrong(element: etree._Element) -> str:
     for entity in element.iter(etree.Entity):
         return f"the entity {entity.text} is not resolved"
     if _has_own_text(element):
-        return "text that is in no field"
+        return "text outside of a field"
     return ""
 
 

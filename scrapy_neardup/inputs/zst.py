@@ -51,7 +51,7 @@ class _Unpacking(io.RawIOBase):
             self._packed = b""
             if not packed:
                 if self._frame is not None:
-                    raise EOFError("it breaks off within a frame")
+                    raise EOFError("the file ends within a frame")
                 return 0
             self._ready = memoryview(self._unpack(packed))
         size = min(len(buffer), len(self._ready))

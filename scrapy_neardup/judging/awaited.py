@@ -64,9 +64,9 @@ class Awaited:
         try:
             answers = iter((await self._link.run(program))[1:])
         except StoreError:  # whoever asks again meets it
-            answers = iter([None] * 2 * len(places))
+            answers = iter([None, -1] * len(places))
         for place in places:
-            packed, held = next(answers), next(answers)
-            if packed is None or not held:
+            packed, lasts = next(answers), next(answers)
+            if packed is None or lasts < 0:
                 for wait in self._waits.pop(place):
                     wait.by.settle()

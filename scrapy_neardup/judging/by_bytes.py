@@ -57,26 +57,26 @@ class ByBytes:
         known = self._store.find(url)
         return (
             (known is not None and known.body == body)
-            or body in self._in_flight.by_body
+            or self._in_flight.of_body(body) is not None
             or self._store.by_body(body) is not None
         )
 
     def ruling(self, url: str, site: str, body: int) -> Ruling | None:
         """The ruling on a page of these bytes; None if it has to be read."""
-        if (twin := self._in_flight.by_url.get(url)) is not None:
+        if (twin := self._in_flight.of_url(url)) is not None:
             return Blocked(twin) if twin.record.body == body else None
         known = self._store.find(url)
         page = Page(url, site=site, body=body)
         ruled = self._again(page, known) if known is not None and known.body == body else None
         if ruled is not None:
             return ruled
-        if known is not None and (known.is_original or known.delivered or known.former or known.body == body):
+        if known is not None and (known.is_delivered or known.former or known.body == body):
             return None  # what it was, and what becomes of that, is told by its text
         return self._elsewhere(page, known)
 
     def _again(self, page: Page, known: Record) -> Ruled | None:
         """The same URL has the same bytes again."""
-        if known.is_original or known.delivered:
+        if known.is_delivered:
             comparison = self._method.compare(Fingerprint((), known.sketch), known.sketch, frozenset())
             if not comparison.identical:
                 return None
@@ -112,7 +112,7 @@ class ByBytes:
             return None
         found = self._store.by_body(page.body)
         if found is None:
-            twin = self._in_flight.by_body.get(page.body)
+            twin = self._in_flight.of_body(page.body)
             is_copy = twin is not None and twin.record.is_original and self._compared(page, twin.record) is not None
             return Blocked(twin) if twin is not None and is_copy else None
         compared, whole = self._compared(page, found), self._told(page, found)

@@ -25,7 +25,7 @@ class ByHand:
             return None
         original = original_at(self._registrar.store, said.other, page.url)
         if original is None:
-            twin = self._registrar.in_flight.by_url.get(said.other)
+            twin = self._registrar.in_flight.of_url(said.other)
             return Blocked(twin) if twin is not None else None
         common = self._matching.common(fingerprint)
         filed = with_telling(fingerprint, common)

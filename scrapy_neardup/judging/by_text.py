@@ -55,7 +55,7 @@ class ByText:
 
     def ruling(self, page: Page, fingerprint: Fingerprint) -> Ruling:
         """The ruling on a page, and the reservation if it passes and is new. Raises StoreError."""
-        if (twin := self._in_flight.by_url.get(page.url)) is not None:
+        if (twin := self._in_flight.of_url(page.url)) is not None:
             return Blocked(twin)
         known, before = self._store.find(page.url), None
         if known is not None:
@@ -69,7 +69,8 @@ class ByText:
         if reason := fingerprint.why_unjudged(self._min_letters):
             returned = None if known is None or is_kept else self._copies.returned(page, known, fingerprint)
             return returned or self._by_mark.ruling(page, Verdict(Kind.UNJUDGED, page.url, reason=reason))
-        common, best, in_form = self._matching.best(page.url, fingerprint, page.canonical)
+        delivered = known if known is not None and known.is_delivered else None
+        common, best, in_form = self._matching.best(page.url, fingerprint, page.canonical, delivered)
         if in_form != fingerprint.in_form:
             fingerprint = replace(fingerprint, in_form=in_form)
         is_copy = best is not None and best.comparison.is_copy(self._also_copies)
@@ -78,9 +79,11 @@ class ByText:
                 return self._copy(page, fingerprint, known, before, best, common)
             if known is not None and (ruled := self._copies.returned(page, known, fingerprint)) is not None:
                 return ruled
-            if self._in_flight.by_url and (twin := self._twin(fingerprint, common)) is not None:
+            if self._in_flight and (twin := self._twin(fingerprint, common)) is not None:
                 return Blocked(twin)
-        return self._passed(page, fingerprint, known, before, best, common, by_hand=is_kept and is_copy)
+        return self._passed(
+            page, fingerprint, known, before, best, common, is_copy=is_copy, by_hand=is_kept and is_copy
+        )
 
     def _copy(
         self,
@@ -96,6 +99,8 @@ class ByText:
         filed = with_telling(fingerprint, common)
         if role is Standing.COPY:
             return self._copies.ruling(page, best, known, filed)
+        if role is Standing.ORIGINAL:
+            return self._passed(page, fingerprint, known, before, best, common, is_copy=True)
         return self._groups.ruling(role, page, best, known, filed, before)
 
     def _twin(self, fingerprint: Fingerprint, common: frozenset[int]) -> Reservation | None:
@@ -115,14 +120,18 @@ class ByText:
         best: Found | None,
         common: frozenset[int],
         *,
-        by_hand: bool,
+        is_copy: bool,
+        by_hand: bool = False,
     ) -> Ruled:
-        """The ruling on a page that is no copy: it is an original from now on, whatever it is like."""
+        """The ruling on a page that is an original from now on, whatever it is like.
+
+        ``is_copy``: the method calls it a copy; then the policy must not drop it for its likeness.
+        """
         kind, match, likeness = Kind.UNIQUE, None, None
         if before is not None:
             kind, match = Kind.UPDATED, before
         elif best is not None:
-            match, likeness = self._registrar.match(page, best), None if by_hand else best.comparison.likeness
+            match, likeness = self._registrar.match(page, best), None if is_copy else best.comparison.likeness
         id = self._store.new_id()
         verdict = Verdict(kind, page.url, id, match, likeness=likeness, by_hand=by_hand)
         keys = telling(fingerprint.keys, common) if common else fingerprint.keys

@@ -38,7 +38,7 @@ class Copies:
         if known is not None and not passes and _keeps_its_place(known, match.id):
             along = self._registrar.drop(self._store.new_id(), page, match, likeness)
             self._store.touch(known, of=of, along=along, renewed=self._renewed(known, mark, page, match, likeness))
-            return Ruled(replace(verdict, id=known.id))
+            return Ruled(replace(verdict, id=known.id), was_delivered=known.is_delivered)
         differs = match.similarity < self._witness_below
         is_witness = differs and best.compared.is_original
         id, keys = self._store.new_id(), fingerprint.keys if is_witness else ()
@@ -82,7 +82,7 @@ class Copies:
 
         By its bytes it is known if what is kept of it is still true, as nothing else can be told of it then.
         """
-        if not mark or known.is_original or known.delivered:
+        if not mark or known.is_delivered:
             return known
         body = 0
         if mark == known.dropped:
@@ -98,4 +98,4 @@ def _keeps_its_place(known: Record, original: int) -> bool:
 
     What was delivered does: its text may come back, and on an original others may stand.
     """
-    return known.is_original or known.delivered or known.original == original
+    return known.is_delivered or known.original == original

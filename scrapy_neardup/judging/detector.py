@@ -2,30 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Set
+from collections.abc import Callable, Collection, Iterable, Set
 from dataclasses import replace
 from time import perf_counter
 from weakref import WeakKeyDictionary
 
-from scrapy_neardup.errors import SettingsError
+from scrapy_neardup.errors import AnyReason, SettingsError
 from scrapy_neardup.judging.ageing import Ageing
 from scrapy_neardup.judging.by_bytes import ByBytes
 from scrapy_neardup.judging.by_mark import ByMark
 from scrapy_neardup.judging.by_text import ByText
 from scrapy_neardup.judging.copies import Copies
 from scrapy_neardup.judging.drops import Drops
+from scrapy_neardup.judging.glance import base_of
 from scrapy_neardup.judging.judgements import Judgements
 from scrapy_neardup.judging.matching import Matching, candidates
 from scrapy_neardup.judging.noting import note_once
 from scrapy_neardup.judging.preference import Preference
 from scrapy_neardup.judging.prepared import Prepared
 from scrapy_neardup.judging.registrar import Registrar
-from scrapy_neardup.judging.reservations import Blocked, Earlier, InFlight, Reservation, Ruling
+from scrapy_neardup.judging.reservations import (
+    Blocked,
+    Earlier,
+    InFlight,
+    ReadOnlyInFlight,
+    Reservation,
+    Ruled,
+    Ruling,
+)
 from scrapy_neardup.judging.returning import Returning
 from scrapy_neardup.judging.same_url import SameUrl
 from scrapy_neardup.judging.succession import Succession
 from scrapy_neardup.methods import Method
-from scrapy_neardup.model import Fingerprint, Kind, Likeness, Page, Verdict
+from scrapy_neardup.model import ROW, Fingerprint, Kind, Likeness, Page, Verdict
 from scrapy_neardup.page.bodies import Bodies
 from scrapy_neardup.stores import Bounds, Keep, Store
 from scrapy_neardup.text.prose import why_unjudged
@@ -35,8 +44,16 @@ def _all_but_copies(verdict: Verdict) -> bool:
     return not verdict.is_copy
 
 
-#: Of each store of this process alone: all crawls on it share what is on its way.
+#: The pages in flight of each store of this process: all crawls on a store share them, and a glance sees them.
 _IN_FLIGHT: WeakKeyDictionary[Store, InFlight] = WeakKeyDictionary()
+
+
+def _in_flight_of(store: Store) -> InFlight:
+    if store.is_shared:
+        return Earlier()
+    base = base_of(store)
+    found = _IN_FLIGHT.setdefault(base, InFlight())
+    return found if base is store else ReadOnlyInFlight(found)
 
 
 class Detector:
@@ -77,8 +94,8 @@ class Detector:
         """
         if method.memory_only and store.lasts:
             raise SettingsError(
-                f"The method {method.name} keeps several kilobytes of each page and works in memory alone. "
-                "Set NEARDUP_STORE = 'memory:', or choose another method for a state that lasts."
+                f"The method {method.name} keeps several kilobytes per page and works only in memory. "
+                "Set NEARDUP_STORE = 'memory:', or choose another method."
             )
         self.store = store
         #: Seconds; added to at each place by itself, as whatever would do it for all takes calls at each page.
@@ -88,7 +105,7 @@ class Detector:
         self.passes = passes
         self._ageing = Ageing(store, bounds, on_expired)
         self._generation = store.begin(who, job)
-        self._in_flight = Earlier() if store.is_shared else _IN_FLIGHT.setdefault(store, InFlight())
+        self._in_flight = _in_flight_of(store)
         drops = Drops(store, self._generation) if store.lasts and keep is not Keep.NOTHING else None
         self._registrar = registrar = Registrar(method, store, self._in_flight, passes, keep, preference, drops)
         matching, judgements = Matching(method, store, also_copies), Judgements(store)
@@ -102,12 +119,21 @@ class Detector:
         #: By what bodies are known again under these rules.
         self.bodies = Bodies(store.hashes, {**rules, "also_copies": sorted(also_copies)})
 
-    def check(self, page: Page, fingerprint: Fingerprint | None = None, prepared: Prepared | None = None) -> Ruling:
+    def check(
+        self,
+        page: Page,
+        fingerprint: Fingerprint | None = None,
+        prepared: Prepared | None = None,
+        given_up: Collection[Reservation] = (),
+    ) -> Ruling:
         """Judge a page. Raises StoreError if the state fails; then nothing is reserved.
 
         ``fingerprint``: what the method of that name has said of it, where it is judged a second time; ``prepared``:
-        what another process has, which is taken if the state agrees.
+        what another process has, which is taken if the state agrees. ``given_up``: pages on their way that took too
+        long. The page is judged without them, and is unjudged (``in_flight``) where it would be unique; it is reserved
+        like any other, so that it is known from then on.
         """
+        self._in_flight.overlooked = given_up
         if self._ageing.has_bounds:
             begun = perf_counter()
             try:
@@ -124,12 +150,23 @@ class Detector:
                 ruling = self._by_text.ruling(page, fingerprint)
             finally:
                 self.spent["store"] += perf_counter() - begun
-        if isinstance(ruling, Blocked) or ruling.verdict.reader == page.reader:
+        if isinstance(ruling, Blocked):
+            return ruling
+        if given_up and ruling.reservation is not None:
+            ruling.reservation.gave_up = True
+            if ruling.verdict.kind is Kind.UNIQUE:
+                id = ruling.verdict.id
+                ruling = replace(ruling, verdict=Verdict(Kind.UNJUDGED, page.url, id, reason="in_flight"))
+        if ruling.verdict.reader == page.reader:
             return ruling
         return replace(ruling, verdict=replace(ruling.verdict, reader=page.reader))
 
-    def check_bytes(self, url: str, site: str, body: int) -> Ruling | None:
-        """Judge a page by its bytes alone, whose digest ``body`` is; None if it has to be read. Raises StoreError."""
+    def check_bytes(self, url: str, site: str, body: int, given_up: Collection[Reservation] = ()) -> Ruling | None:
+        """Judge a page by its bytes alone, whose digest ``body`` is; None if it has to be read. Raises StoreError.
+
+        ``given_up``: as for ``check``.
+        """
+        self._in_flight.overlooked = given_up
         begun = perf_counter()
         try:
             if not self._by_bytes.may_know(url, body):
@@ -167,12 +204,10 @@ class Detector:
         finally:
             self.spent["method"] += perf_counter() - begun
 
-    def _without_comparing(self, page: Page, reason: str) -> Ruling:
+    def _without_comparing(self, page: Page, reason: AnyReason) -> Ruling:
         """The ruling on a row of a listing, or a page that cannot be judged for this reason."""
-        if page.row and page.html and not reason:
-            return self._by_mark.ruling(page, Verdict(Kind.UNIQUE, page.url))
-        reason = "listing" if page.row else reason
-        return self._by_mark.ruling(page, Verdict(Kind.UNJUDGED, page.url, reason=reason))
+        verdict = Verdict(Kind.UNJUDGED, page.url, reason=ROW if page.row else reason)
+        return self._by_mark.ruling(page, verdict, is_known_again=not reason)
 
     def is_unchanged(self, url: str, mark: int) -> bool:
         """Whether the page at a URL was too little or too much to be judged, and is still made from the very same."""
@@ -185,19 +220,20 @@ class Detector:
     def judge_now(self, page: Page, *, sealed: bool, prepared: Prepared | None = None) -> Verdict:
         """Judge a page that counts at once, for good if ``sealed``: for whoever has no items on their way.
 
-        It is unjudged (``in_flight``) where a crawl of this process is at work on the same state, and nobody knows yet
-        what becomes of a near-duplicate. Raises StoreError.
+        Where a crawl of this process is at work on the same state, a near-duplicate may be on its way: nobody waits for
+        it here, so it is given up at once. Raises StoreError.
         """
-        return self._counted(page.url, self.check(page, prepared=prepared), sealed=sealed)
+        given_up = list[Reservation]()
+        while isinstance(ruling := self.check(page, prepared=prepared, given_up=given_up), Blocked):
+            given_up.append(ruling.by)
+        return self._counted(ruling, sealed=sealed)
 
     def judge_bytes_now(self, url: str, site: str, body: int, *, sealed: bool) -> Verdict | None:
         """The same by the bytes of a page alone; None if it has to be read."""
         ruling = self.check_bytes(url, site, body)
-        return None if ruling is None else self._counted(url, ruling, sealed=sealed)
+        return self._counted(ruling, sealed=sealed) if isinstance(ruling, Ruled) else None
 
-    def _counted(self, url: str, ruling: Ruling, *, sealed: bool) -> Verdict:
-        if isinstance(ruling, Blocked):
-            return Verdict(Kind.UNJUDGED, url, reason="in_flight")
+    def _counted(self, ruling: Ruled, *, sealed: bool) -> Verdict:
         if ruling.reservation is not None:
             self.commit(ruling.reservation, sealed=sealed)
         return ruling.verdict
@@ -213,9 +249,11 @@ class Detector:
         """Write what was reserved, and count it once; those who wait for it are not told yet."""
         begun, store, replaces, record = perf_counter(), self.store, reservation.replaces, reservation.record
         try:
-            if replaces and store.record(replaces) is None:  # taken back in the meantime, for the one before it
+            # In the meantime it was taken back for the one before it, or the page that was given up has come through.
+            if reservation.gave_up or (replaces and store.record(replaces) is None):
                 earlier = store.find(record.url)
-                replaces = earlier.id if earlier else 0
+                if earlier is None or earlier.id != record.id:  # else an earlier attempt has written it
+                    replaces = reservation.replaces = earlier.id if earlier else 0
             generation = 0 if sealed else self._generation
             store.add(record, reservation.evidence, generation=generation, replaces=replaces, of=reservation.of)
             if not reservation.replaces:

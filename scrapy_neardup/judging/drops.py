@@ -59,6 +59,15 @@ class Drop:
 _MANY: WeakKeyDictionary[Store, int] = WeakKeyDictionary()
 
 
+def trim(store: Store, many: int) -> int:
+    """Remove the oldest drops if there are so ``many`` that it is worth while; returns how many are left."""
+    surplus = many - _MOST if many >= _MOST + _STEP else 0
+    while surplus and (oldest := {key for key, _ in islice(store.rows(b"d"), min(surplus, _STEP))}):
+        store.write(Changes(deletes=oldest))
+        many, surplus = many - len(oldest), surplus - len(oldest)
+    return many
+
+
 class Drops:
     """Notes the drops of one crawl: each as a row that is written with the page's own."""
 
@@ -68,14 +77,9 @@ class Drops:
 
     def rows(self, id: int, url: str, match: Match, likeness: Likeness | None) -> tuple[Row, ...]:
         """The row of one more drop, to be written at once; now and then those of the oldest crawls go."""
-        many = _MANY.get(self._store)
-        if many is None:
-            many = sum(1 for _ in self._store.rows(b"d"))
-        if many >= _MOST + _STEP:
-            oldest = {key for key, _ in islice(self._store.rows(b"d"), many - _MOST)}
-            self._store.write(Changes(deletes=oldest))
-            many -= len(oldest)
-        _MANY[self._store] = many + 1
+        if not self._store.is_shared:  # else what is done here may be done again, and upkeep trims
+            many = _MANY.get(self._store)
+            _MANY[self._store] = trim(self._store, self._store.count_rows(b"d") if many is None else many) + 1
         hashes = self._store.hashes
         page, original = (last_id(url_key(one, hashes)) for one in (url, match.url))
         return (Drop(self._generation, id, page, original, match.similarity, likeness.value if likeness else "").row(),)

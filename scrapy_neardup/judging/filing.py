@@ -7,7 +7,9 @@ back, and what it writes goes on its way while others are judged.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -25,6 +27,9 @@ from scrapy_neardup.stores.redis_async import PAUSES, AsyncLink, NoAnswer
 from scrapy_neardup.stores.redis_counting import OvertakenError
 from scrapy_neardup.stores.redis_program import Program
 from scrapy_neardup.stores.view import PageView
+
+#: Seconds between two looks at a crawl that was not heard of.
+_AGAIN = 1.0
 
 
 class Filings(Transactions):
@@ -60,6 +65,10 @@ class Filing:
         #: Who was there before this page, and is still to be heard of.
         self._earlier: list[PendingPlace] = []
         self._is_filed = self._is_reserved = self._is_left = False
+        #: Those before this page that took too long. It is judged without them.
+        self._given_up: dict[PendingPlace, Reservation] = {}
+        #: For which page this one waits, and since when. It waits anew as soon as one before it is gone.
+        self._blocker, self._since = 0, 0.0
         self._waiting: list[Callable[[], None]] = []
 
     async def __aenter__(self) -> Filing:
@@ -102,7 +111,42 @@ class Filing:
         in_flight = self._crawl.detector.in_flight
         assert isinstance(in_flight, Earlier)
         in_flight.show(earlier)
-        return self._crawl.detector.check(self._page, self._fingerprint)
+        return self._crawl.detector.check(self._page, self._fingerprint, given_up=[*self._given_up.values()])
+
+    async def wait(self, by: Reservation, seconds: float) -> None:
+        """Wait until a page before this one is settled, or give it up after ``seconds``. Raises StoreError.
+
+        It is given up only if all crawls that have a page before this one were heard of after that time. One that was
+        not may be dead or asleep: its place is free once its lease has ended, and the next page in line takes it.
+        """
+        loop = asyncio.get_running_loop()
+        if by.record.id != self._blocker:
+            self._blocker, self._since = by.record.id, loop.time()
+        settled, ends = asyncio.Event(), self._since + seconds
+        by.when_settled(settled.set)
+        pause = ends - loop.time()
+        while not await _is_set(settled, pause):
+            is_all_there, is_heard = await self._asked_after_all(loop.time() - ends)
+            if is_all_there and is_heard:
+                place = self._place_of(by)
+                self._earlier.remove(place)
+                self._given_up[place] = by
+            if is_heard or not is_all_there:
+                return
+            pause = _AGAIN
+
+    async def _asked_after_all(self, seconds: float) -> tuple[bool, bool]:
+        """Whether all pages before this one are there, and all their crawls were heard of in the last ``seconds``."""
+        crawl, program = self._crawl, self._crawl.link.program()
+        others = [place for place in self._earlier if place not in crawl.filings]
+        if not others:
+            return True, True
+        for place in others:
+            ask(program, place)
+        answers = (await crawl.link.run(program))[1:]
+        oldest = min(answers[1::2])  # the milliseconds that the leases last
+        is_all_there = None not in answers[::2] and oldest >= 0
+        return is_all_there, oldest > 1000 * (crawl.store.leases.seconds - seconds)
 
     # First way to the server: file, and look.
 
@@ -173,17 +217,17 @@ class Filing:
         answers = iter((await crawl.link.run(program))[1:])
         found, is_one_gone = [], False
         for place in list(self._earlier):
-            packed, held = next(answers), next(answers)
+            packed, lasts = next(answers), next(answers)
             if packed is not None:
                 record = Record.unpack(place.id, packed)
-                if held:
+                if lasts >= 0:
                     found.append(_as_reservation(record))
                     continue
                 if not await self._take_away(PendingPage(record, place.crawl)):
                     is_one_gone = True  # its crawl is back: it is to be heard anew
                     continue
             self._earlier.remove(place)
-            is_one_gone = True
+            is_one_gone, self._blocker = True, 0
         take(answers)
         return None if is_one_gone else found
 
@@ -224,7 +268,8 @@ class Filing:
         program = crawl.link.program()
         claimed.file(program, crawl.store.hashes)
         program.entered(heads_of(more))
-        others = seen((await crawl.link.run(program))[1], claimed.place)
+        found = seen((await crawl.link.run(program))[1], claimed.place)
+        others = [place for place in found if place not in self._given_up]
         if not others:
             self.pending = claimed
             return None
@@ -269,11 +314,20 @@ class Filing:
             call()
 
     def _wait_for(self, by: Reservation) -> None:
-        place = next(one for one in self._earlier if one.id == by.record.id)
+        place = self._place_of(by)
         if (filing := self._crawl.filings.get(place)) is not None:
             filing._waiting.append(by.settle)
         else:
-            self._crawl.awaited.wait(place, by, lambda: self._is_left)
+            self._crawl.awaited.wait(place, by, lambda: self._is_left or place in self._given_up)
+
+    def _place_of(self, by: Reservation) -> PendingPlace:
+        return next(one for one in self._earlier if one.id == by.record.id)
+
+
+async def _is_set(event: asyncio.Event, seconds: float) -> bool:
+    with suppress(asyncio.TimeoutError):
+        await asyncio.wait_for(event.wait(), max(0.0, seconds))
+    return event.is_set()
 
 
 def _as_reservation(record: Record) -> Reservation:

@@ -11,10 +11,10 @@ class _Glance:
     """Answers as the store does; what a detector writes comes to nothing."""
 
     def __init__(self, store: Store) -> None:
-        self._store = store
+        self.base = store
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._store, name)
+        return getattr(self.base, name)
 
     def begin(self, who: str, job: str = "") -> int:
         return 0
@@ -38,3 +38,8 @@ class _Glance:
 def glance(store: Store) -> Store:
     """The store for a detector that must leave no trace: a write that a detector learns to do belongs in the class."""
     return cast(Store, _Glance(store))
+
+
+def base_of(store: Store) -> Store:
+    """The store beneath a glance; any other store is its own base."""
+    return store.base if isinstance(store, _Glance) else store

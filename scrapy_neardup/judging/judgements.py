@@ -54,9 +54,9 @@ class Opinion:
             url, said, other, when = json.loads(packed)
             found = cls(str(url), Said(said), str(other), int(when))
         except (ValueError, TypeError):
-            raise ValueError(f"what was said of a page cannot be read ({packed[:60]!r})") from None
+            raise ValueError(f"a manual verdict cannot be read ({packed[:60]!r})") from None
         if key != judgement_key(found.url, hashes):
-            raise ValueError(f"what was said of {found.url} stands under another page")
+            raise ValueError(f"the manual verdict on {found.url} is stored under another page")
         return found
 
 

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Comparison, Fingerprint, Likeness
+from scrapy_neardup.page.sites import site_of
 from scrapy_neardup.stores import Record, Store, stands_for
 
 
@@ -92,6 +93,20 @@ def has_a_say(earlier: Record, comparison: Comparison) -> bool:
     return earlier.is_original or comparison.certain or earlier.leads
 
 
+def is_older(earlier: Record, delivered: Record) -> bool:
+    """Whether a text was in the state before the first version of a delivered page.
+
+    The publisher of an old page may put any text there later, so the age of that text counts, not the age of its URL.
+    A page that was delivered as a copy, as the policy lets copies pass, stays a copy when its original is updated.
+    """
+    return (earlier.id if delivered.is_original else earlier.age) < delivered.age
+
+
+def filed_fingerprint(record: Record, store: Store) -> Fingerprint:
+    """The fingerprint of a page of the state, with what the state knows of its site now."""
+    return Fingerprint(record.keys, record.sketch, site=store.on_site(site_of(record.url)))
+
+
 class Matching:
     """One method on one store; ``also_copies``: what counts as a copy beside what the method says is one."""
 
@@ -104,11 +119,12 @@ class Matching:
         """The keys of a page that are no evidence, for whoever knows already what it is to be compared with."""
         return candidates(self._method, self._store, fingerprint.keys).common
 
-    def best(self, url: str, fingerprint: Fingerprint, canonical: str = "") -> Matched:
-        """What is found of a page among all earlier ones.
+    def best(self, url: str, fingerprint: Fingerprint, canonical: str = "", delivered: Record | None = None) -> Matched:
+        """Find the earlier page that a page is most like.
 
         The best is one that it copies, or else one that it is like in another way. ``canonical`` proposes one more
-        candidate. Pages of the same URL are versions of each other, and not compared.
+        candidate. ``delivered`` is the earlier version of the page, if that was delivered: then pages that were there
+        before it come first among those that the page copies. Pages of the same URL are never compared.
         """
         found = candidates(self._method, self._store, fingerprint.keys)
         if not found.ids and not canonical:
@@ -124,11 +140,27 @@ class Matching:
                 continue
             if not has_a_say(earlier, comparison):
                 continue
-            if best is None or self._rank(comparison) > self._rank(best.comparison):
+            if best is None or self._rank(comparison, earlier, delivered) > self._rank(
+                best.comparison, best.compared, delivered
+            ):
                 original = stands_for(self._store, earlier, besides=url)
                 if original is not None:
                     best = Found(comparison, original, earlier)
         return Matched(found.common, best, in_form)
+
+    def nearest(self, record: Record) -> Matched:
+        """What a page of the state is most like now, copy or not, among the originals of other groups."""
+        fingerprint = filed_fingerprint(record, self._store)
+        found = candidates(self._method, self._store, fingerprint.keys)
+        best: Found | None = None
+        for other in self._earlier(record.url, found.ids, ""):
+            comparison = self._method.compare(fingerprint, other.sketch, found.common)
+            original = stands_for(self._store, other, besides=record.url)
+            if original is None or record.id in (other.original, original.id) or not has_a_say(other, comparison):
+                continue
+            if best is None or self._rank(comparison, other) > self._rank(best.comparison, best.compared):
+                best = Found(comparison, original, other)
+        return Matched(found.common, best, in_form=False)
 
     def _earlier(self, url: str, ids: tuple[int, ...], canonical: str) -> Iterator[Record]:
         """The records of candidates, originals and witnesses."""
@@ -139,8 +171,11 @@ class Matching:
             if record is not None and record.sketch and record.url != url:
                 yield record
 
-    def _rank(self, comparison: Comparison) -> tuple[bool, bool, bool, float, float]:
+    def _rank(
+        self, comparison: Comparison, earlier: Record, delivered: Record | None = None
+    ) -> tuple[bool, bool, bool, bool, float, float]:
         """What makes one candidate a better match than another: first that it is a copy at all."""
         excerpt = comparison.likeness is Likeness.EXCERPT
         copy = comparison.is_copy(self._also_copies)
-        return comparison.duplicate, copy, excerpt, comparison.similarity, comparison.containment
+        older = copy and delivered is not None and is_older(earlier, delivered)
+        return older, comparison.duplicate, copy, excerpt, comparison.similarity, comparison.containment

@@ -1,7 +1,8 @@
 """Which of two copies is the better one: NEARDUP_KEEP_POLICY.
 
-A preference only says which of two pages is to stand for a group. That they are copies is said before, by the rules
-that hold for every page (see ``succession``).
+A preference only says which of two copies is to stand for their group; ``succession`` asks it once two pages are known
+to be copies. A stranger must not be able to put part of an article, or the article with spam, in its place. So the
+better page holds nearly all of the page that it supersedes, unless the user named its host.
 """
 
 from __future__ import annotations
@@ -13,8 +14,10 @@ from typing import ClassVar
 from urllib.parse import urlsplit
 
 from scrapy_neardup.methods import Method
-from scrapy_neardup.model import Fingerprint, Page
+from scrapy_neardup.model import Comparison, Fingerprint, Page
+from scrapy_neardup.page.sites import site_of
 from scrapy_neardup.stores import Evidence, Record, Store
+from scrapy_neardup.stores.counts import publisher
 from scrapy_neardup.text.normalize import letters, normalize
 from scrapy_neardup.text.sentences import sentences
 
@@ -24,6 +27,10 @@ FIRST, LONGEST, CANONICAL = POLICIES = ("first", "longest", "canonical")
 KeepPolicy = str | tuple[str, ...]
 #: How many times as long a better text is at least: two that are nearly equal must not take turns.
 _LONGER = 1.1
+#: How many times as long a better text of another publisher is at most: nobody can tell spam from an article's rest.
+_MUCH_LONGER = 1.25
+#: The share of a superseded page that the better one holds; estimates of it err by 0.03.
+_NEARLY_ALL = 0.9
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,10 +46,16 @@ class Preference(ABC):
 
     #: Whether that takes more of a page than its URL.
     reads: ClassVar[bool] = True
+    #: Whether the better page must hold nearly all of the other one.
+    holds_all: ClassVar[bool] = True
 
     @abstractmethod
     def is_better(self, new: Contender, standing: Record, first: Record, method: Method, store: Store) -> bool:
         """Whether a page is better than the one that stands for the group, of which ``first`` was the first one."""
+
+    def is_doubtful(self, new: Contender, first: Record, method: Method, store: Store) -> bool:
+        """Whether a better page holds so much beside the first page that both are kept."""
+        return False
 
     def weighed(self, new: Contender, kept: Evidence | None, method: Method) -> Evidence | None:
         """What is kept of a page, with that by which later ones are held against it."""
@@ -53,17 +66,19 @@ class Longest(Preference):
     """The page with the longest article, by a tenth at least.
 
     What counts is the article, as far as the method knows it without boilerplate. Of a page read from HTML of which no
-    article could be told, nobody knows how much of it is menu, so it is not better than another.
+    article could be told, nobody knows how much of it is menu, so it is not better than another. Of two publishers only
+    a little longer page is better; a much longer one passes beside the first.
     """
 
     def is_better(self, new: Contender, standing: Record, first: Record, method: Method, store: Store) -> bool:
         if new.page.reader and not new.page.main:
             return False
-        known = method.length(standing.sketch)
-        if known:
-            return method.length(new.fingerprint.sketch) >= _LONGER * known
-        kept = store.evidence(standing.id)
-        return kept is not None and kept.article > 0 and _length(new) >= _LONGER * kept.article
+        ours, theirs = _lengths(new, standing, method, store)
+        return theirs > 0 and ours >= _LONGER * theirs
+
+    def is_doubtful(self, new: Contender, first: Record, method: Method, store: Store) -> bool:
+        ours, theirs = _lengths(new, first, method, store)
+        return not _is_same_publisher(new.page.url, first.url) and ours > _MUCH_LONGER * theirs
 
     def weighed(self, new: Contender, kept: Evidence | None, method: Method) -> Evidence | None:
         if method.length(new.fingerprint.sketch):
@@ -72,10 +87,11 @@ class Longest(Preference):
 
 
 class Canonical(Preference):
-    """The page that an earlier one names as its original, or that names itself where the earlier one names another.
+    """The page that an earlier one names as its original; of one publisher also a page that names itself.
 
-    So it is always the superseded page that gives its place away: a link to oneself supersedes no page that names
-    itself, or none. A page that names another one is never better.
+    So the superseded page gives its own place away. A link to oneself supersedes only a page of the same publisher that
+    names another one. Hosts of one registered domain are one publisher, as canonical links connect ``www``, ``m`` and
+    ``amp``, and no stranger publishes there. A page that names another one is never better.
     """
 
     def is_better(self, new: Contender, standing: Record, first: Record, method: Method, store: Store) -> bool:
@@ -85,7 +101,7 @@ class Canonical(Preference):
         named = _named(store, standing)
         if page.url in (named, _named(store, first)):
             return True
-        return bool(named) and page.canonical == page.url
+        return bool(named) and page.canonical == page.url and _is_same_publisher(page.url, standing.url)
 
     def weighed(self, new: Contender, kept: Evidence | None, method: Method) -> Evidence | None:
         page = new.page
@@ -98,6 +114,7 @@ class PreferredHosts(Preference):
     """The page of the host that stands first in a list, with the hosts below it; pages of others are the worst."""
 
     reads: ClassVar[bool] = False
+    holds_all: ClassVar[bool] = False
 
     def __init__(self, hosts: Sequence[str]) -> None:
         self._hosts = [_ascii(host.strip().lower().removeprefix("www.").rstrip(".")) for host in hosts]
@@ -119,6 +136,31 @@ def make_preference(policy: KeepPolicy) -> Preference | None:
     if isinstance(policy, tuple):
         return PreferredHosts(policy)
     return {FIRST: None, LONGEST: Longest(), CANONICAL: Canonical()}[policy]
+
+
+def holds_nearly_all(new: Contender, old: Record, found: Comparison, method: Method, store: Store) -> bool:
+    """Whether a page holds nearly all of an earlier one; where lengths are unknown, they must be nearly the same."""
+    ours, theirs = _lengths(new, old, method, store)
+    if not ours or not theirs:
+        return found.similarity >= _NEARLY_ALL
+    by_similarity = found.similarity * (ours + theirs) / (1 + found.similarity)
+    in_both = max(by_similarity, found.containment * min(ours, theirs))
+    return in_both >= _NEARLY_ALL * theirs
+
+
+def _lengths(new: Contender, old: Record, method: Method, store: Store) -> tuple[int, int]:
+    """How long a page and an earlier one are in one measure; 0 for the earlier one if nobody knows."""
+    if known := method.length(old.sketch):
+        return method.length(new.fingerprint.sketch), known
+    kept = store.evidence(old.id)
+    if kept is None:
+        return _length(new), 0
+    return (_length(new), kept.article) if kept.article else (len(new.page.text), kept.letters)
+
+
+def _is_same_publisher(url: str, other: str) -> bool:
+    one, two = (publisher(site_of(each)) for each in (url, other))
+    return bool(one) and one == two
 
 
 def _length(new: Contender) -> int:

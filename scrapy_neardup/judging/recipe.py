@@ -43,17 +43,17 @@ def check_tools(store: Store, *, strict: bool, say: Callable[[str], object]) -> 
     """
     if not store.renamed:
         return
-    told = "; ".join(f"the {tool} was {there}, and is {here} now" for tool, (there, here) in store.renamed.items())
+    told = "; ".join(f"the {tool} was {there} and is {here} now" for tool, (there, here) in store.renamed.items())
     if strict:
         raise StoreMismatch(
-            f"The state at {store.location} was written by other versions: {told}. With {STRICT_SETTING} that is not "
-            "taken, though they read our samples alike. Go back to those versions, bring the state to those of now "
-            f"with: scrapy neardup migrate, or take {STRICT_SETTING} away."
+            f"Other versions wrote the state at {store.location}: {told}. {STRICT_SETTING} refuses it, although both "
+            "read the test samples alike. Restore those versions, convert the state with: scrapy neardup migrate, or "
+            f"remove {STRICT_SETTING}."
         )
     say(
-        f"The state at {store.location} was written by other versions: {told}. They read our samples alike, so it is "
-        f"used as it is. A page that they read otherwise all the same may pass once more, as updated. To have such a "
-        f"state refused, set {STRICT_SETTING} = True."
+        f"Other versions wrote the state at {store.location}: {told}. Both read the test samples alike, so the state "
+        "is used. A page that they read differently may pass once more as updated. To refuse such a state, set "
+        f"{STRICT_SETTING} = True."
     )
 
 
@@ -67,4 +67,4 @@ def take_over(store: Store, recipe: Mapping[str, Any], said: Mapping[str, Any]) 
     if not changed:
         return ""
     now = ", ".join(f"{name} = {value}" for name, (_, value) in changed.items())
-    return f"decides by {now} from here on; until now {', '.join(str(before) for before, _ in changed.values())}"
+    return f"now decides by {now}; before by {', '.join(str(before) for before, _ in changed.values())}"

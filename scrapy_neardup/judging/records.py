@@ -110,7 +110,7 @@ class Batch:
         except StoreError:
             raise
         except Exception:  # a page that no one foresaw must not cost the others; the traceback says what to mend
-            logger.exception("%s could not be judged.", entry.place)
+            logger.exception("%s could not be judged. This is a bug; please report it with the traceback.", entry.place)
             return Judged(Verdict(Kind.UNJUDGED, name, reason="method_failed"), self._written(entry, page))
         return Judged(verdict, self._written(entry, page))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from scrapy_neardup.judging.drops import Drops
 from scrapy_neardup.judging.matching import Found
@@ -52,6 +52,8 @@ class Registrar:
 
         ``found``: how it is like which page, where the verdict does not say that. ``of``: what it is a copy of.
         """
+        if known is not None and known.is_delivered:
+            record = replace(record, since=known.age)
         likeness, match = found or (verdict.likeness, verdict.match)
         kept = evidence(page, likeness, match, copy=record.original != record.id, keep=self.keep)
         if self.preference is not None and record.keys:

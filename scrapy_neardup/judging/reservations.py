@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
+from typing import TypeVar
 
 from scrapy_neardup.model import Fingerprint, Page, Verdict
 from scrapy_neardup.quick import quick
@@ -26,6 +27,8 @@ class Reservation:
     replaces: int = 0
     #: Of a copy: the earlier pages by which it is one.
     of: tuple[Record, ...] = ()
+    #: Whether it gave up another page that is on its way, which may have its URL.
+    gave_up: bool = False
     settled: bool = False
     _waiting: tuple[Callable[[], None], ...] = ()
 
@@ -44,12 +47,14 @@ class Reservation:
 class Ruled:
     """The page is judged; there is a ``reservation`` if it passes and is new to the state.
 
-    ``page``: what is known of one that was not read.
+    ``page``: what is known of one that was not read. ``was_delivered``: a copy is dropped whose URL was delivered
+    before, with another text.
     """
 
     verdict: Verdict
     reservation: Reservation | None = None
     page: Page | None = None
+    was_delivered: bool = False
 
 
 @quick(frozen=True, slots=True)
@@ -69,20 +74,39 @@ class InFlight:
     By key they are found from the first time on that somebody asks: who has no items on their way settles each before.
     """
 
+    #: Those that the page which is judged now has given up: they do not block it.
+    overlooked: Collection[Reservation] = ()
+
     def __init__(self) -> None:
-        self.by_url: dict[str, Reservation] = {}
-        self.by_body: dict[int, Reservation] = {}
+        self._by_url: dict[str, tuple[Reservation, ...]] = {}
+        self._by_body: dict[int, tuple[Reservation, ...]] = {}
         self._by_key: dict[int, tuple[Reservation, ...]] = {}
         #: Those that are not found by their keys yet.
         self._latest: dict[Reservation, None] = {}
 
+    def __bool__(self) -> bool:
+        return bool(self._by_url)
+
+    @property
+    def urls(self) -> tuple[str, ...]:
+        """The URLs of the pages in flight."""
+        return tuple(self._by_url)
+
     def add(self, reservation: Reservation) -> None:
         """A page is on its way from now on."""
         record = reservation.record
-        self.by_url[record.url] = reservation
+        _enter(self._by_url, record.url, reservation)
         if record.body and record.is_found_by_body:
-            self.by_body[record.body] = reservation
+            _enter(self._by_body, record.body, reservation)
         self._latest[reservation] = None
+
+    def of_url(self, url: str) -> Reservation | None:
+        """The page at a URL."""
+        return self._first(self._by_url.get(url, ()))
+
+    def of_body(self, body: int) -> Reservation | None:
+        """A page that was made from a body with this digest."""
+        return self._first(self._by_body.get(body, ()))
 
     def sharing(self, fingerprint: Fingerprint) -> list[Reservation]:
         """The pages that share a key with this one."""
@@ -96,23 +120,53 @@ class InFlight:
             latest = next(iter(self._latest))
             del self._latest[latest]
             for one in dict.fromkeys(latest.fingerprint.keys):
-                self._by_key[one] = (*self._by_key.get(one, ()), latest)
-        return self._by_key.get(key, ())
+                _enter(self._by_key, one, latest)
+        found = self._by_key.get(key, ())
+        return tuple(one for one in found if one not in self.overlooked) if self.overlooked else found
 
     def remove(self, reservation: Reservation) -> None:
         """It has arrived, or was lost."""
         record = reservation.record
-        if self.by_url.get(record.url) is reservation:
-            del self.by_url[record.url]
-        if record.body and self.by_body.get(record.body) is reservation:
-            del self.by_body[record.body]
+        _leave(self._by_url, record.url, reservation)
+        _leave(self._by_body, record.body, reservation)
         if reservation in self._latest:
             del self._latest[reservation]
             return
         for key in dict.fromkeys(reservation.fingerprint.keys):
-            sharing = self._by_key.pop(key)
-            if len(sharing) > 1:
-                self._by_key[key] = tuple(one for one in sharing if one is not reservation)
+            _leave(self._by_key, key, reservation)
+
+    def _first(self, found: tuple[Reservation, ...]) -> Reservation | None:
+        return next((one for one in found if one not in self.overlooked), None)
+
+
+_Name = TypeVar("_Name", str, int)
+_Named = dict[_Name, tuple[Reservation, ...]]
+
+
+def _enter(named: _Named[_Name], name: _Name, reservation: Reservation) -> None:
+    named[name] = (*named.get(name, ()), reservation)
+
+
+def _leave(named: _Named[_Name], name: _Name, reservation: Reservation) -> None:
+    left = tuple(one for one in named.get(name, ()) if one is not reservation)
+    if left:
+        named[name] = left
+    else:
+        named.pop(name, None)
+
+
+class ReadOnlyInFlight(InFlight):
+    """The pages in flight of a store, for a look that leaves no trace: nothing is added or removed."""
+
+    def __init__(self, base: InFlight) -> None:
+        self._by_url, self._by_body = base._by_url, base._by_body
+        self._by_key, self._latest = base._by_key, base._latest
+
+    def add(self, reservation: Reservation) -> None:
+        """The page is only looked at."""
+
+    def remove(self, reservation: Reservation) -> None:
+        """It was never added."""
 
 
 class Earlier(InFlight):
@@ -120,7 +174,7 @@ class Earlier(InFlight):
 
     def show(self, reservations: Iterable[Reservation]) -> None:
         """From now on these are on their way, and no others."""
-        self.by_url, self._by_key, self._latest = {}, {}, {}
+        super().__init__()
         for one in reservations:
             super().add(one)
 

@@ -29,7 +29,7 @@ class SameUrl:
                 return ruled, None
         if known.former:
             return None, self._as_formerly.before(known, formerly)
-        if not (known.is_original or known.delivered):
+        if not known.is_delivered:
             return None, None
         registrar = self._registrar
         comparison = registrar.method.compare(fingerprint, known.sketch, frozenset())

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable
 from itertools import islice
-from typing import TypeVar
 
 from scrapy_neardup.errors import StoreError
 from scrapy_neardup.judging.detector import Detector
@@ -20,7 +19,6 @@ from scrapy_neardup.stores.redis_leases import PageLost
 from scrapy_neardup.stores.redis_program import Program
 from scrapy_neardup.stores.view import PageView
 
-T = TypeVar("T")
 #: Pages that are sealed in one piece.
 _BATCH = 200
 
@@ -79,9 +77,9 @@ class SharedCrawl(Filings):
         """The feeds that hold these pages are stored."""
         self.later(self._sealed(list(ids), list(self.tasks)))
 
-    def after_all(self, work: Callable[[], T], then: Callable[[T], object] = lambda done: None) -> None:
-        """Do synchronous work on the state once all is written that is on its way, and ``then`` something with that."""
-        self.later(self._after_all(work, then, list(self.tasks)))
+    def after_all(self, work: Callable[[], None]) -> None:
+        """Do synchronous work on the state once all pending writes are done."""
+        self.later(self._after_all(work, list(self.tasks)))
 
     async def is_unchanged(self, url: str, mark: int) -> bool:
         """As of the detector."""
@@ -112,12 +110,10 @@ class SharedCrawl(Filings):
         finally:
             reservation.settle()
 
-    async def _after_all(
-        self, work: Callable[[], T], then: Callable[[T], object], before: list[asyncio.Task[None]]
-    ) -> None:
+    async def _after_all(self, work: Callable[[], None], before: list[asyncio.Task[None]]) -> None:
         if before:
             await asyncio.wait(before)
-        then(await self.transacted(work, PageView()))
+        await self.transacted(work, PageView())
 
     async def _sealed(self, ids: list[int], before: list[asyncio.Task[None]]) -> None:
         if before:

@@ -11,17 +11,15 @@ import asyncio
 import threading
 from collections.abc import Coroutine
 from concurrent import futures
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from scrapy_neardup.errors import StoreError
 from scrapy_neardup.judging.detector import Detector
 from scrapy_neardup.judging.now import Now
-from scrapy_neardup.judging.reservations import Blocked, Ruled
-from scrapy_neardup.model import Kind, Page, Verdict
+from scrapy_neardup.judging.reservations import Blocked
+from scrapy_neardup.model import Page, Verdict
 
 if TYPE_CHECKING:
-    from scrapy_neardup.judging.filing import Filing
     from scrapy_neardup.judging.shared import SharedCrawl
 
 T = TypeVar("T")
@@ -30,7 +28,7 @@ _PAUSE = 1.0
 
 
 class SharedNow(Now):
-    """``wait``: seconds for which a page waits for what becomes of a near-duplicate that others judge."""
+    """``wait``: seconds for which a page waits for each near-duplicate that others judge."""
 
     def __init__(self, detector: Detector, wait: float) -> None:
         super().__init__(detector)
@@ -95,7 +93,8 @@ class SharedNow(Now):
             await self._crawl.catch_up()
         try:
             async with self._crawl.filing(page) as filing:
-                ruled = await self._ruled(filing, page)
+                while isinstance(ruled := await filing.check(), Blocked):
+                    await filing.wait(ruled.by, self._wait)
             if ruled.reservation is not None:
                 self._crawl.commit(ruled.reservation, sealed=sealed)
         finally:
@@ -103,17 +102,6 @@ class SharedNow(Now):
         if self._errors:
             raise self._errors.pop()
         return ruled.verdict
-
-    async def _ruled(self, filing: Filing, page: Page) -> Ruled:
-        deadline = self._loop.time() + self._wait
-        while isinstance(ruling := await filing.check(), Blocked):
-            settled = asyncio.Event()
-            ruling.by.when_settled(settled.set)
-            with suppress(asyncio.TimeoutError):
-                await asyncio.wait_for(settled.wait(), max(0.0, deadline - self._loop.time()))
-            if not settled.is_set():
-                return Ruled(Verdict(Kind.UNJUDGED, page.url, reason="in_flight"))
-        return ruling
 
 
 def judging_now(detector: Detector, wait: float) -> Now:

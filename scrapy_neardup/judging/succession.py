@@ -4,8 +4,8 @@ The first page of a group keeps its record, its sketch and its say, whoever stan
 page must be a copy of that one: so a group that is led by one page after the other goes no further from it than its
 copies do.
 
-What was delivered is told of when it changes, though it is a copy of a page that stands there for being better: nobody
-can have the updates of an article dropped by publishing a better copy of it.
+A delivered page passes when it changes, though a newer page holds its text: nobody can have the updates of an article
+dropped by publishing a copy of it, be that better or only longer.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from __future__ import annotations
 from collections.abc import Set
 from enum import Enum
 
-from scrapy_neardup.judging.matching import Found
-from scrapy_neardup.judging.preference import Contender, Preference
+from scrapy_neardup.judging.matching import Found, is_older
+from scrapy_neardup.judging.preference import Contender, Preference, holds_nearly_all
 from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Kind, Likeness
 from scrapy_neardup.stores import Record, Store, leader
@@ -31,6 +31,9 @@ class Standing(Enum):
     LEADING = "leading"
     #: A new version of a page that was delivered, where a better one stands for the group.
     FOLLOWS = "follows"
+    #: It passes as an original: a new version of a page that was delivered before the page that it is like, or a much
+    #: longer page of another publisher where the longest is preferred.
+    ORIGINAL = "original"
 
     @property
     def leads(self) -> bool:
@@ -39,7 +42,7 @@ class Standing(Enum):
 
     @property
     def kind(self) -> Kind:
-        """Its verdict."""
+        """Its verdict, if it belongs to the group."""
         return {Standing.COPY: Kind.DUPLICATE, Standing.BETTER: Kind.BETTER}.get(self, Kind.UPDATED)
 
 
@@ -57,25 +60,34 @@ class Succession:
     def role(self, new: Contender, known: Record | None, best: Found, common: frozenset[int]) -> Standing:
         """What a copy is to its group; ``known`` is what is known of its URL, ``common`` keys are no evidence."""
         standing = best.original
-        if self.preference is None and not (standing.leads or (known is not None and known.leads)):
-            return Standing.COPY
-        group = standing.group
-        if known is not None and known.leads and known.original == group:
-            newest = leader(self._store, group)
+        if known is not None and known.leads and known.original == standing.group:
+            newest = leader(self._store, standing.group)
             if newest is not None and newest.url == known.url:
                 return Standing.LEADING
-        if self.preference is not None and self._supersedes(new, best, common, self.preference):
-            return Standing.BETTER
-        was_delivered = known is not None and (known.is_original or known.delivered)
-        return Standing.FOLLOWS if was_delivered and standing.leads else Standing.COPY
+        preferred = self._preferred(new, best, common, self.preference) if self.preference is not None else None
+        if preferred is not None:
+            return preferred
+        if known is None or not known.is_delivered:
+            return Standing.COPY
+        if standing.leads:
+            return Standing.FOLLOWS
+        return Standing.COPY if is_older(best.compared, known) else Standing.ORIGINAL
 
-    def _supersedes(self, new: Contender, best: Found, common: frozenset[int], preference: Preference) -> bool:
-        standing = best.original
-        first = self._store.record(standing.group)
+    def _preferred(
+        self, new: Contender, best: Found, common: frozenset[int], preference: Preference
+    ) -> Standing | None:
+        """Whether a page is better than the one that stands for the group, or too long to be dropped for it."""
+        standing, method, store = best.original, self._method, self._store
+        first = store.record(standing.group)
         if first is None or first.url == new.page.url:
             first = standing
-        if not preference.is_better(new, standing, first, self._method, self._store):
-            return False
-        if first.id == best.compared.id:
-            return True
-        return self._method.compare(new.fingerprint, first.sketch, common).is_copy(self._also_copies)
+        if not preference.is_better(new, standing, first, method, store):
+            return None
+        for one in {first.id: first, standing.id: standing}.values():
+            is_known = one.id == best.compared.id
+            found = best.comparison if is_known else method.compare(new.fingerprint, one.sketch, common)
+            if one.id == first.id and not is_known and not found.is_copy(self._also_copies):
+                return None
+            if preference.holds_all and not holds_nearly_all(new, one, found, method, store):
+                return None
+        return Standing.ORIGINAL if preference.is_doubtful(new, first, method, store) else Standing.BETTER

@@ -79,7 +79,9 @@ class Transactions:
                 continue
             self.counted(view)
             return done
-        raise StoreError(f"A write to the state at {self.store.location} was overtaken by others {_TRIES} times.")
+        raise StoreError(
+            f"{_TRIES} writes to the state at {self.store.location} failed, because others wrote first. Try again."
+        )
 
     async def done(self, work: Callable[[], T], view: PageView) -> T:
         """What synchronous work gives that is answered from a view; what it writes is in there."""

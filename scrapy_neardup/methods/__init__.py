@@ -55,7 +55,7 @@ def make_method(name: str, parameters: Mapping[str, Any]) -> Method:
     valid = [field.name for field in fields(method.parameters_type)]
     unknown = sorted(set(parameters) - set(valid))
     if unknown:
-        raise SettingsError(f"{name} has no parameter {', '.join(unknown)}; it has: {', '.join(valid)}.")
+        raise SettingsError(f"{name} has no parameter {', '.join(unknown)}. Its parameters are: {', '.join(valid)}.")
     return method(method.parameters_type(**parameters))
 
 
@@ -65,19 +65,18 @@ def _imported(path: str) -> type[Method]:
         close = get_close_matches(path.lower().replace("-", "_"), METHODS, 1)
         meant = f" Did you mean {close[0]}?" if close else ""
         raise SettingsError(
-            f"There is no method {path!r}; the methods are: {', '.join(METHODS)}; or give the import path of your own."
-            + meant
+            f"There is no method {path!r}.{meant} Use one of: {', '.join(METHODS)}; or the import path of your own."
         )
     try:
         found = getattr(import_module(module), name)
     except (ImportError, AttributeError, TypeError, ValueError) as error:
         raise SettingsError(f"The method {path!r} cannot be imported: {error}.") from error
     if not (isinstance(found, type) and issubclass(found, Method)):
-        raise SettingsError(f"{path!r} is not a method: it must be a class derived from scrapy_neardup.methods.Method.")
+        raise SettingsError(f"{path!r} is no method. Derive its class from scrapy_neardup.methods.Method.")
     missing = [name for name in ("name", "version", "parameters_type") if not hasattr(found, name)]
     missing += sorted(getattr(found, "__abstractmethods__", ()))
     if missing:
-        raise SettingsError(f"The method {path!r} lacks {', '.join(missing)}; see scrapy_neardup.methods.Method.")
+        raise SettingsError(f"The method {path!r} lacks {', '.join(missing)}. See scrapy_neardup.methods.Method.")
     return found
 
 

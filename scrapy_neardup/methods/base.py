@@ -14,6 +14,7 @@ import numpy.typing as npt
 from scrapy_neardup.hashing.keyed import OPEN, Keyed
 from scrapy_neardup.methods.parameters import Parameters
 from scrapy_neardup.model import Comparison, Explanation, Fingerprint, Page, SiteCounts
+from scrapy_neardup.text.normalize import SPELLING
 from scrapy_neardup.text.script import converter_name
 
 #: Tells of 32-bit fingerprints of sentences which stand on so many pages that they are no evidence.
@@ -26,10 +27,10 @@ def nothing_is_common(sentences: npt.NDArray[np.uint32]) -> npt.NDArray[np.bool_
 
 
 class Method(ABC):
-    """A way to recognise near-duplicates, with its parameters.
+    """A method to recognise near-duplicates, with its parameters.
 
-    A method holds no state: the same page gives the same fingerprint for ever, in every process, under the same secret.
-    Whoever changes what ``fingerprint`` returns must raise ``version``, so that old state is refused, not misread.
+    A method holds no state: with the same secret, the same page has the same fingerprint in every process, for ever. If
+    you change what ``fingerprint`` returns, raise ``version``, so that an old state is refused and not misread.
     """
 
     name: ClassVar[str]
@@ -125,13 +126,28 @@ class Method(ABC):
         """How ``compare`` decides on these two; None for a method that looks at nothing but similarity."""
         return None
 
+    @final
+    def decision(self, new: Fingerprint, old: bytes, common: Set[int]) -> str:
+        """What decides on these two, in a sentence."""
+        if explanation := self.explain(new, old, common):
+            return explanation.decision
+        name = getattr(self, "threshold", "")
+        value = getattr(self.parameters, name, None) if name else None
+        known = f", {name}={value}" if value is not None else ""
+        return f"{self.name}{known}: {'a copy' if self.compare(new, old, common).duplicate else 'no copy'}."
+
     @abstractmethod
     def shared(self, page: Page, old: bytes, limit: int = 3) -> tuple[str, ...]:
         """Up to ``limit`` passages of the page that stand in the earlier one too, the longest first."""
 
     def recipe(self) -> dict[str, Any]:
         """Everything that must be equal for two sketches to be comparable, as plain data; not what only decides."""
-        said = {"method": self.name, "method version": self.version, "parameters": self.parameters.recipe()}
+        said = {
+            "method": self.name,
+            "method version": self.version,
+            "spelling": SPELLING,
+            "parameters": self.parameters.recipe(),
+        }
         return {**said, "script": converter_name()} if self.parameters.simplified else said
 
     def decisions(self) -> dict[str, Any]:

@@ -11,7 +11,7 @@ the body's parts decide among the few that are left. Where it departs from the a
 * Sentences that stand on many pages are no part of what a page says: they are left out of keys and comparison.
 * At middling similarity an edited repost and a form filled in for another product look alike. What tells them apart
   is whether each says what its own title says and the other does not (see ``TitleWords``), and whether they are of one
-  site, where what they share may be its form: see ``CascadeParameters`` and docs/cascade.md.
+  site, where what they share may be its form: see ``CascadeParameters`` and docs/en/how-it-works/cascade.md.
 * Of a page read from HTML two views are compared, all of its prose and the article in it. Between sites either may say
   copy; within a site the lines and headlines that are not the site's must agree (see ``cascade_site``).
 """
@@ -183,16 +183,16 @@ class Cascade(Method):
         features = (
             *(Feature(name, getattr(f, name), weight, meaning) for name, (weight, meaning) in weights(p).items()),
             Feature("title", f.title, 0.0, "Jaccard similarity of the title words"),
-            Feature("opening", float(f.opening), 0.0, "whether one opens with what stands in the other"),
-            Feature("containment", f.containment, 0.0, "share of the smaller page that the other one holds"),
-            Feature("whole", f.whole, 0.0, "similarity with boilerplate, at least"),
-            Feature("whole_containment", f.whole_containment, 0.0, "containment with boilerplate, at least"),
-            Feature("sentences", f.sentences, 0.0, "share of sentences of one page that stand in the other"),
-            Feature("prose", held.prose, 0.0, "share of the new page's prose in the other one (1 if it has little)"),
-            Feature("listing", held.listing, 0.0, "share of what both hold that is a listing: code, a table"),
-            Feature("left", f.left, 0.0, "share of the earlier sketch that is no boilerplate"),
+            Feature("opening", float(f.opening), 0.0, "1 if the opening of one page occurs in the other"),
+            Feature("containment", f.containment, 0.0, "share of the smaller page that the other contains"),
+            Feature("whole", f.whole, 0.0, "similarity with boilerplate (lower bound)"),
+            Feature("whole_containment", f.whole_containment, 0.0, "containment with boilerplate (lower bound)"),
+            Feature("sentences", f.sentences, 0.0, "share of one page's sentences that the other contains"),
+            Feature("prose", held.prose, 0.0, "share of the new page's prose in the other page (1 if it has little)"),
+            Feature("listing", held.listing, 0.0, "share of the common text that is a listing: code or a table"),
+            Feature("left", f.left, 0.0, "share of the earlier sketch that is not boilerplate"),
             Feature("forms", check.forms, 0.0, "share of the site's pages that look alike under other titles"),
-            Feature("length", f.length, 0.0, "different shingles of the larger page"),
+            Feature("length", f.length, 0.0, "number of different shingles of the larger page"),
         )
         return Explanation(features, score(f, p), p.base, found.decision)
 

@@ -96,10 +96,10 @@ class FineCheck:
             similarity=1.0 if one.body == other.body else f.similarity,
         )
         if told.ruling is Ruling.APART and found.duplicate:
-            decision = f"{found.decision} But that may be the form of the site: they are kept apart. {told.sentence()}"
+            decision = f"{found.decision} But the common text may be a template, so the page passes. {told.sentence()}"
             return Judgement(f, duplicate=False, certain=False, decision=decision)
         if told.ruling is Ruling.COPY and not found.duplicate:
-            decision = f"One holds the other, under the same headline. {told.sentence()}"
+            decision = f"One page contains the other, under the same headline. {told.sentence()}"
             return Judgement(f, duplicate=True, certain=False, decision=decision)
         return found
 
@@ -136,8 +136,8 @@ class FineCheck:
         if not (held := self.held()).apart:
             return found
         decision = (
-            f"Of what both hold {held.listing:.0%} is a listing, code or a table, and of the prose around it the "
-            f"earlier page holds {held.prose:.0%}: they are two articles."
+            f"{held.listing:.0%} of the common text is a listing (code or a table). The earlier page contains only "
+            f"{held.prose:.0%} of the new page's prose. They are two articles."
         )
         return Judgement(f, duplicate=False, certain=False, decision=decision)
 
@@ -150,9 +150,7 @@ class FineCheck:
         needed = _CARRIED if short or _may_be_retold(one, other, f, self.parameters) else _CARRIED_RETITLED
         if f.carried >= needed:
             return found
-        decision = (
-            f"The earlier page holds {f.carried:.0%} of this one, and under such titles a copy takes {needed:.0%}."
-        )
+        decision = f"The earlier page contains {f.carried:.0%} of this one. With such titles a copy needs {needed:.0%}."
         return Judgement(f, duplicate=False, certain=False, decision=decision)
 
     def _deciding(self, p: CascadeParameters) -> CascadeParameters:
@@ -162,17 +160,17 @@ class FineCheck:
         """What the whole texts say, or else the articles in them."""
         f, p, one, other = self.features, self.parameters, self._one, self._other
         if one.body == other.body and (one.article is None or one.article.shingles >= LEAST_ARTICLE):
-            what = "articles in them" if one.article or other.article else "texts"
-            return Judgement(f, True, True, f"The {what} are the same, letter by letter.")
+            what = "articles on both pages" if one.article or other.article else "texts"
+            return Judgement(f, True, True, f"The {what} are identical.")
         whole = self._carried(Judgement(f, *_decide(f, p)))
         if one.article is None and other.article is None:
             return whole
         f = compare(one.of_article(), other.of_article(), b"", self._common, p, title=self._title)
         article = self._carried(Judgement(f, *_decide(f, p)))
         if article.duplicate and not whole.duplicate:
-            return Judgement(f, True, article.certain, f"Of the articles in them: {article.decision}")
+            return Judgement(f, True, article.certain, f"Judged by the articles alone: {article.decision}")
         if whole.duplicate and one.article and other.article and f.similarity < _ARTICLES_APART:
-            return Judgement(f, False, False, "The articles differ; what is alike stands around them.")
+            return Judgement(f, False, False, "The articles differ. Only the text around them is alike.")
         return article if f.similarity > whole.features.similarity else whole
 
 
@@ -187,11 +185,11 @@ def weights(p: CascadeParameters) -> dict[str, tuple[float, str]]:
     """Weight and meaning of each feature of the score."""
     return {
         "similarity": (1.0, f"Jaccard similarity of {p.shingle}-grams"),
-        "form": (-p.by_site, "what they share may be the form of a site: they are of one, or of which is not known"),
-        "gone": (-2 * p.by_gone, "a word of the title stands in its text and not in the other page (0.5: on one side)"),
-        "same_title": (p.by_title, "one title, letter by letter, or a headline in common"),
-        "reworded": (p.by_reworded, "longer texts in other words, and all numbers of both are the same: no form"),
-        "numbers": (-p.by_numbers, "share of numbers that differ, less in a long text"),
+        "form": (-p.by_site, "the common text may be a site's template: same site, or unknown site"),
+        "gone": (-2 * p.by_gone, "each page has a title word that the other page lacks (0.5: only one page has)"),
+        "same_title": (p.by_title, "the titles are identical, or a headline is common to both"),
+        "reworded": (p.by_reworded, "long texts with other wording and the same numbers, so no template"),
+        "numbers": (-p.by_numbers, "share of numbers that differ (counts less in a long text)"),
     }
 
 
@@ -207,26 +205,26 @@ def _decide(f: Features, p: CascadeParameters) -> tuple[bool, bool, str]:
         return (
             False,
             False,
-            "Most of what is known of the earlier page is boilerplate: too little is left to compare.",
+            "Most of the earlier page is boilerplate. Too little is left to compare.",
         )
     if f.length < p.short:
         copy = f.sentences == 1.0 and f.same_numbers and f.similarity >= p.short_least and not (f.gone and f.form)
-        told = "every sentence of one stands in the other, with the same numbers" if copy else "they differ"
-        return copy, copy, f"Of texts this short one word makes another notice: {told}."
+        told = "every sentence of one page is in the other, with the same numbers" if copy else "the sentences differ"
+        return copy, copy, f"In texts this short, one word makes another notice. Here {told}."
     alone = f.similarity >= p.certain
     if f.whole < p.least and not (alone and (f.whole >= p.certain_least or f.whole_containment >= p.excerpt)):
-        return False, False, f"The whole texts, boilerplate and all, are less than {p.least:g} alike."
+        return False, False, f"The similarity of the whole texts, with boilerplate, is below {p.least:g}."
     certain = p.certain_on_site if f.form else p.certain_apart if f.gone == 1.0 else p.certain
     if f.similarity >= certain:
-        return True, True, f"The similarity reaches {certain:g}, which is enough by itself."
+        return True, True, f"The similarity reaches {certain:g}, which is enough on its own."
     if f.gone == 1.0:
         return (
             False,
             False,
-            "Of each title a word stands in its text and not in the other page: they are two notices.",
+            "Each page's title has a word that the other page lacks. They are two notices.",
         )
     other_title = f.title_numbers or (f.form and f.title < p.retitled)
     if other_title and not (f.opening or f.reworded) and f.similarity < _NEARLY:
-        return False, False, "What they share may be a form: they have another title and another opening."
+        return False, False, "The common text may be a template: the titles and the openings differ."
     duplicate = score(f, p) >= p.base
     return duplicate, duplicate and alone, f"The score {'reaches' if duplicate else 'is below'} {p.base:g}."

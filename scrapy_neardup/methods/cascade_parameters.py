@@ -31,49 +31,70 @@ class CascadeParameters(Parameters):
 
     method: ClassVar[str] = "cascade"
 
-    #: What makes keys: some of title, keywords, description, sentences, shingles.
+    #: What makes keys: some of ``title``, ``keywords``, ``description``, ``sentences``, ``shingles``.
     keys: str = names(",".join(_FAMILIES), *_FAMILIES)
-    #: Core words of the title that make a key; as many of keywords and description together make another.
+    #: The number of core words of the title that make a key. As many core words of keywords and description make
+    #: another key.
     core_words: int = whole(4, 1, 4096)
-    #: Longest sentences of the body that are keys, and the length from which a piece is a sentence.
+    #: The number of longest sentences of the body that are keys.
     sentence_keys: int = whole(2, 1, 64)
+    #: The fewest letters of a sentence.
     min_sentence: int = whole(12, 1, 4096)
-    #: Shingles of the body that are keys, and their length: so long that few phrases are common. Where words have
-    #: spaces between them they are longer, as ten letters are two words.
+    #: The number of shingles of the body that are keys.
     shingle_keys: int = whole(4, 1, 128)
+    #: The length of a shingle that is a key: so long that few phrases are common.
     key_shingle: int = whole(10, 1, 4096)
+    #: The same for languages with spaces between words, where ten letters are only two words.
     key_shingle_spaced: int = whole(24, 1, 4096)
-    #: The length from which a line is counted, and left out where it stands on many pages.
+    #: The fewest letters of a line that is counted. A line that many pages share is left out.
     min_counted: int = whole(6, 1, 4096)
-    #: Shingles that are compared, and the sketch that holds them.
+    #: The length of a shingle that is compared.
     shingle: int = whole(5, 1, 4096)
+    #: The number of bins of the sketch of shingles.
     bins: int = option(512, 64, 128, 256, 512, 1024, 2048, 4096)
+    #: The number of bits of each bin.
     bits: int = option(2, 1, 2, 4, 8)
-    #: Sentences, numbers and title words of which the sketch holds a hash.
+    #: The number of sentences in the sketch.
     max_sentences: int = whole(3, 1, 255)
+    #: The number of numbers in the sketch.
     max_numbers: int = whole(12, 1, 255)
+    #: The number of title words in the sketch.
     max_title_words: int = whole(16, 1, 255)
-    #: What decides; benchmarks/fields.py holds the weights against fits.
+    #: Pages of different sites are copies from this similarity on, whatever else differs.
     certain: float = decides(number(0.76))
+    #: The same if each title has a word that the other lacks.
     certain_apart: float = decides(number(0.8))
+    #: The same for pages that may be of one site.
     certain_on_site: float = decides(number(0.95))
+    #: The score that makes a copy where similarity alone does not decide. The score is the similarity plus and minus
+    #: the weights below.
     base: float = decides(number(0.52))
+    #: Subtracted from the score of pages that may be of one site.
     by_site: float = decides(number(0.18))
+    #: Subtracted if a word of one title is missing in the other.
     by_gone: float = decides(number(0.1))
+    #: Added under equal titles.
     by_title: float = decides(number(0.15))
+    #: Added if two pages of one site give the same numbers in other words.
     by_reworded: float = decides(number(0.18))
+    #: Multiplied by the share of numbers that differ, and subtracted.
     by_numbers: float = decides(number(0.3))
+    #: The least similarity of two copies, boilerplate included.
     least: float = decides(number(0.5))
+    #: The same for pages that are copies by similarity alone (``certain``), unless one contains most of the other
+    #: (``excerpt``).
     certain_least: float = decides(number(0.35))
-    #: The share of a site's pages that look like another one of it under another title, from which on the site is a
-    #: catalogue (``CATALOGUE``); of articles it is a hundredth, of forms and adverts up to 0.19. 1 for never.
+    #: A site is a catalogue if this share of its pages resembles another page of the site under another title. Of
+    #: articles one page in a hundred does, of forms and adverts up to 0.19. 1 means never.
     catalogue: float = decides(number(0.2))
-    #: Texts with fewer different shingles than ``short`` are copies if every sentence of one stands in the other, they
-    #: hold the same numbers and are alike for ``short_least``: of one sentence, one word makes another notice.
+    #: Texts with fewer different shingles are short. Short texts are copies if one contains every sentence of the other
+    #: and both give the same numbers.
     short: int = whole(120, 1, 4096)
+    #: The least similarity of short copies: in one sentence one word makes another notice.
     short_least: float = decides(number(0.6))
-    #: Containment that makes an excerpt of a page that is no copy, and title similarity below which a copy is retitled.
+    #: The containment from which a page that is no copy is an excerpt.
     excerpt: float = decides(number(0.8))
+    #: The similarity of titles below which a copy is ``retitled``.
     retitled: float = decides(number(0.5))
 
     def on_catalogue(self) -> CascadeParameters:

@@ -96,9 +96,9 @@ class OnSite:
     def sentence(self) -> str:
         """The evidence, for people."""
         return (
-            f"Both are of one site, of which {self.pages} pages are known: their headlines are {self.headlines.value}; "
-            f"of the text that is not the site's they share about {self.shared} letters, the new page has {self.new} "
-            f"more and the earlier one {self.old}."
+            f"Both pages are of one site, with {self.pages} known pages. Their headlines are {self.headlines.value}. "
+            f"Besides the site's own text they share about {self.shared} letters; the new page has {self.new} more, "
+            f"the earlier page {self.old}."
         )
 
 

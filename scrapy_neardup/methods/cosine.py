@@ -46,8 +46,9 @@ class CosineParameters(Parameters):
 
     #: The smallest cosine of two duplicates.
     similarity: float = number(0.96, 0.1)
-    #: Files of one's own; empty for the small list of this package and for jieba's table.
+    #: The path of a file of stop words, one a line; empty for the short list of this package.
     stop_words: str = file("a list of stop words")
+    #: The path of a file of word frequencies, see ``scrapy neardup lexicon``; empty for jieba's table.
     lexicon: str = file("a lexicon")
 
 

@@ -31,9 +31,9 @@ class IDFTermsParameters(Parameters):
 
     #: The share of the different words that makes the feature string, the rarest first.
     share: float = number(0.7, 0.01)
-    #: The hash by which pages are found. The article counted the fewest collisions with AP.
+    #: The hash of the feature string. The article counted the fewest collisions with AP.
     hash: str = choice("ap", *CLASSIC)
-    #: A file of one's own; empty for jieba's table.
+    #: The path of a file of word frequencies, see ``scrapy neardup lexicon``; empty for jieba's table.
     lexicon: str = file("a lexicon")
 
     def _check(self) -> None:

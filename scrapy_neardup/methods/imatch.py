@@ -37,21 +37,23 @@ class IMatchParameters(Parameters):
 
     method: ClassVar[str] = "imatch"
 
-    #: The IDF of terms that count, where 0 is the lowest in the lexicon and 1 the highest; both ends belong to it.
+    #: The lowest IDF of a word that counts. 0 is the lowest IDF in the lexicon, 1 the highest.
     low: float = number(0.2)
+    #: The highest IDF of a word that counts.
     high: float = number(0.8)
-    #: 1: the lexicon alone, as published in 2002. More: so many less one thinned copies beside it.
+    #: With 1 only the lexicon is used, as published in 2002. With n, n - 1 thinned copies of the lexicon are used as
+    #: well.
     lexicons: int = whole(1, 1, 64)
-    #: The share of the terms that each copy lacks.
+    #: The share of the words that each thinned copy lacks.
     thin: float = number(0.33, 0.0, 0.99)
-    #: Terms that make a signature.
+    #: How many words a signature needs.
     min_terms: int = whole(10, 1, 10_000)
-    #: A file of one's own; empty for jieba's table.
+    #: The path of a file of word frequencies, see ``scrapy neardup lexicon``; empty for jieba's table.
     lexicon: str = file("a lexicon")
 
     def _check(self) -> None:
         if not self.low < self.high:
-            raise SettingsError(f"imatch: high must be more than low ({self.low:g}), not {self.high:g}.")
+            raise SettingsError(f"imatch: high must be greater than low ({self.low:g}), not {self.high:g}.")
         if self.lexicon:
             lexicon(self.lexicon)  # what is wrong with the file is said at once
 

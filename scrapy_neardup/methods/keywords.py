@@ -55,11 +55,11 @@ class KeywordsParameters(Parameters):
 
     #: One or more rules, with commas between them.
     rule: str = names("set_weights", *_RULES, "any")
-    #: How many keywords.
+    #: The number of keywords.
     n: int = whole(10, 1, 1000)
-    #: How much weights may differ: 0 are the same, 1 have nothing in common.
+    #: How much the weights may differ: 0 means equal, 1 means nothing in common.
     alpha: float = decides(number(0.01))
-    #: A file of one's own; empty for the small list of this package.
+    #: The path of a file of stop words, one a line; empty for the short list of this package.
     stop_words: str = file("a list of stop words")
 
     @property

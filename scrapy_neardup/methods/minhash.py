@@ -39,13 +39,15 @@ class MinHashParameters(Parameters):
 
     method: ClassVar[str] = "minhash"
 
-    #: ``characters``: n-grams of ``n`` letters; ``words``: of ``n`` words.
+    #: ``characters`` makes shingles of ``n`` letters, ``words`` makes shingles of ``n`` words.
     features: str = choice("characters", "characters", "words")
+    #: The length of a shingle, in letters or words.
     n: int = whole(5, 1, 64)
     #: The smallest estimated Jaccard similarity of two duplicates.
     similarity: float = decides(number(0.75, 0.01))
-    #: Hash functions, of which a page keeps 2 bytes each; and the bands that they are cut into, a key each.
+    #: The number of hash functions. A page keeps 2 bytes for each.
     permutations: int = whole(128, 1, 4096)
+    #: The number of bands. Each band makes a key.
     bands: int = whole(25, 1, 255)
 
     def _check(self) -> None:

@@ -39,11 +39,13 @@ class NSHashParameters(Parameters):
 
     method: ClassVar[str] = "nshash"
 
-    #: How many sentences are hashed, and the letters from which a piece is a sentence.
+    #: The number of sentences that are hashed, the longest first.
     n: int = whole(5, 1, 64)
+    #: The fewest letters of a sentence.
     min_sentence: int = whole(10, 1, 4096)
-    #: How many hashes must be the same.
+    #: How many hashes of two duplicates are equal.
     equal: int = decides(whole(3, 1, 64))
+    #: The hash of a sentence.
     hash: str = choice(DIGESTS[0], *DIGESTS)
 
     def _check(self) -> None:

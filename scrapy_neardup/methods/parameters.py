@@ -69,7 +69,7 @@ def names(default: str, *choices: str) -> str:
 
     def check(value: Any) -> str:
         given = value.split(",") if isinstance(value, str) else [""]
-        return "" if set(given) <= set(choices) else f"one or more of {', '.join(choices)}, with commas between them"
+        return "" if set(given) <= set(choices) else f"one or more of {', '.join(choices)}, separated by commas"
 
     return field(default=default, metadata={"check": check, "choices": choices})
 
@@ -89,7 +89,7 @@ def file(what: str) -> str:
     def check(value: Any) -> str:
         if isinstance(value, str) and (not value or Path(value).is_file()):
             return ""
-        return f"the path of {what} that exists, or an empty string for none"
+        return f"the path of {what}, or an empty string for none"
 
     return field(default="", metadata={"check": check, "file": True})
 
@@ -107,7 +107,8 @@ class Parameters:
     #: The name of the method, for errors.
     method: ClassVar[str] = "method"
 
-    #: Read traditional Chinese characters as simplified ones, so that a copy in the other script is found too.
+    #: Read traditional Chinese characters as simplified ones, so that a copy in the other script is found too. Needs
+    #: the extra ``opencc``.
     simplified: bool = flag(default=False)
 
     def __post_init__(self) -> None:

@@ -1,8 +1,8 @@
 """Parameters of the default method for fields that the default is wrong for: ``NEARDUP_PROFILE``.
 
 A profile sets only what decides, so it may change between crawls of one state; what a user sets himself counts for
-more. There is none without a reason and a corpus on which it was measured (docs/tuning.md): for mails and forums the
-default is right, as quotes are left out of every page.
+more. There is none without a reason and a corpus on which it was measured (docs/en/guides/kinds-of-sites.md): for mails
+and forums the default is right, as quotes are left out of every page.
 """
 
 from __future__ import annotations

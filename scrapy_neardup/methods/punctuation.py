@@ -42,10 +42,11 @@ class PunctuationParameters(Parameters):
 
     method: ClassVar[str] = "punctuation"
 
-    #: What must agree: the title weighs 1.5, each of the three pieces 1.0.
+    #: The weight that must agree: the title weighs 1.5, each of the three pieces 1.0.
     threshold: float = decides(number(3.0, 1.0, 4.5))
-    #: Marks that a text needs to have pieces.
+    #: The fewest punctuation marks of a text that is cut into pieces.
     min_marks: int = whole(6, 1, 10_000)
+    #: The hash of a piece.
     hash: str = choice(DIGESTS[0], *DIGESTS)
 
 

@@ -40,14 +40,15 @@ class RandomProjectionParameters(Parameters):
 
     method: ClassVar[str] = "random_projection"
 
-    #: A multiple of 64.
+    #: The number of bits of a fingerprint, a multiple of 64.
     bits: int = whole(256, 64, 4096)
-    #: The smallest share of equal bits of two duplicates; pages that have nothing in common agree in half of them.
+    #: The smallest share of equal bits of two duplicates. Unrelated pages agree in half of the bits.
     similarity: float = decides(number(0.92, 0.5))
-    #: Keys of a page, and the bits of each. Wider ones are shared by fewer pages, duplicates or not.
+    #: The number of keys of a page.
     tables: int = whole(16, 1, 255)
+    #: The number of bits of a key. Fewer pages share a wide key, whether they are duplicates or not.
     key_bits: int = whole(16, 1, 64)
-    #: A file of one's own; empty for the small list of this package.
+    #: The path of a file of stop words, one a line; empty for the short list of this package.
     stop_words: str = file("a list of stop words")
 
     def _check(self) -> None:

@@ -29,12 +29,13 @@ class SegmentsParameters(Parameters):
 
     method: ClassVar[str] = "segments"
 
-    #: How many pieces are hashed, and how many hashes must be the same.
+    #: The number of pieces that are hashed.
     segments: int = whole(4, 1, 255)
+    #: How many hashes of two duplicates are equal.
     equal: int = decides(whole(3, 1, 255))
-    #: Where a page is cut: ``paragraphs``, or pieces of the same ``length``.
+    #: Where a page is cut: at ``paragraphs``, or into pieces of the same ``length``.
     cut: str = choice("paragraphs", "paragraphs", "length")
-    #: The letters of a piece: paragraphs are joined until they have so many, and fewer pieces are cut of a short page.
+    #: The fewest letters of a piece. Short paragraphs are joined, and a short page is cut into fewer pieces.
     min_segment: int = whole(40, 1, 100_000)
 
     def _check(self) -> None:

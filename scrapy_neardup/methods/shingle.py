@@ -37,12 +37,13 @@ class ShingleParameters(Parameters):
 
     method: ClassVar[str] = "shingle"
 
-    #: ``characters``: n-grams of ``n`` letters; ``words``: of ``n`` words, stop words among them.
+    #: ``characters`` makes shingles of ``n`` letters, ``words`` makes shingles of ``n`` words.
     features: str = choice("characters", "characters", "words")
+    #: The length of a shingle, in letters or words.
     n: int = whole(5, 1, 64)
     #: The smallest Jaccard similarity of two duplicates.
     similarity: float = decides(number(0.95, 0.01))
-    #: The smallest hashes under which a page is filed.
+    #: The number of smallest hashes that are keys.
     keys: int = whole(16, 1, 255)
 
 

@@ -43,32 +43,36 @@ class SimHashParameters(Parameters):
 
     method: ClassVar[str] = "simhash"
 
-    #: The largest Hamming distance, in bits, of two duplicates.
+    #: The largest Hamming distance of two duplicates, in bits.
     distance: int = whole(3, 0, 8)
-    #: The blocks that a fingerprint is cut into; 0: as few as make keys of 16 bits. A table for each choice of
-    #: ``blocks - distance`` of them finds every fingerprint within the distance: for distance 3, 4 blocks are 4 tables
-    #: of 16 bits, 6 are 20 of 32 bits. Wide keys are more keys, but fewer pages share one: for states of more than
-    #: some 100,000 pages.
+    #: The number of blocks of a fingerprint. A table for each choice of ``blocks - distance`` blocks finds every
+    #: fingerprint within the distance: with distance 3, 4 blocks make 4 tables of 16 bits, and 6 blocks make 20 tables
+    #: of 32 bits. Fewer pages share a wide key, which helps in states of more than some 100,000 pages. 0: as few blocks
+    #: as make keys of 16 bits.
     blocks: int = whole(0, 0, 64)
-    #: All ``words`` with their frequency, the ``top`` words by ``tfidf``, or ``characters``: n-grams of ``n``.
+    #: ``words`` takes all words with their frequency, ``tfidf`` the ``top`` words by TF-IDF, ``characters`` takes
+    #: shingles of ``n`` letters.
     features: str = choice("words", "words", "tfidf", "characters")
+    #: The number of words with ``tfidf``.
     top: int = whole(50, 1, 10_000)
+    #: The length of a shingle with ``characters``.
     n: int = whole(4, 1, 64)
-    #: The hash of a word. Characters have the hash of all shingles here.
+    #: The hash of a word. Shingles always use BLAKE2b.
     hash: str = choice("blake2b", "blake2b", *CLASSIC)
-    #: Files of one's own; empty for the small list of this package and for jieba's table.
+    #: The path of a file of stop words, one a line; empty for the short list of this package.
     stop_words: str = file("a list of stop words")
+    #: The path of a file of word frequencies, see ``scrapy neardup lexicon``; empty for jieba's table.
     lexicon: str = file("a lexicon")
 
     def _check(self) -> None:
         if not self.distance < (self.blocks or self.distance + 1):
-            raise SettingsError(f"simhash: blocks must be more than distance ({self.distance}), not {self.blocks}.")
+            raise SettingsError(f"simhash: blocks must be greater than distance ({self.distance}), not {self.blocks}.")
         if comb(self.blocks, self.distance) > 255:
-            raise SettingsError(f"simhash: blocks must be fewer: {self.blocks} would be more than 255 tables.")
-        if self.features == "characters" and self.hash != "blake2b":
             raise SettingsError(
-                "simhash: hash must be 'blake2b' with features 'characters', which have a hash of their own."
+                f"simhash: blocks is {self.blocks}, which needs more than 255 tables. Use fewer blocks."
             )
+        if self.features == "characters" and self.hash != "blake2b":
+            raise SettingsError("simhash: features 'characters' work only with hash 'blake2b'. Set hash to 'blake2b'.")
 
     @property
     def tables(self) -> tuple[int, ...]:

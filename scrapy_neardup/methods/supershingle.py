@@ -32,13 +32,15 @@ class SuperShingleParameters(Parameters):
 
     method: ClassVar[str] = "supershingle"
 
-    #: ``characters``: n-grams of ``n`` letters; ``words``: of ``n`` words.
+    #: ``characters`` makes shingles of ``n`` letters, ``words`` makes shingles of ``n`` words.
     features: str = choice("characters", "characters", "words")
+    #: The length of a shingle, in letters or words.
     n: int = whole(5, 1, 64)
-    #: How many super-shingles a page has, of how many min-hashes each.
+    #: The number of super-shingles of a page.
     supershingles: int = whole(6, 1, 64)
+    #: The number of min-hashes in a super-shingle.
     rows: int = whole(14, 1, 64)
-    #: How many super-shingles of two duplicates are the same.
+    #: How many super-shingles of two duplicates are equal.
     equal: int = decides(whole(2, 1, 64))
 
     def _check(self) -> None:

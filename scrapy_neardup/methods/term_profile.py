@@ -26,11 +26,11 @@ class TermProfileParameters(Parameters):
 
     method: ClassVar[str] = "term_profile"
 
-    #: The share of the different words that may be hashed, the most frequent first.
+    #: The largest share of the different words that is hashed, the most frequent first.
     percentage: float = number(0.1, 0.01)
-    #: The number of words that are hashed is a multiple of this.
+    #: The number of hashed words is a multiple of this number.
     sum_interval: int = whole(10, 1, 1000)
-    #: A file of one's own; empty for the small list of this package.
+    #: The path of a file of stop words, one a line; empty for the short list of this package.
     stop_words: str = file("a list of stop words")
 
 

@@ -44,8 +44,8 @@ def output_format(name: str, given: str = "") -> str:
     found = given or ("jsonl" if name == "-" else _SUFFIXES.get(Path(plain).suffix.lower(), ""))
     if found not in WRITERS:
         raise NearDupError(
-            f"{given or name} names no format to write; name the file .{', .'.join(WRITERS).replace('excel', 'xlsx')}, "
-            "or say which with --output-format."
+            f"{given or name} names no output format. Use the suffix .{', .'.join(WRITERS).replace('excel', 'xlsx')}, "
+            "or add --output-format."
         )
     return found
 

@@ -24,7 +24,7 @@ class ExcelWriter(Writer):
         try:
             from openpyxl import Workbook
         except ImportError:
-            raise NearDupError("Excel sheets need openpyxl; run: pip install 'scrapy-neardup[files]'.") from None
+            raise NearDupError("Excel files need openpyxl. Run: pip install 'scrapy-neardup[files]'") from None
         self._book = Workbook(write_only=True)
         self._sheet = self._book.create_sheet("articles")
         self._columns: dict[str, Any] | None = None
@@ -52,7 +52,7 @@ class ExcelWriter(Writer):
 
         self._written += 1
         if self._written > _ROWS:
-            raise NearDupError(f"An Excel sheet holds {_ROWS:,} rows at most; write JSON lines instead.")
+            raise NearDupError(f"An Excel sheet holds at most {_ROWS:,} rows. Write JSON lines instead.")
         row = []
         for value in values:
             known = isinstance(value, (str, bool, int, float))
@@ -62,6 +62,6 @@ class ExcelWriter(Writer):
             else:
                 cell.data_type = "s"  # a text that begins with = would be run as a formula
                 if len(str(cell.value)) > _CELL:
-                    raise NearDupError(f"An Excel cell holds {_CELL:,} characters at most; write JSON lines instead.")
+                    raise NearDupError(f"An Excel cell holds at most {_CELL:,} characters. Write JSON lines instead.")
             row.append(cell)
         self._sheet.append(row)

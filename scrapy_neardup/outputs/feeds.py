@@ -48,7 +48,7 @@ class XmlWriter(Writer):
         """See ``Writer``; raises NearDupError for a field whose name no element can have."""
         for name in fields:
             if not _XML_NAME.fullmatch(name):
-                raise NearDupError(f"XML can have no field named {name!r}; write JSON lines instead.")
+                raise NearDupError(f"{name!r} cannot be a field name in XML. Write JSON lines instead.")
         self._exporter.export_item(_legal(json.loads(as_json(with_tag(fields, tag, self._tag_field)))))
 
     def close(self) -> None:
@@ -93,8 +93,8 @@ def same_columns(columns: set[str] | None, cells: Mapping[str, Any]) -> set[str]
         return set(cells)
     if more := sorted(set(cells) - columns):
         raise NearDupError(
-            f"A record has the fields {', '.join(more)}, which the first one lacks, and a table would lose them; "
-            "write JSON lines instead."
+            f"A record has fields that the first record lacks: {', '.join(more)}. A table would lose them. "
+            "Write JSON lines instead."
         )
     return columns
 

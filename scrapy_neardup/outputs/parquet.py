@@ -22,7 +22,7 @@ class ParquetWriter(Writer):
             import pyarrow as pa
             import pyarrow.parquet as pq
         except ImportError:
-            raise NearDupError("Parquet files need pyarrow; run: pip install 'scrapy-neardup[parquet]'.") from None
+            raise NearDupError("Parquet files need pyarrow. Run: pip install 'scrapy-neardup[parquet]'") from None
         self._arrow, self._parquet = pa, pq
         self._rows: list[dict[str, Any]] = []
         self._columns: set[str] | None = None
@@ -56,7 +56,7 @@ class ParquetWriter(Writer):
             self._writer.write_table(self._arrow.Table.from_pylist(self._rows, self._schema))
         except (self._arrow.ArrowException, TypeError, ValueError) as error:
             raise NearDupError(
-                f"A record does not fit the columns of the first {_BATCH:,}: {error}. Write JSON lines instead."
+                f"A record does not fit the columns of the first {_BATCH:,} records: {error}. Write JSON lines instead."
             ) from None
         self._rows.clear()
 
@@ -68,7 +68,7 @@ class ParquetWriter(Writer):
         try:
             fields = [(name, arrow.infer_type([row.get(name) for row in rows])) for name in names]
         except (arrow.ArrowException, TypeError, ValueError) as error:
-            raise NearDupError(f"The records do not make a table: {error}. Write JSON lines instead.") from None
+            raise NearDupError(f"The records do not form a table: {error}. Write JSON lines instead.") from None
         known = [(name, text if arrow.types.is_null(type_) else type_) for name, type_ in fields]
         tags = [row[self._tag_field] for row in rows if isinstance(row.get(self._tag_field), dict)]
         if tags and "verdict" in tags[0]:

@@ -50,7 +50,7 @@ class MayTakeLong(Exception):
     """A page was not read, as that may take long; ``html`` is what it would be read from."""
 
     def __init__(self, html: str) -> None:
-        super().__init__("it may take long")
+        super().__init__("reading it may take long")
         self.html = html
 
 
@@ -111,9 +111,9 @@ def page_of(answer: Message) -> Page:
 def as_extraction_error(error: ChildError, seconds: float) -> ExtractionError:
     """Why there is no answer about a page that may take so many seconds, as it is counted and told."""
     if isinstance(error, CannotStart):
-        return NoReader("too_slow", f"the process that is to read it cannot be started: {error}")
+        return NoReader("too_slow", f"no worker could be started to read it: {error}")
     if isinstance(error, Died):
-        return ExtractionError("too_large", "the process that read it died of it, twice")
+        return ExtractionError("too_large", "the worker that read it died twice")
     if isinstance(error, TookTooLong):
-        return ExtractionError("too_slow", f"it takes more than {seconds:g} s to be read")
+        return ExtractionError("too_slow", f"reading it takes more than {seconds:g} s")
     return ExtractionError("too_slow", "the crawl is over")

@@ -9,7 +9,6 @@ from itertools import islice
 import lxml.html
 from lxml import etree
 
-from scrapy_neardup.page.trees import root_of
 from scrapy_neardup.quick import quick
 from scrapy_neardup.text.normalize import letters
 from scrapy_neardup.text.quote_signs import Told, is_attribution
@@ -82,17 +81,13 @@ class Block:
     told: Told = Told.NOTHING
 
 
-def visible_blocks(html: str) -> list[Block]:
-    """The visible lines of a document or of a fragment of one; none if it cannot be parsed.
+def blocks_of(root: lxml.html.HtmlElement | None) -> list[Block]:
+    """The visible lines of a tree; none if there is no tree.
 
-    >>> [(block.text, block.linked) for block in visible_blocks("<h1>Ferry</h1><p>It runs <a href=/>daily</a>.")]
+    >>> root = lxml.html.fromstring("<h1>Ferry</h1><p>It runs <a href=/>daily</a>.")
+    >>> [(block.text, block.linked) for block in blocks_of(root)]
     [('Ferry', 0), ('It runs daily.', 5)]
     """
-    return blocks_of(root_of(html))
-
-
-def blocks_of(root: lxml.html.HtmlElement | None) -> list[Block]:
-    """The same of a tree."""
     return _Lines().blocks(root) if root is not None else []
 
 

@@ -94,7 +94,7 @@ class Child:
     def _tried(self, asked: Message, begun: Callable[[], None]) -> Message | None:
         """What is answered; None if the child died of it."""
         if self._child is not None and self._child.poll() is not None:  # somebody else ended it, between two
-            self._replace(self._child, f"was ended between two {self._what}s")
+            self._replace(self._child, f"was killed by something else between two {self._what}s")
         try:
             child = self._child or self._started()
         except (OSError, EOFError) as error:
@@ -139,12 +139,12 @@ class Child:
                     self._end(child)
                     raise Over from None
                 if deadline.is_over:
-                    self._replace(child, f"was ended, as a {self._what} took more than {self._seconds:g} s")
+                    self._replace(child, f"was ended because a {self._what} took more than {self._seconds:g} s")
                     raise TookTooLong from None
                 self._replace(child, "died")
                 return None
         if answer.head["full"]:
-            self._replace(child, f"was ended, as it had come to hold more than {KEPT // 10**6} MB")
+            self._replace(child, f"was ended because it used more than {KEPT // 10**6} MB")
         return answer
 
     def _replace(self, child: subprocess.Popen[bytes], why: str) -> None:

@@ -18,18 +18,22 @@ def with_cure(error: ExtractionError, fields: ItemFields, item: Item, served: Se
         return ExtractionError(error.reason, f"{error}. {_cure(fields, item)}")
     return ExtractionError(
         error.reason,
-        f"the item's URL is not that of its response, {served.url}, which says nothing of it, then. "
-        f"{_cure(fields, item)}; if it is not to be judged, have its request opt out: meta={{'neardup': False}}",
+        f"the item's URL is not that of its response ({served.url}), so that response cannot be its page. "
+        f"{_cure(fields, item)}. To leave it out, set meta={{'neardup': False}} on its request",
     )
 
 
-def _cure(fields: ItemFields, item: Item) -> str:
+def text_cure(fields: ItemFields, item: Item) -> str:
+    """What to set so that an item is judged by its own text."""
     texts = {name: len(joined(item[name])) for name in item if name not in fields.names.values()}
     longest = max(texts, key=lambda name: texts[name], default="")
-    own = "If it brings its text, name that field in NEARDUP_FIELDS"
     if texts.get(longest, 0) >= _LEAST_TEXT:
-        own = f"If its text is what it holds in {longest!r}, say so: NEARDUP_FIELDS = {{'text': {longest!r}}}"
+        return f"If the field {longest!r} is its text, set NEARDUP_FIELDS = {{'text': {longest!r}}}"
+    return "If the item has its own text, name that field, for example NEARDUP_FIELDS = {'text': 'body'}"
+
+
+def _cure(fields: ItemFields, item: Item) -> str:
     return (
-        f"{own}; if its page was an earlier response, have the request hand that over: "
-        "meta={'neardup_response': response}"
+        f"{text_cure(fields, item)}. If an earlier response is its page, set "
+        "meta={'neardup_response': response} on its request"
     )

@@ -60,7 +60,7 @@ def _read(extractor: Extractor | None, terms: dict[str, Any], asked: Message) ->
     except MemoryError:
         pass
     # It may have asked for so much that little is left for the next page.
-    large = f"it takes more than {MEMORY // 10**6} MB to be read"
+    large = f"reading it takes more than {MEMORY // 10**6} MB"
     return Message({"reason": "too_large", "message": large, "full": True})
 
 

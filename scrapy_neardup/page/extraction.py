@@ -147,7 +147,7 @@ def _extracted(extractor: Extractor, html: str, url: str) -> str:
     except Exception as error:  # whatever a page does to an extractor, it must not stop the crawl
         raise ExtractionError("extractor_failed", f"the extractor raised {type(error).__name__}: {error}") from error
     if text is not None and not isinstance(text, str):
-        raise ExtractionError("extractor_failed", f"the extractor gave a {type(text).__name__}, not a string")
+        raise ExtractionError("extractor_failed", f"the extractor returned a {type(text).__name__}, not a string")
     return text or ""
 
 

@@ -46,8 +46,11 @@ class ItemFields:
 
     def name_of_content(self, item: Item) -> str:
         """What an item is known by that has neither a URL nor a response."""
-        content = self.value(item, "text") or self.value(item, "html") or ""
-        return f"{BY_TEXT}{OPEN.of(str(content)):016x}"
+        return f"{BY_TEXT}{self.text_hash(item):016x}"
+
+    def text_hash(self, item: Item) -> int:
+        """A hash of the text or HTML that the item brings along."""
+        return OPEN.of(str(self.value(item, "text") or self.value(item, "html") or ""))
 
     def is_named_by_content(self, item: Item, url: str) -> bool:
         """Whether this is not a URL, but what ``name_of_content`` has made of the item."""

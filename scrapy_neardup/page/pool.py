@@ -6,7 +6,12 @@ stop at once does not wait for what is still in the queue.
 
 from __future__ import annotations
 
+import ctypes
+import os
+import sys
 from collections.abc import Callable
+from contextlib import suppress
+from functools import cache
 from queue import SimpleQueue
 from threading import Lock, Thread
 from time import perf_counter
@@ -19,15 +24,9 @@ from scrapy_neardup.page.child import Child
 from scrapy_neardup.page.deadlines import Deadlines
 from scrapy_neardup.page.raw import Raw
 
-
-class Job(Protocol):
-    """What is asked for; ``size``: its bytes or characters."""
-
-    @property
-    def size(self) -> int: ...
-
-
-J = TypeVar("J", bound=Job)
+#: The parameter of mallopt in malloc.h.
+_ARENA_MAX = -8
+J = TypeVar("J")
 A = TypeVar("A")
 _J = TypeVar("_J", contravariant=True)
 _A = TypeVar("_A", covariant=True)
@@ -49,14 +48,21 @@ class Trade(Protocol[_J, _A]):
         """One more process, to be started when it is asked."""
 
 
-class Pool(Generic[J, A]):
-    """Has work done in so many processes at most; the next one is started when all others are at work.
+@cache
+def _share_arenas() -> None:
+    """Have all threads allocate memory in two arenas of glibc, which else gives each thread arenas of its own.
 
-    ``waiting``: bytes and characters of what was asked for and not answered.
+    A page is allocated in one thread and freed in another, so these grow: by 70 MB over 5,000 pages of 130 kB.
     """
+    if sys.platform == "linux" and "MALLOC_ARENA_MAX" not in os.environ:
+        with suppress(OSError, AttributeError):  # another library of C
+            ctypes.CDLL(None).mallopt(_ARENA_MAX, 2)
+
+
+class Pool(Generic[J, A]):
+    """Has work done in so many processes at most; the next one is started when all others are at work."""
 
     def __init__(self, terms: Trade[J, A], workers: int, name: str = "neardup-worker") -> None:
-        self.waiting = 0
         self.workers = workers
         self._terms = terms
         self._name = name
@@ -77,7 +83,6 @@ class Pool(Generic[J, A]):
             return
         with self._counts:
             self._open += 1
-            self.waiting += job.size
         self._asked.put((job, begun, answered))
 
     @property
@@ -90,11 +95,6 @@ class Pool(Generic[J, A]):
         """Why one of them did; empty if none did."""
         return next((line.child.why for line in self._lines if line.child.why), "")
 
-    @property
-    def process_ids(self) -> list[int]:
-        """Those of the processes that are there."""
-        return [line.child.process_id for line in self._lines if line.child.process_id]
-
     def close(self) -> None:
         """End the processes, also in the midst of work; whoever waits is told that it was too slow."""
         self._closed = True
@@ -105,11 +105,12 @@ class Pool(Generic[J, A]):
 
     def _one_more(self) -> str:
         """Have one more work; says why not, if the system has no more threads."""
+        _share_arenas()
         line = self._terms.reader(self._deadlines)
         try:
             Thread(target=self._work, args=[line], name=self._name, daemon=True).start()
         except RuntimeError as error:
-            return f"the thread that is to wait for a process cannot be started: {error}"
+            return f"the thread that waits for a worker cannot be started: {error}"
         self._lines.append(line)
         return ""
 
@@ -130,7 +131,6 @@ class Pool(Generic[J, A]):
                 answer = ExtractionError("method_failed", f"{type(error).__name__}: {error}")
             with self._counts:
                 self._open -= 1
-                self.waiting -= job.size
             answered(answer, perf_counter() - started)
             del job, begun, answered, answer, asked, begin
 

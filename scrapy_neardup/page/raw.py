@@ -49,7 +49,7 @@ class Raw:
         if isinstance(html, bytes):
             html = decode_body(html, self.content_type)
         if not self.is_named and plain_url(head(html, self.url).canonical) != plain_url(self.url):
-            raise ExtractionError("other_page", f"it does not name {self.url}")
+            raise ExtractionError("other_page", f"the page does not name {self.url}")
         return html
 
 

@@ -62,22 +62,22 @@ class Reading:
     quotes: tuple[int, ...] = ()
     quoted: tuple[bool, ...] = ()
 
-    def sentence(self) -> str:
-        """Why the page is read by this reader, for people."""
+    def explanation(self) -> tuple[str, dict[str, int | float]]:
+        """Why the page is read by this reader: the name of the explanation, and the numbers and shares in it."""
         if self.reader == EXTRACTOR:
-            return f"NEARDUP_EXTRACTOR gave {_counted(self.letters)}, which are judged as they are."
+            return "extractor", {"letters": self.letters}
         if self.reader == "none":
-            many = len(self.kept)
-            return f"of its {many:,} visible lines none is prose." if many else "it shows no text."
+            return ("no_prose", {"many": len(self.kept)}) if self.kept else ("no_text", {})
         if not self.main_letters:
-            return f"trafilatura finds no main text, so the {_counted(self.letters)} of visible prose are judged alone."
-        held = f"trafilatura's main text holds {self.main_letters:,} of {_counted(self.letters)} of the visible prose"
+            return "no_main", {"letters": self.letters}
+        held: dict[str, int | float] = {"held": self.main_letters, "letters": self.letters}
         if self.reader == "article":
-            return f"{held}, and is judged by itself as well."
+            return "article", held
         if self.main_letters >= max(_LEAST_MAIN, _CREDIBLE * self.letters):
-            return f"{held}, but it is not believed: more than {_MENU:.0%} of it are links, as of a menu."
-        needed = f"{_LEAST_MAIN} letters" if self.main_letters < _LEAST_MAIN else f"{_CREDIBLE:.0%} of them"
-        return f"{held}, so it is not believed: that takes {needed}."
+            return "menu", {**held, "share": _MENU}
+        if self.main_letters < _LEAST_MAIN:
+            return "too_few", {**held, "least": _LEAST_MAIN}
+        return "too_little", {**held, "share": _CREDIBLE}
 
 
 def read(blocks: list[Block], main_text: str) -> Reading:
@@ -181,10 +181,6 @@ def _unseen(lines: list[str], main_text: list[tuple[str, str]], least: int = _LE
             if line not in visible:
                 found.append((text, line))
     return found
-
-
-def _counted(letters: int) -> str:
-    return f"{letters:,} letter{'' if letters == 1 else 's'}"
 
 
 def _count(lines: list[str], chosen: Iterable[bool]) -> int:

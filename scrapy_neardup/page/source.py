@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from scrapy_neardup.errors import ExtractionError
+from scrapy_neardup.errors import ExtractionError, Reason
 from scrapy_neardup.model import Page
 from scrapy_neardup.page.apart import Answer, MayTakeLong, NoReader
 from scrapy_neardup.page.bodies import Bodies
@@ -159,7 +159,7 @@ class PageSource:
         """By what a page that may take long is known to be unchanged."""
         return html_mark(draft.raw.html())
 
-    def unread(self, draft: Draft, mark: int, why: str) -> Page:
+    def unread(self, draft: Draft, mark: int, why: Reason) -> Page:
         """The page of a draft that is not read, by its mark."""
         return self._whole(Page(draft.raw.url, html=mark, unread=why, body=draft.body), draft.raw)
 
@@ -188,7 +188,7 @@ class PageSource:
         """What an item's page is read from."""
         body = html if isinstance(html, bytes) else served.body if served is not None else b""
         if len(body) > _LONGEST * self._max_html:
-            raise ExtractionError("too_large", f"the page has {len(body)} bytes, which are not even decoded")
+            raise ExtractionError("too_large", f"the page has {len(body)} bytes, too many to decode")
         if html:
             return Raw(url, html, content_type) if isinstance(html, bytes) else Raw(url, joined(html))
         if served is not None:
@@ -196,8 +196,8 @@ class PageSource:
         names = self.fields.names
         raise ExtractionError(
             "no_content",
-            f"the item has neither of the fields {names['text']!r} and {names['html']!r}, and no response was handed "
-            "over. Name its fields in NEARDUP_FIELDS, or switch on the add-on: "
+            f"the item has neither the field {names['text']!r} nor {names['html']!r}, and there is no response for it. "
+            "Name its fields in NEARDUP_FIELDS, or switch on the add-on: "
             'ADDONS = {"scrapy_neardup.Addon": 500}',
         )
 

@@ -39,7 +39,7 @@ class Chart:
 def check() -> None:
     """Raise NearDupError if there is nothing to draw with."""
     if find_spec("matplotlib") is None:
-        raise NearDupError("Charts are drawn by matplotlib. Run: pip install 'scrapy-neardup[report]'")
+        raise NearDupError("Charts need matplotlib. Run: pip install 'scrapy-neardup[report]'")
 
 
 def kinds(report: Report, words: Words = ENGLISH) -> Chart:

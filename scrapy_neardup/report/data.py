@@ -22,7 +22,7 @@ class Totals:
 
     ``passed``: originals that are like an earlier page. ``saved``: characters of text of those copies whose length is
     known, ``measured`` in number. ``first`` and ``last``: when the first page was first seen, and any page last; both 0
-    for an empty state. ``size`` in bytes.
+    for an empty state. ``size`` in bytes. ``rows``: of listings, which are compared with no page.
     """
 
     pages: int = 0
@@ -37,6 +37,7 @@ class Totals:
     first: int = 0
     last: int = 0
     size: int = 0
+    rows: int = 0
 
     @property
     def share(self) -> float:
@@ -204,6 +205,7 @@ class CrawlLine:
     duplicate: int = 0
     unchanged: int = 0
     updated: int = 0
+    rows: int = 0
     unjudged: int = 0
     lost: int = 0
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, OrderedDict, deque
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from scrapy_neardup.report.data import COPIES, PASSED, Count, SiteFlow, Totals
 from scrapy_neardup.report.times import TimeTally
 from scrapy_neardup.states.census import UNKNOWN, Census
 from scrapy_neardup.stores import Evidence, Record, Store
+from scrapy_neardup.text.characters import HAN_CHARACTER
 
 #: Bins of similarity.
 BINS = 50
@@ -24,7 +26,7 @@ BINS = 50
 _SITES = 15
 #: Originals of which the site is remembered.
 _REMEMBERED = 50_000
-_HAN, _KANA = re.compile("[\u3400-\u9fff]"), re.compile("[\u3040-\u30ff]")
+_KANA = re.compile("[\u3040-\u30ff]")
 #: Ends of hosts; the last one is 中国.
 _CHINESE_DOMAINS = frozenset(("cn", "tw", "hk", "mo", "中国", "xn--fiqs8s"))
 NO_SITE, GONE, OTHERS = "(no site)", "(no longer in the state)", "other sites"
@@ -75,6 +77,7 @@ class Figures:
             int(census.first_seen),
             census.last_seen(self._store),
             self._store.size(),
+            census.rows,
         )
 
     def language(self) -> str:
@@ -162,9 +165,15 @@ def is_chinese(title: str, url: str) -> bool:
     (True, False)
     """
     if title:
-        return bool(_HAN.search(title)) and not _KANA.search(title)
+        return bool(HAN_CHARACTER.search(title)) and not _KANA.search(title)
     host = site_of(url).partition(":")[0].rpartition(".")[2]
     return host in _CHINESE_DOMAINS
+
+
+def language_of(pages: Iterable[tuple[str, str]]) -> str:
+    """The language of most pages, each given by title and URL, among those in which reports are."""
+    chinese = [is_chinese(title, url) for title, url in pages]
+    return "zh" if 2 * sum(chinese) > len(chinese) else "en"
 
 
 def kind_of(evidence: Evidence | None) -> str:

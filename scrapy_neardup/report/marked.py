@@ -15,21 +15,12 @@ from scrapy_neardup.page.trees import root_of
 from scrapy_neardup.report.clean import SENTENCE, TITLE, clean_line, clean_text, link
 from scrapy_neardup.report.safe import safe_html, without_names
 from scrapy_neardup.report.template import filled_in, policy, text_of, this_one
-
-#: What the legend says of each.
-_MEANINGS = {
-    Role.ARTICLE: "judged: the article",
-    Role.PROSE: "judged: other prose",
-    Role.UNSEEN: "judged, though not visible",
-    Role.BOILERPLATE: "left out: boilerplate, on many pages that the state knows",
-    Role.QUOTE: "left out: a quote of another message, or a signature",
-    Role.FRAME: "left out: navigation or footer",
-    Role.LINKS: "left out: nothing but links",
-    Role.OTHER: "left out: without letters, or not given by the extractor",
-}
+from scrapy_neardup.report.words import ENGLISH, Words
 
 
-def marked_page(html: str, page: Page, lines: Sequence[Line], facts: Sequence[tuple[str, str]]) -> str:
+def marked_page(
+    html: str, page: Page, lines: Sequence[Line], facts: Sequence[tuple[str, str]], words: Words = ENGLISH
+) -> str:
     """One HTML file that loads nothing and runs nothing; ``lines`` are those of ``html``, ``facts`` stand above it."""
     from markupsafe import Markup
 
@@ -39,10 +30,11 @@ def marked_page(html: str, page: Page, lines: Sequence[Line], facts: Sequence[tu
         "title": clean_line(page.title or page.url, TITLE),
         "url": page.url,
         "facts": [(name, clean_line(value, 2 * SENTENCE)) for name, value in facts if value],
-        "legend": [(role.value, meaning, roles[role]) for role, meaning in _MEANINGS.items() if roles[role]],
+        "legend": [(role.value, words(f"role.{role.value}"), roles[role]) for role in Role if roles[role]],
         "unseen": [clean_text(line.text) for line in lines if line.role is Role.UNSEEN],
         "body": Markup(_marked_body(html, page.url, lines)),  # noqa: S704  # made safe there
-        "language": "en",
+        "language": words.language,
+        "say": words,
         "style": Markup(style),  # noqa: S704  # a file of ours
         "policy": policy(styles=this_one(style)),
     }

@@ -15,7 +15,7 @@ from scrapy_neardup.errors import NearDupError
 def check_template() -> None:
     """Raise NearDupError if the library is missing that fills templates in."""
     if find_spec("jinja2") is None:
-        raise NearDupError("Reports are filled in by Jinja2. Run: pip install 'scrapy-neardup[report]'")
+        raise NearDupError("Reports need Jinja2. Run: pip install 'scrapy-neardup[report]'")
 
 
 def filled_in(name: str, filters: dict[str, Callable[..., Any]], values: dict[str, Any]) -> str:

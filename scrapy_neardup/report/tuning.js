@@ -1,7 +1,8 @@
 "use strict";
 (() => {
   const element = (id) => document.getElementById(id);
-  const { rows, key } = JSON.parse(element("data").textContent);
+  const { rows, key, labels, words } = JSON.parse(element("data").textContent);
+  const say = (name, values) => words[name].replace(/\{(\w+)\}/g, (_, what) => values[what]);
   const pairs = [...element("pairs").children];
   const buttons = [...document.querySelectorAll("[data-answer]")];
   const said = new Array(rows.length).fill(null);
@@ -25,8 +26,8 @@
     const answered = said.filter(Boolean).length;
     pairs.forEach((pair, number) => { pair.hidden = number !== at; });
     element("end").hidden = at < rows.length;
-    element("where").textContent = at < rows.length ? `Pair ${at + 1} of ${rows.length}, ${answered} answered.` : `${answered} of ${rows.length} answered.`;
-    element("kept").textContent = keeps ? "" : "This browser does not remember answers: save them before you close the page.";
+    element("where").textContent = say(at < rows.length ? "tune.where" : "tune.answered", { place: at + 1, many: rows.length, answered });
+    element("kept").textContent = keeps ? "" : words["tune.forgets"];
     element("done").style.width = `${(100 * answered) / Math.max(1, rows.length)}%`;
     element("back").disabled = at === 0;
     element("forth").disabled = at >= rows.length;
@@ -53,7 +54,7 @@
     const lines = rows.map((row, number) => (said[number] ? `${JSON.stringify({ ...row, label: said[number] })}\n` : ""));
     const link = document.createElement("a");
     link.href = URL.createObjectURL(new Blob(lines, { type: "application/x-ndjson" }));
-    link.download = "labels.jsonl";
+    link.download = labels;
     link.click();
     setTimeout(() => URL.revokeObjectURL(link.href), 10000);
   };

@@ -14,12 +14,16 @@ from typing import Any
 
 from scrapy_neardup.report import formats
 from scrapy_neardup.report.clean import TITLE, URL, clean_line, clean_text, link
+from scrapy_neardup.report.figures import language_of
 from scrapy_neardup.report.template import check_template, filled_in, policy, text_of, this_one
+from scrapy_neardup.report.words import Words
 from scrapy_neardup.text.differing import differing
 from scrapy_neardup.text.marking import Mark, Part
 
 #: Characters of a text that are shown.
 SHOWN = 6_000
+#: Words that the script needs.
+_SCRIPTED = ("tune.where", "tune.answered", "tune.forgets")
 #: What ends a script, or an attribute.
 _ESCAPES = {ord(char): f"\\u{ord(char):04x}" for char in "<>&"}
 
@@ -65,20 +69,35 @@ def asked_pair(one: tuple[str, str, str, str], other: tuple[str, str, str, str],
     return AskedPair((first, second), row)
 
 
+def _beginning(side: AskedSide) -> str:
+    """What shows the language of a page."""
+    return side.title or "".join(part.text for part in side.parts)[:TITLE]
+
+
 def check() -> None:
     """Raise NearDupError if the library is missing that a page is made with."""
     check_template()
 
 
-def tuning_page(pairs: Sequence[AskedPair], command: str) -> str:
-    """The page; ``command`` is what reads the labels back."""
+def tuning_page(pairs: Sequence[AskedPair], command: str, labels: str = "labels.jsonl", language: str = "") -> str:
+    """The page, in the language of most pages unless another is named.
+
+    ``labels``: the file that the page saves; ``command`` reads it back.
+    """
     from markupsafe import Markup
 
     script, style = text_of("tuning.js"), text_of("tuning.css")
     rows = [dict(pair.row) for pair in pairs]
-    data = {"rows": rows, "key": blake2b(json.dumps(rows).encode(), digest_size=8).hexdigest()}
+    words = Words(language or language_of((_beginning(side), side.url) for pair in pairs for side in pair.sides))
+    data = {
+        "rows": rows,
+        "key": blake2b(json.dumps(rows).encode(), digest_size=8).hexdigest(),
+        "labels": labels,
+        "words": {name: words.pattern(name) for name in _SCRIPTED},
+    }
     values = {
-        "language": "en",
+        "language": words.language,
+        "say": words,
         "pairs": pairs,
         "shared": Mark.SHARED,
         "command": clean_line(command, URL),

@@ -6,7 +6,6 @@ import json
 from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
-from string import Formatter
 from types import MappingProxyType
 
 LANGUAGES = ("en", "zh")
@@ -50,15 +49,6 @@ def catalogue(language: str) -> Mapping[str, str]:
     """Every name with its pattern."""
     packed = files(__package__).joinpath(f"words.{language}.json").read_text(encoding="utf-8")
     return MappingProxyType(json.loads(packed))
-
-
-def placeholders(pattern: str) -> set[str]:
-    """What a pattern wants to be filled in with.
-
-    >>> sorted(placeholders("{shown} of {many} sites"))
-    ['many', 'shown']
-    """
-    return {name for _, name, _, _ in Formatter().parse(pattern) if name is not None}
 
 
 ENGLISH = Words("en")

@@ -27,17 +27,17 @@ def state_url(store: str | os.PathLike[str]) -> str:
         try:
             kind, location = parse_url(store, "store")
         except SettingsError as error:
-            raise SettingsError(f"{error} A path such as pathlib.Path('seen.db') will do as well.") from None
+            raise SettingsError(f"{error} Or give a path, such as pathlib.Path('seen.db').") from None
         if kind.lasts and Path(location).parent == Path(location).parent.parent:
             logger.warning(
-                "The state is %s, in the root directory: a URL names an absolute path. For a file in the working "
-                "directory give a path: Deduplicator(pathlib.Path(%r)).",
+                "The state is %s, in the root directory, because a URL names an absolute path. For a file in the "
+                "working directory, give a path: Deduplicator(pathlib.Path(%r)).",
                 location,
                 Path(location).name,
             )
         return store
     if not isinstance(store, os.PathLike):
-        raise UsageError(f"store is {store!r}; it must be a path, or {STORES.forms()}.")
+        raise UsageError(f"store is {store!r}. Give a path, or {STORES.forms()}.")
     path = str(Path(store).absolute())
     return STORES["leveldb" if STORES["leveldb"].exists(path) else "sqlite"].url(path)
 
@@ -49,8 +49,8 @@ def string(name: str, value: Any) -> str:
     if value is None or (isinstance(value, float) and value != value):  # not a number
         return ""
     raise UsageError(
-        f"{name} is {value!r}, a {type(value).__name__}; it must be a string"
-        + (", which bytes become by .decode()." if isinstance(value, bytes) else ", or None where there is none.")
+        f"{name} is {value!r}, a {type(value).__name__}. Give a string"
+        + (": use .decode()." if isinstance(value, bytes) else ", or None if there is none.")
     )
 
 
@@ -80,8 +80,8 @@ def in_words_of_a_script(made: Callable[..., Any]) -> Iterator[None]:
         yield
     except StoreLocked as error:
         raise StoreLocked(
-            f"{str(error).partition('. ')[0]}. Wait until it has ended, close its Deduplicator (a notebook keeps one "
-            "open until its kernel is shut down), or give this one a state of its own by another store."
+            f"{str(error).partition('. ')[0]}. Wait for it to end, close its Deduplicator (a notebook keeps one open "
+            "until its kernel ends), or give this one another store."
         ) from None
     except NearDupError as error:
         raise type(error)(_SETTING.sub(parameter, str(error))) from None

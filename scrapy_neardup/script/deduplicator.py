@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from threading import RLock
 from types import TracebackType
@@ -36,14 +37,15 @@ _TURN = RLock()
 
 
 class Deduplicator:
-    """Judges pages one after the other, each against all that a state holds, and remembers them there.
+    """Judge pages one by one against a state, and remember them there.
 
-    ``store`` is the URL of a state, as for NEARDUP_STORE, or a path, which is that of a SQLite file. What follows are
-    settings of a crawl by their names; a crawl with the same ones can use the same state, before or afterwards. One
-    process at a time holds a state (one on a server any number share); within it any number may, from any threads,
-    which wait for each other. Close it, or use it in a ``with``: there is nothing that closes it later.
+    ``store`` is the URL of a state, as in NEARDUP_STORE, or the path of a SQLite file. The other arguments are settings
+    of a crawl. A crawl with the same settings can use the same state before or afterwards.
 
-    Raises SettingsError or StoreError, each with what to do: both are NearDupErrors.
+    One process may use a state at a time; any number may share a state on a server. Threads of one process may share a
+    state and wait for each other. Close a Deduplicator, or use it in a ``with``.
+
+    Raises SettingsError or StoreError, both NearDupErrors. The message says what to do.
     """
 
     def __init__(
@@ -81,28 +83,31 @@ class Deduplicator:
             judging = config.make_method()
             recipe = state_recipe(judging, own)
             self._store = open_store(state_url(store), recipe, "store", config.secret)
-            try:
+            with ExitStack() as opened:  # whatever fails, nothing stays open
+                opened.callback(close_store, self._store)
                 check_tools(self._store, strict=False, say=logger.warning)
                 if changed := take_over(self._store, recipe, config.deciding(judging)):
                     logger.info("The state at %s %s.", self._store.location, changed)
                 _tell_taken_back(self._store)
+                self._apart = config.make_apart()
+                if self._apart is not None:
+                    opened.callback(self._apart.close)
                 self._detector = _detector(judging, self._store, config)
+                opened.callback(self._detector.end)
                 self._glancing = _detector(judging, glance(self._store), config)
                 self._now: Now = judging_now(self._detector, config.wait)
-            except BaseException:
-                close_store(self._store)
-                raise
-        self._apart = config.make_apart()
+                opened.callback(self._now.close)
+                self._source = PageSource(
+                    DEFAULT_FIELDS,
+                    config.max_html,
+                    own,
+                    max_text=config.max_text,
+                    apart=self._apart.read if self._apart else None,
+                    is_unchanged=self._detector.is_unchanged,
+                    bodies=self._detector.bodies,
+                )
+                self._opened = opened.pop_all()
         self._closed = False
-        self._source = PageSource(
-            DEFAULT_FIELDS,
-            config.max_html,
-            own,
-            max_text=config.max_text,
-            apart=self._apart.read if self._apart else None,
-            is_unchanged=self._detector.is_unchanged,
-            bodies=self._detector.bodies,
-        )
 
     def check(
         self,
@@ -116,16 +121,16 @@ class Deduplicator:
         content_type: str = "",
         remember: bool = True,
     ) -> Verdict:
-        """The verdict on a page, by its text or else by its HTML, as in a crawl.
+        """Return the verdict on a page, judged by its text, or else by its HTML, as in a crawl.
 
-        The page counts from then on, for good, under its URL: a copy as a copy, any other as one that later pages are
-        held against. The same URL again is ``unchanged`` or ``updated``. Without one a page is known by what it says.
-        ``remember=False`` looks, and leaves no trace.
+        The state remembers the page under its URL, and later pages are compared with it. The same URL again is
+        ``unchanged`` or ``updated``. Without a URL, a page is known by its text. With ``remember=False`` the state
+        does not change.
 
-        HTML that comes as bytes is decoded by ``content_type``, the header that came with it, and by what it says
-        itself. Where there is neither text nor HTML (None, or a missing value of a table) the page is ``unjudged``.
+        HTML given as bytes is decoded by ``content_type`` (the header of the response) and by its own declaration. A
+        page with neither text nor HTML (None, or a missing value of a table) is ``unjudged``.
 
-        Raises StoreError if the state fails, UsageError for what is no text, or after ``close``.
+        Raises StoreError if the state fails, and UsageError for wrong arguments or after ``close``.
         """
         text, title, description = string("text", text), string("title", title), string("description", description)
         html = html if isinstance(html, bytes) else string("html", html)
@@ -142,18 +147,12 @@ class Deduplicator:
             return self._checked(item, served, url, remember=remember)
 
     def close(self) -> None:
-        """Let go of the state; a second call does nothing. Raises StoreError if the state fails."""
+        """Release the state. A second call does nothing. Raises StoreError if the state fails."""
         if self._closed or os.getpid() != self._process:
             return
         self._closed = True
         with _TURN:
-            try:
-                self._now.close()
-                self._detector.end()
-            finally:
-                if self._apart is not None:
-                    self._apart.close()
-                close_store(self._store)
+            self._opened.close()
 
     def __enter__(self) -> Deduplicator:
         self._see_that_it_is_open()
@@ -189,7 +188,7 @@ class Deduplicator:
         except StoreError:
             raise
         except Exception:  # a page that no one foresaw must not cost the others; the traceback says what to mend
-            logger.exception("%s could not be judged.", url)
+            logger.exception("%s could not be judged. This is a bug; please report it with the traceback.", url)
             return Verdict(Kind.UNJUDGED, url, reason="method_failed")
 
     def _by_bytes(self, draft: Draft, *, remember: bool) -> Verdict | None:
@@ -211,16 +210,16 @@ class Deduplicator:
     def _tell(self, url: str, reason: str, why: str) -> None:
         if reason not in self._told:
             self._told.add(reason)
-            logger.warning("unjudged (%s): %s: %s. (Further ones are not told.)", reason, url, why.rstrip("."))
+            logger.warning("unjudged (%s): %s: %s. (Logged once per reason.)", reason, url, why.rstrip("."))
 
     def _see_that_it_is_open(self) -> None:
         if os.getpid() != self._process:
             raise UsageError(
-                "This Deduplicator was opened in another process, of which this one is a copy. One process at a time "
-                "holds a state: have the others hand their pages to it, or give each a state of its own."
+                "This Deduplicator was opened by another process, and only one process may use a state at a time. Send "
+                "the pages to that process, or give each process its own state."
             )
         if self._closed:
-            raise UsageError("This Deduplicator is closed; make another one, or end the 'with' after the last check.")
+            raise UsageError("This Deduplicator is closed. Make another one, or end the 'with' after the last check.")
 
 
 def _detector(method: Method, store: Store, config: Config) -> Detector:
@@ -238,8 +237,8 @@ def _detector(method: Method, store: Store, config: Config) -> Detector:
 def _tell_taken_back(store: Store) -> None:
     if back := store.taken_back.pages:
         logger.warning(
-            "%d pages were taken back from the state: the crawl that added them (%s) was killed, or its feed was not "
-            "stored. They are judged anew when they come again.",
+            "%d pages are rolled back in the state, because their crawl (%s) was killed or its feed was not stored. "
+            "They are judged again when they come again.",
             back,
             ", ".join(store.taken_back.crawls) or "unknown",
         )

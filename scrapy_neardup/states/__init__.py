@@ -8,7 +8,7 @@ known       what a state knows of one page
 near        URLs that a reader takes for the same
 forgetting  which pages are to go
 crawls      the last crawls, and what came of them
-brakes      for what the safety brake is on
+site_drops  pages and drops of each site in the last crawls
 expiring    which pages were not seen for too long, or are too many
 drops       what crawls dropped as copies
 deliveries  which feeds hold the pages of which crawls

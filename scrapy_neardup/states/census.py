@@ -21,11 +21,11 @@ class Census:
 
     ``kinds``: copies by likeness. ``passed``: originals that are like an earlier page, by likeness. ``witnesses``:
     copies that others are compared with. ``better``: copies that have come to stand for their group. ``first_seen``: of
-    the first page, in seconds since 1970, 0 if there is none.
+    the first page, in seconds since 1970, 0 if there is none. ``rows``: of listings, which are compared with no page.
     """
 
     def __init__(self) -> None:
-        self.pages = self.originals = self.witnesses = self.better = 0
+        self.pages = self.originals = self.witnesses = self.better = self.rows = 0
         self.first_seen = self._newest = 0.0
         self.kinds: Counter[str] = Counter()
         self.passed: Counter[str] = Counter()
@@ -43,7 +43,7 @@ class Census:
         if record.original != record.id:
             self._copied.append(record.original)
             self.kinds[likeness or UNKNOWN] += 1
-            self.witnesses += bool(record.keys)
+            self.witnesses += record.is_witness
             if record.leads:
                 self.better += 1
                 self._led.append(record.original)
@@ -51,6 +51,8 @@ class Census:
             self.originals += 1
             if evidence and likeness and evidence.like:
                 self.passed[likeness] += 1
+        else:
+            self.rows += record.is_row
 
     @property
     def copies(self) -> int:
@@ -59,8 +61,8 @@ class Census:
 
     @property
     def unjudged(self) -> int:
-        """Pages that are neither."""
-        return self.pages - self.originals - self.copies
+        """Pages that could not be judged; rows of listings are not among them."""
+        return self.pages - self.originals - self.copies - self.rows
 
     def groups(self) -> tuple[Ids, npt.NDArray[np.intp]]:
         """Ids of the originals that have copies, also of those that are gone, in their order; how many each has."""

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+from scrapy_neardup.model import ROW
 from scrapy_neardup.stores import Store
 from scrapy_neardup.stores.changes import Changes
 from scrapy_neardup.stores.layout import crawl_key, last_id
@@ -33,6 +34,18 @@ class Crawl:
         return self.generation / 1e9
 
 
+def verdict_counts(counts: Mapping[str, float]) -> dict[str, int]:
+    """Pages of a crawl by verdict, from its stats; rows of listings, which are not judged, are counted as ``rows``.
+
+    >>> verdict_counts({"pages": 9, "unique": 2, "unjudged/no_text": 1, "unjudged/listing": 6})
+    {'unique': 2, 'duplicate': 0, 'unchanged': 0, 'updated': 0, 'better': 0, 'rows': 6, 'unjudged': 1}
+    """
+    found = {kind: int(counts.get(kind, 0)) for kind in ("unique", "duplicate", "unchanged", "updated", "better")}
+    reasons = {name: int(many) for name, many in counts.items() if name.startswith("unjudged/")}
+    rows = reasons.pop(f"unjudged/{ROW}", 0)
+    return {**found, "rows": rows, "unjudged": sum(reasons.values())}
+
+
 def remember_crawl(store: Store, crawl: Crawl) -> None:
     """Write down a crawl, when it begins and when it ends; of too many the oldest are not remembered."""
     about = {"who": crawl.who, "ended": crawl.ended, "counts": dict(crawl.counts)}
@@ -56,7 +69,7 @@ def unpacked_crawl(key: bytes, packed: bytes) -> Crawl:
         counts = {str(name): count for name, count in about["counts"].items() if isinstance(count, (int, float))}
         found = Crawl(generation, str(about["who"]), int(about["ended"]), counts)
     except (ValueError, TypeError, KeyError, AttributeError):
-        raise ValueError(f"what is remembered of a crawl cannot be read ({packed[:60]!r})") from None
+        raise ValueError(f"the row of a crawl cannot be read ({packed[:60]!r})") from None
     if key != crawl_key(generation):
         raise ValueError(f"{key!r} is no key of a crawl")
     return found

@@ -53,7 +53,7 @@ def unpacked(key: bytes, packed: bytes) -> Delivery:
         held, gone = ([(int(a), int(b), int(n)) for a, b, n in about[name]] for name in ("held", "gone"))
         found = Delivery(str(about["feed"]), held, gone, int(about["when"]))
     except (ValueError, TypeError, KeyError):
-        raise ValueError(f"what is remembered of a feed cannot be read ({packed[:60]!r})") from None
+        raise ValueError(f"the row of a feed cannot be read ({packed[:60]!r})") from None
     if key != feed_key(found.feed):
         raise ValueError(f"the row of the feed {found.feed} is that of another one")
     return found

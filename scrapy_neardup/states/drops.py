@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from scrapy_neardup.judging.drops import Drop
-from scrapy_neardup.judging.judgements import Judgements, Opinion
+from scrapy_neardup.judging.judgements import Judgements, Opinion, Said
 from scrapy_neardup.stores import Record, Store
 from scrapy_neardup.stores.layout import drops_prefix, last_id, unpack_seen, url_key
 
@@ -29,6 +29,13 @@ class Dropped:
     def when(self) -> float:
         """Seconds since 1970."""
         return self.drop.id / 1e9
+
+    @property
+    def came_since(self) -> bool:
+        """Whether somebody has kept the page by hand, and it passed in a crawl after that."""
+        kept = self.said is not None and self.said.said is Said.KEEP
+        record = self.record
+        return kept and record is not None and record.original == record.id > self.drop.id
 
 
 def dropped(store: Store, generation: int = 0) -> Iterator[Dropped]:

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from scrapy_neardup.judging.drops import Drop
-from scrapy_neardup.states.brakes import unpacked_brake
 from scrapy_neardup.states.crawls import unpacked_crawl
 from scrapy_neardup.states.deliveries import unpacked
+from scrapy_neardup.states.site_drops import unpacked_site_drops
 
 
 class KeptRows(NamedTuple):
@@ -23,5 +23,5 @@ KEPT = (
     KeptRows(b"f", "feed", unpacked),
     KeptRows(b"c", "crawl", unpacked_crawl),
     KeptRows(b"d", "drop", Drop.of_row),
-    KeptRows(b"h", "brake", unpacked_brake),
+    KeptRows(b"h", "site", unpacked_site_drops),
 )

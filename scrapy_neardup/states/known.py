@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 
+from scrapy_neardup.judging.former import former_method
 from scrapy_neardup.judging.judgements import Opinion, judgement_of
-from scrapy_neardup.model import Kind
+from scrapy_neardup.judging.matching import Matching, filed_fingerprint
+from scrapy_neardup.methods import Method
+from scrapy_neardup.model import Comparison, Kind, Likeness
 from scrapy_neardup.states.reading import Watch, unwatched
 from scrapy_neardup.stores import Evidence, Record, Store, stands_for
+from scrapy_neardup.stores.decisions import decisions_of
+from scrapy_neardup.stores.recipe import PARAMETERS, is_method_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,11 +71,6 @@ class Known:
         return not self.is_copy or self.record.delivered
 
     @property
-    def is_witness(self) -> bool:
-        """Whether it is a copy that others are compared with too."""
-        return self.is_copy and bool(self.record.keys) and not self.record.leads
-
-    @property
     def similarity(self) -> float:
         """To its original, or to the page that it is like; as exact as it is kept."""
         kept = self.evidence and self.evidence.similarity
@@ -104,3 +104,59 @@ def _known(store: Store, record: Record, size: int, newest: deque[Record]) -> Kn
         judgement_of(store, record.url),
         of_other.title if of_other else "",
     )
+
+
+@dataclass(frozen=True, slots=True)
+class KnownSite:
+    """What the state has counted of a site: ``pages``, 256 at most, and the share of its last ones in one form."""
+
+    name: str
+    pages: int
+    forms: float
+
+    @classmethod
+    def of(cls, store: Store, site: str) -> KnownSite:
+        """The counts of now."""
+        counts = store.on_site(site)
+        return cls(site, counts.pages(), counts.forms())
+
+
+@dataclass(frozen=True, slots=True)
+class Nearest:
+    """The original that a page is most like now: what the method says of the two, and what decides on them.
+
+    ``is_copy``: whether the page would be a copy of it. ``came_first``: whether the original was there before the page.
+    """
+
+    original: Record
+    title: str
+    comparison: Comparison
+    decision: str
+    is_copy: bool
+    came_first: bool
+
+
+def nearest(store: Store, record: Record, method: Method, also_copies: Set[Likeness]) -> Nearest | None:
+    """The nearest original of a page that is an original itself; None if no page shares a telling key with it."""
+    common, best, _ = Matching(method, store, also_copies).nearest(record)
+    if best is None:
+        return None
+    evidence = store.evidence(best.original.id)
+    comparison = best.comparison
+    return Nearest(
+        best.original,
+        evidence.title if evidence else "",
+        comparison,
+        method.decision(filed_fingerprint(record, store), best.compared.sketch, common),
+        comparison.is_copy(also_copies),
+        best.original.id < record.id,
+    )
+
+
+def method_of(store: Store, own: Method) -> Method | None:
+    """The method that judges in a state: ``own``, if the state is of it; else the last crawl's, if that is built in."""
+    if is_method_of(store.recipe, own.recipe()):
+        return own.under(store.hashes)
+    parameters = {**store.recipe.get(PARAMETERS, {}), **decisions_of(store)}
+    method = former_method({**store.recipe, PARAMETERS: parameters})
+    return method and method.under(store.hashes)

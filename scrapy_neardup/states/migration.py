@@ -49,12 +49,12 @@ _ROWS = 2000
 class Way(Enum):
     """What became of a page."""
 
-    FEED = "fingerprinted anew, from the feed"
-    TEXT = "fingerprinted anew, from the text that the state keeps"
-    KEPT = "with the fingerprint that it had"
-    URL = "known by its URL, and judged when it comes again"
+    FEED = "new fingerprint, from the feed"
+    TEXT = "new fingerprint, from the text in the state"
+    KEPT = "fingerprint kept"
+    URL = "known by its URL, judged when it comes again"
     COPY = "a copy, known by its URL and its original"
-    UNJUDGED = "not judged then, and known by what it was made from"
+    UNJUDGED = "unjudged, known by its HTML or item"
 
 
 @dataclass(slots=True)

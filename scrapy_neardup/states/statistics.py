@@ -14,6 +14,7 @@ from scrapy_neardup.page.sites import site_of
 from scrapy_neardup.states.census import Census
 from scrapy_neardup.states.members import column, place
 from scrapy_neardup.states.reading import Watch, unwatched, with_evidence
+from scrapy_neardup.states.site_drops import SiteDrops, most_dropped
 from scrapy_neardup.stores import Record, Store
 
 
@@ -32,8 +33,9 @@ class Statistics:
 
     ``kinds``: copies by their likeness. ``passed``: originals that are like an earlier page, by likeness. ``better``:
     copies that have come to stand for their group. ``lost``: copies whose original is gone. ``groups``: those of two
-    pages or more. Times in seconds since 1970, 0 for an empty state. ``judged``: pages of which
-    somebody has said something by hand, by what was said.
+    pages or more. Times in seconds since 1970, 0 for an empty state. ``judged``: manual verdicts
+    by their sort. ``rows``: rows of listings, which are compared with no page. ``dropped``: the sites with the largest
+    number of drops in the last crawls.
     """
 
     pages: int
@@ -53,6 +55,8 @@ class Statistics:
     last_seen: int
     bytes: int
     judged: dict[str, int] = field(default_factory=dict)
+    dropped: tuple[SiteDrops, ...] = ()
+    rows: int = 0
 
 
 def statistics(store: Store, limit: int = 10, watch: Watch = unwatched) -> Statistics:
@@ -83,6 +87,8 @@ def statistics(store: Store, limit: int = 10, watch: Watch = unwatched) -> Stati
         last_seen=census.last_seen(store),
         bytes=store.size(),
         judged=dict(Counter(one.said.value for one in judgements(store))),
+        dropped=tuple(most_dropped(store, limit)),
+        rows=census.rows,
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import ChainMap
 from collections.abc import Mapping
+from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -12,9 +13,10 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from scrapy_neardup.errors import SettingsError, StoreError, StoreMismatch
+from scrapy_neardup.oneline import line_logger
 from scrapy_neardup.stores.base import Store
 from scrapy_neardup.stores.evidence import Evidence, Keep, evidence
-from scrapy_neardup.stores.exchanged import refuse_unfinished
+from scrapy_neardup.stores.exchanged import is_unfinished, refuse_unfinished
 from scrapy_neardup.stores.expiry import Bounds
 from scrapy_neardup.stores.generations import TakenBack
 from scrapy_neardup.stores.leading import leader, stands_for, with_first
@@ -57,6 +59,8 @@ _LOOKS = {
     "sqlite": "scrapy_neardup.stores.look_sqlite:SQLiteLook",
 }
 
+logger = line_logger(__name__)
+
 # Location -> the store that is open there, and how many hold it. One handle for each path in a process: a second one
 # would drop the first one's lock. Those of dry runs are apart.
 _open: dict[str, tuple[Store, int]] = {}
@@ -76,8 +80,9 @@ def existing_default(directory: Path) -> str:
     """The URL of the state in a directory of default states; empty if there is none."""
     for scheme in ("leveldb", "sqlite"):
         path = directory / f"state.{scheme}"
-        # A witness without its database is that of a state which is gone: told of, not switched.
-        if path.exists() or STORES[scheme].exists(str(path)):
+        # A witness without its database is that of a state which is gone: told of, not switched. So is a state whose
+        # files a migration was moving.
+        if path.exists() or STORES[scheme].exists(str(path)) or is_unfinished(str(path)):
             return STORES[scheme].url(str(path.absolute()))
     return ""
 
@@ -106,13 +111,21 @@ def parse_url(url: str, named_by: str = SETTING) -> tuple[type[Store], str]:
         parts = urlsplit("")
     if parts.scheme not in _ALL:
         there = states_near(url) if url and not parts.scheme else []
-        forms = " or ".join(there) if there else f"{STORES.forms()}; or one on a server: {SERVERS.forms()}"
-        raise SettingsError(f"{named_by} is {without_password(url)!r}, which names no store; use {forms}.")
+        forms = " or ".join(there) if there else f"{STORES.forms()}; or on a server: {SERVERS.forms()}"
+        raise SettingsError(f"{named_by} is {without_password(url)!r}, which names no state. Use {forms}.")
     kind = _ALL[parts.scheme]
     try:
-        return kind, kind.read_url(parts)
+        location = kind.read_url(parts)
     except ValueError as error:
         raise SettingsError(f"{named_by} is {without_password(url)!r}, {error}.") from None
+    if hint := kind.misplaced(location):
+        _warn_once(named_by, hint)
+    return kind, location
+
+
+@cache
+def _warn_once(named_by: str, hint: str) -> None:
+    logger.warning("%s: %s", named_by, hint)
 
 
 def states_near(path: str) -> list[str]:
@@ -160,8 +173,8 @@ def open_store(
     store, holders = opened[location]
     if store.scheme != kind.scheme or (recipe is not None and not fits(store.recipe, recipe)):
         raise StoreMismatch(
-            f"In this process {location} is open already, with other parameters: by another crawl, or a Deduplicator "
-            f"that was not closed. Give both the same, or each a state of its own with {named_by}, or close the first."
+            f"This process already uses {location} with other parameters, in another crawl or in an open Deduplicator. "
+            f"Give both the same parameters, give each its own state with {named_by}, or close the first."
         )
     opened[location] = store, holders + 1
     return store
@@ -214,8 +227,8 @@ def _look_of(kind: type[Store]) -> type[Overlay]:
         module, _, name = _LOOKS[kind.scheme].partition(":")
     except KeyError:
         raise StoreError(
-            f"There is no dry run with a state of the kind {kind.scheme}; name another with NEARDUP_STORE, such as one "
-            "that scrapy neardup merge makes of it."
+            f"A dry run is not possible with a {kind.scheme} state. Set NEARDUP_STORE to another state, for example a "
+            "copy made with scrapy neardup merge."
         ) from None
     found: type[Overlay] = getattr(import_module(module), name)
     return found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from itertools import islice
 from typing import Any, ClassVar
@@ -71,6 +72,7 @@ class Store(Moment, Generations, Counting):
             format = self.recipe.get("format", layout.FORMAT)
             self.width = layout.FORMATS[format]
             self._has_gbk = format >= layout.GBK_FROM
+            self._has_since = format >= layout.SINCE_FROM
             self._postings = postings_of(self, format)
             #: Under which the state hashes; None where that is not known here.
             self.secret = secret_of(self.recipe, self._get(_SECRET), secret, location)
@@ -106,8 +108,8 @@ class Store(Moment, Generations, Counting):
         """What hashes under its secret; raises StoreMismatch where that is not known here."""
         if self.known_hashes is None:
             raise StoreMismatch(
-                f"The state at {self.location} was written under a {SECRET_SETTING}, without which nothing can be "
-                "found in it. Set it as the crawl that wrote the state has it."
+                f"The state at {self.location} was written with a {SECRET_SETTING}, and none is set. Set the value "
+                "that its crawl had."
             )
         return self.known_hashes
 
@@ -269,7 +271,8 @@ class Store(Moment, Generations, Counting):
 
     def _put_record(self, record: Record, changes: Changes) -> None:
         """Add what holds a record, and by which it is found if that is not its URL or a key."""
-        changes.put(layout.record_key(record.id), record.pack(self.width))
+        kept = record if self._has_since or not record.since else replace(record, since=0)
+        changes.put(layout.record_key(record.id), kept.pack(self.width))
         if record.body and record.is_found_by_body:
             changes.put(layout.body_key(record.body), layout.pack_id(record.id))
 
@@ -299,11 +302,11 @@ class Store(Moment, Generations, Counting):
         empty = next(self._scan(b""), None) is None
         if not empty:
             raise StoreMismatch(
-                f"{self.location} holds data but no recipe of scrapy-neardup: it is no state of ours and was "
-                f"not touched. Set {self.named_by} to another path."
+                f"{self.location} contains data but no scrapy-neardup recipe, so it is not a state. It is unchanged. "
+                f"Set {self.named_by} to another path."
             )
         if recipe is None:
-            raise StoreError(f"{self.location} holds no state; name one that a crawl has written.")
+            raise StoreError(f"There is no state at {self.location}. Name a state that a crawl has written.")
         secret = secret or Secret.drawn()
         packed = pack_recipe({**recipe, "format": self.new_format, SECRET_NAME: secret.name})
         self._write(Changes({name: packed} | ({_SECRET: secret.value} if secret.is_own else {})), sync=True)

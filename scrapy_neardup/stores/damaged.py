@@ -29,11 +29,11 @@ def copying(source: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise StoreError(
-            f"The state at {source} cannot be copied: {error}; see that its files are there and can be read, and that "
-            "there is room for two copies beside the new state."
+            f"The state at {source} cannot be copied: {error}. Check that its files can be read and that the disk "
+            "has room for two copies next to the new state."
         ) from None
 
 
 def hopeless(source: Path, why: str) -> StoreError:
     """The error where not even a copy can be opened."""
-    return StoreError(f"Nothing of the state at {source} can be read ({why}); restore it from a backup.")
+    return StoreError(f"Nothing in the state at {source} can be read ({why}). Restore it from a backup.")

@@ -28,7 +28,7 @@ def damaged_leveldb(root: Path, folder: Path) -> Iterator[DamagedCopy]:
         import plyvel
     except ImportError as error:
         raise StoreError(
-            "To repair a LevelDB state plyvel is needed. Run: pip install 'scrapy-neardup[leveldb]'"
+            "Repairing a LevelDB state needs plyvel. Run: pip install 'scrapy-neardup[leveldb]'"
         ) from error
     copy = folder / "copy.leveldb"
     held = lock(root / "lock", str(root))

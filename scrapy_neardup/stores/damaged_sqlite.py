@@ -25,7 +25,7 @@ _LARGEST = 2**42
 def damaged_sqlite(path: Path, folder: Path) -> Iterator[DamagedCopy]:
     """See ``Place.damaged_copy``."""
     if not is_database(path) and not Path(f"{path}.witness").exists():  # whatever it is, nothing is put beside it
-        raise hopeless(path, "it is no database of SQLite")
+        raise hopeless(path, "it is no SQLite database")
     copy = folder / "copy.sqlite"
     held = lock(path.with_name(path.name + ".lock"), str(path))
     try:
@@ -44,7 +44,7 @@ def damaged_sqlite(path: Path, folder: Path) -> Iterator[DamagedCopy]:
         except sqlite3.Error as error:
             raise hopeless(path, str(error)) from None
         if "kv" not in tables:
-            raise hopeless(path, "it has no table kv")
+            raise hopeless(path, "its table kv is missing")
         yield _SQLiteCopy(db)
 
 

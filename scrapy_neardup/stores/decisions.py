@@ -24,7 +24,7 @@ def decisions_of(store: Store) -> dict[str, Any]:
     try:
         return {} if packed is None else dict(json.loads(packed))
     except (ValueError, TypeError):
-        raise store.damaged("what its last crawl decided by cannot be read") from None
+        raise store.damaged("the deciding settings of its last crawl cannot be read") from None
 
 
 def decide(store: Store, said: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:

@@ -41,8 +41,8 @@ def refuse_unfinished(location: str) -> None:
     """Raise StoreError where an exchange was cut short."""
     if is_unfinished(location):
         raise StoreError(
-            f"The migration of the state at {location} was cut short while its files were exchanged, and it was not "
-            "touched. Nothing is lost: let it end what it began with: scrapy neardup migrate"
+            f"A migration of the state at {location} stopped while it exchanged the files. Nothing is lost. "
+            "Finish it with: scrapy neardup migrate"
         )
 
 
@@ -56,7 +56,7 @@ def remove_draft(kind: type[Place], location: str) -> None:
         for log in ("-wal", "-shm", "-journal"):  # SQLite's
             Path(draft + log).unlink(missing_ok=True)
     except OSError as error:
-        raise StoreError(f"{draft}, which a migration has begun, cannot be removed: {error}; remove it.") from error
+        raise StoreError(f"The unfinished migration {draft} cannot be removed: {error}. Remove it by hand.") from error
     finally:
         if held is not None:
             held.release()
@@ -78,8 +78,8 @@ def exchange(kind: type[Place], location: str, left: list[tuple[int, int]]) -> s
     with _locked(kind, location):
         if as_left(kind, location) != left:
             raise StoreError(
-                f"A crawl has used the state at {location} while the new one was made, so it was left as it is. Run "
-                "scrapy neardup migrate again while no crawl does."
+                f"A crawl used the state at {location} during the migration, so the state is unchanged. Stop the "
+                "crawl, then run scrapy neardup migrate again."
             )
         kept = ""
         if kind.exists(location):
@@ -105,9 +105,9 @@ def finish(kind: type[Place], location: str) -> str:
 def _locked(kind: type[Place], location: str) -> Iterator[None]:
     path = kind.lock_of(location)
     try:
-        path.parent.mkdir(mode=0o770, parents=True, exist_ok=True)
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
-        raise StoreError(f"The directory {path.parent} cannot be made: {error}; name another place.") from error
+        raise StoreError(f"The directory {path.parent} cannot be made: {error}. Name another place.") from error
     held = lock(path, location)
     try:
         yield
@@ -127,8 +127,8 @@ def _move_all(kind: type[Place], location: str) -> str:
         sync_directory(plan.parent)
     except (OSError, ValueError, KeyError) as error:
         raise StoreError(
-            f"The new state cannot be put in the place of {location}: {error}. Nothing is lost, and no crawl opens it "
-            "until that is done: see to the disk, and run scrapy neardup migrate again."
+            f"The new state cannot replace {location}: {error}. Nothing is lost, but crawls refuse the state until it "
+            "is replaced. Check the disk, then run scrapy neardup migrate again."
         ) from error
     return kept
 
@@ -138,8 +138,8 @@ def _move(new: Path, here: Path, old: Path | None) -> None:
         return
     if here.exists():
         if old is None or old.exists():
-            raise FileExistsError(f"{here} is there, and was to be moved out of the way")
-        old.parent.mkdir(mode=0o770, parents=True, exist_ok=True)  # it holds a secret
+            raise FileExistsError(f"{here} is already there")
+        old.parent.mkdir(mode=0o700, parents=True, exist_ok=True)  # it holds a secret
         here.rename(old)
     new.rename(here)
 

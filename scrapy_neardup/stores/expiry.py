@@ -18,7 +18,7 @@ from __future__ import annotations
 import struct
 from abc import abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 
 from scrapy_neardup.stores import layout
@@ -97,12 +97,18 @@ class Expiry(Removal):
         What is removed was last seen longer ago than ``ttl``, or was too much for ``max_pages``.
         """
         changes = Changes()
-        gone = 0 if bounds.ttl is None else self._overdue(bounds.ttl, changes)
-        if bounds.max_pages is not None and (surplus := self.pages - gone - bounds.max_pages) > 0:
-            gone += self._surplus(min(surplus, _MOST), changes)
+        before = replace(self._by_time), replace(self._by_number), self._frontier, self._turned, self._moved
+        try:
+            gone = 0 if bounds.ttl is None else self._overdue(bounds.ttl, changes)
+            if bounds.max_pages is not None and (surplus := self.pages - gone - bounds.max_pages) > 0:
+                gone += self._surplus(min(surplus, _MOST), changes)
+            if gone:
+                changes.put(HANDS, self._packed_hands())
+                self._commit(changes)
+        except BaseException:  # the pages are still there, and are to be looked at again
+            self._by_time, self._by_number, self._frontier, self._turned, self._moved = before
+            raise
         if gone:
-            changes.put(HANDS, self._packed_hands())
-            self._commit(changes)
             self._moved = False
             self.pages -= gone
         return gone
@@ -205,7 +211,7 @@ class Expiry(Removal):
         try:
             by_time, by_number, self._frontier = _PACKED.unpack(packed or bytes(_PACKED.size))
         except struct.error as error:
-            raise self.damaged(f"how far its expiry has come cannot be read ({error})") from None
+            raise self.damaged(f"the position of its expiry scan cannot be read ({error})") from None
         self._by_time, self._by_number = Hand(by_time, kept=0), Hand(by_number, kept=0)
 
     def _packed_hands(self) -> bytes:

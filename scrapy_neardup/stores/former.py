@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from scrapy_neardup.stores.base import Store
-from scrapy_neardup.stores.layout import former_key, meta_key
+from scrapy_neardup.stores.layout import former_key, last_id, meta_key
 
 KEY = meta_key("former")
 _NUMBER = 2
@@ -21,15 +21,22 @@ def former_recipes(store: Store) -> list[dict[str, Any]]:
     """Those recipes, in the order of their numbers; raises StoreDamaged for a row that is none."""
     packed = store.value(KEY)
     try:
-        found = [] if packed is None else json.loads(packed)
-        return [dict(recipe) for recipe in found]
-    except (ValueError, TypeError):
-        raise store.damaged("the recipes before its own cannot be read") from None
+        return [] if packed is None else unpack_former(packed)
+    except ValueError:
+        raise store.damaged("its earlier recipes cannot be read") from None
 
 
 def pack_former(recipes: Sequence[Mapping[str, Any]]) -> bytes:
     """The row that holds them."""
     return json.dumps(recipes, ensure_ascii=False, sort_keys=True).encode("utf-8", "surrogatepass")
+
+
+def unpack_former(packed: bytes) -> list[dict[str, Any]]:
+    """What ``pack_former`` wrote; raises ValueError for anything else."""
+    try:
+        return [dict(recipe) for recipe in json.loads(packed)]
+    except TypeError as error:
+        raise ValueError(str(error)) from None
 
 
 def pack_former_sketch(number: int, sketch: bytes) -> bytes:
@@ -41,3 +48,12 @@ def former_sketch(store: Store, id: int) -> tuple[int, bytes] | None:
     """The number of a page's recipe, and its sketch; None if it is not there."""
     packed = store.value(former_key(id))
     return None if packed is None else (int.from_bytes(packed[:_NUMBER], "big"), packed[_NUMBER:])
+
+
+def former_problem(key: bytes, packed: bytes, recipes: int) -> str:
+    """What is wrong with the row of a former sketch, of a state with so many former recipes; empty if nothing is."""
+    if len(key) != len(former_key(0)):
+        return f"the key {key!r} is no key of an earlier sketch"
+    if len(packed) < _NUMBER or int.from_bytes(packed[:_NUMBER], "big") >= recipes:
+        return f"that of {last_id(key):016x} names none of the {recipes} earlier recipes"
+    return ""

@@ -84,13 +84,13 @@ class Generations(Expiry):
 
     def _take_back(self) -> TakenBack:
         try:
-            left = ((layout.last_id(key), about) for key, about in self._scan(b"g"))
-            crawls = {crawl: json.loads(about) for crawl, about in left if self._is_left(crawl)}
-            names = [str(about["who"]) for about in crawls.values()]
-            jobs = {generation: str(about.get("job", "")) for generation, about in crawls.items()}
+            known = {layout.last_id(key): json.loads(about) for key, about in self._scan(b"g")}
+            said = {crawl: (str(about["who"]), str(about.get("job", ""))) for crawl, about in known.items()}
         except (ValueError, TypeError, KeyError, AttributeError):
-            raise self.damaged("a crawl in it cannot be read") from None
+            raise self.damaged("the row of a crawl cannot be read") from None
         self._take_up()  # all was read that it can be refused for
+        crawls = [crawl for crawl in said if self._take_over(crawl)]
+        names, jobs = [said[crawl][0] for crawl in crawls], {crawl: said[crawl][1] for crawl in crawls}
         pages, unsealed = 0, self._all_unsealed(crawls)
         while batch := list(islice(unsealed, BATCH)):
             self._list_for_jobs(batch, jobs)
@@ -107,8 +107,8 @@ class Generations(Expiry):
             self._withdraw(journal, changes)
         self._write(changes, sync=True)
 
-    def _is_left(self, generation: int) -> bool:
-        """Whether nobody is at work on a crawl that is known here."""
+    def _take_over(self, generation: int) -> bool:
+        """End a crawl whose process is gone, but for its unsealed pages; False if somebody is at work on it."""
         return True
 
     def _all_unsealed(self, left: Iterable[int]) -> Iterator[bytes]:

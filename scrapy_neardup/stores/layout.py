@@ -13,7 +13,7 @@
     x + 5 bytes of a digest     id of a page that was made from a body with this digest: see ``Record.body``
     f + hash of its name        what is in a feed that may be overwritten (JSON): see ``states/deliveries``
     c + generation              a crawl, by the time of its beginning (JSON): see ``states/crawls``
-    h + id of a page            with it the safety brake came on (JSON): see ``states/brakes``
+    h + hash of a site          how many of its pages were judged, and dropped (JSON): see ``states/site_drops``
     d + generation + id         a page that a crawl dropped as a copy, in the order of that: see ``judging/drops``
     n + hash of the URL         what somebody has said of a page by hand (JSON): see ``judging/judgements``
     g + generation              a crawl that has unsealed pages (JSON: who, and the directory of its job)
@@ -33,10 +33,12 @@ from scrapy_neardup.hashing.keyed import OPEN, Keyed
 from scrapy_neardup.hashing.width import NARROW, WIDE, KeyWidth
 
 #: Those that are read and written, with the width of their keys, and the one of a new state.
-FORMATS = {2: WIDE, 3: WIDE, 4: NARROW}
-FORMAT = 4
+FORMATS = {2: WIDE, 3: WIDE, 4: NARROW, 5: NARROW}
+FORMAT = 5
 #: From which format on titles may be in GBK: see ``Evidence``.
 GBK_FROM = 4
+#: From which format on a record names the first version of its page: see ``Record.since``.
+SINCE_FROM = 5
 
 _ID = struct.Struct(">Q")
 _PREFIX = struct.Struct(">cQ")
@@ -108,9 +110,9 @@ def crawl_key(generation: int) -> bytes:
     return _PREFIX.pack(b"c", generation)
 
 
-def brake_key(id: int) -> bytes:
-    """h + id."""
-    return _PREFIX.pack(b"h", id)
+def site_key(site: str) -> bytes:
+    """h + the hash of a site."""
+    return _PREFIX.pack(b"h", OPEN.of(site))
 
 
 def drops_prefix(generation: int) -> bytes:

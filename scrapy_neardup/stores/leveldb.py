@@ -64,7 +64,7 @@ class LevelDBStore(Store):
 
     @classmethod
     def parts(cls, location: str) -> str:
-        return f"the directory {location} as a whole"
+        return f"the whole directory {location}"
 
     @classmethod
     def pieces(cls, location: str) -> tuple[Path, ...]:
@@ -85,7 +85,7 @@ class LevelDBStore(Store):
         except ImportError as error:
             raise StoreError(
                 "The leveldb store needs plyvel, which has no wheel for this platform. Run: pip install "
-                "'scrapy-neardup[leveldb]' (a C++ compiler and the LevelDB headers are needed), "
+                "'scrapy-neardup[leveldb]' (this needs a C++ compiler and the LevelDB headers), "
                 f"or set {self.named_by} to sqlite:///path."
             ) from error
         self._plyvel = plyvel
@@ -99,10 +99,10 @@ class LevelDBStore(Store):
     def _connect(self) -> None:
         self._load()
         try:
-            self._root.mkdir(mode=0o770, parents=True, exist_ok=True)  # it holds its secret
+            self._root.mkdir(mode=0o700, parents=True, exist_ok=True)  # it holds its secret
         except OSError as error:
             raise StoreError(
-                f"The directory of the state at {self._root} cannot be made: {error}; set {self.named_by} to another "
+                f"The directory of the state at {self._root} cannot be made: {error}. Set {self.named_by} to another "
                 "path."
             ) from error
         self._lock = lock(self.lock_of(self.location), self.location)
@@ -219,8 +219,8 @@ class LevelDBStore(Store):
     def _apply(self, changes: Changes, *, sync: bool) -> None:
         if self._failed:
             raise StoreError(
-                f"The state at {self.location} takes no more pages, since writing to it has failed before. "
-                "All that it took until then is safe; see to the disk and start the crawl again."
+                f"The state at {self.location} takes no more pages after a failed write. The pages before it are safe. "
+                "Check the disk and start the crawl again."
             )
         try:
             batch = self._db.write_batch(sync=sync)
@@ -281,7 +281,7 @@ class LevelDBStore(Store):
         found = _inventory(files) if files.exists() else {}
         changed = sorted(name for name in {*sealed, *found} if sealed.get(name) != found.get(name))
         if changed:
-            raise self.damaged(f"since it was closed, these files have changed or gone: {', '.join(changed)}")
+            raise self.damaged(f"these files have changed or are missing since it was closed: {', '.join(changed)}")
 
 
 class _Guard:

@@ -38,8 +38,8 @@ def add_to_list(directory: str, urls: Iterable[str]) -> None:
             os.fsync(file.fileno())
     except OSError as error:
         raise StoreError(
-            f"Pages are to be taken back, and their URLs cannot be listed in {path} ({error.strerror or error}), where "
-            "a resumed crawl would look for them. Make that directory writable, or remove it to begin the job anew."
+            f"The rolled-back URLs cannot be written to {path} ({error.strerror or error}), but a resumed crawl needs "
+            "them there. Make that directory writable, or remove it to start the job again."
         ) from error
 
 

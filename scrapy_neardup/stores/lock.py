@@ -12,29 +12,69 @@ from scrapy_neardup.errors import StoreError, StoreLocked
 
 #: Seconds in which whoever only asks whether a lock is held has let go of it again, by far.
 _ASKING = 0.2
+#: How often a lock is taken anew whose file the holder before has removed.
+_TRIES = 50
+#: Whether a file that is open can be removed; on Windows it cannot.
+_CAN_REMOVE = os.name == "posix"
 
 
-def lock(path: Path, location: str) -> FileLock:
+class StateLock:
+    """A lock that is held. Its file is removed with it, so that none is left beside a closed state.
+
+    Only the holder removes the file, and whoever takes the lock looks whether its file is still there: so no two
+    processes hold locks on two files of one name.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """Take the lock. Raises Timeout or OSError."""
+        self._path = path
+        # Whoever closes the state may be another thread.
+        self._held = FileLock(path, timeout=_ASKING, mode=0o600, thread_local=False)
+        for _ in range(_TRIES):
+            self._held.acquire(poll_interval=_ASKING / 8)
+            if self._is_there():
+                return
+            self._held.release()
+        raise Timeout(str(path))
+
+    def release(self) -> None:
+        """Let go of it; a second time does nothing."""
+        if self._held.is_locked:
+            with suppress(OSError):  # what cannot be removed stays
+                if _CAN_REMOVE and self._is_there() and not self._path.stat().st_size:
+                    self._path.unlink()
+            self._held.release()
+
+    def _is_there(self) -> bool:
+        """Whether the file that is locked is the one at its path. Raises OSError."""
+        opened = self._held._context.lock_file_fd
+        if not _CAN_REMOVE or opened is None:
+            return True
+        try:
+            return os.path.samestat(os.fstat(opened), self._path.stat())
+        except FileNotFoundError:
+            return False
+
+
+def lock(path: Path, location: str) -> StateLock:
     """Take the lock at ``path``, or raise StoreLocked.
 
     The operating system frees it when the process dies, however it dies.
     """
-    held = FileLock(path, timeout=_ASKING, thread_local=False)  # whoever closes the state may be another thread
     try:
-        held.acquire(poll_interval=_ASKING / 8)
+        return StateLock(path)
     except Timeout:
         raise StoreLocked(
-            f"Another process is using the state at {location}. Wait until its crawl has ended, or give each spider a "
-            "state of its own with NEARDUP_SCOPE = 'spider', or by a name in NEARDUP_STORE, such as "
-            "'leveldb:///data/%(name)s'. Meanwhile scrapy neardup stats, explain, groups, "
-            "report and export can look into it."
+            f"Another process is using the state at {location}. Wait until its crawl ends, or give each spider its own "
+            "state with NEARDUP_SCOPE = 'spider', or by a name in NEARDUP_STORE, such as "
+            "'leveldb:///data/%(name)s'. Meanwhile scrapy neardup stats, explain, groups, report and export can read "
+            "the state."
         ) from None
     except OSError as error:
         raise StoreError(
-            f"The state at {location} cannot be locked: {error}. See that this user may write there, and that "
-            f"{path.name} is a file, or name another path with NEARDUP_STORE."
+            f"The state at {location} cannot be locked: {error}. Check that you may write there and that "
+            f"{path.name} is a file, or set NEARDUP_STORE to another path."
         ) from error
-    return held
 
 
 def is_held(path: Path) -> bool:

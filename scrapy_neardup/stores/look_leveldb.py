@@ -50,8 +50,8 @@ class LevelDBLook(Overlay, LevelDBStore):
             raise self.damaged(str(error)) from None
         except OSError as error:
             raise StoreError(
-                f"The state at {self.location} cannot be copied to be looked at: {error}. See that its files can be "
-                "read, and that the disk is not full."
+                f"The state at {self.location} cannot be copied for reading: {error}. Check that its files can be read "
+                "and that the disk is not full."
             ) from error
         self.as_of = time.time()
         if sealed is not None and not self.is_held:

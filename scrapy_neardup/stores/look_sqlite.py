@@ -73,8 +73,8 @@ class SQLiteLook(Overlay, SQLiteStore):
             raise Moving from None
         except OSError as error:
             raise StoreError(
-                f"The state at {self.location} cannot be copied to be looked at: {error}. See that it can be read, and "
-                "that there is room for a second one."
+                f"The state at {self.location} cannot be copied for reading: {error}. Check that it can be read and "
+                "that the disk has room for a copy."
             ) from error
         self.as_of = time.time()
         if _as_they_are(path) != before or self._is_in_use():

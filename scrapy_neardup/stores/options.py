@@ -57,7 +57,7 @@ def read_options(name: str, value: Mapping[str, Any]) -> Options:
         if option not in known:
             close = get_close_matches(str(option), known, 1)
             raise SettingsError(
-                f"{name} has {option!r}, which is no option{f'; {close[0]!r} may be meant' if close else ''}. "
+                f"{name} has no option {option!r}.{f' Did you mean {close[0]!r}?' if close else ''} "
                 f"The options are: {', '.join(known)}."
             )
         limits = known[option].metadata
@@ -66,7 +66,7 @@ def read_options(name: str, value: Mapping[str, Any]) -> Options:
             kind = "a size" if limits["size"] else "a whole number"
             low, high = (told(limits[end]) if limits["size"] else f"{limits[end]:,}" for end in ("low", "high"))
             such = ", such as '64MB'" if limits["size"] else ""
-            raise SettingsError(f"{name} has {said!r} for {option!r}; it must be {kind} from {low} to {high}{such}.")
+            raise SettingsError(f"{name} has {option!r}: {said!r}. Set it to {kind} from {low} to {high}{such}.")
         found[option] = number
     return Options(**found)
 

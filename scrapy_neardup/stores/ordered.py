@@ -46,6 +46,10 @@ class OrderedBytes(Place):
         except ValueError as error:
             raise self.damaged(str(error)) from None
 
+    def count_rows(self, prefix: bytes) -> int:
+        """How many rows begin with ``prefix``, which is a letter."""
+        return sum(1 for _ in self._scan(prefix))
+
     def value(self, key: bytes) -> bytes | None:
         """The value of one row."""
         return self._get(key)
@@ -57,7 +61,7 @@ class OrderedBytes(Place):
     def damaged(self, what: str) -> StoreDamaged:
         """The error to raise for a row that cannot be what was written."""
         return StoreDamaged(
-            f"The state at {self.location} is damaged: {what}. It was not touched. Restore it from a backup, save what "
+            f"The state at {self.location} is damaged: {what}. It is unchanged. Restore it from a backup, save what "
             f"can be read with: scrapy neardup check --repair TO, or set {SETTING} to a new path to begin another "
             "state."
         )
@@ -65,8 +69,8 @@ class OrderedBytes(Place):
     def out_of_reach(self, error: Exception) -> StoreError:
         """The error to raise where the disk or the system does not let us, and the state may be as it should."""
         return StoreError(
-            f"The state at {self.location} cannot be read or written: {error}. See to the disk (is it full, is it "
-            "there, may this user write to it?) and start again; if that does not help: scrapy neardup check"
+            f"The state at {self.location} cannot be read or written: {error}. Check the disk (is it full, is it "
+            "there, may you write to it?) and start again. If that does not help, run: scrapy neardup check"
         )
 
     @abstractmethod

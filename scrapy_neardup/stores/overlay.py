@@ -60,7 +60,7 @@ class Overlay(Store):
         try:
             names = [str(json.loads(about)["who"]) for _, about in self._scan_below(b"g")]
         except (ValueError, TypeError, KeyError):
-            raise self.damaged("a crawl in it cannot be read") from None
+            raise self.damaged("the row of a crawl cannot be read") from None
         return Pending(sum(1 for _ in self._scan_below(b"j")), tuple(names))
 
     def is_pending(self, id: int) -> bool:
@@ -123,7 +123,7 @@ class Overlay(Store):
         except FileNotFoundError:
             return None
         except ValueError as error:
-            raise self.damaged(f"its witness {path} cannot be read, {error}") from None
+            raise self.damaged(f"its witness {path} cannot be read: {error}") from None
         except OSError as error:
             raise self.out_of_reach(error) from error
 
@@ -164,10 +164,8 @@ class Overlay(Store):
 
     def _restless(self) -> StoreError:
         if self.is_held:
-            return StoreError(
-                f"The state at {self.location} is changing faster than it can be looked at. Try again in a moment."
-            )
-        return self.damaged("its file CURRENT, or the manifest that this names, is missing or changing")
+            return StoreError(f"The state at {self.location} changes too fast to be read. Try again in a moment.")
+        return self.damaged("its file CURRENT, or the manifest that it names, is missing or changing")
 
     def close(self) -> None:
         """Let go of what was looked at; a second call does nothing."""
@@ -221,7 +219,7 @@ class Overlay(Store):
 
     def _apply(self, changes: Changes, *, sync: bool) -> None:
         if not self.is_written:
-            raise RuntimeError(f"The state at {self.location} is only looked at, and cannot be written to.")
+            raise RuntimeError(f"The state at {self.location} is open for reading only.")
         for key in changes.deletes:
             self._above.setdefault(bucket(key), {})[key] = None
         for key, value in changes.puts.items():

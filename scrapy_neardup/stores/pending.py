@@ -7,6 +7,9 @@ No crawler holds a lock. Each files what it is about to judge, and looks in the 
   later. Who came first is the order of these steps and nothing else: no clock has a say.
 * A page that sees an earlier one of which it would be a copy waits for what becomes of it, and looks again. One that
   sees none passes, and waits for nobody.
+* *give up*: a page that has waited long enough for an earlier one is judged without it, but only if the crawls of all
+  earlier pages were heard of after that time. So no page overtakes one whose crawl is dead or asleep: it takes its
+  place when the lease has ended. A new page in that place is waited for anew. What gives up is filed like any page.
 * *commit*, *drop*, *release*: one script writes what became of the page and removes it from those on their way, so at
   any moment it is there as one or as the other. It does so only if the page is still on its way.
 * *take away*: where the lease of a crawl has ended, one script removes its page if the lease has still ended then. From
@@ -95,6 +98,6 @@ def seen(found: bytes, besides: PendingPlace) -> list[PendingPlace]:
 
 
 def ask(program: Program, place: PendingPlace) -> None:
-    """Have a program read a page on its way, and whether somebody is at work on its crawl: two answers."""
+    """Have a program read a page on its way, and how long the lease of its crawl lasts: two answers."""
     program.field(pending_name(place.crawl), place.packed[:8])
-    program.held(lease_name(place.crawl))
+    program.lasts(lease_name(place.crawl))

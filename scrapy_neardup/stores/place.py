@@ -40,18 +40,27 @@ class Place(ABC):
         Raises ValueError that goes on after the URL: "which …".
         """
         if parts.netloc or not parts.path.startswith("/") or not parts.path.strip("/"):
-            raise ValueError(f"which names no absolute path; write three slashes: {cls.form()}")
+            raise ValueError(f"which names no absolute path. Write three slashes: {cls.form()}")
         if parts.query or parts.fragment:
-            raise ValueError("which goes on after its path; in a path write %3F for a question mark, %23 for a hash")
+            raise ValueError("which has a ? or a # in its path. Write %3F for the question mark, %23 for the hash")
         path = url2pathname(parts.path)
         if _CONTROL.search(path):
-            raise ValueError("which has a control character in its path; name a path without")
+            raise ValueError("which has a control character in its path. Name another path")
         return os.path.realpath(path)
 
     @classmethod
     def url(cls, location: str) -> str:
         """The URL of a location."""
         return cls.scheme + Path(location).as_uri().removeprefix("file")
+
+    @classmethod
+    def misplaced(cls, location: str) -> str:
+        """Of a new state in the root of the disk a sentence that shows the URL of one in the working directory."""
+        path = Path(location)
+        if str(path.parent) != path.anchor or cls.exists(location):
+            return ""
+        here = cls.url(str(Path(path.name).absolute()))
+        return f"{location} is in the root directory. For the working directory, write {here}."
 
     @classmethod
     @abstractmethod
@@ -75,7 +84,7 @@ class Place(ABC):
 
     @classmethod
     def lock_of(cls, location: str) -> Path:
-        """The file that is locked while a state is used."""
+        """The file that is locked while a state is used, and gone otherwise."""
         return Path(f"{location}.lock")
 
     @classmethod
@@ -85,4 +94,4 @@ class Place(ABC):
         Raises StoreLocked while a crawl uses the state, StoreError if it cannot be copied, or nothing of it can be
         opened.
         """
-        raise StoreError(f"A state of the kind {cls.scheme} cannot be repaired; restore it from a backup.")
+        raise StoreError(f"A {cls.scheme} state cannot be repaired. Restore it from a backup.")

@@ -33,10 +33,6 @@ def safe_name(value: str) -> str:
     )
 
 
-def _escaped(found: re.Match[str]) -> str:
-    return "".join(f"%{byte:02X}" for byte in found[0].encode("utf-8", "surrogatepass"))
-
-
 def has_placeholders(url: str) -> bool:
     """Whether the URL is one for each of several."""
     return "%(" in url
@@ -54,17 +50,17 @@ def placeholders_filled(url: str, value_of: Callable[[str], object], named_by: s
         value = value_of(found[1])
         if not isinstance(value, (str, int, float, date)):
             raise SettingsError(
-                f"{named_by} is {shown!r}, and the {found[1]} that it asks for is {value!r:.80}, of which no name of a "
-                "state can be made; name an attribute of the spider that is a string or a number, such as %(name)s."
+                f"{named_by} is {shown!r}, but the spider's {found[1]} is {value!r:.80}, which cannot be part of a "
+                "name. Use an attribute that is a string or a number, such as %(name)s."
             )
         try:
             filled = f"%{found[2]}" % value
         except (TypeError, ValueError) as error:
-            raise SettingsError(f"{named_by} is {shown!r}, and {found[0]} cannot be written: {error}.") from None
+            raise SettingsError(f"{named_by} is {shown!r}, but {found[0]} cannot be filled in: {error}.") from None
         if not filled:
             raise SettingsError(
-                f"{named_by} is {shown!r}, and the {found[1]} that it asks for is empty; give it a value, or name "
-                "another attribute of the spider, such as %(name)s."
+                f"{named_by} is {shown!r}, but the spider's {found[1]} is empty. Give it a value, or use another "
+                "attribute, such as %(name)s."
             )
         return quote(safe_name(filled), safe="")
 
@@ -77,8 +73,8 @@ def placeholders_checked(url: str, named_by: str = SETTING) -> str:
     shown, one = without_password(url), _PLACEHOLDER.sub("x", url)
     if has_placeholders(one):
         raise SettingsError(
-            f"{named_by} is {shown!r}, in which a placeholder is not complete; write it as %(name)s, with the s. "
-            "In the name of a directory, %( is written %25(."
+            f"{named_by} is {shown!r}, which has an incomplete placeholder. Write it as %(name)s, with the s. "
+            "If %( is part of a name, write %25(."
         )
     return one
 

@@ -1,7 +1,8 @@
 """By what recipe the pages of a state were fingerprinted: those of two recipes cannot be compared.
 
-    {"format": 4, "secret": …, "method": "cascade", "method version": 1, "parameters": {…}, "hash": …,
-     "extractor": "… trafilatura 2.3.1 …", "segmenter": "jieba 0.42.1 …", "samples": {"extractor": "a8ce…", …}}
+    {"format": 5, "secret": …, "method": "cascade", "method version": 1, "spelling": 2, "parameters": {…},
+     "hash": …, "extractor": "… trafilatura 2.3.1 …", "segmenter": "jieba 0.42.1 …",
+     "samples": {"extractor": "a8ce…", …}}
 
 It holds nothing that only decides on two fingerprints: see ``decisions``. Of the tools, which are other people's, it
 holds what they are called and, under "samples", a digest of what they make of texts of ours: by that, and not by a
@@ -42,16 +43,15 @@ def check_recipe(
         raise ValueError("it is no JSON object")
     if theirs.get("format") not in tuple(FORMATS):
         raise StoreMismatch(
-            f"The state at {location} has the format {theirs.get('format')}, and this release reads and writes formats "
-            f"{min(FORMATS)} to {max(FORMATS)}, so it was not touched. Upgrade, if a later release wrote it: pip "
-            f"install --upgrade scrapy-neardup; or set {named_by} to a new path to begin another state."
+            f"The state at {location} has format {theirs.get('format')}, but this release uses formats "
+            f"{min(FORMATS)} to {max(FORMATS)}. The state is unchanged. If a later release wrote it, run: pip "
+            f"install --upgrade scrapy-neardup; else set {named_by} to a new path to begin another state."
         )
     if recipe is not None and not fits(theirs, recipe):
         raise StoreMismatch(
-            f"The state at {location} was written by another recipe: {_told(theirs, _ours(theirs, recipe))}. "
-            "Fingerprints of two recipes cannot be compared, so it was not touched. Go back to the settings and "
-            "versions that wrote it, bring the state to those of now with: scrapy neardup migrate, or set "
-            f"{named_by} to a new path to begin another state."
+            f"The state at {location} has another recipe: {_told(theirs, _ours(theirs, recipe))}. Fingerprints of "
+            "two recipes cannot be compared, so the state is unchanged. Restore the settings and versions that wrote "
+            f"it, convert it with: scrapy neardup migrate, or set {named_by} to a new path to begin another state."
         )
     return theirs
 
@@ -104,8 +104,8 @@ def _told(theirs: Mapping[str, Any], ours: Mapping[str, Any]) -> str:
         names = there.pop(tool, None), here.pop(tool, None)
         same = sampled.get(tool) == samples.get(tool) if tool in sampled and tool in samples else names[0] == names[1]
         if not same:
-            otherwise = ", which reads our samples otherwise" if tool in sampled and tool in samples else ""
-            found.append(f"{tool} is {names[0]!r} there and {names[1]!r} here{otherwise}")
+            otherwise = ", which reads the test samples differently" if tool in sampled and tool in samples else ""
+            found.append(f"{tool} is {names[0]!r} in the state and {names[1]!r} here{otherwise}")
     wanted = _mapping(here.get(PARAMETERS))
     if wanted:
         there[PARAMETERS] = {name: value for name, value in _mapping(there.get(PARAMETERS)).items() if name in wanted}
@@ -124,5 +124,5 @@ def _differences(theirs: Mapping[str, Any], ours: Mapping[str, Any], within: str
         if isinstance(there, dict) and isinstance(here, dict):
             found.append(_differences(there, here, f"{within}{name}."))
         elif there != here:
-            found.append(f"{within}{name} is {there!r} there and {here!r} here")
+            found.append(f"{within}{name} is {there!r} in the state and {here!r} here")
     return "; ".join(one for one in found if one)

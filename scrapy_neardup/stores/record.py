@@ -13,8 +13,9 @@ from scrapy_neardup.stores.layout import kept_url
 _HEAD = struct.Struct(">BBH")
 _ORIGINAL = struct.Struct(">QH")
 _TEXT = struct.Struct(">Q")
+_ROW = struct.Struct(">Qc")
 #: Bits of the first byte.
-_OWN, _DELIVERED, _FORMER, _DROPPED, _BODIED, _LEADS, _NARROW = 1, 2, 4, 8, 16, 32, 64
+_OWN, _DELIVERED, _FORMER, _DROPPED, _BODIED, _LEADS, _NARROW, _SINCE = 1, 2, 4, 8, 16, 32, 64, 128
 
 
 @quick(frozen=True, slots=True)
@@ -24,8 +25,9 @@ class Record:
     An original is its own ``original``. A copy names the original that it is a copy of; only one that differs enough to
     be a witness of its own (see ``Detector``) has keys and a sketch, and one that was ``delivered`` all the same, for
     the policy lets it pass, has a sketch: by that it is known to be unchanged. A page that could not be judged is its
-    own original too, with similarity 0, no keys, and the fingerprint of what it was made from for a sketch. One of a
-    ``former`` recipe has neither keys nor sketch: it is known by its URL until it comes again.
+    own original too, with similarity 0, no keys, and the fingerprint of what it was made from for a sketch; of a row of
+    a listing see ``row_mark``. One of a ``former`` recipe has neither keys nor sketch: it is known by its URL until it
+    comes again.
 
     A copy that was better than the page which stood for its group until then is filed under the group's id as well:
     see ``leading``.
@@ -45,11 +47,33 @@ class Record:
     dropped: int = 0
     #: By what the very bytes are known that the page was made from, see ``page/bodies``. 0 where that is not known.
     body: int = 0
+    #: Of a later version of a page: the id of the version that was delivered first. 0 for the first one.
+    since: int = 0
+
+    @property
+    def age(self) -> int:
+        """The id of the version of this page that was delivered first."""
+        return self.since or self.id
+
+    @property
+    def is_delivered(self) -> bool:
+        """Whether its text was delivered: as an original, or as a copy that passed."""
+        return self.is_original or self.delivered
 
     @property
     def is_original(self) -> bool:
         """Whether other pages can be copies of it."""
         return self.original == self.id and self.similarity > 0
+
+    @property
+    def is_unjudged(self) -> bool:
+        """Whether it was compared with no page: it could not be judged, or is a row of a listing."""
+        return self.original == self.id and self.similarity == 0
+
+    @property
+    def is_row(self) -> bool:
+        """Whether it is a row of a listing."""
+        return self.is_unjudged and len(self.sketch) == _ROW.size
 
     @property
     def leads(self) -> bool:
@@ -65,6 +89,11 @@ class Record:
     def is_light(self) -> bool:
         """Whether it is a copy by which no other page is judged."""
         return self.original != self.id and not self.keys
+
+    @property
+    def is_witness(self) -> bool:
+        """Whether it is a copy that later pages are compared with, though it does not stand for its group."""
+        return self.original != self.id and bool(self.keys) and not self.leads
 
     @property
     def is_found_by_body(self) -> bool:
@@ -94,9 +123,9 @@ class Record:
 
     def pack(self, width: KeyWidth = WIDE) -> bytes:
         """B 1 if others can be copies of it, 2 if it is a copy that was delivered, 4 if of a former recipe, 8 if it is
-        known what it was when it was dropped, 16 if its body is known · B number of keys · H bytes of URL · Q per key ·
-        URL · if others cannot, Q original · H similarity in 65535ths · if known, Q what it was · if known, Q body ·
-        sketch.
+        known what it was when it was dropped, 16 if its body is known, 128 for a later version of a page · B number of
+        keys · H bytes of URL · Q per key · URL · if others cannot, Q original · H similarity in 65535ths · if known, Q
+        what it was · if known, Q body · of a later version, Q id of the first one · sketch.
 
         Where keys are narrow, the first byte has 64, and 32 if the page is filed under the id of its group, which is
         not among the keys; these have 5 bytes each. Of keys that are longer than the width the rest is left out.
@@ -115,6 +144,8 @@ class Record:
             flags, behind = flags | _DROPPED, behind + _TEXT.pack(self.dropped)
         if self.body:
             flags, behind = flags | _BODIED, behind + _TEXT.pack(self.body)
+        if self.since:
+            flags, behind = flags | _SINCE, behind + _TEXT.pack(self.since)
         url = kept_url(self.url)
         if kernels is not None:
             return kernels.packed_record(flags, keys, width.size, url, behind, self.sketch)
@@ -131,7 +162,7 @@ class Record:
             at = _HEAD.size + width.size * keys
             end = at + url
             filed = _unpacked_keys(packed, keys, width)
-            original, similarity, sketch, dropped, body = id, 65535, end, 0, 0
+            original, similarity, sketch, dropped, body, since = id, 65535, end, 0, 0, 0
             if not flags & _OWN:
                 original, similarity = _ORIGINAL.unpack_from(packed, end)
                 sketch += _ORIGINAL.size
@@ -142,6 +173,9 @@ class Record:
                 sketch += _TEXT.size
             if flags & _BODIED:
                 (body,) = _TEXT.unpack_from(packed, sketch)
+                sketch += _TEXT.size
+            if flags & _SINCE:
+                (since,) = _TEXT.unpack_from(packed, sketch)
                 sketch += _TEXT.size
             return cls(
                 id,
@@ -154,9 +188,20 @@ class Record:
                 bool(flags & _FORMER),
                 dropped,
                 body,
+                since,
             )
         except struct.error as error:
             raise ValueError(str(error)) from None
+
+
+def row_mark(mark: int) -> bytes:
+    """The sketch of a row of a listing: one byte more than that of another page that was not judged."""
+    return _ROW.pack(mark, b"r")
+
+
+def is_same_mark(sketch: bytes, mark: bytes) -> bool:
+    """Whether two pages that were not judged were made from the very same."""
+    return sketch[: _TEXT.size] == mark[: _TEXT.size]
 
 
 def width_of(packed: bytes) -> KeyWidth:

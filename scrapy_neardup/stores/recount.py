@@ -78,15 +78,15 @@ class Recount:
     def problems(self, tally: RowTally) -> Iterator[str]:
         """What does not agree, once all rows were taken."""
         if self._pages != tally.pages:
-            yield f"it holds {self._pages:,} pages, and held {tally.pages:,} when it was last written to"
+            yield f"it has {self._pages:,} pages, but had {tally.pages:,} after its last write"
         elif self._total & MASK != tally.total:
-            yield f"it holds its {self._pages:,} pages, but some of its rows have changed, or are missing or too many"
+            yield f"its {self._pages:,} pages are there, but some rows have changed, are missing or are extra"
         if self._postings or self._filed:
-            yield "its postings are not those that its records name"
+            yield "its postings do not match its records"
         if not _all_in(self._urls, self._known):
-            yield "the URL of a page is not there"
+            yield "the URL row of a page is missing"
         if not _all_in(self._named, self._ids):
-            yield "a URL names a page that is not there"
+            yield "a URL row names a page that is missing"
 
 
 def _all_in(some: array[int], others: array[int]) -> bool:

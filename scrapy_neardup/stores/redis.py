@@ -117,9 +117,13 @@ class RedisStore(SharedCounting):
 
         return self._retried(checked)
 
-    def _is_left(self, generation: int) -> bool:
+    def _take_over(self, generation: int) -> bool:
         if not self.leases.take(generation):
             return False
+        self._remove_in_flight(generation)
+        return True
+
+    def _remove_in_flight(self, generation: int) -> None:
         with self._link.used() as client:
             found = client.hgetall(self._link.prefix + pending_name(generation))
         for id, packed in found.items():
@@ -127,7 +131,6 @@ class RedisStore(SharedCounting):
             page = PendingPage(self._unpacked(int.from_bytes(id, "big"), packed), generation)
             page.remove(program, self.hashes)
             self._link.run(program)
-        return True
 
     def _take_back(self) -> TakenBack:
         taken = super()._take_back()
@@ -148,8 +151,14 @@ class RedisStore(SharedCounting):
         return Pending(sum(1 for crawl in crawls for _ in self.unsealed(crawl)), names)
 
     def is_pending(self, id: int) -> bool:
-        crawls = (layout.last_id(key) for key, _ in self._scan(b"g"))
-        return any(self._get(layout.journal_key(crawl, id)) is not None for crawl in crawls)
+        program = self._link.program()
+        for key, _ in self._scan(b"g"):
+            program.get(layout.journal_key(layout.last_id(key), id))
+        return not program.is_empty and any(found is not None for found in self._link.run(program)[1:])
+
+    def _is_unsealed(self, id: int) -> bool:
+        """By the crawls that the server knows now: others write pages, too."""
+        return self.is_pending(id)
 
     # Ids and counts.
 
@@ -172,6 +181,9 @@ class RedisStore(SharedCounting):
 
     def _count(self) -> int:
         return 0
+
+    def count_rows(self, prefix: bytes) -> int:
+        return self._rows.count(prefix)
 
     # Rows.
 
@@ -266,8 +278,8 @@ class RedisStore(SharedCounting):
             finally:
                 self._asked = None
         raise StoreError(
-            f"A write to the state at {self.location} was overtaken by others {_TRIES} times. Try again; if that goes "
-            "on, see whether another program writes to the keys of this state."
+            f"{_TRIES} writes to the state at {self.location} failed, because others wrote first. Try again. If that "
+            "does not help, check whether another program writes to the keys of this state."
         )
 
     add = _until_done(SharedCounting.add)

@@ -111,7 +111,7 @@ class SharedCounting(Store):
             for note in others(entries, self.leases.token):
                 self._count_here(note)
         except ValueError as error:
-            raise self.damaged(f"what was counted of a page cannot be read ({error})") from None
+            raise self.damaged(f"the counted sentences of a page cannot be read ({error})") from None
         if entries:
             self._read_to = entries[-1][0]
 

@@ -8,14 +8,18 @@ told.
 from __future__ import annotations
 
 import threading
+import time
 from contextlib import suppress
 from secrets import randbelow, token_bytes
 
 from scrapy_neardup.errors import StoreError
+from scrapy_neardup.oneline import line_logger
 from scrapy_neardup.stores import layout
 from scrapy_neardup.stores.redis_layout import GIVEN_UP, Spot, lease_name, number_name, spot
 from scrapy_neardup.stores.redis_link import Link
 from scrapy_neardup.stores.redis_program import Program
+
+logger = line_logger(__name__)
 
 #: Seconds for which a crawl that is not heard of keeps what it has not sealed, and its place before others.
 LEASE = 60.0
@@ -25,6 +29,11 @@ NUMBER_BITS = 12
 
 class PageLost(StoreError):
     """A page that was on its way is not there any more: it was taken back, or the server has lost it."""
+
+
+def _clock() -> float:
+    """Seconds, of which those count during which the machine slept."""
+    return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
 
 
 class Leases:
@@ -41,6 +50,9 @@ class Leases:
         self._number: int | None = None
         self._thread: threading.Thread | None = None
         self._stop = threading.Event()
+        #: When the server was last known to hold a lease of ours, and whether it forgot one that had not ended.
+        self._renewed = _clock()
+        self._is_forgotten = False
 
     @property
     def number(self) -> int:
@@ -54,6 +66,7 @@ class Leases:
         """Have a program, with which a crawl begins, take its lease."""
         program.take_lease(lease_name(crawl), self.token, self._milliseconds)
         self.held.add(crawl)
+        self._renewed = _clock()
         self._renew_from_now_on()
 
     def expect(self, crawl: int, program: Program) -> None:
@@ -84,15 +97,22 @@ class Leases:
     def is_others(self, crawl: int) -> bool:
         """Whether somebody else is at work on a crawl."""
         program = self._link.program()
-        program.held(lease_name(crawl))
-        return crawl not in self.held and self._link.run(program)[1] == 1
+        program.lasts(lease_name(crawl))
+        return crawl not in self.held and self._link.run(program)[1] >= 0
 
     def lost(self, kind: type[StoreError] = StoreError) -> StoreError:
-        """The error to raise where our place was given to others."""
+        """The error to raise where our place was given to others, or the server knows nothing of it."""
+        seconds = _clock() - self._renewed
+        if self._is_forgotten or seconds < self.seconds:
+            return kind(
+                f"The server of the state at {self._location} has lost this crawl, which it knew {seconds:.0f} seconds "
+                "ago. Check whether it was emptied (FLUSHALL) or restarted without its data, then start the crawl "
+                "again. The lost pages come again."
+            )
         return kind(
-            f"This crawl was not heard of for more than {self.seconds:.0f} seconds, so what it had not sealed in the "
-            f"state at {self._location} was taken back by others. See whether its machine was asleep, or cut off from "
-            "the server. Start it again: what is lost comes again."
+            f"This crawl was silent for more than {self.seconds:.0f} seconds, so others rolled back its unsealed pages "
+            f"in the state at {self._location}. Check whether its machine slept or lost the server, then start it "
+            "again. The lost pages come again."
         )
 
     def close(self) -> None:
@@ -116,7 +136,7 @@ class Leases:
             number = randbelow(1 << NUMBER_BITS)
             if self._link.run(self._numbered(number))[0] == 1:
                 return number
-        raise StoreError(f"More than {(1 << NUMBER_BITS) - 1:,} crawlers work on the state at {self._location}.")
+        raise StoreError(f"More than {(1 << NUMBER_BITS) - 1:,} crawls use the state at {self._location}. Run fewer.")
 
     def _numbered(self, number: int) -> Program:
         program = self._link.program()
@@ -130,11 +150,26 @@ class Leases:
 
     def _renew(self) -> None:
         while not self._stop.wait(self.seconds / 4):
-            with suppress(StoreError):  # who uses the state meets it too; here it is tried again
-                for crawl in self.held.copy():
-                    program = self._link.program()
-                    self.expect(crawl, program)
-                    program.take_lease(lease_name(crawl), self.token, self._milliseconds)
-                    self._link.run(program)  # one that is lost is told of to whoever writes under it
-                if self._number is not None and self._link.run(self._numbered(self._number))[0] == 0:
-                    self._number = self._drawn()
+            self._try_to_renew()
+
+    def _try_to_renew(self) -> None:
+        """Whatever goes wrong is tried again: if the thread ended, others would take the crawl back."""
+        try:
+            self._renew_all()
+        except StoreError:
+            pass  # who uses the state meets it too
+        except Exception:
+            logger.exception("A lease on the state at %s could not be renewed. It is tried again.", self._location)
+
+    def _renew_all(self) -> None:
+        for crawl in self.held.copy():
+            program = self._link.program()
+            self.expect(crawl, program)
+            program.take_lease(lease_name(crawl), self.token, self._milliseconds)
+            # Who writes under one that is lost meets the error.
+            if self._link.run(program)[0] == 1:
+                self._renewed = _clock()
+            elif _clock() - self._renewed < self.seconds:
+                self._is_forgotten = True
+        if self._number is not None and self._link.run(self._numbered(self._number))[0] == 0:
+            self._number = self._drawn()

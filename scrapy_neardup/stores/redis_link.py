@@ -138,9 +138,7 @@ class Link:
         with self.used() as client:
             yield from client.scan_iter(match=pattern, count=10_000)
         if self._place() != began:
-            raise StoreError(
-                f"The state at {self._location} moved to another server while it was read. Try again in a while."
-            )
+            raise StoreError(f"The state at {self._location} moved to another server during a read. Try again later.")
 
     def _place(self) -> object:
         if self._locator is None:
@@ -155,9 +153,9 @@ class Link:
             policy = self.client.info("memory").get("maxmemory_policy", "noeviction")
         if policy != "noeviction":
             raise StoreError(
-                f"The server of the state at {self._location} forgets keys when its memory is full (maxmemory-policy "
-                f"{policy}), and pages would be delivered twice without a word. Set it to noeviction, with: CONFIG SET "
-                "maxmemory-policy noeviction, and in its configuration; or give the state a server of its own."
+                f"The server of the state at {self._location} drops keys when its memory is full (maxmemory-policy "
+                f"{policy}), so pages would be delivered twice. Set it to noeviction in its configuration and with: "
+                "CONFIG SET maxmemory-policy noeviction. Or give the state its own server."
             )
 
     def wait_longer(self) -> None:

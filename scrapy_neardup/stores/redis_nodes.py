@@ -145,28 +145,27 @@ class Sentinels(Locator):
         found = client.execute_command("SENTINEL GET-MASTER-ADDR-BY-NAME", self._service)
         if found is None:
             raise Unlocated(
-                f"is not known to the Sentinels: they watch over no master with the name {self._service!r}. Write "
-                "the name that stands behind 'sentinel monitor' in their configuration into the URL, before the "
-                "database."
+                f"is unknown: the Sentinels have no master named {self._service!r}. Write the name from "
+                "'sentinel monitor' in their configuration into the URL, before the database."
             )
         return _text(found[0]), int(found[1])
 
     def _refusal(self) -> str:
         return (
-            "is not told of by the Sentinels: they refuse this password, or ask for one. Write ?sentinel_password=… "
-            "into the URL; what stands before the @ is for the servers."
+            "is unknown: the Sentinels refuse this password, or need one. Write ?sentinel_password=… "
+            "into the URL; the password before the @ is for the servers."
         )
 
     def _misplaced(self, said: str) -> str:
         return (
-            f"is behind a server that is no Sentinel ({said[:100]}). Write the ports of the Sentinels into the URL, "
-            "which are 26379 where nothing else is set; for a single server write redis://."
+            f"cannot be found: the URL names a server that is no Sentinel ({said[:100]}). Write the ports of the "
+            "Sentinels into the URL (usually 26379), or write redis:// for a single server."
         )
 
     def _silence(self) -> str:
         return (
-            "cannot be found, as none of the Sentinels answers. See that they run, and that this machine may reach "
-            "them; name several, with commas between them."
+            "cannot be found: no Sentinel answers. Check that they run and that this machine can reach them. You can "
+            "name several, separated by commas."
         )
 
 
@@ -184,8 +183,8 @@ class Slot(Locator):
             if first <= self._slot <= last:
                 return _address(master, host)
         raise Unlocated(
-            f"is on no node: nobody in the cluster has its slot, {self._slot}. See what redis-cli --cluster check says "
-            "of it; redis-cli --cluster fix gives slots a node."
+            f"cannot be found: no node of the cluster has its slot {self._slot}. Check the cluster with redis-cli "
+            "--cluster check; redis-cli --cluster fix assigns slots."
         )
 
     def _know(self, found: list[Any], host: str) -> None:
@@ -197,18 +196,18 @@ class Slot(Locator):
 
     def _refusal(self) -> str:
         return (
-            "is in a cluster that refuses this user or password, or that this user may ask for its slots. See to both "
-            "in the URL (redis+cluster://user:password@host; in a password, @ is written %40), and that the user may "
-            "run CLUSTER SLOTS."
+            "is in a cluster that refuses this user or password, or does not show its slots to this user. Check both "
+            "in the URL (redis+cluster://user:password@host; write %40 for @ in a password), and let the user run "
+            "CLUSTER SLOTS."
         )
 
     def _misplaced(self, said: str) -> str:
-        return f"is not in a cluster: the server is a single one ({said[:100]}). Write redis:// instead of redis+cluster://."
+        return f"is a single server, not in a cluster ({said[:100]}). Write redis:// instead of redis+cluster://."
 
     def _silence(self) -> str:
         return (
-            "cannot be found, as no node of the cluster answers. See that it runs, and that this machine may reach it; "
-            "name several nodes, with commas between them."
+            "cannot be found: no node of the cluster answers. Check that it runs and that this machine can reach it. "
+            "You can name several nodes, separated by commas."
         )
 
 

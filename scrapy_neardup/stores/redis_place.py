@@ -55,8 +55,8 @@ def _read_server(parts: SplitResult, *, tls: bool) -> ServerLocation:
     (host, port), *others = _hosts(parts, 6379, form)
     if others:
         raise ValueError(
-            "which names several servers; for a cluster write redis+cluster://host:6379,host:6379?state=name, and "
-            f"{form} for one server"
+            "which names several servers. For a cluster write redis+cluster://host:6379,host:6379?state=name, for one "
+            f"server {form}"
         )
     database = _database(parts.path.strip("/"), form)
     said = _query(parts, ("state", *(_TLS if tls else ())), form)
@@ -71,7 +71,7 @@ def _read_sentinels(parts: SplitResult, *, tls: bool) -> ServerLocation:
     hosts = _hosts(parts, 26379, form)
     service, _, database = parts.path.strip("/").partition("/")
     if not (service := unquote(service)) or not service.isprintable():
-        raise ValueError(f"which names no service, by which the Sentinels know the master; write {form}")
+        raise ValueError(f"which lacks the service name of the master at the Sentinels. Write {form}")
     number = _database(database, form)
     said = _query(parts, ("state", "sentinel_password", *(_TLS if tls else ())), form)
     state = said.pop("state", DEFAULT_STATE)
@@ -85,7 +85,7 @@ def _read_cluster(parts: SplitResult, *, tls: bool) -> ServerLocation:
     form = f"{parts.scheme}://host:6379,host:6379?state=name"
     hosts = _hosts(parts, 6379, form)
     if _database(parts.path.strip("/"), form):
-        raise ValueError(f"and a cluster has database 0 alone; write {form}")
+        raise ValueError(f"but a cluster has only database 0. Write {form}")
     said = _query(parts, ("state", *(_TLS if tls else ())), form)
     state = said.pop("state", DEFAULT_STATE)
     options = {"nodes": hosts, **_user(parts), **said, "ssl": tls}
@@ -96,7 +96,7 @@ def _read_socket(parts: SplitResult) -> ServerLocation:
     """unix://[user:password@]/path/of/the.sock[?db=0&state=name]."""
     form = "unix:///path/of/the.sock?state=name"
     if not parts.path.strip("/") or parts.hostname:
-        raise ValueError(f"which names no absolute path of a socket; write {form}")
+        raise ValueError(f"which names no absolute path of a socket. Write {form}")
     said = _query(parts, ("state", "db"), form)
     database = _database(said.get("db", ""), f"{form}&db=0")
     state = said.get("state", DEFAULT_STATE)
@@ -112,9 +112,9 @@ def _hosts(parts: SplitResult, port: int, form: str) -> list[tuple[str, int]]:
             named = SplitResult("", one, "", "", "")
             host, at = named.hostname, named.port or port
         except ValueError:
-            raise ValueError(f"which has no port that can be; write {form}") from None
+            raise ValueError(f"which has no valid port. Write {form}") from None
         if not host:
-            raise ValueError(f"which names no server; write {form}")
+            raise ValueError(f"which names no server. Write {form}")
         found.append((host, at))
     return found
 
@@ -126,18 +126,18 @@ def _shown(hosts: list[tuple[str, int]]) -> str:
 def _database(said: str, form: str) -> int:
     said = said or "0"
     if not (said.isascii() and said.isdigit()):
-        raise ValueError(f"which names no database by its number; write {form}")
+        raise ValueError(f"which names no database by number. Write {form}")
     return int(said)
 
 
 def _query(parts: SplitResult, known: tuple[str, ...], form: str) -> dict[str, str]:
     said = dict(parse_qsl(parts.query, keep_blank_values=True))
     if unknown := sorted(said.keys() - set(known)):
-        raise ValueError(f"in which nobody knows {', '.join(unknown)}; after the ? may stand {', '.join(known)}")
+        raise ValueError(f"which has an unknown option {', '.join(unknown)}. Use one of: {', '.join(known)}")
     if parts.fragment:
-        raise ValueError(f"which goes on behind a #; in a password write %23; the form is {form}")
+        raise ValueError(f"which has a #. Write %23 for it in a password. The form is {form}")
     if not _STATE.fullmatch(said.get("state", DEFAULT_STATE)):
-        raise ValueError("whose state has no name that can be: up to 64 characters without spaces and braces")
+        raise ValueError("whose state has no valid name. Use up to 64 characters without spaces and braces")
     return said
 
 

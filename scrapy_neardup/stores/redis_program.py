@@ -75,7 +75,7 @@ class Program:
             names += names_on(b"k", filed, level)
         levels = self.levels if self._on_levels else 0
         many = len(self._conditions) + len(writes) + len(self._reads)
-        return names, [many, len(names), levels, *self._conditions, *writes, *self._reads]
+        return names, [many, len(names), levels, int(self.writes), *self._conditions, *writes, *self._reads]
 
     @property
     def is_empty(self) -> bool:
@@ -195,8 +195,8 @@ class Program:
         """Who is there by ``enter`` that has one of these 8 bytes: 16 bytes for each."""
         self._reads += [b"v", heads, self._key(PENDING)]
 
-    def held(self, name: bytes) -> None:
-        """Whether somebody holds a lease: 1 or 0."""
+    def lasts(self, name: bytes) -> None:
+        """For how many milliseconds a lease is held; less than 0 if nobody holds it."""
         self._reads += [b"e", self._key(name)]
 
     def count(self) -> None:

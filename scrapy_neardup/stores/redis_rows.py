@@ -59,6 +59,16 @@ class ServerRows:
             rows = self._listed(begun, ended, prefix, prefix, reverse=reverse)
         yield from merge(rest, rows, key=lambda row: row[0], reverse=reverse)
 
+    def count(self, prefix: bytes) -> int:
+        """How many rows of a listed kind (``_LISTED``) there are. None of them is fetched."""
+        name = self._link.prefix + DIRECTORY
+        with self._link.used() as client:
+            names = client.zrangebylex(name, b"[" + prefix, b"(" + bytes([prefix[0] + 1]))
+            pipe = client.pipeline(transaction=False)
+            for one in names:
+                pipe.hlen(self._link.prefix + one)
+            return sum(pipe.execute())
+
     def rows_from(self, low: bytes, prefix: bytes) -> Iterator[Row]:
         """The same from a row ``low`` on, few at a time: of pages, journals and drops alone."""
         begun, ended, _ = names_between(prefix)

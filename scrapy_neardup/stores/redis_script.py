@@ -1,9 +1,11 @@
 """The one script that is done on the server: programs (``redis_program``), each of them all or nothing.
 
-Nothing else is between their steps, every key is declared, and no command is used that Kvrocks lacks. Several programs
-go in one run of it: one of which a condition does not hold, or that finds a key of the wrong kind, is no matter of the
-others. What is a matter of the server (no memory left, a replica, a slot that moves) fails the run, and then it is not
-known of any of them whether it was done.
+Nothing else is between their steps, every key is declared, and no command is used that Kvrocks lacks. No error undoes
+what a script has written. So a program that writes looks first whether all its keys are of the right kind.
+
+Several programs go in one run of it: one of which a condition does not hold, or that finds a key of the wrong kind, is
+no matter of the others. What is a matter of the server (no memory left, a replica, a slot that moves) fails the run.
+Then nobody knows of any of them whether it was done.
 """
 
 from __future__ import annotations
@@ -12,7 +14,8 @@ from functools import cache
 
 #: The first keys of each run are the directory, the highest level that is filed on, and the number of pages. Behind
 #: them stand those of the programs. Of each program come how many arguments and keys it has, how many levels these are
-#: on, and then the arguments; it counts its keys from 1. If more levels are in use it is told so, and nothing is done.
+#: on, whether it writes, and then the arguments; it counts its keys from 1. If more levels are in use it is told so,
+#: and nothing is done.
 SCRIPT = """\
 local at, base, out, highest, is_noted = 1, 3, nil, nil, false
 local call = redis.call
@@ -176,10 +179,28 @@ local steps = {
     end
     out[#out + 1] = all
   end,
-  ['e'] = function() out[#out + 1] = call('EXISTS', key()) end,
+  ['e'] = function() out[#out + 1] = call('PTTL', key()) end,
   ['n'] = function() out[#out + 1] = call('GET', KEYS[3]) end,
 }
-local function run(ends)
+-- A command for each letter of a key that fails on one of another kind. All others are hashes.
+local looks = {
+  ['/'] = 'ZCARD', k = 'ZCARD', ['+'] = 'XLEN', ['^'] = 'STRLEN', ['#'] = 'STRLEN', L = 'STRLEN', N = 'STRLEN',
+}
+local letter, is_right, sub = #KEYS[1], {}, string.sub
+local function look(first, last)
+  for n = first, last do
+    local name = KEYS[n]
+    if not is_right[name] then
+      call(looks[sub(name, letter, letter)] or 'HLEN', name)
+      is_right[name] = true
+    end
+  end
+end
+local function run(ends, names, writes)
+  if writes == '1' then
+    look(1, 3)
+    look(base + 1, base + names)
+  end
   while at < ends do
     local step = arg()
     if steps[step]() == false then return step end
@@ -187,10 +208,10 @@ local function run(ends)
 end
 local answers = {}
 while at <= #ARGV do
-  local ends, names, on = at + 3 + ARGV[at], tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2])
+  local ends, names, on, writes = at + 4 + ARGV[at], tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2]), ARGV[at + 3]
   local is_done, why = true, nil
-  at, out = at + 3, {1}
-  if on > 0 and levels() > on then out = {2, levels()} else is_done, why = pcall(run, ends) end
+  at, out = at + 4, {1}
+  if on > 0 and levels() > on then out = {2, levels()} else is_done, why = pcall(run, ends, names, writes) end
   if is_done then
     if why then out = {0, why} end
   else

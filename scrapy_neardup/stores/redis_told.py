@@ -23,14 +23,14 @@ def told(location: str) -> Iterator[None]:
         raise _turned_away(location) from error
     except OutOfMemoryError as error:
         raise StoreError(
-            f"The server of the state at {location} has no memory left, by its maxmemory, and takes no more pages. "
-            "Nothing that it holds is lost. Give it more, or bound the state with NEARDUP_TTL or NEARDUP_MAX_PAGES."
+            f"The server of the state at {location} has reached its maxmemory and takes no more pages. Nothing in it "
+            "is lost. Give it more memory, or limit the state with NEARDUP_TTL or NEARDUP_MAX_PAGES."
         ) from error
     except ReadOnlyError as error:
         raise StoreError(
-            f"The server of the state at {location} is a replica, which cannot be written to. Name the master in the "
-            "URL; after a failover that is another server. With Sentinels write redis+sentinel://, in a cluster "
-            "redis+cluster://, and it is found."
+            f"The server of the state at {location} is a replica, which only reads. Name the master in the URL; after "
+            "a failover that is another server. To have it found, write redis+sentinel:// with Sentinels, or "
+            "redis+cluster:// in a cluster."
         ) from error
     except (redis.ConnectionError, redis.TimeoutError, OSError) as error:
         raise _not_answered(error, location) from error
@@ -48,12 +48,12 @@ def _not_answered(error: Exception, location: str) -> StoreError:
             return _without_replicas(location)
     if isinstance(error, Relocated):
         return StoreError(
-            f"The state at {location} cannot be used just now ({_plain(error)}): it moves to another node, another "
-            "one takes its place, or part of the cluster is gone. Try again in a while."
+            f"The state at {location} cannot be used now ({_plain(error)}): it moves to another node, a node is being "
+            "replaced, or part of the cluster is down. Try again later."
         )
     return StoreError(
-        f"The server of the state at {location} does not answer ({type(error).__name__}: {_plain(error)}). See that "
-        "it runs, and that this machine may reach it."
+        f"The server of the state at {location} does not answer ({type(error).__name__}: {_plain(error)}). Check that "
+        "it runs and that this machine can reach it."
     )
 
 
@@ -67,25 +67,25 @@ def _refused(error: Exception, location: str) -> StoreError:
     if is_of_cluster(error):
         return StoreError(
             f"The server of the state at {location} is a node of a cluster ({_plain(error)}). Write redis+cluster:// "
-            "and the same host, and the node is found that has the state."
+            "with the same host."
         )
     return StoreError(
-        f"The server of the state at {location} refuses what was asked ({type(error).__name__}: {_plain(error)})."
+        f"The server of the state at {location} refuses a command ({type(error).__name__}: {_plain(error)})."
     )
 
 
 def _turned_away(location: str) -> StoreError:
     return StoreError(
-        f"The server of the state at {location} refuses this user or password. See to both in the URL "
-        "(redis://user:password@host/0; in a password, @ is written %40), and that the user may run EVALSHA and SCRIPT "
+        f"The server of the state at {location} refuses this user or password. Check both in the URL "
+        "(redis://user:password@host/0; write %40 for @ in a password), and let the user run EVALSHA and SCRIPT "
         "LOAD on the keys of the state."
     )
 
 
 def _without_replicas(location: str) -> StoreError:
     return StoreError(
-        f"The server of the state at {location} takes no pages while it has too few replicas, by its "
-        "min-replicas-to-write. See to the replicas; nothing that it holds is lost."
+        f"The server of the state at {location} takes no pages, because it has fewer replicas than its "
+        "min-replicas-to-write. Check the replicas. Nothing in the state is lost."
     )
 
 

@@ -35,7 +35,7 @@ class Secret:
         """The one that a user gives several states; raises SettingsError for one that could be guessed."""
         if len(said) < _LEAST:
             raise SettingsError(
-                f"{SECRET_SETTING} must have at least {_LEAST} characters, or it could be guessed. Draw one with "
+                f"{SECRET_SETTING} is too short to be safe. Give at least {_LEAST} characters, for example from "
                 "python -c 'import secrets; print(secrets.token_hex())', and keep it out of the repository."
             )
         return cls(blake2b(said.encode("utf-8", "surrogatepass"), digest_size=_BYTES).digest(), is_own=False)
@@ -58,11 +58,11 @@ def secret_of(recipe: Mapping[str, Any], own: bytes | None, given: Secret | None
     """
     name, held = recipe.get(SECRET_NAME), None if own is None else Secret(own)
     if given is not None and not given.is_own and given.name != name:
-        whose, cure = f"another {SECRET_SETTING}", "Set it to what it was"
+        whose, cure = f"another {SECRET_SETTING}", "Set the earlier value"
         if held is not None:
-            whose, cure = "a secret of its own", "Take the setting away"
+            whose, cure = "its own secret", f"Remove {SECRET_SETTING}"
         raise StoreMismatch(
-            f"The state at {location} was written under {whose}, and not under the {SECRET_SETTING} that is set here. "
+            f"The state at {location} was written with {whose}, not with the {SECRET_SETTING} that is set here. "
             f"{cure}, or name a new path for a new state."
         )
     return next((one for one in (held, given) if one is not None and one.name == name), None)

@@ -3,7 +3,7 @@
     <location>            the database
     <location>-wal        its log, until it is closed
     <location>.witness    how far the state had come: see ``Witness``; after a clean close also a digest of the file
-    <location>.lock       ours, taken before any of these is written to
+    <location>.lock       ours, taken before any of these is written to; it is there while the state is open
 
 A page is written into the log, and with the first one after a second all that is there is synced (``SYNC_EVERY``): a
 kill costs nothing, a power cut the pages since then, as with LevelDB. SQLite itself syncs its log before it moves it
@@ -56,7 +56,7 @@ class SQLiteStore(Store):
 
     @classmethod
     def parts(cls, location: str) -> str:
-        return f"{location}, {location}-wal if there is one, and {location}.witness together"
+        return f"{location}, {location}.witness and, if it exists, {location}-wal"
 
     @classmethod
     def pieces(cls, location: str) -> tuple[Path, ...]:
@@ -73,7 +73,7 @@ class SQLiteStore(Store):
             path.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise StoreError(
-                f"The directory of the state at {path} cannot be made: {error}; set {self.named_by} to another path."
+                f"The directory of the state at {path} cannot be made: {error}. Set {self.named_by} to another path."
             ) from error
         self._lock = lock(self.lock_of(self.location), self.location)
         try:
@@ -89,7 +89,7 @@ class SQLiteStore(Store):
         self._meet_witness(new=new)
         if new or (self._witness is not None and not self._witness.newest.sequence):  # making it was cut short
             with self._guard():  # it holds its secret, which is not for everybody
-                os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o660))
+                os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
             self._db = self._connection("rwc")
             self._begin()
             return

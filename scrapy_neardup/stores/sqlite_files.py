@@ -37,22 +37,22 @@ def refuse_foreign(path: Path, witness: Path, named_by: str) -> None:
     """
     try:
         if path.exists() and not path.is_file():
-            raise StoreError(f"{path} is no file, so it can be no state; set {named_by} to the path of a file.")
+            raise StoreError(f"{path} is no file, so it cannot be a state. Set {named_by} to the path of a file.")
         if witness.exists() or not path.exists() or not path.stat().st_size:
             return
         application, version = _header(path)
     except OSError as error:
         raise StoreError(
-            f"{path} cannot be read: {error}. See who may read it, or set {named_by} to another path."
+            f"{path} cannot be read: {error}. Check its permissions, or set {named_by} to another path."
         ) from error
     if application != APPLICATION:
         raise StoreMismatch(
-            f"{path} is there, but is no state of scrapy-neardup; it was not touched. Set {named_by} to another path."
+            f"{path} exists, but is no scrapy-neardup state. It is unchanged. Set {named_by} to another path."
         )
     if version != VERSION:
         raise StoreMismatch(
-            f"{path} was written by another version of scrapy-neardup (its layout is {version}, here it is {VERSION}); "
-            f"it was not touched. Go back to that version, or set {named_by} to a new path to begin another state."
+            f"Another version of scrapy-neardup wrote {path} (layout {version}, this version uses {VERSION}). "
+            f"The file is unchanged. Use that version, or set {named_by} to a new path to begin another state."
         )
 
 

@@ -99,12 +99,12 @@ class Tallied(OrderedBytes):
                 if new:
                     self._witness = Witness.create(path, RowTally.new())
         except ValueError as error:
-            raise self.damaged(f"its witness {path} cannot be read, {error}") from None
+            raise self.damaged(f"its witness {path} cannot be read: {error}") from None
         except OSError as error:
             raise StoreError(
-                f"The witness {path} of the state at {self.location} cannot be opened: {error}. "
-                "See that it is a file that can be read and written, and that the disk is not full; put back a backup "
-                f"of {self.parts(self.location)}, or set {SETTING} to a new path to begin another state."
+                f"The witness {path} of the state at {self.location} cannot be opened: {error}. Check its permissions "
+                f"and the disk, restore {self.parts(self.location)} from a backup, or set {SETTING} to a new path to "
+                "begin another state."
             ) from error
         if new and self._witness is not None and self._witness.newest.sequence:
             raise self._gone(self._witness)
@@ -121,9 +121,8 @@ class Tallied(OrderedBytes):
         if witness is None:
             if packed is not None and not self._tally.closed and self.witness_of(self.location):
                 raise self.damaged(
-                    f"its witness {self.witness_of(self.location)} is missing, and the database was not closed when "
-                    "it was left or copied, so pages may be missing, too; what belongs together is "
-                    f"{self.parts(self.location)}"
+                    f"its witness {self.witness_of(self.location)} is missing, and the database was not closed when it "
+                    f"was left or copied, so pages may be missing too. Keep together {self.parts(self.location)}"
                 )
             return
         newest = witness.newest
@@ -133,14 +132,14 @@ class Tallied(OrderedBytes):
             self._tally = RowTally(newest.state)
         elif newest.state != self._tally.state:
             raise self.damaged(
-                f"its witness {witness.path} is that of another state. Bring the one that belongs to it, or delete "
-                f"that file if this state was closed; what belongs together is {self.parts(self.location)}"
+                f"its witness {witness.path} belongs to another state. Restore its own witness, or delete that file if "
+                f"this state was closed. Keep together {self.parts(self.location)}"
             )
         elif self._tally.sequence < newest.sequence:
             raise self.damaged(
-                f"it ends at write {self._tally.sequence:,} with {self._tally.pages:,} pages, but by its witness "
-                f"{witness.path} it had come to write {newest.sequence:,} with {newest.pages:,}; if this is an older "
-                f"copy on purpose, bring the witness of that time; what belongs together is {self.parts(self.location)}"
+                f"it ends at write {self._tally.sequence:,} with {self._tally.pages:,} pages, but its witness "
+                f"{witness.path} records write {newest.sequence:,} with {newest.pages:,} pages. If you restored an "
+                f"older copy on purpose, restore its witness too. Keep together {self.parts(self.location)}"
             )
 
     def _hold_against_tally(self) -> None:
@@ -202,6 +201,6 @@ class Tallied(OrderedBytes):
         left = witness.newest
         begin = Path(self.location) if Path(self.location).is_dir() else witness.path
         return self.damaged(
-            f"its database is gone, or empty, and by its witness {witness.path} it had {left.pages:,} pages. Put back "
-            f"{self.parts(self.location)}; to begin anew there, delete {begin}"
+            f"its database is missing or empty, but its witness {witness.path} records {left.pages:,} pages. Restore "
+            f"{self.parts(self.location)}. To begin again there, delete {begin}"
         )

@@ -23,7 +23,7 @@ import zlib
 from functools import cache
 from pathlib import Path
 
-from scrapy_neardup.atomic import sync_directory
+from scrapy_neardup.atomic import private, sync_directory
 from scrapy_neardup.hashing import compiled
 from scrapy_neardup.stores.tally import RowTally
 
@@ -66,7 +66,7 @@ class Witness:
         """Begin the file: it is there, and on disk, before what it speaks of."""
         draft = path.with_name(path.name + ".draft")
         draft.unlink(missing_ok=True)
-        with open(draft, "xb", opener=_for_us) as file:
+        with open(draft, "xb", opener=private) as file:
             file.write(_line(b"synced", tally, b"-") * _WRITTEN + b" " * (_SLOT - 1) + b"\n")
             file.flush()
             os.fsync(file.fileno())
@@ -177,8 +177,3 @@ def _read_secret(line: bytes) -> bytes | None:
         return bytes.fromhex(packed.removeprefix(b"secret ").decode("ascii"))
     except ValueError:
         return None
-
-
-def _for_us(path: str, flags: int) -> int:
-    """Opens a new file that not everybody can read: it holds the secret of the state."""
-    return os.open(path, flags, 0o660)

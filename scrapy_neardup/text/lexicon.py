@@ -22,6 +22,7 @@ import numpy.typing as npt
 from scrapy_neardup.atomic import replacing
 from scrapy_neardup.errors import LexiconNeeded, NearDupError, SettingsError
 from scrapy_neardup.hashing import compiled
+from scrapy_neardup.text.characters import HAN_CHARACTER
 from scrapy_neardup.text.tokens import segmenter_name
 
 #: What the first line of a lexicon file says it is, and in which version of this form.
@@ -32,8 +33,6 @@ VERSION = 1
 _CHINESE_SHARE = 10
 #: Core words that the compiled module finds at most.
 _FEW = 64
-#: What Chinese words begin with; those beyond the basic plane are too few to matter.
-_FIRST_HAN, _BEYOND_HAN = "\u3400", "\ua000"
 
 
 class Lexicon:
@@ -57,13 +56,12 @@ class Lexicon:
         """
         told = len(words) - sum(map(str.isdecimal, words))
         enough = -(-told // _CHINESE_SHARE)
-        chinese = (word for word in words if _FIRST_HAN <= word < _BEYOND_HAN)
+        chinese = filter(HAN_CHARACTER.match, words)
         if self._chinese_only and len(list(islice(chinese, enough))) < enough:
             raise LexiconNeeded(
                 "no_lexicon",
-                "The built-in table of word frequencies is Chinese and this text is not. Count a lexicon on pages of "
-                "its language (scrapy neardup lexicon PAGES.jsonl -o lexicon.tsv) and name it in the parameter "
-                "'lexicon'.",
+                "The built-in table of word frequencies is Chinese, but this text is not. Count a lexicon for its "
+                "language (scrapy neardup lexicon PAGES.jsonl -o lexicon.tsv). Name it in the parameter 'lexicon'.",
             )
 
 
@@ -110,8 +108,7 @@ def lexicon(path: str = "") -> Lexicon:
             return _read(lines)
     except (OSError, ValueError, RecursionError) as error:
         raise SettingsError(
-            f"{path} is no lexicon that can be used here: {error}. Make one: "
-            "scrapy neardup lexicon PAGES.jsonl -o lexicon.tsv"
+            f"{path} is no usable lexicon: {error}. Make one with: scrapy neardup lexicon PAGES.jsonl -o lexicon.tsv"
         ) from error
 
 
@@ -123,10 +120,10 @@ def _read(lines: Iterator[str]) -> Lexicon:
     for number, line in enumerate(lines, 2):
         word, _, count = line.rstrip("\n").rpartition("\t")
         if not (word and count.isdecimal() and 0 < int(count) <= documents):
-            raise ValueError(f"line {number} is no word with the number of its documents, {documents} at most")
+            raise ValueError(f"line {number} is not a word with its count (1 to {documents})")
         idf[word] = math.log(documents / int(count))
     if not idf or len(idf) != head.get("words", len(idf)):
-        raise ValueError(f"it holds {len(idf)} words of {head.get('words', 'some')}; it was cut short")
+        raise ValueError(f"it has {len(idf)} words instead of {head.get('words', 'some')}")
     return Lexicon(idf, math.log(documents))
 
 
@@ -136,11 +133,11 @@ def _head(line: str) -> dict[str, Any]:
     except ValueError:
         head = None
     if not isinstance(head, dict) or (head.get("format"), head.get("version")) != (FORMAT, VERSION):
-        raise ValueError(f"its first line does not say that it is a {FORMAT} in version {VERSION}")
+        raise ValueError(f"its first line does not name the format {FORMAT}, version {VERSION}")
     if head.get("segmenter") != segmenter_name():
-        raise ValueError(f"its words were cut by {head.get('segmenter')}, ours are by {segmenter_name()}")
+        raise ValueError(f"it was counted with {head.get('segmenter')}, but {segmenter_name()} is installed")
     if type(head.get("documents")) is not int or head["documents"] < 1:
-        raise ValueError("its first line does not say how many documents were counted")
+        raise ValueError("its first line lacks the number of documents")
     return head
 
 
@@ -165,8 +162,8 @@ class LexiconBuilder:
         rows = sorted((-count, word) for word, count in self._counts.items() if count >= at_least)
         if not rows:
             raise NearDupError(
-                f"No word stands in {at_least} of the {self.documents} documents. Give more documents, or keep "
-                "words of fewer of them (--at-least 1)."
+                f"No word occurs in {at_least} of the {self.documents} documents. Count more documents, or lower "
+                "--at-least, for example to 1."
             )
         head = {
             "format": FORMAT,

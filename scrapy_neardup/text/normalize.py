@@ -6,15 +6,18 @@ import re
 import unicodedata
 
 from scrapy_neardup.hashing import compiled
-from scrapy_neardup.text.characters import INVISIBLE, SEVERAL, WIDE_MARKS, known
+from scrapy_neardup.text.characters import IGNORABLE, SEVERAL, WIDE_MARKS, known
 from scrapy_neardup.text.marks import few_marks
 from scrapy_neardup.text.script import simplify
 
-_NOT_A_WORD = re.compile(r"\W+")
-_NOT_A_WORD_IN_LINE = re.compile(r"[^\w\n]+")
+#: Version of the spelling, for the recipe of a state. Raise it with each change of what ``normalize`` returns.
+SPELLING = 2
 #: Arabic, Persian, Indian ones and so on: one site writes them, the next one does not.
 _OTHER_DIGIT = re.compile(r"[^\D0-9]")
-_INVISIBLE = re.compile(f"[{INVISIBLE}]+")
+_IGNORABLE = "".join(f"{chr(first)}-{chr(last)}" for first, last in IGNORABLE)
+_INVISIBLE = re.compile(f"[{_IGNORABLE}]+")
+_NO_LETTER = re.compile(rf"[\W_{_IGNORABLE}]+")
+_NO_LETTER_IN_LINE = re.compile(rf"(?:[^\w\n]|[_{_IGNORABLE}])+")
 
 
 def normalize(text: str, *, simplified: bool = False) -> str:
@@ -37,20 +40,13 @@ def normalize(text: str, *, simplified: bool = False) -> str:
 
 def eased(text: str) -> str:
     """A text that has the same spelling, without what is not a character for a character: of most texts then all is."""
-    text = _visible(text)
     for one, several in SEVERAL:
         text = text.replace(one, several)
     return text
 
 
-def _visible(text: str) -> str:
-    if text.replace("\n", "").isprintable():  # told faster than by searching for what is invisible
-        return text
-    return _INVISIBLE.sub("", text)
-
-
 def _folded(text: str) -> str:
-    text = _visible(text)
+    text = _INVISIBLE.sub("", text)
     # Done first: a text without them passes NFKC's quick check, and the slow one is for few.
     for wide, narrow in WIDE_MARKS:
         text = text.replace(wide, narrow)
@@ -68,7 +64,7 @@ def letters(normalized: str) -> str:
     kernels = compiled.kernels
     if kernels is not None:
         return kernels.letters(known(), normalized)
-    return _NOT_A_WORD.sub("", normalized).replace("_", "")
+    return _NO_LETTER.sub("", normalized)
 
 
 def letters_each(pieces: list[str]) -> list[str]:
@@ -81,4 +77,4 @@ def letters_each(pieces: list[str]) -> list[str]:
     if kernels is not None:
         find, table = kernels.letters, known()
         return [find(table, piece) for piece in pieces]
-    return _NOT_A_WORD_IN_LINE.sub("", "\n".join(pieces)).replace("_", "").split("\n") if pieces else []
+    return _NO_LETTER_IN_LINE.sub("", "\n".join(pieces)).split("\n") if pieces else []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from scrapy_neardup.errors import AnyReason
 from scrapy_neardup.hashing import compiled
 from scrapy_neardup.text.characters import known
 from scrapy_neardup.text.normalize import letters
@@ -10,7 +11,7 @@ from scrapy_neardup.text.normalize import letters
 _PROSE_LINE = 10
 
 
-def why_unjudged(text: str, needed: int) -> str:
+def why_unjudged(text: str, needed: int) -> AnyReason:
     """The reason for which a text cannot be judged; empty if it can.
 
     >>> why_unjudged(" ", 15), why_unjudged("首页", 15), why_unjudged("渡口今天早上开航，第一班船是空的。", 15)

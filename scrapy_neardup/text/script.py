@@ -38,7 +38,5 @@ def _converter() -> opencc.OpenCC:
     try:
         import opencc
     except ImportError:
-        raise SettingsError(
-            'Traditional characters are mapped to simplified ones by OpenCC. Run: pip install "scrapy-neardup[opencc]"'
-        ) from None
+        raise SettingsError('Traditional characters need OpenCC. Run: pip install "scrapy-neardup[opencc]"') from None
     return opencc.OpenCC("tw2s")

@@ -39,5 +39,5 @@ def stop_words(path: str = "") -> frozenset[str]:
     try:
         lines = Path(path).read_text(encoding="utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        raise SettingsError(f"The stop words in {path} cannot be read ({error}); it must be a UTF-8 file.") from error
+        raise SettingsError(f"The stop words in {path} cannot be read ({error}). Name a UTF-8 file.") from error
     return frozenset(word for line in lines if (word := normalize(line.partition("#")[0]).strip()))

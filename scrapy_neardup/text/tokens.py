@@ -19,11 +19,9 @@ import numpy as np
 import numpy.typing as npt
 
 from scrapy_neardup.hashing import compiled
-from scrapy_neardup.text.characters import UNSPACED_EDGES, known
+from scrapy_neardup.text.characters import HAN, HAN_CHARACTER, UNSPACED_EDGES, known
 from scrapy_neardup.text.shingles import code_points
 
-#: Chinese characters, for a class of a pattern.
-HAN = r"\u3400-\u9fff\U00020000-\U0003ffff"
 #: Katakana: Japanese writes names and foreign words in it, each of which ends where another script begins.
 _KATAKANA = r"\u30a1-\u30ff\u31f0-\u31ff"
 #: Scripts that put no spaces between words and are cut by no dictionary here: each character counts as a word.
@@ -35,7 +33,6 @@ _SPACED = re.compile(rf"[^\W_{HAN}{_UNSPACED}{_KATAKANA}]+")
 #: Places at which a word is looked at that may be a part of another one.
 _TRIES = 32
 _ALL_HAN = re.compile(rf"[{HAN}\n]*")
-_FIRST_HAN = re.compile(rf"[{HAN}]")
 _DIGITS = re.compile(r"[0-9]+")
 _NUMBER = re.compile(
     r"\d+(?:[.,:/]\d+)*|[〇零一二三四五六七八九十百千万亿]{2,}"
@@ -65,11 +62,11 @@ def words(normalized: str, *, singles: bool = False) -> list[str]:
         cut = _segmenter()(chinese) if chinese else []
         return [word for word in cut if word != "\n"] if singles else longer(cut, 1)
     runs = _WORD.findall(normalized)
-    han = [run for run in runs if _FIRST_HAN.match(run)]
+    han = [run for run in runs if HAN_CHARACTER.match(run)]
     cut = _segmenter()("\n".join(han)) if han else []
     found, left = list[str](), iter(cut)
     for run in runs:
-        if _FIRST_HAN.match(run):
+        if HAN_CHARACTER.match(run):
             found += [word for word in iter(left.__next__, "\n") if singles or len(word) > 1]
         else:
             found.append(run)

@@ -34,7 +34,7 @@ from tests.states.states import (
     run,
 )
 
-ADVICE = "What can be read of it is filed anew, and the state left as it is, by --repair TO (see --help).\n"
+ADVICE = "scrapy neardup check --repair TO (see --help).\n"
 SOUND = r"The state at STATE is sound: 8 pages, \d+ keys, 8 URLs, evidence of 8 pages, \d+ blocks of counts\.\n"
 
 
@@ -74,7 +74,7 @@ def test_json(state: str, capsys: pytest.CaptureFixture[str]) -> None:
     found = parsed(capsys.readouterr().out)
     assert (found["sound"], found["counts"]) == (False, {"key without page": 1})
     assert found["problems"] == [
-        {"kind": "key without page", "what": "a key names the page 0000000000000007, which is not there"}
+        {"kind": "key without page", "what": "a key names the page 0000000000000007, which is missing"}
     ]
 
 
@@ -87,15 +87,15 @@ def test_problems_are_named_and_make_the_exit_code(
     assert (done.returncode, done.stderr) == (1, "")
     first, second, third = plain(done.stdout, state).splitlines(keepends=True)
     assert first.startswith("The state at STATE is not sound: 1 problem (8 pages, ")
-    assert second == "  key without page: a key names the page ID, which is not there\n"
-    assert third == ADVICE
+    assert second == "  key without page: a key names the page ID, which is missing\n"
+    assert third.endswith(ADVICE)
 
 
 def test_many_problems_are_counted(sqlite: str, capsys: pytest.CaptureFixture[str]) -> None:
     break_off(sqlite, 1030)
     assert run(check, "--store", sqlite) == 1
     said = capsys.readouterr().out
-    assert said.count("which is not there\n") == 20
+    assert said.count("which is missing\n") == 20
     assert "  (and 1,010 more)\n\n| problem          |   times |\n" in said
     assert "| key without page |   1,030 |\n" in said
 
@@ -104,7 +104,7 @@ def test_copies_without_original_are_remarked_on(sqlite: str, capsys: pytest.Cap
     with opened(sqlite) as store:
         store.forget([records(sqlite)[PEAR].id])
     assert run(check, "--store", sqlite) == 0
-    assert "\nNo problem: 2 copies whose original is gone (updated since, or forgotten).\n" in capsys.readouterr().out
+    assert "\nNo problem: 2 copies without an original (it was updated or forgotten).\n" in capsys.readouterr().out
 
 
 def test_what_opening_refuses_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -115,7 +115,8 @@ def test_what_opening_refuses_is_told(tmp_path: Path, capsys: pytest.CaptureFixt
     assert (done.returncode, done.stderr) == (1, "")
     said = plain(done.stdout, state)
     assert (
-        "  damaged: The state at STATE is damaged: since it was closed, these files have changed or gone: CUR" in said
+        "  damaged: The state at STATE is damaged: these files have changed or are missing since it was closed: CUR"
+        in said
     )
     assert said.endswith(ADVICE)
     assert contents(tmp_path, tmp_path / "state.leveldb") == before
@@ -192,11 +193,11 @@ def test_hostile_strings_are_shown_as_text(sqlite: str, capsys: pytest.CaptureFi
 # Mended copies
 
 TOLD = """\
-Of the state at STATE, which is as it was, a mended copy is at MENDED.
+The state at STATE is unchanged. The repaired copy is at MENDED.
   saved: 8 pages, evidence of 8 pages, N blocks of counts
-  lost: no page that is known of; when it was last written to it held 8
+  lost: no known page; it had 8 after its last write
 The state at MENDED is sound: 8 pages, N keys, 8 URLs, evidence of 8 pages, N blocks of counts.
-To go on with it set NEARDUP_STORE = 'KIND://MENDED', or move it to where the damaged one is now, witness and all.
+To use the copy, set NEARDUP_STORE = 'KIND://MENDED', or move it and its witness to the place of the damaged one.
 """
 
 
@@ -260,9 +261,9 @@ def test_what_is_lost_or_left_out_is_told(sqlite: str, capsys: pytest.CaptureFix
     drop_recipe_of_closed(sqlite)
     assert run(check, "--store", sqlite, "--repair", tmp_path / "new", "--assume-recipe") == 0
     said = capsys.readouterr().out
-    assert "  lost: at least 1 page; when it was last written to it held 9\n" in said
+    assert "  lost: at least 1 page; it had 9 after its last write\n" in said
     assert "  left out: 1 page of a crawl that was killed, or whose feed was not stored\n" in said
-    assert "  recipe: that of the settings here, as that of the state cannot be read\n" in said
+    assert "  recipe: taken from the settings here, because that of the state is unreadable\n" in said
 
 
 def drop_recipe_of_closed(state: str) -> None:
@@ -286,9 +287,9 @@ def test_an_assumed_recipe_is_that_of_the_settings(sqlite: str, tmp_path: Path) 
 @pytest.mark.parametrize(
     ("target", "error", "said"),
     [
-        (lambda folder: folder / "there", StoreError, "something at .*there already"),
-        (lambda folder: folder / "state.leveldb" / "db" / "new", StoreError, "a part of the state"),
-        (lambda folder: folder / "state.leveldb", StoreError, "a part of the state"),
+        (lambda folder: folder / "there", StoreError, "there already exists"),
+        (lambda folder: folder / "state.leveldb" / "db" / "new", StoreError, "inside the damaged state"),
+        (lambda folder: folder / "state.leveldb", StoreError, "inside the damaged state"),
         (lambda folder: "memory:/", StoreError, "in memory"),
         (lambda folder: "redis:///x", SettingsError, "--store is"),
         (lambda folder: folder / "there" / "new", StoreError, "cannot be made"),

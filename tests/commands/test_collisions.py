@@ -58,7 +58,7 @@ def test_documents_without_text_are_an_error_in_words(boats: Path) -> None:
     (boats.parent / "empty.txt").write_text("\n")
     done = scrapy_neardup("collisions", "empty.txt", cwd=boats.parent)
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith("scrapy neardup collisions: There is no text in these documents")
+    assert done.stderr.startswith("scrapy neardup collisions: These documents contain no text")
 
 
 def test_other_widths_are_refused(boats: Path, capsys: pytest.CaptureFixture[str]) -> None:

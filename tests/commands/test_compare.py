@@ -16,7 +16,7 @@ import pytest
 from scrapy.settings import Settings
 
 from scrapy_neardup.commands import NearDupCommand, compare
-from scrapy_neardup.errors import NearDupError
+from scrapy_neardup.errors import NearDupError, SettingsError
 from scrapy_neardup.judging.detector import Detector
 from scrapy_neardup.judging.recipe import state_recipe
 from scrapy_neardup.methods import make_method
@@ -183,8 +183,8 @@ def test_a_copy_under_another_title_is_explained(folder: Path) -> None:
     [score] = [line for line in lines if line.startswith("Score ")]
     assert float(score.split()[1].rstrip(",")) == pytest.approx(added, abs=0.005)
     assert "needed" in score
-    assert any(line.startswith("What decided: The s") for line in lines)
-    assert "Sentences that both pages hold: between [[ and ]]." in lines
+    assert any(line.startswith("Decision: The s") for line in lines)
+    assert "Common sentences: between [[ and ]]." in lines
     assert [line.count("[[") for line in lines[-5:]] == [7, 0, 0, 0, 7]
     assert lines[-5].endswith(f"]]。{FERRY[7]}。")
     assert lines[-1].endswith("]]。转载请联系本站。")
@@ -212,13 +212,13 @@ def test_json_holds_all_of_it(found: Callable[..., Any]) -> None:
 @pytest.mark.parametrize(
     ("a", "b", "verdict", "kind", "said"),
     [
-        ("ferry", "same", "duplicate", "identical", "The texts are the same, letter by letter."),
-        ("ferry", "#1 of 2", "duplicate", "identical", "The texts are the same, letter by letter."),
-        ("kettle", "fan", "unique", None, "they are two notices"),
+        ("ferry", "same", "duplicate", "identical", "identical"),
+        ("ferry", "#1 of 2", "duplicate", "identical", "identical"),
+        ("kettle", "fan", "unique", None, "two notices"),
         ("ferry", "other", "unique", None, ""),
         ("ferry", "excerpt", "unique", "excerpt", ""),
         ("notice", "again", "unique", "same_title", "one word makes another notice"),
-        ("notice", "notice", "duplicate", "identical", "letter by letter"),
+        ("notice", "notice", "duplicate", "identical", "identical"),
     ],
 )
 def test_verdicts(found: Callable[..., Any], a: str, b: str, verdict: str, kind: str | None, said: str) -> None:
@@ -230,7 +230,7 @@ def test_verdicts(found: Callable[..., Any], a: str, b: str, verdict: str, kind:
 @pytest.mark.parametrize(
     ("b", "said"),
     [
-        ("excerpt", "unique (excerpt): B is no copy of A, but one of them holds most of the other and much more, simi"),
+        ("excerpt", "unique (excerpt): B is no copy of A, but one contains most of the other and much more, simi"),
         ("other", "unique: B is no copy of A, similarity 0.0"),
     ],
 )
@@ -241,7 +241,7 @@ def test_the_verdict_on_a_page_that_passes_is_a_sentence(run: Callable[..., list
 def test_pages_that_share_nothing_are_not_compared_in_a_crawl(run: Callable[..., list[str]]) -> None:
     lines = run("d.jsonl#ferry", "d.jsonl#other")
     assert lines[3].startswith("A crawl does not compare them and lets B pass: 0 of B's ")
-    assert "No sentence is known to be in both." in lines
+    assert "No common sentence is known." in lines
 
 
 def test_the_policy_of_the_project_says_what_becomes_of_the_page(found: Callable[..., Any]) -> None:
@@ -299,9 +299,9 @@ def test_long_texts_are_cut_and_that_is_said(run: Callable[..., list[str]], foun
     pair = "d.jsonl#ferry", "d.jsonl#copy"
     length = len(text(*FERRY))
     lines = run(*pair, "--limit", "30")
-    said = f"(cut after 30 of {length} characters, and 5 more of the shared sentences; --limit 0 shows all)"
+    said = f"(cut after 30 of {length} characters, and 5 more common sentences; --limit 0 shows all)"
     assert said in lines
-    assert f"[[{FERRY[0]}]]。[[{FERRY[1][: 29 - len(FERRY[0])]}]]" in lines
+    assert f"  | [[{FERRY[0]}]]。[[{FERRY[1][: 29 - len(FERRY[0])]}]]" in lines
     side = found(*pair, "--limit", "30")["a"]
     assert (side["cut"], side["characters"], sum(len(part["text"]) for part in side["text"])) == (True, length, 30)
     assert found(*pair, "--limit", "0")["a"] == found(*pair)["a"]
@@ -313,7 +313,7 @@ def test_a_method_that_does_not_explain_itself(run: Callable[..., list[str]], fo
     lines = run(*pair)
     assert lines[0].startswith("duplicate (")
     assert [cells(line)[0] for line in lines if line.startswith("| ")] == ["feature", "similarity", "containment"]
-    assert "What decided: shingle, similarity=0.6: a copy." in lines
+    assert "Decision: shingle, similarity=0.6: a copy." in lines
     answer = found(*pair)
     assert (answer["method"], answer["parameters"]["n"], answer["features"]) == ("shingle", 4, None)
     assert marks(answer["b"]) == FERRY[:7]
@@ -364,7 +364,7 @@ def test_a_page_that_a_crawl_has_put_into_the_state_of_the_project(folder: Path)
     lines = done.stdout.splitlines()
     assert lines[0].startswith("duplicate (retitled): B is a copy of A, similarity 0.")
     assert lines[1] == f"A is {A}"
-    assert "The state holds no text of A: it knows some of its longest sentences again, and no others." in lines
+    assert "The state has no text of A. It recognises only some of its longest sentences." in lines
     assert lines[-3:-1] == ["B:", ""]
     assert lines[-1].count("[[") == 3  # as many as a sketch holds
     assert "A:" not in lines
@@ -384,7 +384,7 @@ def test_a_url_is_found_in_the_default_state_and_compared_by_its_sketch(found: C
 def test_of_two_urls_there_are_no_texts(run: Callable[..., list[str]], state: str) -> None:
     lines = run(A, B)
     assert lines[0].startswith("duplicate (retitled): ")
-    assert lines[-1] == "The state holds the text of neither: nothing more can be shown."
+    assert lines[-1] == "The state has the text of neither page, so there is nothing more to show."
 
 
 def test_texts_that_the_state_was_to_keep_are_shown(found: Callable[..., Any], folder: Path) -> None:
@@ -411,10 +411,10 @@ def test_with_a_store_a_url_may_be_any_string(found: Callable[..., Any], state: 
 @pytest.mark.parametrize(
     ("url", "said"),
     [
-        ("https://gone.example/", r"state\..* has no page https://gone\.example/; write the URL as it was crawled"),
+        ("https://gone.example/", r"state\..* has no page https://gone\.example/"),
         (
             "https://same.example/",
-            f"keeps no text, but only that it is a copy of {A}, similarity",
+            f"only that it is a copy of {A}, similarity",
         ),
     ],
 )
@@ -431,7 +431,7 @@ def test_a_page_that_is_a_copy_itself_counts_by_similarity_alone(
         witness = store.find(B)
         assert witness is not None
         assert not witness.is_original
-    assert run(B, "d.jsonl#excerpt")[3].startswith("A crawl lets B pass: A is a copy itself, and against a copy ")
+    assert run(B, "d.jsonl#excerpt")[3].startswith("A crawl lets B pass: A is a copy itself")
 
 
 def test_a_page_that_names_its_original_is_compared_with_it(
@@ -440,7 +440,7 @@ def test_a_page_that_names_its_original_is_compared_with_it(
     link = f'<html><head><link rel=canonical href="{A}"></head><body><article>'
     (folder / "b.html").write_text(link + "".join(f"<p>{one}.</p>" for one in LIBRARY), encoding="utf-8")
     said = run(A, "b.html")[3]
-    assert said == "A crawl compares them and lets B pass: B names A as the place of its original."
+    assert said == "A crawl compares them and lets B pass: B names A as its original."
 
 
 def test_keys_of_too_many_pages_find_nothing(
@@ -456,7 +456,7 @@ def test_keys_of_too_many_pages_find_nothing(
             store.add(Record(number + 1, f"https://many.example/{number}", number + 1, 1.0, (key,), b"-"))
     after = found(A, "d.jsonl#copy")["keys"]
     assert after == {"shared": before["shared"] - 1, "of": before["of"], "common": 1}
-    assert run(A, "d.jsonl#copy")[3].endswith(" are keys of A, not counting 1 that too many pages have.")
+    assert run(A, "d.jsonl#copy")[3].endswith(" are keys of A (1 keys of too many pages do not count).")
 
 
 def test_the_state_says_what_is_boilerplate(
@@ -471,15 +471,17 @@ def test_the_state_says_what_is_boilerplate(
         counted = make_method("cascade", {}).under(store.hashes).fingerprint(Page("", text=text(FOOTER))).sentences
         for number in range(60):
             store.note(counted, f"daybook{number}.example")
-    assert (marks(found(*pair)["a"]), found(*pair)["store"]) == ([FOOTER], None)
+    alone = found(*pair, "--no-state")
+    assert (marks(alone["a"]), alone["store"], bool(alone["why_no_store"])) == ([FOOTER], None, True)
+    assert found(*pair)["store"] == found(*pair, "--store", state)["store"]
     answer = found(*pair, "--store", state)
     assert (marks(answer["a"]), marks(answer["b"], "boilerplate")) == ([], [FOOTER])
     lines = run(*pair, "--store", state)
-    assert "No sentence that is not boilerplate is known to be in both." in lines
-    assert "Boilerplate, sentences that stand on many pages: between {{ and }}." in lines
+    assert "No common sentence besides boilerplate is known." in lines
+    assert "Boilerplate (on many pages): between {{ and }}." in lines
     assert sum(f"{{{{{FOOTER}}}}}" in line for line in lines) == 2
     said = run("d.jsonl#ferry", "footer.txt", "--store", state)[0]
-    assert said.startswith("unjudged (boilerplate): B has fewer than 40 letters that are not boilerplate; ")
+    assert said.startswith("unjudged (boilerplate): B has fewer than 40 letters besides boilerplate")
 
 
 def test_what_a_killed_crawl_has_left_is_told_and_stays(
@@ -490,19 +492,19 @@ def test_what_a_killed_crawl_has_left_is_told_and_stays(
     run(A, "d.jsonl#copy")
     run(A, "d.jsonl#copy")
     first, second = errors
-    assert "nobody is at work on it. 1 page is not sealed yet: the crawl that added them (morning) was killed" in first
+    assert "nobody is using it. 1 page is unsealed: the crawl (morning) was killed" in first
     assert second.partition(", ")[2] == first.partition(", ")[2]  # but for the time
 
 
 def test_a_state_of_another_method_is_refused(run: Callable[..., Any], state: str) -> None:
-    with pytest.raises(NearDupError, match=r"by another recipe: .*method is 'cascade' there and 'simhash'"):
+    with pytest.raises(NearDupError, match=r"another recipe: .*method is 'cascade' in the state and 'simhash'"):
         run(A, "d.jsonl#copy", "--method", "simhash")
     run(A, "d.jsonl#copy")
 
 
 def test_where_there_is_no_state_none_is_made(run: Callable[..., Any], folder: Path) -> None:
     before = set(folder.rglob("*"))
-    with pytest.raises(NearDupError, match=r"There is no state at .*neardup; name the one"):
+    with pytest.raises(NearDupError, match=r"There is no state at .*neardup\. Name"):
         run(A, "d.jsonl#copy")
     assert set(folder.rglob("*")) == before
 
@@ -524,7 +526,7 @@ def test_what_is_no_state_is_not_made_one(run: Callable[..., Any], folder: Path,
         place.parent.mkdir()
         place.mkdir() if there == "a folder" else place.touch()
     before = set(folder.rglob("*"))
-    with pytest.raises(NearDupError, match=r"There is no state at .*state; name the one that a crawl has written"):
+    with pytest.raises(NearDupError, match=r"There is no state at .*state\. Name"):
         run("d.jsonl#ferry", "d.jsonl#copy", "--store", place.as_uri().replace("file", scheme, 1))
     assert set(folder.rglob("*")) == before
 
@@ -563,8 +565,8 @@ def test_two_copies_of_one_original_are_told_of_by_that(run: Callable[..., Any],
     again = "https://again.example/"
     url = fill(folder, page("ferry", A), page("same", SAME), page("same", again))
     lines = run(SAME, again, "--store", url)
-    assert lines[0].startswith("duplicate (identical): B is a copy of the page of which A is one, similarity 1.00")
-    assert f"Both are copies of {A};" in lines[3]
+    assert lines[0].startswith("duplicate (identical): B and A are copies of one page; B has similarity 1.00")
+    assert f"Both are copies of {A}." in lines[3]
 
 
 def test_where_nothing_was_kept_the_copy_is_told_of_without_its_kind(run: Callable[..., Any], folder: Path) -> None:
@@ -583,11 +585,11 @@ def test_with_another_page_the_message_names_the_original_and_what_would_help(
     run: Callable[..., Any], folder: Path
 ) -> None:
     url = fill(folder, page("ferry", A), page("same", SAME), page("other", B))
-    with pytest.raises(NearDupError, match="keeps no text, but only that it is a copy of") as refused:
+    with pytest.raises(NearDupError, match="only that it is a copy of") as refused:
         run(B, SAME, "--store", url)
     said = str(refused.value)
-    assert f"Of {SAME} the state" in said
-    assert f"a copy of {A}, similarity 1.00. Compare it with its original, or name a file" in said
+    assert f"no text of {SAME}" in said
+    assert f"a copy of {A}, similarity 1.00. Compare it with its original, name a file" in said
 
 
 # What is refused.
@@ -596,19 +598,19 @@ def test_with_another_page_the_message_names_the_original_and_what_would_help(
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["gone.html", "d.jsonl#copy"], "There is no gone.html; name a file of HTML"),
-        (["d.jsonl#ferry", "gone.jsonl#copy"], "There is no gone.jsonl#copy; name"),
-        (["d.jsonl#ferry", "d.jsonl#nobody"], "d.jsonl has no document with the id 'nobody'; .* as in d.jsonl#ferry"),
+        (["gone.html", "d.jsonl#copy"], "gone.html does not exist"),
+        (["d.jsonl#ferry", "gone.jsonl#copy"], "gone.jsonl#copy does not exist"),
+        (["d.jsonl#ferry", "d.jsonl#nobody"], "d.jsonl has no document with the id 'nobody'.* d.jsonl#ferry"),
         (["d.jsonl#ferry", "d.jsonl"], "d.jsonl is neither HTML .* name a document: d.jsonl#ID"),
         (["d.jsonl#ferry", "."], "is neither HTML"),
-        (["d.jsonl#ferry", "x" * 5000], "There is no xxx"),
+        (["d.jsonl#ferry", "x" * 5000], "xxx does not exist"),
         (["d.jsonl#ferry", "folder.html"], "folder.html cannot be read: "),
-        (["d.jsonl#ferry", "binary.html"], "No page can be made of binary.html: the body is binary, not HTML"),
+        (["d.jsonl#ferry", "binary.html"], "binary.html has no readable page: the body is binary, not HTML"),
         (["d.jsonl#ferry", "binary.txt"], "binary.txt is not UTF-8"),
-        (["d.jsonl#ferry", "d.jsonl#copy", "--limit", "-1"], "--limit must be 0 or more, not -1"),
-        (["d.jsonl#ferry", "d.jsonl#copy", "--method", "casade"], "There is no method 'casade'; the methods are"),
+        (["d.jsonl#ferry", "d.jsonl#copy", "--limit", "-1"], "--limit is -1"),
+        (["d.jsonl#ferry", "d.jsonl#copy", "--method", "casade"], "There is no method 'casade'"),
         (["d.jsonl#ferry", "d.jsonl#copy", "--method", "cascade:base=7"], "base must be a number from 0 to 1, not 7"),
-        (["d.jsonl#ferry", "d.jsonl#copy", "--store", "couch:x"], "--store is 'couch:x', which names no store"),
+        (["d.jsonl#ferry", "d.jsonl#copy", "--store", "couch:x"], "--store is 'couch:x', which names no state"),
         ([A, "d.jsonl#copy", "--store", "memory:"], "memory: is a state in memory, which ends with its crawl"),
     ],
 )
@@ -625,3 +627,48 @@ def test_what_cannot_be_is_said(run: Callable[..., Any], folder: Path, arguments
 def test_wrong_settings_are_said_as_in_a_crawl(run: Callable[..., Any]) -> None:
     with pytest.raises(NearDupError, match=r"There is no setting NEARDUP_METOD\. Did you mean NEARDUP_METHOD\?"):
         run("d.jsonl#ferry", "d.jsonl#copy", NEARDUP_METOD="cascade")
+
+
+def test_what_the_state_counted_of_a_site_decides_as_in_a_crawl(
+    run: Callable[..., list[str]], found: Callable[..., Any], state: str, folder: Path
+) -> None:
+    """Of a page of the state, of a record with a URL, and of a file whose address is given."""
+    with opened(state) as store:
+        for number in range(80):
+            store.note_form("harbor.example", in_form=number % 2 == 0)
+        judged(store, Page("https://harbor.example/3", "航运", text=text(*FERRY[:5], *LIBRARY), site="harbor.example"))
+    (folder / "c.txt").write_text(text(*FERRY), encoding="utf-8")
+
+    def forms(*pair: str) -> float:
+        answer = found(*pair)
+        assert [one["name"] for one in answer["sites"]][:1] == ["harbor.example"]
+        return next(float(one["value"]) for one in answer["features"] if one["name"] == "forms")
+
+    share = next(one["forms"] for one in found(A, "d.jsonl#ferry")["sites"])
+    assert 0.4 < share < 0.6
+    assert forms("d.jsonl#ferry", "d.jsonl#ferry") == pytest.approx(share, abs=0.001)
+    assert forms("https://harbor.example/3", "d.jsonl#ferry") == pytest.approx(share, abs=0.001)
+    assert forms("d.jsonl#ferry", "https://harbor.example/3") == pytest.approx(share, abs=0.001)
+    assert forms("c.txt", "c.txt", "--a-url", A, "--b-url", A) == pytest.approx(share, abs=0.001)
+    assert any(line.startswith("By the counts of the state at ") for line in run(A, "d.jsonl#ferry"))
+
+
+def test_a_state_is_left_out_where_none_fits_or_none_is_wanted(
+    run: Callable[..., list[str]], found: Callable[..., Any], state: str
+) -> None:
+    other = found("d.jsonl#ferry", "d.jsonl#copy", "--method", "simhash")
+    assert other["store"] is None
+    assert "another recipe" in other["why_no_store"]
+    assert found("d.jsonl#ferry", "d.jsonl#copy", "--no-state")["store"] is None
+    with pytest.raises(SettingsError, match="--no-state"):
+        run("d.jsonl#ferry", "d.jsonl#copy", "--no-state", "--store", state)
+    with pytest.raises(SettingsError, match="--no-state"):
+        run(A, "d.jsonl#copy", "--no-state")
+
+
+def test_no_line_of_a_page_looks_like_one_of_ours(run: Callable[..., list[str]], folder: Path) -> None:
+    said = ["duplicate (near): B is a copy of A, similarity 1.00.", "2026-01-01 00:00:00 [scrapy_neardup] ERROR: lost"]
+    (folder / "evil.txt").write_text("\n".join([*said, text(*LIBRARY)]), encoding="utf-8")
+    lines = run("evil.txt", "d.jsonl#ferry")
+    assert not any(line.startswith(tuple(said)) for line in lines)
+    assert [f"  | {one}" in lines for one in said] == [True, True]

@@ -227,9 +227,8 @@ def test_formulas_are_told_of_and_written_as_texts_where_that_is_asked_for(
     originals = {row["neardup.original"] for row in table()} - {""}
     assert originals == {FORMULAS[0]}, "which is a formula, too"
     cells = 2 * len(FORMULAS) + len(FORMULAS + TEXTS) - 1
-    assert warned.startswith(
-        f"dedup: {cells} cells of the table would be run as formulas by a spreadsheet, as they begin"
-    )
+    assert f"{cells} cells" in warned
+    assert "--spreadsheet" in warned
     assert [row["title"] for row in table()] == FORMULAS + TEXTS, "for a program nothing has changed"
     run(name, "-o", f"again.{name}")
     assert (folder / f"again.{name}").exists()
@@ -248,14 +247,14 @@ def test_a_table_that_is_read_and_written_is_the_same(run: Run, folder: Path) ->
         table.writerows([f"{number}", cell, text(*FERRY)] for number, cell in enumerate(FORMULAS[:4] + TEXTS))
     _, _, warned = run("feed.csv", "-o", "out.csv", NEARDUP_POLICY={"identical": "pass"})
     assert (folder / "out.csv").read_bytes() == (folder / "feed.csv").read_bytes()
-    assert warned.startswith("dedup: 5 cells ")
+    assert "5 cells" in warned
 
 
 @pytest.mark.parametrize("name", ["out.csv", "out.xlsx", "out.parquet"])
 def test_a_table_that_would_lose_a_field_is_not_written(name: str, run: Run, folder: Path) -> None:
     many = [{"id": f"{number}", "text": "短"} for number in range(1000)]
     (folder / "mixed.jsonl").write_bytes(lines(*many, {"id": "last", "text": "短", "author": "林"}))
-    with pytest.raises(NearDupError, match="author, which the first one lacks"):
+    with pytest.raises(NearDupError, match="the first record lacks: author"):
         run("mixed.jsonl", "-o", name)
     assert not (folder / name).exists()
 
@@ -276,10 +275,7 @@ def test_names_of_fields_can_be_given(run: Run, folder: Path) -> None:
 def test_if_no_record_has_content_the_fields_that_are_there_are_named(run: Run, folder: Path) -> None:
     code, said, warned = run("feed.jsonl", "-o", "out.jsonl", "--text", "body")
     assert (code, said.splitlines()[1]) == (0, "  unjudged: 5 no_content")
-    assert warned == (
-        "dedup: no record has a field 'body' or 'html', so none was judged. The first one has: id, title, text. "
-        "Say with --text or --html which it is.\n"
-    )
+    assert all(word in warned for word in ("'body'", "'html'", "id, title, text", "--text", "--html"))
     assert (folder / "out.jsonl").read_bytes() == lines(*RECORDS)
 
 
@@ -328,7 +324,7 @@ def test_malformed_records_are_counted_named_and_kept(folder: Path) -> None:
     assert done.returncode == 1
     said = done.stdout.splitlines()
     assert said[0] == "2 records: 1 unique, 1 duplicate, 0 unchanged, 0 updated, 0 unjudged. 1 written to out.jsonl."
-    assert said[2] == "3 malformed records went to out.jsonl.rejects.jsonl:"
+    assert said[2] == "3 malformed records written to out.jsonl.rejects.jsonl:"
     assert [line.split(":")[0] for line in said[3:]] == [f"  bad.jsonl, line {number}" for number in (2, 3, 4)]
     rejects = read(folder / "out.jsonl.rejects.jsonl")
     assert [one["place"] for one in rejects] == [f"bad.jsonl, line {number}" for number in (2, 3, 4)]
@@ -341,7 +337,7 @@ def test_of_many_malformed_records_ten_are_named(run: Run, folder: Path) -> None
     (folder / "bad.jsonl").write_bytes(b"{\n" * 25)
     code, said, _ = run("bad.jsonl", "-o", "out.jsonl", "--rejects", "r.jsonl")
     assert code == 1
-    assert said.splitlines()[1] == "25 malformed records went to r.jsonl:"
+    assert said.splitlines()[1] == "25 malformed records written to r.jsonl:"
     assert said.splitlines()[-1] == "  and 15 more"
     assert len(read(folder / "r.jsonl")) == 25
 
@@ -352,7 +348,7 @@ def test_without_a_place_for_malformed_records_the_first_one_is_an_error(folder:
     done = scrapy_neardup("dedup", "bad.jsonl", cwd=folder)
     assert done.returncode == 2
     assert done.stderr.startswith("scrapy neardup dedup: bad.jsonl, line 2: ")
-    assert done.stderr.endswith("Name a file for such records with --rejects, and the others are judged.\n")
+    assert done.stderr.endswith("--rejects.\n")
 
 
 def truncated(folder: Path) -> str:
@@ -372,12 +368,12 @@ def test_an_input_that_cannot_be_read_to_its_end_changes_nothing(
     assert not list(folder.glob("*.part*")) + list(folder.glob(".part*"))
     code, said, warned = run("feed.jsonl", "-o", "out.jsonl", "--store", state)
     assert (code, said.splitlines()[0]) == (0, f"{SAID} 4 written to out.jsonl.")
-    assert "4 pages were taken back" in warned
+    assert "4 pages are rolled back" in warned
 
 
 def test_an_output_that_is_an_input_is_refused(run: Run, folder: Path) -> None:
     (folder / "link.jsonl").symlink_to("feed.jsonl")
-    with pytest.raises(NearDupError, match="is an input too"):
+    with pytest.raises(NearDupError, match="is also an input"):
         run("feed.jsonl", "-o", "link.jsonl")
     assert (folder / "feed.jsonl").read_bytes() == lines(*RECORDS)
 
@@ -385,11 +381,11 @@ def test_an_output_that_is_an_input_is_refused(run: Run, folder: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["feed.jsonl", "-o", "out.doc"], "out.doc names no format to write"),
+        (["feed.jsonl", "-o", "out.doc"], "out.doc names no output format"),
         (["feed.jsonl", "-o", "missing/out.jsonl"], "cannot be written"),
         (["feed.jsonl", "-o", "out.jsonl", "--store", "file:///x"], "--store is 'file:///x'"),
         (["feed.jsonl", "-o", "out.jsonl", "--method", "simhsah"], "simhsah"),
-        (["feed.jsonl", "-o", "out.xml", "--text", "body"], "no field named 'a b'"),
+        (["feed.jsonl", "-o", "out.xml", "--text", "body"], "'a b' cannot be a field name"),
     ],
 )
 def test_wrong_arguments_are_refused_in_a_sentence(arguments: list[str], words: str, run: Run, folder: Path) -> None:

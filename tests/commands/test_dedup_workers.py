@@ -145,7 +145,7 @@ def test_processes_that_are_killed_change_nothing(tmp_path: Path) -> None:
 def test_a_number_that_cannot_be_is_refused(folder: Path) -> None:
     done = scrapy_neardup("dedup", "feed.jsonl", "--workers", "many", cwd=folder)
     assert done.returncode != 0
-    assert "--workers is 'many'; it must be a number of processes from 0" in done.stderr
+    assert "--workers is 'many'" in done.stderr
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="processes are looked up as on Linux")

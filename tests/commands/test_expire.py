@@ -75,9 +75,9 @@ def test_without_options_the_settings_hold(state: str, capsys: pytest.CaptureFix
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        ([], "Say how long or how many pages are to be known, by --ttl 90d or --max-pages 1000000, or by the settings"),
-        (["--ttl", "soon"], "--ttl is 'soon'; it must be a number of seconds, or one with a unit, such as '90d'"),
-        (["--max-pages", "0"], "--max-pages is '0'; it must be a number from 1 to"),
+        ([], "Add --ttl 90d or --max-pages 1000000, or set NEARDUP_TTL or NEARDUP_MAX_PAGES"),
+        (["--ttl", "soon"], "--ttl is 'soon'"),
+        (["--max-pages", "0"], "--max-pages is '0'. Set it to a number from 1 to"),
     ],
 )
 def test_what_is_wrong_is_told_with_what_to_write(state: str, arguments: list[str], expected: str) -> None:

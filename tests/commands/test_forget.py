@@ -102,8 +102,8 @@ def test_a_copy_goes_alone(sqlite: str, said: Callable[..., dict[str, Any]]) -> 
         ([PEAR, BREAD], "forgot 4 pages: 2 originals and their 2 copies\n"),
         ([PEAR, EDITED], "forgot 3 pages: 1 original and its 2 copies\n"),
         ([EDITED, SAME], "forgot 2 pages: 2 copies\n"),
-        ([SHORT], "forgot 1 page: 1 that could not be judged\n"),
-        ([BREAD, SAME, SHORT], "forgot 3 pages: 1 original, 1 copy and 1 that could not be judged\n"),
+        ([SHORT], "forgot 1 page: 1 unjudged\n"),
+        ([BREAD, SAME, SHORT], "forgot 3 pages: 1 original, 1 copy and 1 unjudged\n"),
     ],
 )
 def test_what_went_is_counted(sqlite: str, capsys: pytest.CaptureFixture[str], urls: list[str], told: str) -> None:
@@ -114,8 +114,8 @@ def test_what_went_is_counted(sqlite: str, capsys: pytest.CaptureFixture[str], u
 def test_a_url_that_is_not_there_is_told_and_the_others_go(sqlite: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(forget, f"{BREAD}/", SHORT, "--store", sqlite) == 1
     out, err = capsys.readouterr()
-    assert out == "forgot 1 page: 1 that could not be judged\n"
-    assert plain(err, sqlite) == f"{BREAD}/\n  is not in the state at STATE. These are:\n    {BREAD}\n"
+    assert out == "forgot 1 page: 1 unjudged\n"
+    assert plain(err, sqlite) == f"{BREAD}/\n  is not in the state at STATE. Similar URLs:\n    {BREAD}\n"
     assert left(sqlite) == ALL - {SHORT}
     assert run(forget, "nothing", "--store", sqlite) == 1
     out, err = capsys.readouterr()
@@ -126,8 +126,7 @@ def test_a_url_that_is_not_there_is_told_and_the_others_go(sqlite: str, capsys: 
 def test_a_dry_run_changes_nothing(state: str, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert run(forget, PEAR, SHORT, "--dry-run", "--store", state) == 0
     assert capsys.readouterr().out == (
-        "would forget 4 pages: 1 original, its 2 copies and 1 that could not be judged\n"
-        f"  {PEAR}\n  {EDITED}\n  {SAME}\n  {SHORT}\n"
+        f"would forget 4 pages: 1 original, its 2 copies and 1 unjudged\n  {PEAR}\n  {EDITED}\n  {SAME}\n  {SHORT}\n"
     )
     assert left(state) == ALL
 
@@ -230,7 +229,7 @@ def test_what_is_no_time_is_refused(time: str) -> None:
 )
 def test_pages_are_named_in_exactly_one_way(sqlite: str, arguments: list[str], tmp_path: Path) -> None:
     before = contents(tmp_path, tmp_path / "state.sqlite")
-    with pytest.raises(SettingsError, match="in one way"):
+    with pytest.raises(SettingsError, match="exactly one way"):
         run(forget, *arguments, "--store", sqlite)
     assert contents(tmp_path, tmp_path / "state.sqlite") == before
 

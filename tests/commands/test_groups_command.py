@@ -130,7 +130,7 @@ ID  3 pages
   TIME  0.81 retitled   https://www.mirror.example/p/7  "两个星期的惊喜"
   TIME  1.00 identical  https://mirror.example/p/8  "秋月梨早熟"
 
-1 group, 1 of them not shown; --limit 0 shows all.
+1 group, 1 not shown; --limit 0 shows all.
 """
 
 
@@ -148,7 +148,7 @@ def test_a_terminal_is_shown_a_listing(
         store.forget([records(state)[PEAR].id])
     assert run(groups, "--store", state) == 0
     said = capsys.readouterr().out
-    assert "  (the original is gone: updated since, or forgotten)\n" in said
+    assert "  (the original is no longer in the state: updated or forgotten)\n" in said
     assert said.endswith("\n2 groups.\n")
 
 
@@ -199,5 +199,5 @@ def test_what_pages_say_does_not_steer_the_terminal(
 
 @pytest.mark.parametrize("arguments", [["--min", "0"], ["--limit", "-1"]])
 def test_what_is_asked_wrongly_is_refused(arguments: list[str]) -> None:
-    with pytest.raises(NearDupError, match=f"{arguments[0]} must be"):
+    with pytest.raises(NearDupError, match=f"{arguments[0]} is"):
         run(groups, *arguments)

@@ -77,7 +77,7 @@ def test_dedup_takes_the_policy_of_the_project_and_its_own_before_that(run: Run)
     assert hosts() == ["c"]
     run(dedup, name, "-o", "out.jsonl", "--keep-policy", "first", NEARDUP_KEEP_POLICY="longest")
     assert hosts() == ["a"]
-    with pytest.raises(SettingsError, match="--keep-policy is 'newest'; it must be one of: first, longest, canonical"):
+    with pytest.raises(SettingsError, match=r"--keep-policy is 'newest'.* first, longest, canonical"):
         run(dedup, name, "-o", "out.jsonl", "--keep-policy", "newest")
 
 
@@ -155,7 +155,7 @@ def test_groups_names_it_as_the_original(run: Run, state: str) -> None:
 def test_stats_counts_better_pages_and_check_finds_nothing_wrong(run: Run, state: str) -> None:
     found = json.loads(run(stats, "--store", state, "--json")[1])
     assert (found["copies"], found["better"], found["copies_without_original"]) == (3, 2, 0)
-    assert "- of all copies, better than their original" in run(stats, "--store", state)[1]
+    assert "- copies that are better than their original" in run(stats, "--store", state)[1]
     code, said, _ = run(check, "--store", state)
     assert (code, "is sound" in said, "No problem" in said) == (0, True, False)
 

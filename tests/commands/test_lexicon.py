@@ -39,7 +39,7 @@ def run(*given: object) -> int:
 def test_the_words_of_titles_and_texts_are_counted(pages: Path) -> None:
     done = scrapy_neardup("lexicon", "pages.jsonl", "-o", "words.tsv", cwd=pages.parent)
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout == "words.tsv: 3 words that stand in 2 or more of 3 documents\n"
+    assert done.stdout == "words.tsv: 3 words that occur in 2 or more of 3 documents\n"
     found = lexicon(str(pages.parent / "words.tsv"))
     assert found.idf == dict.fromkeys(("ferry", "is", "the"), math.log(3 / 2))
 
@@ -47,7 +47,7 @@ def test_the_words_of_titles_and_texts_are_counted(pages: Path) -> None:
 def test_words_of_single_documents_are_kept_if_asked_for(pages: Path, capsys: pytest.CaptureFixture[str]) -> None:
     output = pages.parent / "words.tsv"
     assert run(pages, pages, "-o", output, "--at-least", 1) == 0
-    assert capsys.readouterr().out == f"{output}: 15 words that stand in 1 or more of 6 documents\n"
+    assert capsys.readouterr().out == f"{output}: 15 words that occur in 1 or more of 6 documents\n"
     assert {"渡口", "的", "来", "new", "sinks"} < set(lexicon(str(output)).idf)
 
 
@@ -67,7 +67,7 @@ def test_a_file_that_is_there_is_replaced_only_if_forced(pages: Path) -> None:
     done = scrapy_neardup("lexicon", pages, "-o", output, cwd=pages.parent)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == (
-        f"scrapy neardup lexicon: {output} is there already; name another file with -o, or replace it with --force.\n"
+        f"scrapy neardup lexicon: {output} exists. Name another file with -o, or replace it with --force.\n"
     )
     assert output.read_text() == "precious"
     assert run(pages, "-o", output, "--force") == 0
@@ -76,14 +76,12 @@ def test_a_file_that_is_there_is_replaced_only_if_forced(pages: Path) -> None:
 
 def test_what_is_read_is_never_replaced(pages: Path) -> None:
     before = pages.read_bytes()
-    with pytest.raises(NearDupError, match=r"pages\.jsonl is to be read; name another file with -o\."):
+    with pytest.raises(NearDupError, match=r"pages\.jsonl is also an input\. Name another file with -o\."):
         run(pages, "-o", pages, "--force")
     assert pages.read_bytes() == before
 
 
-@pytest.mark.parametrize(
-    ("output", "said"), [(".", "is a folder; name a file in it"), ("none/words.tsv", "There is no folder .*none")]
-)
+@pytest.mark.parametrize(("output", "said"), [(".", "is a folder"), ("none/words.tsv", "folder .*none does not exist")])
 def test_a_place_that_cannot_be_is_refused_before_counting(pages: Path, output: str, said: str) -> None:
     with pytest.raises(NearDupError, match=said):
         run(pages.with_name("missing.jsonl"), "-o", pages.parent / output)
@@ -101,4 +99,4 @@ def test_documents_that_cannot_be_read_leave_nothing_behind(pages: Path) -> None
 def test_fewer_than_one_document_is_refused(pages: Path, number: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit, match="2"):
         run(pages, "-o", pages.parent / "words.tsv", f"--at-least={number}")
-    assert f"argument --at-least: '{number}' is no whole number from 1 on" in capsys.readouterr().err
+    assert f"argument --at-least: '{number}' is no whole number of 1 or more" in capsys.readouterr().err

@@ -46,13 +46,12 @@ def test_what_is_counted_while_a_crawl_is_at_work(state: str, at_work: Store, ca
     found = parsed(out)
     assert (found["pages"], found["unsealed"], found["in_use"]) == (9, 1, True)
     assert re.fullmatch(
-        AS_OF + "morning is at work on it. 1 page is not sealed yet: pages count for good once their feeds are "
-        "stored.\n",
+        AS_OF + "morning is using it. 1 page is unsealed: pages become permanent when their feeds are stored.\n",
         told,
     )
     assert found["as_of"] in told
     assert run(stats, "--store", state) == 0
-    assert re.search(r"\| of all pages, not sealed yet +\| +1 \|", capsys.readouterr().out)
+    assert re.search(r"\| unsealed among all pages +\| +1 \|", capsys.readouterr().out)
     assert at_work.pages == 9
 
 
@@ -63,13 +62,13 @@ def test_a_page_says_whether_it_is_sealed(state: str, at_work: Store, capsys: Ca
     assert (found["in_use"], found["as_of"][:2]) == (True, "20")
     assert run(explain, NEW, PEAR, "--store", state) == 0
     out = capsys.readouterr().out
-    assert out.count("not yet: its feed is not stored, and if it never is, the next crawl takes it back") == 1
+    assert out.count("no: its feed is not stored; if it never is, the next crawl rolls the page back") == 1
 
 
 def test_an_export_holds_what_counts_for_good(state: str, at_work: Store, tmp_path: Path, capsys: Captured) -> None:
     file = tmp_path / "pages.jsonl.gz"
     assert run(export, "--store", state, "-o", file) == 0
-    assert re.search(r": 8 pages in [\d,]+ bytes; 1 not sealed yet, left out\n", capsys.readouterr().out)
+    assert re.search(r": 8 pages in [\d,]+ bytes; 1 unsealed, left out\n", capsys.readouterr().out)
     assert {filed.record.url for filed in ExportFile(file).pages()} == {page[0] for page in PAGES}
     at_work.seal(*_crawl(at_work))
     assert run(export, "--store", state, "-o", file, "--force") == 0
@@ -109,14 +108,14 @@ def test_groups_reports_and_comparisons_need_no_lock(
     page = tmp_path / "page.txt.html"
     page.write_text(f"<html><body><article><p>{NEW_TEXT * 3}</p></article></body></html>", encoding="utf-8")
     assert run(extract, str(page), "--store", state, "--json") == 0
-    assert capsys.readouterr().err.count("morning is at work on it") == 3  # the last three
+    assert capsys.readouterr().err.count("morning is using it") == 3  # the last three
 
 
 @pytest.mark.slow
 def test_another_process_looks_in_and_whoever_writes_is_refused(state: str, at_work: Store, tmp_path: Path) -> None:
     done = scrapy_neardup("stats", "--json", "--store", state, cwd=tmp_path)
     assert (done.returncode, json.loads(done.stdout)["pages"]) == (0, 9)
-    assert "morning is at work on it" in done.stderr
+    assert "morning is using it" in done.stderr
     refused = scrapy_neardup("forget", PEAR, "--store", state, cwd=tmp_path)
     assert refused.returncode == 2
     assert "Another process is using the state" in refused.stderr

@@ -52,7 +52,7 @@ def test_parameters_from_the_line(given: list[str], expected: dict[str, Any]) ->
 
 @pytest.mark.parametrize("given", ["", "base", "=0.7", "a b=1"])
 def test_a_parameter_without_a_name_or_value_is_refused(given: str) -> None:
-    with pytest.raises(SettingsError, match="write NAME=VALUE"):
+    with pytest.raises(SettingsError, match="NAME=VALUE"):
         parameter_overrides([given])
 
 

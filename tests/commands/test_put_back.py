@@ -79,7 +79,7 @@ def test_all_that_was_dropped_is_told_with_its_original_and_its_crawl(sqlite: st
 
 def test_the_last_crawl_is_named_and_told_of_plainly_if_it_dropped_nothing(sqlite: str, capsys: Capture) -> None:
     assert run(dropped, "--last", "--store", sqlite) == 0
-    assert capsys.readouterr().err == "The state remembers no crawl, so there is no last one.\n"
+    assert capsys.readouterr().err == "The state remembers no crawl, so --last finds nothing.\n"
     crawled(sqlite, "morning")
     assert len(lines(capsys, "--last", "--store", sqlite)) == 2
     with opened(sqlite) as store:
@@ -92,17 +92,32 @@ def test_the_last_crawl_is_named_and_told_of_plainly_if_it_dropped_nothing(sqlit
     with opened(sqlite) as store:
         remember_crawl(store, Crawl(2**62, "evening", 1_700_000_000, {"duplicate": 3}))
     assert run(dropped, "--last", "--store", sqlite) == 0
-    assert "the 3 copies it met were let pass, or NEARDUP_KEEP was 'nothing'" in capsys.readouterr().err
+    assert "its 3 copies passed, or NEARDUP_KEEP was 'nothing'" in capsys.readouterr().err
 
 
 def test_a_site_and_a_time_choose(sqlite: str, capsys: Capture) -> None:
     assert [one["url"] for one in lines(capsys, "--site", "www.mirror.example", "--store", sqlite)] == [EDITED, SAME]
     assert lines(capsys, "--site", "orchard.example", "--store", sqlite) == []
     assert len(lines(capsys, "--since", "1h", "--store", sqlite)) == 2
-    with pytest.raises(SettingsError, match="--since is 'yesterday'; write a date"):
+    with pytest.raises(SettingsError, match="--since is 'yesterday'"):
         run(dropped, "--since", "yesterday", "--store", sqlite)
-    with pytest.raises(SettingsError, match="--limit must be 0 or more"):
+    with pytest.raises(SettingsError, match="--limit is -1"):
         run(dropped, "--limit", "-1", "--store", sqlite)
+
+
+def test_the_drops_of_the_last_crawl_are_kept_at_once_but_for_those_judged_by_hand(
+    sqlite: str, capsys: Capture
+) -> None:
+    assert run(keep, "--last", "--store", sqlite) == 0, "no crawl is remembered"
+    crawled(sqlite, "morning")
+    for site in ("orchard.example", "mirror.example.evil.example"):
+        assert run(keep, "--last", "--site", site, "--store", sqlite) == 0
+    assert said(sqlite) == {}
+    assert run(copy, SAME, PEAR, "--store", sqlite) == 0
+    assert run(keep, "--last", "--site", "mirror.example", "--store", sqlite) == 0
+    assert said(sqlite) == {EDITED: (Said.KEEP, PEAR), SAME: (Said.COPY, PEAR)}
+    with pytest.raises(SettingsError, match="--last"):
+        run(keep, "--site", "mirror.example", "--store", sqlite)
 
 
 def test_what_was_forgotten_since_is_counted(sqlite: str, capsys: Capture) -> None:
@@ -112,7 +127,7 @@ def test_what_was_forgotten_since_is_counted(sqlite: str, capsys: Capture) -> No
     assert run(dropped, "--store", sqlite) == 0
     out, err = capsys.readouterr()
     assert SAME not in out
-    assert err == "1 dropped page more: forgotten since.\n"
+    assert err == "1 more dropped page forgotten since.\n"
 
 
 @pytest.mark.parametrize("ending", ["jsonl", "json", "csv", "tsv", "xml", "xlsx", "parquet", "jsonl.gz"])
@@ -126,7 +141,7 @@ def test_the_list_is_written_in_any_format_and_read_back_by_keep(
     assert [one.fields["original"] for one in read_input(str(file)) if isinstance(one, Entry)] == [PEAR, PEAR]
     assert run(keep, "--from", file, "--store", sqlite) == 0
     assert said(sqlite) == {EDITED: (Said.KEEP, PEAR), SAME: (Said.KEEP, PEAR)}
-    assert "2 pages kept: to pass when they come again.\n" in capsys.readouterr().out
+    assert "2 pages will pass when they come again.\n" in capsys.readouterr().out
 
 
 def test_titles_and_urls_that_would_steer_a_terminal_or_a_spreadsheet_do_not(tmp_path: Path, capsys: Capture) -> None:
@@ -150,8 +165,20 @@ def test_pages_are_kept_by_url_by_lines_and_by_json(
     assert said(sqlite) == {EDITED: (Said.KEEP, PEAR), SAME: (Said.KEEP, PEAR), PEAR: (Said.KEEP, "")}
     told = capsys.readouterr().out
     assert f"  {SAME}\n    no copy of {PEAR}\n" in told
-    assert f"  {PEAR}\n    which was not dropped for a page known now\n" in told
+    assert f"  {PEAR}\n    no known page was the reason of its drop\n" in told
     assert [one["judged"] for one in lines(capsys, "--store", sqlite)] == ["keep", "keep"]
+
+
+def test_a_kept_page_leaves_the_list_once_it_came(sqlite: str, capsys: Capture) -> None:
+    assert run(keep, SAME, "--store", sqlite) == 0
+    assert [one["judged"] for one in lines(capsys, "--store", sqlite)] == [None, "keep"]
+    with opened(sqlite) as store:
+        again = [one for one in PAGES if one[0] in (SAME, EDITED)]
+        assert judged(store, again) == ["duplicate (retitled)", "unique"]
+    listed = [(one["url"], one["judged"]) for one in lines(capsys, "--store", sqlite)]
+    assert listed == [(EDITED, None), (EDITED, None)]
+    run(dropped, "--store", sqlite)
+    assert "1 more dropped page kept by hand" in capsys.readouterr().err
 
 
 def test_what_is_not_in_the_state_is_told_with_what_is_written_alike(sqlite: str, capsys: Capture) -> None:
@@ -159,7 +186,7 @@ def test_what_is_not_in_the_state_is_told_with_what_is_written_alike(sqlite: str
     out, err = capsys.readouterr()
     assert json.loads(out)["kept"] == [{"url": EDITED, "original": PEAR}]
     assert json.loads(out)["missing"] == [SAME + "/", "https://nowhere.example/"]
-    assert f"These are:\n    {SAME}\n" in err
+    assert f"Similar URLs:\n    {SAME}\n" in err
     assert list(said(sqlite)) == [EDITED]
 
 
@@ -178,7 +205,7 @@ def test_a_list_that_names_no_page_is_refused_and_nothing_is_done(
 def test_a_file_that_is_broken_is_refused_and_nothing_is_done(sqlite: str, tmp_path: Path) -> None:
     file = tmp_path / "list.jsonl"
     file.write_text(f'{{"url": "{SAME}"}}\n{{"url": \n')
-    with pytest.raises(NearDupError, match=r"line 2 cannot be read: .* Nothing was done"):
+    with pytest.raises(NearDupError, match=r"line 2 cannot be read: .* Nothing is changed"):
         run(keep, "--from", file, "--store", sqlite)
     assert said(sqlite) == {}
 
@@ -187,7 +214,7 @@ def test_judgements_are_taken_back(sqlite: str, capsys: Capture) -> None:
     assert run(keep, SAME, "--store", sqlite) == 0
     assert run(copy, BREAD, PEAR, "--store", sqlite) == 0
     assert run(keep, "--remove", SAME, EDITED, "--store", sqlite) == 1
-    assert f"{EDITED}\n  was not judged by hand" in capsys.readouterr().err
+    assert f"{EDITED}\n  has no manual verdict" in capsys.readouterr().err
     assert list(said(sqlite)) == [BREAD]
     assert run(copy, "--remove", BREAD, "--store", sqlite, "--json") == 0
     assert json.loads(capsys.readouterr().out) == {"removed": [BREAD], "missing": []}
@@ -205,12 +232,12 @@ def test_a_copy_is_one_of_the_original_of_the_page_that_is_named(sqlite: str, ca
 @pytest.mark.parametrize(
     ("pair", "why"),
     [
-        ([PEAR, PEAR], "no copy of itself"),
+        ([PEAR, PEAR], "a copy of itself"),
         ([PEAR], "Name the copy and its original"),
-        ([PEAR, SAME], "can be no original of"),
-        ([PEAR, SHORT], "can be no original of"),
-        ([PEAR, BREAD + "/"], "These are:"),
-        ([PEAR, BREAD, "--remove"], "to take it back: copy --remove URL"),
+        ([PEAR, SAME], "cannot be the original of"),
+        ([PEAR, SHORT], "cannot be the original of"),
+        ([PEAR, BREAD + "/"], "Similar URLs:"),
+        ([PEAR, BREAD, "--remove"], "copy --remove URL"),
     ],
 )
 def test_what_can_be_no_copy_is_refused(sqlite: str, pair: list[str], why: str) -> None:
@@ -221,13 +248,13 @@ def test_what_can_be_no_copy_is_refused(sqlite: str, pair: list[str], why: str) 
 
 def test_of_two_pages_one_is_the_original(sqlite: str) -> None:
     assert run(copy, BREAD, PEAR, "--store", sqlite) == 0
-    with pytest.raises(NearDupError, match="take that back first"):
+    with pytest.raises(NearDupError, match="copy --remove"):
         run(copy, PEAR, BREAD, "--store", sqlite)
 
 
 def test_judgements_are_listed_and_are_labels_that_evaluate_takes(sqlite: str, tmp_path: Path, capsys: Capture) -> None:
     assert run(judgements, "--store", sqlite) == 0
-    assert capsys.readouterr().err == "No page of this state was judged by hand.\n"
+    assert capsys.readouterr().err == "This state has no manual verdicts.\n"
     assert run(keep, SAME, PEAR, "--store", sqlite) == 0
     assert run(copy, BREAD, PEAR, "--store", sqlite) == 0
     capsys.readouterr()
@@ -239,7 +266,7 @@ def test_judgements_are_listed_and_are_labels_that_evaluate_takes(sqlite: str, t
     assert len(capsys.readouterr().out.splitlines()) == 3
 
     assert run(judgements, "-o", tmp_path / "labels.jsonl", "--store", sqlite) == 0
-    assert "1 judgement more: on pages of which no original was known, no pairs." in capsys.readouterr().err
+    assert "1 more manual verdict without a known original" in capsys.readouterr().err
     labels = {line["b"]: line for line in map(json.loads, (tmp_path / "labels.jsonl").read_text().splitlines())}
     assert labels[SAME] == {"a": PEAR, "b": SAME, "label": "different", "jaccard": 0, "containment": 0}
     assert labels[BREAD]["label"] == "copy"
@@ -255,8 +282,8 @@ def test_other_commands_say_what_was_said_by_hand(sqlite: str, capsys: Capture) 
     capsys.readouterr()
     assert run(explain, SAME, BREAD, "--store", sqlite) == 0
     told = capsys.readouterr().out
-    assert f"by hand       said to be kept, as no copy of {PEAR}\n" in told
-    assert f"by hand       said to be a copy of {PEAR}\n" in told
+    assert f"manual        keep: no copy of {PEAR}\n" in told
+    assert f"manual        a copy of {PEAR}\n" in told
     assert run(explain, SAME, EXCERPT, "--store", sqlite, "--json") == 0
     same, excerpt = json.loads(capsys.readouterr().out)["pages"]
     assert (same["judged"]["said"], same["judged"]["other"], excerpt["judged"]) == ("keep", PEAR, None)
@@ -264,9 +291,9 @@ def test_other_commands_say_what_was_said_by_hand(sqlite: str, capsys: Capture) 
     [group] = map(json.loads, capsys.readouterr().out.splitlines())
     assert {page["url"]: page["judged"] for page in group["pages"]} == {PEAR: None, EDITED: None, SAME: "keep"}
     assert run(stats, "--store", sqlite) == 0
-    assert "by hand       1 keep, 1 copy; see: scrapy neardup judgements" in capsys.readouterr().out
+    assert "manual        1 keep, 1 copy; see: scrapy neardup judgements" in capsys.readouterr().out
     assert run(check, "--store", sqlite) == 0
-    assert "2 judgements by hand" in capsys.readouterr().out
+    assert "2 manual verdicts" in capsys.readouterr().out
 
 
 def test_a_merge_takes_judgements_and_says_where_the_two_differ(tmp_path: Path, capsys: Capture) -> None:
@@ -279,7 +306,7 @@ def test_a_merge_takes_judgements_and_says_where_the_two_differ(tmp_path: Path, 
     assert run(keep, SAME, EDITED, "--store", there) == 0
     assert run(merge, there, "--store", here) == 0
     told = capsys.readouterr().out
-    assert "judgements by hand: 2; on 1 page the two said different things: the newer stays\n" in told
+    assert "manual verdicts: 2; the manual verdicts on 1 page differed: the newer stays\n" in told
     assert said(here) == {SAME: (Said.KEEP, PEAR), EDITED: (Said.KEEP, PEAR)}
     assert run(merge, there, "--store", here) == 0
-    assert "; judgements by hand" not in capsys.readouterr().out
+    assert "; manual verdicts" not in capsys.readouterr().out

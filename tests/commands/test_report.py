@@ -136,7 +136,7 @@ def test_a_state_without_evidence_has_a_report(tmp_path: Path, capsys: Captured)
     url = made("sqlite", tmp_path, keep=Keep.NOTHING)
     assert run(command, "--store", url) == 0
     assert capsys.readouterr().out.startswith("report.html: 8 pages, 2 copies in 1 group (")
-    assert "nothing was kept of them" in Path("report.html").read_text(encoding="utf-8")
+    assert "no evidence is kept" in Path("report.html").read_text(encoding="utf-8")
 
 
 def test_the_language_is_that_of_the_pages_unless_one_is_named(tmp_path: Path, capsys: Captured) -> None:
@@ -151,7 +151,7 @@ def test_the_language_is_that_of_the_pages_unless_one_is_named(tmp_path: Path, c
     assert capsys.readouterr().out.count("8 pages, 2 copies in 1 group (") == 2
     assert language("--lang", "en", NEARDUP_LANG="zh") == "en"
     assert capsys.readouterr().out.startswith("report.html：8 个网页，2 个副本，分为 1 组（")
-    with pytest.raises(SettingsError, match="NEARDUP_LANG is 'fr'; it must be one of: "):
+    with pytest.raises(SettingsError, match="NEARDUP_LANG is 'fr'"):
         language(NEARDUP_LANG="fr")
 
 
@@ -169,6 +169,18 @@ def test_json_is_all_that_the_report_says(tmp_path: Path, kind: str, capsys: Cap
     assert found == expected
     assert found["kinds"] == [{"name": "identical", "pages": 1}, {"name": "retitled", "pages": 1}]
     assert not list(tmp_path.glob("*.html"))
+
+
+def test_json_is_written_to_the_file_that_is_named(tmp_path: Path, capsys: Captured) -> None:
+    url = made("sqlite", tmp_path)
+    assert run(command, "--store", url, "--json") == 0
+    printed = json.loads(capsys.readouterr().out)
+    file = tmp_path / "monday.json"
+    assert run(command, "--store", url, "--json", "-o", file) == 0
+    assert json.loads(file.read_text(encoding="utf-8")) == printed
+    assert str(file) in capsys.readouterr().out
+    assert run(command, "--store", url, "--json", "-o", "-") == 0
+    assert json.loads(capsys.readouterr().out) == printed
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "cp1252", "utf-8"])
@@ -230,7 +242,7 @@ def test_texts_stand_side_by_side_in_the_page(tmp_path: Path, state: str) -> Non
     html = Path("report.html").read_text(encoding="utf-8")
     assert "<mark>果农老周说，四月里那场冻害让半个山头的花都落了</mark>" in html
     assert "转载请注明出处和作者" in html
-    assert "not both texts are known" not in html
+    assert "a text is missing" not in html
 
 
 def test_items_that_are_known_by_an_id_or_another_field_are_found(tmp_path: Path, capsys: Captured) -> None:
@@ -285,7 +297,7 @@ def test_so_many_copies_are_listed_as_are_asked_for(state: str, capsys: Captured
 
 @pytest.mark.parametrize("pages", ["0", "-3"])
 def test_no_copies_are_no_number_of_copies(state: str, pages: str) -> None:
-    with pytest.raises(SettingsError, match=f"--pages must be 1 or more, not {pages}"):
+    with pytest.raises(SettingsError, match=f"--pages is {pages}"):
         run(command, "--store", state, "--pages", pages)
 
 
@@ -298,7 +310,7 @@ def test_without_a_state_there_is_no_report(tmp_path: Path) -> None:
 
 
 def test_a_folder_that_is_not_there_is_told_and_not_made(tmp_path: Path, state: str) -> None:
-    with pytest.raises(NearDupError, match=r"monday\.html cannot be written: .* name another place"):
+    with pytest.raises(NearDupError, match=r"monday\.html cannot be written: .* Name another place"):
         run(command, "-o", tmp_path / "none" / "monday.html", "--store", state)
     assert not (tmp_path / "none").exists()
 
@@ -322,7 +334,7 @@ def _full(*_: object) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--pages", "0"], "--pages must be 1 or more"),
+        (["--pages", "0"], "--pages is"),
         (["-o", "none/report.html"], "cannot be written"),
         (["--html"], "unrecognized arguments: --html"),
     ],

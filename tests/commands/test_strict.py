@@ -34,10 +34,10 @@ def reader_of(url: str) -> str:
 
 def test_compare_warns_and_leaves_the_state_as_it_is(state: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(compare, PEAR, EDITED, "--store", state) == 0
-    assert f"the extractor was {OLD}, and is visible prose" in capsys.readouterr().err
+    assert f"the extractor was {OLD} and is visible prose" in capsys.readouterr().err
     assert reader_of(state) == OLD
     for strict in (("--strict",), ()):
-        with pytest.raises(StoreMismatch, match=r"With NEARDUP_STRICT that is not taken.* scrapy neardup migrate"):
+        with pytest.raises(StoreMismatch, match=r"NEARDUP_STRICT refuses it.* scrapy neardup migrate"):
             run(compare, PEAR, EDITED, "--store", state, *strict, **({} if strict else {"NEARDUP_STRICT": True}))
 
 
@@ -47,7 +47,7 @@ def test_extract_refuses_a_state_that_was_asked_for(
     page = tmp_path / "page.html"
     page.write_text(f"<title>Bakery</title><p>{text(*BAKERY)}</p>", encoding="utf-8")
     assert run(extract, str(page), "--store", state) == 0
-    assert "They read our samples alike" in capsys.readouterr().err
+    assert "Both read the test samples alike" in capsys.readouterr().err
     with pytest.raises(StoreMismatch, match="NEARDUP_STRICT"):
         run(extract, str(page), "--store", state, "--strict")
 
@@ -61,10 +61,10 @@ def test_dedup_takes_the_state_on_and_says_what_it_decides_by(
     with pytest.raises(StoreMismatch):
         run(dedup, *given, "--strict")
     assert run(dedup, *given) == 0
-    assert "They read our samples alike" in capsys.readouterr().err
+    assert "Both read the test samples alike" in capsys.readouterr().err
     assert reader_of(state) != OLD
     assert run(dedup, *given, "--strict", NEARDUP_PARAMETERS={"base": 0.7}) == 0
-    assert "state.sqlite decides by base = 0.7 from here on; until now 0.52." in capsys.readouterr().err
+    assert "state.sqlite now decides by base = 0.7; before by 0.52." in capsys.readouterr().err
     store = open_store(state, None)
     assert decisions_of(store)["NEARDUP_MIN_LETTERS"] == 40
     close_store(store)
@@ -73,7 +73,7 @@ def test_dedup_takes_the_state_on_and_says_what_it_decides_by(
 def test_a_page_that_is_known_by_its_url_cannot_be_compared(state: str) -> None:
     settings = {"NEARDUP_METHOD": "minhash"}
     assert run(migrate, "--store", state, **settings) == 0
-    with pytest.raises(NearDupError, match="migrated from another one and the page has not come again since"):
+    with pytest.raises(NearDupError, match="migrated"):
         run(compare, PEAR, BREAD, "--store", state, **settings)
 
 

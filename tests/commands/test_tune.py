@@ -68,7 +68,7 @@ def test_answers_are_kept_at_once_and_the_rest_is_asked_the_next_time(
     typed(monkeypatch, "skip", "yes", "no", "s")
     assert run(tune, *options) == 0
     shown, told = capsys.readouterr()
-    assert "holds answers to 2 of 6 pairs" in shown
+    assert "has answers to 2 of 6 pairs" in shown
     assert shown.index("Pair 3 of 6") < shown.index("Pair 6 of 6")
     assert [one["label"] for one in labels(out)] == ["copy", "different", "skip", "copy", "different", "skip"]
     assert len({(one["a"], one["b"]) for one in labels(out)}) == 6
@@ -114,6 +114,39 @@ def test_labels_say_what_each_value_would_have_done(
     assert all(row[other] <= row[name] for name, row in matrix["called"].items() for other in row)
 
 
+def test_two_labels_are_too_few_to_tell(feed: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    read = read_through(feed, tmp_path)
+    few = tmp_path / "few.jsonl"
+    few.write_text("".join(read.read_text(encoding="utf-8").splitlines(keepends=True)[:2]), encoding="utf-8")
+    capsys.readouterr()
+    assert run(tune, feed, "--labels", few, *QUIET) == 0
+    shown = capsys.readouterr().out
+    assert "Too few labels" in shown
+    assert "NEARDUP_PARAMETERS" not in shown
+    assert run(tune, feed, "--labels", few, "--json", *QUIET) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [found[name] for name in ("enough_labels", "chosen", "better", "parameters")] == [False, None, None, None]
+
+
+def test_the_page_leaves_out_pairs_that_have_labels(
+    feed: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    known = tmp_path / "labels.jsonl"
+    read_through(feed, tmp_path, pairs=8).rename(known)
+    capsys.readouterr()
+    page = tmp_path / "more.html"
+    assert run(tune, feed, "--html", page, "--labels", known, "--pairs", "20") == 0
+    shown = capsys.readouterr().out
+    data = json.loads(lxml.html.parse(page).getroot().get_element_by_id("data").text or "")
+    asked = {(row["a"], row["b"]) for row in data["rows"]}
+    assert asked
+    assert asked.isdisjoint((row["a"], row["b"]) for row in labels(known))
+    assert data["labels"] == "labels-2.jsonl"  # the file that is there stays
+    assert f"--labels {known} --labels labels-2.jsonl" in shown
+    with pytest.raises(NearDupError, match="--seed"):
+        run(tune, feed, "--html", page, "--labels", known, "--pairs", "8")
+
+
 def test_what_is_printed_can_be_pasted(feed: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     read = read_through(feed, tmp_path)
     capsys.readouterr()
@@ -126,7 +159,7 @@ def test_what_is_printed_can_be_pasted(feed: Path, tmp_path: Path, capsys: pytes
     exec(line.strip(), values)
     assert values["NEARDUP_PARAMETERS"]["n"] == 4
     assert "| minhash |" in shown
-    assert "Where methods disagree" in shown
+    assert "Where methods differ" in shown
 
 
 def test_evaluate_scores_by_the_labels_and_by_nothing_else(
@@ -173,7 +206,7 @@ def test_wrong_options_are_told_before_anything_is_read(tmp_path: Path, feed: Pa
     for option, value in (("--pairs", "0"), ("--limit", "-1"), ("--cost", "0")):
         with pytest.raises(SettingsError, match=option):
             run(tune, tmp_path / "missing.jsonl", option, value)
-    with pytest.raises(NearDupError, match="no file of labels"):
+    with pytest.raises(NearDupError, match="does not exist"):
         run(tune, feed, "--labels", tmp_path / "missing.jsonl")
     with pytest.raises(NearDupError, match="nothing to tune"):
         run(tune, write_feed(tmp_path, drafts(of=1)[:1]))

@@ -33,6 +33,7 @@ async def _crawl(items: Iterable[Mapping[str, Any]], later: Any, settings: dict[
     crawler = Crawler(Spider, settings)
     crawler.stats = StatsCollector(crawler)
     crawler.spider = spider = Spider.from_crawler(crawler, "articles")
+    crawler.crawling = True
     extensions: list[FeedExporter] = []
     with suppress(NotConfigured):
         extensions.append(FeedExporter.from_crawler(crawler))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import json
 import os
 import random
 import re
@@ -336,6 +337,47 @@ def broken_extractor(html: str, url: str) -> str | None:
     raise RuntimeError("no text today")
 
 
+class RecordsSpider(PathSpider):
+    """Yields the records of an API that answers in JSON."""
+
+    name = "records"
+
+    def parse(self, response: Any, kind: str) -> Any:
+        yield from json.loads(response.text)
+
+
+class CommentsSpider(PathSpider):
+    """Yields an article and its comments, the article first or last; ``of_page``: comments bring its URL."""
+
+    name = "comments"
+    last = True
+    of_page = False
+    part = False
+
+    def parse(self, response: Any, kind: str) -> Any:
+        paragraphs = response.css("article p::text").getall()
+        about = {"url": response.url} if self.of_page else {}
+        comments = [
+            {**about, **({"id": place} if self.part else {}), "text": one}
+            for place, one in enumerate(response.css("li::text").getall())
+        ]
+        own = {"url": response.url, "title": response.css("title::text").get(), "text": paragraphs}
+        if self.part:
+            own["id"] = "article"
+        yield from [*comments, own] if self.last else [own, *comments]
+
+
+class ArticleSpider(PathSpider):
+    """Yields an article without its URL, and then its comments."""
+
+    name = "article"
+
+    def parse(self, response: Any, kind: str) -> Any:
+        yield {"text": response.css("article p::text").getall()}
+        for one in response.css("li::text").getall():
+            yield {"text": one}
+
+
 class ListingSpider(PathSpider):
     """Yields an item for each link of a listing page, with the link's URL."""
 
@@ -399,19 +441,6 @@ class LaterSpider(PathSpider):
 def half_broken_extractor(html: str, url: str) -> str | None:
     """Of pages whose URL holds "new" nothing but the footer."""
     return FOOTER if "new" in url else html
-
-
-class ForeignSpider(scrapy.Spider):
-    """Yields articles with their text, each first under the URL of a foreign site, then under the site's own."""
-
-    name = "foreign"
-    texts: Sequence[str] = ()
-    foreign_from = 0
-
-    async def start(self) -> Any:
-        for place, text in enumerate(self.texts):
-            for host in ("foreign", "river")[place < self.foreign_from :]:
-                yield {"url": f"http://{host}.example/{place}", "title": f"Article {place}", "text": text}
 
 
 def deadly_extractor(html: str, url: str) -> str | None:
@@ -492,6 +521,28 @@ class OwnHtmlSpider(InOrderSpider):
             yield {"url": f"{response.url}/{number}", "html": own}
         yield {"n": 1}
         yield {"n": 2}
+
+
+class LargeItemsSpider(PathSpider):
+    """Yields items that bring pages of 200 kB, all at once, from ``start()`` or from small responses."""
+
+    name = "large"
+    count = 0
+    at_start = False
+
+    async def start(self) -> Any:
+        for number in range(self.count):
+            if self.at_start:
+                yield self.item(number)
+            else:
+                yield scrapy.Request(self.base + self.paths[0], dont_filter=True, cb_kwargs={"number": number})
+
+    def parse(self, response: Any, number: int) -> Any:  # type: ignore[override]
+        yield self.item(number)
+
+    def item(self, number: int) -> dict[str, Any]:
+        html = f"<!-- takes 0.02 --><article>{f'Ferry number {number} sails. ' * 20}</article>"
+        return {"url": f"http://river.example/{number}", "html": html + " " * 200_000}
 
 
 class ImagesSpider(InOrderSpider, ManyItemsSpider):

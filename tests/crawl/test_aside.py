@@ -35,10 +35,9 @@ RISKY = ARTICLE + "<br>" * 9_000
 class Answers:
     """In the place of a pool: says one thing of every page, from a thread."""
 
-    def __init__(self, answer: Answer | None = None, *, waiting: int = 0) -> None:
+    def __init__(self, answer: Answer | None = None) -> None:
         self.asked: list[Raw] = []
         self.answer = answer
-        self.waiting = waiting
         self.replaced, self.why = 0, ""
         self.closed = False
 
@@ -135,10 +134,6 @@ def test_workers_that_nobody_asked_for_are_started_for_a_crawl_that_has_much_to_
     assert desk.read() == "elsewhere"
 
 
-def test_where_too_much_waits_for_them_a_page_is_read_here() -> None:
-    assert Desk(Answers(READ, waiting=60_000_000)).read() == "here"
-
-
 def test_where_none_can_be_started_all_pages_are_read_here_and_it_is_said_once(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
@@ -147,7 +142,7 @@ def test_where_none_can_be_started_all_pages_are_read_here_and_it_is_said_once(
     assert [desk.read(), desk.read()] == ["here", "here"]
     assert len(workers.asked) == 1
     [line] = [line for line in caplog.messages if "NEARDUP_WORKERS" in line]
-    assert "as the process cannot be started: no memory. If" in line
+    assert "because the process cannot be started: no memory." in line
     desk.aside.close()
     assert workers.closed
 
@@ -159,7 +154,7 @@ def test_replaced_processes_are_counted_and_told_of_once(caplog: pytest.LogCaptu
         workers.why = "died"
         desk.read()
     assert desk.count("workers/replaced") == 3
-    assert len([line for line in caplog.messages if "A process that reads pages died" in line]) == 1
+    assert len([line for line in caplog.messages if "A worker that reads pages died" in line]) == 1
 
 
 @pytest.mark.parametrize(
@@ -174,4 +169,6 @@ def test_auto_is_for_our_own_reader_alone(
     pools = [config.make_readers(None), config.make_readers(OPEN)]
     assert [pool.workers if pool is not None else 0 for pool in pools] == [found] * 2
     make_aside(Desk(None).source, config, notes()).close()
-    assert any("a function of the script" in line for line in caplog.messages) == extractor.startswith("__main__")
+    assert any("a function of the started script" in line for line in caplog.messages) == extractor.startswith(
+        "__main__"
+    )

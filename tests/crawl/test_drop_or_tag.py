@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import csv
+import json
 import re
+from pathlib import Path
 
 import pytest
 
@@ -45,6 +48,18 @@ def test_tags_tell_verdict_group_original_and_shared_sentences(site: Site, crawl
     assert (tags["/empty"]["verdict"], tags["/empty"]["reason"]) == ("unjudged", "no_text")
 
 
+def test_a_feed_in_csv_has_a_column_for_each_part_of_a_tag(site: Site, crawl: Crawl, tmp_path: Path) -> None:
+    site.content |= {"/a": html("bridge-zh"), "/b": html("bridge-zh")}
+    feed = tmp_path / "tagged.csv"
+    crawl(["/a", "/b"], DROP_DUPLICATES=False, FEEDS={str(feed): {"format": "csv"}})
+    with feed.open(encoding="utf-8", newline="") as rows:
+        first, second = csv.DictReader(rows)
+    assert [row["neardup.verdict"] for row in (first, second)] == ["unique", "duplicate"]
+    assert second["neardup.original"] == f"{site.base}/a"
+    assert len(json.loads(second["neardup.shared"])) == 3
+    assert "neardup" not in first
+
+
 def test_an_item_class_without_the_field_closes_the_crawl_with_the_cure(site: Site, crawl: Crawl) -> None:
     site.content |= {f"/{n}": html("bridge-zh", f"Copy {n}.") for n in range(9)}
     result = crawl([f"/{n}" for n in range(9)], kinds=["untaggable"], DROP_DUPLICATES=False)
@@ -65,11 +80,11 @@ def test_no_url_title_or_sentence_of_a_page_forges_a_line_of_the_log_or_steers_a
         *({"url": f"{account}{n}", "title": f"{n} {evil}", "text": f"{text(2)} {evil}"} for n in range(9)),
     ]
     result = crawl(None, "OwnContentSpider", items=items)
-    kinds = ("unique", "duplicate", "unjudged/too_short", "unjudged/no_content", "brake/original")
+    kinds = ("unique", "duplicate", "unjudged/too_short", "unjudged/no_content", "suspicious_drops/titles")
     assert [result.count(kind) for kind in kinds] == [2, 9, 1, 1, 1]
     for said in ("is a copy of", "unjudged (too_short):", "unjudged (no_content):"):
         assert f"{said} http://a.example/\\x1b[2J" in result.log
-    assert "5 pages of mp.weixin.qq.com \\x1b[2J" in result.log
+    assert "pages of mp.weixin.qq.com \\x1b[2J" in result.log
     assert not [line for line in re.split(r"[\n\x85\u2028]", result.log) if line.startswith(forged)]
     assert not set(result.log) & set("\x1b\x9b\x85\u2028\u202e\ud800\r")
     ours = [line for line in result.log.split("\n") if "[scrapy_neardup" in line]

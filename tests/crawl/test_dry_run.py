@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from scrapy.exceptions import DropItem
+from scrapy.settings import BaseSettings
 
 from scrapy_neardup.judging.recipe import state_recipe
 from scrapy_neardup.methods import make_method
@@ -44,6 +45,11 @@ def run(items: list[Item], **settings: Any) -> tuple[dict[str, Any], list[Item]]
 
     stats = crawl(items, later, **settings)
     return {name: many for name, many in stats.items() if name.startswith("neardup/") and "/time/" not in name}, came
+
+
+def of_command_line(feeds: dict[str, Any]) -> BaseSettings:
+    """FEEDS as ``-o`` and ``-O`` set it."""
+    return BaseSettings(feeds, priority="cmdline")
 
 
 def verdicts(stats: dict[str, Any]) -> dict[str, Any]:
@@ -120,7 +126,7 @@ def test_a_crawl_gives_just_what_the_dry_run_said(
     more = {name: value for name, value in settings.items() if name.isupper()}
     if settings.get("feeds"):
         feed = {"format": "jsonlines", "overwrite": settings.get("overwrite", False)}
-        more["FEEDS"] = {f"file://{tmp_path}/feed.jsonl": feed}
+        more["FEEDS"] = of_command_line({f"file://{tmp_path}/feed.jsonl": feed})
     run(some(draw, 16), NEARDUP_STORE=store, **more)
     items = some(draw, 24)
     before, fed = files(tmp_path / "here"), tmp_path / "feed.jsonl"
@@ -174,7 +180,7 @@ def test_a_state_at_which_another_crawl_is_at_work_is_taken_as_it_is(
         assert {Path(name).name.rpartition("-")[2] for name in changed} <= {"shm"}  # where SQLite's readers sign in
         assert (said["neardup/duplicate"], said["neardup/unique"], said["neardup/state/pages"]) == (1, 1, 2)
         assert said.get("neardup/taken_back", 0) == 0
-        assert "with 2 pages, at which another crawl is at work" in caplog.text
+        assert "a snapshot with 2 pages, which another crawl is using" in caplog.text
         assert list(with_another.unsealed(crawl_of_it)) == [id]
     finally:
         close_store(with_another)
@@ -198,7 +204,7 @@ def test_what_a_killed_crawl_left_is_out_as_it_would_be_in_a_crawl(
     assert files(tmp_path) == before
     assert not (tmp_path / LIST).exists()
     assert (said["neardup/unchanged"], said["neardup/duplicate"], said["neardup/taken_back"]) == (2, 1, 2)
-    assert "A crawl would take 2 pages back from the state" in caplog.text
+    assert "2 pages of a killed crawl are left out" in caplog.text
     real, _ = run([article(1), article(2), article(2, 1)], NEARDUP_STORE=store)
     assert verdicts(real) == verdicts(said)
 
@@ -209,13 +215,11 @@ def test_it_says_at_the_start_and_at_the_end_that_nothing_was_done(
     with caplog.at_level(logging.INFO):
         run([article(1), article(1, 1)], NEARDUP_STORE=store, NEARDUP_DRY_RUN=True)
     first, last = caplog.messages[0], caplog.messages[-1]
-    assert first.startswith("Dry run: pages are judged by the method cascade and the state ")
-    assert "where no page is yet" in first
-    assert "Nothing is dropped, and nothing is written into the state" in first
-    assert last.startswith(
-        "Dry run, nothing was dropped and no page filed: 1 items would have been dropped and 0 tagged. 2 pages: "
-    )
-    assert last.endswith("The state is as it was: 0 pages, 0.0 kB.")
+    assert first.startswith("Dry run: pages are compared by the method cascade with the state ")
+    assert "which has no pages yet" in first
+    assert "Nothing is dropped, and the state stays unchanged" in first
+    assert last.startswith("Dry run: nothing is dropped or stored. 1 items would be dropped and 0 tagged. 2 pages: ")
+    assert last.endswith("The state is unchanged: 0 pages, 0.0 kB.")
 
 
 def test_tags_stay_away_unless_they_are_asked_for(store: str) -> None:
@@ -233,16 +237,16 @@ def test_tags_stay_away_unless_they_are_asked_for(store: str) -> None:
         assert (said["neardup/dry_run/dropped"], said["neardup/dry_run/tagged"]) == (0, counted)
 
 
-def test_the_safety_brake_comes_on_as_it_would(store: str) -> None:
+def test_it_warns_of_the_same_sites_as_a_crawl(store: str) -> None:
     body = article(1)["text"]
     items = [{"url": f"http://mirror.example/{n}", "title": f"第{n}号通知的标题", "text": body} for n in range(12)]
     said, came = run([dict(one) for one in items], NEARDUP_STORE=store, NEARDUP_DRY_RUN=True)
-    assert said["neardup/brake/original"] == 1
+    assert said["neardup/suspicious_drops/titles"] == 1
     assert (len(came), any("neardup" in item for item in came)) == (12, False)
     real, passed = run(items, NEARDUP_STORE=store)
     assert verdicts(real) == verdicts(said)
+    assert real["neardup/suspicious_drops/titles"] == 1
     assert len(came) - len(passed) == said["neardup/dry_run/dropped"]
-    assert said["neardup/dry_run/tagged"] == said["neardup/brake/passed"]
 
 
 def test_two_dry_runs_of_one_process_know_of_each_other(store: str) -> None:
@@ -288,7 +292,7 @@ def test_a_damaged_state_stops_it_as_it_stops_a_crawl(store: str, tmp_path: Path
 
 
 def test_the_items_of_a_feed_are_all_that_came(store: str, tmp_path: Path) -> None:
-    feeds = {f"file://{tmp_path}/dry.jsonl": {"format": "jsonlines"}}
+    feeds = of_command_line({f"file://{tmp_path}/dry.jsonl": {"format": "jsonlines"}})
     run([article(1)], NEARDUP_STORE=store)
     run([article(1), article(1, 1), article(2)], NEARDUP_STORE=store, NEARDUP_DRY_RUN=True, FEEDS=feeds)
     lines = (tmp_path / "dry.jsonl").read_text(encoding="utf-8").splitlines()

@@ -30,8 +30,8 @@ def test_a_crawl_leaves_as_many_pages_as_it_may_and_says_how_many_expired(
     first = crawl(PATHS, **settings)
     assert first.paths == PATHS, "what is not sealed yet counts, however many that is"
     assert (first.count("expired"), first.count("state/pages")) == (1, 1)
-    assert "1 of the state expired." in first.log
-    assert "Of more than 1 pages the oldest are forgotten (NEARDUP_MAX_PAGES)." in first.log
+    assert "1 old pages expired." in first.log
+    assert "The state keeps at most 1 pages and forgets the oldest (NEARDUP_MAX_PAGES)." in first.log
     second = crawl(PATHS[1:], **settings)
     assert (second.items, second.count("expired")) == ([], 0)
     third = crawl(PATHS[:1], **settings)
@@ -50,7 +50,7 @@ def test_a_crawl_forgets_what_was_not_seen_for_the_ttl(pages: Site, crawl: Crawl
     age(url, days=3)
     kept = crawl(PATHS, NEARDUP_TTL="4d", **settings)
     assert (kept.items, kept.count("expired")) == ([], 0)
-    assert "Pages are forgotten 96 hours after they were last seen (NEARDUP_TTL)." in kept.log
+    assert "The state forgets pages 96 hours after they were last seen (NEARDUP_TTL)." in kept.log
 
 
 def age(url: str, days: int) -> None:

@@ -8,7 +8,6 @@ import re
 from typing import Any
 
 import pytest
-import scrapy
 from scrapy import Request, Spider
 from scrapy.http import HtmlResponse, Response, TextResponse
 from scrapy.utils.request import request_from_dict
@@ -55,9 +54,7 @@ def test_where_the_later_request_fails_the_item_of_its_errback_is_judged_all_the
     assert (result.count("unique"), result.count("duplicate")) == (2, 1)
 
 
-@pytest.mark.parametrize(
-    ("hands", "cure"), [("text", "Hand over the response itself"), ("list", "It can be one response")]
-)
+@pytest.mark.parametrize(("hands", "cure"), [("text", "Set the response itself"), ("list", "It takes one response")])
 def test_what_is_no_response_is_told_of_once_and_judged_as_without(
     site: Site, crawl: Crawl, hands: str, cure: str
 ) -> None:
@@ -113,15 +110,15 @@ def test_a_request_that_hands_nothing_over_stays_as_it_is() -> None:
     assert handed(bare).meta[HANDED].request is None
 
 
-@pytest.mark.parametrize("name", ["README.md", "README.zh-CN.md"])
-def test_the_spider_of_the_readme_hands_its_page_over(name: str) -> None:
-    [code] = re.findall(r"```python\n(def parse\(.*?)```", (ROOT / name).read_text(encoding="utf-8"), re.DOTALL)
-    functions: dict[str, Any] = {"scrapy": scrapy}
+def test_the_spider_of_the_documentation_hands_its_page_over() -> None:
+    page = ROOT.joinpath("docs", "en", "guides", "items.md").read_text(encoding="utf-8")
+    [code] = re.findall(r"```python\n([^`]*def parse_views.*?)```", page, re.DOTALL)
+    functions: dict[str, Any] = {}
     exec(code, functions)
     kept = {name: functions[name] for name in ("parse", "parse_views")}
     spider: Any = type("Printed", (Spider,), {"name": "printed", **kept})()
-    page = HtmlResponse("http://a.example/1/", body=b"<h1>The ferry</h1>")
-    [request] = spider.parse(page)
-    assert request.meta == {HANDED: page}
+    response = HtmlResponse("http://a.example/1/", body=b"<h1>The ferry</h1>")
+    [request] = spider.parse(response)
+    assert request.meta == {HANDED: response}
     [item] = request.callback(TextResponse(request.url, body=b'{"views": 7}'), **request.cb_kwargs)
     assert item == {"url": "http://a.example/1/", "title": "The ferry", "views": 7}

@@ -34,7 +34,7 @@ def test_what_a_killed_job_does_not_request_again_is_listed_until_it_has_come(
     assert crawl(paths, **settings, **kill, JOBDIR=str(job)).code == 9
     resumed = crawl(paths, **settings, JOBDIR=str(job))
     assert resumed.count("taken_back") == 4
-    assert resumed.log.count(f"4 pages that were taken back from the state {MAY}") == 1
+    assert resumed.log.count(f"4 pages that were rolled back {MAY}") == 1
     if not seen:
         assert resumed.paths == paths
         assert HAVE not in resumed.log
@@ -44,8 +44,8 @@ def test_what_a_killed_job_does_not_request_again_is_listed_until_it_has_come(
     listed = (job / LIST).read_text("utf-8").splitlines()
     assert (len(listed), resumed.count("taken_back/not_requested")) == (4, 4)
     assert set(listed) <= {site.base + path for path in lost}, "what was on its way is Scrapy's loss"
-    assert resumed.log.count(f"4 pages that were taken back from the state {HAVE}") == 1
-    assert f"all are listed in {job / LIST}" in resumed.log
+    assert resumed.log.count(f"4 pages that were rolled back {HAVE}") == 1
+    assert f"The pages are listed in {job / LIST}" in resumed.log
     anew = crawl(paths, **settings)
     assert sorted(anew.paths) == sorted(lost)
     again = crawl(paths, **settings, JOBDIR=str(job))
@@ -68,11 +68,11 @@ def test_a_feed_that_fails_is_told_of_with_the_list_in_which_the_next_start_will
     }
     three = [article(family) for family in range(3)]
     crawl(three, **place, **broken)
-    assert f"and lists them in {tmp_path / 'job' / LIST}, for by the JOBDIR" in caplog.text
+    assert f"and lists them in {tmp_path / 'job' / LIST}, because with this JOBDIR" in caplog.text
     stats = crawl(three[:1], **place)
     assert (stats["neardup/taken_back"], stats["neardup/taken_back/not_requested"]) == (3, 2)
-    assert caplog.text.count(f"3 pages that were taken back from the state {MAY}") == 1
-    assert caplog.text.count(f"2 pages that were taken back from the state {HAVE}") == 1
+    assert caplog.text.count(f"3 pages that were rolled back {MAY}") == 1
+    assert caplog.text.count(f"2 pages that were rolled back {HAVE}") == 1
     assert (tmp_path / "job" / LIST).read_text("utf-8").split() == [url(2), url(1)]
     assert crawl(three[1:], **place)["neardup/taken_back/not_requested"] == 0
     assert "neardup/taken_back/not_requested" not in crawl([], **place)
@@ -134,7 +134,7 @@ def test_where_the_list_cannot_be_written_nothing_is_taken_back(tmp_path: Path) 
     rows: Rows = {}
     killed(rows, tmp_path, "http://a/1")
     (tmp_path / LIST).mkdir()
-    with pytest.raises(StoreError, match=r"cannot be listed in .*Make that directory writable"):
+    with pytest.raises(StoreError, match=r"rolled-back URLs.*Make that directory writable"):
         LastingStore(rows)
     (tmp_path / LIST).rmdir()
     assert LastingStore(rows).taken_back.pages == 1

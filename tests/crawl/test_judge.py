@@ -156,11 +156,7 @@ def test_the_rows_of_a_listing_are_judged_by_what_they_hold_and_not_by_the_page(
     court, first, second = Court(), visit(1, items=3), visit(1, 1, items=2)
     asked = [({"n": "一"}, first), ({"n": "二"}, first), ({"n": RUNG + "甲"}, first), ({"n": "三"}, second)]
     cases = court.cases(*asked, ({"n": RUNG + "乙"}, second))
-    assert [case.verdict.headline for case in cases] == ["unjudged (listing)"] * 2 + [
-        "unique",
-        "unjudged (listing)",
-        "unique",
-    ]
+    assert [case.verdict.headline for case in cases] == ["unjudged (listing)"] * 5
     assert len({case.verdict.url for case in cases}) == 5
     assert caplog.text.count("set NEARDUP_LISTINGS = False") == 1
 
@@ -170,7 +166,8 @@ def test_a_row_that_says_enough_is_unchanged_wherever_it_stands() -> None:
     (first,) = court.cases((row, visit(1, items=2)))
     kept(court, first)
     again, other = court.cases((row, visit(2, items=2)), ({**row, "rank": 2}, visit(2, items=2)))
-    assert (first.verdict.headline, again.verdict.headline, other.verdict.headline) == ("unique", "unchanged", "unique")
+    found = [case.verdict.headline for case in (first, again, other)]
+    assert found == ["unjudged (listing)", "unchanged", "unjudged (listing)"]
     assert first.verdict.url == again.verdict.url
 
 
@@ -237,7 +234,7 @@ def test_a_field_that_was_named_makes_the_items_of_a_page_different_articles() -
 def test_a_part_that_says_enough_is_updated_when_anything_in_it_has_changed() -> None:
     court, row = Court(part="headline"), {"headline": "Ferry", "lead": RUNG}
     for item, expected in (
-        (row, "unique"),
+        (row, "unjudged (listing)"),
         (row, "unchanged"),
         ({**row, "price": 1}, "updated"),
         ({**row, "price": 1}, "unchanged"),
@@ -254,7 +251,36 @@ def test_a_page_waits_no_longer_than_it_is_told_to() -> None:
     assert court.count("waited") == 1
 
 
-def test_a_page_waits_for_one_after_the_other_until_its_time_is_up() -> None:
+def test_a_page_that_gave_up_another_is_known_from_then_on_and_the_next_one_waits_for_it() -> None:
+    court = Court(wait=0.05)
+
+    async def run() -> list[str]:
+        slow = await court.judge.case(own(1), visit(1))
+        hasty = [asyncio.create_task(court.judge.case(own(1, version), visit(1, version))) for version in (1, 1, 2)]
+        (first,), waiting = await asyncio.wait(hasty, return_when=asyncio.FIRST_COMPLETED)
+        assert len(waiting) == 2
+        kept(court, first.result())
+        kept(court, slow)
+        return [one.verdict.headline for one in (first.result(), *await asyncio.gather(*hasty))]
+
+    kinds = asyncio.run(run())
+    assert (kinds[0], sorted(kinds[1:])) == (
+        "unjudged (in_flight)",
+        ["duplicate (near)", "unchanged", "unjudged (in_flight)"],
+    )
+    assert court.kinds((own(1, 1), visit(1, 1)), (own(1), visit(1))) == ["unchanged", "unchanged"]
+
+
+def test_two_versions_of_one_page_of_which_one_gave_up_the_other_are_one_page() -> None:
+    court = Court(wait=0.05)
+    later = {**own(1), "text": text(1) + "编辑部更正：此前的报道有误。"}
+    first, second = court.cases((own(1), visit(1)), (later, visit(1)))
+    assert second.verdict.headline == "unjudged (in_flight)"
+    kept(court, first, second)
+    assert [record.id for record in court.detector.store.records()] == [account(second).reservation.record.id]
+
+
+def test_a_page_waits_for_each_one_that_comes_to_stand_before_it() -> None:
     """Each that is lost makes way for the next of those that wait."""
     court = Court()
 

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 
+from scrapy_neardup.report.gather import gather
+from scrapy_neardup.states.statistics import statistics
+from scrapy_neardup.stores import close_store, look_into
 from tests.crawl.conftest import Crawl, Result, Site
-from tests.crawl.pages import html
+from tests.crawl.pages import article, html
 
 SECTIONS = ["/news", "/sport", "/town", "/sea", "/arts"]
 FOOTER = html("bridge-zh")
@@ -38,7 +44,7 @@ def test_the_rows_of_section_pages_all_pass_and_none_twice(
     first, second = (crawl(SECTIONS, "SectionSpider", fields=fields) for _ in range(2))
     assert told(first) == [headline for path in SECTIONS for headline in headlines(path)]
     assert (first.count("pages"), first.count("unjudged/listing"), first.count("duplicate")) == (100, 100, 0)
-    assert first.log.count("its response gave several items without a text of their own") == 1
+    assert first.log.count("its response gave several items without their own texts") == 1
     assert "set NEARDUP_LISTINGS = False" in first.log
     assert (second.items, second.count("unchanged")) == ([], 100)
     sections.content["/sport"] = listing(*headlines("/sport", 22))
@@ -69,7 +75,7 @@ def test_a_row_that_says_enough_passes_once_wherever_it_stands_and_never_gives_w
     site.content |= {"/a": listing(LONG, "a"), "/b": listing("b", LONG, like)}
     result = crawl(["/a", "/b"], "SectionSpider")
     assert told(result) == [LONG, "a", "b", like]
-    assert (result.count("unique"), result.count("unchanged"), result.count("unjudged/listing")) == (2, 1, 2)
+    assert (result.count("unique"), result.count("unchanged"), result.count("unjudged/listing")) == (0, 1, 4)
 
 
 @pytest.mark.parametrize("many", [1, 3])
@@ -136,3 +142,24 @@ def test_many_listings_at_once_lose_nothing(site: Site, crawl: Crawl, reactor: s
     result = crawl(paths, "SectionSpider", **many)
     assert len(set(told(result))) == len(result.items) == 210
     assert crawl(paths, "SectionSpider", **many).items == []
+
+
+def test_rows_are_counted_as_rows_everywhere(site: Site, crawl: Crawl, tmp_path: Path) -> None:
+    """A JSON API whose records bring their text in a field that nobody has named."""
+    lines = [line for slug in ("kelp-en", "chess-en", "cheese-en") for line in article(slug)[1]]
+    site.content["/api"] = json.dumps([{"id": str(place), "body": line} for place, line in enumerate(lines)])
+    store = f"sqlite:///{tmp_path}/state.sqlite"
+    first = crawl(["/api"], "RecordsSpider", NEARDUP_STORE=store)
+    assert (len(first.items), first.count("unique"), first.count("unjudged/listing")) == (len(lines), 0, len(lines))
+    assert f" {len(lines)} rows, 0 unjudged" in first.log
+    [hint] = [line for line in first.log.splitlines() if "NEARDUP_LISTINGS" in line]
+    assert "NEARDUP_FIELDS = {'text': 'body'}" in hint
+    pages = look_into(store)
+    found, report = statistics(pages), gather(pages)
+    close_store(pages)
+    assert (found.pages, found.rows, found.unjudged, found.originals) == (len(lines), len(lines), 0, 0)
+    assert (report.totals.rows, report.totals.unjudged, report.unjudged) == (len(lines), 0, ())
+    assert (report.crawls[0].rows, report.crawls[0].unjudged, report.crawls[0].unique) == (len(lines), 0, 0)
+    assert crawl(["/api"], "RecordsSpider", NEARDUP_STORE=store).count("unchanged") == len(lines)
+    named = crawl(["/api"], "RecordsSpider", NEARDUP_STORE="memory:", NEARDUP_FIELDS={"text": "body"})
+    assert (named.count("unique"), " rows, " in named.log) == (len(lines), False)

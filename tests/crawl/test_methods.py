@@ -38,4 +38,4 @@ def test_a_page_in_a_language_that_the_lexicon_does_not_know_passes_and_the_log_
 def test_a_method_that_keeps_too_much_for_a_disk_stops_the_crawl_at_its_start(crawl: Crawl) -> None:
     result = crawl(spider="OwnContentSpider", items=ITEMS, NEARDUP_METHOD="cosine", **ALONE)
     assert result.items == []
-    assert "works in memory alone. Set NEARDUP_STORE = 'memory:'" in result.log
+    assert "works only in memory. Set NEARDUP_STORE = 'memory:'" in result.log

@@ -2,15 +2,29 @@
 
 from __future__ import annotations
 
+import csv
 import logging
+from io import BytesIO
+from pathlib import Path
+from typing import Any
 
 import pytest
 import scrapy
+from scrapy.crawler import Crawler
+from scrapy.settings import Settings
 
+from scrapy_neardup import stores
+from scrapy_neardup.crawl import session
+from scrapy_neardup.crawl.addon import Addon
+from scrapy_neardup.crawl.aside import Aside
 from scrapy_neardup.crawl.notes import Notes
-from scrapy_neardup.crawl.tagging import Tagger
+from scrapy_neardup.crawl.tagging import TaggedCsvExporter, Tagger
 from scrapy_neardup.errors import StoreError
+from scrapy_neardup.judging.detector import Detector
 from scrapy_neardup.model import Kind, Verdict
+from scrapy_neardup.stores import STORES, Store, open_store
+from scrapy_neardup.stores.lock import is_held
+from tests.crawl.engineless import article, crawl
 from tests.crawl.parts import notes, outage
 
 ERROR = StoreError("The disk is full.")
@@ -30,8 +44,8 @@ def test_the_first_failure_is_told_and_closes_the_crawl(caplog: pytest.LogCaptur
     failed.report(ERROR)
     assert failed.happened
     assert closed == ["neardup_store_failed"]
-    assert caplog.text.count("The disk is full. From here on no page is judged and every item passes.") == 1
-    assert "would go on" in caplog.text
+    assert caplog.text.count("The disk is full. From here on every item passes unjudged.") == 1
+    assert "NEARDUP_ON_STORE_ERROR = 'pass'" in caplog.text
     assert told.stats.get_value("neardup/errors") == 2
 
 
@@ -39,13 +53,50 @@ def test_a_crawl_that_is_to_go_on_is_not_closed(caplog: pytest.LogCaptureFixture
     failed = outage(notes())
     failed.report(ERROR)
     assert failed.happened
-    assert "goes on, as NEARDUP_ON_STORE_ERROR is 'pass'" in caplog.text
+    assert "goes on, because NEARDUP_ON_STORE_ERROR is 'pass'" in caplog.text
 
 
 def test_a_tag_goes_into_its_field() -> None:
     item: dict[str, object] = {}
     Tagger("verdict", notes(), None).tag(item, VERDICT)
     assert item == {"verdict": VERDICT.as_tag()}
+
+
+class Tagged(scrapy.Item):
+    url = scrapy.Field(serializer=str.upper)
+    neardup = scrapy.Field()
+
+
+def csv_of(items: list[object], **options: object) -> list[dict[str, str]]:
+    file = BytesIO()
+    exporter = TaggedCsvExporter.from_crawler(Crawler(scrapy.Spider, {}), file, **options)
+    for item in items:
+        exporter.export_item(item)
+    exporter.finish_exporting()
+    return list(csv.DictReader(file.getvalue().decode().splitlines()))
+
+
+def test_a_tag_in_csv_has_a_column_for_each_of_its_parts() -> None:
+    tag = VERDICT.as_tag()
+    columns = ["url", *(f"neardup.{part}" for part in tag)]
+    tagged, bare = csv_of([Tagged(url="a", neardup=tag), Tagged(url="b")])
+    assert list(tagged) == list(bare) == columns
+    assert (tagged["url"], tagged["neardup.verdict"], tagged["neardup.shared"]) == ("A", "unique", "[]")
+    assert [bare[name] for name in columns] == ["B", *[""] * len(tag)]
+    assert csv_of([{"url": "a", "tags": ["x", "y"]}]) == [{"url": "a", "tags": "x,y"}]
+    named = csv_of([{"url": "a"}, {"url": "b", "neardup": tag}], fields_to_export=["neardup", "url"])
+    assert [(row["url"], row["neardup.verdict"]) for row in named] == [("a", ""), ("b", "unique")]
+    [renamed] = csv_of([{"url": "b", "neardup": tag}], fields_to_export={"url": "URL", "neardup": "tag"})
+    assert (renamed["URL"], renamed["tag.verdict"], len(renamed)) == ("b", "unique", 1 + len(tag))
+
+
+def test_the_add_on_writes_csv_so_unless_the_project_has_an_exporter_of_its_own() -> None:
+    settings = Settings()
+    Addon().update_settings(settings)
+    assert settings.getwithbase("FEED_EXPORTERS")["csv"] is TaggedCsvExporter
+    own = Settings({"FEED_EXPORTERS": {"csv": "shop.Exporter"}})
+    Addon().update_settings(own)
+    assert own.getwithbase("FEED_EXPORTERS")["csv"] == "shop.Exporter"
 
 
 @pytest.mark.parametrize(("closes", "level"), [(True, logging.ERROR), (False, logging.WARNING)])
@@ -72,3 +123,73 @@ def test_each_kind_of_trouble_is_told_once_and_counted_each_time(caplog: pytest.
         "too_short passes. (Further cases of 'too_short' are only counted.)",
     ]
     assert told.stats.get_value("neardup/unjudged/no_text") == 2
+
+
+# A crawl that does not begin, or does not end as it should: the state is closed all the same.
+
+
+def fail_with(error: BaseException) -> Any:
+    def fail(*_: Any, **__: Any) -> None:
+        raise error
+
+    return fail
+
+
+def crawled(place: Path, scheme: str) -> dict[str, Any]:
+    return crawl([article(1), article(2)], NEARDUP_STORE=STORES[scheme].url(str(place)))
+
+
+def is_let_go(place: Path, scheme: str) -> bool:
+    """Whether nobody holds the state any more, in this process or by its lock."""
+    return str(place) not in stores._open and not is_held(STORES[scheme].lock_of(str(place)))
+
+
+@pytest.mark.parametrize("scheme", ["leveldb", "sqlite"])
+@pytest.mark.parametrize("error", [ValueError("no"), StoreError("no"), FileNotFoundError("no"), KeyboardInterrupt()])
+@pytest.mark.parametrize("step", ["remember_crawl", "tell_opening", "make_aside", "Judge", "Tagger", "FeedWatch"])
+def test_a_crawl_that_fails_behind_the_opening_lets_go_of_the_state(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str, error: BaseException, scheme: str
+) -> None:
+    place = tmp_path / "state"
+    with monkeypatch.context() as patched:
+        patched.setattr(session, step, fail_with(error))
+        with pytest.raises(type(error)):
+            crawled(place, scheme)
+    assert is_let_go(place, scheme)
+    assert crawled(place, scheme)["neardup/unique"] == 2
+
+
+@pytest.mark.parametrize("scheme", ["leveldb", "sqlite"])
+@pytest.mark.parametrize("error", [ValueError("no"), StoreError("no"), FileNotFoundError("no")])
+@pytest.mark.parametrize(
+    ("where", "step"),
+    [
+        *((Detector, "trim"), (Detector, "end"), (Store, "size"), (Aside, "close")),
+        *((session, "tell_unstored"), (session.Session, "_remember_end")),
+    ],
+)
+def test_a_crawl_ends_in_all_other_steps_where_one_fails(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    where: Any,
+    step: str,
+    error: Exception,
+    scheme: str,
+) -> None:
+    place = tmp_path / "state"
+    caplog.set_level(logging.INFO)
+    with monkeypatch.context() as patched:
+        patched.setattr(STORES[scheme] if where is Store else where, step, fail_with(error))
+        if step == "tell_unstored":
+            patched.setattr(Detector, "end", lambda _: 2)
+        stats = crawled(place, scheme)
+    assert is_let_go(place, scheme)
+    closing = [record for record in caplog.records if record.levelno == logging.INFO and "2 unique" in record.message]
+    assert len(closing) == 1
+    assert stats["neardup/errors"] == 1
+    assert stats["neardup/time/store"] >= 0
+    assert len([record for record in caplog.records if record.levelno == logging.ERROR]) == 1
+    store = open_store(STORES[scheme].url(str(place)), None)
+    assert store.pages == 2
+    stores.close_store(store)

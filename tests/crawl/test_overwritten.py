@@ -92,7 +92,9 @@ def test_what_is_overwritten_is_told_of_and_comes_again_when_it_was_forgotten(
     second = place.crawl(NINE)
     assert place.delivered() == urls(8)
     assert second["neardup/overwritten"] == 8
-    assert caplog.text.count(f"{WARNING}{place.folder}/out.jsonl. Pages that earlier crawls stored there (8) are") == 1
+    assert (
+        caplog.text.count(f"{WARNING}{place.folder}/out.jsonl. The 8 pages that earlier crawls stored there are") == 1
+    )
     assert "scrapy neardup forget --overwritten" in caplog.text
     assert place.remembered() == {"out.jsonl": (1, 8)}
     assert run(forget, "--overwritten", "--store", place.store) == 0
@@ -155,7 +157,7 @@ def test_batches_begin_at_one_again_and_are_one_feed(place: Place, caplog: pytes
     place.crawl(NINE[:6], "out-%(batch_id)d.jsonl", batch_item_count=2)
     assert place.remembered() == {"out-1.jsonl": (6, 0)}
     place.crawl(NINE, "out-%(batch_id)d.jsonl", batch_item_count=2)
-    assert f"{WARNING}{place.folder}/out-1.jsonl and the batches behind it. Pages that" in caplog.text
+    assert f"{WARNING}{place.folder}/out-1.jsonl and its later batches." in caplog.text
     assert place.remembered() == {"out-1.jsonl": (3, 6)}
     place.crawl(NINE, "out-%(batch_id)d.jsonl", batch_item_count=2, NEARDUP_OVERWRITTEN="forget")
     assert run(forget, "--overwritten", "--store", place.store) == 0

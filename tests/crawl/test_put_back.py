@@ -161,9 +161,9 @@ def test_a_feed_that_cannot_be_written_costs_no_article_and_no_crawl(
 @pytest.mark.parametrize(
     ("value", "why"),
     [
-        ("file:///feeds/out.jsonl", "which is a feed of this crawl already"),
-        ("dropped.parrot", "to which Scrapy cannot write"),
-        ("nowhere://dropped.jsonl", "to which Scrapy cannot write"),
+        ("file:///feeds/out.jsonl", "already a feed of this crawl"),
+        ("dropped.parrot", "Scrapy cannot write NEARDUP_DROPPED_FEED"),
+        ("nowhere://dropped.jsonl", "Scrapy cannot write NEARDUP_DROPPED_FEED"),
     ],
 )
 def test_a_feed_that_cannot_be_is_told_before_the_crawl(value: str, why: str) -> None:

@@ -106,12 +106,12 @@ def test_two_names_never_make_one_state() -> None:
 @pytest.mark.parametrize(
     ("spider", "said"),
     [
-        (None, "there is no spider here whose site it could mean. Name one with --spider NAME"),
-        (named("news"), "the spider news has no site. Give it that attribute"),
+        (None, "which needs the site of a spider. Name the spider with --spider NAME"),
+        (named("news"), "the spider news has no site. Set that attribute"),
         (named("news", site=None), "the spider news has no site"),
-        (named("news", site=""), "the site that it asks for is empty; give it a value"),
-        (named("news", site=print), "of which no name of a state can be made; name an attribute"),
-        (named("news", site=["a"]), "of which no name of a state can be made"),
+        (named("news", site=""), "site is empty. Give it a value"),
+        (named("news", site=print), "which cannot be part of a name. Use an attribute"),
+        (named("news", site=["a"]), "which cannot be part of a name"),
     ],
 )
 def test_a_placeholder_that_cannot_be_filled_is_refused_with_the_cure(spider: object, said: str) -> None:
@@ -126,7 +126,7 @@ def test_no_part_of_the_spider_that_is_its_own_is_a_placeholder() -> None:
 
 
 def test_a_value_of_another_type_is_refused_in_a_sentence() -> None:
-    with pytest.raises(SettingsError, match=r"%\(name\)d cannot be written"):
+    with pytest.raises(SettingsError, match=r"%\(name\)d cannot be filled in"):
         placeholders_filled("sqlite:///data/%(name)d", lambda name: "news")
 
 
@@ -155,9 +155,9 @@ def test_a_project_that_has_a_state_keeps_to_it_until_somebody_says_otherwise(
     begin(shared)
     with caplog.at_level(logging.INFO):
         for settings, url, told in [
-            (config(), shared, "All spiders of this project share the state"),
+            (config(), shared, "All spiders of this project share"),
             (config(NEARDUP_SCOPE="project"), shared, ""),
-            (config(NEARDUP_SCOPE="spider"), "", "This spider begins a state of its own"),
+            (config(NEARDUP_SCOPE="spider"), "", "this spider starts its own state"),
             (config(NEARDUP_STORE="memory:"), "memory:", ""),
         ]:
             caplog.clear()
@@ -185,7 +185,7 @@ def test_two_spiders_keep_what_each_has_found_or_share_it(folder: Path) -> None:
 
 
 def test_a_command_takes_the_only_state_there_is(folder: Path) -> None:
-    with pytest.raises(StoreError, match=r"There is no state at .*neardup; name the one .* --spider NAME"):
+    with pytest.raises(StoreError, match=r"There is no state at .*neardup\. Name .* --spider NAME"):
         existing(None, config())
     only = state_url(config(), named("one"))
     begin(only)
@@ -209,9 +209,7 @@ def test_a_command_lists_the_states_that_placeholders_have_made(scheme: str, fol
         if name == "one":
             assert existing(None, settings) == state_url(settings, named(name, day=day))
             begin(state_url(settings, named("three", day=3)))
-    with pytest.raises(
-        SettingsError, match=r"no spider here whose name it could mean.*The states that are there"
-    ) as told:
+    with pytest.raises(SettingsError, match=r"name of a spider.*States that exist") as told:
         existing(None, settings)
     assert all(f"{name}.d/{day}" in str(told.value) for name, day in (("one", 1), ("two", 2), ("three", 3)))
     assert "witness" not in str(told.value)
@@ -276,6 +274,9 @@ def test_commands_find_the_state_of_a_spider_of_a_project(folder: Path) -> None:
     for name, many in (("second", 2), ("third", 0)):
         told = scrapy_neardup("stats", "--json", "--spider", name, cwd=folder)
         assert json.loads(told.stdout)["pages"] == many, told.stderr
+    told = scrapy_neardup("stats", "--spider", "secnod", cwd=folder)
+    assert told.returncode == 2
+    assert "the spiders here are first, second" in told.stderr
     told = scrapy_neardup("stats", cwd=folder)
     assert told.returncode == 2
     assert f"spiders/first/{DEFAULT}" in told.stderr

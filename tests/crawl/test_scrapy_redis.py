@@ -1,4 +1,4 @@
-"""The spider of docs/many-machines.md as it stands: two crawlers, one queue (scrapy-redis), one state."""
+"""The spider of docs/en/guides/many-machines.md as it stands: two crawlers, one queue (scrapy-redis), one state."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.stores.redis_server import Server
 
 ROOT = Path(__file__).parents[2]
 [SPIDER] = re.findall(
-    r"```python\n(from scrapy_redis.*?)```", (ROOT / "docs/many-machines.md").read_text("utf-8"), re.DOTALL
+    r"```python\n(from scrapy_redis.*?)```", (ROOT / "docs/en/guides/many-machines.md").read_text("utf-8"), re.DOTALL
 )
 ARTICLES = ["bridge-zh", "tea-zh", "birds-zh", "rice-zh", "cheese-en", "chess-en", "bookbus-en"]
 HOSTS = 4

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import random
 import socket
+import subprocess
+import sys
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -22,10 +27,13 @@ from scrapy_neardup.states.check import check
 from scrapy_neardup.stores import close_store, open_store, parse_url
 from scrapy_neardup.stores.redis import RedisStore
 from tests.crawl.conftest import NEWS, Crawl, Result, Site
+from tests.crawl.killed_crawl import LEASE
 from tests.crawl.pages import html
 from tests.crawl.parts import notes
 from tests.stores.redis_cluster import Cluster, caught_up, until, watched_running
 from tests.stores.redis_server import Server, running
+
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture
@@ -274,4 +282,51 @@ def test_pages_that_the_server_has_lost_are_counted_and_told_of_once(
             assert store.pages == 0
 
     asyncio.run(work())
-    assert len([line for line in caplog.messages if "has lost pages that it had confirmed" in line]) == 1
+    assert len([line for line in caplog.messages if "has lost confirmed pages" in line]) == 1
+
+
+def killed_crawl(url: str, folder: Path, articles: int) -> subprocess.Popen[bytes]:
+    with (folder.parent / "log").open("ab") as log:
+        return subprocess.Popen(
+            [sys.executable, "-m", "tests.crawl.killed_crawl", url, str(folder), str(articles)], cwd=ROOT, stderr=log
+        )
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize(
+    ("crawlers", "kills", "articles", "seed"),
+    [(2, 2, 20, 0), *(pytest.param(8, 14, 300, seed, marks=pytest.mark.soak) for seed in range(3))],
+)
+def test_of_articles_that_crawls_meet_on_three_hosts_each_is_delivered_once_though_crawls_are_killed(
+    redis_server: Server, url: str, tmp_path: Path, crawlers: int, kills: int, articles: int, seed: int
+) -> None:
+    """A delivery counts if its feed was stored and its page sealed. What a killed crawl had, the last one delivers."""
+    folder, chance = tmp_path / "feeds", random.Random(seed)
+    running = [killed_crawl(url, folder, articles) for _ in range(crawlers)]
+    try:
+        for _ in range(kills):
+            time.sleep(2 + 2 * chance.random())
+            number = chance.randrange(crawlers)
+            running[number].kill()
+            running[number].wait()
+            running[number] = killed_crawl(url, folder, articles)
+        codes = [process.wait(timeout=900) for process in running]
+        log = (tmp_path / "log").read_text()
+        assert codes == [0] * crawlers, log[-5000:]
+        time.sleep(1.5 * LEASE)  # what those had who were killed
+        assert killed_crawl(url, folder, articles).wait(timeout=300) == 0
+    finally:
+        for process in running:
+            process.kill()
+            process.wait()
+    store = open_store(url, None)
+    sealed = {record.id for record in store.records()}
+    lines = [json.loads(line) for file in folder.glob("*.jsonl") for line in file.read_text().splitlines()]
+    # A page that is not to be known has no id; a killed crawl may leave a feed whose pages were not sealed.
+    delivered = Counter(line["family"] for line in lines if not line["id"] or line["id"] in sealed)
+    assert {family: times for family, times in delivered.items() if times > 1} == {}
+    assert delivered.keys() == set(range(articles))
+    assert list(store.rows(b"j")) == []
+    assert check(store).sound
+    close_store(store)

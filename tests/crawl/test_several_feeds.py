@@ -38,8 +38,8 @@ def test_the_pages_of_a_feed_that_fails_come_again_and_the_log_names_the_feed_th
     first = crawl(THREE, **feeds(tmp_path, broken=True))
     assert first["neardup/unsealed"] == 3
     bad, good = f"broken://{tmp_path}/other.jsonl (not stored, 3 pages)", tmp_path / "good.jsonl"
-    assert f"3 pages are not sealed, as a feed that holds them was not stored: {bad}. The next crawl" in caplog.text
-    assert f"will then be in it twice: {good}. Remove" in caplog.text
+    assert f"3 pages stay unsealed, because a feed that holds them was not stored: {bad}. The next crawl" in caplog.text
+    assert f"will then have them twice: {good}. Remove" in caplog.text
     second = crawl(THREE, **feeds(tmp_path, broken=False))
     assert second["neardup/taken_back"] == 3
     urls = [url(family) for family in range(3)]
@@ -60,8 +60,8 @@ def test_an_item_that_one_feed_cannot_write_is_in_the_others_and_the_log_says_th
     }
     stats = crawl([*THREE[:2], {**THREE[2], "odd": object()}], **settings)
     assert stats["neardup/rolled_back"] == 1
-    assert f"could not be written by the feed {tmp_path}/picky.jsonl (TypeError: " in caplog.text
-    assert f"{tmp_path}/good.csv did write it, and will then have it twice" in caplog.text
+    assert f"The feed {tmp_path}/picky.jsonl could not write an item (TypeError: " in caplog.text
+    assert f"{tmp_path}/good.csv has it already and then has it twice" in caplog.text
     crawl(THREE, **settings)
     assert sorted(delivered(tmp_path, "picky.jsonl")) == [url(family) for family in range(3)]
     assert (tmp_path / "good.csv").read_text("utf-8").count(url(2)) == 2

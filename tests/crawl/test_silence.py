@@ -5,13 +5,16 @@ from __future__ import annotations
 import pytest
 
 from scrapy_neardup.crawl.silence import SilentSites
+from scrapy_neardup.errors import AnyReason
 from scrapy_neardup.model import Kind, Verdict
 
-SPOKEN = Kind.UNIQUE, ""
-SILENT = Kind.UNJUDGED, "no_text"
+Seen = tuple[Kind, AnyReason]
+SPOKEN: Seen = (Kind.UNIQUE, "")
+SILENT: Seen = (Kind.UNJUDGED, "no_text")
+TOO_SHORT: Seen = (Kind.UNJUDGED, "too_short")
 
 
-def told(caplog: pytest.LogCaptureFixture, *kinds: tuple[Kind, str], site: str = "river.example") -> list[str]:
+def told(caplog: pytest.LogCaptureFixture, *kinds: Seen, site: str = "river.example") -> list[str]:
     sites = SilentSites()
     for number, (kind, reason) in enumerate(kinds):
         sites.see(Verdict(kind, f"http://{site}/{number}", reason=reason, reader="prose"))
@@ -22,7 +25,7 @@ def test_a_site_of_which_more_than_a_tenth_is_silent_is_named_once_with_the_cure
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     (line,) = told(caplog, *[SPOKEN] * 18, *[SILENT] * 9)
-    assert line.startswith("3 of 21 pages of river.example hold too little text")
+    assert line.startswith("3 of 21 pages of river.example have too little text")
     assert "'scrapy neardup extract http://river.example/20'" in line
     assert "NEARDUP_EXTRACTOR" in line
 
@@ -37,19 +40,19 @@ def test_a_site_of_which_more_than_a_tenth_is_silent_is_named_once_with_the_cure
     ],
     ids=["few pages", "a tenth of few", "a tenth of many", "text of the site's"],
 )
-def test_other_sites_are_not_named(caplog: pytest.LogCaptureFixture, kinds: list[tuple[Kind, str]]) -> None:
+def test_other_sites_are_not_named(caplog: pytest.LogCaptureFixture, kinds: list[Seen]) -> None:
     assert told(caplog, *kinds) == []
 
 
 def test_pages_too_short_are_silent_too(caplog: pytest.LogCaptureFixture) -> None:
-    assert len(told(caplog, *[(Kind.UNJUDGED, "too_short")] * 20)) == 1
+    assert len(told(caplog, *[TOO_SHORT] * 20)) == 1
 
 
 def test_each_site_is_counted_by_itself(caplog: pytest.LogCaptureFixture) -> None:
     sites = SilentSites()
     for number in range(20):
         for site in ("river.example", "lake.example"):
-            reason = "no_text" if site == "lake.example" else ""
+            reason: AnyReason = "no_text" if site == "lake.example" else ""
             sites.see(Verdict(Kind.UNJUDGED if reason else Kind.UNIQUE, f"http://{site}/{number}", reason=reason))
     assert ["lake.example" in record.getMessage() for record in caplog.records] == [True]
 

@@ -110,10 +110,10 @@ def test_switched_off_by_one_setting_nothing_is_judged(site: Site, crawl: Crawl)
     ("settings", "said"),
     [
         ({"NEARDUP_COMIT": "item"}, "Did you mean NEARDUP_COMMIT?"),
-        ({"NEARDUP_COMMIT": "later"}, "must be one of: feed, item"),
-        ({"NEARDUP_METHOD": "guess"}, "the methods are: cascade"),
+        ({"NEARDUP_COMMIT": "later"}, "one of: feed, item"),
+        ({"NEARDUP_METHOD": "guess"}, "one of: cascade"),
         ({"NEARDUP_PARAMETERS": {"bins": 100}}, "bins must be one of 64, 128"),
-        ({"NEARDUP_STORE": "state.db"}, "use leveldb:///path, sqlite:///path or memory:"),
+        ({"NEARDUP_STORE": "state.db"}, "Use leveldb:///path, sqlite:///path or memory:"),
         ({"NEARDUP_EXTRACTOR": "no.such.module"}, "cannot be imported"),
         ({"NEARDUP_STORE": "sqlite:///dev/null/state.db"}, "cannot be made"),
     ],

@@ -39,7 +39,6 @@ def test_of_each_family_one_page_is_kept_if_any_comes_through(
         CONCURRENT_REQUESTS=concurrent,
         CONCURRENT_REQUESTS_PER_DOMAIN=concurrent,
         NEARDUP_STORE="memory:",
-        NEARDUP_BRAKE="warn",  # a site with so many copies, after many items that were lost, is a striking one
         reactor=reactor,
     )
     kept = [path.split("/")[1] for path in result.paths]

@@ -75,6 +75,22 @@ def test_the_verdicts_are_those_of_a_crawl_without_workers(
     assert "neardup/workers/replaced" not in with_two.stats
 
 
+@pytest.mark.parametrize("reactor", ["asyncio", "select", "none"])
+@pytest.mark.parametrize("at_start", [True, False])
+def test_a_spider_that_yields_large_items_waits_for_those_before(
+    site: Site, crawl: Crawl, at_start: bool, reactor: str
+) -> None:
+    """Scrapy counts neither items of ``start()`` nor what items bring; 25 of these are 5 MB."""
+    site.content["/small"] = "<p>"
+    settings: dict[str, Any] = {"NEARDUP_STORE": "memory:", "NEARDUP_EXTRACTOR": SLOW, "NEARDUP_WORKERS": 2}
+    settings |= {"ITEM_PIPELINES": {"tests.crawl.project.Held": 10}, "CONCURRENT_REQUESTS": 4}
+    paths = ["/small"]
+    result = crawl(paths, spider="LargeItemsSpider", count=120, at_start=at_start, reactor=reactor, **settings)
+    assert len(result.items) == 120
+    assert result.stats["neardup/pages"] == 120
+    assert 25 <= result.stats["held"] < 60
+
+
 @pytest.mark.parametrize("spider", ["OwnHtmlSpider", "ImagesSpider"])
 def test_so_are_those_on_several_items_of_a_response(village: Site, crawl: Crawl, spider: str) -> None:
     for number in range(3):
@@ -100,7 +116,7 @@ def test_a_page_that_takes_long_is_overtaken_and_one_that_takes_too_long_is_ende
     assert result.paths[-1] == "/endless"
     assert result.paths.index("/long") > 5, "others need not wait for it"
     assert (result.count("unjudged/too_slow"), result.count("workers/replaced"), result.count("unique")) == (1, 1, 9)
-    assert result.log.count("A process that reads pages was ended, as a page took more than 6 s") == 1
+    assert result.log.count("A worker that reads pages was ended because a page took more than 6 s") == 1
 
 
 def test_a_page_whose_process_dies_is_read_by_the_next_one(site: Site, crawl: Crawl, tmp_path: Path) -> None:
@@ -109,7 +125,7 @@ def test_a_page_whose_process_dies_is_read_by_the_next_one(site: Site, crawl: Cr
     result = crawl([f"/{slug}" for slug in SLUGS], NEARDUP_EXTRACTOR=SLOW, NEARDUP_WORKERS=1, **IN_ORDER, **PATIENT)
     assert result.paths == [f"/{slug}" for slug in SLUGS]
     assert (result.count("unique"), result.count("workers/replaced")) == (8, 2)
-    assert result.log.count("A process that reads pages died. Another one has taken its place") == 1
+    assert result.log.count("A worker that reads pages died. Another one replaces it") == 1
 
 
 def test_no_more_pages_are_on_their_way_than_scrapy_holds(site: Site, crawl: Crawl) -> None:
@@ -201,11 +217,13 @@ def test_a_script_without_a_guard_runs_once(script: Any, start: str, tmp_path: P
     assert processes(tmp_path) == []
 
 
-@pytest.mark.parametrize(("extractor", "said"), [("__main__.own", "which other"), ("made_up.own", "cannot be started")])
+@pytest.mark.parametrize(
+    ("extractor", "said"), [("__main__.own", "which workers cannot"), ("made_up.own", "no worker could be started")]
+)
 def test_an_extractor_that_other_processes_cannot_import_is_called_here(script: Any, extractor: str, said: str) -> None:
     done = script(TWO, NEARDUP_EXTRACTOR=extractor)
     assert done.stdout.splitlines() == ["the script runs", "8 None", "8 None"], done.stderr
-    warnings = [line for line in done.stderr.splitlines() if "NEARDUP_WORKERS: pages are read in the crawl" in line]
+    warnings = [line for line in done.stderr.splitlines() if "NEARDUP_WORKERS is off" in line]
     assert len(warnings) == 2, "one for each crawl"
     assert all(said in line for line in warnings)
 

@@ -81,7 +81,7 @@ def test_a_method_that_fails_leaves_nothing_behind_either(
 
 @pytest.mark.parametrize("store", ["", "memory", "sqlite:///data/state", "redis:"])
 def test_a_store_that_may_hold_something_is_refused(corpus: Corpus, store: str) -> None:
-    with pytest.raises(SettingsError, match="The store of an evaluation is one of memory:, leveldb:, sqlite:"):
+    with pytest.raises(SettingsError, match="memory:, leveldb:, sqlite:"):
         evaluate(First(), corpus.documents(), corpus.labels, store_url=store)
 
 
@@ -153,7 +153,7 @@ def test_every_registered_method_says_what_to_sweep(name: str) -> None:
 
 
 def test_a_method_without_a_threshold_is_not_swept(corpus: Corpus) -> None:
-    with pytest.raises(SettingsError, match="The method unsaid does not say which of its parameters"):
+    with pytest.raises(SettingsError, match="The method unsaid"):
         next(sweep("unsaid", corpus))
 
 

@@ -93,18 +93,18 @@ def test_a_table_will_do(tmp_path: Path) -> None:
     ],
 )
 def test_a_line_that_cannot_be_read_is_named(tmp_path: Path, wrong: dict[str, Any], said: str) -> None:
-    with pytest.raises(NearDupError, match=f"gold.jsonl, line 2: {said}.*; a line must be one JSON object: .*drop"):
+    with pytest.raises(NearDupError, match=f"gold.jsonl, line 2: {said}.*; each line must be one JSON object: .*drop"):
         read(tmp_path, {"a": "a", "b": "b", "drop": "yes"}, wrong)
 
 
 def test_what_is_no_json_is_named(tmp_path: Path) -> None:
     (tmp_path / "gold.jsonl").write_text('{"a": "a", "b": "b", "drop": "yes"}\nyes\n')
-    with pytest.raises(NearDupError, match=r"gold\.jsonl, line 2.*; a line must be one JSON object"):
+    with pytest.raises(NearDupError, match=r"gold\.jsonl, line 2.*; each line must be one JSON object"):
         read_gold(tmp_path / "gold.jsonl", ORDER)
 
 
 def test_a_missing_file_is_asked_for(tmp_path: Path) -> None:
-    with pytest.raises(NearDupError, match=r"there is no .*gone\.jsonl"):
+    with pytest.raises(NearDupError, match=r"gone\.jsonl.* does not exist"):
         read_gold(tmp_path / "gone.jsonl", ORDER)
 
 

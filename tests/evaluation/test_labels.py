@@ -11,7 +11,7 @@ import pytest
 
 from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.evaluation.evaluate import evaluate
-from scrapy_neardup.evaluation.labels import Corpus, Pair, label, read_corpus, read_labels
+from scrapy_neardup.evaluation.labels import Corpus, Pair, label, read_corpus
 from tests.evaluation.corpus import article, lines, mixed
 from tests.evaluation.methods import First
 
@@ -138,7 +138,7 @@ def test_the_pairs_are_found_beside_a_file_of_documents_or_named(tmp_path: Path,
 
 def test_missing_pairs_are_asked_for_with_what_they_must_hold(tmp_path: Path) -> None:
     (tmp_path / "docs.jsonl").write_text(lines([{"id": "a", "text": LONG[0]}]))
-    with pytest.raises(NearDupError, match=r'there is no .*pairs\.jsonl\. Put .*"a": id, "b": id, "jaccard"'):
+    with pytest.raises(NearDupError, match=r'pairs\.jsonl.* does not exist\. Put .*"a": id, "b": id, "jaccard"'):
         read_corpus(tmp_path)
 
 
@@ -162,14 +162,21 @@ def test_a_malformed_pair_is_named(tmp_path: Path, wrong: dict[str, Any], said: 
 
 
 def test_two_documents_of_one_id_have_no_labels(tmp_path: Path) -> None:
-    (tmp_path / "pairs.jsonl").touch()
-    documents = [*corpus(tmp_path, [], LONG).documents()]
+    corpus(tmp_path, [], LONG)
+    with (tmp_path / "docs.jsonl").open("a") as documents:
+        documents.write(lines([{"id": "b", "text": LONG[0]}]))
     with pytest.raises(NearDupError, match="Two documents have the id 'b'"):
-        read_labels([*documents, documents[1]], tmp_path / "pairs.jsonl")
+        read_corpus(tmp_path)
+
+
+@pytest.mark.parametrize("plane", ["", "\U00020000"])
+def test_a_chinese_corpus_is_measured_in_letters_whatever_plane_they_are_of(tmp_path: Path, plane: str) -> None:
+    texts = ["".join(plane or char for char in text[:200]) for text in CHINESE]
+    assert list(corpus(tmp_path, [], texts).labels.values()) == ["neg"] * len(texts)
 
 
 def test_a_corpus_without_documents_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(NearDupError, match="holds no documents"):
+    with pytest.raises(NearDupError, match="no documents"):
         corpus(tmp_path, [], [])
 
 

@@ -41,6 +41,7 @@ def test_sketches_are_shared_where_the_threshold_has_no_part_in_them(name: str) 
     tried = thresholds(name, {})
     sketches = {method.fingerprint(PAGE).sketch for method in tried.methods}
     assert len(sketches) == 1 or not tried.share_sketches
+    assert tried.share_sketches == (tried.parameter in make_method(name, {}).decisions())
     assert tried.value == getattr(make_method(name, {}).parameters, tried.parameter)
     lenient_first = [getattr(method.parameters, tried.parameter) for method in tried.methods]
     assert lenient_first == list(tried.values)
@@ -165,6 +166,25 @@ def test_what_is_labelled_as_a_whole_is_known_and_the_best_value_found() -> None
     assert VALUES[estimated(parts, all_of_it, VALUES, NOW, cost=100).chosen] == 0.7
 
 
+def test_a_few_labels_are_not_enough_to_compare_values() -> None:
+    parts, truth = population("sharp")
+    assert not estimated(parts, {}, VALUES, NOW).enough
+    two = {part.name: [Answer(copy=True, weight=1.0)] * 2 for part in parts[:1]}
+    assert not estimated(parts, two, VALUES, NOW).enough
+    many = estimated(parts, labelled(parts, truth, 12, 1), VALUES, NOW)
+    assert (many.enough, many.deciding) == (True, 12 * sum(len(set(one.copy)) > 1 for one in parts))
+    of_one = labelled(parts, truth, 12, 1)
+    smallest = min((one for one in parts if len(set(one.copy)) > 1), key=lambda one: one.size)
+    alone = estimated(parts, {smallest.name: of_one[smallest.name]}, VALUES, NOW)
+    assert (alone.deciding, alone.enough) == (12, False)
+
+
+def test_few_pairs_are_enough_where_all_of_them_have_labels() -> None:
+    part = [Stratum("2", (True, True, False, False), (1, 2, 3))]
+    outlook = estimated(part, {"2": [Answer(copy=True, weight=1.0)] * 3}, VALUES, NOW)
+    assert (outlook.enough, outlook.safe) == (True, 1.0)
+
+
 def test_a_stratum_without_labels_may_hold_anything() -> None:
     parts, truth = population("sharp")
     answers = labelled(parts, truth, 3, 1)
@@ -242,5 +262,5 @@ def test_another_file_is_no_file_of_labels(tmp_path: Path, line: str) -> None:
     path.write_text(line + "\n")
     with pytest.raises(NearDupError, match=r"labels\.jsonl"):
         read_answers(path)
-    with pytest.raises(NearDupError, match="no file of labels"):
+    with pytest.raises(NearDupError, match="does not exist"):
         read_answers(tmp_path / "missing.jsonl")

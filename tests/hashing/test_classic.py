@@ -225,7 +225,7 @@ def test_another_process_with_another_hash_seed_finds_the_same() -> None:
 
 @pytest.mark.parametrize("name", ["", "SDBM", "fnv", "md5"])
 def test_another_name_is_refused_with_a_list_of_the_names(name: str) -> None:
-    said = f"There is no classic hash {name!r}. Take one of: rs, js, pjw, elf, bkdr, sdbm, djb, ap."
+    said = f"There is no classic hash {name!r}. Use one of: rs, js, pjw, elf, bkdr, sdbm, djb, ap."
     for call in (lambda: classic_hash(name, "a"), lambda: classic_hashes(name, [])):
         with pytest.raises(SettingsError) as caught:
             call()
@@ -237,4 +237,4 @@ def test_another_width_is_refused_with_a_list_of_the_widths(bits: int) -> None:
     for call in (lambda: classic_hash("ap", "a", bits), lambda: classic_hashes("ap", [], bits)):
         with pytest.raises(SettingsError) as caught:
             call()
-        assert str(caught.value) == f"A classic hash cannot have {bits} bits. Take one of: 32, 64."
+        assert str(caught.value) == f"A classic hash cannot have {bits} bits. Use one of: 32, 64."

@@ -53,6 +53,7 @@ TABLE = bytearray(4 * (32 + 32 + 8 + 1 + 1))
 TELLING = (
     "。！？；!?;.\r\n\u2028\u2029”’」』）》)]\"' \t\u3000_-*，：（1a\0ß\u0130Σς\u00ad\u200b\ufeff\u0301\u0316\u3099"
     "\u11a8\u1161가ｶﾞ①ﬁⅧ船渡的\ud800\udfff\U0001f600\U00020000\u0e40\u00a0…℃㎡％９／\u200d"
+    "\u115f\u1160\u3164\uffa0\u034f\u17b4\ufe0f\u206a\U0001d173\U000e0041"
 )
 CHAR = st.one_of(st.sampled_from(TELLING), st.characters(exclude_categories=()), st.sampled_from("船渡口开航。 a."))
 TEXT = st.one_of(st.text(CHAR, max_size=60), st.text(st.sampled_from("渡口a。"), max_size=9).map(lambda few: few * 80))
@@ -697,5 +698,5 @@ def test_a_module_of_another_version_is_not_used(kernels: Kernels, monkeypatch: 
 
 def test_somebody_is_told_whether_it_is_in_use() -> None:
     with_it, without = both(compiled.sentence)
-    assert with_it == "Hashing and cutting of texts are compiled."
+    assert with_it == "The compiled kernels are in use."
     assert "compiler" in without

@@ -64,16 +64,16 @@ def test_a_format_says_what_of_a_folder_is_read(tmp_path: Path) -> None:
     fill(tmp_path, {"a.txt": b"A ferry", "b.html": b"<p>"})
     assert [one.place for one in read(tmp_path, "text")] == [(tmp_path / "a.txt").as_posix()]
     assert [one.place for one in read(tmp_path, "html")] == [(tmp_path / "b.html").as_posix()]
-    with pytest.raises(NearDupError, match="is a folder, and csv is read from files; name the files in it"):
+    with pytest.raises(NearDupError, match=r"is a folder.*csv"):
         read(tmp_path, "csv")
 
 
 @pytest.mark.parametrize(
-    ("format", "said"), [("", "no HTML, neither docs.jsonl nor .txt files"), ("html", "no HTML;"), ("text", "no .txt")]
+    ("format", "said"), [("", "HTML files, docs.jsonl or .txt"), ("html", "HTML files"), ("text", ".txt files")]
 )
 def test_a_folder_with_nothing_to_read_is_refused(tmp_path: Path, format: str, said: str) -> None:
     fill(tmp_path, {"a/b.pdf": b"x", "a/docs.jsonl": b"{}"})
-    with pytest.raises(NearDupError, match=f"holds {said}.*name the files that are meant"):
+    with pytest.raises(NearDupError, match=f"no {said}"):
         read(tmp_path, format)
 
 

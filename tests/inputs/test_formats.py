@@ -60,7 +60,7 @@ def test_the_place_is_where_an_editor_shows_it(
 def test_a_format_is_named_where_the_suffix_says_nothing(tmp_path: Path, format: str) -> None:
     file = tmp_path / "upload.part"
     file.write_bytes(samples.archive() if format == "warc" else b"" if format == "wacz" else packed(format))
-    with pytest.raises(SettingsError, match=r"upload\.part holds is not known .* --format, one of jsonl, json, csv"):
+    with pytest.raises(SettingsError, match=r"upload\.part .* --format .*jsonl, json, csv"):
         read(file)
     if format != "wacz":
         assert len([one for one in read(file, format) if isinstance(one, Entry)]) == len(RECORDS)
@@ -69,7 +69,7 @@ def test_a_format_is_named_where_the_suffix_says_nothing(tmp_path: Path, format:
 def test_formats_are_known_by_suffix_in_any_case() -> None:
     known = {name: format_of(f"A{suffix.upper()}.Gz") for name, one in FORMATS.items() for suffix in one.suffixes}
     assert known == {name: name for name in FORMATS}
-    with pytest.raises(SettingsError, match=r"no format 'yaml'; the formats are jsonl, json"):
+    with pytest.raises(SettingsError, match=r"'yaml'.* jsonl, json"):
         format_of("feed.jsonl", "yaml")
 
 
@@ -119,7 +119,7 @@ def test_an_empty_file_holds_nothing_or_is_refused(tmp_path: Path, format: str) 
     file = tmp_path / samples.FORMATS[format]
     file.write_bytes(b"")
     if format in ("xml", "excel", "parquet"):
-        with pytest.raises(NearDupError, match="cannot be read on from its start"):
+        with pytest.raises(NearDupError, match="cannot be read from its start"):
             read(file)
     else:
         assert read(file) == []
@@ -127,7 +127,7 @@ def test_an_empty_file_holds_nothing_or_is_refused(tmp_path: Path, format: str) 
 
 @pytest.mark.parametrize("name", ["gone.jsonl", "gone.parquet", "gone", "gone.html", "gone.xml.zst"])
 def test_what_is_not_there_is_named(tmp_path: Path, name: str) -> None:
-    with pytest.raises(NearDupError, match=rf"There is no .*{name}; name a file or a folder"):
+    with pytest.raises(NearDupError, match=rf"{name} does not exist"):
         read(tmp_path / name)
 
 

@@ -102,6 +102,8 @@ class Known:
 
     ``leads``: it was better than the page that stood for its group. ``dropped``: of a copy that was dropped its text,
     what counted as a copy then beside what the method says is one, and as what it was dropped; None if by hand.
+    ``since``: the id of the first version that was delivered, 0 for that version. ``is_kept_as_original``: it passed
+    though it copies others, see ``Standing.ORIGINAL``.
     """
 
     id: int
@@ -112,6 +114,16 @@ class Known:
     delivered: bool = False
     leads: bool = False
     dropped: tuple[Text, frozenset[Likeness], Likeness | None] | None = None
+    since: int = 0
+    is_kept_as_original: bool = False
+
+    @property
+    def age(self) -> int:
+        return self.since or self.id
+
+    @property
+    def is_delivered(self) -> bool:
+        return self.is_original or self.delivered
 
     @property
     def is_original(self) -> bool:
@@ -221,7 +233,7 @@ class State(Pages[Known]):
             return self._short(url, text, known)
         if url in self.coming:
             return Expected(None, frozenset([url]))
-        if known is not None and (known.is_original or known.delivered) and known.text == text:
+        if known is not None and known.is_delivered and known.text == text:
             return Expected(Kind.UNCHANGED, id=known.id)
         said, other = self.said.get(url, (None, ""))
         if said is Said.COPY and (original := self._original_at(other, url)):
@@ -236,7 +248,7 @@ class State(Pages[Known]):
         copies = _copies(text, policy) if said is not Said.KEEP else lambda earlier: False
         if by := frozenset(one.known.url for one in self.coming.values() if copies(one.known)):
             return Expected(None, by)
-        was_delivered = known is not None and (known.is_original or known.delivered)
+        was_delivered = known is not None and known.is_delivered
         return Expected(Kind.UPDATED if was_delivered else Kind.UNIQUE, passes=True)
 
     def _was_dropped(self, known: Known, text: Text, policy: Policy) -> bool:
@@ -278,10 +290,17 @@ class State(Pages[Known]):
             first = standing
         is_copy = compared(text, first.text).is_copy(policy.also_copies)
         if is_copy and policy.likes_better(url, text, standing):
-            return Standing.BETTER
-        if known is not None and (known.is_original or known.delivered) and standing.leads:
+            if policy.keep != LONGEST:
+                return Standing.BETTER
+            if _holds_nearly_all(text, first.text) and _holds_nearly_all(text, standing.text):
+                return Standing.ORIGINAL if length(text) > 1.25 * length(first.text) else Standing.BETTER
+        if known is None or not known.is_delivered:
+            return Standing.COPY
+        if standing.leads:
             return Standing.FOLLOWS
-        return Standing.COPY
+        copies = _copies(text, policy)
+        older = (one for one in self.candidates(url) if _is_older(one, known) and copies(one))
+        return Standing.ORIGINAL if next(older, None) is None else Standing.COPY
 
     def rivals(self, group: int) -> frozenset[str]:
         """The URLs of pages on their way that are to lead a group."""
@@ -289,29 +308,45 @@ class State(Pages[Known]):
 
     def copied(self, url: str, text: Text, policy: Policy) -> frozenset[tuple[int, bool]]:
         """The originals that the page is most like, if that makes it a copy."""
-        copies, best = _copies(text, policy), (False, 0.0, 0.0)
+        copies, best, known = _copies(text, policy), (False, False, 0.0, 0.0), self.find(url)
         found: set[tuple[int, bool]] = set()
-        for earlier in self.pages.values():
-            if earlier.url == url or self.standing(earlier.original, besides=url) is None or not copies(earlier):
+        for earlier in self.candidates(url):
+            if not copies(earlier):
                 continue
             comparison = compared(text, earlier.text)
-            rank = comparison.duplicate, comparison.similarity, comparison.containment
+            older = known is not None and known.is_delivered and _is_older(earlier, known)
+            rank = older, comparison.duplicate, comparison.similarity, comparison.containment
             if rank > best:
                 found, best = set(), rank
             if rank == best:
                 found.add((earlier.original, comparison.similarity < 0.9 and earlier.is_original))
         return frozenset(found)
 
+    def candidates(self, url: str) -> list[Known]:
+        """The pages of other URLs whose group somebody else stands for."""
+        return [one for one in self.pages.values() if one.url != url and self.standing(one.original, besides=url)]
+
     def keeps_its_place(self, url: str, original: int) -> int:
         """The id of what is known of a URL, if it stays though the page is now a copy of this one, and dropped."""
         known = self.find(url)
-        if known is None or not (known.is_original or known.delivered or known.original == original):
+        if known is None or not (known.is_delivered or known.original == original):
             return 0
         return known.id
 
     def copies_of(self, gone: Iterable[int]) -> list[int]:
         ids = set(gone)
         return [page.id for page in self.pages.values() if page.original in ids and page.original != page.id]
+
+
+def _is_older(earlier: Known, delivered: Known) -> bool:
+    """Whether a text was there before a delivered page; of one that was delivered as a copy the URLs count."""
+    return (earlier.id if delivered.is_original else earlier.age) < delivered.age
+
+
+def _holds_nearly_all(new: Text, old: Text) -> bool:
+    found, ours, theirs = compared(new, old), length(new), length(old)
+    by_similarity = found.similarity * (ours + theirs) / (1 + found.similarity)
+    return max(by_similarity, found.containment * min(ours, theirs)) >= 0.9 * theirs
 
 
 def _copies(text: Text, policy: Policy) -> Callable[[Known], bool]:
@@ -328,11 +363,11 @@ def _copies(text: Text, policy: Policy) -> Callable[[Known], bool]:
 
 
 def copies_of_each_other(pages: Iterable[Known]) -> Set[tuple[str, str]]:
-    """The originals of different URLs of which the later one is a copy of the earlier one: there should be none."""
+    """The originals of different URLs whose later one is a copy of the earlier one, and was not kept all the same."""
     originals = sorted((page for page in pages if page.is_original), key=lambda page: page.id)
     return {
         (earlier.url, later.url)
         for at, later in enumerate(originals)
         for earlier in originals[:at]
-        if earlier.url != later.url and _copies(later.text, Policy())(earlier)
+        if earlier.url != later.url and not later.is_kept_as_original and _copies(later.text, Policy())(earlier)
     }

@@ -331,6 +331,8 @@ def test_every_method_knows_the_longer_of_two_copies(name: str) -> None:
         kinds[second] = kind(detector, texts[second])
     if name in ("idf_terms", "segments", "term_profile"):  # by which they are no copies
         assert set(kinds.values()) == {Kind.UNIQUE}
+    elif name == "punctuation":  # too rough to say that one page holds the other
+        assert set(kinds.values()) == {Kind.DUPLICATE}
     else:
         assert kinds == {"long": Kind.BETTER, "short": Kind.DUPLICATE}
 

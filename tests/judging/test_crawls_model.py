@@ -247,6 +247,8 @@ class Crawls(RuleBasedStateMachine):
         verdict = ruling.verdict
         self.seen[verdict.headline] += 1
         self.seen["by hand"] += verdict.by_hand
+        if expected.originals and verdict.kind in (Kind.UNIQUE, Kind.UPDATED) and not verdict.group:
+            return self.stays_an_original(at, url, text, ruling, expected)
         if expected.originals:
             return self.follow(at, url, text, verdict, expected)
         assert verdict.kind is expected.kind, f"{verdict.sentence()}, and not {expected}"
@@ -258,6 +260,16 @@ class Crawls(RuleBasedStateMachine):
             assert ruling.reservation is not None
             self.comes(at, Known(ruling.reservation.record.id, url, text, ruling.reservation.record.id))
         return expected.passes
+
+    def stays_an_original(self, at: int, url: str, text: Text, ruling: Ruled, expected: Expected) -> bool:
+        """All that a delivered page copies came after it, or it is much longer than what it copies."""
+        roles = {self.model.role(url, text, group, self.crawls[at].policy) for group, _ in expected.originals}
+        assert Standing.ORIGINAL in roles
+        assert ruling.reservation is not None
+        self.seen["as original"] += 1
+        id = ruling.reservation.record.id
+        self.comes(at, Known(id, url, text, id, is_kept_as_original=True))
+        return True
 
     def told(self, ruling: Ruled | Blocked) -> Told:
         return ("waits", ruling.by.record.url) if isinstance(ruling, Blocked) else told(ruling.verdict)
@@ -318,6 +330,9 @@ class Crawls(RuleBasedStateMachine):
         return passes
 
     def comes(self, at: int, known: Known) -> None:
+        before = self.model.find(known.url)
+        if before is not None and before.is_delivered:
+            known = replace(known, since=before.age)
         self.model.coming[known.url] = OnItsWay(known, at, self.model.newest.get(known.url, 0))
 
     def wait(self, page: tuple[int, str, Text], by: str) -> None:

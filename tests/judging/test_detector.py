@@ -427,7 +427,8 @@ def test_most_copies_under_another_title_are_found_though_the_originals_were_fil
     found = [kind(detector, copy) for copy in copies]
     assert found[-1] is Kind.DUPLICATE
     assert found.count(Kind.DUPLICATE) >= 10
-    assert set(found) == {Kind.DUPLICATE, Kind.UNIQUE}  # once it is {DUPLICATE}, docs/cascade.md need no longer say so
+    # Once it is {DUPLICATE}, docs/en/how-it-works/reading.md need no longer say so.
+    assert set(found) == {Kind.DUPLICATE, Kind.UNIQUE}
 
 
 def test_a_page_judged_before_its_boilerplate_was_known_is_unchanged_after(detector: Detector) -> None:

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from scrapy_neardup.errors import StoreError
-from scrapy_neardup.judging import awaited
+from scrapy_neardup.judging import awaited, filing
 from scrapy_neardup.judging.reservations import Blocked
 from scrapy_neardup.stores.redis_layout import lease_name
 from scrapy_neardup.stores.redis_program import Program
@@ -87,12 +87,10 @@ class Run:
 
 
 async def crawl(name: str, crawler: Crawler, run: Run) -> None:
-    """A copy of the one article comes, and its item comes through."""
+    """A copy of the one article comes, and its item comes through. It would give up at once who is heard of."""
     async with crawler.crawl.filing(page(name)) as filed:
         while isinstance(ruling := await filed.check(), Blocked):
-            settled = asyncio.Event()
-            ruling.by.when_settled(settled.set)
-            await settled.wait()
+            await filed.wait(ruling.by, 0)
     if ruling.reservation is not None:
         crawler.crawl.commit(ruling.reservation, sealed=True)
         await crawler.crawl.settled()
@@ -143,6 +141,7 @@ async def played(opening: Opening, plan: Sequence[str], trouble: tuple[int, str,
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Who waits for another looks again when it is told to."""
+    monkeypatch.setattr(filing, "_AGAIN", 0)
     monkeypatch.setattr(awaited, "_SOON", 0)
     monkeypatch.setattr(awaited, "_LATE", 0)
 

@@ -193,7 +193,7 @@ def test_a_row_that_is_none_of_a_judgement_is_told_of_and_left_behind_by_repair(
     store = SQLiteStore(str(tmp_path / "state"), {})
     keep(store, FIRST)
     store.write(Changes({key or judgement_key(COPY.url, store.hashes): value}))
-    with pytest.raises(StoreDamaged, match="what was said of"):
+    with pytest.raises(StoreDamaged, match="manual verdict"):
         list(judgements(store))
     found = check(store)
     assert (dict(found.counts), found.judgements) == ({"broken judgement": 1}, 2)

@@ -42,13 +42,36 @@ def test_a_longer_article_is_better_from_a_tenth_more_on_and_a_shorter_one_never
     assert kinds("longest", of_length("a", 36), of_length("b", 30)) == ["unique", "duplicate"]
 
 
-def test_an_excerpt_gives_way_to_the_whole_article_where_excerpts_are_copies() -> None:
-    assert kinds("longest", of_length("a", 12), of_length("b", 40)) == ["unique", "better"]
+def of_host(host: str, sentences: int) -> Page:
+    return replace(of_length("a", sentences), url=f"http://{host}.a.example/")
+
+
+def test_an_excerpt_gives_way_to_the_whole_article_of_its_publisher_where_excerpts_are_copies() -> None:
+    assert kinds("longest", of_host("m", 12), of_host("www", 40)) == ["unique", "better"]
+    assert kinds("longest", of_length("a", 12), of_length("b", 40)) == ["unique", "unique"]
 
 
 def test_each_must_be_longer_than_the_one_that_stands_there_by_then() -> None:
-    found = kinds("longest", *(of_length(name, many) for name, many in zip("abcde", (25, 30, 31, 34, 34), strict=True)))
+    found = kinds("longest", *(of_host(name, many) for name, many in zip("abcde", (25, 30, 31, 34, 34), strict=True)))
     assert found == ["unique", "better", "duplicate", "better", "duplicate"]
+
+
+def test_spam_of_another_publisher_puts_no_article_aside_whatever_the_steps() -> None:
+    """Nobody can tell what a stranger adds from the rest of an article, so both are kept."""
+    spam = story(60, 40)
+    grown = [page(f"spam{many}", TEXT[:30] + spam[:many], "标题甲") for many in (12, 6, 12)]
+    assert kinds("longest", of_length("a", 30), grown[0]) == ["unique", "unique"]
+    assert kinds("longest", of_length("a", 30), *grown[1:]) == ["unique", "better", "unique"]
+
+
+@pytest.mark.parametrize("policy", ["longest", "canonical"])
+def test_a_part_of_an_article_never_takes_its_place(policy: KeepPolicy) -> None:
+    """Not with other text to make it longer, nor where the earlier page names it."""
+    first = replace(of_length("a", 30), canonical="http://b.example/")
+    part = page("b", TEXT[:19], "标题甲", canonical="http://b.example/")
+    with_more = replace(part, text=part.text + "".join(story(61, 10)))
+    for one in (part, with_more):
+        assert "better" not in kinds(policy, first, one)
 
 
 @pytest.mark.parametrize("method", ["cascade", "shingle"])
@@ -128,8 +151,9 @@ def linked(name: str, to: str = "") -> Page:
         # The earlier page names the later one.
         ([linked("copy", "origin"), linked("origin")], "better"),
         ([linked("copy", "origin"), linked("origin", "origin")], "better"),
-        # The earlier page says that it is none, the later one that it is one.
-        ([linked("copy", "elsewhere"), linked("other", "other")], "better"),
+        # The earlier page says that it is none, the later one of its publisher that it is one.
+        ([linked("m.copy", "elsewhere"), linked("www.copy", "www.copy")], "better"),
+        ([linked("copy", "elsewhere"), linked("other", "other")], "duplicate"),
         ([linked("copy", "elsewhere"), linked("other")], "duplicate"),
         # Who names another page gives way, and does not take a place.
         ([linked("copy", "origin"), linked("origin", "further")], "duplicate"),
@@ -146,7 +170,7 @@ def test_a_link_gives_ones_own_place_away_and_takes_nobodys(pages: list[Page], e
 
 def test_the_page_that_the_first_one_names_supersedes_whoever_came_in_between_and_is_superseded_by_none() -> None:
     pages = linked("copy", "origin"), linked("other", "other"), linked("origin", "origin"), linked("late", "late")
-    assert kinds("canonical", *pages) == ["unique", "better", "better", "duplicate"]
+    assert kinds("canonical", *pages) == ["unique", "duplicate", "better", "duplicate"]
 
 
 def test_two_pages_that_name_each_other_do_not_take_turns() -> None:

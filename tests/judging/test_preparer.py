@@ -32,6 +32,7 @@ from scrapy_neardup.page.apart import NoReader
 from scrapy_neardup.page.pool import Pool
 from scrapy_neardup.stores import Secret, open_store
 from tests.judging.test_detector import story
+from tests.processes import process_ids
 
 pytestmark = pytest.mark.slow  # processes of their own
 
@@ -91,7 +92,7 @@ def preparing(method: str, workers: int = 1, seconds: float = 30.0) -> Iterator[
     pool: Pool[Texts, Answer] = Pool(terms, workers)
     with closing(pool):
         yield pool
-    assert pool.process_ids == []
+    assert process_ids(pool) == []
 
 
 def asked(pool: Pool[Texts, Answer], *pages: Page) -> Answer | ExtractionError:
@@ -124,7 +125,7 @@ def test_pages_that_were_judged_meanwhile_are_not_fingerprinted() -> None:
         answers: SimpleQueue[Answer | ExtractionError] = SimpleQueue()
         pool.ask(Texts([page(1), page(2)], lambda: False), lambda answer, _: answers.put(answer))
         assert answers.get(timeout=60) == [None, None]
-        assert pool.process_ids == []  # nor is a process started for them
+        assert process_ids(pool) == []  # nor is a process started for them
 
 
 def judged(method: Method, pool: Pool[Texts, Answer] | None, read: list[Ready]) -> list[object]:
@@ -182,7 +183,7 @@ def test_of_texts_that_take_too_long_one_is_to_blame() -> None:
 def test_a_process_that_somebody_kills_costs_nothing_and_the_next_one_learns_all() -> None:
     with preparing("cascade") as pool:
         asked(pool, page(1))
-        [killed] = pool.process_ids
+        [killed] = process_ids(pool)
         os.kill(killed, signal.SIGKILL)
         time.sleep(0.1)
         assert told(asked(pool, page(2), page(3))) == ["made", "made"]

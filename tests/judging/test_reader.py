@@ -29,6 +29,7 @@ from scrapy_neardup.page.source import Draft, PageSource
 from scrapy_neardup.stores import Secret, open_store
 from tests.judging.test_detector import story
 from tests.judging.test_preparer import SECRET, Odd
+from tests.processes import process_ids
 
 pytestmark = pytest.mark.slow  # processes of their own
 
@@ -48,7 +49,7 @@ def readers(method: str = "cascade", seconds: float = 30.0, terms: TextTerms | N
     pool: Readers = Pool(ReadingTerms(Terms(1_000_000, seconds=seconds, only_quick=True), terms), 1)
     with closing(pool):
         yield pool
-    assert pool.process_ids == []
+    assert process_ids(pool) == []
 
 
 def asked(pool: Readers, page: Raw) -> ReadPage | Answer:
@@ -141,7 +142,7 @@ def test_a_page_of_which_the_method_dies_or_hangs_costs_that_page_alone() -> Non
 def test_a_process_that_somebody_kills_is_replaced() -> None:
     with readers() as pool:
         asked(pool, raw(1))
-        [killed] = pool.process_ids
+        [killed] = process_ids(pool)
         os.kill(killed, signal.SIGKILL)
         time.sleep(0.1)
         read = asked(pool, raw(2))

@@ -129,8 +129,9 @@ def test_a_state_that_fails_ends_the_work(batch: Batch, detector: Detector, monk
         batch.judge(entry(id="a", text=TEXT))
 
 
-def test_where_a_crawl_is_at_work_on_the_state_nothing_is_judged_at_once(detector: Detector) -> None:
+def test_where_a_crawl_is_at_work_on_the_state_nobody_waits_for_its_pages(detector: Detector) -> None:
     page = Page("http://a.example/", text=TEXT)
     detector.check(page)
     verdict = detector.judge_now(page, sealed=True)
     assert verdict.headline == "unjudged (in_flight)"
+    assert detector.judge_now(page, sealed=True).headline == "unchanged", "it is known from then on"

@@ -109,7 +109,7 @@ def test_where_another_rule_decides_it_is_judged_anew(store: Store, settings: di
     assert kind(crawl(store, **settings), THIRD) is Kind.UNIQUE
 
 
-def test_a_policy_or_a_brake_that_lets_it_pass_has_it_delivered(store: Store) -> None:
+def test_a_policy_that_lets_it_pass_has_it_delivered(store: Store) -> None:
     asked: list[Verdict] = []
 
     def passes(verdict: Verdict) -> bool:

@@ -7,19 +7,14 @@ import threading
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any
 from unittest.mock import patch
 
 import numpy as np
 import pytest
-from scrapy.statscollectors import StatsCollector
-from scrapy.utils.test import get_crawler
 
-from scrapy_neardup.crawl.brake import Alarm
-from scrapy_neardup.crawl.braking import BrakeWatch
-from scrapy_neardup.crawl.notes import Notes
 from scrapy_neardup.errors import StoreError
+from scrapy_neardup.judging import drops
 from scrapy_neardup.judging.detector import Detector
 from scrapy_neardup.judging.judgements import Opinion, Said, write_judgements
 from scrapy_neardup.judging.preference import make_preference
@@ -27,7 +22,6 @@ from scrapy_neardup.judging.reservations import Blocked, Reservation, Ruled
 from scrapy_neardup.judging.shared import SharedCrawl
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Kind, Page, Verdict
-from scrapy_neardup.states.brakes import brakes
 from scrapy_neardup.states.check.checking import check
 from scrapy_neardup.stores import Keep, MemoryStore, parse_url
 from scrapy_neardup.stores.postings import pairs
@@ -68,6 +62,20 @@ class Crawler:
                 ruling.by.when_settled(settled.set)
                 await asyncio.wait_for(settled.wait(), wait)
         return ruling
+
+    async def patient(self, wanted: Page, seconds: float = 0.1) -> Ruled:
+        """The ruling on a page that gives up what takes longer."""
+        async with self.crawl.filing(wanted) as filing:
+            while isinstance(ruling := await filing.check(), Blocked):
+                await filing.wait(ruling.by, seconds)
+        return ruling
+
+    async def through(self, ruling: Ruled) -> None:
+        """Its item comes through."""
+        assert ruling.reservation is not None
+        self.crawl.commit(ruling.reservation, sealed=True)
+        await self.crawl.settled()
+        assert self.errors == []
 
     async def kept(self, wanted: Page, *, sealed: bool = True) -> Verdict:
         """The verdict on a page whose item comes through."""
@@ -278,11 +286,76 @@ def test_a_page_of_a_crawler_that_is_no_more_is_taken_away_once_its_lease_has_en
             assert ruling.verdict.kind is Kind.UNIQUE
             one.crawl.commit(first, sealed=True)  # it wakes up
             await one.crawl.settled()
-            assert [str(error)[:40] for error in one.errors] == ["This crawl was not heard of for more tha"]
+            assert ["others rolled back" in str(error) for error in one.errors] == [True]
             assert ruling.reservation is not None
             other.crawl.commit(ruling.reservation, sealed=True)
             await other.crawl.settled()
             assert [record.url for record in other.store.records()] == ["http://copy.example/"]
+
+    run(work)
+
+
+def test_no_page_gives_up_one_whose_crawl_is_not_heard_of_and_only_the_first_takes_its_place(
+    opening: Opening, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(RedisStore, "lease", 1.5)
+
+    async def work() -> None:
+        async with opening() as one, opening() as two, opening() as three:
+            await one.judged(page("first"))
+            one.store.leases._stop.set()  # it is killed
+            await asyncio.to_thread(one.store.leases._thread.join)  # type: ignore[union-attr]
+            second = asyncio.ensure_future(two.patient(page("second")))
+            await asyncio.sleep(0.05)
+            third = asyncio.ensure_future(three.patient(page("third")))
+            await asyncio.sleep(0.7)
+            assert (second.done(), third.done()) == (False, False), "its lease may have been renewed just before"
+            ruling = await second
+            assert ruling.verdict.kind is Kind.UNIQUE
+            await asyncio.sleep(0.1)
+            assert not third.done(), "it waits anew for the page that has the place now"
+            await two.through(ruling)
+            assert (await third).verdict.kind is Kind.DUPLICATE
+
+    run(work)
+
+
+def test_a_page_that_gives_up_a_slow_one_is_filed_and_those_behind_it_wait_for_it(
+    opening: Opening, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(RedisStore, "lease", 1.0)
+
+    async def work() -> None:
+        async with opening() as one, opening() as two, opening() as three:
+            slow = await one.judged(page("first"))
+            waiting = [asyncio.ensure_future(crawler.patient(page("copy"), 0.3)) for crawler in (two, three)]
+            done, behind = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+            (ruling,) = (task.result() for task in done)
+            assert (ruling.verdict.headline, len(behind)) == ("unjudged (in_flight)", 1)
+            await (two if waiting[0] in done else three).through(ruling)
+            (last,) = [await task for task in behind]
+            assert last.verdict.kind is Kind.UNCHANGED, "it has the same URL"
+            await one.through(slow)
+            assert (await two.judged(page("first"))).verdict.kind is Kind.UNCHANGED
+            assert (await two.judged(page("copy"))).verdict.kind is Kind.UNCHANGED
+            assert (one.store.pages, check(one.store).sound) == (2, True)
+
+    run(work)
+
+
+def test_two_versions_of_one_page_of_which_one_gave_up_the_other_are_one_page(
+    opening: Opening, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(RedisStore, "lease", 1.0)
+
+    async def work() -> None:
+        async with opening() as one, opening() as two:
+            slow = await one.judged(page("first"))
+            hasty = await two.patient(page("first", end="编辑部转载。"))
+            assert hasty.verdict.headline == "unjudged (in_flight)"
+            await one.through(slow)
+            await two.through(hasty)
+            assert (one.store.pages, check(one.store).sound) == (1, True)
 
     run(work)
 
@@ -373,16 +446,13 @@ def test_pages_of_others_that_many_wait_for_are_asked_for_at_once(opening: Openi
 
 
 def test_what_is_rare_does_not_hold_up_the_loop_either(opening: Opening, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A safety brake that comes on, and a page that was too much and comes again."""
-    alarm = Alarm("river.example", Verdict(Kind.DUPLICATE, "http://river.example/5", 5), (5,), None)
-    told: list[str] = []
+    """A page that was too much and comes again."""
     unread = Page("http://large.example/", html=77, unread="too_slow")
 
     async def work() -> None:
         async with opening() as crawler:
             assert (await crawler.kept(unread)).headline == "unjudged (too_slow)"
             await crawler.kept(page("river"))
-            watch = BrakeWatch("warn", Notes(StatsCollector(get_crawler())), told.append)
             loop, waits = threading.get_ident(), crawler.store._link.run
 
             def elsewhere(program: Program) -> list[Any]:
@@ -394,19 +464,34 @@ def test_what_is_rare_does_not_hold_up_the_loop_either(opening: Opening, monkeyp
                 assert await crawler.crawl.is_unchanged(unread.url, 77)
                 assert not await crawler.crawl.is_unchanged(unread.url, 78)
                 assert not await crawler.crawl.is_unchanged("http://new.example/", 77)
-                for _ in range(2):
-                    crawler.crawl.after_all(partial(watch.remember, alarm, crawler.store), told.append)
-                    await crawler.crawl.settled()
             assert crawler.errors == []
-            assert [(one.site, one.original) for one in brakes(crawler.store)] == [("river.example", 0)]
 
     run(work)
-    assert len(told) == 2
-    assert all(one.startswith("1 pages of river.example") for one in told), told
+
+
+def test_the_first_drop_of_a_crawl_fetches_no_other_and_upkeep_trims_them(
+    opening: Opening, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(drops, "_MOST", 3)
+    monkeypatch.setattr(drops, "_STEP", 2)
+
+    async def work() -> None:
+        async with opening(keep=Keep.EVIDENCE) as crawler:
+            with monkeypatch.context() as patched:
+                patched.setattr(crawler.store, "scanned", None)
+                await crawler.kept(page("first"))
+                for number in range(7):
+                    assert (await crawler.kept(page(f"copy{number}"))).kind is Kind.DUPLICATE
+            assert crawler.store.count_rows(b"d") == 7
+            before = list(crawler.store.rows(b"d"))
+            assert drops.trim(crawler.store, 7) == 3
+            assert list(crawler.store.rows(b"d")) == before[4:]
+
+    run(work)
 
 
 def test_where_a_server_is_waited_for_so_it_is_with_what_a_thread_reads(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As when the first copy of a crawl is dropped: else the crawl would take the state for lost."""
+    """Else the crawl would take the state for lost."""
     told: list[str] = []
 
     class Patient:

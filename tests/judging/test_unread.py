@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from scrapy_neardup.errors import Reason
 from scrapy_neardup.judging.detector import Detector
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Page
@@ -25,7 +26,7 @@ def judged(detector: Detector, page: Page) -> str:
 
 
 @pytest.mark.parametrize("reason", ["too_slow", "too_large"])
-def test_it_passes_and_is_unchanged_the_next_time(detector: Detector, reason: str) -> None:
+def test_it_passes_and_is_unchanged_the_next_time(detector: Detector, reason: Reason) -> None:
     page = Page(URL, html=7, unread=reason)
     assert not detector.is_unchanged(URL, 7)
     assert judged(detector, page) == f"unjudged ({reason})"

@@ -330,8 +330,8 @@ def test_all_five_families_make_keys_if_nothing_is_said() -> None:
 
 @pytest.mark.parametrize("wrong", ["headline", "title,", "title;sentences", "title, keywords", "", "Title"])
 def test_a_family_that_there_is_not_is_refused_with_those_that_there_are(wrong: str) -> None:
-    told = "cascade: keys must be one or more of title, keywords, description, sentences, shingles, with commas"
-    with pytest.raises(SettingsError, match=f"{told} between them, not "):
+    told = "cascade: keys must be one or more of title, keywords, description, sentences, shingles, separated"
+    with pytest.raises(SettingsError, match=f"{told} by commas, not "):
         CascadeParameters(keys=wrong)
 
 

@@ -357,7 +357,7 @@ def test_of_an_earlier_page_that_turns_out_to_be_boilerplate_for_the_most_part_o
     assert found.similarity > DEFAULTS.certain
     assert not found.duplicate
     told = method.explain(method.guarded(longer, known), filed, NONE)
-    assert "too little is left" in told.decision
+    assert "Too little is left" in told.decision
     assert values(told)["left"] < 0.5
     assert method.compare(method.guarded(longer, known), method.guarded(old, known).sketch, NONE).duplicate
 

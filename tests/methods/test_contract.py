@@ -127,6 +127,8 @@ SPELLINGS = {
     "zero-width spaces": ({}, "\u200b"),
     "soft hyphens": ({}, "\u00ad"),
     "byte order marks": ({}, "\ufeff"),
+    "Hangul fillers": ({}, "\u3164\uffa0\u115f\u1160"),
+    "selectors and tags": ({}, "\ufe0f\U000e0041"),
 }
 
 
@@ -347,20 +349,20 @@ def test_the_recipe_is_plain_data_and_names_method_and_version(method: Method) -
 
 @pytest.mark.parametrize("name", METHODS)
 def test_an_unknown_parameter_is_refused_with_the_valid_ones(name: str) -> None:
-    with pytest.raises(SettingsError, match=f"{name} has no parameter colour; it has: ") as refused:
+    with pytest.raises(SettingsError, match=f"{name} has no parameter colour") as refused:
         make_method(name, {"colour": 1})
     for field in fields(METHODS[name].parameters_type):
         assert field.name in str(refused.value)
 
 
 def test_an_unknown_method_is_refused_with_the_ones_there_are() -> None:
-    with pytest.raises(SettingsError, match="There is no method 'magic'; the methods are: ") as refused:
+    with pytest.raises(SettingsError, match="There is no method 'magic'") as refused:
         make_method("magic", {})
     assert all(name in str(refused.value) for name in METHODS)
 
 
 def test_a_method_that_is_not_whole_is_refused_with_what_it_lacks() -> None:
-    with pytest.raises(SettingsError, match="lacks name, version, parameters_type, agreement, signature; see"):
+    with pytest.raises(SettingsError, match="lacks name, version, parameters_type, agreement, signature"):
         make_method("scrapy_neardup.methods.published.PublishedMethod", {})
 
 

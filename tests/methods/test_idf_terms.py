@@ -104,5 +104,5 @@ def test_the_built_in_table_is_for_chinese(lexicon: str) -> None:
 
 def test_a_file_that_is_no_lexicon_is_refused_at_once(tmp_path: Path) -> None:
     (tmp_path / "words.txt").write_text("ferry\t3\n")
-    with pytest.raises(SettingsError, match=r"words\.txt is no lexicon that can be used here"):
+    with pytest.raises(SettingsError, match=r"words\.txt is no usable lexicon"):
         IDFTermsParameters(lexicon=str(tmp_path / "words.txt"))

@@ -165,11 +165,11 @@ class TestTheBuiltInTable:
 
 @pytest.mark.parametrize(("low", "high"), [(0.8, 0.8), (0.9, 0.8)])
 def test_the_band_has_an_inside(low: float, high: float) -> None:
-    with pytest.raises(SettingsError, match=r"imatch: high must be more than low \(0\.\d\), not 0\.8\."):
+    with pytest.raises(SettingsError, match=r"imatch: high must be greater than low \(0\.\d\), not 0\.8\."):
         IMatchParameters(low=low, high=high)
 
 
 def test_a_file_that_is_no_lexicon_is_refused_at_once(tmp_path: Path) -> None:
     (tmp_path / "words.txt").write_text("ferry\t3\n")
-    with pytest.raises(SettingsError, match=r"words\.txt is no lexicon that can be used here"):
+    with pytest.raises(SettingsError, match=r"words\.txt is no usable lexicon"):
         IMatchParameters(lexicon=str(tmp_path / "words.txt"))

@@ -137,10 +137,10 @@ class Sample(Parameters):
         ({"power": 65}, "sample: power must be one of 64, 128, not 65."),
         ({"power": 64.0}, "sample: power must be one of 64, 128, not 64.0."),
         ({"sort": "c"}, "sample: sort must be one of a, b, not 'c'."),
-        ({"some": "a,d"}, "sample: some must be one or more of a, b, c, with commas between them, not 'a,d'."),
-        ({"some": ""}, "sample: some must be one or more of a, b, c, with commas between them, not ''."),
+        ({"some": "a,d"}, "sample: some must be one or more of a, b, c, separated by commas, not 'a,d'."),
+        ({"some": ""}, "sample: some must be one or more of a, b, c, separated by commas, not ''."),
         ({"on": 1}, "sample: on must be True or False, not 1."),
-        ({"words": "/no/such"}, "sample: words must be the path of a list of words that exists, or an empty string"),
+        ({"words": "/no/such"}, "sample: words must be the path of a list of words, or an empty string"),
     ],
 )
 def test_the_error_says_what_may_be(given: dict[str, Any], said: str) -> None:

@@ -52,7 +52,7 @@ def test_what_a_user_sets_counts_for_more_than_the_profile() -> None:
 
 
 def test_a_profile_of_another_method_is_refused() -> None:
-    with pytest.raises(SettingsError, match="leave one of the two out"):
+    with pytest.raises(SettingsError, match="Remove one of the two"):
         Config.from_settings({**CATALOGUE, "NEARDUP_METHOD": "minhash"})
 
 

@@ -147,9 +147,9 @@ def test_texts_without_a_word_are_like_nothing() -> None:
 @pytest.mark.parametrize(
     ("parameters", "said"),
     [
-        ({"distance": 3, "blocks": 3}, r"blocks must be more than distance \(3\), not 3"),
-        ({"distance": 3, "blocks": 14}, "blocks must be fewer: 14 would be more than 255 tables"),
-        ({"features": "characters", "hash": "sdbm"}, "hash must be 'blake2b' with features 'characters'"),
+        ({"distance": 3, "blocks": 3}, r"blocks must be greater than distance \(3\), not 3"),
+        ({"distance": 3, "blocks": 14}, "blocks is 14.* 255 tables"),
+        ({"features": "characters", "hash": "sdbm"}, "features 'characters'.*hash 'blake2b'"),
     ],
 )
 def test_parameters_that_do_not_go_together_are_refused(parameters: dict[str, object], said: str) -> None:

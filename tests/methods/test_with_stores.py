@@ -51,7 +51,10 @@ def test_originals_pass_and_copies_are_found_also_after_reopening(name: str, sch
 def test_a_state_refuses_another_method_and_other_parameters(scheme: str, tmp_path: Path) -> None:
     place = url(scheme, tmp_path)
     close_store(open_store(place, made("simhash").recipe()))
-    for other, said in ((made("nshash"), "method is 'simhash' there"), (made("simhash", distance=2), "distance is 3")):
+    for other, said in (
+        (made("nshash"), "method is 'simhash' in the state"),
+        (made("simhash", distance=2), "distance is 3"),
+    ):
         with pytest.raises(StoreMismatch, match=said):
             open_store(place, other.recipe())
 
@@ -60,7 +63,7 @@ def test_a_state_refuses_another_method_and_other_parameters(scheme: str, tmp_pa
 def test_the_yardstick_says_that_it_works_in_memory_alone(scheme: str, tmp_path: Path) -> None:
     store = open_store(url(scheme, tmp_path), made("cosine").recipe())
     try:
-        with pytest.raises(SettingsError, match=r"cosine .* works in memory alone\. Set NEARDUP_STORE = 'memory:'"):
+        with pytest.raises(SettingsError, match=r"cosine .* works only in memory\. Set NEARDUP_STORE = 'memory:'"):
             Detector(made("cosine"), store, min_letters=40, who="test")
     finally:
         close_store(store)

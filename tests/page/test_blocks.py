@@ -10,8 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from lxml import etree
 
-from scrapy_neardup.page.blocks import Block, blocks_of, visible_blocks
+from scrapy_neardup.page.blocks import Block, blocks_of
+from scrapy_neardup.page.trees import root_of
 from scrapy_neardup.text.quote_signs import Told
+
+
+def visible_blocks(html: str) -> list[Block]:
+    return blocks_of(root_of(html))
 
 
 def lines(html: str) -> list[str]:

@@ -259,7 +259,7 @@ class TestExtract:
 
     @pytest.mark.parametrize("answer", [b"text", 5, ["text"], ("text",), False, 0, []])
     def test_an_extractor_that_gives_no_string_is_named_as_the_reason(self, answer: object) -> None:
-        with pytest.raises(ExtractionError, match=f"gave a {type(answer).__name__}, not a string") as raised:
+        with pytest.raises(ExtractionError, match=f"returned a {type(answer).__name__}, not a string") as raised:
             extract("<p>", URL, max_html=100, extractor=lambda html, url: answer)  # type: ignore[arg-type,return-value]
         assert raised.value.reason == "extractor_failed"
 

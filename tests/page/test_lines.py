@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_neardup.page.blocks import Block, visible_blocks, visible_texts
+from scrapy_neardup.page.blocks import Block, blocks_of, visible_texts
 from scrapy_neardup.page.extraction import Extractor, extract, look_into
 from scrapy_neardup.page.lines import Line, Role, lines_of
 from scrapy_neardup.page.reading import read, read_own
@@ -107,45 +107,30 @@ def test_what_is_left_out_anyway_is_not_called_boilerplate() -> None:
 
 
 @pytest.mark.parametrize(
-    ("blocks", "main", "reader", "said"),
+    ("blocks", "main", "reader", "why"),
     [
-        ([], "", "none", "it shows no text."),
-        ([Block("Menu", linked=4), Block("|")], "", "none", "of its 2 visible lines none is prose."),
+        ([], "", "none", ("no_text", {})),
+        ([Block("Menu", linked=4), Block("|")], "", "none", ("no_prose", {"many": 2})),
+        ([Block("a" * 1200)], "", "prose", ("no_main", {"letters": 1200})),
         (
-            [Block("a" * 1200)],
-            "",
+            [Block("a" * 80), Block("b" * 1230)],
+            "a" * 80,
             "prose",
-            "finds no main text, so the 1,200 letters of visible prose are judged alone",
+            ("too_little", {"held": 80, "letters": 1310, "share": 0.5}),
         ),
-        ([Block("a" * 80), Block("b" * 1230)], "a" * 80, "prose", "80 of 1,310 letters of the visible prose, so it is"),
-        ([Block("a" * 80), Block("b" * 1230)], "a" * 80, "prose", "not believed: that takes 50% of them."),
-        (
-            [Block("a" * 50), Block("b" * 9)],
-            "a" * 50,
-            "prose",
-            "50 of 59 letters of the visible prose, so it is not bel",
-        ),
-        ([Block("a" * 50), Block("b" * 9)], "a" * 50, "prose", "takes 60 letters."),
-        (
-            [Block("a" * 1204), Block("b" * 106)],
-            "a" * 1204,
-            "article",
-            "holds 1,204 of 1,310 letters of the visible pr",
-        ),
+        ([Block("a" * 50), Block("b" * 9)], "a" * 50, "prose", ("too_few", {"held": 50, "letters": 59, "least": 60})),
+        ([Block("a" * 1204), Block("b" * 106)], "a" * 1204, "article", ("article", {"held": 1204, "letters": 1310})),
     ],
 )
-def test_why_a_page_is_read_as_it_is_is_said_with_figures(
-    blocks: list[Block], main: str, reader: str, said: str
+def test_why_a_page_is_read_as_it_is_is_told_with_figures(
+    blocks: list[Block], main: str, reader: str, why: tuple[str, dict[str, float]]
 ) -> None:
     found = read(blocks, main)
-    assert found.reader == reader
-    assert said in found.sentence()
+    assert (found.reader, found.explanation()) == (reader, why)
 
 
 def test_what_an_own_extractor_gave_is_counted() -> None:
-    found = read_own([Block("Ferry")], "A b, 3!")
-    assert found.sentence() == "NEARDUP_EXTRACTOR gave 3 letters, which are judged as they are."
-    assert read_own([], "a").sentence().startswith("NEARDUP_EXTRACTOR gave 1 letter, ")
+    assert read_own([Block("Ferry")], "A b, 3!").explanation() == ("extractor", {"letters": 3})
 
 
 def standing(html: str) -> str:
@@ -184,12 +169,12 @@ FRAGMENTS += [
 
 @given(st.lists(st.sampled_from(FRAGMENTS)).map("".join))
 def test_the_places_of_the_texts_hold_the_lines_character_by_character(html: str) -> None:
-    assert standing(html) == "".join("".join(block.text.split()) for block in visible_blocks(html))
+    assert standing(html) == "".join("".join(block.text.split()) for block in blocks_of(root_of(html)))
 
 
 def test_what_follows_an_embedded_object_is_seen() -> None:
     """For the parser it stands within the object, up to where the element around that ends."""
-    assert [block.text for block in visible_blocks("<div>one <embed src=x>two<p>three</p></div>")] == [
+    assert [block.text for block in blocks_of(root_of("<div>one <embed src=x>two<p>three</p></div>"))] == [
         "one two",
         "three",
     ]

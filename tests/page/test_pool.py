@@ -23,6 +23,7 @@ from scrapy_neardup.page.limits import limited
 from scrapy_neardup.page.pool import Pages, Pool
 from scrapy_neardup.page.raw import Raw
 from tests.page.pages import ARTICLE, HOSTILE, NONE, PROSE
+from tests.processes import process_ids
 
 pytestmark = pytest.mark.slow  # processes of their own
 
@@ -89,7 +90,7 @@ def reading(workers: int = 1, *, seconds: float = 30.0, extractor: str = "odd", 
     pool: Pages = Pool(terms, workers)
     with closing(pool):
         yield Reader(pool)
-    assert pool.process_ids == []
+    assert process_ids(pool) == []
 
 
 def there(what: Callable[[], object]) -> None:
@@ -108,12 +109,12 @@ def test_pages_are_read_as_they_are_here_in_as_many_processes_as_are_needed() ->
     pages = [ARTICLE, PROSE, NONE, HOSTILE, ARTICLE.replace("ferry", "ferry \ud800 \U0001f6a2"), ""]
     with reading(2, extractor="") as reader:
         assert reader.asked(ARTICLE) == limited(extract(ARTICLE, URL, max_html=10**6), 100_000)
-        assert len(reader.pool.process_ids) == 1, "one page at a time takes one process"
+        assert len(process_ids(reader.pool)) == 1, "one page at a time takes one process"
         reader.ask(*pages)
         found = dict(reader.answers.get(timeout=60) for _ in pages)
         assert found == {html: limited(extract(html, URL, max_html=10**6), 100_000) for html in pages}
-        assert len(set(reader.pool.process_ids)) == 2
-        assert (reader.pool.replaced, reader.pool.why, reader.pool.waiting) == (0, "", 0)
+        assert len(set(process_ids(reader.pool))) == 2
+        assert (reader.pool.replaced, reader.pool.why) == (0, "")
 
 
 def test_bytes_are_decoded_there_and_what_is_no_page_of_that_url_is_refused() -> None:
@@ -169,7 +170,7 @@ def test_a_page_that_takes_too_long_is_not_tried_again_and_holds_nobody(tmp_path
 def test_a_process_that_is_stopped_is_replaced() -> None:
     with reading(seconds=1) as reader:
         reader.text("calm")
-        [stopped] = reader.pool.process_ids
+        [stopped] = process_ids(reader.pool)
         os.kill(stopped, signal.SIGSTOP)
         assert reader.reason("calm") == "too_slow"
         assert is_gone(stopped)
@@ -181,7 +182,7 @@ def test_a_process_that_is_stopped_is_replaced() -> None:
 def test_a_process_that_somebody_kills_costs_no_page(page: str) -> None:
     with reading() as reader:
         reader.text("calm")
-        [killed] = reader.pool.process_ids
+        [killed] = process_ids(reader.pool)
         if page == "short":
             reader.ask("short")
             time.sleep(0.1)
@@ -204,13 +205,12 @@ def test_who_closes_it_in_the_midst_of_pages_waits_for_nothing(tmp_path: Path) -
     with reading(2, seconds=100) as reader:
         reader.ask(*(f"wait:{tmp_path}/{n}" for n in range(5)))
         there(lambda: len(list(tmp_path.iterdir())) == 2)
-        processes = reader.pool.process_ids
+        processes = process_ids(reader.pool)
         begun = time.monotonic()
         reader.pool.close()
         assert time.monotonic() - begun < 10
         answers = [reader.answer() for _ in range(5)]
         assert {error.reason for error in answers if isinstance(error, ExtractionError)} == {"too_slow"}
-        assert reader.pool.waiting == 0
         assert all(map(is_gone, processes))
         assert reader.reason("calm") == "too_slow", "nobody is left to read it"
 

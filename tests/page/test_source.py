@@ -121,11 +121,11 @@ BODY = "After ten years the ferry sails again, and the whole harbour came to see
 @pytest.mark.parametrize(
     ("item", "cure"),
     [
-        ({"url": URL, "body": BODY}, "in 'body', say so: NEARDUP_FIELDS = {'text': 'body'}"),
+        ({"url": URL, "body": BODY}, "NEARDUP_FIELDS = {'text': 'body'}"),
         ({"url": URL, "teaser": "Short.", "content": [BODY, BODY]}, "NEARDUP_FIELDS = {'text': 'content'}"),
-        ({"url": URL, "description": BODY * 3}, "If it brings its text, name that field in NEARDUP_FIELDS"),
-        ({"url": URL, "views": 7}, "If it brings its text, name that field in NEARDUP_FIELDS"),
-        ({}, "If it brings its text, name that field in NEARDUP_FIELDS"),
+        ({"url": URL, "description": BODY * 3}, "name that field, for example NEARDUP_FIELDS"),
+        ({"url": URL, "views": 7}, "name that field, for example NEARDUP_FIELDS"),
+        ({}, "name that field, for example NEARDUP_FIELDS"),
     ],
     ids=["a field", "the longest field", "a field that is read already", "no text", "no item"],
 )

@@ -74,7 +74,7 @@ _told = st.builds(
 
 @st.composite
 def small_states(draw: st.DrawFn) -> list[Filed]:
-    """A few pages: originals, copies of them and of pages that are gone, pages that could not be judged."""
+    """A few pages: originals, copies of them and of pages that are gone, pages unjudged."""
     ids = sorted(draw(st.lists(st.integers(1, 2**64 - 1), unique=True, max_size=8)))
     kinds = [draw(st.sampled_from(["original", "copy", "unjudged"])) for _ in ids]
     originals = [id for id, kind in zip(ids, kinds, strict=True) if kind == "original"]

@@ -382,6 +382,30 @@ def test_on_a_narrow_screen_nothing_sticks_out(chromium: Any, report: Path, widt
         check_quiet(seen, report)
 
 
+#: Words in the table of copies that stand in more than one line; titles, sites and URLs may.
+BROKEN = """(() => {
+  const found = [];
+  for (const cell of document.querySelectorAll("#table tbody td:is(:nth-child(2), :nth-child(3), :last-child)")) {
+    const walk = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT);
+    while (walk.nextNode()) {
+      const words = document.createRange();
+      words.selectNodeContents(walk.currentNode);
+      if (words.getClientRects().length > 1) found.push(walk.currentNode.data);
+    }
+  }
+  return found;
+})()"""
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+@pytest.mark.parametrize(("width", "dark"), [(1280, False), (1280, True), (1024, False), (390, True)])
+def test_no_word_of_the_table_is_broken(chromium: Any, tmp_path: Path, width: int, dark: bool, language: str) -> None:
+    file = tmp_path / "report.html"
+    file.write_text(html(gather(hostile(120)), language), encoding="utf-8")
+    with shown(chromium, file, width=width, dark=dark) as (tab, _):
+        assert tab.evaluate(BROKEN) == []
+
+
 def test_it_can_be_used_by_keyboard_alone(opened: Any) -> None:
     reached = set()
     for _ in range(60):

@@ -277,6 +277,7 @@ def test_crawls_and_reasons_are_listed() -> None:
     state.add("https://a.example/")
     for number in range(60):
         counts = {"pages": 1200, "unique": 1100, "unjudged/no_text": 70, "unjudged/<b>odd": 30, "time/store": 0.5}
+        counts["unjudged/listing"] = 7
         who = "news<script>" if number else "old"
         remember_crawl(state.store, Crawl((BEGIN + number) * SECOND, who, BEGIN + 60 + number, counts))
     remember_crawl(state.store, Crawl((BEGIN + 90) * SECOND, "open"))
@@ -285,10 +286,10 @@ def test_crawls_and_reasons_are_listed() -> None:
     assert (report.remembered, len(report.crawls), report.crawls[0].ended) == (61, 50, 0)
     found = [[said(cell) for cell in row] for row in tree(html).xpath("//table[@id='crawls-table']/tbody/tr")]
     assert found[0][1:4] == ["runs, or was killed", "open", "–"]
-    assert found[1][2:] == ["news<script>", "1,200", "1,100", "0", "0", "0", "100", "0"]
+    assert found[1][2:] == ["news<script>", "1,200", "1,100", "0", "0", "0", "7", "100", "0"]
     assert "The last 50 of 61 crawls." in said(tree(html).get_element_by_id("crawls"))
     reasons = [[said(cell) for cell in row] for row in tree(html).xpath("//table[@id='unjudged-table']/tbody/tr")]
-    assert reasons == [["no_text", "no text was found in it", "4,200"], ["<b>odd", "", "1,800"]]
+    assert reasons == [["no_text", "no text found", "4,200"], ["<b>odd", "", "1,800"]]
 
 
 def test_the_first_copies_can_be_read_without_the_script() -> None:
@@ -560,7 +561,7 @@ def test_a_cut_text_says_how_long_it_is() -> None:
     (text, _) = report.pairs[0].texts
     assert text is not None
     notes = [said(one) for one in tree(page(report)).xpath("//article//p[@class='note']")]
-    assert notes == [f"Cut; the whole text has {len(both):,} characters, and {text.hidden} more shared sentences."] * 2
+    assert notes == [f"Cut. The whole text has {len(both):,} characters and {text.hidden} more common sentences."] * 2
     assert text.hidden > 50
 
 

@@ -55,7 +55,20 @@ def test_a_long_text_is_cut_and_says_so() -> None:
     assert long.sides[0].is_cut
     assert not long.sides[1].is_cut
     assert sum(len(part.text) for part in long.sides[0].parts) == SHOWN
-    assert f"has {3 * SHOWN:,} characters" in tuning_page([long], "")
+    assert f"has {3 * SHOWN:,} characters" in tuning_page([long], "", language="en")
+    assert f"共 {3 * SHOWN:,} 个字符" in tuning_page([long], "")
+
+
+def test_the_page_is_in_the_language_of_most_pages() -> None:
+    root = lxml.html.document_fromstring(tuning_page([pair(1)], ""))
+    assert root.get("lang") == "en"  # one of two titles is Chinese: not most of them
+    chinese = asked_pair(
+        ("a", "渡口开航", "", "渡口九点开航。"), ("b", "渡口恢复", "", "渡口八点开航。"), {"a": "a", "b": "b"}
+    )
+    root = lxml.html.document_fromstring(tuning_page([chinese], ""))
+    assert root.get("lang") == "zh"
+    assert root.xpath("string(//button[@data-answer='copy'])").startswith("是副本")
+    assert lxml.html.document_fromstring(tuning_page([chinese], "", language="en")).get("lang") == "en"
 
 
 @pytest.fixture(scope="module")

@@ -9,12 +9,14 @@ import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from scrapy_neardup import Deduplicator, Verdict
+from scrapy_neardup.config import Config
 from scrapy_neardup.errors import (
     NearDupError,
     SettingsError,
@@ -26,6 +28,7 @@ from scrapy_neardup.errors import (
 from scrapy_neardup.judging.reservations import Ruled
 from scrapy_neardup.model import Kind, Page
 from scrapy_neardup.stores import Store, open_store
+from scrapy_neardup.stores.lock import is_held
 from tests.crawl.engineless import article, crawl
 from tests.crawl.parts import text, url
 
@@ -34,6 +37,7 @@ FERRY = (
     "before the winter storms. Two brothers from the village took the engine apart twice, and put it together thrice."
 )
 SQLITE = "sqlite:///"
+ROOT = Path(__file__).parents[2]
 
 
 def page(family: int, version: int = 0) -> dict[str, Any]:
@@ -76,7 +80,7 @@ def test_the_verdicts_are_those_of_a_crawl() -> None:
     stream = [(family, version) for family in range(12) for version in range(3)] + [(3, 0), (4, 2)]
     with Deduplicator() as dedup:
         verdicts = [dedup.check(**page(*one)) for one in stream]
-    stats = crawl([article(*one) for one in stream], NEARDUP_STORE="memory:", NEARDUP_BRAKE="warn")
+    stats = crawl([article(*one) for one in stream], NEARDUP_STORE="memory:")
     for kind in Kind:
         counted = sum(count for stat, count in stats.items() if stat.startswith(f"neardup/{kind.value}"))
         assert counted == sum(verdict.kind is kind for verdict in verdicts), kind
@@ -210,6 +214,39 @@ def test_a_look_has_the_same_verdict_and_leaves_no_trace(tmp_path: Path) -> None
     assert seen >= {"unique", "unchanged", "updated", "duplicate (near)", "unique (excerpt)", "unjudged (too_short)"}
 
 
+def test_a_look_sees_the_pages_in_flight_and_leaves_them(tmp_path: Path) -> None:
+    """A crawl of this process holds an article whose item is still in its pipelines."""
+    with Deduplicator(tmp_path / "seen.db") as crawling, Deduplicator(tmp_path / "seen.db") as dedup:
+        held = crawling._detector.check(Page(url(1), "标题1", text=text(1)))
+        assert isinstance(held, Ruled)
+        assert held.reservation is not None
+        for given in (page(1, 1), page(1)):
+            assert dedup.check(**given, remember=False).reason == "in_flight"
+        assert dedup.check(**page(1, 1)).reason == "in_flight"
+        assert dedup.check(**page(1, 1)).kind is Kind.UNCHANGED, "what gave up is filed"
+        assert dedup.check(**page(2), remember=False).kind is Kind.UNIQUE
+        assert crawling._detector.in_flight.urls == (url(1),)
+        crawling._detector.commit(held.reservation, sealed=True)
+        assert not crawling._detector.in_flight.urls
+        assert dedup.check(**page(1, 2), remember=False).kind is Kind.DUPLICATE
+
+
+@pytest.mark.parametrize("step", ["check_tools", "take_over", "judging_now", "PageSource", "Config.make_apart"])
+def test_one_that_cannot_be_made_lets_go_of_the_state(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    def fail(*_: Any, **__: Any) -> None:
+        raise ValueError(step)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(f"scrapy_neardup.script.deduplicator.{step}", fail)
+        with pytest.raises(ValueError, match=step):
+            Deduplicator(tmp_path / "seen.db")
+    assert not is_held(tmp_path / "seen.db.lock")
+    with Deduplicator(tmp_path / "seen.db") as dedup:
+        assert dedup.check(**page(1)).kind is Kind.UNIQUE
+
+
 def test_a_look_calls_no_writing_method_of_the_store(monkeypatch: pytest.MonkeyPatch) -> None:
     """Also none that a detector may learn to call."""
     with Deduplicator() as dedup:
@@ -259,7 +296,7 @@ def test_pages_of_a_killed_crawl_are_taken_back_and_told_of(tmp_path: Path, capl
         dedup._store.add(reserved.reservation.record, generation=killed)
     assert "taken back" not in caplog.text
     with Deduplicator(path) as dedup:
-        assert "1 pages were taken back from the state: the crawl that added them (morning)" in caplog.text
+        assert "1 pages are rolled back in the state, because their crawl (morning)" in caplog.text
         assert [dedup.check(**page(one)).kind for one in (1, 2)] == [Kind.UNCHANGED, Kind.UNIQUE]
 
 
@@ -281,7 +318,7 @@ def test_two_in_one_process_share_a_state_and_the_last_one_closes_it(tmp_path: P
     one.close()
     assert other.check(**page(1)).kind is Kind.UNCHANGED
     message = said(lambda: Deduplicator(path, min_letters=50, method="simhash"), StoreMismatch)
-    assert "is open already, with other parameters" in message
+    assert "with other parameters" in message
     assert "close the first" in message
     other.close()
     with Deduplicator(path) as again:
@@ -316,7 +353,7 @@ d.close()
 """
     done = script(code, tmp_path)
     first, second = done.stdout.splitlines()
-    assert first.startswith("This Deduplicator was opened in another process")
+    assert first.startswith("This Deduplicator was opened by another process")
     assert second == "unchanged"
     with Deduplicator(tmp_path / "seen.db") as dedup:
         assert dedup._store.pages == 1
@@ -412,18 +449,18 @@ def test_a_page_that_is_too_large_is_unjudged() -> None:
 @pytest.mark.parametrize(
     ("given", "kind", "words"),
     [
-        ({"store": "seen.db"}, SettingsError, ["store is 'seen.db', which names no store", "Path('seen.db')"]),
+        ({"store": "seen.db"}, SettingsError, ["store is 'seen.db', which names no state", "Path('seen.db')"]),
         ({"store": ""}, SettingsError, ["store is ''", "sqlite:///path"]),
         ({"store": "sqlite://seen.db"}, SettingsError, ["three slashes", "Path('seen.db')"]),
-        ({"store": 5}, UsageError, ["store is 5; it must be a path"]),
+        ({"store": 5}, UsageError, ["store is 5", "a path"]),
         ({"method": "casade"}, SettingsError, ["method, parameters: There is no method 'casade'"]),
         ({"parameters": {"bnis": 1}}, SettingsError, ["method, parameters: cascade has no parameter bnis"]),
         ({"extractor": "nope"}, SettingsError, ["extractor is 'nope'"]),
         ({"extractor": lambda html, url: html}, SettingsError, ["extractor is ", "cannot be imported"]),
-        ({"policy": {"near": "keep"}}, SettingsError, ["policy: 'near': 'keep' cannot be"]),
-        ({"keep": "all"}, SettingsError, ["keep is 'all'; it must be one of: nothing, evidence, texts."]),
+        ({"policy": {"near": "keep"}}, SettingsError, ["policy has 'near': 'keep'"]),
+        ({"keep": "all"}, SettingsError, ["keep is 'all'", "one of: nothing, evidence, texts."]),
         ({"secret": "short"}, SettingsError, ["secret", "at least 16 characters"]),
-        ({"min_letters": 0}, SettingsError, ["min_letters is 0; it must be a number from 1"]),
+        ({"min_letters": 0}, SettingsError, ["min_letters is 0", "a number from 1"]),
         ({"max_html": "big"}, SettingsError, ["max_html is 'big'"]),
         ({"max_text": None}, SettingsError, ["max_text is None"]),
         ({"max_seconds": 0}, SettingsError, ["max_seconds is 0"]),
@@ -452,8 +489,8 @@ def test_a_method_that_works_in_memory_alone_and_a_state_of_another_recipe_are_r
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({"text": b"bytes"}, "text is b'bytes', a bytes; it must be a string, which bytes become by .decode()."),
-        ({"text": 5}, "text is 5, a int; it must be a string, or None where there is none."),
+        ({"text": b"bytes"}, "text is b'bytes', a bytes. Give a string: use .decode()."),
+        ({"text": 5}, "text is 5, a int. Give a string, or None if there is none."),
         ({"text": ["a", "b"]}, "text is ['a', 'b'], a list"),
         ({"html": 5}, "html is 5"),
         ({"url": 5, "text": FERRY}, "url is 5"),
@@ -472,7 +509,7 @@ def test_what_is_no_text_is_refused(given: dict[str, Any], words: str) -> None:
 def test_one_that_is_closed_says_so() -> None:
     dedup = Deduplicator()
     dedup.close()
-    assert "is closed; make another one" in said(lambda: dedup.check(text=FERRY), UsageError)
+    assert "is closed. Make another one" in said(lambda: dedup.check(text=FERRY), UsageError)
     assert "is closed" in said(dedup.__enter__, UsageError)
     assert repr(dedup) == "<Deduplicator on memory:, closed>"
 
@@ -488,3 +525,34 @@ def test_a_url_of_a_file_in_the_root_directory_is_told_of(caplog: pytest.LogCapt
     state_url("sqlite:///var/seen.db")
     state_url("memory:")
     assert caplog.text == ""
+
+
+def test_its_defaults_are_those_of_the_settings() -> None:
+    config = Config.from_settings({})
+    for one in list(signature(Deduplicator).parameters.values())[1:]:
+        setting = getattr(config, one.name)
+        assert one.default == getattr(setting, "value", setting) or not one.default, one.name
+
+
+@pytest.mark.slow
+def test_scripts_that_use_it_are_typed(tmp_path: Path) -> None:
+    """Strictly, for whoever installs the package: what ``check`` gives is no Any."""
+    right = "with Deduplicator() as dedup:\n    verdict = dedup.check(text='')\n    reveal_type(verdict)\n"
+    wrong = "Deduplicator().check(text=b'bytes')\n"
+    script = tmp_path / "script.py"
+    script.write_text(f"from scrapy_neardup import Deduplicator\n\n{right}    reveal_type(verdict.match)\n{wrong}")
+    done = subprocess.run(
+        [
+            *(sys.executable, "-m", "mypy", "--strict", "--config-file=", "--follow-imports=silent"),
+            *(f"--cache-dir={tmp_path}", str(script)),
+        ],
+        cwd=tmp_path,
+        env={**os.environ, "MYPYPATH": str(ROOT)},  # mypy does not follow every editable installation
+        capture_output=True,
+        text=True,
+        timeout=100,
+    )
+    assert 'Revealed type is "scrapy_neardup.model.Verdict"' in done.stdout
+    assert 'Revealed type is "scrapy_neardup.model.Match | None"' in done.stdout
+    [error] = [line for line in done.stdout.splitlines() if ": error:" in line]
+    assert error.startswith('script.py:7: error: Argument "text" to "check" of "Deduplicator" has incompatible type')

@@ -7,7 +7,9 @@ from collections import Counter
 from hypothesis import HealthCheck, given, settings
 
 from scrapy_neardup.report.gather import gather
+from scrapy_neardup.states.census import Census
 from scrapy_neardup.states.statistics import statistics
+from scrapy_neardup.stores import Record
 from tests.report.recount import Filed, copies, filled, large_state, small_states
 
 
@@ -33,3 +35,10 @@ def test_the_numbers_of_any_state(pages: list[Filed]) -> None:
 
 def test_the_numbers_of_a_larger_state() -> None:
     check(large_state(1500, 40))
+
+
+def test_a_copy_that_stands_for_its_group_is_no_witness() -> None:
+    census = Census()
+    for record in (Record(1, "a", 1, 1.0, (5,)), Record(2, "b", 1, 0.8, (7,)), Record(3, "c", 1, 0.9, (7, 1))):
+        census.add(record, None)
+    assert (census.copies, census.witnesses, census.better) == (2, 1, 1)

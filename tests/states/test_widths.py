@@ -34,7 +34,7 @@ from tests.judging.test_shared import Opening
 from tests.states.states import run
 from tests.stores.redis_server import Server
 
-WIDTHS = {2: WIDE, 3: WIDE, 4: NARROW}
+WIDTHS = {2: WIDE, 3: WIDE, 4: NARROW, 5: NARROW}
 Made = Callable[[str, int], str]
 
 
@@ -336,7 +336,7 @@ def test_short_keys_do_not_go_into_a_state_of_long_ones_and_nothing_is_written(m
     filled(new, "other", range(10, 14))
     third = f"sqlite://{tmp_path}/third"
     before = Path(parse_url(old)[1]).read_bytes()
-    with pytest.raises(StoreMismatch, match=r"keys of 40 bits, and the state at .* keys of 64 bits.*--store NEW"):
+    with pytest.raises(StoreMismatch, match=r"keys of 40 bits, but the state at .* keys of 64 bits.*--store NEW"):
         run(merge, new, "--store", old)
     run(export, "--store", new, "-o", tmp_path / "new.gz")
     with pytest.raises(StoreMismatch, match="keys of 40 bits"):

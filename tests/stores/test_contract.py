@@ -1170,7 +1170,7 @@ def test_another_recipe_is_refused_in_a_sentence_and_the_state_stays_as_it_is(la
     with pytest.raises(StoreMismatch) as refused:
         lasting.open(OTHER)
     message = str(refused.value)
-    assert "parameters.bands is [16, 8] there and [20, 5] here" in message
+    assert "parameters.bands is [16, 8] in the state and [20, 5] here" in message
     assert "seed" not in message
     assert "jieba" not in message
     assert "NEARDUP_STORE" in message
@@ -1183,9 +1183,9 @@ def test_another_recipe_is_refused_in_a_sentence_and_the_state_stays_as_it_is(la
 
 def test_a_field_that_only_one_recipe_has_is_named_as_well(lasting: Place) -> None:
     lasting.open().close()
-    with pytest.raises(StoreMismatch, match="stopwords is None there and 'v2' here"):
+    with pytest.raises(StoreMismatch, match="stopwords is None in the state and 'v2' here"):
         lasting.open({**RECIPE, "stopwords": "v2"})
-    with pytest.raises(StoreMismatch, match=r"jieba is '0.42.1' there and None here"):
+    with pytest.raises(StoreMismatch, match=r"jieba is '0.42.1' in the state and None here"):
         lasting.open({name: value for name, value in RECIPE.items() if name != "jieba"})
     lasting.open()
 
@@ -1399,7 +1399,7 @@ def test_memory_is_named_without_a_path() -> None:
 @pytest.mark.parametrize("kind", ["leveldb", "sqlite"])
 @pytest.mark.parametrize("character", ["%00", "%0A", "%1b[31m", "%7F", "%C2%9B", "\0", "\x1b"])
 def test_a_url_with_a_control_character_is_refused_with_the_setting_to_change(kind: str, character: str) -> None:
-    with pytest.raises(SettingsError, match=r"NEARDUP_STORE is .*control character.*name a path without"):
+    with pytest.raises(SettingsError, match=r"NEARDUP_STORE is .*control character"):
         parse_url(f"{kind}:///var/lib/sta{character}te")
 
 
@@ -1477,7 +1477,7 @@ def test_a_relative_default_directory_becomes_an_absolute_path(tmp_path: Path, m
 
 def test_a_query_or_a_fragment_in_a_url_is_refused_rather_than_cut_off() -> None:
     for url in ("leveldb:///state?mode=ro", "sqlite:///news#1.sqlite"):
-        with pytest.raises(SettingsError, match="%3F for a question mark, %23 for a hash"):
+        with pytest.raises(SettingsError, match="%3F for the question mark, %23 for the hash"):
             parse_url(url)
 
 

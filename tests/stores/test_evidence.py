@@ -244,7 +244,7 @@ def test_a_state_can_be_opened_whatever_its_recipe_and_tells_it(tmp_path: Path) 
 
 
 def test_without_a_recipe_no_state_is_made(tmp_path: Path) -> None:
-    with pytest.raises(StoreError, match="holds no state"):
+    with pytest.raises(StoreError, match="no state at"):
         open_store(url("sqlite", tmp_path), None)
 
 
@@ -279,8 +279,8 @@ def test_a_detector_keeps_what_it_is_told_to(keep: Keep, store: Store) -> None:
         (layout.meta_key("recipe"), b"\xff", "its recipe cannot be read"),
         (layout.meta_key("recipe"), b"[]", "its recipe cannot be read"),
         (KEY, b"many", "its tally cannot be read"),
-        (layout.generation_key(5), b"noise", "a crawl in it cannot be read"),
-        (layout.generation_key(5), b"{}", "a crawl in it cannot be read"),
+        (layout.generation_key(5), b"noise", "the row of a crawl cannot be read"),
+        (layout.generation_key(5), b"{}", "the row of a crawl cannot be read"),
     ],
 )
 def test_what_is_damaged_at_the_opening_is_told_in_a_sentence_and_not_touched(

@@ -410,7 +410,7 @@ def test_what_is_said_of_the_hands_must_be_what_was_written(lasting: Place, cloc
     assert packed is not None
     store.write(Changes({HANDS: packed[:-1]}))
     store._moved = False
-    with pytest.raises(StoreDamaged, match="how far its expiry has come"):
+    with pytest.raises(StoreDamaged, match="expiry scan"):
         lasting.reopen(store)
 
 

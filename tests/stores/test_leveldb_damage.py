@@ -146,7 +146,7 @@ REFUSED: dict[str, tuple[str, Callable[[Path], None]]] = {
 
 # What the message names where it is not the file that was damaged.
 NAMED = {
-    "all files deleted": "its database is gone",
+    "all files deleted": "its database is missing",
     "seal is a list": "CURRENT",
     "seal of another state": "000003.log",
     "seal of an empty state": "CURRENT",

@@ -28,21 +28,19 @@ def test_a_path_is_answered_with_the_url_of_the_state_that_is_there(
     path = named or str(tmp_path)
     with pytest.raises(SettingsError) as refused:
         parse_url(path, "--store")
-    assert str(refused.value) == f"--store is {path!r}, which names no store; use {url}."
+    assert str(refused.value) == f"--store is {path!r}, which names no state. Use {url}."
 
 
 def test_where_there_is_none_the_forms_are_shown(tmp_path: Path) -> None:
     for path in (str(tmp_path / "state.sqlite"), "", "a\0b", "x" * 5000):
         assert states_near(path) == []
-        with pytest.raises(SettingsError, match="use leveldb:///path, sqlite:///path or memory:"):
+        with pytest.raises(SettingsError, match="Use leveldb:///path, sqlite:///path or memory:"):
             parse_url(path)
 
 
 @pytest.mark.parametrize("form", ["leveldb://{}/state.sqlite", "leveldb://{}", "sqlite://{}"])
 def test_a_url_beside_it_is_answered_with_the_right_one(form: str, tmp_path: Path) -> None:
     url = made(tmp_path)
-    with pytest.raises(
-        StoreError, match=r"There is no state at .*; name the one that is there: --store sqlite://"
-    ) as told:
+    with pytest.raises(StoreError, match=r"There is no state at .*--store sqlite://") as told:
         existing(form.format(tmp_path), Config())
     assert str(told.value).endswith(url)

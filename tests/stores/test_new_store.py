@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from scrapy_neardup.commands import check, export, merge, stats
+from scrapy_neardup.config import Config
 from scrapy_neardup.errors import SettingsError, StoreError
 from scrapy_neardup.states.check import check as states_check
 from scrapy_neardup.stores import STORES, Store, close_store, open_store, parse_url
@@ -110,7 +111,7 @@ def test_its_urls_are_read_and_messages_name_its_form(tmp_path: Path) -> None:
     assert parse_url(LinesStore.url(location)) == (LinesStore, location)
     with pytest.raises(
         SettingsError,
-        match="use leveldb:///path, sqlite:///path, memory: or lines:///path; or one on a server: redis://host",
+        match="Use leveldb:///path, sqlite:///path, memory: or lines:///path; or on a server: redis://host",
     ):
         parse_url("mongodb://a.example/")
     with pytest.raises(SettingsError, match=r"--to is .*three slashes: lines:///path"):
@@ -159,3 +160,24 @@ def test_what_can_be_read_of_a_damaged_one_is_saved(
     mended = STORES[to].url(str(tmp_path / "mended"))
     assert run(check, "--store", url, "--repair", mended) == 0
     assert set(records(mended)) == {one[0] for one in PAGES} - {PEAR}
+
+
+@pytest.mark.parametrize("scheme", ["leveldb", "sqlite"])
+def test_a_new_state_in_the_root_of_the_disk_is_warned_of_and_the_relative_one_shown(
+    scheme: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    url, meant = f"{scheme}:///seen-{tmp_path.name}.db", f"{scheme}://{tmp_path}/seen-{tmp_path.name}.db"
+    Config.from_settings({"NEARDUP_STORE": url})
+    parse_url(url)
+    [warned] = [record.getMessage() for record in caplog.records]
+    assert warned.startswith("NEARDUP_STORE: ")
+    assert meant in warned
+    with pytest.raises(StoreError) as refused:
+        run(stats, "--store", url)
+    assert meant in str(refused.value)
+    caplog.clear()
+    parse_url(meant)
+    monkeypatch.setattr(STORES[scheme], "exists", lambda location: True)
+    parse_url(url, "--state")
+    assert caplog.records == []

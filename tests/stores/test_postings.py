@@ -168,7 +168,7 @@ def test_after_a_kill_the_postings_are_held_against_the_records(store: Store) ->
     changes = Changes()
     store._postings.remove((KEY,), page(7).id, changes)
     store._write(changes, sync=True)
-    with pytest.raises(StoreError, match="its postings are not those that its records name"):
+    with pytest.raises(StoreError, match="its postings do not match its records"):
         left_by_a_kill(store, "without one")
 
 

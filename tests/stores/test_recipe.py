@@ -48,15 +48,18 @@ def without_samples(**changes: Any) -> dict[str, Any]:
         (theirs(parameters={"n": 5, "threshold": 0.5}), ""),
         (
             theirs(extractor="reader 1", samples={"extractor": "zz", "segmenter": "bb"}),
-            "'reader 1' there and 'reader 2'",
+            "'reader 1' in the state and 'reader 2'",
         ),
-        (theirs(samples={"extractor": "zz", "segmenter": "bb"}), "'reader 2' here, which reads our samples otherwise"),
-        (without_samples(segmenter="cutter 2"), "segmenter is 'cutter 2' there and 'cutter 1' here."),
-        (theirs(samples={"segmenter": "bb"}, extractor="shop.reader 3"), "extractor is 'shop.reader 3' there"),
-        (theirs(parameters={"n": 6}), "parameters.n is 6 there and 5 here"),
-        (theirs(parameters={}), "parameters.n is None there and 5 here"),
-        (theirs(method="other"), "method is 'other' there and 'm' here"),
-        (theirs(hash="x"), "hash is 'x' there and None here"),
+        (
+            theirs(samples={"extractor": "zz", "segmenter": "bb"}),
+            "'reader 2' here, which reads the test samples differently",
+        ),
+        (without_samples(segmenter="cutter 2"), "segmenter is 'cutter 2' in the state and 'cutter 1' here."),
+        (theirs(samples={"segmenter": "bb"}, extractor="shop.reader 3"), "extractor is 'shop.reader 3' in the state"),
+        (theirs(parameters={"n": 6}), "parameters.n is 6 in the state and 5 here"),
+        (theirs(parameters={}), "parameters.n is None in the state and 5 here"),
+        (theirs(method="other"), "method is 'other' in the state and 'm' here"),
+        (theirs(hash="x"), "hash is 'x' in the state and None here"),
     ],
 )
 def test_which_recipes_can_be_compared(written: dict[str, Any], said: str) -> None:
@@ -68,7 +71,7 @@ def test_which_recipes_can_be_compared(written: dict[str, Any], said: str) -> No
     with pytest.raises(StoreMismatch) as refused:
         check_recipe(packed, OURS, "there", "--store")
     assert said in str(refused.value)
-    assert "scrapy neardup migrate, or set --store to a new path" in str(refused.value)
+    assert "--store" in str(refused.value)
 
 
 def test_an_extractor_of_the_users_own_is_known_by_its_name_alone() -> None:
@@ -78,11 +81,11 @@ def test_an_extractor_of_the_users_own_is_known_by_its_name_alone() -> None:
     assert not fits({"format": FORMAT, **own, "extractor": "reader 2", "samples": OURS["samples"]}, own)
 
 
-@pytest.mark.parametrize("format", [1, 5, None, "2", [4]])
+@pytest.mark.parametrize("format", [1, 6, None, "2", [5]])
 def test_another_format_has_a_sentence_of_its_own(format: object) -> None:
     with pytest.raises(
         StoreMismatch,
-        match=f"has the format {re.escape(str(format))}, and this release reads and writes formats 2 to 4",
+        match=f"format {re.escape(str(format))}, but this release uses formats 2 to 5",
     ):
         check_recipe(json.dumps(theirs(format=format)).encode(), OURS, "there")
 

@@ -20,20 +20,26 @@ from scrapy_neardup.errors import SettingsError, StoreDamaged, StoreError, Store
 from scrapy_neardup.states.check import check as check_state
 from scrapy_neardup.stores import (
     SERVERS,
+    Bounds,
     Record,
     TakenBack,
     close_store,
     existing_states,
+    layout,
     open_store,
     parse_url,
     placeholders_filled,
 )
+from scrapy_neardup.stores.changes import Changes
 from scrapy_neardup.stores.counts import Counts
+from scrapy_neardup.stores.pending import PendingPage
 from scrapy_neardup.stores.redis import RedisStore
 from scrapy_neardup.stores.redis_async import AsyncLink, NoAnswer
-from scrapy_neardup.stores.redis_layout import level_of
+from scrapy_neardup.stores.redis_layout import level_of, pending_name
 from scrapy_neardup.stores.redis_notes import Note, most_entries, packed, unpacked
+from scrapy_neardup.stores.redis_program import Program
 from tests.states.states import PAGES, judged, opened, parsed, records, run
+from tests.stores.clock import HOUR, Clock
 from tests.stores.redis_cluster import free_ports
 from tests.stores.redis_server import IS_KVROCKS, Server, as_redis_does, certified, running
 
@@ -107,15 +113,15 @@ def test_the_password_goes_along_unseen() -> None:
     [
         ("redis://", "names no server"),
         ("redis://:hush@/0", "names no server"),
-        ("redis://user:hush@host:port/0", "no port that can be"),
-        ("redis://user:hush@host/news", "no database by its number"),
-        ("redis://user:hush@host/0?stat=news", "nobody knows stat"),
-        ("redis://user:hush@host/0?state=a%20b", "no name that can be"),
-        ("redis://user:hush@host/0?state={a}", "no name that can be"),
-        ("redis://user:hush@host/0#hush", "in a password write %23"),
+        ("redis://user:hush@host:port/0", "no valid port"),
+        ("redis://user:hush@host/news", "no database by number"),
+        ("redis://user:hush@host/0?stat=news", "unknown option stat"),
+        ("redis://user:hush@host/0?state=a%20b", "no valid name"),
+        ("redis://user:hush@host/0?state={a}", "no valid name"),
+        ("redis://user:hush@host/0#hush", "Write %23 for it in a password"),
         ("unix://user:hush@/", "no absolute path of a socket"),
         ("unix://run/redis.sock", "no absolute path of a socket"),
-        ("mongodb://user:hush@host/0", "names no store"),
+        ("mongodb://user:hush@host/0", "names no state"),
     ],
 )
 def test_a_url_that_cannot_be_is_refused_and_its_password_not_shown(url: str, told: str) -> None:
@@ -180,7 +186,7 @@ def test_what_a_crawler_that_is_no_more_had_not_sealed_is_taken_back_once_its_le
         lambda: put(one, f"{URL}?late", generation=crawl),
         lambda: one.withdraw(crawl, lost.id),
     ):
-        with pytest.raises(StoreError, match="taken back by others"):
+        with pytest.raises(StoreError, match="others rolled back"):
             write()
     assert other.pages == 1
 
@@ -223,9 +229,106 @@ def test_who_is_killed_while_taking_back_is_followed_by_another(opening: Open, m
         with pytest.raises(MemoryError):
             opening()
     time.sleep(1.5 * one.lease)
-    with pytest.raises(StoreError, match="taken back by others"):  # or it would seal what is left, and think it all
+    with pytest.raises(StoreError, match="others rolled back"):  # or it would seal what is left, and think it all
         killed.seal(crawl, [record.id for record in killed.records()])
     assert opening().taken_back == TakenBack(1, ("one",))
+
+
+@pytest.mark.parametrize("bounds", [Bounds(max_pages=1), Bounds(ttl=0.01)])
+def test_upkeep_forgets_no_page_that_another_crawler_has_not_sealed(opening: Open, bounds: Bounds) -> None:
+    one = opening()
+    crawl = one.begin("one")
+    pages = [put(one, f"{URL}?{number}", generation=crawl) for number in range(3)]
+    other = opening()
+    time.sleep(1.1)  # when a page was last seen is known by the second
+    assert sum(other.expire(bounds) for _ in range(9)) == 0
+    assert list(one.records()) == pages
+    one.seal(crawl, [page.id for page in pages])
+    assert sum(opening().expire(bounds) for _ in range(9)) > 0
+
+
+def test_pages_whose_removal_was_overtaken_are_looked_at_again(opening: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock()
+    one, other = clock.govern(opening()), opening()
+    assert isinstance(one, RedisStore)
+    pages = [put(one, f"{URL}?{number}") for number in range(3)]
+    clock.now += HOUR - 60
+    assert one.expire(Bounds(ttl=HOUR)) == 0, "the next round begins, and the one after that not soon"
+    clock.now += 120
+    commit, seen = RedisStore._commit, [pages[0]]
+
+    def overtaken(store: RedisStore, changes: Changes) -> None:
+        if store is one and seen:
+            other.forget([seen.pop().id])
+        commit(store, changes)
+
+    monkeypatch.setattr(RedisStore, "_commit", overtaken)
+    assert one.expire(Bounds(ttl=HOUR)) == 2
+    assert list(one.records()) == []
+
+
+def test_a_state_that_is_refused_was_not_touched_though_a_crawl_in_it_is_no_more(opening: Open) -> None:
+    one = opening()
+    crawl = one.begin("one")
+    page = PendingPage(Record(one.new_id(), URL, 7, 1.0, (5,), b"sketch"), crawl)
+    program = one._link.program()
+    page.file(program, one.hashes)
+    one._link.run(program)
+    stops(one)
+    time.sleep(1.5 * one.lease)
+    one.write(Changes({layout.generation_key(crawl + 1): b"{"}))
+    with pytest.raises(StoreDamaged):
+        opening()
+    assert not one.leases.is_others(crawl)
+    with one._link.used() as client:
+        assert client.hlen(one._link.prefix + pending_name(crawl)) == 1
+
+
+def test_a_program_that_meets_a_key_of_another_kind_writes_nothing(opening: Open) -> None:
+    store = opening()
+    row = layout.meta_key("first")
+    with store._link.used() as client:
+        client.set(store._link.prefix + pending_name(7), "a string")
+    for is_first in (True, False):
+        program = store._link.program()
+        if is_first:
+            program.put(row, b"value", 0)
+        program.strike(pending_name(7), b"field")
+        if not is_first:
+            program.put(row, b"value", 0)
+        with pytest.raises(StoreError, match="WRONGTYPE"):
+            store._link.run(program)
+        assert store.value(row) is None
+
+
+def test_a_lease_is_renewed_again_after_an_error_that_nobody_foresaw(
+    opening: Open, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    store = opening()
+    crawl = store.begin("one")
+    run, errors = store._link.run, [RuntimeError("odd"), StoreError("gone")]
+
+    def fails(program: Program) -> Any:
+        if errors:
+            raise errors.pop(0)
+        return run(program)
+
+    monkeypatch.setattr(store._link, "run", fails)
+    time.sleep(4 * store.lease)
+    assert (errors, opening().leases.is_others(crawl)) == ([], True)
+    assert caplog.text.count("RuntimeError: odd") == 1
+
+
+@pytest.mark.parametrize("wait", [0.0, 0.6])
+def test_of_a_server_that_was_emptied_it_is_not_said_that_the_crawl_was_asleep(opening: Open, wait: float) -> None:
+    """However long after its lease would have ended."""
+    store = opening()
+    crawl = store.begin("one")
+    with store._link.used() as client:
+        client.delete(*client.keys(store._link.prefix + b"*"))
+    time.sleep(wait)
+    with pytest.raises(StoreError, match="FLUSHALL"):
+        put(store, URL, generation=crawl)
 
 
 def test_no_two_crawlers_give_the_same_id(opening: Open) -> None:
@@ -404,7 +507,7 @@ def test_what_is_told_of_a_page_comes_back(site: str) -> None:
 def test_what_is_told_and_cannot_be_read_is_damage(opening: Open) -> None:
     one = opening()
     one._link.client.xadd(one._link.prefix + b"+", {b"n": b"short"})
-    with pytest.raises(StoreDamaged, match="counted of a page"):
+    with pytest.raises(StoreDamaged, match="counted sentences of a page"):
         opening()
     one._link.client.delete(one._link.prefix + b"+")
 
@@ -446,7 +549,7 @@ def test_a_server_without_memory_takes_no_page_and_loses_none(opening: Open) -> 
                 id = store.new_id()
                 store.add(Record(id, f"{URL}?{number}", id, 1.0, (number,), bytes(2000)))
 
-        with pytest.raises(StoreError, match=r"no memory left.*NEARDUP_MAX_PAGES"):
+        with pytest.raises(StoreError, match=r"maxmemory.*NEARDUP_MAX_PAGES"):
             fill()
         assert 100 < store.pages == next(filed) - 1 < 4999
         close_store(store)

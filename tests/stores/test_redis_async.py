@@ -66,7 +66,7 @@ def test_one_that_fails_is_no_failure_of_the_others(url: str) -> None:
         assert pieces == [3]
         assert [found[0], found[2]] == [[1, b"value of 1"], [1, b"value of 2"]]
         assert isinstance(found[1], StoreError)
-        assert "refuses what was asked" in str(found[1])
+        assert "refuses a command" in str(found[1])
 
     asyncio.run(work())
 

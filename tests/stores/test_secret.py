@@ -59,11 +59,11 @@ def test_a_given_one_is_not_in_the_state_and_must_be_given_again(place: str) -> 
     assert first.secret == GIVEN
     assert first.value(meta_key("secret")) is None
     close_store(first)
-    with pytest.raises(StoreMismatch, match="under another NEARDUP_SECRET, and not"):
+    with pytest.raises(StoreMismatch, match="another NEARDUP_SECRET"):
         made(place, OTHER)
     looked_at = open_store(place, None)  # what needs no look-up works
     assert list(looked_at.records()) == []
-    with pytest.raises(StoreMismatch, match=r"without which nothing can be found in it\. Set it"):
+    with pytest.raises(StoreMismatch, match=r"NEARDUP_SECRET.*Set"):
         looked_at.find("http://a.example/")
     close_store(looked_at)
     again = made(place, Secret.shared("a secret for several"))
@@ -73,7 +73,7 @@ def test_a_given_one_is_not_in_the_state_and_must_be_given_again(place: str) -> 
 
 def test_one_that_is_set_later_does_not_fit_a_state_with_its_own(place: str) -> None:
     close_store(made(place))
-    with pytest.raises(StoreMismatch, match=r"under a secret of its own.*Take the setting away"):
+    with pytest.raises(StoreMismatch, match=r"its own secret.*Remove"):
         made(place, GIVEN)
 
 
@@ -103,5 +103,5 @@ def test_the_setting_is_the_same_secret_for_all_who_have_it_and_cannot_be_guesse
     assert Config.from_settings({}).secret is Config.from_settings({"NEARDUP_SECRET": ""}).secret is None
     with pytest.raises(SettingsError, match=r"at least 16 characters.*python -c"):
         Config.from_settings({"NEARDUP_SECRET": "short"})
-    with pytest.raises(SettingsError, match="NEARDUP_SECRET is 7; it must be a string"):
+    with pytest.raises(SettingsError, match="NEARDUP_SECRET is 7"):
         Config.from_settings({"NEARDUP_SECRET": 7})

@@ -128,7 +128,7 @@ def test_a_state_of_an_older_layout_is_refused_and_stays_as_it_is(tmp_path: Path
         older.execute("PRAGMA application_id = 0x6e647570")
         older.execute("CREATE TABLE kv (k BLOB PRIMARY KEY, v BLOB NOT NULL) WITHOUT ROWID")
     before = files(path)
-    with pytest.raises(StoreMismatch, match="another version"):
+    with pytest.raises(StoreMismatch, match="Another version"):
         open_at(path)
     assert files(path) == before
 
@@ -136,7 +136,10 @@ def test_a_state_of_an_older_layout_is_refused_and_stays_as_it_is(tmp_path: Path
 def test_a_file_that_is_no_database_cannot_be_repaired_and_nothing_is_put_beside_it(tmp_path: Path) -> None:
     path = tmp_path / "notes.txt"
     path.write_text("notes")
-    with pytest.raises(StoreError, match="no database"), SQLiteStore.damaged_copy(str(path), tmp_path / "copies"):
+    with (
+        pytest.raises(StoreError, match="no SQLite database"),
+        SQLiteStore.damaged_copy(str(path), tmp_path / "copies"),
+    ):
         pass
     assert files(path) == {"notes.txt": b"notes"}
 
@@ -258,12 +261,12 @@ def test_a_log_that_ends_anywhere_behind_the_last_sync_is_the_state_after_one_of
     assert len(set(found)) > 10
 
 
-def test_a_closed_state_is_one_file_with_its_witness_and_the_lock(tmp_path: Path) -> None:
+def test_a_closed_state_is_one_file_with_its_witness(tmp_path: Path) -> None:
     path = tmp_path / "state.sqlite"
     with closing(open_at(path)) as store:
         store.add(page(1))
         assert store.size() > path.stat().st_size  # the log counts
-    assert set(files(path)) == {"state.sqlite", "state.sqlite.witness", "state.sqlite.lock"}
+    assert set(files(path)) == {"state.sqlite", "state.sqlite.witness"}
 
 
 # Other processes

@@ -59,7 +59,7 @@ class TestCounting:
         builder = LexiconBuilder()
         for document in documents:
             builder.add(document)
-        with pytest.raises(NearDupError, match=rf"No word stands in 2 of the {len(documents)} documents.*--at-least 1"):
+        with pytest.raises(NearDupError, match=rf"No word occurs in 2 of the {len(documents)} documents.*--at-least"):
             builder.write(tmp_path / "lexicon.tsv")
         assert list(tmp_path.iterdir()) == []
 
@@ -87,7 +87,7 @@ class TestWriting:
         assert [file.name for file in tmp_path.iterdir()] == ["lexicon.tsv"]
 
     def test_a_place_that_cannot_be_written_is_an_error_in_words(self, tmp_path: Path) -> None:
-        with pytest.raises(NearDupError, match=r"lexicon\.tsv cannot be written: .*; name another place"):
+        with pytest.raises(NearDupError, match=r"lexicon\.tsv cannot be written: "):
             counted().write(tmp_path / "none" / "lexicon.tsv")
 
 
@@ -100,30 +100,30 @@ def without(name: str) -> str:
 
 
 BROKEN = {
-    "": "its first line does not say that it is a scrapy-neardup lexicon in version 1",
-    "渡口\t3\n": "its first line does not say",
-    "[1]\n渡口\t3\n": "its first line does not say",
-    "1\n渡口\t3\n": "its first line does not say",
-    "[" * 100_000: "its first line does not say|recursion",
-    with_head(format="word list"): "its first line does not say",
-    with_head(version=2): "its first line does not say",
-    without("version"): "its first line does not say",
-    with_head(segmenter="scissors 2.0"): "its words were cut by scissors 2.0, ours are by jieba",
-    without("segmenter"): "its words were cut by None",
-    without("documents"): "how many documents",
-    with_head(documents="4"): "how many documents",
-    with_head(documents=0): "how many documents",
-    with_head(documents=2): "line 2 is no word with the number of its documents, 2 at most",
-    with_head(words=3): "it holds 2 words of 3; it was cut short",
-    json.dumps(HEAD): "it holds 0 words of 2",
-    json.dumps(HEAD) + "\n渡口\t3\nfer": "line 3 is no word",
-    json.dumps(HEAD) + "\n渡口\t3\nferry\t": "line 3 is no word",
-    json.dumps(HEAD) + "\n渡口 3\nferry 2\n": "line 2 is no word",
-    json.dumps(HEAD) + "\n渡口\t0\nferry\t2\n": "line 2 is no word",
-    json.dumps(HEAD) + "\n渡口\t-1\nferry\t2\n": "line 2 is no word",
-    json.dumps(HEAD) + "\n渡口\t3.5\nferry\t2\n": "line 2 is no word",
-    json.dumps(HEAD) + "\n\t3\nferry\t2\n": "line 2 is no word",
-    json.dumps(HEAD) + "\n渡口\t3\n\nferry\t2\n": "line 3 is no word",
+    "": "its first line .*scrapy-neardup lexicon, version 1",
+    "渡口\t3\n": "its first line",
+    "[1]\n渡口\t3\n": "its first line",
+    "1\n渡口\t3\n": "its first line",
+    "[" * 100_000: "its first line|recursion",
+    with_head(format="word list"): "its first line",
+    with_head(version=2): "its first line",
+    without("version"): "its first line",
+    with_head(segmenter="scissors 2.0"): "scissors 2.0.*jieba",
+    without("segmenter"): "None",
+    without("documents"): "number of documents",
+    with_head(documents="4"): "number of documents",
+    with_head(documents=0): "number of documents",
+    with_head(documents=2): r"line 2 is not a word with its count \(1 to 2\)",
+    with_head(words=3): "it has 2 words instead of 3",
+    json.dumps(HEAD): "it has 0 words instead of 2",
+    json.dumps(HEAD) + "\n渡口\t3\nfer": "line 3 is not a word",
+    json.dumps(HEAD) + "\n渡口\t3\nferry\t": "line 3 is not a word",
+    json.dumps(HEAD) + "\n渡口 3\nferry 2\n": "line 2 is not a word",
+    json.dumps(HEAD) + "\n渡口\t0\nferry\t2\n": "line 2 is not a word",
+    json.dumps(HEAD) + "\n渡口\t-1\nferry\t2\n": "line 2 is not a word",
+    json.dumps(HEAD) + "\n渡口\t3.5\nferry\t2\n": "line 2 is not a word",
+    json.dumps(HEAD) + "\n\t3\nferry\t2\n": "line 2 is not a word",
+    json.dumps(HEAD) + "\n渡口\t3\n\nferry\t2\n": "line 3 is not a word",
 }
 
 
@@ -136,13 +136,13 @@ class TestReading:
         path.write_text(content, encoding="utf-8")
         with pytest.raises(SettingsError, match=said) as refused:
             lexicon(str(path))
-        assert str(refused.value).startswith(f"{path} is no lexicon that can be used here: ")
-        assert str(refused.value).endswith("Make one: scrapy neardup lexicon PAGES.jsonl -o lexicon.tsv")
+        assert str(refused.value).startswith(f"{path} is no usable lexicon")
+        assert str(refused.value).endswith("scrapy neardup lexicon PAGES.jsonl -o lexicon.tsv")
 
     @pytest.mark.parametrize("make", [Path.mkdir, lambda path: path.write_bytes(b"\xff\xfe"), lambda path: None])
     def test_so_is_what_cannot_be_read(self, tmp_path: Path, make: Callable[[Path], object]) -> None:
         make(tmp_path / "other.tsv")
-        with pytest.raises(SettingsError, match=r"other\.tsv is no lexicon that can be used here: "):
+        with pytest.raises(SettingsError, match=r"other\.tsv is no usable lexicon"):
             lexicon(str(tmp_path / "other.tsv"))
 
     @pytest.mark.parametrize("content", [with_head(), without("words"), with_head().replace("\n", "\r\n")])

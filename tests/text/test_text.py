@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from scrapy_neardup.text import titles
 from scrapy_neardup.text.lexicon import core_words
 from scrapy_neardup.text.normalize import letters, letters_each, normalize
+from scrapy_neardup.text.prose import has_prose
 from scrapy_neardup.text.sentences import sentences
 from scrapy_neardup.text.shingles import distinct, shingles
 from scrapy_neardup.text.titles import article_title, title_parts
@@ -108,6 +109,44 @@ class TestLetters:
         once = letters(normalize(text))
         assert letters(once) == once
         assert all(char.isalnum() for char in once)
+
+    @pytest.mark.parametrize(
+        "mark",
+        [
+            *(
+                "\u00ad",
+                "\u034f",
+                "\u061c",
+                "\u115f",
+                "\u1160",
+                "\u17b4",
+                "\u180b",
+                "\u200b",
+                "\u200c",
+                "\u200d",
+                "\u202e",
+            ),
+            *(
+                "\u2060",
+                "\u2065",
+                "\u206f",
+                "\u3164",
+                "\ufe0f",
+                "\ufeff",
+                "\uffa0",
+                "\U0001d173",
+                "\U000e0020",
+                "\U000e0100",
+            ),
+        ],
+    )
+    def test_what_shows_nothing_makes_no_difference_to_letters_and_words(self, mark: str) -> None:
+        for text in ("渡口Ferry７", "می‌خواهم", "क्षेत्र"):
+            hidden = mark.join(text)
+            assert normalize(hidden) == normalize(text)
+            assert letters(hidden) == letters(text)
+            assert letters_each([hidden, mark]) == [letters(text), ""]
+            assert has_prose(mark * 100, 1) is False
 
     @pytest.mark.parametrize("mark", ["\u200b", "\ufeff", "\u00ad", "\u2060", " ", "\u3000", "，", ",", "_", "“", "—"])
     def test_what_stands_between_letters_makes_no_difference(self, mark: str) -> None:

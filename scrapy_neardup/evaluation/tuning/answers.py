@@ -15,7 +15,7 @@ from scrapy_neardup.evaluation.pair_lines import ANSWERS, COPY, SKIP, pair_lines
 from scrapy_neardup.evaluation.tuning.estimates import Answer
 
 _NEED = (
-    'a line must be one JSON object as `scrapy neardup tune` writes them: {"a": id, "b": id, "jaccard": 0.83, '
+    'each line must be one JSON object as written by `scrapy neardup tune`: {"a": id, "b": id, "jaccard": 0.83, '
     '"containment": 0.91, "label": "copy", "stratum": "…", "stratum_size": 12}'
 )
 
@@ -51,7 +51,7 @@ class LabelFile:
                 os.fsync(file.fileno())
         except OSError as error:
             raise NearDupError(
-                f"{self.path} cannot be written: {error.strerror or error}; name another file with -o."
+                f"{self.path} cannot be written: {error.strerror or error}. Name another file with -o."
             ) from None
         self.labels[row["a"], row["b"]] = _label(row, said)
 
@@ -73,7 +73,7 @@ def _mend(path: Path) -> None:
 def read_answers(path: Path) -> list[Label]:
     """The labels of a file, of a pair that is there twice the last one; raises NearDupError for any other line."""
     if not path.is_file():
-        raise NearDupError(f"There is no file of labels {path}; name the one that was saved, or run without --labels.")
+        raise NearDupError(f"The file of labels {path} does not exist. Name another one, or leave --labels out.")
     found: dict[tuple[str, str], Label] = {}
     for entry in pair_lines(path, _NEED):
         fields, said = entry.fields, entry.fields.get("label")

@@ -8,9 +8,6 @@ from typing import Any
 from scrapy_neardup.evaluation.evaluate import threshold_of
 from scrapy_neardup.methods import Method, make_method
 
-#: Methods whose threshold only decides on two sketches, and has no part in making them.
-_ONLY_DECIDES = frozenset(("cascade", "cosine", "minhash", "punctuation", "random_projection", "shingle", "simhash"))
-
 
 @dataclass(frozen=True, slots=True)
 class Thresholds:
@@ -29,8 +26,8 @@ class Thresholds:
 
     @property
     def share_sketches(self) -> bool:
-        """Whether the sketches of one are those of all."""
-        return self.name in _ONLY_DECIDES
+        """Whether the sketches of one are those of all: the parameter only decides on two of them."""
+        return self.parameter in self.methods[0].decisions()
 
 
 def thresholds(name: str, parameters: dict[str, Any]) -> Thresholds:

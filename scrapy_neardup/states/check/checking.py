@@ -16,6 +16,7 @@ from scrapy_neardup.stores.counts import Counts
 from scrapy_neardup.stores.decisions import KEY as DECISIONS
 from scrapy_neardup.stores.expiry import HANDS
 from scrapy_neardup.stores.former import KEY as FORMER
+from scrapy_neardup.stores.former import former_problem, former_recipes
 from scrapy_neardup.stores.layout import last_id, meta_key, unpack_block, unpack_id
 from scrapy_neardup.stores.redis_notes import COUNTED
 from scrapy_neardup.stores.tally import KEY
@@ -45,6 +46,7 @@ def check(store: Store, watch: Watch = unwatched) -> Findings:
         lambda: check_postings(store, found, pages, watch),
         lambda: _check_bodies(store, found, pages),
         lambda: _check_evidence(store, found, pages, watch),
+        lambda: _check_former(store, found, pages),
         lambda: _check_blocks(store, found),
         lambda: _check_kept(store, found),
         lambda: _check_judgements(store, found),
@@ -69,22 +71,33 @@ def _check_evidence(store: Store, found: Findings, pages: Pages, watch: Watch) -
     for key, packed in watch(store.rows(b"e"), what="rows of evidence"):
         found.evidence += 1
         if len(key) != _EVIDENCE:
-            found.add("unknown row", f"the key {key!r} is none of evidence")
+            found.add("unknown row", f"the key {key!r} is no evidence key")
             continue
         if pages.whole and pages.place(last_id(key)) is None:
-            found.add("evidence without page", f"evidence is kept of {last_id(key):016x}, which is no page")
+            found.add("evidence without page", f"there is evidence for {last_id(key):016x}, which is no page")
         try:
             Evidence.unpack(packed)
         except ValueError as error:
             found.add("broken evidence", f"that of {last_id(key):016x}: {error}")
 
 
+def _check_former(store: Store, found: Findings, pages: Pages) -> None:
+    """Sketches by the recipes before a migration."""
+    recipes = len(former_recipes(store))
+    former = frozenset(pages.former)
+    for key, packed in store.rows(b"o"):
+        if wrong := former_problem(key, packed, recipes):
+            found.add("broken former sketch", wrong)
+        elif pages.whole and last_id(key) not in former:
+            found.add("former sketch without page", f"{last_id(key):016x} is no page of an earlier recipe")
+
+
 def _check_bodies(store: Store, found: Findings, pages: Pages) -> None:
     for key, id in store.rows(b"x"):
         if len(key) != _BODY or len(id) != _ID:
-            found.add("unknown row", f"the row {key!r} is none of a body")
+            found.add("unknown row", f"the row {key!r} is no body row")
         elif pages.whole and pages.place(unpack_id(id)) is None:
-            found.add("body without page", f"the row {key!r} names the page {unpack_id(id):016x}, which is not there")
+            found.add("body without page", f"the row {key!r} names the page {unpack_id(id):016x}, which is missing")
 
 
 def _check_blocks(store: Store, found: Findings) -> None:
@@ -125,16 +138,18 @@ def _check_rest(store: Store, found: Findings) -> None:
     """What is only there while a crawl runs, and what nobody knows."""
     for key, _ in store.rows(b"m"):
         if key not in _NAMES:
-            found.add("unknown row", f"the key {key!r} is none that this version writes")
+            found.add("unknown row", f"this version does not write the key {key!r}")
     for prefix, what in ((b"j", "an unsealed page"), (b"g", "an unsealed crawl")):
         for key, _ in () if store.is_shared else store.rows(prefix):  # others may be at work on it
-            found.add("left over", f"the key {key!r} is that of {what}, which opening the state should have taken back")
+            found.add(
+                "left over", f"the key {key!r} belongs to {what}, which should be rolled back when the state opens"
+            )
     for first in range(256):
         if first not in _PREFIXES:
             for key, _ in store.rows(bytes([first])):
-                found.add("unknown row", f"the key {key!r} is none that this version writes")
+                found.add("unknown row", f"this version does not write the key {key!r}")
     if (smallest := next(store.rows(b""), None)) is not None and not smallest[0]:
-        found.add("unknown row", "there is a row with an empty key")
+        found.add("unknown row", "a row has an empty key")
 
 
 def _check_tally(store: Store, found: Findings) -> None:

@@ -31,11 +31,13 @@ _ALL = 2**32
 class Pages:
     """What is held of every record: see ``Members``; hash of its URL, number and sum of its keys.
 
-    ``whole`` says whether all could be read: if not, what names another page may be right.
+    ``whole`` says whether all could be read: if not, what names another page may be right. ``former``: ids of the pages
+    of a former recipe.
     """
 
     def __init__(self, hashes: Keyed) -> None:
         self.whole = False
+        self.former = array("Q")
         self._hashes = hashes
         self._collector = Collector()
         self._ids = array("Q")
@@ -48,6 +50,8 @@ class Pages:
         """Take the next record, by id."""
         self._collector.add(record)
         self._ids.append(record.id)
+        if record.former:
+            self.former.append(record.id)
         self._urls.append(last_id(url_key(record.url, self._hashes)))
         keys = self._hashes.width.keys(record.keys)
         self._many.append(len(keys))
@@ -77,7 +81,7 @@ def read_pages(store: Store, found: Findings, pages: Pages, watch: Watch) -> Non
             record = unpacked(key, packed)
             if record is None:
                 whole = False
-                found.add("broken record", f"that of {last_id(key):016x} cannot be unpacked ({len(packed)} bytes)")
+                found.add("broken record", f"{last_id(key):016x} cannot be unpacked ({len(packed)} bytes)")
             else:
                 pages.add(record)
                 if record.leads:
@@ -88,14 +92,14 @@ def read_pages(store: Store, found: Findings, pages: Pages, watch: Watch) -> Non
     finally:
         pages.end(whole=whole)
     if found.pages != store.pages:
-        found.add("wrong count", f"the state takes itself to hold {store.pages:,} pages, but holds {found.pages:,}")
+        found.add("wrong count", f"the state counts {store.pages:,} pages, but has {found.pages:,}")
     members = pages.members
     copies = members.originals[members.copies]
     at, there = members.place(copies)
     found.lost = int((~there & ~np.isin(copies, column(led))).sum())
     chained = there & (members.copies[at] | ~members.judged[at])
     for id in members.ids[members.copies][chained].tolist():
-        found.add("copy of a copy", f"{id:016x} names an original that is none")
+        found.add("copy of a copy", f"{id:016x} names an original that is a copy or unjudged")
 
 
 def unpacked(key: bytes, packed: bytes) -> Record | None:
@@ -119,13 +123,13 @@ def check_urls(store: Store, found: Findings, pages: Pages, watch: Watch) -> Non
     for key, seen in watch(store.rows(b"u"), total=store.pages, what="URLs"):
         found.urls += 1
         if len(key) != _ID_KEY or len(seen) != _SEEN:
-            found.add("unknown row", f"the row {key!r} is none of a URL")
+            found.add("unknown row", f"the row {key!r} is no URL row")
             continue
         id = unpack_seen(seen)[0]
         at = pages.place(id)
         if at is None:
             if pages.whole:
-                found.add("URL without page", f"the row {key!r} names the page {id:016x}, which is not there")
+                found.add("URL without page", f"the row {key!r} names the page {id:016x}, which is missing")
         elif int(pages.urls[at]) != last_id(key):
             found.add("wrong URL", f"the row {key!r} names the page {id:016x}, which has another URL")
         else:
@@ -141,12 +145,12 @@ def _unnamed(store: Store, found: Findings, id: int) -> None:
         return
     seen = store.value(url_key(record.url, store.hashes))
     if seen is None:
-        found.add("page without URL", f"{id:016x} cannot be found by its URL {record.url}")
+        found.add("page without URL", f"the URL of {id:016x} does not lead to it: {record.url}")
     elif len(seen) == _SEEN and (other := _record(store, unpack_seen(seen)[0])) is not None:
         if other.url != record.url:
             found.shared += 1
         else:
-            found.add("two pages of a URL", f"{id:016x} and {other.id:016x} both are {record.url}")
+            found.add("two pages of a URL", f"{id:016x} and {other.id:016x} both have the URL {record.url}")
 
 
 def check_postings(store: Store, found: Findings, pages: Pages, watch: Watch) -> None:
@@ -158,7 +162,7 @@ def check_postings(store: Store, found: Findings, pages: Pages, watch: Watch) ->
         at, there = pages.members.place(ids)
         if pages.whole:
             for id in ids[~there].tolist():
-                found.add("key without page", f"a key names the page {id:016x}, which is not there")
+                found.add("key without page", f"a key names the page {id:016x}, which is missing")
         np.add.at(many, at[there], np.uint64(1))
         np.add.at(sums, at[there], keys[there])
     wrong = (many != pages.many) | (sums != pages.sums)
@@ -185,7 +189,7 @@ def _pairs(rows: Iterable[Row], found: Findings) -> Iterator[tuple[int, int]]:
         if is_posting(row):
             yield from pairs(row)
         else:
-            found.add("unknown row", f"the key {row[0]!r} is none of a posting")
+            found.add("unknown row", f"the key {row[0]!r} is no posting key")
 
 
 def _reachable(rows: Iterable[Row], found: Findings) -> Iterator[Row]:
@@ -193,7 +197,7 @@ def _reachable(rows: Iterable[Row], found: Findings) -> Iterator[Row]:
     head: Row = (b"", b"")
     for row in rows:
         if is_unreachable(row[0], head):
-            found.add("posting out of reach", f"the row of its key does not tell of {row[0]!r}")
+            found.add("posting out of reach", f"the row of its key does not name {row[0]!r}")
         elif is_head(row[0]):
             head = row
         yield row

@@ -20,6 +20,8 @@ from scrapy_neardup.states.reading import Watch, unwatched
 from scrapy_neardup.stores import Evidence, Record, Store
 from scrapy_neardup.stores.changes import Changes, Row
 from scrapy_neardup.stores.counts import Counts
+from scrapy_neardup.stores.former import KEY as FORMER
+from scrapy_neardup.stores.former import former_problem, unpack_former
 from scrapy_neardup.stores.layout import (
     body_key,
     evidence_key,
@@ -65,6 +67,7 @@ def refile(salvage: Salvage, store: Store, watch: Watch = unwatched) -> Refiled:
     filing.take_records(watch)
     evidence = filing.take_evidence(watch)
     blocks = filing.take_blocks()
+    filing.take_former(watch)
     filing.take_kept()
     return Refiled(
         store.pages, evidence, blocks, filing.broken, filing.named, len(filing.unsealed), filing.replaced, salvage.gaps
@@ -175,6 +178,24 @@ class _Filing:
                 self._flush()
         self._flush()
         return len(taken)
+
+    def take_former(self, watch: Watch) -> None:
+        """The former recipes, and the sketches by them: a page that comes again is known by these to be unchanged."""
+        packed = dict(self._salvage.look_up([FORMER])).get(FORMER)
+        try:
+            recipes = len(unpack_former(packed)) if packed is not None else 0
+        except ValueError:
+            return
+        if packed is None or not recipes:
+            return
+        self._changes.put(FORMER, packed)
+        for key, sketch in watch(self._rows(b"o", array("Q")), what="former sketches"):
+            record = None if former_problem(key, sketch, recipes) else self._store.record(last_id(key))
+            if record is not None and record.former:
+                self._changes.put(key, sketch)
+                if len(self._changes.puts) >= _BATCH:
+                    self._flush()
+        self._flush()
 
     def take_blocks(self) -> int:
         counts, blocks = Counts(), 0

@@ -63,9 +63,7 @@ def repair(
     place, witness = Path(new_location), new_kind.witness_of(new_location)
     for there in (place, witness):
         if there is not None and there.exists():
-            raise StoreError(
-                f"There is something at {there} already; name a place where nothing is for the mended copy."
-            )
+            raise StoreError(f"{there} already exists. Name a new place for the repaired copy.")
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
         with TemporaryDirectory(prefix=".repair-", dir=place.parent, ignore_cleanup_errors=True) as folder:
@@ -75,15 +73,14 @@ def repair(
                 written, before, held = _about(salvage, location)
                 if written is None and recipe is None:
                     raise StoreError(
-                        f"The recipe by which the pages of the state at {location} were fingerprinted cannot be read. "
-                        "If the settings here are those of the crawl that wrote it, add --assume-recipe."
+                        f"The recipe of the state at {location} cannot be read. "
+                        "If the settings here are those of its crawl, add --assume-recipe."
                     )
                 found = _secret(written, held or _beside(kind, location), secret, location)
                 if found is None:
                     raise StoreError(
-                        f"The secret of the state at {location} cannot be read, and without it none of its pages could "
-                        "be found again. Restore the state from a backup; if it was written under a "
-                        f"{SECRET_SETTING}, set that."
+                        f"The secret of the state at {location} cannot be read, and without it no page can be found. "
+                        f"Restore the state from a backup, or, if it was written with a {SECRET_SETTING}, set that."
                     )
                 with closing(new_kind(draft, written or recipe, secret=found)) as store:
                     filed = refile(salvage, store, watch)
@@ -95,7 +92,7 @@ def repair(
                 beside.rename(witness)
     except OSError as error:
         raise StoreError(
-            f"The mended copy at {place} cannot be made: {error}; name another place, or make room."
+            f"The repaired copy at {place} cannot be made: {error}. Name another place, or make room."
         ) from None
     return Repaired(new_location, filed, before, written is None, findings)
 

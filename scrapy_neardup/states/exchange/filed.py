@@ -17,7 +17,7 @@ _LAST_ID = 2**63
 _LAST_SECOND = 2**32
 _HEX = re.compile(r"[0-9a-f]{16}")
 _NAMES = frozenset(
-    ("id", "url", "seen", "original", "similarity", "keys", "sketch", "delivered", "former", "dropped", "body")
+    ("id", "url", "seen", "original", "similarity", "keys", "sketch", "delivered", "former", "dropped", "body", "since")
 ) | {"evidence"}
 _EMPTY = Evidence()
 _EVIDENCE = {one.name: type(getattr(_EMPTY, one.name)) for one in fields(Evidence)}
@@ -59,6 +59,8 @@ def to_data(filed: Filed) -> dict[str, Any]:
         data["dropped"] = f"{record.dropped:016x}"
     if record.body:
         data["body"] = f"{record.body:016x}"
+    if record.since:
+        data["since"] = f"{record.since:016x}"
     if told is not None:
         values = {name: getattr(told, name) for name in _EVIDENCE if getattr(told, name) != getattr(_EMPTY, name)}
         data["evidence"] = {**values, "like": f"{told.like:016x}"} if told.like else values
@@ -68,12 +70,12 @@ def to_data(filed: Filed) -> dict[str, Any]:
 def from_data(data: Mapping[str, Any]) -> Filed:
     """The page of a line's object; raises ValueError that says what is wrong with it."""
     if unknown := sorted(data.keys() - _NAMES):
-        raise ValueError(f"{unknown[0]!r:.60} belongs to no page")
+        raise ValueError(f"{unknown[0]!r:.60} is no field of a page")
     id = _number(data.get("id"), "id")
     url, seen = _typed(data.get("url"), "url", str), _typed(data.get("seen"), "seen", int)
     keys = _typed(data.get("keys", []), "keys", list)
     if not 0 < id < _LAST_ID or not 0 <= seen < _LAST_SECOND or len(keys) > 255:
-        raise ValueError("an id, a time or a number of keys is out of bounds")
+        raise ValueError("an id, a time or a number of keys is out of range")
     original = _number(data["original"], "original") if "original" in data else id
     similarity = _share(data.get("similarity", 1.0), "similarity")
     try:
@@ -85,7 +87,8 @@ def from_data(data: Mapping[str, Any]) -> Filed:
     filed = tuple(_number(key, "key") for key in keys)
     dropped = _number(data["dropped"], "dropped") if "dropped" in data else 0
     body = _number(data["body"], "body") if "body" in data else 0
-    record = Record(id, url, original, similarity, filed, sketch, delivered, former, dropped, body)
+    since = _number(data["since"], "since") if "since" in data else 0
+    record = Record(id, url, original, similarity, filed, sketch, delivered, former, dropped, body, since)
     return Filed(record, seen, _evidence(_typed(data["evidence"], "evidence", dict)) if "evidence" in data else None)
 
 
@@ -108,7 +111,7 @@ def from_line(line: bytes) -> dict[str, Any]:
 
 def _evidence(data: Mapping[str, Any]) -> Evidence:
     if unknown := sorted(data.keys() - _EVIDENCE.keys()):
-        raise ValueError(f"{unknown[0]!r:.60} belongs to no evidence")
+        raise ValueError(f"{unknown[0]!r:.60} is no field of evidence")
     values: dict[str, Any] = {}
     for name, given in data.items():
         kind = _EVIDENCE[name]

@@ -17,8 +17,8 @@ def import_state(source: Source, store: Store, watch: Watch = iter) -> int:
     """
     if store.pages:
         raise NearDupError(
-            f"{store.location} holds a state with {store.pages:,} pages already, and nothing was imported. Name a new "
-            "place with --store, or add the pages to it with: scrapy neardup merge."
+            f"The state at {store.location} already has {store.pages:,} pages, so nothing is imported. Name a new "
+            "place with --store, or add the pages with: scrapy neardup merge."
         )
     source = for_state(source, store)
     generation = store.begin(f"import of {source.name}")

@@ -24,13 +24,13 @@ def judgement_from(data: Mapping[str, Any]) -> Opinion:
     """The judgement of a line's object; raises ValueError that says what is wrong with it."""
     judged, url, other, when = (data.get(name) for name in ("judged", "url", "other", "when"))
     if len(data) != 4 or not isinstance(url, str) or not isinstance(other, str):
-        raise ValueError("its judgement is of no page")
+        raise ValueError("its manual verdict names no page")
     if type(when) is not int or not 0 <= when < _LAST_SECOND:
-        raise ValueError("the time of its judgement is out of bounds")
+        raise ValueError("the time of its manual verdict is out of range")
     try:
         return Opinion(url, Said(judged), other, when)
     except ValueError:
-        raise ValueError(f"its judgement must be keep or copy, not {judged!r:.60}") from None
+        raise ValueError(f"its manual verdict must be keep or copy, not {judged!r:.60}") from None
 
 
 def take_judgements(said: Iterable[Opinion], store: Store) -> tuple[int, int]:

@@ -59,11 +59,11 @@ def merge(source: Source, store: Store, method: Method | None = None, watch: Wat
     plan = make_plan(source, store, method, watch)
     pages = plan.pages
     newer = pages[Fate.SEEN_LATER] + pages[Fate.RENEWED]
-    if pages[Fate.NEW] or newer:
+    if pages[Fate.NEW] or pages[Fate.OLDER] or newer:
         _write(source, store, plan, watch)
     if pages[Fate.NEW]:
-        store.add_counts(source.counts, in_both=pages[Fate.KNOWN] + newer)
-    return Merged(pages[Fate.NEW], pages[Fate.KNOWN], newer, len(plan.copies), judgements, against)
+        store.add_counts(source.counts, in_both=pages[Fate.KNOWN] + pages[Fate.OLDER] + newer)
+    return Merged(pages[Fate.NEW], pages[Fate.KNOWN] + pages[Fate.OLDER], newer, len(plan.copies), judgements, against)
 
 
 def _write(source: Source, store: Store, plan: Plan, watch: Watch) -> None:
@@ -75,8 +75,8 @@ def _write(source: Source, store: Store, plan: Plan, watch: Watch) -> None:
         what = fate(filed, known, store.last_seen(record.url))
         if what is Fate.NEW:
             store.add(_placed(record, plan, store), _evidence_here(filed, plan), generation=generation, seen=filed.seen)
-        elif what is Fate.SEEN_LATER and known:
-            store.touch(known, filed.seen)
+        elif what in (Fate.OLDER, Fate.SEEN_LATER) and known:
+            store.touch(known, max(filed.seen, store.last_seen(known.url)), renewed=_aged(known, record, known))
         elif what is Fate.RENEWED and known:
             if _names_another(filed):
                 later.add(record.original != record.id)
@@ -104,11 +104,18 @@ def _renew(filed: Filed, known: Record, plan: Plan, store: Store) -> None:
     record, told = _placed(filed.record, plan, store), _evidence_here(filed, plan)
     seen = max(filed.seen, store.last_seen(known.url))
     if record.original == record.id and filed.record.original != filed.record.id:  # its original is this page itself
-        store.touch(known, seen)
+        store.touch(known, seen, renewed=_aged(known, filed.record, known))
         return
+    record = _aged(record, filed.record, known)
     if record == known and told is None:
         told = store.evidence(known.id)
     store.add(record, told, replaces=known.id, seen=seen)
+
+
+def _aged(placed: Record, record: Record, known: Record) -> Record:
+    """The page, with the version that was delivered first in either state."""
+    ages = [one.age for one in (record, known) if one.is_delivered]
+    return replace(placed, since=min(ages)) if ages and min(ages) != placed.id else placed
 
 
 def _placed(record: Record, plan: Plan, store: Store) -> Record:

@@ -21,6 +21,8 @@ class Fate(Enum):
     NEW = "new"
     #: It is known, and what is known stays.
     KNOWN = "known"
+    #: The same, but it was delivered there earlier.
+    OLDER = "older"
     #: The same, but it was last seen there.
     SEEN_LATER = "seen later"
     #: It takes the place of what is known.
@@ -105,7 +107,8 @@ def fate(filed: Filed, known: Record | None, last_seen: int) -> Fate:
     if is_unjudged(known) and not is_unjudged(record):
         return Fate.RENEWED
     if filed.seen <= last_seen:
-        return Fate.KNOWN
+        was_earlier = record.is_delivered and known.is_delivered and record.age < known.age
+        return Fate.OLDER if was_earlier else Fate.KNOWN
     if known.is_original > record.is_original or is_unjudged(record) > is_unjudged(known):
         return Fate.SEEN_LATER
     if known.delivered and not (record.delivered or record.is_original):

@@ -66,6 +66,10 @@ class Source(Protocol):
         """All pages by id, as often as they are asked for."""
 
 
+#: Bytes of a line: more than a page has with its texts.
+LONGEST_LINE = 50_000_000
+
+
 class OpenState:
     """The pages of a store."""
 
@@ -155,7 +159,7 @@ class ExportFile:
                 else:
                     filed = from_data(data)
                     if blocks or said or filed.record.id <= newest:
-                        raise ValueError("its page is not in its place")
+                        raise ValueError("its page is out of order")
                     if filed.record.longest_key > self.width.bits:
                         raise ValueError(f"a key of its page has more than {self.width.bits} bits")
                     pages, newest = pages + 1, filed.record.id
@@ -177,19 +181,19 @@ class ExportFile:
             or not isinstance(data.get("recipe"), dict)
         ):
             raise NearDupError(
-                f"{self.name} is no export of a state, or its beginning is damaged. Make one with: scrapy neardup "
-                "export -o FILE; a state itself is named by its URL, such as sqlite:///path."
+                f"{self.name} is no export of a state, or its start is damaged. Make an export with: scrapy neardup "
+                "export -o FILE. Name a state by its URL, such as sqlite:///path."
             )
         if version not in VERSIONS:
             raise NearDupError(
-                f"{self.name} has the form {version}, and this release reads forms {min(VERSIONS)} to {max(VERSIONS)}: "
-                "it was written by another release. Upgrade, with: pip install --upgrade scrapy-neardup."
+                f"{self.name} has export format {version}, but this release reads formats {min(VERSIONS)} to "
+                f"{max(VERSIONS)}. Run: pip install --upgrade scrapy-neardup"
             )
         return data
 
     def _damaged(self, what: str) -> NearDupError:
         return NearDupError(
-            f"{self.name} is damaged: {what}. Nothing of it was taken. Copy it again from where it was written, or "
+            f"{self.name} is damaged: {what}. Nothing of it is used. Copy the file again from its source, or "
             "export the state again."
         )
 
@@ -228,9 +232,9 @@ def check_width(source: Source, width: KeyWidth, location: str) -> None:
     """Raise StoreMismatch if the keys of a source are too short for a state that has keys of this width."""
     if source.width.bits < width.bits:
         raise StoreMismatch(
-            f"{source.name} has keys of {source.width.bits} bits, and the state at {location}, which an earlier "
-            f"release made, keys of {width.bits} bits, so pages of the one cannot be found in the other. Merge both "
-            "into a new state, which takes pages of either: scrapy neardup merge ONE OTHER --store NEW."
+            f"{source.name} has keys of {source.width.bits} bits, but the state at {location}, made by an earlier "
+            f"release, has keys of {width.bits} bits. Merge both into a new state: "
+            "scrapy neardup merge ONE OTHER --store NEW."
         )
 
 
@@ -242,8 +246,8 @@ def check_recipes(sources: Iterable[Source], recipe: Mapping[str, Any], named_by
     for source in sources:
         if source.recipe.get(SECRET_NAME) != recipe.get(SECRET_NAME):
             raise StoreMismatch(
-                f"{source.name} was written under another secret, so its fingerprints cannot be compared with the "
-                f"others'. States that are to be merged need the same {SECRET_SETTING} from their first crawl on."
+                f"{source.name} was written with another secret, so its fingerprints cannot be compared with the "
+                f"others. To merge states, give them the same {SECRET_SETTING} from their first crawl."
             )
         check_recipe(pack_recipe(source.recipe), recipe, source.name, named_by)
 
@@ -256,13 +260,16 @@ def _lines(path: Path) -> Iterator[bytes]:
                 yield b"not packed"
                 return
         with gzip.open(path) as unpacked:
-            yield from unpacked
+            while line := unpacked.readline(LONGEST_LINE + 1):
+                if len(line) > LONGEST_LINE:
+                    raise ValueError(f"it has more than {LONGEST_LINE:,} bytes, which no line of an export has")
+                yield line
     except EOFError:
-        raise ValueError("the file ends here, and it is not all there") from None
+        raise ValueError("the file ends too early") from None
     except (gzip.BadGzipFile, zlib.error) as error:
         raise ValueError(f"it cannot be unpacked ({error})") from None
     except OSError as error:
-        raise NearDupError(f"{path} cannot be read: {error.strerror or error}.") from None
+        raise NearDupError(f"{path} cannot be read: {error.strerror or error}. Check its permissions.") from None
 
 
 def _own_secret(head: Mapping[str, Any]) -> Secret | None:
@@ -278,7 +285,7 @@ def _own_secret(head: Mapping[str, Any]) -> Secret | None:
 def _take_block(data: Mapping[str, Any], blocks: dict[int, bytes]) -> None:
     block = data["block"]
     if type(block) is not int or block <= max(blocks, default=-1) or data.keys() != {"block", "counts"}:
-        raise ValueError("its block of counts is not in its place")
+        raise ValueError("its block of counts is out of order")
     if not isinstance(data["counts"], str):
         raise ValueError("its counts must be a string")
     blocks[block] = b64decode(data["counts"], validate=True)

@@ -95,7 +95,7 @@ def mend(kind: str, source: Path, to: str = "", **options: Any) -> Repaired:
     before = contents(source.parent, source)
     mended = repair((STORES[kind], str(source)), (STORES[to or kind], str(target)), **options)
     assert contents(source.parent, source) == before
-    beside = {f"{source.name}.lock", f"{source.name}.witness", f"{target.name}.witness"}
+    beside = {f"{source.name}.witness", f"{target.name}.witness"}
     assert {path.name for path in source.parent.iterdir()} <= {source.name, target.name, *beside}
     assert mended.location == str(target)
     assert mended.findings.sound, mended.findings.problems
@@ -204,7 +204,7 @@ def test_what_can_be_read_is_saved_and_the_damaged_state_is_not_touched(
         mended = mend(kind, source, recipe=RECIPE)
     except StoreError:
         assert share == 0
-        assert sorted(path.name for path in source.parent.iterdir()) == [source.name, f"{source.name}.lock"]
+        assert sorted(path.name for path in source.parent.iterdir()) == [source.name]
         return
     saved = compare(source.parent / f"mended.{kind}", kind)
     assert saved == mended.filed.pages >= PAGES * share
@@ -322,7 +322,7 @@ def test_an_unreadable_recipe_must_be_given(copy: Callable[[str], Path], recipe:
         store._write(Changes(deletes={name}) if recipe is None else Changes({name: recipe}), sync=True)
     with pytest.raises(StoreError, match="--assume-recipe"):
         mend("sqlite", source)
-    beside = ["state.sqlite.lock", "state.sqlite.witness"]
+    beside = ["state.sqlite.witness"]
     assert sorted(path.name for path in source.parent.iterdir()) == ["state.sqlite", *beside]
     mended = mend("sqlite", source, recipe=RECIPE)
     assert mended.assumed
@@ -339,7 +339,7 @@ def test_a_state_of_another_format_is_refused(copy: Callable[[str], Path]) -> No
     source = copy("sqlite")
     with closing(STORES["sqlite"](str(source), RECIPE)) as store:
         store._write(Changes({meta_key("recipe"): b'{"format": 99}'}), sync=True)
-    with pytest.raises(StoreMismatch, match="has the format 99"):
+    with pytest.raises(StoreMismatch, match="format 99"):
         mend("sqlite", source)
 
 
@@ -355,7 +355,7 @@ def test_nothing_is_written_over(copy: Callable[[str], Path]) -> None:
     source = copy("sqlite")
     target = source.parent / "mended.sqlite"
     target.write_bytes(b"mine")
-    with pytest.raises(StoreError, match=r"something at .* already"):
+    with pytest.raises(StoreError, match=r"already exists"):
         repair((STORES["sqlite"], str(source)), (STORES["sqlite"], str(target)))
     assert target.read_bytes() == b"mine"
 
@@ -384,7 +384,7 @@ def test_where_nothing_can_be_read_that_is_said(copy: Callable[[str], Path], kin
 def test_a_file_of_somebody_else_is_no_state(tmp_path: Path) -> None:
     with closing(sqlite3.connect(tmp_path / "other.sqlite")) as db:
         db.execute("CREATE TABLE theirs (a)")
-    with pytest.raises(StoreError, match="it has no table kv"):
+    with pytest.raises(StoreError, match="table kv"):
         mend("sqlite", tmp_path / "other.sqlite")
 
 
@@ -408,7 +408,7 @@ def test_what_fails_amid_the_work_leaves_nothing_behind(
     with pytest.raises((StoreError, KeyboardInterrupt), match=r"make room|^$"):
         repair((STORES["sqlite"], str(source)), (STORES["sqlite"], str(source.parent / "mended.sqlite")))
     assert contents(source.parent, source) == before
-    assert sorted(path.name for path in source.parent.iterdir()) == ["state.sqlite", "state.sqlite.lock"]
+    assert sorted(path.name for path in source.parent.iterdir()) == ["state.sqlite"]
 
 
 def test_a_copy_that_cannot_be_made_is_told(copy: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -417,11 +417,11 @@ def test_a_copy_that_cannot_be_made_is_told(copy: Callable[[str], Path], monkeyp
 
     source = copy("sqlite")
     monkeypatch.setattr(shutil, "copyfile", fail)
-    with pytest.raises(StoreError, match=r"cannot be copied: Input/output error; .* room for two copies"):
+    with pytest.raises(StoreError, match=r"cannot be copied: Input/output error\. .* room for two copies"):
         mend("sqlite", source)
 
 
 def test_a_state_in_memory_cannot_be_repaired(tmp_path: Path) -> None:
-    with pytest.raises(StoreError, match="kind memory cannot be repaired"):
+    with pytest.raises(StoreError, match="memory state cannot be repaired"):
         repair((MemoryStore, "memory:"), (STORES["sqlite"], str(tmp_path / "new")))
     assert list(tmp_path.iterdir()) == []

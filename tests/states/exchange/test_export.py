@@ -174,7 +174,7 @@ def test_every_step_of_a_similarity_is_told_apart() -> None:
 def test_where_there_are_pages_nothing_is_imported(tmp_path: Path) -> None:
     store = state(KINDS[:1])
     before = rows(store)
-    with pytest.raises(NearDupError, match=r"holds a state with 1 pages already.*scrapy neardup merge"):
+    with pytest.raises(NearDupError, match=r"already has 1 pages.*scrapy neardup merge"):
         import_state(exported(state(KINDS), tmp_path / "file"), store)
     assert rows(store) == before
 

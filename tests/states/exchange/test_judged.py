@@ -42,14 +42,14 @@ def test_an_export_holds_them_in_the_same_order_everywhere_and_an_import_has_the
 @pytest.mark.parametrize(
     ("change", "why"),
     [
-        ({"judged": "burn"}, "its judgement must be keep or copy, not 'burn'"),
-        ({"judged": []}, "its judgement must be keep or copy"),
-        ({"url": 5}, "its judgement is of no page"),
-        ({"other": None}, "its judgement is of no page"),
-        ({"more": 1}, "its judgement is of no page"),
-        ({"when": -1}, "the time of its judgement is out of bounds"),
-        ({"when": 2**32}, "the time of its judgement is out of bounds"),
-        ({"when": True}, "the time of its judgement is out of bounds"),
+        ({"judged": "burn"}, "its manual verdict must be keep or copy, not 'burn'"),
+        ({"judged": []}, "its manual verdict must be keep or copy"),
+        ({"url": 5}, "its manual verdict names no page"),
+        ({"other": None}, "its manual verdict names no page"),
+        ({"more": 1}, "its manual verdict names no page"),
+        ({"when": -1}, "the time of its manual verdict is out of range"),
+        ({"when": 2**32}, "the time of its manual verdict is out of range"),
+        ({"when": True}, "the time of its manual verdict is out of range"),
     ],
 )
 def test_a_line_that_is_no_judgement_is_named(tmp_path: Path, change: dict[str, Any], why: str) -> None:

@@ -186,8 +186,8 @@ def test_of_a_page_that_both_know_the_version_that_was_seen_later_stays_under_ou
     ours = state([own(5, "a", 10, 1), own(6, "b", 10, 1), copy(7, "copy of a", 5)])
     theirs = state([own(2, "a", 11, 2, sketch=b"later"), own(3, "b", 9, 2, sketch=b"earlier"), copy(4, "c", 3)])
     assert merged(ours, theirs) == Merged(1, 1, 1, 0)
-    assert record(ours, "a") == Record(5, "a", 5, 1.0, (2,), b"later")
-    assert record(ours, "b") == Record(6, "b", 6, 1.0, (1,), b"sketch")
+    assert record(ours, "a") == Record(5, "a", 5, 1.0, (2,), b"later", since=2)  # delivered there before
+    assert record(ours, "b") == Record(6, "b", 6, 1.0, (1,), b"sketch", since=3)
     assert (ours.last_seen("a"), ours.last_seen("b")) == (11, 10)
     assert (record(ours, "copy of a").original, record(ours, "c").original) == (5, 6)
     assert (ours.postings(1, 9), ours.postings(2, 9)) == ([6], [5])

@@ -1,0 +1,235 @@
+"""Scrapy's commands as a newcomer types them: its tools for developers, dry runs, and crawls that are refused."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+from shutil import copyfile, copytree
+
+import pytest
+
+from scrapy_neardup.stores import open_store
+from tests.commands.run import environment, project, scrapy_neardup
+from tests.crawl.conftest import ROOT, Site
+from tests.crawl.pages import article, html
+
+SPIDER = """
+import scrapy
+
+
+class Daybook(scrapy.Spider):
+    name = "daybook"
+
+    def parse(self, response):
+        yield {"url": response.url}
+"""
+
+
+def scrapy(folder: Path, *arguments: str, **environ: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "scrapy", *arguments],
+        cwd=folder,
+        env={**environment(), "PYTHONPATH": str(ROOT), "BROWSER": "true", **environ},
+        capture_output=True,
+        text=True,
+        timeout=100,
+    )
+
+
+@pytest.fixture
+def shop(site: Site, tmp_path: Path) -> Path:
+    """A project with one spider, which has two pages of one article."""
+    site.content |= {"/ferry": html("kelp-en"), "/again": html("kelp-en")}
+    folder = project(tmp_path)
+    (folder / "shop" / "spiders.py").write_text(
+        SPIDER
+        + f"""
+    async def start(self):
+        for path in "ferry", "again":
+            yield scrapy.Request("{site.base}/" + path)
+""",
+        encoding="utf-8",
+    )
+    with (folder / "shop" / "settings.py").open("a", encoding="utf-8") as settings:
+        settings.write('SPIDER_MODULES = ["shop.spiders"]\nTELNETCONSOLE_ENABLED = False\n')
+    return folder
+
+
+TOOLS = [
+    ["shell", "-c", "response.text", "{url}"],
+    ["fetch", "{url}"],
+    ["fetch", "--spider", "daybook", "{url}"],
+    ["view", "{url}"],
+    ["parse", "--spider", "daybook", "{url}"],
+    ["parse", "--spider", "daybook", "--pipelines", "{url}"],
+    ["bench", "-s", "CLOSESPIDER_PAGECOUNT=5"],
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("store", ["", "sqlite:///{folder}/%(name)s.sqlite"], ids=["default", "by name"])
+@pytest.mark.parametrize("tool", TOOLS, ids=" ".join)
+def test_tools_for_developers_work_and_make_no_state(tool: list[str], store: str, shop: Path, site: Site) -> None:
+    options = ["-s", "NEARDUP_STORE=" + store.format(folder=shop)] if store else []
+    before = {path for path in shop.rglob("*") if "__pycache__" not in path.parts}
+    done = scrapy(shop, *(one.format(url=f"{site.base}/ferry") for one in tool), *options)
+    assert (done.returncode, "Traceback" in done.stderr, "CRITICAL" in done.stderr) == (0, False, False)
+    if "shell" in tool or "fetch" in tool:
+        assert article("kelp-en")[0] in done.stdout
+    if "parse" in tool:
+        assert f"'{site.base}/ferry'" in done.stdout
+    after = {path for path in shop.rglob("*") if "__pycache__" not in path.parts}
+    if "--pipelines" not in tool:  # whose items are judged
+        assert not [path for path in after - before if path.is_file()]
+
+
+@pytest.mark.slow
+def test_the_shell_works_outside_of_projects(site: Site, tmp_path: Path) -> None:
+    site.content["/ferry"] = html("kelp-en")
+    addons = 'ADDONS={"scrapy_neardup.Addon": 500}'
+    done = scrapy(tmp_path, "shell", "-s", addons, "-c", "response.status", f"{site.base}/ferry")
+    assert (done.returncode, done.stdout.strip()) == (0, "200")
+
+
+@pytest.mark.slow
+def test_a_tool_does_not_wait_for_a_crawl_at_work(shop: Path, site: Site) -> None:
+    store = f"sqlite:///{shop}/state.sqlite"
+    with closing(open_store(store, {"some": "recipe"})):
+        done = scrapy(shop, "fetch", "--spider", "daybook", "-s", f"NEARDUP_STORE={store}", f"{site.base}/ferry")
+    assert (done.returncode, article("kelp-en")[0] in done.stdout) == (0, True)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "named"),
+    [
+        ("NEARDUP_STORE=sqlite:///proc/nope/x.db", "NEARDUP_STORE"),
+        ("NEARDUP_STORE=leveldb:///proc/nope/x", "NEARDUP_STORE"),
+        ("NEARDUP_STORE=unix:///proc/nope/x.sock", "/proc/nope/x.sock"),
+        ("NEARDUP_STORE=sqlite:///tmp/%(colour)s.db", "-a colour="),
+        ("NEARDUP_FIELDS={}", ""),
+        ("NEARDUP_FIELDS=[]", "NEARDUP_FIELDS"),
+        ("NEARDUP_METHOD=nope", "NEARDUP_METHOD"),
+    ],
+)
+def test_a_crawl_that_is_refused_says_why_in_one_critical_line(wrong: str, named: str, shop: Path) -> None:
+    done = scrapy(shop, "crawl", "daybook", "-s", wrong)
+    lines = [line for line in done.stderr.splitlines() if " CRITICAL: " in line]
+    if not named:
+        assert (done.returncode, lines) == (0, [])
+        return
+    assert (done.returncode, len(lines), named in lines[0]) == (1, 1, True)
+    assert "Traceback" not in done.stderr.partition(lines[0])[0]
+    assert "FileNotFoundError" not in done.stderr.replace(lines[0], "")
+    assert "item_scraped_count" not in done.stderr
+
+
+def test_commands_take_the_only_state_and_else_the_spider_that_is_named(shop: Path, site: Site) -> None:
+    pair = f"{site.base}/ferry", f"{site.base}/again"
+    assert "crawl has written" in scrapy_neardup("migrate", cwd=shop).stderr
+    assert scrapy(shop, "crawl", "daybook").returncode == 0
+    assert scrapy_neardup("migrate", cwd=shop).returncode == 0
+    (shop / ".scrapy" / "neardup" / "spiders" / "other").mkdir()
+    for one in (shop / ".scrapy" / "neardup" / "spiders" / "daybook").iterdir():
+        (copytree if one.is_dir() else copyfile)(one, one.parent.parent / "other" / one.name)
+    assert [scrapy_neardup(*asked, cwd=shop).returncode for asked in (("migrate",), ("compare", *pair))] == [2, 2]
+    assert scrapy_neardup("migrate", "--spider", "daybook", cwd=shop).returncode == 0
+    done = scrapy_neardup("compare", "--json", "--spider", "daybook", *pair, cwd=shop)
+    assert json.loads(done.stdout)["verdict"] == "duplicate"
+
+
+FEEDS = """
+FEEDS = {
+    "all-%(name)s.jsonl": {"format": "jsonlines", "overwrite": True},
+    "ftp://crawler:s3cret@127.0.0.1:1/all.csv": {"format": "csv"},
+}
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("options", "written"),
+    [
+        (["-O", "dry.jsonl"], ["dry.jsonl"]),
+        (["-o", "dry.jsonl"], ["dry.jsonl"]),
+        ([], []),
+        (["-O", "all-daybook.jsonl"], []),
+        (["-O", "{folder}/shop/../all-daybook.jsonl", "-s", "NEARDUP_COMMIT=item"], []),
+        (["-o", "file://{folder}/all-%(name)s.jsonl"], []),
+    ],
+)
+def test_a_dry_run_writes_feeds_of_the_command_line_alone(options: list[str], written: list[str], shop: Path) -> None:
+    with (shop / "shop" / "settings.py").open("a", encoding="utf-8") as settings:
+        settings.write(FEEDS)
+    (shop / "all-daybook.jsonl").write_text("yesterday\n")
+    asked = [one.format(folder=shop) for one in options]
+    done = scrapy(shop, "crawl", "daybook", "-s", "NEARDUP_DRY_RUN=True", *asked)
+    assert (done.returncode, (shop / "all-daybook.jsonl").read_text()) == (0, "yesterday\n")
+    found = sorted(path.name for path in shop.glob("*.jsonl") if path.name != "all-daybook.jsonl")
+    assert (found, [len((shop / one).read_text().splitlines()) for one in found]) == (written, [2] * len(written))
+    [line] = [line for line in done.stderr.splitlines() if " WARNING: " in line and "all-%(name)s.jsonl" in line]
+    assert ("s3cret" in line, "-O dry.jsonl" in line) == (False, True)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("of_command_line", [False, True])
+def test_a_dry_run_keeps_out_the_feeds_of_the_spider(shop: Path, of_command_line: bool) -> None:
+    with (shop / "shop" / "spiders.py").open("a", encoding="utf-8") as spider:
+        spider.write('    custom_settings = {"FEEDS": {"all.jsonl": {"format": "jsonlines", "overwrite": True}}}\n')
+    (shop / "all.jsonl").write_text("yesterday\n")
+    done = scrapy(
+        shop, "crawl", "daybook", "-s", "NEARDUP_DRY_RUN=True", *(["-O", "all.jsonl"] if of_command_line else [])
+    )
+    assert (done.returncode, (shop / "all.jsonl").read_text()) == (0, "yesterday\n")
+
+
+def test_the_message_does_not_say_to_switch_on_the_add_on_that_is_on(site: Site, tmp_path: Path) -> None:
+    site.content["/ferry"] = html("kelp-en")
+    folder = project(tmp_path)
+    (folder / "shop" / "spiders.py").write_text(SPIDER, encoding="utf-8")
+    done = subprocess.run(
+        [
+            *(sys.executable, "-m", "scrapy", "parse", f"{site.base}/ferry", "--spider", "daybook", "--pipelines"),
+            *("-s", "SPIDER_MODULES=shop.spiders", "-s", "NEARDUP_STORE=memory:"),
+        ],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=100,
+    )
+    [line] = [line for line in done.stderr.splitlines() if "unjudged (no_content)" in line]
+    assert "by 'scrapy parse --pipelines', which leaves out what hands responses over" in line
+    assert "ADDONS" not in line
+    assert f"{site.base}/ferry" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        (["ADDONS={'scrapy_neardup.NearDupPipeline': 500}"], "ADDONS names scrapy_neardup.NearDupPipeline, which is a"),
+        (["ADDONS={}", "ITEM_PIPELINES={'scrapy_neardup.Addon': 300}"], "ITEM_PIPELINES names scrapy_neardup.Addon,"),
+    ],
+    ids=["the pipeline as an add-on", "the add-on as a pipeline"],
+)
+def test_add_on_and_pipeline_in_each_others_place_stop_the_crawl(
+    wrong: list[str], words: str, site: Site, tmp_path: Path
+) -> None:
+    """Scrapy takes both for components that have nothing to do, and every copy would pass."""
+    folder = project(tmp_path)
+    (folder / "shop" / "spiders.py").write_text(SPIDER, encoding="utf-8")
+    options = [option.replace("'", '"') for option in ["SPIDER_MODULES=shop.spiders", *wrong]]
+    done = subprocess.run(
+        [sys.executable, "-m", "scrapy", "crawl", "daybook", *(part for option in options for part in ("-s", option))],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=100,
+    )
+    assert words in done.stderr
+    assert 'ADDONS = {"scrapy_neardup.Addon": 500}' in done.stderr
+    assert "item_scraped_count" not in done.stderr

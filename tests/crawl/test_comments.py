@@ -1,0 +1,62 @@
+"""Several items of one response that bring their texts: an article with its comments, the posts of a thread."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.crawl.conftest import Crawl, Site
+from tests.crawl.pages import article, html
+
+PATHS = ["/bridge", "/tea"]
+
+
+def page(slug: str, comments: list[str]) -> str:
+    return html(slug).replace("</body>", f"<ul>{''.join(f'<li>{one}</li>' for one in comments)}</ul></body>")
+
+
+@pytest.fixture
+def thread(site: Site) -> Site:
+    """Two articles, each with comments."""
+    remarks = [line for slug in ("kelp-en", "chess-en") for line in article(slug)[1]]
+    site.content |= {"/bridge": page("bridge-zh", remarks[:3]), "/tea": page("tea-zh", remarks[3:6])}
+    return site
+
+
+@pytest.mark.parametrize("last", [True, False], ids=["comments first", "article first"])
+def test_an_article_and_its_comments_come_once(thread: Site, crawl: Crawl, last: bool) -> None:
+    first, second = (crawl(PATHS, "CommentsSpider", last=last) for _ in range(2))
+    assert (len(first.items), first.count("unique"), first.count("updated")) == (8, 8, 0)
+    assert (second.items, second.count("unchanged")) == ([], 8)
+    assert "NEARDUP_FIELDS" not in first.log
+
+
+@pytest.mark.parametrize("last", [True, False], ids=["comments first", "article first"])
+def test_an_article_that_changed_comes_again_and_no_comment_does(thread: Site, crawl: Crawl, last: bool) -> None:
+    crawl(PATHS, "CommentsSpider", last=last)
+    before = thread.content["/tea"]
+    assert isinstance(before, str)
+    thread.content["/tea"] = before.replace("</article>", f"<p>{article('ferry-zh')[1][0]}</p></article>")
+    again = crawl(PATHS, "CommentsSpider", last=last)
+    assert (again.paths, again.count("updated")) == (["/tea"], 1)
+
+
+def test_an_article_without_a_url_keeps_that_of_its_page_when_comments_come(thread: Site, crawl: Crawl) -> None:
+    """Or an update of it would be taken for a copy of the article under another URL."""
+    thread.content["/one"] = page("birds-zh", [])
+    crawl(["/one"], "ArticleSpider")
+    thread.content["/one"] = page("birds-zh", ["A remark that nobody has made before, long enough to be judged."])
+    again = crawl(["/one"], "ArticleSpider")
+    assert (again.count("unchanged"), again.count("unique")) == (1, 1)
+
+
+@pytest.mark.parametrize("own_part", [False, True])
+def test_posts_under_the_url_of_their_page_get_a_hint_that_names_part(
+    thread: Site, crawl: Crawl, own_part: bool
+) -> None:
+    more: dict[str, Any] = {"NEARDUP_FIELDS": {"part": "id"}} if own_part else {}
+    first, second = (crawl(PATHS, "CommentsSpider", of_page=True, part=own_part, **more) for _ in range(2))
+    assert [len(first.items), len(second.items)] == [8, 0 if own_part else 8]
+    hints = [line for line in first.log.splitlines() if "WARNING" in line and "NEARDUP_FIELDS = {'part'" in line]
+    assert len(hints) == (0 if own_part else 1)

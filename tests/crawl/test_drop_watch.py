@@ -1,0 +1,232 @@
+"""Which sites a crawl warns of because they lose many pages as copies, and of which it does not."""
+
+from __future__ import annotations
+
+import random
+import shlex
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from scrapy_neardup.commands import keep
+from scrapy_neardup.crawl import drop_watch
+from scrapy_neardup.crawl.drop_watch import DropWatch
+from scrapy_neardup.judging.reservations import Reservation, Ruled
+from scrapy_neardup.model import Fingerprint, Kind, Match, Page, Verdict
+from scrapy_neardup.states.site_drops import SiteDrops
+from scrapy_neardup.stores import Record
+from tests.crawl.conftest import Crawl as RunCrawl
+from tests.crawl.conftest import Site
+from tests.crawl.parts import notes, text
+from tests.states.states import run as run_command
+
+EVIL = "\n2026-01-01 00:00:00 [scrapy] ERROR: forged \x1b[2J\u202e'; reboot; '"
+SITE = "river.example"
+
+
+class Crawl:
+    """Pages with their verdicts, in the order of a crawl."""
+
+    def __init__(self, *past: SiteDrops, end: str = "") -> None:
+        self.notes = notes()
+        self.watch = DropWatch(self.notes, {one.site: one for one in past})
+        self.end = end
+        self._id = 0
+
+    def page(self, site: str = SITE, *, title: str = "", **ruled: Any) -> None:
+        """A page that passes."""
+        self._id += 1
+        url = f"http://{site}/{self._id}{self.end}"
+        self._see(Page(url, title), Ruled(Verdict(Kind.UNIQUE, url, self._id)))
+
+    def drop(self, original: int = 0, site: str = SITE, *, title: str = "", delivered: bool = False) -> None:
+        """A page that is dropped, without an original for one that nothing else is dropped for."""
+        self._id += 1
+        original = original or 10**6 + self._id
+        url, shared = f"http://{site}/{self._id}{self.end}", (f"Both say so.{self.end}",)
+        match = Match(original, f"http://other.example/{original}{self.end}", 0.0, 0.9, 0.9, shared)
+        verdict = Verdict(Kind.DUPLICATE, url, self._id, match)
+        self._see(Page(url, title), Ruled(verdict, was_delivered=delivered))
+
+    def _see(self, page: Page, ruled: Ruled) -> None:
+        self.watch.see(page, ruled)
+
+    @property
+    def alarms(self) -> dict[str, int]:
+        prefix = "neardup/suspicious_drops/"
+        return {name.removeprefix(prefix): n for name, n in self.notes.stats.get_stats().items() if prefix in name}
+
+
+def test_five_titles_dropped_for_one_original_are_suspicious_and_two_are_not() -> None:
+    crawl = Crawl()
+    for number in range(40):
+        crawl.drop(7, title=f"Title {number % 4}")
+        crawl.drop(8 + number, title=f"Title {number}")
+    assert crawl.alarms == {}
+    crawl.drop(7, title="A fifth title")
+    crawl.drop(7, title="A sixth title")
+    assert crawl.alarms == {"titles": 1}
+
+
+def test_titles_of_many_sites_are_reposts() -> None:
+    crawl = Crawl()
+    for number in range(40):
+        crawl.drop(7, f"{number}.example", title=f"Title {number}")
+    assert crawl.alarms == {}
+
+
+def test_a_site_that_was_no_mirror_and_becomes_one_at_once_is_suspicious() -> None:
+    crawl = Crawl()
+    for _ in range(20):
+        crawl.page()
+    for _ in range(13):
+        crawl.drop()
+    assert crawl.alarms == {}
+    for _ in range(20):
+        crawl.drop()
+    assert crawl.alarms == {"jump": 1}
+
+
+@pytest.mark.parametrize(("drops", "alarms"), [(0, {"jump": 1}), (60, {}), (30, {})])
+def test_drops_that_begin_with_the_crawl_are_compared_with_earlier_crawls(drops: int, alarms: dict[str, int]) -> None:
+    crawl = Crawl(SiteDrops(SITE, 60, drops))
+    for _ in range(15):
+        crawl.drop()
+    assert crawl.alarms == alarms
+
+
+def test_a_site_of_which_nothing_is_known_and_every_page_is_dropped_is_a_mirror() -> None:
+    crawl = Crawl()
+    for _ in range(100):
+        crawl.drop()
+    assert crawl.alarms == {}
+
+
+def test_delivered_pages_that_are_dropped_are_suspicious_whatever_the_site_was() -> None:
+    crawl = Crawl(SiteDrops(SITE, 60, 30))
+    for _ in range(9):
+        crawl.drop(delivered=True)
+        crawl.page()
+    assert crawl.alarms == {}
+    crawl.drop(delivered=True)
+    assert crawl.alarms == {"delivered": 1}
+    assert crawl.watch.counted() == [SiteDrops(SITE, 19, 10, 10)]
+
+
+def test_a_copy_that_passes_is_no_drop() -> None:
+    crawl = Crawl(SiteDrops(SITE, 60, 0))
+    for number in range(40):
+        url = f"http://{SITE}/{number}"
+        verdict = Verdict(Kind.DUPLICATE, url, number, Match(7, "http://other.example/", 0.0, 0.9, 0.9))
+        reservation = Reservation(verdict, Fingerprint((), b""), Record(number, url, 7))
+        crawl.watch.see(Page(url, f"Title {number}"), Ruled(verdict, reservation))
+        crawl.watch.see(Page(url), Ruled(Verdict(Kind.UNJUDGED, url)))
+    assert crawl.alarms == {}
+    assert crawl.watch.counted() == [SiteDrops(SITE, 40, 0)]
+
+
+def mirrors(pages: int, chance: random.Random) -> Iterator[tuple[str, bool]]:
+    """Two sites with the same articles in random order: whether each page is dropped."""
+    both = [(site, number) for number in range(pages) for site in ("one.example", "other.example")]
+    chance.shuffle(both)
+    known = set[int]()
+    for site, number in both:
+        yield site, number in known
+        known.add(number)
+
+
+@pytest.mark.parametrize("pages", [30, 40, 60, 120])
+def test_small_honest_mirrors_in_random_order_are_hardly_ever_suspicious(pages: int) -> None:
+    chance, alarms = random.Random(1), 0
+    for _ in range(300):
+        crawl = Crawl()
+        for site, dropped in mirrors(pages, chance):
+            (crawl.drop if dropped else crawl.page)(site=site)
+        alarms += bool(crawl.alarms)
+    assert alarms <= 6, "2 %"
+
+
+def test_what_strangers_post_neither_passes_nor_hides_another_site(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Thousands of originals under six titles: one warning for that site, and the alarm of another one still comes."""
+    monkeypatch.setattr(drop_watch, "_WARNINGS", 2)
+    crawl = Crawl(SiteDrops(SITE, 60, 0))
+    for original in range(1, 500):
+        for number in range(6):
+            crawl.drop(original, "posts.example", title=f"Title {number}")
+    assert (crawl.alarms, len(caplog.records)) == ({"titles": 1}, 1)
+    for _ in range(20):
+        crawl.drop()
+    assert (crawl.alarms, len(caplog.records)) == ({"titles": 1, "jump": 1}, 2)
+    for host in ("a.example", "b.example"):
+        for number in range(6):
+            crawl.drop(7, host, title=f"Title {number}")
+    assert crawl.alarms == {"titles": 3, "jump": 1}
+    assert len(caplog.records) == 3, "further sites are only counted"
+    assert "scrapy neardup stats" in caplog.messages[-1]
+
+
+def test_tables_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(drop_watch, "_SITES", 3)
+    monkeypatch.setattr(drop_watch, "_ORIGINALS", 3)
+    crawl = Crawl()
+    for number in range(10):
+        crawl.drop(number + 1, f"{number}.example", title="A title")
+    assert [one.site for one in crawl.watch.counted()] == ["7.example", "8.example", "9.example"]
+    assert len(crawl.watch._originals) == 3
+
+
+def test_the_warning_is_a_line_with_commands_that_can_be_typed(caplog: pytest.LogCaptureFixture) -> None:
+    crawl = Crawl(SiteDrops(SITE, 60, 0), end=EVIL)
+    for _ in range(20):
+        crawl.drop()
+    [record] = caplog.records
+    told = record.getMessage()
+    assert record.levelname == "WARNING"
+    assert told.isprintable()
+    assert "15 of its last 15 pages, and 0 of the 60 before them" in told
+    commands = [shlex.split("scrapy neardup " + one)[2:] for one in told.split("scrapy neardup ")[1:]]
+    assert [words[0] for words in commands] == ["compare", "dropped", "keep"]
+    assert commands[1][:4] == ["dropped", "--last", "--site", f"{SITE}."]
+    assert commands[2][:4] == ["keep", "--last", "--site", f"{SITE},"]
+
+
+OLD = [f"/old/{number}" for number in range(25)]
+NEW = [f"/new/{number}" for number in range(20)]
+RELAUNCHED = {"NEARDUP_EXTRACTOR": "tests.crawl.project.half_broken_extractor"}
+
+
+def test_one_command_brings_back_what_a_crawl_dropped_of_a_site(
+    site: Site, crawl: RunCrawl, tmp_path: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Only the footer is read of the new pages of a relaunched site."""
+    site.content |= {path: f"<title>Story {path}</title><p>{text(number)}</p>" for number, path in enumerate(OLD + NEW)}
+    settings = {**RELAUNCHED, "NEARDUP_STORE": f"sqlite://{tmp_path}/state.db"}
+    first = crawl(OLD + NEW, **settings)
+    assert first.paths == [*OLD, NEW[0]]
+    assert {name: first.count(f"suspicious_drops/{name}") for name in ("titles", "jump")} == {"titles": 1, "jump": 1}
+    warnings = [line for line in first.log.splitlines() if "WARNING" in line and "crawl.drop_watch" in line]
+    assert len(warnings) == 2
+    assert all("scrapy neardup keep --last --site 127.0.0.1" in one for one in warnings)
+    store = ("--store", settings["NEARDUP_STORE"])
+    assert run_command(keep, "--last", "--site", "127.0.0.1", *store) == 0
+    assert "19 pages kept" in capsys.readouterr().out
+    second, third = crawl(OLD + NEW, **settings), crawl(OLD + NEW, **settings)
+    assert second.paths == NEW[1:]
+    assert (third.items, third.count("unchanged")) == ([], len(OLD + NEW))
+
+
+def test_the_counts_of_a_crawl_reach_the_next_one(crawl: RunCrawl, tmp_path: Any) -> None:
+    """A mirror that is crawled before a site in the second crawl, and was not known in the first one."""
+    settings = {"NEARDUP_STORE": f"sqlite://{tmp_path}/state.db"}
+
+    def item(host: str, number: int) -> dict[str, Any]:
+        return {"url": f"http://{host}/{number}", "title": f"Story {number}", "text": text(number)}
+
+    crawl(None, "OwnContentSpider", items=[item(SITE, number) for number in range(30)], **settings)
+    later = [item(host, number) for host in ("foreign.example", SITE) for number in range(30, 50)]
+    second = crawl(None, "OwnContentSpider", items=later, **settings)
+    assert second.count("suspicious_drops/jump") == 1
+    assert second.count("duplicate") == 20
