@@ -1,0 +1,104 @@
+"""What pages name exists, what they link to is there, and they stay short."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import neardup_reference as reference
+import neardup_site
+import pytest
+
+from scrapy_neardup.model import REASONS
+from tests.docs.pages import DOCS, READMES, ROOT, anchors, blocks, links, pages, source
+
+#: Other pages of the repository, which link to the site.
+OTHERS = ["ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md", "benchmarks/README.md", "example_project/README.md"]
+#: What a reader has time for: lines of a README, English words without the generated reference.
+README_LINES, WORDS = 150, 25_000
+
+
+@pytest.mark.parametrize("page", [*pages(), *OTHERS])
+def test_settings_stats_and_commands_exist(page: str) -> None:
+    wrong = [name for line in source(page).splitlines() if (name := reference.unknown_name(line))]
+    assert wrong == []
+
+
+def test_a_name_that_does_not_exist_is_found() -> None:
+    assert reference.unknown_name("NEARDUP_KEEP") == ""
+    assert reference.unknown_name("set NEARDUP_KEPT") == "setting NEARDUP_KEPT"
+    assert reference.unknown_name("neardup/rolled_back, neardup/unjudged/quotes, neardup/kind/near") == ""
+    assert reference.unknown_name("`neardup/rolled`") == "stat neardup/rolled"
+    assert reference.unknown_name("scrapy neardup keeps") == "command keeps"
+
+
+@pytest.mark.parametrize("page", [*pages(), *OTHERS])
+def test_every_link_leads_somewhere(page: str) -> None:
+    assert [link for link in links(page) if not leads_somewhere(page, link)] == []
+
+
+def leads_somewhere(page: str, link: str) -> bool:
+    """Whether there is such a file, and in it such a heading."""
+    path, _, heading = link.partition("#")
+    target = (ROOT / page).parent / path if path else ROOT / page
+    if not target.exists() or not heading:
+        return target.exists()
+    return heading in anchors(target.resolve().relative_to(ROOT).as_posix())
+
+
+@pytest.mark.parametrize("readme", READMES)
+def test_a_readme_is_a_page(readme: str) -> None:
+    assert len(source(readme).splitlines()) <= README_LINES
+
+
+def test_the_english_text_is_short() -> None:
+    english = [page for page in pages() if page.startswith("docs/en/") or page == "README.md"]
+    words = {page: len(source(page).split()) for page in english}
+    assert sum(words.values()) <= WORDS, words
+
+
+def test_both_readmes_have_the_same_commands_and_code() -> None:
+    one, other = (
+        [(block.language, block.without_comments) for block in blocks(name) if block.language != "text"]
+        for name in READMES
+    )
+    assert one == other
+
+
+def test_every_reason_for_not_judging_is_described() -> None:
+    sources = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "scrapy_neardup").rglob("*.py"))
+    reasons = set(re.findall(r'(?:reason=|(?:ExtractionError|LexiconNeeded)\(\s*)"(\w+)"', sources))
+    assert len(reasons) >= 10
+    assert reasons - set(REASONS) == set()
+
+
+def test_everything_in_the_reference_has_a_description() -> None:
+    """A field, a constant or a parameter without its comment raises KeyError or ValueError here."""
+    words = reference.Catalogue({})
+    made = {name: section(words) for name, section in reference.SECTIONS.items()}
+    assert all(made.values())
+    assert "" not in words.asked
+    used = {
+        name
+        for page in DOCS.joinpath("en", "reference").glob("*.md")
+        for name in re.findall(r"<!-- generated: ([\w-]+)", page.read_text("utf-8"))
+    }
+    assert used == set(reference.SECTIONS)
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ("[the guide](docs/en/guides/choose.md#kinds)", "[the guide](/guides/choose.md#kinds)"),
+        ("[figures](benchmarks/README.md)", "figures"),
+        ("[a site](https://a.example/)", "[a site](https://a.example/)"),
+    ],
+)
+def test_links_of_an_included_file_work_in_the_site(
+    given: str, expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("GITHUB_REPOSITORY", raising=False)
+    monkeypatch.delenv("READTHEDOCS_GIT_CLONE_URL", raising=False)
+    monkeypatch.setattr(neardup_site, "ROOT", tmp_path)
+    (tmp_path / "NEWS.md").write_text(f"# News\n{given}\n", encoding="utf-8")
+    assert neardup_site.expanded("<!-- included: NEWS.md -->\nIt is there.\n<!-- end -->", "en").strip() == expected

@@ -1,0 +1,104 @@
+"""The site as it is built: without a warning, in two languages, with a search that finds Chinese words."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import pytest
+
+from tests.docs.pages import DOCS
+from tests.report.browser import browser
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Both languages, side by side."""
+    target = tmp_path_factory.mktemp("docs")
+    for language in ("en", "zh"):
+        command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-d", str(target / f"trees-{language}")]
+        done = subprocess.run([*command, str(DOCS / language), str(target / language)], capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+    return target
+
+
+@pytest.fixture(scope="module")
+def address(built: Path) -> Iterator[str]:
+    """Where the built site is served."""
+    handler = partial(_Quiet, directory=str(built))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        thread = Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+        thread.join(10)
+
+
+class _Quiet(SimpleHTTPRequestHandler):
+    def log_message(self, format: str, *args: Any) -> None:
+        """Nothing."""
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Any]:
+    with browser() as started:
+        yield started
+
+
+def found(chromium: Any, address: str, language: str, words: str) -> list[str]:
+    """The pages that a search finds."""
+    page = chromium.new_page()
+    try:
+        page.goto(f"{address}/{language}/search.html?q={words}")
+        page.wait_for_function("document.querySelector('#search-results p.search-summary')?.textContent")
+        page.wait_for_timeout(500)
+        links: list[str] = page.eval_on_selector_all("ul.search li > a", "all => all.map(one => one.href)")
+        return [link.removeprefix(f"{address}/{language}/").partition("?")[0].partition("#")[0] for link in links]
+    finally:
+        page.close()
+
+
+def test_settings_link_to_their_reference_and_unknown_ones_do_not_build(built: Path, tmp_path: Path) -> None:
+    page = built.joinpath("en", "reference", "verdicts.html").read_text(encoding="utf-8")
+    assert 'href="settings.html#setting-neardup-policy"' in page
+    for name in ("conf.py", "index.md"):
+        (tmp_path / name).write_bytes(DOCS.joinpath("en", name).read_bytes())
+    (tmp_path / "conf.py").write_text(
+        f"import sys\nsys.path.insert(0, {str(DOCS)!r})\nfrom conf_shared import *\nhtml_theme = 'basic'\n"
+        "html_static_path = html_css_files = templates_path = []\nhtml_sidebars = html_theme_options = {}\n"
+    )
+    (tmp_path / "index.md").write_text("# Title\n\nSet `NEARDUP_KEPT`.\n")
+    command = [sys.executable, "-m", "sphinx", "-q", "-W", str(tmp_path), str(tmp_path / "html")]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode != 0
+    assert "setting NEARDUP_KEPT" in done.stderr
+
+
+def test_each_page_links_to_itself_in_the_other_language(built: Path) -> None:
+    for language, other in (("en", "zh"), ("zh", "en")):
+        for path in built.joinpath(language).rglob("*.html"):
+            name = path.relative_to(built / language)
+            if name.name in ("genindex.html", "search.html"):
+                continue
+            up = "../" * len(name.parts)
+            assert f'hreflang="{other}" href="{up}{other}/{name.as_posix()}"' in path.read_text(encoding="utf-8"), name
+            assert built.joinpath(other, name).exists()
+
+
+@pytest.mark.parametrize("words", ["指纹", "重复", "退出码", "NEARDUP_SCOPE", "副本"])
+def test_chinese_words_are_found(chromium: Any, address: str, words: str) -> None:
+    assert found(chromium, address, "zh", words)
+
+
+def test_a_search_finds_the_page_of_its_words_and_nothing_for_others(chromium: Any, address: str) -> None:
+    assert "reference/exit-codes.html" in found(chromium, address, "zh", "退出码")
+    assert found(chromium, address, "zh", "退出码骆驼") == []
+    assert "reference/settings.html" in found(chromium, address, "en", "NEARDUP_SCOPE")
