@@ -28,9 +28,12 @@ from synthetic import pages as synthetic_pages
 from scrapy_neardup.methods import Method, make_method
 from scrapy_neardup.methods.simhash import SimHash
 from scrapy_neardup.model import Fingerprint
-from scrapy_neardup.stores import STORES, Record, Store, layout
-from scrapy_neardup.stores.changes import Changes, Row
-from scrapy_neardup.stores.layout import FORMAT, FORMATS
+from scrapy_neardup.state import layout
+from scrapy_neardup.state.kv import Changes, Row
+from scrapy_neardup.state.layout import FORMAT, FORMATS
+from scrapy_neardup.state.opening import STORES
+from scrapy_neardup.state.pages import PageStore
+from scrapy_neardup.state.record import Record
 
 BATCH = 10_000
 
@@ -62,7 +65,7 @@ def main() -> None:
                     print(line, flush=True)
 
 
-def fill(store: Store, method: Method, models: list[Fingerprint], pages: int) -> int:
+def fill(store: PageStore, method: Method, models: list[Fingerprint], pages: int) -> int:
     """File pages; returns how many letters their URLs have."""
     chance, letters = random.Random(1), 0
     keys, ids, urls = array("Q"), array("Q"), array("Q")
@@ -86,13 +89,13 @@ def fill(store: Store, method: Method, models: list[Fingerprint], pages: int) ->
     return letters
 
 
-def write(store: Store, rows: Iterator[Row]) -> None:
+def write(store: PageStore, rows: Iterator[Row]) -> None:
     """Write rows, a batch at a time."""
     while batch := dict(islice(rows, BATCH)):
         store.write(Changes(batch))
 
 
-def posted(keys: array[int], ids: array[int], store: Store) -> Iterator[Row]:
+def posted(keys: array[int], ids: array[int], store: PageStore) -> Iterator[Row]:
     """The rows of postings, as they are when pages come one after the other."""
     numbers, pages = np.frombuffer(keys, np.uint64), np.frombuffer(ids, np.uint64)
     order = np.lexsort((pages, numbers))
@@ -117,7 +120,7 @@ def drawn(number: int, method: Method, model: Fingerprint, chance: random.Random
     return Record(id, url, id, 1.0, keys, model.sketch[:13] + chance.randbytes(len(model.sketch) - 13))
 
 
-def unpacked(store: Store) -> Iterator[str]:
+def unpacked(store: PageStore) -> Iterator[str]:
     """What each kind of row takes before it is packed."""
     sizes, rows = Counter[bytes](), Counter[bytes]()
     for key, value in store.rows(b""):

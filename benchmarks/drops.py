@@ -21,16 +21,17 @@ from scrapy.crawler import Crawler
 from scrapy.spiders import Spider
 from scrapy.statscollectors import MemoryStatsCollector
 
-from scrapy_neardup.config import Config
 from scrapy_neardup.crawl.drop_watch import DropWatch
 from scrapy_neardup.crawl.notes import Notes
-from scrapy_neardup.judging.detector import Detector
-from scrapy_neardup.judging.judgements import Opinion, Said, write_judgements
-from scrapy_neardup.judging.reservations import Reservation, Ruled
+from scrapy_neardup.judge.detector import Detector
+from scrapy_neardup.judge.in_flight import Reservation, Ruled
+from scrapy_neardup.judge.manual_verdicts import ManualVerdict, Opinion, write_judgements
+from scrapy_neardup.maintenance.tables import add_site_drops, site_drops
 from scrapy_neardup.model import Fingerprint, Kind, Likeness, Match, Page, Verdict
 from scrapy_neardup.page.sites import site_of
-from scrapy_neardup.states.site_drops import add_site_drops, site_drops
-from scrapy_neardup.stores import MemoryStore, Record
+from scrapy_neardup.settings import Config
+from scrapy_neardup.state.memory import MemoryStore
+from scrapy_neardup.state.record import Record
 
 CONSONANTS, VOWELS = "bdfgklmnprstv", "aeiou"
 CONFIG = Config()
@@ -188,7 +189,7 @@ class State:
     def keep(self) -> None:
         """What ``scrapy neardup keep --last --site`` does for the victim's pages."""
         wrong = [url for url in self.missing if "//victim." in url]
-        write_judgements(self.store, *(Opinion(url, Said.KEEP, self.missing[url], 1) for url in wrong))
+        write_judgements(self.store, *(Opinion(url, ManualVerdict.KEEP, self.missing[url], 1) for url in wrong))
 
 
 def drawn() -> None:

@@ -30,13 +30,16 @@ from pathlib import Path
 
 from synthetic import pages as synthetic_pages
 
-from scrapy_neardup.judging.detector import Detector
-from scrapy_neardup.judging.reservations import Ruled
+from scrapy_neardup.judge.detector import Detector
+from scrapy_neardup.judge.in_flight import Ruled
 from scrapy_neardup.methods.base import IsCommon
-from scrapy_neardup.methods.cascade import Cascade
-from scrapy_neardup.methods.cascade_sketch import HEAD, OPENING_BYTES
+from scrapy_neardup.methods.cascade.method import Cascade
+from scrapy_neardup.methods.cascade.sketch import HEAD, OPENING_BYTES
 from scrapy_neardup.model import Fingerprint, Page, SiteCounts
-from scrapy_neardup.stores import STORES, Bounds, Keep, Store
+from scrapy_neardup.state.evidence import Keep
+from scrapy_neardup.state.expiry import Bounds
+from scrapy_neardup.state.opening import STORES
+from scrapy_neardup.state.pages import PageStore
 
 #: Items of a feed, after which it is stored.
 BATCH = 1_000
@@ -96,7 +99,7 @@ class Clock:
 class Crawl:
     """Draws pages and has them judged; ``recent``: URL and article of those that may be copied, or come again."""
 
-    store: Store
+    store: PageStore
     detector: Detector
     clock: Clock
     recent: deque[tuple[str, int]]
@@ -169,7 +172,7 @@ def measured(name: str, directory: str, count: int, bounds: Bounds) -> Iterator[
     """A row for each twentieth; the state is closed and compacted at the end."""
     most = bounds.max_pages or count
     clock = Clock(max(1, most // 4))
-    store: Store = STORES[name](f"{directory}/state", {})
+    store: PageStore = STORES[name](f"{directory}/state", {})
     store.new_id = clock.new_id  # type: ignore[method-assign]
     store.now = lambda: clock.now  # type: ignore[method-assign]
     gone = [0]

@@ -22,10 +22,9 @@ from statistics import fmean, median
 import trafilatura
 
 from scrapy_neardup.page.blocks import blocks_of
-from scrapy_neardup.page.charset import decode
 from scrapy_neardup.page.extraction import extract, head, main_text
+from scrapy_neardup.page.html import decode, root_of
 from scrapy_neardup.page.reading import read
-from scrapy_neardup.page.trees import root_of
 
 ROOT = Path(__file__).resolve().parent.parent
 ROUNDS = 2

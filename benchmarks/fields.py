@@ -30,16 +30,15 @@ import numpy as np
 import numpy.typing as npt
 from tabulate import tabulate
 
-from scrapy_neardup.evaluation.gold import Gold, read_gold
-from scrapy_neardup.evaluation.labels import POS, REPOST, TEMPLATE, Corpus, read_corpus
-from scrapy_neardup.evaluation.pair_lines import pair_lines
+from scrapy_neardup.evaluation.labels import POS, REPOST, TEMPLATE, Corpus, Gold, pair_lines, read_corpus, read_gold
 from scrapy_neardup.inputs.packed import find_file
-from scrapy_neardup.judging.detector import Detector
-from scrapy_neardup.methods.cascade import Cascade
-from scrapy_neardup.methods.cascade_check import FineCheck, Judgement, weights
-from scrapy_neardup.methods.cascade_features import Features
-from scrapy_neardup.methods.cascade_parameters import CascadeParameters
-from scrapy_neardup.stores import NO_SECRET, open_store
+from scrapy_neardup.judge.detector import Detector
+from scrapy_neardup.methods.cascade.features import Features
+from scrapy_neardup.methods.cascade.method import Cascade
+from scrapy_neardup.methods.cascade.parameters import CascadeParameters
+from scrapy_neardup.methods.cascade.rules import FineCheck, Judgement, weights
+from scrapy_neardup.state.opening import open_store
+from scrapy_neardup.state.recipe import NO_SECRET
 
 #: The classes of documents that should be dropped, and those that should not.
 CLASSES = {POS: True, REPOST: True, TEMPLATE: False}

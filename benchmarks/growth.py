@@ -42,15 +42,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from endless import Drawn, page_of
 
-from scrapy_neardup.hashing.width import KeyWidth
-from scrapy_neardup.judging.detector import Detector
-from scrapy_neardup.judging.matching import telling
-from scrapy_neardup.judging.reservations import Ruled
+from scrapy_neardup.hashing.keyed import KeyWidth
+from scrapy_neardup.judge.detector import Detector
+from scrapy_neardup.judge.in_flight import Ruled
+from scrapy_neardup.judge.matching import distinctive_keys
 from scrapy_neardup.methods.base import IsCommon
 from scrapy_neardup.model import Comparison, Fingerprint, Kind, Likeness, Match, Page, SiteCounts
-from scrapy_neardup.stores import STORES, Evidence, Keep, Record, Store, evidence
-from scrapy_neardup.stores.changes import Changes, Row
-from scrapy_neardup.stores.layout import (
+from scrapy_neardup.state.evidence import Evidence, Keep, evidence
+from scrapy_neardup.state.kv import Changes, Row
+from scrapy_neardup.state.layout import (
     FORMAT,
     FORMATS,
     evidence_key,
@@ -60,7 +60,10 @@ from scrapy_neardup.stores.layout import (
     record_key,
     url_key,
 )
-from scrapy_neardup.stores.options import DEFAULT, Options, read_options
+from scrapy_neardup.state.opening import STORES
+from scrapy_neardup.state.options import DEFAULT, Options, read_options
+from scrapy_neardup.state.pages import PageStore
+from scrapy_neardup.state.record import Record
 
 SIZES = (10_000, 100_000, 1_000_000, 10_000_000)
 #: Items of a feed, after which it is stored.
@@ -73,7 +76,7 @@ SITES, FORMS, TITLES = 100_000, 4, 4_000_000
 STEP = 25_000_000
 FIRST = 1_750_000_000_000_000_000
 _DRAWS = struct.Struct(">6Q")
-#: What each kind of row is: see ``stores/layout.py``.
+#: What each kind of row is: see ``state/layout.py``.
 PARTS = {
     b"k": "postings",
     b"r": "records: URL, keys, sketch",
@@ -87,7 +90,7 @@ PARTS = {
 
 
 def id_of(number: int) -> int:
-    """That of the page with this number, like those of a clock: see ``Store.new_id``."""
+    """That of the page with this number, like those of a clock: see ``PageStore.new_id``."""
     return (FIRST + number * STEP + number * 2_654_435_761 % STEP) & -0x10000
 
 
@@ -199,7 +202,7 @@ def page(number: int) -> Page:
 class Grower:
     """Fills a store; ``number``: of the page that comes next."""
 
-    store: Store
+    store: PageStore
     keep: Keep
     method: Growing = field(default_factory=Growing)
     number: int = 0
@@ -251,7 +254,7 @@ class Grower:
             found = self.come()
             if draw.kind < NEW or not number:
                 fingerprint = self.method.filed(found)
-                keys = telling(fingerprint.keys, self.common(fingerprint, number))
+                keys = distinctive_keys(fingerprint.keys, self.common(fingerprint, number))
                 id = self.new_id()
                 record = Record(id, found.url, id, 1.0, keys, fingerprint.sketch)
                 told = evidence(found, None, None, copy=False, keep=self.keep)
@@ -400,7 +403,7 @@ def _posted(keys: array[int], ids: array[int], width: KeyWidth) -> Iterator[Row]
 
 def made(
     location: str, kind: str, keep: Keep, pages: int, options: Options = DEFAULT, format: int = FORMAT
-) -> tuple[Store, Grower]:
+) -> tuple[PageStore, Grower]:
     """A store with so many pages, and what fills it further."""
     last = min(100_000, pages // 2)
     child = get_context("spawn").Process(target=_make, args=(location, kind, keep, pages - last, options, format))
@@ -408,7 +411,7 @@ def made(
     child.join()
     if child.exitcode:
         raise SystemExit(f"The state could not be filled: {child.exitcode}.")
-    store: Store = STORES[kind](location, {}, options=options)
+    store: PageStore = STORES[kind](location, {}, options=options)
     grower = Grower(store, keep)
     with np.load(f"{location}.shared.npz") as shared:
         grower.titles, grower.forms, grower.number = shared["titles"], shared["forms"], int(shared["number"])
@@ -459,7 +462,7 @@ def main() -> None:
                 grower.detector.end()
 
 
-def row(size: int, times: Times, store: Store, filled: float) -> str:
+def row(size: int, times: Times, store: PageStore, filled: float) -> str:
     cells = []
     for found in (times.look_up, times.commit):
         for at, width in ((0, 7), (1, 6)):
@@ -476,7 +479,7 @@ def row(size: int, times: Times, store: Store, filled: float) -> str:
     )
 
 
-def parts(store: Store) -> Iterator[str]:
+def parts(store: PageStore) -> Iterator[str]:
     """What each kind of row takes on disk."""
     if store.scheme != "leveldb":
         return

@@ -3,7 +3,7 @@
     python benchmarks/hostile.py [WORDS ...]
 
 Every kind of ``hostile_pages`` is judged in three sizes: 5 MB and 99,000 tags; the largest that may still be read in
-the crawl's own process (see ``scrapy_neardup.page.risk``); and the largest of which all text is judged. That is done
+the crawl's own process (see ``scrapy_neardup.page.html``); and the largest of which all text is judged. That is done
 with the default method and an empty state in memory; with words, only for kinds that hold one of them. Megabytes are
 those beyond what the process had when it began, with those of the process in which it had the page read, looked at
 every ten milliseconds. Exits with 1 if a page took more than 2 seconds, a tenth more for what else the machine does, or
@@ -30,16 +30,15 @@ from threading import Event, Thread
 sys.path.insert(0, str(Path(__file__).parent))
 from hostile_pages import ITEMS, KINDS, Room, kinds
 
-from scrapy_neardup.config import Config
 from scrapy_neardup.errors import PageError
-from scrapy_neardup.judging.detector import Detector
-from scrapy_neardup.judging.reservations import Ruled
+from scrapy_neardup.judge.detector import Detector
+from scrapy_neardup.judge.in_flight import Ruled
 from scrapy_neardup.model import Page
 from scrapy_neardup.page.apart import Apart
-from scrapy_neardup.page.raw import Raw
-from scrapy_neardup.page.served import Served
+from scrapy_neardup.page.response import Raw, Served
 from scrapy_neardup.page.source import PageSource
-from scrapy_neardup.stores import MemoryStore
+from scrapy_neardup.settings import Config
+from scrapy_neardup.state.memory import MemoryStore
 
 ROOMS = {
     "5 MB": Room(5_000_000, 99_000),

@@ -22,17 +22,20 @@ from time import process_time
 
 from workers import made_page
 
-from scrapy_neardup.config import DEFAULT_FIELDS
 from scrapy_neardup.errors import ExtractionError
-from scrapy_neardup.judging.detector import Detector
-from scrapy_neardup.judging.recipe import state_recipe
-from scrapy_neardup.judging.reservations import Ruled
+from scrapy_neardup.judge.detector import Detector
+from scrapy_neardup.judge.former import state_recipe
+from scrapy_neardup.judge.in_flight import Ruled
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Page, Verdict
-from scrapy_neardup.page.served import Served
+from scrapy_neardup.page.response import Served
 from scrapy_neardup.page.sites import site_of
 from scrapy_neardup.page.source import PageSource
-from scrapy_neardup.stores import STORES, Keep, Secret, Store
+from scrapy_neardup.settings import DEFAULT_FIELDS
+from scrapy_neardup.state.evidence import Keep
+from scrapy_neardup.state.opening import STORES
+from scrapy_neardup.state.pages import PageStore
+from scrapy_neardup.state.recipe import Secret
 
 #: One for both ways: another secret gives other hashes, and so other verdicts on pages that are in doubt.
 SECRET = Secret(b"one secret for both of them", is_own=False)
@@ -48,7 +51,7 @@ VISITS = {
 class Crawl:
     """One crawl on a state."""
 
-    def __init__(self, store: Store, *, short_way: bool) -> None:
+    def __init__(self, store: PageStore, *, short_way: bool) -> None:
         self.detector = Detector(make_method("cascade", {}), store, min_letters=40, who="benchmark", keep=Keep.EVIDENCE)
         bodies = self.detector.bodies if short_way else None
         self.source = PageSource(

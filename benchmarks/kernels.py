@@ -35,7 +35,7 @@ def stages() -> dict[str, tuple[Callable[[Any], object], list[Any]]]:
 
     from scrapy_neardup.hashing.keyed import Keyed
     from scrapy_neardup.methods import make_method
-    from scrapy_neardup.stores.counts import Counts, CountsOfSite
+    from scrapy_neardup.state.boilerplate import Counts, CountsOfSite
     from scrapy_neardup.text.normalize import letters_each, normalize
     from scrapy_neardup.text.sentences import sentences
 
@@ -53,8 +53,8 @@ def stages() -> dict[str, tuple[Callable[[Any], object], list[Any]]]:
         counts.note(found, "news.example", keyed, everywhere=True)
 
     try:
-        from scrapy_neardup.methods.cascade_shingles import Shingles
-        from scrapy_neardup.text.cut import read
+        from scrapy_neardup.methods.cascade.sketch import Shingles
+        from scrapy_neardup.text.sentences import read
     except ImportError:
         reading, sketching = _as_it_was(keyed, p)
         texts: list[Any] = ["".join(one) for one in lines]
@@ -80,7 +80,7 @@ def _as_it_was(keyed: Any, p: Any) -> tuple[Callable[[Any], object], Callable[[A
     try:
         remembering = vars(import_module("scrapy_neardup.hashing.keyed"))["Remembering"]
         read = vars(import_module("scrapy_neardup.text.sentences"))["read"]
-        of = import_module("scrapy_neardup.methods.cascade_shingles").Shingles.of
+        of = import_module("scrapy_neardup.methods.cascade.sketch").Shingles.of
     except (ImportError, KeyError):
         return _as_it_began(keyed, p)
 
@@ -94,7 +94,7 @@ def _as_it_was(keyed: Any, p: Any) -> tuple[Callable[[Any], object], Callable[[A
 
 def _as_it_began(keyed: Any, p: Any) -> tuple[Callable[[Any], object], Callable[[Any], object]]:
     """The same before there was a compiled module."""
-    from scrapy_neardup.methods import cascade
+    from scrapy_neardup.methods.cascade import method as cascade
     from scrapy_neardup.methods.minwise import sketch
     from scrapy_neardup.text.normalize import letters_each, normalize
     from scrapy_neardup.text.sentences import sentences

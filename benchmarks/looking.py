@@ -13,10 +13,11 @@ from time import perf_counter
 
 from synthetic import pages
 
-from scrapy_neardup.judging.detector import Detector
+from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Page
-from scrapy_neardup.stores import STORES, Store, close_store, look_into, open_store
+from scrapy_neardup.state.opening import STORES, close_store, open_snapshot, open_store
+from scrapy_neardup.state.pages import PageStore
 
 
 def main() -> None:
@@ -41,7 +42,7 @@ def main() -> None:
             close_store(tried)
 
 
-def judge(store: Store, found: list[Page]) -> None:
+def judge(store: PageStore, found: list[Page]) -> None:
     """Judge the pages as a crawl does, and leave them unsealed."""
     detector = Detector(make_method("cascade", {}), store, min_letters=40, who="benchmark")
     for page in found:
@@ -55,7 +56,7 @@ def timed(url: str) -> float:
     times = []
     for _ in range(3):
         begun = perf_counter()
-        close_store(look_into(url))
+        close_store(open_snapshot(url))
         times.append(perf_counter() - begun)
     return min(times)
 

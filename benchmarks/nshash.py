@@ -16,10 +16,10 @@ import time
 
 from synthetic import pages
 
-from scrapy_neardup.judging.detector import Detector
+from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Page
-from scrapy_neardup.stores import close_store, open_store
+from scrapy_neardup.state.opening import close_store, open_store
 
 ROUNDS = 5
 

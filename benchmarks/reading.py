@@ -27,9 +27,8 @@ from workers import made_page
 from scrapy_neardup.errors import ExtractionError
 from scrapy_neardup.page.blocks import blocks_of
 from scrapy_neardup.page.extraction import decode_body, extract, head, html_mark, main_text
+from scrapy_neardup.page.html import is_risky, root_of
 from scrapy_neardup.page.reading import read
-from scrapy_neardup.page.risk import is_risky
-from scrapy_neardup.page.trees import root_of
 
 URL = "https://www.daybook.example/a/1.html"
 PARTS = ("decoding", "risk", "head", "mark", "parsing", "blocks", "trafilatura, of the tree", "putting together")

@@ -14,10 +14,12 @@ import tempfile
 import time
 from collections import Counter
 
-from scrapy_neardup.stores import Record, layout, parse_url
-from scrapy_neardup.stores.changes import Changes
-from scrapy_neardup.stores.evidence import Evidence
-from scrapy_neardup.stores.redis import RedisStore
+from scrapy_neardup.server.store import RedisStore
+from scrapy_neardup.state import layout
+from scrapy_neardup.state.evidence import Evidence
+from scrapy_neardup.state.kv import Changes
+from scrapy_neardup.state.opening import parse_url
+from scrapy_neardup.state.record import Record
 
 PARTS = {b"r": "records", b"e": "titles", b"k": "postings", b"u": "URLs", b"/": "directory"}
 

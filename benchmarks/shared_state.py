@@ -30,16 +30,18 @@ from multiprocessing.synchronize import Barrier
 from synthetic import pages
 from workers import made_page
 
-from scrapy_neardup.judging.detector import Detector
-from scrapy_neardup.judging.reservations import Blocked
-from scrapy_neardup.judging.shared import SharedCrawl
+from scrapy_neardup.judge.detector import Detector
+from scrapy_neardup.judge.in_flight import Blocked
+from scrapy_neardup.judge.remote_crawl import SharedCrawl
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Page
 from scrapy_neardup.page.extraction import extract
-from scrapy_neardup.stores import STORES, Keep, Store, parse_url
-from scrapy_neardup.stores.counts import publisher
-from scrapy_neardup.stores.redis import RedisStore
-from scrapy_neardup.stores.redis_async import AsyncLink
+from scrapy_neardup.server.asynchronous import AsyncLink
+from scrapy_neardup.server.store import RedisStore
+from scrapy_neardup.state.boilerplate import publisher
+from scrapy_neardup.state.evidence import Keep
+from scrapy_neardup.state.opening import STORES, parse_url
+from scrapy_neardup.state.pages import PageStore
 
 Answers = SimpleQueue[tuple[list[float], float]]
 
@@ -176,7 +178,7 @@ def on_leveldb(url: str, job: Job, number: int, barrier: Barrier, answers: Answe
     """The work of one process on a state of its own, of which there is no URL."""
     found, latencies = job.pages(number), list[float]()
     with tempfile.TemporaryDirectory() as folder:
-        store: Store = STORES["leveldb"](f"{folder}/state", make_method("cascade", {}).recipe())
+        store: PageStore = STORES["leveldb"](f"{folder}/state", make_method("cascade", {}).recipe())
         detector = Detector(make_method("cascade", {}), store, min_letters=40, who="benchmark", keep=Keep.EVIDENCE)
         barrier.wait()
         idle = time.process_time()

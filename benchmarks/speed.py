@@ -23,10 +23,10 @@ from rensa import RMinHash, RMinHashLSH
 from synthetic import pages
 
 from scrapy_neardup.hashing import compiled
-from scrapy_neardup.judging.detector import Detector
+from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Kind, Page
-from scrapy_neardup.stores import close_store, open_store
+from scrapy_neardup.state.opening import close_store, open_store
 from scrapy_neardup.text.normalize import letters, normalize
 
 TURN = 250

@@ -25,7 +25,8 @@ KEYS, SKETCH = 8, 256
 
 def measure(kind: str, pages: int) -> dict[str, float]:
     """One round; its figures by name."""
-    from scrapy_neardup.stores import STORES, Record
+    from scrapy_neardup.state.opening import STORES
+    from scrapy_neardup.state.record import Record
 
     random.seed(kind)
     found: dict[str, float] = {}

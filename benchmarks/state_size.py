@@ -16,10 +16,12 @@ from dataclasses import replace
 
 from synthetic import pages
 
-from scrapy_neardup.judging.detector import Detector
+from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.methods import Method, make_method
 from scrapy_neardup.model import Page
-from scrapy_neardup.stores import STORES, Keep, Store
+from scrapy_neardup.state.evidence import Keep
+from scrapy_neardup.state.opening import STORES
+from scrapy_neardup.state.pages import PageStore
 
 
 def main() -> None:
@@ -29,7 +31,7 @@ def main() -> None:
         return
     for name in [sys.argv[2]] if len(sys.argv) > 2 else ["leveldb", "sqlite"]:
         with tempfile.TemporaryDirectory() as directory:
-            store: Store = STORES[name](f"{directory}/state", {})
+            store: PageStore = STORES[name](f"{directory}/state", {})
             found = fill(store, pages(count), Keep.NOTHING)
             size = packed(store)
             print(f"{name}: {size / store.pages:.0f} bytes a page ({store.pages} pages, {found} taken for copies)")
@@ -49,7 +51,7 @@ def main() -> None:
 def print_parts(count: int, name: str, method: Method) -> None:
     """Bytes a page of a state by this method, all of them and by the first letter of their rows."""
     with tempfile.TemporaryDirectory() as directory:
-        store: Store = STORES[name](f"{directory}/state", method.recipe())
+        store: PageStore = STORES[name](f"{directory}/state", method.recipe())
         found = fill(store, pages(count), Keep.NOTHING, method)
         print(f"{method.name}, {name}: {packed(store) / store.pages:.0f} bytes a page ({store.pages}, {found} copies)")
         parts = Counter[str]()
@@ -60,7 +62,7 @@ def print_parts(count: int, name: str, method: Method) -> None:
         store.close()
 
 
-def fill(store: Store, found: Iterable[Page], keep: Keep, method: Method | None = None) -> int:
+def fill(store: PageStore, found: Iterable[Page], keep: Keep, method: Method | None = None) -> int:
     """Judge the pages and keep them; returns how many are copies."""
     detector = Detector(method or make_method("cascade", {}), store, min_letters=40, who="benchmark", keep=keep)
     copies = sum(detector.judge_now(page, sealed=False).is_copy for page in found)
@@ -82,7 +84,7 @@ def copies(count: int, where: str) -> Iterator[Page]:
         yield replace(page, url=url, text=f"{page.text}转载请注明出处，联系本站编辑部。")
 
 
-def packed(store: Store) -> int:
+def packed(store: PageStore) -> int:
     store.compact()
     return store.size()
 

@@ -26,10 +26,10 @@ from scrapy_neardup.crawl.feeds import FeedWatch
 from scrapy_neardup.crawl.ledger import Account, End, Ledger
 from scrapy_neardup.crawl.notes import Notes
 from scrapy_neardup.crawl.outage import Outage
-from scrapy_neardup.judging.detector import Detector
-from scrapy_neardup.judging.reservations import Reservation
+from scrapy_neardup.judge.detector import Detector
+from scrapy_neardup.judge.in_flight import Reservation
 from scrapy_neardup.model import Fingerprint, Kind, Verdict
-from scrapy_neardup.stores import Record
+from scrapy_neardup.state.record import Record
 
 BATCH = 1000
 

@@ -1,7 +1,7 @@
 """Recognise near-duplicate pages during a crawl, and drop or tag their items.
 
     response + item -> Page -> Fingerprint -> candidates -> Verdict -> drop | tag | stats
-                page/   methods/      stores/       judging/   crawl/
+                page/   methods/      state/        judge/     crawl/
 
 A page goes in, a verdict with its evidence comes out. Each room imports only those above it:
 
@@ -11,13 +11,14 @@ A page goes in, a verdict with its evidence comes out. Each room imports only th
     hashing/, text/     hashes; stages of text processing
     page/               from the bytes of a response to a Page
     inputs/             records and pages from files
-    methods/, stores/   how to compare pages; where to store them
-    judging/            judges pages with a method and a store
-    states/             maintenance of a state: statistics, forget, check, repair, export, import, merge
+    methods/            how to compare pages
+    state/, server/     where pages are stored: on a disk, on a server
+    judge/              judges pages with a method and a store
+    maintenance/        maintenance of a state: statistics, forget, check, repair, export, import, merge
     report/             a state as one HTML file
     evaluation/         measures methods on labelled corpora and on edits
-    config              every setting, checked once
-    script/             the Deduplicator for scripts and notebooks
+    settings            every setting, checked once
+    deduplicator        the Deduplicator for scripts and notebooks
     -- only the rooms below know Scrapy --
     outputs/            writes records to files
     crawl/              the add-on, the pipeline, and the session of a crawl
@@ -33,14 +34,14 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from scrapy_neardup.crawl.addon import Addon
     from scrapy_neardup.crawl.pipeline import DuplicatePage, NearDupPipeline, UnchangedPage
+    from scrapy_neardup.deduplicator import Deduplicator
     from scrapy_neardup.model import Page, Verdict
-    from scrapy_neardup.script.deduplicator import Deduplicator
 
 __all__ = ["Addon", "Deduplicator", "DuplicatePage", "NearDupPipeline", "Page", "UnchangedPage", "Verdict"]
 
 _HOMES = {
     "Addon": "crawl.addon",
-    "Deduplicator": "script.deduplicator",
+    "Deduplicator": "deduplicator",
     "DuplicatePage": "crawl.pipeline",
     "NearDupPipeline": "crawl.pipeline",
     "Page": "model",

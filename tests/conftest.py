@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.stores.redis_cluster import Cluster, cluster_running
-from tests.stores.redis_server import Server, running
+from tests.server.redis_cluster import Cluster, cluster_running
+from tests.server.redis_server import Server, running
 
 #: Whoever asks for one of these crawls a site in a process of its own, or starts a browser.
 SLOW_FIXTURES = {"crawl", "site", "chromium"}
@@ -28,7 +28,7 @@ def drawn_secret() -> Iterator[None]:
     For the whole session, as states are also made for all tests of a module.
     """
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("scrapy_neardup.stores.secret.token_bytes", lambda size: bytes(range(size)))
+        patched.setattr("scrapy_neardup.state.recipe.token_bytes", lambda size: bytes(range(size)))
         yield
 
 

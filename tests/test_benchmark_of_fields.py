@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from scrapy_neardup.methods.cascade import Cascade
-from scrapy_neardup.methods.cascade_check import weights
-from scrapy_neardup.methods.cascade_parameters import CascadeParameters
+from scrapy_neardup.methods.cascade.method import Cascade
+from scrapy_neardup.methods.cascade.parameters import CascadeParameters
+from scrapy_neardup.methods.cascade.rules import weights
 from tests.evaluation.corpus import article, edited, lines, mixed
 
 FILE = Path(__file__).parent.parent / "benchmarks" / "fields.py"

@@ -11,9 +11,12 @@ from types import ModuleType
 
 import pytest
 
+from scrapy_neardup.maintenance.verify import check
 from scrapy_neardup.model import Kind
-from scrapy_neardup.states.check import check
-from scrapy_neardup.stores import STORES, Keep, Secret, Store
+from scrapy_neardup.state.evidence import Keep
+from scrapy_neardup.state.opening import STORES
+from scrapy_neardup.state.pages import PageStore
+from scrapy_neardup.state.recipe import Secret
 
 BENCHMARKS = Path(__file__).parent.parent / "benchmarks"
 SECRET = Secret.shared("a secret of the benchmark")
@@ -28,7 +31,7 @@ def growth() -> Iterator[ModuleType]:
         yield importlib.import_module("growth")
 
 
-def rows(store: Store) -> dict[bytes, bytes]:
+def rows(store: PageStore) -> dict[bytes, bytes]:
     """Without the times at which URLs were seen, and what is of a crawl or an opening."""
     kept = ((key, value) for key, value in store.rows(b"") if key[:1] not in (b"m", b"g", b"j", b"d"))
     return {key: value[:8] if key[:1] == b"u" else value for key, value in kept}

@@ -29,24 +29,25 @@ ORDER = [
     "page",
     "inputs",
     "methods",
-    "stores",
-    "judging",
-    "states",
+    "state",
+    "server",
+    "judge",
+    "maintenance",
     "report",
     "evaluation",
-    "config",
-    "script",
+    "settings",
+    "deduplicator",
     "outputs",
     "crawl",
     "commands",
 ]
 #: Pairs that know nothing of each other, whatever the order says.
-STRANGERS = [{"methods", "stores"}]
+STRANGERS = [{"methods", "state"}]
 #: From here on Scrapy and Twisted may be imported.
 SCRAPY_FROM = "outputs"
 CRAWLING = {"scrapy", "twisted"}
 #: Files that stand loose on the top level, and rooms: files and folders there, without those that hold no code.
-MOST_LOOSE, MOST_ROOMS = 8, 22
+MOST_LOOSE, MOST_ROOMS = 9, 23
 FILES = sorted(ROOT.rglob("*.py"))
 MODULES = [file for file in FILES if file != ROOT / "__init__.py"]
 
@@ -133,7 +134,7 @@ def own_layer(name: str) -> str | None:
 
 def test_the_files_are_found() -> None:
     assert len(FILES) > len(ORDER)
-    assert {"judging", "config"} <= {own_layer(name) for _, name in imported(ROOT / "crawl/session.py")}
+    assert {"judge", "settings"} <= {own_layer(name) for _, name in imported(ROOT / "crawl/session.py")}
     assert own_layer("scrapy_neardup.text.words") == "text"
     assert own_layer("scrapy.text") is None
 
@@ -160,7 +161,7 @@ def test_no_modules_import_each_other_in_a_circle() -> None:
     modules = {".".join([NAME, *dotted(file)]): file for file in FILES}
     graph = {own: {module_of(name, modules) for _, name in imported(file)} for own, file in modules.items()}
     graph = {own: needed - {own, ""} for own, needed in graph.items()}
-    assert f"{NAME}.config" in graph[f"{NAME}.crawl.pipeline"]
+    assert f"{NAME}.settings" in graph[f"{NAME}.crawl.pipeline"]
     assert circle(graph) == []
 
 
@@ -195,7 +196,7 @@ def test_modules_above_scrapy_are_used_without_it(module: str) -> None:
 
 @pytest.mark.slow
 def test_importing_the_pipeline_does_import_scrapy_and_nothing_of_a_state_on_a_server() -> None:
-    wanted = f"'scrapy', '{NAME}.stores.redis', '{NAME}.judging.shared'"
+    wanted = f"'scrapy', '{NAME}.server.store', '{NAME}.judge.remote_crawl'"
     code = f"import sys, {NAME}.crawl.pipeline; print(*(name in sys.modules for name in ({wanted})))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
     assert done.stdout.split() == ["True", "False", "False"]

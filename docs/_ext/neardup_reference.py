@@ -22,14 +22,13 @@ from sphinx.pycode import ModuleAnalyzer
 
 from scrapy_neardup import Deduplicator, DuplicatePage, Page, UnchangedPage, Verdict, errors
 from scrapy_neardup.commands import COMMANDS, EXIT_CODES, load
-from scrapy_neardup.config import SETTINGS, Config, is_enabled
-from scrapy_neardup.config.readers import READERS
 from scrapy_neardup.crawl import stats
 from scrapy_neardup.inputs import FORMATS
 from scrapy_neardup.inputs.packed import PACKINGS
 from scrapy_neardup.methods import METHODS, Method
 from scrapy_neardup.model import REASONS, Kind, Likeness, Match
 from scrapy_neardup.outputs import WRITERS
+from scrapy_neardup.settings import READERS, SETTINGS, Config, is_enabled
 
 DOCS = Path(__file__).parents[1]
 #: Names in the form of settings that the package or its tests read from the environment.
@@ -125,7 +124,7 @@ def target(text: str) -> Target | None:
 
 def settings_section(words: Catalogue) -> str:
     """All settings: a table to look over, then each with its default, values and description."""
-    described = {**_comments("scrapy_neardup.config.config", "Config"), "enabled": inspect.getdoc(is_enabled) or ""}
+    described = {**_comments("scrapy_neardup.settings", "Config"), "enabled": inspect.getdoc(is_enabled) or ""}
     defaults = {"enabled": True, **{one.name: _default(one) for one in fields(Config)}}
     by_name = {"DROP_DUPLICATES": "drop", **{name: field for name, (field, _) in READERS.items()}}
     rows, parts = [], []

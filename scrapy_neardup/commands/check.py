@@ -10,16 +10,17 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from scrapy_neardup.commands.making import OPTION, tell_taken_back
-from scrapy_neardup.commands.opening import add_store, existing, location_of
-from scrapy_neardup.commands.output import progress, table, write
-from scrapy_neardup.commands.wording import as_json, counted, line
-from scrapy_neardup.config import Config
-from scrapy_neardup.crawl.state import page_extractor
+from scrapy_neardup.commands.opening import OPTION, add_store, existing, location_of, tell_taken_back
+from scrapy_neardup.commands.output import as_json, counted, line, progress, table, write
+from scrapy_neardup.crawl.state_location import page_extractor
 from scrapy_neardup.errors import StoreError, StoreLocked, StoreMismatch
-from scrapy_neardup.judging.recipe import state_recipe
-from scrapy_neardup.states.check import Findings, Repaired, check, repair
-from scrapy_neardup.stores import Secret, Store, close_store, open_store
+from scrapy_neardup.judge.former import state_recipe
+from scrapy_neardup.maintenance.repair import Repaired, repair
+from scrapy_neardup.maintenance.verify import Findings, check
+from scrapy_neardup.settings import Config
+from scrapy_neardup.state.opening import close_store, open_store
+from scrapy_neardup.state.pages import PageStore
+from scrapy_neardup.state.recipe import Secret
 
 NAME = "check"
 HELP = "Check every row of a state, or make a repaired copy of it."
@@ -99,14 +100,14 @@ def _checked(url: str, secret: Secret | None) -> Findings:
     return found
 
 
-def _close(store: Store, found: Findings) -> None:
+def _close(store: PageStore, found: Findings) -> None:
     try:
         close_store(store)
     except StoreError as error:
         found.add("unwritable", str(error))
 
 
-def _target(asked: str, source: tuple[type[Store], str]) -> tuple[type[Store], str]:
+def _target(asked: str, source: tuple[type[PageStore], str]) -> tuple[type[PageStore], str]:
     """Kind and place of the mended copy; raises StoreError for one inside the state that is mended."""
     kind, location = location_of(asked) if ":/" in asked[1:] else (source[0], os.path.realpath(asked))
     if Path(location).is_relative_to(source[1]):

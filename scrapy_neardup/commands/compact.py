@@ -5,10 +5,9 @@ from __future__ import annotations
 import argparse
 
 from scrapy_neardup.commands.opening import add_store, opened
-from scrapy_neardup.commands.output import write
-from scrapy_neardup.commands.wording import as_json, room
-from scrapy_neardup.config import Config
+from scrapy_neardup.commands.output import as_json, room, write
 from scrapy_neardup.errors import StoreDamaged, StoreError
+from scrapy_neardup.settings import Config
 
 NAME = "compact"
 HELP = "Shrink the files of a state after pages were forgotten."

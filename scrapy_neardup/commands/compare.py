@@ -1,30 +1,124 @@
-"""``scrapy neardup compare``: why two pages are taken for copies, or are not."""
+"""``scrapy neardup compare``: explain the verdict on two pages."""
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Any
 
-from scrapy_neardup.commands.explained import UsedState, as_data, as_lines
+from scrapy_neardup.commands.comparison import UsedState, as_data, as_lines, judge
 from scrapy_neardup.commands.opening import add_store, add_strict, config_of, looked, opened_if_there
-from scrapy_neardup.commands.output import is_coloured, method_spec, write
-from scrapy_neardup.commands.pair import judge
-from scrapy_neardup.commands.remembered import Remembered, remembered
-from scrapy_neardup.commands.remembered import as_data as remembered_data
-from scrapy_neardup.commands.remembered import as_lines as remembered_lines
-from scrapy_neardup.commands.sides import Side, read_page, read_side
-from scrapy_neardup.commands.wording import as_json
-from scrapy_neardup.config import Config
-from scrapy_neardup.crawl.state import page_extractor
+from scrapy_neardup.commands.output import as_json, is_coloured, iso, line, method_spec, write
+from scrapy_neardup.commands.pages import Side, read_page, read_side
+from scrapy_neardup.crawl.state_location import page_extractor
 from scrapy_neardup.errors import SettingsError
-from scrapy_neardup.judging.recipe import state_recipe
+from scrapy_neardup.judge.former import state_recipe
+from scrapy_neardup.maintenance.lookup import KnownSite
 from scrapy_neardup.methods import METHODS, Method, make_method
 from scrapy_neardup.model import Page
 from scrapy_neardup.page.sites import site_of
-from scrapy_neardup.states.known import KnownSite
-from scrapy_neardup.stores import Store
+from scrapy_neardup.settings import Config
+from scrapy_neardup.state.evidence import Evidence
+from scrapy_neardup.state.pages import PageStore
+from scrapy_neardup.state.record import Record
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Two pages of a state of which one is known as a copy and no more: what was said of them when it was judged.
+
+
+@dataclass(frozen=True, slots=True)
+class Remembered:
+    """A copy and the page that it is compared with: its original, or ``other``, a second copy of that original."""
+
+    copy: Record
+    evidence: Evidence | None
+    original: Record
+    other: Record
+    #: As they were asked for.
+    names: tuple[str, str]
+
+    @property
+    def is_of_original(self) -> bool:
+        """Whether the copy is compared with its original."""
+        return self.other.id == self.original.id
+
+
+def remembered(store: PageStore, a: str, b: str) -> Remembered | None:
+    """What is known of two URLs where nothing is kept to compare one of them by; None where they can be compared.
+
+    Also None where the copy has another original: nothing is known of the two, then.
+    """
+    one, two = store.find(a), store.find(b)
+    if one is None or two is None or one.id == two.id:
+        return None
+    bare = [record for record in (two, one) if _is_bare(store, record)]  # the second is the one that is judged
+    if not bare or one.original != two.original:
+        return None
+    copy, other = (two, one) if bare[0] is two else (one, two)
+    original = store.record(copy.original)
+    return None if original is None else Remembered(copy, store.evidence(copy.id), original, other, (a, b))
+
+
+def _is_bare(store: PageStore, record: Record) -> bool:
+    kept = store.evidence(record.id)
+    return record.is_light and not (kept and kept.text)
+
+
+def remembered_lines(known: Remembered) -> Iterator[str]:
+    """The verdict of that time, with its evidence."""
+    copy, evidence = known.copy, known.evidence
+    yield sentence(known)
+    for name, url in zip("AB", known.names, strict=True):
+        title = f', "{line(evidence.title)}"' if evidence and evidence.title and url == copy.url else ""
+        yield f"{name} is {line(url)}{title}"
+    if not known.is_of_original:
+        yield f"Both are copies of {line(known.original.url)}. Copies are compared with originals only."
+    yield f"This verdict is from {iso(copy.first_seen)}, when the copy was first seen. Its text is not kept."
+    if evidence and evidence.shared:
+        yield from ("", "It shares with its original, among others:")
+        yield from (f"  {line(one)}" for one in evidence.shared)
+    yield ""
+    yield (
+        "For features and marked texts, name a file with the copy, or set this before the next crawl: "
+        'NEARDUP_KEEP = "texts".'
+    )
+
+
+def remembered_data(known: Remembered) -> dict[str, Any]:
+    """The same for JSON, under the names that two pages have which can be compared."""
+    evidence = known.evidence
+    return {
+        "verdict": "duplicate",
+        "kind": (evidence.likeness or None) if evidence else None,
+        "reason": None,
+        "sentence": sentence(known),
+        "remembered": True,
+        "original": known.original.url,
+        "first_seen": iso(known.copy.first_seen),
+        "similarity": round(known.copy.similarity, 4),
+        "containment": round(evidence.containment, 4) if evidence else None,
+        "shared": list(evidence.shared) if evidence else [],
+        "features": None,
+        "a": {"name": known.names[0], "text": None},
+        "b": {"name": known.names[1], "text": None},
+    }
+
+
+def sentence(known: Remembered) -> str:
+    """The verdict, as it is said first."""
+    kind = f" ({known.evidence.likeness})" if known.evidence and known.evidence.likeness else ""
+    copy, other = ("A", "B") if known.copy.url == known.names[0] else ("B", "A")
+    similarity = f"similarity {known.copy.similarity:.2f}"
+    if known.is_of_original:
+        return f"duplicate{kind}: {copy} is a copy of {other}, {similarity}."
+    return f"duplicate{kind}: {copy} and {other} are copies of one page; {copy} has {similarity} to it."
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# ``scrapy neardup compare``: why two pages are taken for copies, or are not.
+
 
 NAME = "compare"
 HELP = "Explain the verdict on two pages: features with weights, deciding rule, common text."
@@ -119,7 +213,7 @@ def _of_site(page: Page | None, url: str | None) -> Page | None:
     return replace(page, site=site_of(url)) if page and url else page
 
 
-def _tell_remembered(known: Remembered, store: Store, *, as_json_object: bool) -> None:
+def _tell_remembered(known: Remembered, store: PageStore, *, as_json_object: bool) -> None:
     if as_json_object:
         write(as_json({**remembered_data(known), "store": store.location}) + "\n")
     else:
@@ -129,7 +223,7 @@ def _tell_remembered(known: Remembered, store: Store, *, as_json_object: bool) -
 @contextmanager
 def _state(
     arguments: argparse.Namespace, method: Method, config: Config, *, needed: bool
-) -> Iterator[tuple[Store | None, str]]:
+) -> Iterator[tuple[PageStore | None, str]]:
     """The state, and why there is none; raises NearDupError if there is none where one is asked for or needed."""
     recipe = state_recipe(method, page_extractor(config))
     if arguments.no_state and needed:

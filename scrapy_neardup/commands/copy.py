@@ -5,15 +5,15 @@ from __future__ import annotations
 import argparse
 import time
 
+from scrapy_neardup.commands.keep import take_back
 from scrapy_neardup.commands.opening import add_store, opened
-from scrapy_neardup.commands.output import write
-from scrapy_neardup.commands.taking_back import take_back
-from scrapy_neardup.commands.wording import as_json, line, missing
-from scrapy_neardup.config import Config
+from scrapy_neardup.commands.output import as_json, line, missing, write
 from scrapy_neardup.errors import NearDupError, SettingsError
-from scrapy_neardup.judging.judgements import Opinion, Said, judgement_of, original_at, write_judgements
-from scrapy_neardup.states.near import near_urls
-from scrapy_neardup.stores import Record, Store
+from scrapy_neardup.judge.manual_verdicts import ManualVerdict, Opinion, judgement_of, original_at, write_judgements
+from scrapy_neardup.maintenance.lookup import near_urls
+from scrapy_neardup.settings import Config
+from scrapy_neardup.state.pages import PageStore
+from scrapy_neardup.state.record import Record
 
 NAME = "copy"
 HELP = "Mark a page as a copy of another one, to be dropped when it comes again."
@@ -48,7 +48,7 @@ def run(arguments: argparse.Namespace) -> int:
             return take_back(store, [arguments.url], as_data=arguments.json)
         original = _original(store, arguments.url, arguments.original)
         is_known = store.find(arguments.url) is not None
-        write_judgements(store, Opinion(arguments.url, Said.COPY, arguments.original, int(time.time())))
+        write_judgements(store, Opinion(arguments.url, ManualVerdict.COPY, arguments.original, int(time.time())))
     if arguments.json:
         write(as_json({"url": arguments.url, "original": original.url, "known": is_known}) + "\n")
     else:
@@ -57,14 +57,14 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _original(store: Store, url: str, other: str) -> Record:
+def _original(store: PageStore, url: str, other: str) -> Record:
     """The original that a page is to be a copy of; raises NearDupError if it cannot be."""
     if url == other:
         raise SettingsError("A page cannot be a copy of itself. Name another page as its original.")
     if store.find(other) is None:
         raise NearDupError(missing(other, near_urls(store, other), store.location).strip())
     found, said = original_at(store, other, url), judgement_of(store, other)
-    if said is not None and said.said is Said.COPY and said.other == url:
+    if said is not None and said.said is ManualVerdict.COPY and said.other == url:
         raise NearDupError(
             f"{line(other)} is marked as a copy of {line(url)}. Undo that first: scrapy neardup copy --remove."
         )

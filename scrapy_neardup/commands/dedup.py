@@ -1,39 +1,117 @@
-"""``scrapy neardup dedup``: the verdicts of a crawl on what is already on disk."""
+"""``scrapy neardup dedup``: drop or tag near-duplicates in files."""
 
 from __future__ import annotations
 
 import argparse
 import sys
+import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import closing, nullcontext
+from contextlib import closing, contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 
-from scrapy_neardup.commands.dedup_state import state_for
-from scrapy_neardup.commands.opening import add_strict, config_of
-from scrapy_neardup.commands.output import method_spec, progress, write
-from scrapy_neardup.commands.rejects import Rejects, opened_rejects
-from scrapy_neardup.commands.superseded import Superseded
-from scrapy_neardup.commands.tally import Tally
-from scrapy_neardup.commands.wording import as_json, counted
-from scrapy_neardup.commands.workers import preparing, reading
-from scrapy_neardup.config import AUTO, DEFAULT_FIELDS, Config, many_workers, read_keep_policy
-from scrapy_neardup.crawl.state import page_extractor
+from scrapy_neardup.commands.dedup_records import Rejects, Superseded, Tally, opened_rejects
+from scrapy_neardup.commands.opening import OPTION, add_strict, config_of, opened_or_made, warn
+from scrapy_neardup.commands.output import as_json, counted, method_spec, progress, write
+from scrapy_neardup.crawl.state_location import page_extractor
 from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.inputs import FORMATS, Entry, InputRecord, Malformed, Skipped, read_input
-from scrapy_neardup.judging.ahead import NOTHING, Ahead, ReadAhead
-from scrapy_neardup.judging.detector import Detector
-from scrapy_neardup.judging.preference import KeepPolicy, Preference, make_preference
-from scrapy_neardup.judging.preparer import Preparing
-from scrapy_neardup.judging.reader import Readers
-from scrapy_neardup.judging.records import Batch, Judged
-from scrapy_neardup.judging.shared_now import judging_now
+from scrapy_neardup.judge.detector import Detector
+from scrapy_neardup.judge.fingerprint_tasks import Preparing
+from scrapy_neardup.judge.former import check_tools, state_recipe, take_over
+from scrapy_neardup.judge.immediate import make_immediate_judge
+from scrapy_neardup.judge.page_tasks import Readers
+from scrapy_neardup.judge.preference import KeepPolicy, Preference, make_preference
+from scrapy_neardup.judge.prefetch import NOTHING, Prefetcher, ReadAhead
+from scrapy_neardup.judge.records import Batch, Judged
 from scrapy_neardup.methods import METHODS, Method, make_method
 from scrapy_neardup.model import Verdict
 from scrapy_neardup.oneline import one_line
 from scrapy_neardup.outputs import WRITERS, Writer, opened_output, output_format
+from scrapy_neardup.page.cores import workers_by_machine
+from scrapy_neardup.page.pool import Pool
 from scrapy_neardup.report.words import Words
-from scrapy_neardup.stores import STORES, Keep, Store
+from scrapy_neardup.settings import AUTO, DEFAULT_FIELDS, Config, many_workers, read_keep_policy
+from scrapy_neardup.state.evidence import Keep
+from scrapy_neardup.state.memory import MemoryStore
+from scrapy_neardup.state.opening import STORES, close_store, open_store, open_temporary, parse_url
+from scrapy_neardup.state.pages import PageStore
+
+# ----------------------------------------------------------------------------------------------------------------------
+# The state by which ``dedup`` judges: one that lasts, or one that ends with the command.
+
+
+@contextmanager
+def state_for(asked: str | None, method: Method, config: Config) -> Iterator[PageStore]:
+    """The state that was asked for, made if it is not there; else one that goes with the command."""
+    if asked and parse_url(asked, OPTION)[0].lasts:
+        recipe = state_recipe(method, page_extractor(config))
+        with opened_or_made(asked, recipe, config.secret, options=config.store_options) as store:
+            check_tools(store, strict=config.strict, say=warn)
+            if changed := take_over(store, recipe, config.deciding(method)):
+                warn(f"The state at {store.location} {changed}.")
+            yield store
+        return
+    recipe = method.recipe()  # whether others read alike takes a quarter of a second to tell, and nobody will ask
+    with tempfile.TemporaryDirectory(prefix="neardup-") as folder:
+        if asked or method.memory_only:
+            store = open_store(asked or MemoryStore.form(), recipe, OPTION, config.secret)
+        else:
+            store = open_temporary(Path(folder), recipe, config.secret, config.store_options)
+        try:
+            yield store
+        finally:
+            close_store(store)
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# The processes of ``dedup``: those that read pages of HTML ahead, and those that fingerprint texts.
+
+
+#: Seconds after which a thread that has an answer for a process, or from it, is let in while this one judges. With
+#: Python's own five milliseconds, a process would wait for its next texts as long as it takes for them.
+_SWITCH = 0.0005
+
+
+@contextmanager
+def reading(store: PageStore, config: Config) -> Iterator[Readers | None]:
+    """What reads pages ahead; None where they are read one after the other."""
+    pool = config.make_readers(None if store.is_shared else store.hashes)
+    with closing(pool) if pool is not None else nullcontext():
+        yield pool
+
+
+@contextmanager
+def preparing(store: PageStore, config: Config) -> Iterator[Preparing | None]:
+    """What fingerprints texts ahead; None where they are fingerprinted one after the other."""
+    many = text_workers(workers_by_machine()) if config.workers == AUTO else int(config.workers)
+    terms = config.text_terms(store.hashes)
+    if not many or store.is_shared or not terms.can_be_sent:
+        yield None
+        return
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(_SWITCH)
+    try:
+        with closing(Pool(terms, many, "neardup-text")) as pool:
+            yield Preparing(pool)
+    finally:
+        sys.setswitchinterval(before)
+
+
+def text_workers(many: int) -> int:
+    """How many processes fingerprint texts where so many would read HTML, and nobody has said it.
+
+    It and this one are to have a core each. More would wait, as judging is the slower part.
+
+    >>> [text_workers(many) for many in range(5)]
+    [0, 0, 1, 1, 1]
+    """
+    return min(many // 2, 1)
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# ``scrapy neardup dedup``: the verdicts of a crawl on what is already on disk.
+
 
 NAME = "dedup"
 HELP = "Drop or tag near-duplicates in files: feeds, sheets, Parquet, HTML folders, web archives."
@@ -144,7 +222,7 @@ def run(arguments: argparse.Namespace) -> int:
     ):
         detector = _detector(method, store, config, arguments, preference)
         with (
-            closing(judging_now(detector, config.wait)) as now,
+            closing(make_immediate_judge(detector, config.wait)) as now,
             opened_output(arguments.output, format, config.tag_field, for_spreadsheet=arguments.spreadsheet) as out,
             opened_rejects(arguments.rejects, arguments.output) as rejects,  # in its place before the output is
         ):
@@ -170,7 +248,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _detector(
-    method: Method, store: Store, config: Config, arguments: argparse.Namespace, preference: Preference | None
+    method: Method, store: PageStore, config: Config, arguments: argparse.Namespace, preference: Preference | None
 ) -> Detector:
     return Detector(
         method,
@@ -191,7 +269,7 @@ def _read_ahead(
     if not (pages or texts):
         return ((entry, NOTHING) for entry in entries)
     few, few_characters = (_FEW, _FEW_CHARACTERS) if config.workers == AUTO else (0, 0)
-    return Ahead(batch.coming, pages, texts, after=few, after_characters=few_characters).read(entries)
+    return Prefetcher(batch.coming, pages, texts, after=few, after_characters=few_characters).read(entries)
 
 
 def _judge_all(

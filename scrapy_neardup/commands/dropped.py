@@ -9,14 +9,14 @@ from datetime import datetime, timezone
 from typing import Any
 
 from scrapy_neardup.ages import moment
-from scrapy_neardup.commands.listed import add_output, check_output, put
 from scrapy_neardup.commands.opening import add_store, looked
-from scrapy_neardup.commands.wording import counted, iso, line
-from scrapy_neardup.config import Config
-from scrapy_neardup.states.crawls import Crawl, crawls
-from scrapy_neardup.states.drops import Dropped, dropped
-from scrapy_neardup.states.forgetting import of_host
-from scrapy_neardup.stores import Record, Store
+from scrapy_neardup.commands.output import add_output, check_output, counted, iso, line, put
+from scrapy_neardup.maintenance.drops import Dropped, dropped
+from scrapy_neardup.maintenance.forget import of_host
+from scrapy_neardup.maintenance.tables import Crawl, crawls
+from scrapy_neardup.settings import Config
+from scrapy_neardup.state.pages import PageStore
+from scrapy_neardup.state.record import Record
 
 NAME = "dropped"
 HELP = "List pages that were dropped as copies: in the last crawl, since a time, of a site."
@@ -85,7 +85,9 @@ class _Chosen:
     ``gone``: of how many nothing is known any more; ``came``: how many were kept by hand, and passed since.
     """
 
-    def __init__(self, store: Store, since: float, is_wanted: Callable[[Record], bool] | None, generation: int) -> None:
+    def __init__(
+        self, store: PageStore, since: float, is_wanted: Callable[[Record], bool] | None, generation: int
+    ) -> None:
         self.gone = self.came = 0
         self._store, self._since, self._is_wanted, self._generation = store, since, is_wanted, generation
 

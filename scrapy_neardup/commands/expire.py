@@ -7,12 +7,11 @@ import argparse
 from scrapy_neardup.ages import seconds
 from scrapy_neardup.commands.forget import as_data, as_text, first_urls
 from scrapy_neardup.commands.opening import add_store, opened
-from scrapy_neardup.commands.output import progress, write
-from scrapy_neardup.commands.wording import as_json
-from scrapy_neardup.config import Config, many_pages
+from scrapy_neardup.commands.output import as_json, progress, write
 from scrapy_neardup.errors import SettingsError
-from scrapy_neardup.states.expiring import expired
-from scrapy_neardup.stores import Bounds
+from scrapy_neardup.maintenance.forget import expired
+from scrapy_neardup.settings import Config, many_pages
+from scrapy_neardup.state.expiry import Bounds
 
 NAME = "expire"
 HELP = "Forget old pages at once, by NEARDUP_TTL and NEARDUP_MAX_PAGES, not bit by bit as a crawl does."

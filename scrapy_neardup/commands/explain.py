@@ -7,16 +7,16 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from scrapy_neardup.commands.opening import add_store, looked
-from scrapy_neardup.commands.output import progress, write
-from scrapy_neardup.commands.wording import as_json, counted, facts, iso, line, missing, verdict
-from scrapy_neardup.config import Config
+from scrapy_neardup.commands.output import as_json, counted, facts, iso, line, missing, progress, verdict, write
 from scrapy_neardup.errors import SettingsError
-from scrapy_neardup.judging.judgements import Opinion, Said
+from scrapy_neardup.judge.manual_verdicts import ManualVerdict, Opinion
+from scrapy_neardup.maintenance.lookup import Known, KnownSite, Nearest, known, method_of, near_urls, nearest
 from scrapy_neardup.model import Kind
 from scrapy_neardup.page.sites import site_of
-from scrapy_neardup.states.known import Known, KnownSite, Nearest, known, method_of, nearest
-from scrapy_neardup.states.near import near_urls
-from scrapy_neardup.stores import Evidence, Record, Store
+from scrapy_neardup.settings import Config
+from scrapy_neardup.state.evidence import Evidence
+from scrapy_neardup.state.pages import PageStore
+from scrapy_neardup.state.record import Record
 
 NAME = "explain"
 HELP = "Show what the state knows about a page: verdict, original, evidence, group."
@@ -115,10 +115,10 @@ class _Passed:
         )
 
 
-def _passed(store: Store, one: Known, config: Config) -> _Passed:
+def _passed(store: PageStore, one: Known, config: Config) -> _Passed:
     record, method = one.record, method_of(store, config.make_method())
     found = nearest(store, record, method, config.also_copies) if method and not record.former else None
-    is_kept = one.said is not None and one.said.said is Said.KEEP
+    is_kept = one.said is not None and one.said.said is ManualVerdict.KEEP
     return _Passed(found, KnownSite.of(store, site_of(record.url)), bool(method) and not record.former, is_kept)
 
 
@@ -206,7 +206,7 @@ def _as_text(known: Known, passed: _Passed | None, *, sealed: bool) -> str:
     record, evidence = known.record, known.evidence
     told: list[tuple[str, object]] = [("verdict", verdict(known)), *_other(known)]
     if known.said:
-        what = "keep: no copy of" if known.said.said is Said.KEEP else "a copy of"
+        what = "keep: no copy of" if known.said.said is ManualVerdict.KEEP else "a copy of"
         other = line(known.said.other) or "any page"
         told.append(("manual", f"{what} {other}\nsince {iso(known.said.when)}, for when it comes again"))
     if known.is_copy or known.similarity:

@@ -10,9 +10,9 @@ from pathlib import Path
 from scrapy_neardup.atomic import private, replacing
 from scrapy_neardup.commands.opening import add_store, looked
 from scrapy_neardup.commands.output import progress, write
-from scrapy_neardup.config import Config
 from scrapy_neardup.errors import NearDupError
-from scrapy_neardup.states.exchange import write_export
+from scrapy_neardup.maintenance.export import write_export
+from scrapy_neardup.settings import Config
 
 NAME = "export"
 HELP = "Write the state to one file: a backup, or a way to another machine or store."

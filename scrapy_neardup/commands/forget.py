@@ -10,14 +10,13 @@ from datetime import datetime, timezone
 
 from scrapy_neardup.ages import moment
 from scrapy_neardup.commands.opening import add_store, opened
-from scrapy_neardup.commands.output import progress, write
-from scrapy_neardup.commands.wording import as_json, counted, line, missing
-from scrapy_neardup.config import Config
+from scrapy_neardup.commands.output import as_json, counted, line, missing, progress, write
 from scrapy_neardup.errors import SettingsError
-from scrapy_neardup.states.deliveries import overwritten, settle
-from scrapy_neardup.states.forgetting import Forgetting, of_host, pages_where, unseen_since
-from scrapy_neardup.states.near import near_urls
-from scrapy_neardup.stores import Store
+from scrapy_neardup.maintenance.forget import Forgetting, of_host, pages_where, unseen_since
+from scrapy_neardup.maintenance.lookup import near_urls
+from scrapy_neardup.maintenance.tables import overwritten, settle
+from scrapy_neardup.settings import Config
+from scrapy_neardup.state.pages import PageStore
 
 NAME = "forget"
 HELP = "Remove pages from a state, so that they are judged as if never seen."
@@ -84,12 +83,12 @@ def run(arguments: argparse.Namespace) -> int:
     return 1 if near or (arguments.host is not None and not found.ids) else 0
 
 
-def first_urls(store: Store, found: Forgetting) -> list[str]:
+def first_urls(store: PageStore, found: Forgetting) -> list[str]:
     """Those of the oldest pages, as many as a dry run names."""
     return [record.url for id in sorted(found.ids)[:_NAMED] if (record := store.record(id)) is not None]
 
 
-def _choice(arguments: argparse.Namespace) -> Callable[[Store], Forgetting]:
+def _choice(arguments: argparse.Namespace) -> Callable[[PageStore], Forgetting]:
     """What finds the pages; raises SettingsError before a state is opened."""
     if arguments.overwritten:
         return lambda store: overwritten(store, progress)
@@ -102,7 +101,7 @@ def _choice(arguments: argparse.Namespace) -> Callable[[Store], Forgetting]:
         is_wanted = of_host(arguments.host)
         return lambda store: pages_where(store, is_wanted, progress)
 
-    def named(store: Store) -> Forgetting:
+    def named(store: PageStore) -> Forgetting:
         ids = {record.id for url in arguments.urls if (record := store.find(url)) is not None}
         return pages_where(store, lambda record: record.id in ids, progress) if ids else Forgetting((), 0, 0, 0, 0)
 

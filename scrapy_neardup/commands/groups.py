@@ -11,13 +11,13 @@ from typing import Any
 
 from scrapy_neardup.atomic import replacing
 from scrapy_neardup.commands.opening import add_store, looked
-from scrapy_neardup.commands.output import progress, write
-from scrapy_neardup.commands.wording import as_json, counted, iso, line
-from scrapy_neardup.config import Config
+from scrapy_neardup.commands.output import as_json, counted, iso, line, progress, write
 from scrapy_neardup.errors import SettingsError
-from scrapy_neardup.judging.judgements import Judgements
-from scrapy_neardup.states.members import members
-from scrapy_neardup.stores import Record, Store, leader
+from scrapy_neardup.judge.manual_verdicts import ManualVerdicts
+from scrapy_neardup.maintenance.scan import members
+from scrapy_neardup.settings import Config
+from scrapy_neardup.state.pages import PageStore, leader
+from scrapy_neardup.state.record import Record
 
 NAME = "groups"
 HELP = "List the groups of a state, the largest first: each original with its copies."
@@ -76,7 +76,7 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _lines(store: Store, groups: list[tuple[int, list[int]]], *, wide: bool | None = None) -> Iterator[str]:
+def _lines(store: PageStore, groups: list[tuple[int, list[int]]], *, wide: bool | None = None) -> Iterator[str]:
     for original, ids in progress(groups, len(groups), "groups"):
         record = _standing(store, original)
         group = {
@@ -89,12 +89,12 @@ def _lines(store: Store, groups: list[tuple[int, list[int]]], *, wide: bool | No
         yield as_json(group, indent=None, wide=wide) + "\n"
 
 
-def _standing(store: Store, group: int) -> Record | None:
+def _standing(store: PageStore, group: int) -> Record | None:
     return leader(store, group) or store.record(group)
 
 
-def _pages(store: Store, ids: Iterable[int]) -> Iterator[dict[str, Any]]:
-    judgements = Judgements(store)
+def _pages(store: PageStore, ids: Iterable[int]) -> Iterator[dict[str, Any]]:
+    judgements = ManualVerdicts(store)
     for id in ids:
         record, evidence = store.record(id), store.evidence(id)
         if record is None:
@@ -112,7 +112,7 @@ def _pages(store: Store, ids: Iterable[int]) -> Iterator[dict[str, Any]]:
         }
 
 
-def _show(store: Store, groups: list[tuple[int, list[int]]], all: int) -> None:
+def _show(store: PageStore, groups: list[tuple[int, list[int]]], all: int) -> None:
     """The groups as people read them."""
     for original, ids in groups:
         write(f"{original:016x}  {counted(len(ids), 'page')}\n")

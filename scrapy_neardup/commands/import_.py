@@ -6,12 +6,10 @@ import argparse
 from functools import partial
 from pathlib import Path
 
-from scrapy_neardup.commands.making import opened_or_made
-from scrapy_neardup.commands.opening import add_store, existing_or_new, location_of
-from scrapy_neardup.commands.output import progress, write
-from scrapy_neardup.commands.wording import as_json
-from scrapy_neardup.config import Config
-from scrapy_neardup.states.exchange import ExportFile, import_state
+from scrapy_neardup.commands.opening import add_store, existing_or_new, location_of, opened_or_made
+from scrapy_neardup.commands.output import as_json, progress, write
+from scrapy_neardup.maintenance.export import ExportFile, import_state
+from scrapy_neardup.settings import Config
 
 NAME = "import"
 HELP = "Make a new state from a file written by 'export'."

@@ -7,11 +7,10 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
-from scrapy_neardup.commands.listed import add_output, check_output, put
 from scrapy_neardup.commands.opening import add_store, looked
-from scrapy_neardup.commands.wording import counted, iso, line
-from scrapy_neardup.config import Config
-from scrapy_neardup.judging.judgements import Opinion, Said, judgements
+from scrapy_neardup.commands.output import add_output, check_output, counted, iso, line, put
+from scrapy_neardup.judge.manual_verdicts import ManualVerdict, Opinion, judgements
+from scrapy_neardup.settings import Config
 
 NAME = "judgements"
 HELP = "List manual verdicts (keep, copy), or write them as labels for 'evaluate'."
@@ -56,7 +55,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _labels(pairs: list[Opinion]) -> Iterator[dict[str, Any]]:
     for one in pairs:
-        is_copy = one.said is Said.COPY
+        is_copy = one.said is ManualVerdict.COPY
         figure = int(is_copy)
         label = "copy" if is_copy else "different"
         yield {"a": one.other, "b": one.url, "label": label, "jaccard": figure, "containment": figure}
@@ -67,6 +66,6 @@ def _as_data(one: Opinion) -> dict[str, Any]:
 
 
 def _as_text(one: dict[str, Any]) -> str:
-    what = "no copy of" if one["said"] == Said.KEEP.value else "a copy of"
+    what = "no copy of" if one["said"] == ManualVerdict.KEEP.value else "a copy of"
     other = f"    {what} {line(one['other'])}\n" if one["other"] else ""
     return f"{one['when']}  {one['said']}  {line(one['url'])}\n{other}"

@@ -1,24 +1,53 @@
-"""``scrapy neardup keep``: a page is no copy, whatever the method says."""
+"""``scrapy neardup keep``: mark a page as no copy."""
 
 from __future__ import annotations
 
 import argparse
 import sys
 import time
+from collections.abc import Iterable
 
-from scrapy_neardup.commands.naming import add_urls, named
 from scrapy_neardup.commands.opening import add_store, opened
-from scrapy_neardup.commands.output import write
-from scrapy_neardup.commands.taking_back import take_back
-from scrapy_neardup.commands.wording import as_json, counted, line, missing
-from scrapy_neardup.config import Config
+from scrapy_neardup.commands.output import as_json, counted, line, missing, write
+from scrapy_neardup.commands.pages import add_urls, named
 from scrapy_neardup.errors import SettingsError
-from scrapy_neardup.judging.judgements import Opinion, Said, write_judgements
-from scrapy_neardup.states.crawls import crawls
-from scrapy_neardup.states.drops import dropped, originals_of
-from scrapy_neardup.states.forgetting import of_host
-from scrapy_neardup.states.near import near_urls
-from scrapy_neardup.stores import Store
+from scrapy_neardup.judge.manual_verdicts import (
+    ManualVerdict,
+    Opinion,
+    judgement_of,
+    remove_judgements,
+    write_judgements,
+)
+from scrapy_neardup.maintenance.drops import dropped, originals_of
+from scrapy_neardup.maintenance.forget import of_host
+from scrapy_neardup.maintenance.lookup import near_urls
+from scrapy_neardup.maintenance.tables import crawls
+from scrapy_neardup.settings import Config
+from scrapy_neardup.state.pages import PageStore
+
+# ----------------------------------------------------------------------------------------------------------------------
+# What was said of pages by hand is taken back.
+
+
+def take_back(store: PageStore, urls: Iterable[str], *, as_data: bool) -> int:
+    """Remove the judgements on these pages; 1 if there is none on one of them."""
+    found = {url: judgement_of(store, url) for url in urls}
+    judged = [url for url, said in found.items() if said is not None]
+    others = [url for url, said in found.items() if said is None]
+    if judged:
+        remove_judgements(store, *judged)
+    for url in others:
+        sys.stderr.write(f"{line(url)}\n  has no manual verdict; see: scrapy neardup judgements\n")
+    if as_data:
+        write(as_json({"removed": judged, "missing": others}) + "\n")
+    else:
+        write(f"{counted(len(judged), 'manual verdict')} removed.\n")
+    return 1 if others else 0
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# ``scrapy neardup keep``: a page is no copy, whatever the method says.
+
 
 NAME = "keep"
 HELP = "Mark a page as no copy: it passes in the next crawl and from then on."
@@ -72,7 +101,7 @@ def run(arguments: argparse.Namespace) -> int:
             sys.stderr.write(missing(url, near_urls(store, url), store.location))
         now = int(time.time())
         said = [
-            Opinion(record.url, Said.KEEP, original.url if original else "", now)
+            Opinion(record.url, ManualVerdict.KEEP, original.url if original else "", now)
             for record, original in zip(found, originals_of(store, found), strict=True)
         ]
         if said:
@@ -85,7 +114,7 @@ def run(arguments: argparse.Namespace) -> int:
     return 1 if gone else 0
 
 
-def _dropped_last(store: Store, site: str | None) -> list[str]:
+def _dropped_last(store: PageStore, site: str | None) -> list[str]:
     """The URLs of the pages that the last crawl dropped, of this site or of all; not those that a person judged."""
     last = max((crawl.generation for crawl in crawls(store)), default=0)
     is_wanted = of_host(site) if site is not None else lambda record: True

@@ -9,8 +9,7 @@ from scrapy_neardup.commands.output import progress, write
 from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.evaluation.documents import read_documents
 from scrapy_neardup.text.lexicon import LexiconBuilder
-from scrapy_neardup.text.normalize import normalize
-from scrapy_neardup.text.script import converter_name
+from scrapy_neardup.text.normalize import converter_name, normalize
 from scrapy_neardup.text.tokens import words
 
 NAME = "lexicon"

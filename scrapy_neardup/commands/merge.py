@@ -10,26 +10,16 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from scrapy_neardup.commands.making import OPTION, opened_or_made
-from scrapy_neardup.commands.opening import add_store, existing, existing_or_new, location_of
-from scrapy_neardup.commands.output import progress, write
-from scrapy_neardup.commands.wording import as_json
-from scrapy_neardup.config import Config
+from scrapy_neardup.commands.opening import OPTION, add_store, existing, existing_or_new, location_of, opened_or_made
+from scrapy_neardup.commands.output import as_json, progress, write
 from scrapy_neardup.errors import StoreError
+from scrapy_neardup.maintenance.export import ExportFile, OpenState, Source, check_recipes, for_state, method_of
+from scrapy_neardup.maintenance.merge import Merged, merge
 from scrapy_neardup.methods import Method
-from scrapy_neardup.states.exchange import (
-    ExportFile,
-    Merged,
-    OpenState,
-    Source,
-    check_recipes,
-    for_state,
-    merge,
-    method_of,
-)
-from scrapy_neardup.stores import STORES, Store
-from scrapy_neardup.stores.decisions import decisions_of
-from scrapy_neardup.stores.recipe import PARAMETERS
+from scrapy_neardup.settings import Config
+from scrapy_neardup.state.opening import STORES
+from scrapy_neardup.state.pages import PageStore, decisions_of
+from scrapy_neardup.state.recipe import PARAMETERS
 
 NAME = "merge"
 HELP = "Add the pages of other states, or of exported files, to a state."
@@ -97,7 +87,7 @@ def _is_there(url: str, config: Config) -> bool:
     return True
 
 
-def _method(store: Store, config: Config) -> Method | None:
+def _method(store: PageStore, config: Config) -> Method | None:
     recipe = {**store.recipe, PARAMETERS: {**store.recipe.get(PARAMETERS, {}), **decisions_of(store)}}
     method = method_of(recipe, config.make_method())
     if method is None:

@@ -9,27 +9,25 @@ from contextlib import closing, nullcontext
 from dataclasses import replace
 from typing import Any
 
-from scrapy_neardup.commands.making import opened_or_made
-from scrapy_neardup.commands.opening import add_store, existing, location_of, only_state
-from scrapy_neardup.commands.output import progress, table, write
-from scrapy_neardup.commands.wording import as_json
-from scrapy_neardup.config import DEFAULT_FIELDS, Config
-from scrapy_neardup.crawl.state import page_extractor
+from scrapy_neardup.commands.opening import add_store, existing, location_of, only_state, opened_or_made
+from scrapy_neardup.commands.output import as_json, progress, table, write
+from scrapy_neardup.crawl.state_location import page_extractor
 from scrapy_neardup.errors import PageError, SettingsError, StoreError
 from scrapy_neardup.inputs import FORMATS, Entry, Malformed, read_input
-from scrapy_neardup.judging.recipe import state_recipe
+from scrapy_neardup.judge.former import state_recipe
+from scrapy_neardup.maintenance.migrate import Migrated, Migration, Way
 from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Page
 from scrapy_neardup.oneline import one_line
 from scrapy_neardup.page.extraction import decode_body
 from scrapy_neardup.page.sites import site_of
 from scrapy_neardup.page.source import PageSource
-from scrapy_neardup.states.migration import Migrated, Migration, Way
-from scrapy_neardup.stores import Store
-from scrapy_neardup.stores.exchanged import as_left, draft_of, exchange, finish, is_unfinished, remove_draft
-from scrapy_neardup.stores.place import Place
-from scrapy_neardup.stores.recipe import fits
-from scrapy_neardup.stores.tally import KEY, RowTally
+from scrapy_neardup.settings import DEFAULT_FIELDS, Config
+from scrapy_neardup.state.kv import Place
+from scrapy_neardup.state.pages import PageStore
+from scrapy_neardup.state.recipe import fits
+from scrapy_neardup.state.replacement import as_left, draft_of, exchange, finish, is_unfinished, remove_draft
+from scrapy_neardup.state.tally import KEY, RowTally
 
 NAME = "migrate"
 HELP = "Convert a state to the current method, parameters and versions."
@@ -115,12 +113,14 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _secret_of(old: Store) -> Any:
+def _secret_of(old: PageStore) -> Any:
     _ = old.hashes  # raises what is to be done where the secret is not known
     return old.secret
 
 
-def _migrated(old: Store, new: Store, method: Method, config: Config, arguments: argparse.Namespace) -> Migrated:
+def _migrated(
+    old: PageStore, new: PageStore, method: Method, config: Config, arguments: argparse.Namespace
+) -> Migrated:
     migration = Migration(old, new, method, config.min_letters)
     migration.take_all(progress)
     if arguments.feeds:

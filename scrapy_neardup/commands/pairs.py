@@ -6,17 +6,14 @@ import argparse
 import sys
 from collections.abc import Iterable
 
-from scrapy_neardup.commands.feeding import check_read, opened_feed
-from scrapy_neardup.commands.output import progress
-from scrapy_neardup.commands.wording import counted
-from scrapy_neardup.config import Config
+from scrapy_neardup.commands.output import counted, progress
+from scrapy_neardup.commands.pages import check_read, opened_feed
 from scrapy_neardup.errors import SettingsError
-from scrapy_neardup.evaluation.documents import documents_of
-from scrapy_neardup.evaluation.exact import CONTAINMENT, JACCARD, alike_pairs
-from scrapy_neardup.evaluation.grams import gram_file
-from scrapy_neardup.evaluation.reference import pair_row
-from scrapy_neardup.evaluation.spool import spooled
+from scrapy_neardup.evaluation.documents import documents_of, spooled
+from scrapy_neardup.evaluation.exact import CONTAINMENT, JACCARD, alike_pairs, gram_file
+from scrapy_neardup.evaluation.labels import pair_row
 from scrapy_neardup.outputs import opened_output, output_format
+from scrapy_neardup.settings import Config
 
 NAME = "pairs"
 HELP = "Compute every pair of similar documents of a feed exactly, as a reference for 'evaluate'."

@@ -11,15 +11,14 @@ from pathlib import Path
 
 from scrapy_neardup.atomic import replacing
 from scrapy_neardup.commands.opening import add_store, looked
-from scrapy_neardup.commands.output import progress, write
-from scrapy_neardup.commands.wording import as_json, room
-from scrapy_neardup.config import Config
+from scrapy_neardup.commands.output import as_json, progress, room, write
 from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.inputs import Entry, read_input
 from scrapy_neardup.report.data import Report
 from scrapy_neardup.report.gather import gather
 from scrapy_neardup.report.page import check, page
 from scrapy_neardup.report.words import LANGUAGES, Words
+from scrapy_neardup.settings import Config
 
 NAME = "report"
 HELP = "Write a report on a state as one HTML file: totals, kinds, sites, groups, texts side by side."

@@ -11,10 +11,16 @@ from pathlib import Path
 
 from scrapy_neardup.commands.output import method_spec, progress, table, write
 from scrapy_neardup.errors import NearDupError, SettingsError
-from scrapy_neardup.evaluation.curves import check_drawable, draw_curves
 from scrapy_neardup.evaluation.documents import read_documents
 from scrapy_neardup.evaluation.edits import EDITS, find_edit, why_unavailable
-from scrapy_neardup.evaluation.robustness import CONTROL, Point, robustness, sample_documents
+from scrapy_neardup.evaluation.robustness import (
+    CONTROL,
+    Point,
+    check_drawable,
+    draw_curves,
+    robustness,
+    sample_documents,
+)
 from scrapy_neardup.methods import METHODS, Method, make_method
 
 NAME = "robustness"

@@ -10,13 +10,12 @@ from textwrap import fill
 from typing import Any
 
 from scrapy_neardup.commands.opening import add_store, looked
-from scrapy_neardup.commands.output import progress, table, write
-from scrapy_neardup.commands.wording import as_json, facts, iso, line, room
-from scrapy_neardup.config import Config
+from scrapy_neardup.commands.output import as_json, facts, iso, line, progress, room, table, write
 from scrapy_neardup.errors import SettingsError
-from scrapy_neardup.states.site_drops import SiteDrops
-from scrapy_neardup.states.statistics import Statistics, statistics
-from scrapy_neardup.stores.decisions import decisions_of
+from scrapy_neardup.maintenance.statistics import Statistics, statistics
+from scrapy_neardup.maintenance.tables import SiteDrops
+from scrapy_neardup.settings import Config
+from scrapy_neardup.state.pages import decisions_of
 
 NAME = "stats"
 HELP = "Count the contents of a state: pages, originals, copies by kind, groups, sites, size."

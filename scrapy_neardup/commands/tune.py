@@ -1,37 +1,103 @@
-"""``scrapy neardup tune``: a threshold for one's own pages from a few pairs that one has labelled."""
+"""``scrapy neardup tune``: find a threshold from a few labelled pairs."""
 
 from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from scrapy_neardup.atomic import replacing
-from scrapy_neardup.commands.asking import ask
-from scrapy_neardup.commands.feeding import check_read, opened_feed
 from scrapy_neardup.commands.opening import looked
-from scrapy_neardup.commands.output import is_coloured, method_spec, progress, write
-from scrapy_neardup.commands.tuned import Disagreement, compared, tell
-from scrapy_neardup.commands.wording import counted
-from scrapy_neardup.config import Config
+from scrapy_neardup.commands.output import counted, is_coloured, line, method_spec, printable, progress, write
+from scrapy_neardup.commands.pages import check_read, opened_feed
+from scrapy_neardup.commands.tune_report import Disagreement, compared, tell
 from scrapy_neardup.errors import NearDupError, SettingsError
-from scrapy_neardup.evaluation.documents import Document, documents_of
-from scrapy_neardup.evaluation.grams import gram_file
-from scrapy_neardup.evaluation.reference import pair_row
-from scrapy_neardup.evaluation.spool import Spool, spooled
-from scrapy_neardup.evaluation.tuning.answers import Label, LabelFile, read_answers
-from scrapy_neardup.evaluation.tuning.candidates import Candidate, candidates
-from scrapy_neardup.evaluation.tuning.draw import Stratum, drawn, strata
-from scrapy_neardup.evaluation.tuning.thresholds import Thresholds, thresholds
+from scrapy_neardup.evaluation.documents import Document, Spool, documents_of, spooled
+from scrapy_neardup.evaluation.exact import gram_file
+from scrapy_neardup.evaluation.labels import COPY, DIFFERENT, SKIP, pair_row
+from scrapy_neardup.evaluation.tuning_estimates import Label, LabelFile, read_answers
+from scrapy_neardup.evaluation.tuning_pairs import Candidate, Stratum, Thresholds, candidates, drawn, strata, thresholds
+from scrapy_neardup.maintenance.scan import with_evidence
 from scrapy_neardup.methods import METHODS
 from scrapy_neardup.oneline import shell_word
-from scrapy_neardup.report.tuning import AskedPair, asked_pair, check, tuning_page
-from scrapy_neardup.states.reading import with_evidence
-from scrapy_neardup.stores import STORES, Store
+from scrapy_neardup.report.tuning import AskedPair, AskedSide, asked_pair, check, tuning_page
+from scrapy_neardup.settings import Config
+from scrapy_neardup.state.opening import STORES
+from scrapy_neardup.state.pages import PageStore
+from scrapy_neardup.text.marking import Mark, Part, cut
+
+# ----------------------------------------------------------------------------------------------------------------------
+# The dialogue of ``tune``: pairs on a terminal, one after the other, and what is answered.
+
+
+#: What is typed, and what it says.
+KEYS = {"y": COPY, "n": DIFFERENT, "s": SKIP}
+_WORDS = {"yes": "y", "no": "n", "skip": "s", "quit": "q"}
+_QUESTION = "Is the later page a copy? [y]es, [n]o, [s]kip, [q]uit: "
+
+
+def ask(
+    pairs: Sequence[AskedPair],
+    answered: int,
+    keep: Callable[[Mapping[str, Any], str], None],
+    *,
+    limit: int,
+    coloured: bool,
+) -> int:
+    """Show pairs until all are answered, or the reader has enough; returns how many were.
+
+    ``answered``: pairs before these. ``keep`` gets each answer at once. ``limit``: characters shown of a text; 0: all.
+    """
+    many = answered + len(pairs)
+    for number, pair in enumerate(pairs):
+        head = f"\n{'─' * 72}\nPair {answered + number + 1} of {many}\n"
+        write(
+            head + "".join(_side(*one, limit, coloured) for one in zip(("EARLIER", "LATER"), pair.sides, strict=True))
+        )
+        said = _answer()
+        if said is None:
+            return number
+        keep(pair.row, said)
+    return len(pairs)
+
+
+def _answer() -> str | None:
+    """What was answered; None at the end."""
+    while True:
+        write(_QUESTION)
+        typed = sys.stdin.readline()
+        word = typed.strip().lower()
+        key = _WORDS.get(word, word)
+        if key in KEYS:
+            return KEYS[key]
+        if key == "q" or not typed:
+            write("\n")
+            return None
+
+
+def _side(when: str, side: AskedSide, limit: int, coloured: bool) -> str:
+    parts = cut(list(side.parts), limit) if limit else side.parts
+    more = side.letters - sum(len(part.text) for part in parts)
+    rest = f"… ({more:,} more characters)\n" if more > 0 else ""
+    text = "".join(_show_part(part, coloured) for part in parts)
+    return f"\n{when}: {line(side.title)}\n{line(side.url or side.id)}\n\n{text}\n{rest}\n"
+
+
+def _show_part(part: Part, coloured: bool) -> str:
+    """What both say is grey; without colours what one of them says stands in brackets."""
+    shared, text = part.mark is Mark.SHARED, printable(part.text)
+    if coloured:
+        return f"\x1b[90m{text}\x1b[0m" if shared else text
+    return text if shared else f"[[{text.rstrip()}]]{text[len(text.rstrip()) :]}"
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# ``scrapy neardup tune``: a threshold for one's own pages from a few pairs that one has labelled.
+
 
 NAME = "tune"
 HELP = "Find the threshold for your own pages: label some doubtful pairs, and see what each value would do."
@@ -128,7 +194,7 @@ class _Material:
         pair = self.found[place].alike
         one, other = self.documents[pair.a], self.documents[pair.b]
         row = {**pair_row(pair, one, other), "stratum": stratum.name, "stratum_size": stratum.size}
-        return asked_pair(_shown(one), _shown(other), row)
+        return asked_pair(_show_document(one), _show_document(other), row)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -253,12 +319,12 @@ def _documents(name: str, config: Config) -> Iterator[Spool]:
         yield documents
 
 
-def _kept(store: Store) -> Iterator[Document]:
+def _kept(store: PageStore) -> Iterator[Document]:
     """The pages of which the state has texts, in the order in which they came."""
     for record, evidence in with_evidence(store, progress):
         if evidence is not None and evidence.text:
             yield Document(record.url, evidence.title, evidence.text, url=record.url)
 
 
-def _shown(document: Document) -> tuple[str, str, str, str]:
+def _show_document(document: Document) -> tuple[str, str, str, str]:
     return document.id, document.title, document.url, document.page().text

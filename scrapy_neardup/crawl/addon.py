@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from scrapy.settings import BaseSettings
 
-from scrapy_neardup.config import is_enabled
 from scrapy_neardup.crawl.middleware import NearDupSpiderMiddleware, ResponsePipeline
 from scrapy_neardup.crawl.pipeline import NearDupPipeline
 from scrapy_neardup.crawl.tagging import TaggedCsvExporter
 from scrapy_neardup.errors import SettingsError
+from scrapy_neardup.settings import is_enabled
 
 #: What Scrapy writes CSV with, unless a project says otherwise.
 _CSV = "scrapy.exporters.CsvItemExporter"

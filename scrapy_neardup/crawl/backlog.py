@@ -14,7 +14,7 @@ from typing import Any
 
 from itemadapter import ItemAdapter
 
-from scrapy_neardup.crawl.waiting import Event
+from scrapy_neardup.crawl.event import Event
 
 #: What an item counts at least: the task that carries it takes so much.
 _LEAST = 10_000

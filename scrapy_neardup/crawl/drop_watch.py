@@ -9,7 +9,7 @@ Each site has three alarms, and each of them warns once in a crawl:
   crawl and in earlier ones. A mirror drops pages from its beginning, or more and more of them.
 * **delivered**: ``_DELIVERED`` pages that earlier crawls delivered are now dropped as copies of older pages.
 
-The state remembers pages and drops of each site (``states/site_drops``), so drops that begin with a crawl are a jump,
+The state remembers pages and drops of each site (``maintenance/tables``), so drops that begin with a crawl are a jump,
 too. All tables are bounded, as strangers choose how many sites, titles and originals there are.
 """
 
@@ -23,11 +23,11 @@ from typing import TypeVar
 from scrapy_neardup.crawl import stats
 from scrapy_neardup.crawl.notes import Notes
 from scrapy_neardup.hashing.keyed import OPEN
-from scrapy_neardup.judging.reservations import Ruled
+from scrapy_neardup.judge.in_flight import Ruled
+from scrapy_neardup.maintenance.tables import SiteDrops
 from scrapy_neardup.model import Kind, Page, Verdict
 from scrapy_neardup.oneline import line_logger, one_line, shell_word
 from scrapy_neardup.page.sites import site_of
-from scrapy_neardup.states.site_drops import SiteDrops
 from scrapy_neardup.text.normalize import letters, normalize
 from scrapy_neardup.text.titles import article_title
 

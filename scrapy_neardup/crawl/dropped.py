@@ -41,7 +41,7 @@ class DroppedFeed:
         if same := [uri for uri in feeds if place_of(uri) in others]:
             raise SettingsError(f"{_SETTING} is {same[0]!r}, which is already a feed of this crawl. Name another one.")
         try:
-            self._exporter = FeedExporter(_Apart(crawler, feeds, self._failed))  # type: ignore[arg-type]
+            self._exporter = FeedExporter(_IsolatedCrawler(crawler, feeds, self._failed))  # type: ignore[arg-type]
         except NotConfigured:
             raise SettingsError(
                 f"Scrapy cannot write {_SETTING} ({', '.join(map(repr, feeds))}); its error above says why. Give a URI "
@@ -87,7 +87,7 @@ class DroppedFeed:
             )
 
 
-class _Apart:
+class _IsolatedCrawler:
     """What an exporter asks of a crawler, as if this had the one feed alone."""
 
     def __init__(self, crawler: Crawler, feeds: Mapping[str, Mapping[str, Any]], failed: Callable[[str], None]) -> None:

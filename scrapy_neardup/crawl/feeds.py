@@ -1,4 +1,4 @@
-"""Which pages are safe: those whose items were written by every feed that took them, once these are stored."""
+"""Scrapy's feeds: a page is sealed when the feeds that hold it are stored."""
 
 from __future__ import annotations
 
@@ -15,17 +15,57 @@ from weakref import WeakKeyDictionary
 
 from scrapy import Spider, signals
 from scrapy.crawler import Crawler
-from scrapy.extensions.feedexport import FeedExporter, FeedSlot
+from scrapy.extensions.feedexport import FeedExporter, FeedSlot, FileFeedStorage
 from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings
 from scrapy.utils.project import get_project_settings
 from twisted.internet.defer import Deferred
 from w3lib.url import file_uri_to_path
 
-from scrapy_neardup.crawl.coming import Coming
-from scrapy_neardup.crawl.deliveries import Deliveries, empties_at_once, name_of
-from scrapy_neardup.crawl.held import Held, Released
-from scrapy_neardup.crawl.torn import end_torn_line
-from scrapy_neardup.stores.redis_place import without_password
+from scrapy_neardup.crawl.pending_feeds import Deliveries, PagesAwaitingFeeds, Released, empties_at_once, name_of
+from scrapy_neardup.crawl.response_items import ResponseItems
+from scrapy_neardup.oneline import line_logger
+from scrapy_neardup.state.kv import without_password
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Half a line at the end of a feed, from a disk that was full or a power cut: what is appended is spoilt with it.
+#
+# A killed process leaves whole lines: Scrapy hands each to the file at once, which passes it on whole.
+
+
+logger = line_logger(__name__)
+
+#: Formats of which a line is an item; in CSV half a quoted field goes on behind whatever is added.
+_LINES = ("jsonlines", "jsonl", "jl")
+
+
+def end_torn_line(slot: FeedSlot) -> None:
+    """End the last line of a file to which a feed is to be appended; the page of that half item comes again anyway."""
+    storage = slot.storage
+    if (
+        not isinstance(storage, FileFeedStorage)
+        or storage.write_mode != "ab"
+        or slot.format not in _LINES
+        or "postprocessing" in slot.feed_options
+        or not Path(storage.path).is_file()
+    ):
+        return
+    with Path(storage.path).open("r+b") as file:
+        if not file.seek(0, os.SEEK_END):
+            return
+        file.seek(-1, os.SEEK_END)
+        if file.read(1) == b"\n":
+            return
+        file.write(b"\n")
+    logger.warning(
+        "The feed %s ended within a line, as after a full disk. A line end is added, so the items of this crawl are "
+        "complete. Remove the half item before them.",
+        storage.path,
+    )
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Which pages are safe: those whose items were written by every feed that took them, once these are stored.
+
 
 _COMMAND_LINE = SETTINGS_PRIORITIES["cmdline"]
 #: What a file answers that cannot be synced: a pipe, standard output, some network file systems.
@@ -154,11 +194,11 @@ class FeedWatch:
         self._deliveries = deliveries
         #: Those that Scrapy writes to at this moment.
         self._open: list[Feed] = []
-        self._held: Held[Feed] = Held()
+        self._held: PagesAwaitingFeeds[Feed] = PagesAwaitingFeeds()
         self._names: dict[str, str] = {}
         self._stored: set[str] = set()
         self._lost: dict[str, Unstored] = {}
-        self._rests: WeakKeyDictionary[Coming, Feed] = WeakKeyDictionary()
+        self._rests: WeakKeyDictionary[ResponseItems, Feed] = WeakKeyDictionary()
 
     def opened(self) -> None:
         """Scrapy has opened its feeds: what was in them, and will be overwritten, is told of before an item comes."""
@@ -209,7 +249,7 @@ class FeedWatch:
         else:
             self._held.add(id, waiting)
 
-    def rest(self, coming: Coming) -> Feed:
+    def rest(self, coming: ResponseItems) -> Feed:
         """What a page waits for as long as items that share it are to come: as if they were a feed."""
         if coming not in self._rests:
             self._rests[coming] = rest = Feed(None, "")
@@ -224,7 +264,7 @@ class FeedWatch:
         """When all feeds are closed: those that were not stored, with the pages in them; these are never sealed."""
         for feed in self._held.feeds():
             self._lose(feed, self._held.waiting_for(feed))
-        self._held = Held()
+        self._held = PagesAwaitingFeeds()
         return [Unstored(one.feed, one.pages, one.beside & self._stored) for one in self._lost.values()]
 
     def _feed(self, slot: FeedSlot) -> Feed:

@@ -1,4 +1,4 @@
-"""From an item and its visit to a case with its verdict, whatever goes wrong on the way."""
+"""Judge the pages of a crawl, and wait for pages in flight."""
 
 from __future__ import annotations
 
@@ -10,29 +10,26 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from scrapy_neardup.crawl import stats
-from scrapy_neardup.crawl.aside import Aside
 from scrapy_neardup.crawl.drop_watch import DropWatch
+from scrapy_neardup.crawl.event import Event
 from scrapy_neardup.crawl.ledger import Account
-from scrapy_neardup.crawl.notes import Notes
+from scrapy_neardup.crawl.notes import LowTextSites, Notes
 from scrapy_neardup.crawl.outage import Outage
-from scrapy_neardup.crawl.silence import SilentSites
-from scrapy_neardup.crawl.turns import Turn, Turns
-from scrapy_neardup.crawl.visits import Case, Hearing, Visit, fields_of
-from scrapy_neardup.crawl.waiting import Event
+from scrapy_neardup.crawl.turns import AsyncPageReader, Turn, Turns
+from scrapy_neardup.crawl.visits import Case, PendingVerdict, Visit, fields_of
 from scrapy_neardup.errors import ExtractionError, PageError, StoreError
-from scrapy_neardup.judging.detector import Detector
-from scrapy_neardup.judging.reader import ReadPage
-from scrapy_neardup.judging.reservations import Reservation, Ruled, Ruling
+from scrapy_neardup.judge.detector import Detector
+from scrapy_neardup.judge.in_flight import Reservation, Ruled, Ruling
+from scrapy_neardup.judge.page_tasks import ReadPage
 from scrapy_neardup.model import ROW, Kind, Page, Verdict
 from scrapy_neardup.oneline import line_logger, one_line
-from scrapy_neardup.page.cures import text_cure
-from scrapy_neardup.page.item import Item
-from scrapy_neardup.page.rows import row_name, row_page
+from scrapy_neardup.page.item import Item, row_name, row_page
 from scrapy_neardup.page.sites import site_of
-from scrapy_neardup.page.source import TOO_MUCH, Draft, PageSource
+from scrapy_neardup.page.source import TOO_MUCH, Draft, PageSource, text_cure
 
 if TYPE_CHECKING:
-    from scrapy_neardup.judging.shared import SharedCrawl
+    from scrapy_neardup.judge.remote_crawl import SharedCrawl
+
 
 logger = line_logger(__name__)
 
@@ -72,7 +69,7 @@ class Judge:
         *,
         listings: bool = True,
         watch: DropWatch | None = None,
-        aside: Aside | None = None,
+        aside: AsyncPageReader | None = None,
         shared: SharedCrawl | None = None,
     ) -> None:
         """``wait``: how many seconds a page waits for each one before it. ``listings``: whether several items may be
@@ -87,7 +84,7 @@ class Judge:
         self._notes = notes
         self._outage = outage
         self._wait = wait
-        self._silent_sites = SilentSites()
+        self._silent_sites = LowTextSites()
         self._listings = listings
         self._watch = watch
         self._aside = aside
@@ -142,7 +139,7 @@ class Judge:
                 return hearing.case
             else:
                 break
-        visit.hearings[url] = hearing = Hearing()
+        visit.hearings[url] = hearing = PendingVerdict()
         hearing.case = case = await self._hear(url, make)
         if case.account is not None:
             case.account.coming = visit.coming

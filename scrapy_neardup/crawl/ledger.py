@@ -7,15 +7,15 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from scrapy_neardup.crawl.coming import Coming
 from scrapy_neardup.crawl.feeds import Feed, FeedWatch
 from scrapy_neardup.crawl.outage import Outage
+from scrapy_neardup.crawl.response_items import ResponseItems
 from scrapy_neardup.errors import StoreError
-from scrapy_neardup.judging.detector import Detector
-from scrapy_neardup.judging.reservations import Reservation
+from scrapy_neardup.judge.detector import Detector
+from scrapy_neardup.judge.in_flight import Reservation
 
 if TYPE_CHECKING:
-    from scrapy_neardup.judging.shared import SharedCrawl
+    from scrapy_neardup.judge.remote_crawl import SharedCrawl
 
 
 class End(Enum):
@@ -50,7 +50,7 @@ class Account:
     kept: bool = False
     lost: bool = False
     feeds: set[Feed] = field(default_factory=set)
-    coming: Coming | None = None
+    coming: ResponseItems | None = None
     _under_way: int = 0
     _scraped: int = 0
     _failed: int = 0

@@ -1,4 +1,4 @@
-"""The item pipeline: has each item's page judged, and drops or tags the item."""
+"""The item pipelines: judge an item, then drop or tag it."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from typing import Any
 from scrapy.crawler import Crawler
 from scrapy.exceptions import DropItem, NotConfigured
 
-from scrapy_neardup.config import DROP, PASS, TAG, Config, is_enabled
 from scrapy_neardup.crawl import stats
 from scrapy_neardup.crawl.backlog import Backlog
 from scrapy_neardup.crawl.feeds import keep_feeds_of_command_line
+from scrapy_neardup.crawl.messages import tell_left_out, told_first
 from scrapy_neardup.crawl.middleware import NearDupSpiderMiddleware
 from scrapy_neardup.crawl.session import Session, opened_session
-from scrapy_neardup.crawl.state import state_url, tell_of_scope
-from scrapy_neardup.crawl.telling import tell_left_out, told_first
+from scrapy_neardup.crawl.state_location import state_url, tell_of_scope
 from scrapy_neardup.crawl.tickets import ticket_here
 from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.model import Kind, Verdict
-from scrapy_neardup.stores import parse_url
+from scrapy_neardup.settings import DROP, PASS, TAG, Config, is_enabled
+from scrapy_neardup.state.opening import parse_url
 
 
 class _Dropped(DropItem):

@@ -1,8 +1,8 @@
-"""One crawl on its state, from the opening of the spider until every feed is stored."""
+"""One crawl: opens the state when the spider opens, and closes it at the end."""
 
 from __future__ import annotations
 
-from collections.abc import Coroutine, Iterator, Sequence, Set
+from collections.abc import Callable, Coroutine, Iterator, Sequence, Set
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -14,41 +14,101 @@ from scrapy.crawler import Crawler
 from scrapy.signalmanager import SignalManager
 from scrapy.utils.defer import deferred_from_coro
 
-from scrapy_neardup.config import Config
 from scrapy_neardup.crawl import stats
-from scrapy_neardup.crawl.aside import Aside, make_aside
-from scrapy_neardup.crawl.deliveries import Deliveries
 from scrapy_neardup.crawl.drop_watch import DropWatch
 from scrapy_neardup.crawl.dropped import DroppedFeed
 from scrapy_neardup.crawl.feeds import Feed, FeedWatch, NotWritten, take_over_feeds
 from scrapy_neardup.crawl.judge import Judge
 from scrapy_neardup.crawl.ledger import End, Ledger
+from scrapy_neardup.crawl.messages import tell_of_job, tell_opening, tell_unstored
 from scrapy_neardup.crawl.notes import Notes
-from scrapy_neardup.crawl.opening import opened_detector
 from scrapy_neardup.crawl.outage import Outage
-from scrapy_neardup.crawl.state import page_extractor
+from scrapy_neardup.crawl.pending_feeds import Deliveries
+from scrapy_neardup.crawl.state_location import page_extractor
 from scrapy_neardup.crawl.tagging import Tagger
-from scrapy_neardup.crawl.telling import tell_of_job, tell_opening, tell_unstored
 from scrapy_neardup.crawl.tickets import account_at_the_end, coming_at_the_end
-from scrapy_neardup.errors import StoreError
-from scrapy_neardup.judging.detector import Detector
+from scrapy_neardup.crawl.turns import AsyncPageReader, make_page_reader
+from scrapy_neardup.errors import SettingsError, StoreError
+from scrapy_neardup.judge.detector import Detector
+from scrapy_neardup.judge.former import check_tools, state_recipe, take_over
+from scrapy_neardup.judge.preference import make_preference
+from scrapy_neardup.maintenance.tables import Crawl, add_site_drops, remember_crawl, site_drops
+from scrapy_neardup.model import Verdict
 from scrapy_neardup.oneline import line_logger
 from scrapy_neardup.page.extraction import Extractor
 from scrapy_neardup.page.source import PageSource
-from scrapy_neardup.states.crawls import Crawl, remember_crawl
-from scrapy_neardup.states.site_drops import add_site_drops, site_drops
-from scrapy_neardup.stores import Overlay, close_store
+from scrapy_neardup.settings import Config
+from scrapy_neardup.state.opening import close_store, open_store, parse_url
+from scrapy_neardup.state.transaction import Overlay
 
 if TYPE_CHECKING:
-    from scrapy_neardup.crawl.sharing import Sharing
-    from scrapy_neardup.judging.shared import SharedCrawl
+    from scrapy_neardup.crawl.server_crawl import Sharing
+    from scrapy_neardup.judge.remote_crawl import SharedCrawl
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# The opening of the state for a crawl: by its settings, and as they were when the state was written.
+
 
 logger = line_logger(__name__)
 
 
+def opened_detector(
+    config: Config,
+    store_url: str,
+    extractor: Extractor | None,
+    who: str,
+    job: str,
+    passes: Callable[[Verdict], bool],
+    on_expired: Callable[[int], None],
+) -> Detector:
+    """A detector on the state, which is open from here on. Raises SettingsError or StoreError.
+
+    ``who`` names the crawl; ``job``, ``passes`` and ``on_expired``: see ``Detector``.
+    """
+    method = config.make_method()
+    recipe = state_recipe(method, extractor)
+    if parse_url(store_url)[0].is_shared:
+        from scrapy_neardup.crawl.server_crawl import need_asyncio
+
+        need_asyncio()
+    elif config.on_store_error == "wait":
+        raise SettingsError(
+            "NEARDUP_ON_STORE_ERROR = 'wait' works only with a state on a server. Set it to 'close' or 'pass'."
+        )
+    store = open_store(
+        store_url, recipe, secret=config.secret, dry_run=bool(config.dry_run), options=config.store_options
+    )
+    try:
+        check_tools(store, strict=config.strict, say=logger.warning)
+        if changed := take_over(store, recipe, config.deciding(method)):
+            logger.info("The state at %s %s.", store.location, changed)
+        return Detector(
+            method,
+            store,
+            min_letters=config.min_letters,
+            who=who,
+            job=job,
+            also_copies=config.also_copies,
+            passes=passes,
+            keep=config.keep,
+            preference=make_preference(config.keep_policy),
+            # A dry run forgets nothing, and on a server that is done beside the judging.
+            bounds=None if config.dry_run or store.is_shared else config.bounds,
+            on_expired=on_expired,
+        )
+    except BaseException:
+        close_store(store)
+        raise
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# One crawl on its state, from the opening of the spider until every feed is stored.
+
+
 async def opened_session(crawler: Crawler, config: Config, store_url: str) -> Session:
     """A session on a server that is waited for if it is gone: where NEARDUP_ON_STORE_ERROR is 'wait'."""
-    from scrapy_neardup.crawl.sharing import until_it_answers
+    from scrapy_neardup.crawl.server_crawl import until_it_answers
 
     await until_it_answers(store_url, Notes(crawler.stats))
     return Session(crawler, config, store_url)
@@ -76,7 +136,7 @@ class Session:
         self._detector = opened_detector(config, store_url, extractor, who, self._job, config.passes, on_expired)
         self._is_over = False
         self._sharing: Sharing | None = None
-        self._aside: Aside | None = None
+        self._aside: AsyncPageReader | None = None
         self._who = who
         self._language = config.lang
         try:
@@ -108,7 +168,7 @@ class Session:
 
     def _made_judge(
         self, config: Config, extractor: Extractor | None, shared: SharedCrawl | None
-    ) -> tuple[Aside, Judge]:
+    ) -> tuple[AsyncPageReader, Judge]:
         """What reads pages beside the crawl, and what judges them."""
         source = PageSource(
             config.fields,
@@ -120,7 +180,7 @@ class Session:
         )
         hashes = self._detector.store.hashes if shared is None else None
         is_unchanged = shared.is_unchanged if shared is not None else None
-        aside = make_aside(source, config, self.notes, hashes=hashes, is_unchanged=is_unchanged)
+        aside = make_page_reader(source, config, self.notes, hashes=hashes, is_unchanged=is_unchanged)
         judge = Judge(
             source,
             self._detector,
@@ -147,7 +207,7 @@ class Session:
         """What the crawl has beside the detector where its state is on a server; modules that others do without."""
         if not self._detector.store.is_shared:
             return None
-        from scrapy_neardup.crawl.sharing import Sharing
+        from scrapy_neardup.crawl.server_crawl import Sharing
 
         return Sharing(
             self._detector,

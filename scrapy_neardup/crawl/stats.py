@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from scrapy_neardup.maintenance.tables import verdict_counts
 from scrapy_neardup.report.words import Words
-from scrapy_neardup.states.crawls import verdict_counts
 
 #: Pages that were judged: the sum of the verdicts.
 PAGES = "neardup/pages"

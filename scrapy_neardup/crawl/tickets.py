@@ -12,8 +12,8 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
 
-from scrapy_neardup.crawl.coming import Coming
 from scrapy_neardup.crawl.ledger import Account
+from scrapy_neardup.crawl.response_items import ResponseItems
 from scrapy_neardup.crawl.visits import Visit
 
 
@@ -78,7 +78,7 @@ def account_at_the_end() -> Account | None:
     return account
 
 
-def coming_at_the_end() -> Coming | None:
+def coming_at_the_end() -> ResponseItems | None:
     """The items of the response of the item whose end was signalled; None if that was told already."""
     ticket = _current.get()
     if ticket is None or ticket.ended:

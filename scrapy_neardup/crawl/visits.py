@@ -7,12 +7,12 @@ from typing import Any
 
 from itemadapter import ItemAdapter
 
-from scrapy_neardup.crawl.coming import Coming
+from scrapy_neardup.crawl.event import Event
 from scrapy_neardup.crawl.ledger import Account
-from scrapy_neardup.crawl.waiting import Event
+from scrapy_neardup.crawl.response_items import ResponseItems
 from scrapy_neardup.model import Verdict
 from scrapy_neardup.page.item import Item
-from scrapy_neardup.page.served import Served
+from scrapy_neardup.page.response import Served
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Case:
 
 
 @dataclass(eq=False, slots=True)
-class Hearing:
+class PendingVerdict:
     """A page of a visit that is being judged, or was: then it is ``over`` and there is a case."""
 
     over: Event = field(default_factory=Event)
@@ -50,13 +50,13 @@ class Visit:
 
     served: Served | None = None
     opted_out: bool = False
-    hearings: dict[str, Hearing] = field(default_factory=dict)
+    hearings: dict[str, PendingVerdict] = field(default_factory=dict)
     unnamed: int = 0
     items: int = 0
     urls: set[str] = field(default_factory=set)
     has_bare: bool = False
     texts: dict[str, int] = field(default_factory=dict)
-    coming: Coming = field(default_factory=Coming)
+    coming: ResponseItems = field(default_factory=ResponseItems)
     is_bare: bool = False
 
     @property

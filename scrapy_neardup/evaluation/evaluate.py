@@ -1,9 +1,9 @@
-"""A method against a labelled corpus: every document through a detector, in order, with a state of its own."""
+"""One method judges a labelled corpus."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import fields
 from functools import partial
@@ -11,20 +11,135 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import process_time
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from scrapy_neardup.errors import NearDupError, PageError, SettingsError
 from scrapy_neardup.evaluation.documents import Document, with_distinct_ids
-from scrapy_neardup.evaluation.gold import Gold, agreement
-from scrapy_neardup.evaluation.joined import Joined
-from scrapy_neardup.evaluation.labels import GREY, Corpus
+from scrapy_neardup.evaluation.labels import GREY, Corpus, Gold, agreement
 from scrapy_neardup.evaluation.scores import Score, score
 from scrapy_neardup.hashing.keyed import Keyed
-from scrapy_neardup.judging.detector import Detector
+from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.methods import Method, make_method
-from scrapy_neardup.model import Kind, Page, Verdict
-from scrapy_neardup.stores import NO_SECRET, Store, close_store, open_store
-from scrapy_neardup.stores.layout import FORMAT, FORMATS
+from scrapy_neardup.model import Comparison, Fingerprint, Kind, Match, Page, Verdict
+from scrapy_neardup.state.layout import FORMAT, FORMATS
+from scrapy_neardup.state.opening import close_store, open_store
+from scrapy_neardup.state.pages import PageStore
+from scrapy_neardup.state.recipe import NO_SECRET
+from scrapy_neardup.text.prose import has_prose
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Groups of pages by union-find: whoever is like a member of a group is in it.
+#
+# A crawl groups in a single pass: a page is compared with originals, and its ``similar_id`` is that of its original.
+# The literature on shingles joins all pairs above the threshold instead (Broder et al. 1997, "Syntactic clustering of
+# the web"), which finds the copy of a copy and lets groups drift: the ends of a chain need have nothing in common.
+
+
+Member = TypeVar("Member", bound=Hashable)
+
+
+class UnionFind(Generic[Member]):
+    """Disjoint groups; the one that was added first names its group.
+
+    >>> groups = UnionFind(["a", "b", "c", "d"])
+    >>> groups.join("c", "b"); groups.join("d", "c")
+    >>> groups.name("d"), groups.name("a"), groups.groups()
+    ('b', 'a', [['a'], ['b', 'c', 'd']])
+    """
+
+    def __init__(self, members: Iterable[Member] = ()) -> None:
+        self._above: dict[Member, Member] = {}
+        self._place: dict[Member, int] = {}
+        for member in members:
+            self.add(member)
+
+    def add(self, member: Member) -> None:
+        """A group of one; nothing if the member is there already."""
+        if member not in self._above:
+            self._above[member] = member
+            self._place[member] = len(self._place)
+
+    def name(self, member: Member) -> Member:
+        """The first member of the group; raises KeyError for one that was never added."""
+        while (above := self._above[member]) != member:
+            self._above[member] = member = self._above[above]  # halves the way for the next one
+        return member
+
+    def join(self, one: Member, other: Member) -> None:
+        """Make one group of two; members that are new are added, ``one`` first."""
+        self.add(one)
+        self.add(other)
+        first, second = sorted((self.name(one), self.name(other)), key=self._place.__getitem__)
+        self._above[second] = first
+
+    def groups(self) -> list[list[Member]]:
+        """All groups with their members, both in the order in which they were added."""
+        found: dict[Member, list[Member]] = {}
+        for member in self._above:
+            found.setdefault(self.name(member), []).append(member)
+        return list(found.values())
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Verdicts by union-find in place of a single pass: a page is compared with all earlier ones, copies among them.
+#
+# As the literature on shingles groups pages. It finds the copy of a copy, and drops what resembles a copy and not its
+# original; a crawl does not do it, but how much either costs can be measured (``evaluate --grouping union-find``).
+
+
+class Joined:
+    """All pages seen so far, in memory, with their groups."""
+
+    def __init__(self, method: Method, *, min_letters: int) -> None:
+        """``min_letters``: what a text needs to be judged."""
+        self.groups: UnionFind[str] = UnionFind()
+        self._method = method
+        self._min_letters = min_letters
+        self._filed: dict[int, list[int]] = {}
+        self._pages: list[tuple[str, bytes]] = []
+
+    def judge(self, page: Page) -> Verdict:
+        """Join a page to all that it duplicates; the match is the first page of the group, at its best similarity."""
+        if not has_prose(page.text, self._min_letters):
+            return Verdict(Kind.UNJUDGED, page.url)
+        self.groups.add(page.url)
+        fingerprint = self._method.fingerprint(page)
+        best: Comparison | None = None
+        common, candidates = self._candidates(fingerprint)
+        for place in candidates:
+            url, sketch = self._pages[place]
+            found = self._method.compare(fingerprint, sketch, common)
+            if found.duplicate:
+                self.groups.join(url, page.url)
+                best = found if best is None or found.similarity > best.similarity else best
+        self._pages.append((page.url, fingerprint.sketch))
+        if best is None:
+            return Verdict(Kind.UNIQUE, page.url)
+        match = Match(0, self.groups.name(page.url), 0.0, best.similarity, best.containment)
+        return Verdict(Kind.DUPLICATE, page.url, match=match)
+
+    def _candidates(self, fingerprint: Fingerprint) -> tuple[set[int], list[int]]:
+        """The keys that are no evidence, and the places of earlier pages; the new page is filed under the others."""
+        found: Counter[int] = Counter()
+        common = set()
+        for key in fingerprint.keys:
+            filed = self._filed.setdefault(key, [])
+            if len(filed) < self._method.common:
+                found.update(filed)
+                filed.append(len(self._pages))
+            else:
+                common.add(key)
+        return common, [place for place, _ in found.most_common(self._method.candidates)]
+
+    def size(self) -> int:
+        """The bytes of keys, places, URLs and sketches, without Python's own overhead."""
+        postings = sum(8 + 8 * len(filed) for filed in self._filed.values())
+        return postings + sum(len(url.encode()) + len(sketch) for url, sketch in self._pages)
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# A method against a labelled corpus: every document through a detector, in order, with a state of its own.
+
 
 #: Stores that can be had empty for the while of an evaluation.
 STORES = ("memory:", "leveldb:", "sqlite:")
@@ -209,7 +324,7 @@ def _warm_up(method: Method, page: Page) -> bool:
 
 
 @contextmanager
-def _fresh_store(url: str, method: Method) -> Iterator[Store]:
+def _fresh_store(url: str, method: Method) -> Iterator[PageStore]:
     """An empty store; what it has on disk is gone afterwards."""
     if url not in STORES:
         raise SettingsError(f"An evaluation cannot use the store {url!r}. Use one of: {', '.join(STORES)}.")

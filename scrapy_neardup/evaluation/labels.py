@@ -1,46 +1,273 @@
-"""What a method should do with each document of a corpus, by its most similar earlier document.
-
-    pos       Jaccard 0.8 and more: a copy, must be dropped
-    neg       no Jaccard of 0.5 nor containment of 0.8: must be kept
-    repost    Jaccard of 0.6 and more with an article of another account: should be dropped
-    template  Jaccard under 0.75, and only with articles of the same account: a form filled in for another
-              product, should be kept
-    grey      anything between: people disagree, not scored
-    skip      too short to say, or little but what stands on every page of the site: not scored
-
-Jaccard and containment come from the corpus: computed exactly, over all pairs, on the sets of character 5-grams of
-letters and digits. ``jaccard_clean`` is the same without sentences that recur over the whole site and counts in
-place of ``jaccard`` where it is given; ``left`` is the number of letters that remain then.
-
-A pair may also carry what a reader said of it (``scrapy neardup tune``), which counts in place of figures: a document
-that is a copy of an earlier one is pos, one that is different from it is neg as far as that one is concerned. Where
-every pair carries such a label, they are a sample, and of documents that are in none of them nothing is known.
-
-What figures say is no truth: of two notices in one form a publisher may keep both, however alike they are. What a
-reader would drop is held in a file of its own (``gold``), and counted beside these labels.
-"""
+"""Labels: reference pairs and pairs that a person has read."""
 
 from __future__ import annotations
 
 import math
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Container, Iterable, Iterator, Mapping, Set
+from dataclasses import dataclass, field, replace
 from itertools import chain, islice
 from pathlib import Path
+from typing import Any
 
 from scrapy_neardup.errors import NearDupError
-from scrapy_neardup.evaluation.documents import Document, read_documents, with_distinct_ids
-from scrapy_neardup.evaluation.feed import FeedReader
-from scrapy_neardup.evaluation.gold import Gold, read_gold
-from scrapy_neardup.evaluation.pair_lines import ANSWERS, COPY, pair_ends, pair_lines
-from scrapy_neardup.inputs import Entry
+from scrapy_neardup.evaluation.documents import (
+    Document,
+    FeedReader,
+    json_lines,
+    read_documents,
+    told_format,
+    with_distinct_ids,
+)
+from scrapy_neardup.evaluation.exact import Alike
+from scrapy_neardup.inputs import Entry, read_input
 from scrapy_neardup.inputs.packed import find_file
+from scrapy_neardup.page.sites import site_of
 from scrapy_neardup.text.characters import HAN_CHARACTER
 from scrapy_neardup.text.normalize import letters, normalize
+from scrapy_neardup.text.titles import article_title
 
-POS, NEG, REPOST, TEMPLATE, GREY, SKIP = LABELS = ("pos", "neg", "repost", "template", "grey", "skip")
+# ----------------------------------------------------------------------------------------------------------------------
+# Files that say something of pairs of documents: JSON lines, or a table.
+
+
+#: What a reader says of a pair; where it is to be skipped, nothing is known of it.
+COPY, DIFFERENT, SKIP = ANSWERS = ("copy", "different", "skip")
+
+
+def pair_lines(path: Path, need: str) -> Iterator[Entry]:
+    """Every pair of a file of JSON lines, or of a table in CSV, in which numbers and answers are told by their looks.
+
+    ``need`` says in the NearDupError for anything else what must be there.
+    """
+    if told_format(path) in ("jsonl", "text"):
+        yield from json_lines(path, need)
+        return
+    for entry in read_input(str(path)):
+        if not isinstance(entry, Entry):
+            raise NearDupError(f"{entry.place} is {entry.why}; {need}.")
+        fields = {name: value if name in ("a", "b") else _told(value) for name, value in entry.fields.items()}
+        yield replace(entry, fields=fields)
+
+
+def pair_ends(entry: Entry, known: Container[str], need: str) -> tuple[str, str]:
+    """The ids of both documents; raises NearDupError for one that is not ``known``, or if they are the same.
+
+    They may be written as numbers, as an integer may be an id.
+    """
+    one, other = (str(entry.fields.get(end)) for end in ("a", "b"))
+    for id in (one, other):
+        if id not in known:
+            raise NearDupError(f"{entry.place}: no document has the id {id!r}; {need} of this corpus.")
+    if one == other:
+        raise NearDupError(f"{entry.place}: a and b are the same document; {need}.")
+    return one, other
+
+
+def _told(value: Any) -> Any:
+    """What a cell of a table holds: a number, true, false, nothing, or a text.
+
+    >>> _told("0.83"), _told("True"), _told(""), _told("copy")
+    (0.83, True, None, 'copy')
+    """
+    known = {"true": True, "false": False, "": None}
+    text = str(value).strip()
+    if text.lower() in known:
+        return known[text.lower()]
+    try:
+        return float(text)
+    except ValueError:
+        return value
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Reference pairs as they are written: what ``labels`` reads.
+
+
+def pair_row(found: Alike, one: Document, other: Document) -> dict[str, Any]:
+    """A pair as plain data; ``a`` is the document that came first.
+
+    ``title``: how alike the titles are, None where one is missing. ``same_site``: None where a URL is missing.
+    """
+    first, second = _title(one), _title(other)
+    sites = site_of(one.url), site_of(other.url)
+    return {
+        "a": one.id,
+        "b": other.id,
+        "jaccard": round(found.jaccard, 4),
+        "containment": round(found.containment, 4),
+        "title": titles_alike(first, second),
+        "title_same": first == second,
+        "same_site": sites[0] == sites[1] if all(sites) else None,
+    }
+
+
+def titles_alike(one: str, other: str) -> float | None:
+    """The Jaccard similarity of the pairs of neighbouring letters; None where a title has none.
+
+    >>> titles_alike("theferry", "theferryagain"), titles_alike("", "theferry")
+    (0.5833, None)
+    """
+    pairs = [{title[at : at + 2] for at in range(max(1, len(title) - 1))} for title in (one, other)]
+    return round(len(pairs[0] & pairs[1]) / len(pairs[0] | pairs[1]), 4) if one and other else None
+
+
+def _title(document: Document) -> str:
+    """The letters of a title, without the site's name."""
+    return letters(normalize(article_title(document.title)))
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Pairs that were read by hand, and how far the verdicts of a method agree with the reader.
+#
+# Classes that are made from similarity are not the truth: what two pages share may be a form. A reader answers another
+# question: would a publisher who wants each article once drop the later page? ``drop`` says yes, no, or unsure, which
+# counts for nothing. In its place there may be a ``verdict`` (which sort of pair it is, see ``VERDICTS``), or else the
+# ``label`` that `scrapy neardup tune` and `judgements` write.
+
+
+#: The answers of each field, in the order in which the fields are asked; None: the reader is unsure.
+DROP = {"yes": True, "no": False, "unsure": None}
+VERDICTS = {"repost": True, "reissue": True, "extended": True, "template": False, "sharedcode": False, "unsure": None}
+DROPS_BY_LABEL = {COPY: True, DIFFERENT: False, SKIP: None}
+_FIELDS: Mapping[str, Mapping[str, bool | None]] = {"drop": DROP, "verdict": VERDICTS, "label": DROPS_BY_LABEL}
+
+_GOLD_NEED = (
+    'each line must be one JSON object: {"a": id of the earlier, "b": id of the later, "drop": "yes", "label": "…"}'
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Gold:
+    """What a reader said of two documents, by their ids; ``drop`` is None where he is unsure.
+
+    ``label`` is any word for the sort of pair, empty where none is given.
+    """
+
+    earlier: str
+    later: str
+    drop: bool | None
+    label: str = ""
+
+    @property
+    def answer(self) -> str:
+        """What was said, as one of ``DROP``."""
+        return next(name for name, drop in DROP.items() if drop is self.drop)
+
+
+@dataclass(frozen=True, slots=True)
+class GoldScore:
+    """How far verdicts agree with a reader, in pairs: of ``different`` ones so many were dropped, of ``copies`` kept.
+
+    ``unsure`` pairs are in none of these. ``by_label``: the same for the pairs of each label.
+    """
+
+    different: int
+    dropped_wrongly: int
+    copies: int
+    kept_wrongly: int
+    unsure: int
+    by_label: dict[str, GoldScore] = field(default_factory=dict)
+
+    @property
+    def pairs(self) -> int:
+        """All of which the reader is sure."""
+        return self.different + self.copies
+
+    @property
+    def agree(self) -> int:
+        """Of these, how many the verdict agrees with."""
+        return self.pairs - self.dropped_wrongly - self.kept_wrongly
+
+    def as_dict(self) -> dict[str, Any]:
+        """Everything as plain data."""
+        labels = {label: one.as_dict() for label, one in self.by_label.items()}
+        return {
+            "pairs": self.pairs,
+            "agree": self.agree,
+            "different": self.different,
+            "dropped_wrongly": self.dropped_wrongly,
+            "copies": self.copies,
+            "kept_wrongly": self.kept_wrongly,
+            "unsure": self.unsure,
+            **({"by_label": labels} if labels else {}),
+        }
+
+
+def agreement(gold: Iterable[Gold], dropped: Set[str]) -> GoldScore:
+    """The agreement of a method that has ``dropped`` these documents, for whatever original.
+
+    >>> agreement([Gold("a", "b", True), Gold("a", "c", False)], {"b", "c"}).as_dict()["dropped_wrongly"]
+    1
+    """
+    gold = list(gold)
+    labels = sorted({one.label for one in gold} - {""})
+    of_each = {label: _agreement([one for one in gold if one.label == label], dropped) for label in labels}
+    return _agreement(gold, dropped, of_each)
+
+
+def _agreement(gold: list[Gold], dropped: Set[str], by_label: dict[str, GoldScore] | None = None) -> GoldScore:
+    different = [one.later in dropped for one in gold if one.drop is False]
+    copies = [one.later in dropped for one in gold if one.drop]
+    unsure = len(gold) - len(different) - len(copies)
+    return GoldScore(len(different), sum(different), len(copies), copies.count(False), unsure, by_label or {})
+
+
+def read_gold(path: Path, order: Mapping[str, int], names: Container[str] | None = None) -> list[Gold]:
+    """The pairs of a file, of one that is there twice the last; ``order``: the place of each document in the stream.
+
+    ``names``: those of the corpus. Lines that say in ``corpus`` that they are of another one are left out then.
+    Raises NearDupError that names file and line for anything that cannot be read.
+    """
+    if not path.is_file():
+        raise NearDupError(f"{path} with the pairs read by a person does not exist. Put it there; {_GOLD_NEED}.")
+    found: dict[tuple[str, str], Gold] = {}
+    for entry in pair_lines(path, _GOLD_NEED):
+        corpus = entry.fields.get("corpus")
+        if names is not None and corpus is not None and corpus not in names:
+            continue
+        earlier, later = sorted(pair_ends(entry, order, _GOLD_NEED), key=order.__getitem__)
+        found[earlier, later] = Gold(earlier, later, *_answer(entry))
+    return list(found.values())
+
+
+def _answer(entry: Entry) -> tuple[bool | None, str]:
+    """What the reader said, and the label of the pair."""
+    name = next((name for name in _FIELDS if entry.fields.get(name) is not None), "drop")
+    said, label = entry.fields.get(name), entry.fields.get("label")
+    answers = _FIELDS[name]
+    if not isinstance(said, str) or said not in answers:
+        raise NearDupError(f"{entry.place}: {name} must be one of {', '.join(answers)}, not {said!r}; {_GOLD_NEED}.")
+    if label is not None and not isinstance(label, (str, int, float)):
+        raise NearDupError(f"{entry.place}: label must be a text, not {label!r}; {_GOLD_NEED}.")
+    return answers[said], "" if name == "label" else said if name == "verdict" and label is None else str(label or "")
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# What a method should do with each document of a corpus, by its most similar earlier document.
+#
+#     pos       Jaccard 0.8 and more: a copy, must be dropped
+#     neg       no Jaccard of 0.5 nor containment of 0.8: must be kept
+#     repost    Jaccard of 0.6 and more with an article of another account: should be dropped
+#     template  Jaccard under 0.75, and only with articles of the same account: a form filled in for another
+#               product, should be kept
+#     grey      anything between: people disagree, not scored
+#     skip      too short to say, or little but what stands on every page of the site: not scored
+#
+# Jaccard and containment come from the corpus: computed exactly, over all pairs, on the sets of character 5-grams of
+# letters and digits. ``jaccard_clean`` is the same without sentences that recur over the whole site and counts in
+# place of ``jaccard`` where it is given; ``left`` is the number of letters that remain then.
+#
+# A pair may also carry what a reader said of it (``scrapy neardup tune``), which counts in place of figures: a document
+# that is a copy of an earlier one is pos, one that is different from it is neg as far as that one is concerned. Where
+# every pair carries such a label, they are a sample, and of documents that are in none of them nothing is known.
+#
+# What figures say is no truth: of two notices in one form a publisher may keep both, however alike they are. What a
+# reader would drop is held in a file of its own (``gold``), and counted beside these labels.
+
+
+POS, NEG, REPOST, TEMPLATE, GREY, LEFT_OUT = LABELS = ("pos", "neg", "repost", "template", "grey", "skip")
 
 #: A pair below both is none.
 _JACCARD, _CONTAINMENT = 0.5, 0.8
@@ -119,7 +346,7 @@ def _labels(
     labels = {
         id: label(list(known[id].values()), short=is_short, accounts=has_accounts)
         if id in known
-        else SKIP
+        else LEFT_OUT
         if is_short
         else unknown
         for id, is_short in short.items()
@@ -144,7 +371,7 @@ def label(earlier: list[Pair], *, short: bool, accounts: bool) -> str:
     if judged and not earlier:
         return NEG
     if short or any(pair.left < 30 for pair in earlier):
-        return SKIP
+        return LEFT_OUT
     if not earlier:
         return NEG
     best = max(pair.jaccard for pair in earlier)
@@ -183,7 +410,7 @@ def _pair(entry: Entry) -> Pair | None:
     answer = entry.fields.get("label")
     if answer not in (None, *ANSWERS):
         raise NearDupError(f"{entry.place}: label must be one of {', '.join(ANSWERS)}, not {answer!r}.")
-    if answer == SKIP:
+    if answer == LEFT_OUT:
         return None
     same = entry.fields.get("account_same")
     if not (same is None or isinstance(same, bool)):

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from scrapy_neardup.evaluation.gold import GoldScore
-from scrapy_neardup.evaluation.labels import NEG, POS, REPOST, TEMPLATE
+from scrapy_neardup.evaluation.labels import NEG, POS, REPOST, TEMPLATE, GoldScore
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-/* Sentences that are counted: see stores/recurrence.py. */
+/* Sentences that are counted: see state/sentence_counts.py. */
 #include "_kernels.h"
 
 #define WAYS 8

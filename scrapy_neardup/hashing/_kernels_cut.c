@@ -1,4 +1,4 @@
-/* A text that is cut into sentences once, for all that is asked of it: see text/cut.py, which says what each function
+/* A text that is cut into sentences once, for all that is asked of it: see text/sentences.py, which says what each function
  * does. No str is made of a sentence until one is asked for. */
 #include "_kernels.h"
 

@@ -450,7 +450,7 @@ static uint64_t number_at(const char *at, int bytes)
 #define OPENING_BYTES 8
 
 /* Of a new page body, title, sketch, shingles, and with boilerplate, the sketch of these or none; the packed sketch of an
- * earlier page; bits of an entry; and three bounds: see methods/cascade_bound.py. */
+ * earlier page; bits of an entry; and three bounds: see methods/cascade/rules.py. */
 KERNEL(may_be_alike)
 {
     uint64_t body, title;

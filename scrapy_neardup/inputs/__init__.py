@@ -15,18 +15,12 @@ from pathlib import Path, PurePath
 from typing import BinaryIO
 
 from scrapy_neardup.errors import SettingsError
-from scrapy_neardup.inputs.csv_table import read_csv
-from scrapy_neardup.inputs.documents import HTML, TEXT, read_html, read_text
-from scrapy_neardup.inputs.entry import LARGEST, Entry, InputRecord, Malformed, Skipped
-from scrapy_neardup.inputs.excel import read_excel
-from scrapy_neardup.inputs.folder import read_folder
-from scrapy_neardup.inputs.guard import reading
-from scrapy_neardup.inputs.json_array import read_json
-from scrapy_neardup.inputs.jsonl import read_jsonl
+from scrapy_neardup.inputs.archives import read_wacz, read_warc
+from scrapy_neardup.inputs.documents import HTML, TEXT, read_folder, read_html, read_text
+from scrapy_neardup.inputs.entry import LARGEST, Entry, InputRecord, Malformed, Skipped, reading
+from scrapy_neardup.inputs.json_records import read_json, read_jsonl
 from scrapy_neardup.inputs.packed import PACKINGS, open_packed, packing_of, unpacked, unpacked_name
-from scrapy_neardup.inputs.parquet import read_parquet
-from scrapy_neardup.inputs.wacz import read_wacz
-from scrapy_neardup.inputs.warc import read_warc
+from scrapy_neardup.inputs.tables import read_csv, read_excel, read_parquet
 from scrapy_neardup.inputs.xml_items import read_xml
 
 __all__ = ["FORMATS", "LARGEST", "STDIN", "Entry", "InputRecord", "Malformed", "Skipped", "format_of", "read_input"]

@@ -7,8 +7,7 @@ from typing import Any, BinaryIO
 
 from lxml import etree
 
-from scrapy_neardup.inputs.entry import Entry, InputRecord, Malformed
-from scrapy_neardup.inputs.guard import guarded
+from scrapy_neardup.inputs.entry import Entry, InputRecord, Malformed, guarded
 
 #: What an export names the elements of a list.
 _VALUE = "value"

@@ -10,7 +10,7 @@ from typing import Any
 
 from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.methods.base import Method
-from scrapy_neardup.methods.cascade import Cascade
+from scrapy_neardup.methods.cascade.method import Cascade
 from scrapy_neardup.methods.cosine import Cosine
 from scrapy_neardup.methods.idf_terms import IDFTerms
 from scrapy_neardup.methods.imatch import IMatch

@@ -26,9 +26,8 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from scrapy_neardup.methods.features import word_counts
-from scrapy_neardup.methods.parameters import Parameters, file, number
-from scrapy_neardup.methods.published import Agreement, PublishedMethod, Text
+from scrapy_neardup.methods.base import Parameters, file, number
+from scrapy_neardup.methods.published import Agreement, PublishedMethod, Text, word_counts
 from scrapy_neardup.model import Fingerprint
 from scrapy_neardup.text.lexicon import lexicon
 

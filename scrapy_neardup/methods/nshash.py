@@ -19,8 +19,8 @@ from typing import ClassVar
 
 from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.hashing.keyed import DIGESTS
+from scrapy_neardup.methods.base import Parameters, choice, decides, whole
 from scrapy_neardup.methods.evidence import longest_sentences, shared_sentences
-from scrapy_neardup.methods.parameters import Parameters, choice, decides, whole
 from scrapy_neardup.methods.published import (
     Agreement,
     PublishedMethod,

@@ -1,8 +1,4 @@
-"""What the published methods have in common, so that each file holds its own idea alone.
-
-Their sketches begin with a head: fingerprints of body and title, by which an exact copy is known whatever the
-method makes of it, and those of the longest sentences, so that every method can show what two pages share.
-"""
+"""What the published methods share, so that each file holds one idea."""
 
 from __future__ import annotations
 
@@ -11,12 +7,36 @@ from abc import abstractmethod
 from collections.abc import Sequence, Set
 from dataclasses import dataclass
 
-from scrapy_neardup.hashing.width import KeyWidth
+from scrapy_neardup.hashing.keyed import KeyWidth
 from scrapy_neardup.methods.base import Method
 from scrapy_neardup.methods.evidence import longest_sentences, shared_sentences
 from scrapy_neardup.model import Comparison, Fingerprint, Likeness, Page
+from scrapy_neardup.text.lexicon import Lexicon, stop_words
 from scrapy_neardup.text.normalize import letters, normalize
 from scrapy_neardup.text.titles import article_title
+from scrapy_neardup.text.tokens import frequencies, words
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Words of a page with their weights, as the word-based methods take them.
+
+
+def word_counts(body: str, stop: str = "") -> dict[str, int]:
+    """How often each word stands in a normalised text, less the stop words in the file ``stop`` (empty: our own)."""
+    return frequencies(words(body, singles=True), stop_words(stop))
+
+
+def top_tfidf(counts: dict[str, int], table: Lexicon, count: int) -> dict[str, float]:
+    """The ``count`` words of the highest TF-IDF, the highest first, of words of two characters and more."""
+    weights = {word: times * table.weight(word) for word, times in counts.items() if len(word) > 1}
+    return dict(sorted(weights.items(), key=lambda item: (-item[1], item[0]))[:count])
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# What the published methods have in common, so that each file holds its own idea alone.
+#
+# Their sketches begin with a head: fingerprints of body and title, by which an exact copy is known whatever the
+# method makes of it, and those of the longest sentences, so that every method can show what two pages share.
+
 
 #: Q body's letters · I title's letters · B number of sentences, of which a 32-bit fingerprint each follows.
 _HEAD = struct.Struct(">QIB")

@@ -21,7 +21,7 @@ from itertools import pairwise, starmap
 from typing import ClassVar
 
 from scrapy_neardup.hashing.keyed import DIGESTS
-from scrapy_neardup.methods.parameters import Parameters, choice, decides, number, whole
+from scrapy_neardup.methods.base import Parameters, choice, decides, number, whole
 from scrapy_neardup.methods.published import Agreement, PublishedMethod, Text
 from scrapy_neardup.model import Fingerprint
 from scrapy_neardup.text.normalize import letters

@@ -25,10 +25,9 @@ import numpy.typing as npt
 from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.hashing import mix64
 from scrapy_neardup.hashing.keyed import Keyed
-from scrapy_neardup.hashing.projection import sign_bits
-from scrapy_neardup.methods.features import word_counts
-from scrapy_neardup.methods.parameters import Parameters, decides, file, number, whole
-from scrapy_neardup.methods.published import Agreement, PublishedMethod, Text
+from scrapy_neardup.hashing.projections import sign_bits
+from scrapy_neardup.methods.base import Parameters, decides, file, number, whole
+from scrapy_neardup.methods.published import Agreement, PublishedMethod, Text, word_counts
 from scrapy_neardup.model import Fingerprint
 
 _STEP = 0xA0761D6478BD642F

@@ -11,7 +11,7 @@ min-wise sample: two pages of similarity J share none in at most (1 - J)**keys o
 
 Where it departs: a shingle is 5 characters, as Chinese puts no spaces between words (``features="words"`` is Broder's).
 The article joins all pages that resemble each other by union-find; a crawl judges each page against originals when it
-comes, and ``scrapy_neardup.evaluation.groups`` joins them afterwards.
+comes, and ``scrapy_neardup.evaluation.evaluate`` joins them afterwards.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from scrapy_neardup.hashing.keyed import OPEN, Keyed
-from scrapy_neardup.methods.parameters import Parameters, choice, decides, number, whole
+from scrapy_neardup.methods.base import Parameters, choice, decides, number, whole
 from scrapy_neardup.methods.published import Agreement, PublishedMethod, Text
 from scrapy_neardup.model import Fingerprint
 from scrapy_neardup.text.shingles import distinct, shingles

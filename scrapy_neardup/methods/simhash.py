@@ -26,10 +26,9 @@ import numpy.typing as npt
 
 from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.hashing.classic import CLASSIC, classic_hashes
-from scrapy_neardup.hashing.projection import sign_bits
-from scrapy_neardup.methods.features import top_tfidf, word_counts
-from scrapy_neardup.methods.parameters import Parameters, choice, file, whole
-from scrapy_neardup.methods.published import Agreement, PublishedMethod, Text
+from scrapy_neardup.hashing.projections import sign_bits
+from scrapy_neardup.methods.base import Parameters, choice, file, whole
+from scrapy_neardup.methods.published import Agreement, PublishedMethod, Text, top_tfidf, word_counts
 from scrapy_neardup.model import Fingerprint
 from scrapy_neardup.text.lexicon import lexicon
 from scrapy_neardup.text.shingles import shingles

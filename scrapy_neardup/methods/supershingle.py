@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from scrapy_neardup.errors import SettingsError
-from scrapy_neardup.hashing.permutations import groups, minima
-from scrapy_neardup.methods.parameters import Parameters, choice, decides, whole
+from scrapy_neardup.hashing.projections import groups, minima
+from scrapy_neardup.methods.base import Parameters, choice, decides, whole
 from scrapy_neardup.methods.published import Agreement, PublishedMethod, Text, pack_hashes, unpack_hashes
 from scrapy_neardup.methods.shingle import text_shingles
 from scrapy_neardup.model import Fingerprint

@@ -14,9 +14,8 @@ from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from typing import ClassVar
 
-from scrapy_neardup.methods.features import word_counts
-from scrapy_neardup.methods.parameters import Parameters, file, number, whole
-from scrapy_neardup.methods.published import Agreement, PublishedMethod, Text
+from scrapy_neardup.methods.base import Parameters, file, number, whole
+from scrapy_neardup.methods.published import Agreement, PublishedMethod, Text, word_counts
 from scrapy_neardup.model import Fingerprint
 
 

@@ -11,11 +11,9 @@ from typing import IO
 from scrapy_neardup.atomic import replacing
 from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.inputs.packed import open_packed_for_writing, unpacked_name
-from scrapy_neardup.outputs.excel import ExcelWriter
 from scrapy_neardup.outputs.feeds import CsvWriter, JsonWriter, TsvWriter, XmlWriter
-from scrapy_neardup.outputs.jsonlines import JsonLinesWriter
-from scrapy_neardup.outputs.parquet import ParquetWriter
-from scrapy_neardup.outputs.writer import Writer, as_json
+from scrapy_neardup.outputs.tables import ExcelWriter, ParquetWriter
+from scrapy_neardup.outputs.writer import JsonLinesWriter, Writer, as_json
 
 WRITERS: dict[str, type[Writer]] = {
     "jsonl": JsonLinesWriter,

@@ -16,7 +16,7 @@ from scrapy_neardup.model import Page
 from scrapy_neardup.page.child import CannotStart, Child, ChildError, Died, TookTooLong
 from scrapy_neardup.page.deadlines import Deadlines
 from scrapy_neardup.page.limits import MAX_TEXT
-from scrapy_neardup.page.raw import Raw
+from scrapy_neardup.page.response import Raw
 from scrapy_neardup.page.worker import Message
 
 #: Seconds that a page may take unless something else is said.

@@ -11,7 +11,7 @@ from lxml import etree
 
 from scrapy_neardup.quick import quick
 from scrapy_neardup.text.normalize import letters
-from scrapy_neardup.text.quote_signs import Told, is_attribution
+from scrapy_neardup.text.quotes import Told, is_attribution
 
 # fmt: off
 #: Holds nothing that a reader reads as text of the page.

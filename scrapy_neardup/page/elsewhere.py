@@ -11,9 +11,9 @@ from typing import Any
 from scrapy_neardup.errors import ExtractionError
 from scrapy_neardup.model import Page
 from scrapy_neardup.page.extraction import Extractor, extract, is_too_large
+from scrapy_neardup.page.html import is_risky
 from scrapy_neardup.page.limits import limited
-from scrapy_neardup.page.raw import Raw
-from scrapy_neardup.page.risk import is_risky
+from scrapy_neardup.page.response import Raw
 from scrapy_neardup.page.worker import MEMORY, Message, answer_all
 
 

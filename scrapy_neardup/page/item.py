@@ -1,14 +1,88 @@
-"""What an item or a record says of its own page: its URL, text or HTML, title, keywords and description."""
+"""The fields of an item or a record that describe its page."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from datetime import date, time, timedelta
+from decimal import Decimal
+from typing import Any, NamedTuple
 
 from scrapy_neardup.hashing.keyed import OPEN
+from scrapy_neardup.model import Page
 from scrapy_neardup.page.extraction import split_keywords
-from scrapy_neardup.page.item_head import ItemHead
+from scrapy_neardup.page.limits import limited
+from scrapy_neardup.page.sites import site_of
 from scrapy_neardup.text.normalize import normalize
+
+# ----------------------------------------------------------------------------------------------------------------------
+# What an item says of its page beside its text: that comes before what the page says of itself.
+
+
+class ItemHead(NamedTuple):
+    """Empty where the item says nothing."""
+
+    title: str = ""
+    keywords: tuple[str, ...] = ()
+    description: str = ""
+
+    @classmethod
+    def of(cls, told: Sequence[Any]) -> ItemHead:
+        """What was sent as plain data."""
+        title, keywords, description = told
+        return cls(title, tuple(keywords), description)
+
+    def whole(self, page: Page, url: str, max_text: int) -> Page:
+        """The page as it is judged, at this URL: with what is said of it, and no more than ``limited`` leaves."""
+        page = replace(
+            page,
+            title=self.title or page.title,
+            keywords=self.keywords or page.keywords,
+            description=self.description or page.description,
+            site=site_of(url),
+        )
+        return limited(page, max_text)
+
+
+#: Of a page of which no item says anything.
+NO_HEAD = ItemHead()
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# All that an item holds as one number: two items with the same mark are the same item.
+
+
+def mark_of(item: Mapping[str, Any]) -> int:
+    """64 bits of all fields; 0 for an item that holds nothing, or what cannot be told apart for certain.
+
+    Who could make another item with the mark of a given one would need 2**64 tries.
+
+    >>> mark_of({"a": 1, "b": [2.5]}) == mark_of({"b": [2.5], "a": 1}) != mark_of({"a": 1})
+    True
+    >>> mark_of({"a": object()})
+    0
+    """
+    if not item:
+        return 0
+    try:
+        return OPEN.of(json.dumps(dict(item), sort_keys=True, default=_exact))
+    except (TypeError, ValueError, RecursionError):
+        return 0
+
+
+def _exact(value: Any) -> Any:
+    """What JSON does not know and is written in full by its ``repr``."""
+    if isinstance(value, Mapping):
+        return dict(value)
+    if isinstance(value, (bytes, date, time, timedelta, Decimal)):
+        return repr(value)
+    raise TypeError(f"{type(value).__name__} may look like another one")
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# What an item or a record says of its own page: its URL, text or HTML, title, keywords and description.
+
 
 Item = Mapping[str, Any]
 
@@ -87,3 +161,32 @@ def joined(value: Any) -> str:
     if isinstance(value, (list, tuple)):
         return "\n".join(part for part in value if isinstance(part, str)).strip()
     return ""
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# An item of a listing to a page: it is what it holds, and the text around it is that of others too.
+
+
+def row_page(item: Mapping[str, Any], url: str) -> Page:
+    """The page of an item under the URL that it is to be known by."""
+    return Page(url, text=row_text(item), html=mark_of(item), row=True)
+
+
+def row_name(item: Mapping[str, Any], listing: str, is_enough: Callable[[str], bool]) -> str:
+    """What a row without a name is known by: all that it holds, and by its listing unless that ``is_enough``.
+
+    >>> row_name({"rank": "1"}, "https://a.example/top", lambda text: False)
+    'https://a.example/top#29278eaeb4e1a396'
+    """
+    mark = f"{mark_of(item):016x}"
+    return f"text:{mark}" if is_enough(row_text(item)) else f"{listing}#{mark}"
+
+
+def row_text(item: Mapping[str, Any]) -> str:
+    """The strings of a row, a line each, without addresses: these say nothing.
+
+    >>> row_text({"headline": "The ferry sails again", "tags": ["sea", "town"], "img": "https://a.example/1.png"})
+    'The ferry sails again\\nsea\\ntown'
+    """
+    values = [one for value in item.values() for one in (value if isinstance(value, (list, tuple)) else [value])]
+    return "\n".join(one.strip() for one in values if isinstance(one, str) and "://" not in one)

@@ -22,7 +22,7 @@ from scrapy_neardup.model import Page
 from scrapy_neardup.page.apart import MayTakeLong, NoReader
 from scrapy_neardup.page.child import Child
 from scrapy_neardup.page.deadlines import Deadlines
-from scrapy_neardup.page.raw import Raw
+from scrapy_neardup.page.response import Raw
 
 #: The parameter of mallopt in malloc.h.
 _ARENA_MAX = -8

@@ -1,4 +1,4 @@
-"""The fields of an item or a record, with the response that it was taken from, to the page that is judged."""
+"""An item and its response to a Page."""
 
 from __future__ import annotations
 
@@ -9,21 +9,52 @@ from typing import Any
 from scrapy_neardup.errors import ExtractionError, Reason
 from scrapy_neardup.model import Page
 from scrapy_neardup.page.apart import Answer, MayTakeLong, NoReader
-from scrapy_neardup.page.bodies import Bodies
-from scrapy_neardup.page.cures import with_cure
-from scrapy_neardup.page.extraction import (
-    Extractor,
-    extract,
-    head,
-    html_mark,
-    is_too_large,
-)
-from scrapy_neardup.page.item import Item, ItemFields, joined
+from scrapy_neardup.page.extraction import Extractor, extract, head, html_mark, is_too_large
+from scrapy_neardup.page.html import is_risky
+from scrapy_neardup.page.item import Item, ItemFields, joined, mark_of
 from scrapy_neardup.page.limits import MAX_TEXT
-from scrapy_neardup.page.marks import mark_of
-from scrapy_neardup.page.raw import Raw
-from scrapy_neardup.page.risk import is_risky
-from scrapy_neardup.page.served import Served
+from scrapy_neardup.page.response import Bodies, Raw, Served
+
+# ----------------------------------------------------------------------------------------------------------------------
+# What is to be done about an item of which the response is not the page.
+
+
+#: Characters from which a field of an item may be its text.
+_LEAST_TEXT = 40
+
+
+def with_cure(error: ExtractionError, fields: ItemFields, item: Item, served: Served | None) -> ExtractionError:
+    """The error with a cure, if the response is to blame for it."""
+    if served is None or error.reason not in ("not_html", "other_page"):
+        return error
+    if error.reason == "not_html":
+        return ExtractionError(error.reason, f"{error}. {_cure(fields, item)}")
+    return ExtractionError(
+        error.reason,
+        f"the item's URL is not that of its response ({served.url}), so that response cannot be its page. "
+        f"{_cure(fields, item)}. To leave it out, set meta={{'neardup': False}} on its request",
+    )
+
+
+def text_cure(fields: ItemFields, item: Item) -> str:
+    """What to set so that an item is judged by its own text."""
+    texts = {name: len(joined(item[name])) for name in item if name not in fields.names.values()}
+    longest = max(texts, key=lambda name: texts[name], default="")
+    if texts.get(longest, 0) >= _LEAST_TEXT:
+        return f"If the field {longest!r} is its text, set NEARDUP_FIELDS = {{'text': {longest!r}}}"
+    return "If the item has its own text, name that field, for example NEARDUP_FIELDS = {'text': 'body'}"
+
+
+def _cure(fields: ItemFields, item: Item) -> str:
+    return (
+        f"{text_cure(fields, item)}. If an earlier response is its page, set "
+        "meta={'neardup_response': response} on its request"
+    )
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# The fields of an item or a record, with the response that it was taken from, to the page that is judged.
+
 
 #: Bytes of a character, at most.
 _LONGEST = 4

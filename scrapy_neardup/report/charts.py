@@ -1,25 +1,242 @@
-"""The counts of a report as charts: numbers, dates and names of this package, never a string of a page.
-
-Each is drawn twice, for wide and for narrow screens, as letters must not shrink with the screen.
-"""
+"""The charts of a report."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import io
+import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timezone
 from functools import partial
+from html import escape
 from importlib.util import find_spec
 from math import ceil
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+from warnings import catch_warnings, filterwarnings
 
 from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.report.data import Count, Report, Similarities, Times
-from scrapy_neardup.report.formats import number, percent, tick, unit_name
-from scrapy_neardup.report.svg import COPY, FAINT, INK, LINE, OTHER, Frame, svg
 from scrapy_neardup.report.words import ENGLISH, Words
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Numbers, times and sizes as they are written in a report.
+
+
+#: How the time of a bar is written in full, for tables, by the word in its unit.
+_DATE_FORMATS = {"second": "%Y-%m-%d %H:%M:%S", "day": "%Y-%m-%d", "week": "%Y-%m-%d", "month": "%Y-%m", "year": "%Y"}
+_MINUTE = "%Y-%m-%d %H:%M"
+
+
+def number(value: int) -> str:
+    """With commas between thousands.
+
+    >>> number(1234567)
+    '1,234,567'
+    """
+    return f"{value:,}"
+
+
+def short(value: int, language: str = "en") -> str:
+    """A large number in few characters; in Chinese it is counted in ten thousands.
+
+    >>> short(950), short(28_344), short(2_340_000), short(3_000_000_000)
+    ('950', '28.3 k', '2.34 M', '3.00 G')
+    >>> short(28_344, "zh"), short(3_000_000_000, "zh")
+    ('2.83 万', '30.00 亿')
+    """
+    if value < 10_000:
+        return number(value)
+    units = ((10**8, "亿"), (10**4, "万")) if language == "zh" else ((10**9, "G"), (10**6, "M"))
+    for factor, unit in units:
+        if value >= factor:
+            return f"{value / factor:,.0f} {unit}" if value >= 100 * factor else f"{value / factor:.2f} {unit}"
+    return f"{value / 1000:.1f} k"
+
+
+def percent(share: float, language: str = "en") -> str:
+    """A share in [0, 1], with one digit behind the point; never 0 or 100 for what is not.
+
+    >>> percent(0.2503), percent(0.00001), percent(0.99999), percent(1)
+    ('25.0 %', '< 0.1 %', '> 99.9 %', '100 %')
+    >>> percent(0.2503, "zh")
+    '25.0%'
+    """
+    if share in (0, 1):
+        text = f"{share:.0%}"
+    elif share < 0.0005:
+        text = "< 0.1%"
+    else:
+        text = "> 99.9%" if share > 0.9995 else f"{share:.1%}"
+    return text if language == "zh" else text.replace("%", " %")
+
+
+def size(bytes: int) -> str:
+    """Bytes, in powers of ten.
+
+    >>> size(820), size(53_200), size(1_240_000)
+    ('820 B', '53.2 kB', '1.2 MB')
+    """
+    value, unit = float(bytes), "B"
+    for unit in ("B", "kB", "MB", "GB", "TB"):  # the last one stays
+        if value < 1000 or unit == "TB":
+            break
+        value /= 1000
+    return f"{value:.0f} {unit}" if unit == "B" else f"{value:.1f} {unit}"
+
+
+def moment(seconds: int) -> str:
+    """A time to the minute, in UTC; who shows it says so.
+
+    >>> moment(1_763_718_041)
+    '2025-11-21 09:40'
+    """
+    return _utc(seconds).strftime(_MINUTE)
+
+
+def tick(unit: str, seconds: int, words: Words) -> str:
+    """The beginning of a bar in a chart, of a unit as in ``Times``.
+
+    >>> english = Words("en")
+    >>> tick("15 seconds", 1_763_718_041, english), tick("week", 1_763_718_041, english)
+    ('09:40:41', '21 Nov')
+    """
+    return _utc(seconds).strftime(words(f"tick.{_word(unit)}"))
+
+
+def unit_name(unit: str, words: Words) -> str:
+    """A unit as in ``Times``, as it is called.
+
+    >>> unit_name("5 minutes", Words("en")), unit_name("5 minutes", Words("zh")), unit_name("hour", Words("zh"))
+    ('5 minutes', ' 5 分钟', '小时')
+    """
+    many = unit.partition(" ")[0]
+    return words(f"unit.{_word(unit)}", int(many) if many.isdigit() else 1)
+
+
+def full(unit: str, seconds: int) -> str:
+    """The same in a table.
+
+    >>> full("5 minutes", 1_763_718_041), full("month", 1_763_718_041)
+    ('2025-11-21 09:40', '2025-11')
+    """
+    return _utc(seconds).strftime(_DATE_FORMATS.get(_word(unit), _MINUTE))
+
+
+def _word(unit: str) -> str:
+    return unit.split()[-1].removesuffix("s")
+
+
+def _utc(seconds: int) -> datetime:
+    return datetime.fromtimestamp(seconds, tz=timezone.utc)
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# A drawing of matplotlib as an SVG element that takes colours and fonts from the page around it.
+#
+# The same drawing gives the same SVG, byte by byte, under one version of matplotlib.
+
+
+#: Colours to draw with, and by what they are replaced: variables of report.css.
+INK, LINE, COPY, OTHER, FAINT = "#010101", "#020202", "#030303", "#040404", "#050505"
+_VARIABLES = {INK: "--soft", LINE: "--line", COPY: "--accent", OTHER: "--neutral", FAINT: "--faint"}
+#: Whatever the user's own settings of matplotlib are; sizes are units of the SVG.
+_STYLE: Any = {
+    "svg.fonttype": "none",
+    "font.family": "DejaVu Sans",
+    "font.size": 12.0,
+    "text.color": INK,
+    "axes.facecolor": "none",
+    "axes.edgecolor": LINE,
+    "axes.linewidth": 1.0,
+    "xtick.color": LINE,
+    "ytick.color": LINE,
+    "xtick.labelcolor": INK,
+    "ytick.labelcolor": INK,
+    "xtick.major.size": 0.0,
+    "ytick.major.size": 0.0,
+    "xtick.major.pad": 7.0,
+    "ytick.major.pad": 7.0,
+}
+_TRIFLES = re.compile(r"<metadata>.*?</metadata>|<style.*?</style>|<!--.*?-->|\n *", re.DOTALL)
+# Written as one or as two, by the version of matplotlib.
+_FONT = re.compile(r"font: ([\d.]+)px [^;\"]*")
+_FAMILY = re.compile(r"font-family: [^;\"]*(; )?")
+_IDS = re.compile(r' id="([^"]*)"')
+_LINKS = re.compile(r'((?:xlink:)?href="#|url\(#)([^")]+)')
+_OPENING = re.compile(r"<svg[^>]*>")
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """A drawing's size, and the room around its axes: left, right, above and below, all in units of the SVG."""
+
+    width: int
+    height: int
+    left: int
+    right: int
+    above: int
+    below: int
+
+
+def svg(name: str, label: str, frame: Frame, draw: Callable[[Axes], None]) -> str:
+    """What ``draw`` draws, as an element whose ids all begin with ``name``; ``label`` is read to those who cannot see.
+
+    It has no size of its own, only proportions.
+    """
+    from matplotlib import rc_context
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
+    from matplotlib.figure import Figure
+
+    with (
+        rc_context(),
+        io.StringIO() as file,
+        catch_warnings(),
+    ):  # undone at its end; pyplot, with its figures for all, is left alone
+        # Letters are drawn by whoever shows the page: it does not matter which of them matplotlib has.
+        filterwarnings("ignore", "Glyph .* missing from", UserWarning)
+        _take_style(name)
+        figure = Figure(figsize=(frame.width / 72, frame.height / 72), facecolor="none")
+        FigureCanvasSVG(figure)
+        width, height = frame.width - frame.left - frame.right, frame.height - frame.above - frame.below
+        axes = figure.add_axes(
+            (frame.left / frame.width, frame.below / frame.height, width / frame.width, height / frame.height)
+        )
+        axes.spines[["top", "right", "left"]].set_visible(False)
+        draw(axes)
+        figure.savefig(file, format="svg", metadata={"Date": None})
+        drawn = file.getvalue()
+    return _embedded(drawn[drawn.index("<svg") :], name, label, frame)
+
+
+def _take_style(name: str) -> None:
+    from matplotlib import rcdefaults, rcParams
+
+    rcdefaults()
+    rcParams.update({**_STYLE, "svg.hashsalt": name})
+
+
+def _embedded(drawn: str, name: str, label: str, frame: Frame) -> str:
+    """Without a size, with colours of the page, and with ids of its own where an id is needed."""
+    text = _TRIFLES.sub(" ", drawn)
+    used = {found[1] for found in _LINKS.findall(text)}
+    text = _IDS.sub(lambda found: f' id="{name}-{found[1]}"' if found[1] in used else "", text)
+    text = _LINKS.sub(lambda found: f"{found[1]}{name}-{found[2]}", text)
+    text = _FAMILY.sub("", _FONT.sub(r"font-size: \1px", text))
+    for colour, variable in _VARIABLES.items():
+        text = text.replace(colour, f"var({variable})")
+    opening = f'<svg viewBox="0 0 {frame.width} {frame.height}" role="img" aria-label="{escape(label)}">'
+    return _OPENING.sub(lambda _: opening, text, count=1).strip()
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# The counts of a report as charts: numbers, dates and names of this package, never a string of a page.
+#
+# Each is drawn twice, for wide and for narrow screens, as letters must not shrink with the screen.
+
 
 #: Units of a wide chart over the whole page, of one beside another, and of a narrow one.
 _FULL, _HALF, _NARROW = 1040, 500, 320

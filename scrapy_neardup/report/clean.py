@@ -1,8 +1,12 @@
-"""Strings of pages as they may be shown: a page may hold anything, and a report is passed on."""
+"""Strings of pages, made safe to show."""
 
 from __future__ import annotations
 
 import re
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Strings of pages as they may be shown: a page may hold anything, and a report is passed on.
+
 
 #: Longest title, sentence, URL and site that are shown.
 TITLE, SENTENCE, URL, SITE = 160, 300, 1000, 60
@@ -41,3 +45,22 @@ def link(url: str) -> str:
     """
     whole = not url.endswith("…") and "\N{REPLACEMENT CHARACTER}" not in url and not _SPACE.search(url)
     return url if whole and url.lower().startswith(("http://", "https://")) else ""
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Long URLs as they are shown: the browser cuts out of the middle what it has no room for; copied, they are whole.
+
+
+#: Characters of the end of a URL that always stay; shorter URLs are not parted.
+TAIL, _LONG = 12, 28
+
+
+def parted(url: str) -> tuple[str, str]:
+    """A URL in two parts, of which the first may be cut short.
+
+    >>> parted("https://ferry.example/2025/06/17/the-first-boat-was-empty-and-nobody-knew-why.html")
+    ('https://ferry.example/2025/06/17/the-first-boat-was-empty-and-nobody-k', 'new-why.html')
+    >>> parted("https://ferry.example/")
+    ('https://ferry.example/', '')
+    """
+    return (url[:-TAIL], url[-TAIL:]) if len(url) > _LONG else (url, "")

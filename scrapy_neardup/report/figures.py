@@ -1,24 +1,184 @@
-"""One pass over all records: counts, and what to look at again. Small, however many pages there are.
-
-What grows with the state is a number for each copy, each site, and each pair of sites.
-"""
+"""Counts of a state in one pass over its records."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter, OrderedDict, deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta, timezone
+from heapq import heappush, heappushpop
+from itertools import chain, islice, zip_longest
 
 import numpy as np
 
+from scrapy_neardup.maintenance.statistics import UNKNOWN, Census
 from scrapy_neardup.page.sites import site_of
-from scrapy_neardup.report.candidates import PairCandidates
 from scrapy_neardup.report.clean import SITE, clean_line
-from scrapy_neardup.report.data import COPIES, PASSED, Count, SiteFlow, Totals
-from scrapy_neardup.report.times import TimeTally
-from scrapy_neardup.states.census import UNKNOWN, Census
-from scrapy_neardup.stores import Evidence, Record, Store
+from scrapy_neardup.report.data import COPIES, PASSED, Count, SiteFlow, TimeBucket, Times, Totals
+from scrapy_neardup.state.evidence import Evidence
+from scrapy_neardup.state.pages import PageStore
+from scrapy_neardup.state.record import Record
 from scrapy_neardup.text.characters import HAN_CHARACTER
+
+# ----------------------------------------------------------------------------------------------------------------------
+# The pairs of pages that are worth a look: those nearest to the border, and then some of other sites.
+
+
+#: Pairs of a kind that are remembered as the nearest to the border, and pairs of sites of which one each is.
+_NEAREST, _FLOWS = 64, 256
+
+
+@dataclass(slots=True)
+class _OfKind:
+    """The pairs of a kind: a heap of the least similar (negated: the most similar of them is first), one by sites."""
+
+    nearest: list[tuple[float, int]] = field(default_factory=list)
+    by_sites: dict[tuple[int, int], tuple[float, int]] = field(default_factory=dict)
+
+
+class PairCandidates:
+    """Pairs by kind, few of them remembered; a pair is named by the id of its newer page."""
+
+    def __init__(self) -> None:
+        self._kinds: dict[str, _OfKind] = {}
+
+    def add(self, kind: str, similarity: float, id: int, sites: tuple[int, int]) -> None:
+        """Remember a pair if it is less similar than others of its kind, or the first of two sites."""
+        found = self._kinds.setdefault(kind, _OfKind())
+        entry = (-similarity, -id)
+        if len(found.nearest) < _NEAREST:
+            heappush(found.nearest, entry)
+        else:
+            heappushpop(found.nearest, entry)
+        there = found.by_sites.get(sites)
+        if (there is None and len(found.by_sites) < _FLOWS) or (there is not None and (similarity, id) < there):
+            found.by_sites[sites] = (similarity, id)
+
+    def best(self, count: int) -> dict[str, list[int]]:
+        """Up to ``count`` ids of each kind: by turns one nearest to the border, and one of two sites not yet there.
+
+        >>> candidates = PairCandidates()
+        >>> for similarity, id, sites in ((0.5, 1, (1, 2)), (0.6, 2, (1, 2)), (0.9, 3, (3, 4))):
+        ...     candidates.add("near", similarity, id, sites)
+        >>> candidates.best(2)
+        {'near': [1, 3]}
+        """
+        return {kind: list(islice(_by_turns(found), count)) for kind, found in self._kinds.items()}
+
+
+def _by_turns(found: _OfKind) -> Iterator[int]:
+    nearest = [-id for _, id in sorted(found.nearest, reverse=True)]
+    spread = [id for _, id in sorted(found.by_sites.values())]
+    # The least similar of all leads both lists.
+    both = chain.from_iterable(zip_longest(nearest, spread[1:]))
+    yield from dict.fromkeys(id for id in both if id is not None)
+
+
+def quotas(there: Mapping[str, int], count: int) -> dict[str, int]:
+    """How many of each kind are taken if there are so many and ``count`` in all: the same, what one lacks to others.
+
+    >>> quotas({"near": 9, "excerpt": 1, "retitled": 9}, 8)
+    {'near': 4, 'excerpt': 1, 'retitled': 3}
+    """
+    taken = dict.fromkeys(there, 0)
+    while count > 0 and (open_ := [kind for kind, many in there.items() if taken[kind] < many]):
+        for kind in open_[:count]:
+            taken[kind] += 1
+        count -= len(open_)
+    return taken
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Pages by the time at which they were first seen: few buckets, whatever the span, in little memory.
+
+
+#: Buckets that are shown at most, and those that are counted in before a coarser unit is taken.
+SHOWN, _COUNTED = 60, 1000
+_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+#: Units that are counted in: each is made of whole ones of the one before.
+_UNITS = ("second", "minute", "hour", "day", "month", "year")
+_SECONDS = {"second": 1, "minute": 60, "hour": 3600, "day": 86400}
+#: What is shown of what is counted, the finest first: name, and so many units from that offset on. Weeks begin on
+#: Mondays, and the first day of all was a Thursday.
+_SHOWN = {
+    "second": (("second", 1, 0), ("5 seconds", 5, 0), ("15 seconds", 15, 0)),
+    "minute": (("minute", 1, 0), ("5 minutes", 5, 0), ("15 minutes", 15, 0)),
+    "hour": (("hour", 1, 0), ("6 hours", 6, 0)),
+    "day": (("day", 1, 0), ("week", 7, 3)),
+    "month": (("month", 1, 0),),
+    "year": (("year", 1, 0), ("10 years", 10, 0)),
+}
+
+
+class TimeTally:
+    """Counts by unit, which becomes coarser as the span grows."""
+
+    def __init__(self) -> None:
+        self._unit = 0
+        self._counts: Counter[tuple[int, int]] = Counter()
+        self._low = self._high = -1
+
+    def add(self, seconds: float, column: int) -> None:
+        """Count a page; ``column``: 0 for an original, 1 for a copy, 2 for one that could not be judged."""
+        at = _number(_UNITS[self._unit], int(seconds))
+        self._low, self._high = (min(self._low, at), max(self._high, at)) if self._counts else (at, at)
+        self._counts[at, column] += 1
+        while self._high - self._low >= _COUNTED:
+            self._coarsen()
+
+    def times(self) -> Times:
+        """The buckets, in the finest unit in which they are few."""
+        if not self._counts:
+            return Times()
+        while True:
+            unit = _UNITS[self._unit]
+            for name, many, offset in _SHOWN[unit]:
+                low, high = (self._low + offset) // many, (self._high + offset) // many
+                if high - low < SHOWN:
+                    return Times(name, self._buckets(unit, many, offset, range(low, high + 1)))
+            self._coarsen()
+
+    def _buckets(self, unit: str, many: int, offset: int, numbers: range) -> tuple[TimeBucket, ...]:
+        rows = {number: [0, 0, 0] for number in numbers}
+        for (at, column), count in self._counts.items():
+            rows[(at + offset) // many][column] += count
+        return tuple(TimeBucket(max(0, _start(unit, number * many - offset)), *row) for number, row in rows.items())
+
+    def _coarsen(self) -> None:
+        old, new = _UNITS[self._unit], _UNITS[self._unit + 1]
+        self._unit += 1
+        self._low, self._high = (_number(new, _start(old, at)) for at in (self._low, self._high))
+        counts, self._counts = self._counts, Counter()
+        for (at, column), count in counts.items():
+            self._counts[_number(new, _start(old, at)), column] += count
+
+
+def _number(unit: str, seconds: int) -> int:
+    """The number of the unit that a time is in.
+
+    >>> [_number(unit, 90_000) for unit in ("hour", "day", "month", "year")]
+    [25, 1, 23640, 1970]
+    """
+    if unit in _SECONDS:
+        return seconds // _SECONDS[unit]
+    day = _EPOCH + timedelta(seconds=seconds)
+    return day.year if unit == "year" else day.year * 12 + day.month - 1
+
+
+def _start(unit: str, number: int) -> int:
+    """When the unit of this number begins, in seconds since 1970."""
+    if unit in _SECONDS:
+        return number * _SECONDS[unit]
+    year, month = (number, 0) if unit == "year" else divmod(number, 12)
+    return int((datetime(year, month + 1, 1, tzinfo=timezone.utc) - _EPOCH).total_seconds())
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# One pass over all records: counts, and what to look at again. Small, however many pages there are.
+#
+# What grows with the state is a number for each copy, each site, and each pair of sites.
+
 
 #: Bins of similarity.
 BINS = 50
@@ -35,7 +195,7 @@ NO_SITE, GONE, OTHERS = "(no site)", "(no longer in the state)", "other sites"
 class Figures:
     """What is counted; ``add`` every record once, by id."""
 
-    def __init__(self, store: Store, rows: int) -> None:
+    def __init__(self, store: PageStore, rows: int) -> None:
         """``rows``: the newest copies that are remembered by id."""
         self._store = store
         self._census = Census()

@@ -1,24 +1,267 @@
-"""A state to a ``Report``: two passes over all records, the first to count, the second for the largest groups."""
+"""A state to the data of a report."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Mapping
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import replace
 from typing import Any
 
 from scrapy_neardup.errors import SettingsError
-from scrapy_neardup.report.clean import SENTENCE, TITLE, clean_line, clean_text
-from scrapy_neardup.report.crawled import crawl_lines, reasons
-from scrapy_neardup.report.data import Group, PageLine, Report, Similarities, Threshold
-from scrapy_neardup.report.figures import Figures
-from scrapy_neardup.report.lines import GivenTexts, Lookup, PageLines
-from scrapy_neardup.report.pairs import chosen, compared
+from scrapy_neardup.maintenance.scan import Watch, unwatched, with_evidence
+from scrapy_neardup.maintenance.tables import Crawl, crawls, verdict_counts
+from scrapy_neardup.model import ROW
+from scrapy_neardup.page.sites import site_of
+from scrapy_neardup.report.clean import SENTENCE, SITE, TITLE, URL, clean_line, clean_text
+from scrapy_neardup.report.data import (
+    ORIGINAL,
+    CopyLine,
+    Count,
+    CrawlLine,
+    Group,
+    MarkedText,
+    PageLine,
+    PagePair,
+    Report,
+    Similarities,
+    Threshold,
+)
+from scrapy_neardup.report.figures import NO_SITE, Figures, kind_of, quotas
 from scrapy_neardup.report.words import ENGLISH
-from scrapy_neardup.states.crawls import crawls
-from scrapy_neardup.states.reading import Watch, unwatched, with_evidence
-from scrapy_neardup.stores import Record, Store, leader
-from scrapy_neardup.stores.decisions import decisions_of
-from scrapy_neardup.text.script import converter_name
+from scrapy_neardup.state.evidence import Evidence
+from scrapy_neardup.state.pages import PageStore, decisions_of, leader, stands_for
+from scrapy_neardup.state.record import Record
+from scrapy_neardup.text.marking import Mark, cut, marked, own_letters, sentence_letters
+from scrapy_neardup.text.normalize import converter_name
+
+# ----------------------------------------------------------------------------------------------------------------------
+# The crawls that a state remembers, as lines of a report, and why pages could not be judged in them.
+
+
+#: Crawls that are shown: the last ones.
+_SHOWN = 50
+_UNJUDGED = "unjudged/"
+
+
+def crawl_lines(found: Sequence[Crawl]) -> tuple[CrawlLine, ...]:
+    """The last crawls, the newest first; ``found`` begins with the oldest."""
+    return tuple(_line(crawl) for crawl in reversed(found[-_SHOWN:]))
+
+
+def reasons(found: Sequence[Crawl]) -> tuple[Count, ...]:
+    """Pages that could not be judged by reason, the most frequent first; rows of listings are not among them.
+
+    >>> reasons([Crawl(1, "a", 2, {"unjudged/no_text": 1}), Crawl(3, "a", 4, {"unjudged/no_text": 2, "pages": 9})])
+    (Count(name='no_text', pages=3),)
+    """
+    counted: Counter[str] = Counter()
+    for crawl in found:
+        for name, count in crawl.counts.items():
+            if name.startswith(_UNJUDGED) and name != _UNJUDGED + ROW:
+                counted[clean_line(name.removeprefix(_UNJUDGED), SITE)] += int(count)
+    return tuple(Count(*one) for one in sorted(counted.items(), key=lambda one: (-one[1], one[0])) if one[1])
+
+
+def _line(crawl: Crawl) -> CrawlLine:
+    verdicts = verdict_counts(crawl.counts)
+    del verdicts["better"]
+    return CrawlLine(
+        clean_line(crawl.who, SITE),
+        int(crawl.begun),
+        crawl.ended,
+        int(crawl.counts.get("pages", 0)),
+        **verdicts,
+        lost=int(crawl.counts.get("rolled_back", 0)),
+    )
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Pages as lines of lists, from what the state and the given texts know of them.
+
+
+#: Title and text of pages from outside the state, by the URL as it stands in the state.
+GivenTexts = Mapping[str, tuple[str, str]]
+#: What looks up title and text of pages outside the state, those that it finds.
+Lookup = Callable[[Collection[str]], GivenTexts]
+
+
+class PageLines:
+    """Lines of pages; ``wanted`` are the URLs of those of which more is to be known than the state holds."""
+
+    def __init__(self, store: PageStore, given: GivenTexts) -> None:
+        self.store = store
+        self.wanted: set[str] = set()
+        self._given = given
+
+    def page(self, record: Record, evidence: Evidence | None, *, wanted: bool = False) -> PageLine:
+        """The line of a page; ``wanted``: its title is to be looked up elsewhere if need be."""
+        copy = record.original != record.id
+        title = evidence.title if evidence else ""
+        if not title and wanted:
+            title = self._look_up(record.url)[0]
+        return PageLine(
+            clean_line(record.url, URL),
+            clean_line(site_of(record.url) or NO_SITE, SITE),
+            int(record.first_seen),
+            kind_of(evidence) if copy else ORIGINAL,
+            round(record.similarity, 4),
+            evidence.letters if evidence else 0,
+            clean_line(title, TITLE),
+        )
+
+    def text(self, record: Record, evidence: Evidence | None) -> str:
+        """The text of a page as it was kept, or else as it was given; empty if it is not known."""
+        return (evidence.text if evidence else "") or self._look_up(record.url)[1]
+
+    def _look_up(self, url: str) -> tuple[str, str]:
+        if url not in self._given:
+            self.wanted.add(url)
+        return self._given.get(url, ("", ""))
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Two pages side by side, the sentences marked that both hold.
+
+
+#: Characters of a text that are shown, and those that are read to find what both hold.
+SHOWN, _READ = 4_000, 100_000
+_ORDER = {
+    kind: place for place, kind in enumerate(("retitled", "near", "excerpt", "same_title", "unknown", "identical"))
+}
+#: Characters of texts and of sentences that stand with the copies of the table, and copies whose texts are asked for.
+_LETTERS_OF_TEXTS, _LETTERS_OF_SENTENCES, _WITH_TEXTS = 200_000, 120_000, 200
+#: Shared sentences that are shown of a pair without texts.
+_SENTENCES = 12
+
+
+def chosen(
+    candidates: Mapping[str, Sequence[int]], lines: PageLines, count: int, *, simplified: bool
+) -> tuple[PagePair, ...]:
+    """``count`` of the candidates, the same number of each kind if there are so many; before others those with texts.
+
+    Those of a kind stand together, the least similar first; and first those kinds that are most in need of a look.
+    """
+    ordered = sorted(candidates, key=lambda kind: (_ORDER.get(kind.split()[0], len(_ORDER)), kind))
+    found = {kind: [pair for id in candidates[kind] if (pair := _Draft.read(id, lines))] for kind in ordered}
+    pairs: list[PagePair] = []
+    for kind, many in quotas({kind: len(drafts) for kind, drafts in found.items()}, count).items():
+        drafts = sorted(found[kind], key=_Draft.lacking)[:many]  # stable: otherwise in the order of the candidates
+        pairs += [draft.pair(lines, simplified=simplified) for draft in sorted(drafts, key=_Draft.similarity)]
+    return tuple(pairs)
+
+
+def compared(lines: PageLines, ids: Iterable[int], *, simplified: bool) -> Iterator[CopyLine]:
+    """The copies of these ids with what they can be compared by, as far as there is room for that in a report."""
+    texts, sentences = _LETTERS_OF_TEXTS, _LETTERS_OF_SENTENCES
+    for number, id in enumerate(ids):
+        page, evidence = lines.store.record(id), lines.store.evidence(id)
+        if page is None:
+            continue
+        similar_id = f"{page.original:016x}"
+        # Of a page that was better: the one that came first.
+        original = lines.store.record(page.original) if page.leads else stands_for(lines.store, page, besides=page.url)
+        if original is None:
+            yield CopyLine(lines.page(page, evidence), None, similar_id)
+            continue
+        line = CopyLine(
+            lines.page(page, evidence),
+            lines.page(original, lines.store.evidence(original.id)),
+            similar_id,
+            evidence.containment if evidence else 0.0,
+        )
+        if number < _WITH_TEXTS and texts > 0 and (draft := _Draft(page, evidence, original, lines)).lacking() == 0:
+            pair = draft.pair(lines, simplified=simplified)
+            texts -= sum(len(part.text) for text in pair.texts if text for part in text.parts)
+            line = replace(line, texts=pair.texts)
+        elif sentences > 0:
+            shared = _shared(evidence)
+            sentences -= sum(map(len, shared))
+            line = replace(line, shared=shared)
+        else:
+            line = replace(line, shared=None)
+        yield line
+
+
+class _Draft:
+    """A pair with its whole texts."""
+
+    def __init__(self, page: Record, evidence: Evidence | None, original: Record, lines: PageLines) -> None:
+        self.page, self.evidence, self.original = page, evidence, original
+        self.evidence_of_original = lines.store.evidence(original.id)
+        texts = lines.text(original, self.evidence_of_original), lines.text(page, evidence)
+        self.texts = texts[0][:_READ], texts[1][:_READ]
+        self._unread = len(texts[0][_READ:]), len(texts[1][_READ:])
+
+    @classmethod
+    def read(cls, id: int, lines: PageLines) -> _Draft | None:
+        """The pair of the page with this id; None if either page is no longer there."""
+        page, evidence = lines.store.record(id), lines.store.evidence(id)
+        if page is None:
+            return None
+        original = lines.store.record(page.original if page.original != id else evidence.like if evidence else 0)
+        return None if original is None else cls(page, evidence, original, lines)
+
+    def lacking(self) -> int:
+        """How many of the two texts are not there."""
+        return self.texts.count("")
+
+    def similarity(self) -> tuple[float, int]:
+        """By what pairs of a kind are ordered."""
+        return self._similarity, self.page.id
+
+    @property
+    def _similarity(self) -> float:
+        copy = self.page.original != self.page.id
+        return self.page.similarity if copy else self.evidence.similarity if self.evidence else 0.0
+
+    def pair(self, lines: PageLines, *, simplified: bool) -> PagePair:
+        """The pair as it is shown."""
+        old, new = map(clean_text, self.texts)
+        evidence = self.evidence
+        shared = _shared(evidence)
+        known = (
+            frozenset(own_letters(clean_text(one), simplified=simplified) for one in evidence.shared)
+            if evidence
+            else frozenset()
+        )
+        in_old, in_new = (sentence_letters(text, simplified=simplified) if text else known for text in (old, new))
+        copy = self.page.original != self.page.id
+        return PagePair(
+            kind_of(evidence) if copy or evidence is None else evidence.likeness,
+            copy,
+            lines.page(self.page, evidence, wanted=True),
+            lines.page(self.original, self.evidence_of_original, wanted=True),
+            round(self._similarity, 4),
+            evidence.containment if evidence else 0.0,
+            shared,
+            (
+                _marked(old, in_new, self._unread[0], simplified=simplified),
+                _marked(new, in_old, self._unread[1], simplified=simplified),
+            ),
+        )
+
+
+def _shared(evidence: Evidence | None) -> tuple[str, ...]:
+    return tuple(clean_line(one, SENTENCE) for one in (evidence.shared if evidence else ())[:_SENTENCES])
+
+
+def _marked(text: str, shared: Set[str], unread: int, *, simplified: bool) -> MarkedText | None:
+    """The beginning of a text, with those of its sentences marked that are ``shared``; None for no text.
+
+    ``unread``: characters that follow it, and were not looked at.
+    """
+    if not text:
+        return None
+    parts = marked(text, lambda own: Mark.SHARED if own in shared else Mark.NONE, simplified=simplified)
+    few = cut(parts, SHOWN)
+    hidden = sum(part.mark is Mark.SHARED for part in parts[len(few) :])
+    return MarkedText(tuple(few), len(text) + unread, hidden)
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# A state to a ``Report``: two passes over all records, the first to count, the second for the largest groups.
+
 
 #: Groups that are shown, the copies of each, and pairs in all.
 GROUPS, PAGES_OF_GROUP, PAIRS = 100, 20, 24
@@ -29,7 +272,7 @@ _THRESHOLDS = ("certain", "base", "least", "similarity", "threshold")
 
 
 def gather(
-    store: Store,
+    store: PageStore,
     *,
     rows: int = 2000,
     texts: Lookup | None = None,

@@ -10,11 +10,10 @@ import lxml.html
 
 from scrapy_neardup.model import Page
 from scrapy_neardup.page.blocks import visible_texts
-from scrapy_neardup.page.lines import Line, Role
-from scrapy_neardup.page.trees import root_of
+from scrapy_neardup.page.extraction import Line, Role
+from scrapy_neardup.page.html import root_of
 from scrapy_neardup.report.clean import SENTENCE, TITLE, clean_line, clean_text, link
-from scrapy_neardup.report.safe import safe_html, without_names
-from scrapy_neardup.report.template import filled_in, policy, text_of, this_one
+from scrapy_neardup.report.html import filled_in, policy, safe_html, text_of, this_one, without_names
 from scrapy_neardup.report.words import ENGLISH, Words
 
 

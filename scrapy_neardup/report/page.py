@@ -12,13 +12,13 @@ from functools import partial
 from math import sqrt
 from typing import TYPE_CHECKING, Any
 
-from scrapy_neardup.report import charts, formats
-from scrapy_neardup.report.clean import link
+from scrapy_neardup.report import charts
+from scrapy_neardup.report import charts as formats
+from scrapy_neardup.report.clean import link, parted
 from scrapy_neardup.report.data import CopyLine, MarkedText, PageLine, Report, Similarities, SiteFlow
 from scrapy_neardup.report.figures import GONE, NO_SITE, OTHERS
 from scrapy_neardup.report.gather import PAGES_OF_GROUP
-from scrapy_neardup.report.links import parted
-from scrapy_neardup.report.template import check_template, filled_in, policy, text_of, this_one
+from scrapy_neardup.report.html import check_template, filled_in, policy, text_of, this_one
 from scrapy_neardup.report.words import Words
 from scrapy_neardup.text.marking import Mark
 

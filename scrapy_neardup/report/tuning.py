@@ -12,13 +12,12 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any
 
-from scrapy_neardup.report import formats
+from scrapy_neardup.report import charts
 from scrapy_neardup.report.clean import TITLE, URL, clean_line, clean_text, link
 from scrapy_neardup.report.figures import language_of
-from scrapy_neardup.report.template import check_template, filled_in, policy, text_of, this_one
+from scrapy_neardup.report.html import check_template, filled_in, policy, text_of, this_one
 from scrapy_neardup.report.words import Words
-from scrapy_neardup.text.differing import differing
-from scrapy_neardup.text.marking import Mark, Part
+from scrapy_neardup.text.marking import Mark, Part, differing
 
 #: Characters of a text that are shown.
 SHOWN = 6_000
@@ -106,4 +105,4 @@ def tuning_page(pairs: Sequence[AskedPair], command: str, labels: str = "labels.
         "script": Markup(script),  # noqa: S704  # likewise
         "policy": policy(scripts=this_one(script), styles=this_one(style)),
     }
-    return filled_in("tuning.html", {"link": link, "number": formats.number}, values)
+    return filled_in("tuning.html", {"link": link, "number": charts.number}, values)

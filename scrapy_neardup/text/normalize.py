@@ -1,14 +1,118 @@
-"""One spelling for one text, so that width, case and typesetting make no difference. One stage for all methods."""
+"""Normalisation: one spelling for one text, whatever its width, case, script and typesetting."""
 
 from __future__ import annotations
 
 import re
+import sys
 import unicodedata
+from functools import cache
+from importlib.metadata import version
+from typing import TYPE_CHECKING
 
+import numpy as np
+import numpy.typing as npt
+
+from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.hashing import compiled
 from scrapy_neardup.text.characters import IGNORABLE, SEVERAL, WIDE_MARKS, known
-from scrapy_neardup.text.marks import few_marks
-from scrapy_neardup.text.script import simplify
+from scrapy_neardup.text.shingles import code_points
+
+if TYPE_CHECKING:
+    import opencc
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Traditional Chinese characters as simplified ones, by OpenCC, where it is asked for.
+#
+# The direction is ``tw2s``: it does all that ``t2s`` does and knows the variants usual in Taiwan too (帶著, 沿著).
+
+
+def converter_name() -> str:
+    """Name, version and direction of the converter, for the recipe of a state; raises SettingsError without one."""
+    _converter()
+    return f"opencc {version('opencc')} tw2s"
+
+
+def simplify(text: str) -> str:
+    """The text in simplified characters; what is simplified already, or not Chinese, stays.
+
+    >>> simplify("鎮上的老戲院")
+    '镇上的老戏院'
+    """
+    try:
+        return str(_converter().convert(text))
+    except UnicodeEncodeError:
+        return str(_converter().convert(text.encode("utf-8", "replace").decode("utf-8")))
+
+
+@cache
+def _converter() -> opencc.OpenCC:
+    try:
+        import opencc
+    except ImportError:
+        raise SettingsError('Traditional characters need OpenCC. Run: pip install "scrapy-neardup[opencc]"') from None
+    return opencc.OpenCC("tw2s")
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Combining marks in a row, of which no text has many: to put them in order takes time quadratic in their number.
+#
+# Unicode's Stream-Safe Text Format (UAX #15) allows thirty, and puts a joiner between them; here the others are left
+# out, so that nobody's later stripping of joiners brings a longer row about.
+
+
+#: Marks in a row that stay.
+LIMIT = 30
+#: Between these code points are all marks.
+_FIRST, _LAST = 0x300, 0x1E94A
+
+
+def few_marks(text: str) -> str:
+    """Of combining marks in a row the first 30.
+
+    >>> len(few_marks("a" + 20 * "\\u0300\\u0316" + "b"))
+    32
+    """
+    return text if count_marks(text) <= LIMIT else _long_row().sub(_shortened, text)
+
+
+def count_marks(text: str) -> int:
+    """How many combining marks a text holds.
+
+    >>> count_marks("a\\u0300b\\u0316")
+    2
+    """
+    if text.isascii():
+        return 0
+    points = code_points(text)
+    return int(np.count_nonzero(_is_mark()[points[points >= _FIRST]]))  # most of HTML is below
+
+
+@cache
+def _is_mark() -> npt.NDArray[np.bool_]:
+    """Of each code point whether it is put in order.
+
+    Also what is no mark itself and becomes one by normalising, as the half-width voicing marks of Japanese.
+    """
+    found = np.zeros(sys.maxunicode + 1, np.bool_)
+    for point in range(_FIRST, _LAST + 1):
+        found[point] = unicodedata.combining(unicodedata.normalize("NFKD", chr(point))[0])
+    return found
+
+
+@cache
+def _long_row() -> re.Pattern[str]:
+    marks = "".join(map(chr, np.flatnonzero(_is_mark()).tolist()))
+    return re.compile(f"[{marks}]{{{LIMIT + 1},}}")
+
+
+def _shortened(row: re.Match[str]) -> str:
+    return row[0][:LIMIT]
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# One spelling for one text, so that width, case and typesetting make no difference. One stage for all methods.
+
 
 #: Version of the spelling, for the recipe of a state. Raise it with each change of what ``normalize`` returns.
 SPELLING = 2

@@ -16,7 +16,7 @@ from collections.abc import Iterable
 from functools import cache
 from hashlib import blake2b
 
-from scrapy_neardup.text.script import simplify
+from scrapy_neardup.text.normalize import simplify
 from scrapy_neardup.text.tokens import words
 
 #: Texts with what segmenters disagree on: names, new words, numbers, measures, idioms, ambiguous runs, other scripts.

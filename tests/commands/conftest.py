@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.states.states import KINDS, made
+from tests.maintenance.states import KINDS, made
 
 
 @pytest.fixture(params=KINDS)

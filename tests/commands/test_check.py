@@ -12,12 +12,13 @@ import pytest
 
 from scrapy_neardup.commands import check
 from scrapy_neardup.errors import NearDupError, SettingsError, StoreError, StoreLocked, StoreMismatch
-from scrapy_neardup.stores import Record, Store
-from scrapy_neardup.stores.changes import Changes
-from scrapy_neardup.stores.layout import meta_key, pack_seen, url_key
-from scrapy_neardup.stores.sqlite import SQLiteStore
+from scrapy_neardup.state.kv import Changes
+from scrapy_neardup.state.layout import meta_key, pack_seen, url_key
+from scrapy_neardup.state.pages import PageStore
+from scrapy_neardup.state.record import Record
+from scrapy_neardup.state.sqlite import SQLiteStore
 from tests.commands.run import scrapy_neardup
-from tests.states.states import (
+from tests.maintenance.states import (
     BREAD,
     HOSTILE,
     KINDS,
@@ -149,13 +150,13 @@ def test_a_file_that_is_no_database_is_damaged(tmp_path: Path, capsys: pytest.Ca
 def test_a_state_that_cannot_be_closed_is_found(
     sqlite: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    close = Store.close
+    close = PageStore.close
 
-    def fail(self: Store) -> None:
+    def fail(self: PageStore) -> None:
         close(self)
         raise StoreError("There is no room.")
 
-    monkeypatch.setattr(Store, "close", fail)
+    monkeypatch.setattr(PageStore, "close", fail)
     assert run(check, "--store", sqlite) == 1
     assert "  unwritable: There is no room.\n" in capsys.readouterr().out
 

@@ -10,9 +10,10 @@ import pytest
 
 from scrapy_neardup.commands import compact
 from scrapy_neardup.errors import NearDupError, StoreDamaged, StoreError
-from scrapy_neardup.stores import Record, Store
-from scrapy_neardup.stores.sqlite import SQLiteStore
-from tests.states.states import KINDS, made, opened, outcome, parsed, plain, records, run
+from scrapy_neardup.state.pages import PageStore
+from scrapy_neardup.state.record import Record
+from scrapy_neardup.state.sqlite import SQLiteStore
+from tests.maintenance.states import KINDS, made, opened, outcome, parsed, plain, records, run
 
 
 @pytest.fixture(params=KINDS)
@@ -52,7 +53,7 @@ def test_json(state: str, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def failing(error: Exception) -> object:
-    def fail(self: Store) -> None:
+    def fail(self: PageStore) -> None:
         raise error
 
     return fail

@@ -17,11 +17,14 @@ from scrapy.settings import Settings
 
 from scrapy_neardup.commands import NearDupCommand, compare
 from scrapy_neardup.errors import NearDupError, SettingsError
-from scrapy_neardup.judging.detector import Detector
-from scrapy_neardup.judging.recipe import state_recipe
+from scrapy_neardup.judge.detector import Detector
+from scrapy_neardup.judge.former import state_recipe
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Page
-from scrapy_neardup.stores import Keep, Record, Store, close_store, open_store
+from scrapy_neardup.state.evidence import Keep
+from scrapy_neardup.state.opening import close_store, open_store
+from scrapy_neardup.state.pages import PageStore
+from scrapy_neardup.state.record import Record
 from tests.commands.run import environment, project, scrapy_neardup
 
 FERRY = [
@@ -131,7 +134,7 @@ def found(run: Callable[..., list[str]]) -> Callable[..., dict[str, Any]]:
 
 
 @contextmanager
-def opened(url: str) -> Iterator[Store]:
+def opened(url: str) -> Iterator[PageStore]:
     store = open_store(url, state_recipe(make_method("cascade", {}), None))
     yield store
     close_store(store)
@@ -142,7 +145,7 @@ def page(id: str, url: str) -> Page:
     return Page(url, document["title"], text=document["text"])
 
 
-def judged(store: Store, *pages: Page, sealed: bool = True, keep: Keep = Keep.NOTHING) -> None:
+def judged(store: PageStore, *pages: Page, sealed: bool = True, keep: Keep = Keep.NOTHING) -> None:
     detector = Detector(make_method("cascade", {}), store, min_letters=40, who="morning", keep=keep)
     for one in pages:
         detector.judge_now(one, sealed=sealed)

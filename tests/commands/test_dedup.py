@@ -18,11 +18,12 @@ from scrapy.settings import Settings
 from scrapy_neardup.commands import dedup
 from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.inputs import Entry, read_input
-from scrapy_neardup.judging.detector import Detector
-from scrapy_neardup.judging.recipe import state_recipe
+from scrapy_neardup.judge.detector import Detector
+from scrapy_neardup.judge.former import state_recipe
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Kind, Page
-from scrapy_neardup.stores import close_store, open_store, temporary
+from scrapy_neardup.state import temporary
+from scrapy_neardup.state.opening import close_store, open_store
 from tests.commands.run import command, environment, scrapy_neardup
 from tests.commands.test_compare import FERRY, LIBRARY, text
 from tests.inputs.samples import Archive

@@ -12,7 +12,7 @@ import pytest
 from scrapy_neardup.commands import evaluate
 from scrapy_neardup.errors import NearDupError, SettingsError
 from scrapy_neardup.methods import METHODS
-from scrapy_neardup.methods.profiles import PROFILES
+from scrapy_neardup.methods.cascade.parameters import PROFILES
 from tests.commands.run import project, scrapy_neardup
 from tests.evaluation.corpus import lines, mixed
 from tests.evaluation.methods import Broken, First, Unmakeable, Unsaid

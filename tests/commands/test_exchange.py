@@ -17,15 +17,16 @@ import pytest
 from scrapy.settings import Settings
 
 from scrapy_neardup.errors import NearDupError, StoreError, StoreMismatch
-from scrapy_neardup.judging.detector import Detector
+from scrapy_neardup.judge.detector import Detector
+from scrapy_neardup.maintenance import export
+from scrapy_neardup.maintenance.export import ExportFile
 from scrapy_neardup.methods import Method, make_method
-from scrapy_neardup.states.exchange import ExportFile, sources
-from scrapy_neardup.stores import Record
-from scrapy_neardup.stores.sqlite import SQLiteStore
+from scrapy_neardup.state.record import Record
+from scrapy_neardup.state.sqlite import SQLiteStore
 from tests import methods
 from tests.commands.run import command, environment, project, scrapy_neardup
-from tests.judging.test_detector import page, story
-from tests.states.exchange.states import packed, rows
+from tests.judge.test_detector import page, story
+from tests.maintenance.exchange_states import packed, rows
 
 CASCADE = make_method("cascade", {})
 OWN = {"method": "somebody.Elses", "parameters": {}}
@@ -163,7 +164,7 @@ def test_a_line_that_is_too_long_is_not_read(east: Path, tmp_path: Path, monkeyp
     run("export", "-o", output, "--store", url(east))
     with gzip.open(output, "ab") as file:
         file.write(b"x" * 10_000_000)
-    monkeypatch.setattr(sources, "LONGEST_LINE", 100_000)
+    monkeypatch.setattr(export, "LONGEST_LINE", 100_000)
     tracemalloc.start()
     try:
         with pytest.raises(NearDupError, match=r"is damaged: line .* more than 100,000 bytes"):

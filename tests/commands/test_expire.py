@@ -11,8 +11,22 @@ import pytest
 
 from scrapy_neardup.commands import expire
 from scrapy_neardup.errors import SettingsError
-from scrapy_neardup.states.check import check
-from tests.states.states import BREAD, EDITED, PAGES, PEAR, POWER, SAME, SHORT, aged, made, opened, parsed, records, run
+from scrapy_neardup.maintenance.verify import check
+from tests.maintenance.states import (
+    BREAD,
+    EDITED,
+    PAGES,
+    PEAR,
+    POWER,
+    SAME,
+    SHORT,
+    aged,
+    made,
+    opened,
+    parsed,
+    records,
+    run,
+)
 
 DAY = 86_400
 ALL = {url for url, *_ in PAGES}

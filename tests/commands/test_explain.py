@@ -9,8 +9,9 @@ import pytest
 
 from scrapy_neardup.commands import explain
 from scrapy_neardup.errors import NearDupError
-from scrapy_neardup.stores import Evidence, Keep, Record
-from tests.states.states import (
+from scrapy_neardup.state.evidence import Evidence, Keep
+from scrapy_neardup.state.record import Record
+from tests.maintenance.states import (
     BREAD,
     EDITED,
     EXCERPT,

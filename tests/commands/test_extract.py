@@ -17,11 +17,12 @@ from scrapy.settings import Settings
 
 from scrapy_neardup.commands import extract
 from scrapy_neardup.errors import NearDupError, SettingsError, StoreError
-from scrapy_neardup.judging.recipe import state_recipe
+from scrapy_neardup.judge.former import state_recipe
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Page
-from scrapy_neardup.page.served import Served
-from scrapy_neardup.stores import Store, close_store, open_store
+from scrapy_neardup.page.response import Served
+from scrapy_neardup.state.opening import close_store, open_store
+from scrapy_neardup.state.pages import PageStore
 from tests.commands.run import project, scrapy_neardup
 from tests.page.pages import ARTICLE, ASIDE, HOSTILE, NONE, PARAGRAPHS, PROSE
 
@@ -68,7 +69,7 @@ def found(run: Run) -> Callable[..., dict[str, Any]]:
     return found
 
 
-def opened(url: str) -> Store:
+def opened(url: str) -> PageStore:
     return open_store(url, state_recipe(make_method("cascade", {}), None))
 
 

@@ -12,9 +12,10 @@ import pytest
 from scrapy_neardup.ages import moment
 from scrapy_neardup.commands import forget
 from scrapy_neardup.errors import NearDupError, SettingsError
-from scrapy_neardup.states.check import check
-from scrapy_neardup.stores import Record, Store
-from tests.states.states import (
+from scrapy_neardup.maintenance.verify import check
+from scrapy_neardup.state.pages import PageStore
+from scrapy_neardup.state.record import Record
+from tests.maintenance.states import (
     BREAD,
     EDITED,
     EXCERPT,
@@ -245,15 +246,15 @@ def test_an_interrupted_run_is_ended_by_asking_again(sqlite: str, monkeypatch: p
     """Copies go first: were the original gone, nothing would name them any more."""
     forgotten: list[int] = []
 
-    def interrupted(self: Store, ids: Any) -> int:
+    def interrupted(self: PageStore, ids: Any) -> int:
         [first, *_] = ids
         forgotten.append(first)
         original_forget(self, [first])
         raise KeyboardInterrupt
 
-    original_forget = Store.forget
+    original_forget = PageStore.forget
     with monkeypatch.context() as patched:
-        patched.setattr(Store, "forget", interrupted)
+        patched.setattr(PageStore, "forget", interrupted)
         with pytest.raises(KeyboardInterrupt):
             run(forget, PEAR, "--store", sqlite)
     assert len(left(sqlite)) == len(ALL) - 1

@@ -15,8 +15,8 @@ from scrapy.settings import Settings
 from scrapy_neardup.commands import check, dedup, explain, export, groups, import_, stats
 from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.report.gather import gather
-from scrapy_neardup.stores import close_store, open_store
-from tests.judging.test_detector import story
+from scrapy_neardup.state.opening import close_store, open_store
+from tests.judge.test_detector import story
 
 TEXT = story(70, 24)
 Run = Callable[..., tuple[int, str, str]]

@@ -12,11 +12,13 @@ import pytest
 
 from scrapy_neardup.commands import compare, explain, export, extract, forget, groups, report, stats
 from scrapy_neardup.errors import StoreLocked
-from scrapy_neardup.states.exchange import ExportFile
-from scrapy_neardup.states.statistics import statistics
-from scrapy_neardup.stores import Keep, Store, close_store, open_store
+from scrapy_neardup.maintenance.export import ExportFile
+from scrapy_neardup.maintenance.statistics import statistics
+from scrapy_neardup.state.evidence import Keep
+from scrapy_neardup.state.opening import close_store, open_store
+from scrapy_neardup.state.pages import PageStore
 from tests.commands.run import scrapy_neardup
-from tests.states.states import BREAD, EDITED, KINDS, PAGES, PEAR, judged, made, parsed, run, text
+from tests.maintenance.states import BREAD, EDITED, KINDS, PAGES, PEAR, judged, made, parsed, run, text
 
 Captured = pytest.CaptureFixture[str]
 NEW, NEW_TEXT = (
@@ -32,7 +34,7 @@ def state(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 
 @pytest.fixture
-def at_work(state: str) -> Iterator[Store]:
+def at_work(state: str) -> Iterator[PageStore]:
     """The state, held by a crawl that has added one page, and whose feed is not stored yet."""
     store = open_store(state, None)
     judged(store, [(NEW, "渡口", NEW_TEXT)], sealed=False)
@@ -40,7 +42,7 @@ def at_work(state: str) -> Iterator[Store]:
     close_store(store)
 
 
-def test_what_is_counted_while_a_crawl_is_at_work(state: str, at_work: Store, capsys: Captured) -> None:
+def test_what_is_counted_while_a_crawl_is_at_work(state: str, at_work: PageStore, capsys: Captured) -> None:
     assert run(stats, "--store", state, "--json") == 0
     out, told = capsys.readouterr()
     found = parsed(out)
@@ -55,7 +57,7 @@ def test_what_is_counted_while_a_crawl_is_at_work(state: str, at_work: Store, ca
     assert at_work.pages == 9
 
 
-def test_a_page_says_whether_it_is_sealed(state: str, at_work: Store, capsys: Captured) -> None:
+def test_a_page_says_whether_it_is_sealed(state: str, at_work: PageStore, capsys: Captured) -> None:
     assert run(explain, NEW, PEAR, "--store", state, "--json") == 0
     found = parsed(capsys.readouterr().out)
     assert [page["sealed"] for page in found["pages"]] == [False, True]
@@ -65,7 +67,7 @@ def test_a_page_says_whether_it_is_sealed(state: str, at_work: Store, capsys: Ca
     assert out.count("no: its feed is not stored; if it never is, the next crawl rolls the page back") == 1
 
 
-def test_an_export_holds_what_counts_for_good(state: str, at_work: Store, tmp_path: Path, capsys: Captured) -> None:
+def test_an_export_holds_what_counts_for_good(state: str, at_work: PageStore, tmp_path: Path, capsys: Captured) -> None:
     file = tmp_path / "pages.jsonl.gz"
     assert run(export, "--store", state, "-o", file) == 0
     assert re.search(r": 8 pages in [\d,]+ bytes; 1 unsealed, left out\n", capsys.readouterr().out)
@@ -77,7 +79,7 @@ def test_an_export_holds_what_counts_for_good(state: str, at_work: Store, tmp_pa
     assert NEW in {filed.record.url for filed in ExportFile(file).pages()}
 
 
-def _crawl(store: Store) -> tuple[int, list[int]]:
+def _crawl(store: PageStore) -> tuple[int, list[int]]:
     """Its generation, and its unsealed pages."""
     (key, _) = next(store.rows(b"g"))
     generation = int.from_bytes(key[1:], "big")
@@ -85,7 +87,7 @@ def _crawl(store: Store) -> tuple[int, list[int]]:
 
 
 def test_an_updated_page_is_exported_as_it_was_until_its_feed_is_stored(
-    state: str, at_work: Store, tmp_path: Path
+    state: str, at_work: PageStore, tmp_path: Path
 ) -> None:
     before = at_work.find(BREAD)
     changed = text("The bakery has been closed for good", "Its oven was taken to a museum in the capital last week")
@@ -98,7 +100,7 @@ def test_an_updated_page_is_exported_as_it_was_until_its_feed_is_stored(
 
 
 def test_groups_reports_and_comparisons_need_no_lock(
-    state: str, at_work: Store, tmp_path: Path, capsys: Captured
+    state: str, at_work: PageStore, tmp_path: Path, capsys: Captured
 ) -> None:
     assert run(groups, "--store", state, "--json") == 0
     assert [json.loads(line)["original"] for line in capsys.readouterr().out.splitlines()] == [PEAR]
@@ -112,7 +114,7 @@ def test_groups_reports_and_comparisons_need_no_lock(
 
 
 @pytest.mark.slow
-def test_another_process_looks_in_and_whoever_writes_is_refused(state: str, at_work: Store, tmp_path: Path) -> None:
+def test_another_process_looks_in_and_whoever_writes_is_refused(state: str, at_work: PageStore, tmp_path: Path) -> None:
     done = scrapy_neardup("stats", "--json", "--store", state, cwd=tmp_path)
     assert (done.returncode, json.loads(done.stdout)["pages"]) == (0, 9)
     assert "morning is using it" in done.stderr
@@ -131,7 +133,7 @@ def test_a_state_that_nobody_is_at_work_on_is_told_of_without_a_word(state: str,
 
 
 def test_looking_keeps_no_crawl_from_beginning(state: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    def while_looking(store: Store, *_: Any) -> Any:
+    def while_looking(store: PageStore, *_: Any) -> Any:
         close_store(open_store(state, None))
         return statistics(store, *_)
 

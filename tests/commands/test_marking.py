@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from scrapy_neardup.commands.marking import printable, shown
+from scrapy_neardup.commands.output import printable, shown
 from scrapy_neardup.text.marking import Mark, Part
 
 

@@ -14,7 +14,7 @@ from scrapy_neardup.errors import NearDupError, SettingsError
 from tests.commands.run import scrapy_neardup
 from tests.evaluation.corpus import five_grams
 from tests.evaluation.drafts import drafts, write_feed
-from tests.states.states import run
+from tests.maintenance.states import run
 
 
 def test_the_pairs_of_a_feed_are_those_of_its_texts(tmp_path: Path) -> None:

@@ -14,10 +14,10 @@ from scrapy_neardup.commands import check, copy, dropped, explain, groups, judge
 from scrapy_neardup.errors import NearDupError, SettingsError
 from scrapy_neardup.evaluation.labels import read_corpus
 from scrapy_neardup.inputs import Entry, read_input
-from scrapy_neardup.judging.judgements import Said
-from scrapy_neardup.judging.judgements import judgements as all_judgements
-from scrapy_neardup.states.crawls import Crawl, remember_crawl
-from tests.states.states import (
+from scrapy_neardup.judge.manual_verdicts import ManualVerdict
+from scrapy_neardup.judge.manual_verdicts import judgements as all_judgements
+from scrapy_neardup.maintenance.tables import Crawl, remember_crawl
+from tests.maintenance.states import (
     BREAD,
     EDITED,
     EXCERPT,
@@ -43,7 +43,7 @@ def lines(capsys: Capture, *arguments: str | Path) -> list[Any]:
     return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
 
 
-def said(url: str) -> dict[str, tuple[Said, str]]:
+def said(url: str) -> dict[str, tuple[ManualVerdict, str]]:
     with opened(url) as store:
         return {one.url: (one.said, one.other) for one in all_judgements(store)}
 
@@ -115,7 +115,7 @@ def test_the_drops_of_the_last_crawl_are_kept_at_once_but_for_those_judged_by_ha
     assert said(sqlite) == {}
     assert run(copy, SAME, PEAR, "--store", sqlite) == 0
     assert run(keep, "--last", "--site", "mirror.example", "--store", sqlite) == 0
-    assert said(sqlite) == {EDITED: (Said.KEEP, PEAR), SAME: (Said.COPY, PEAR)}
+    assert said(sqlite) == {EDITED: (ManualVerdict.KEEP, PEAR), SAME: (ManualVerdict.COPY, PEAR)}
     with pytest.raises(SettingsError, match="--last"):
         run(keep, "--site", "mirror.example", "--store", sqlite)
 
@@ -140,7 +140,7 @@ def test_the_list_is_written_in_any_format_and_read_back_by_keep(
     assert f"2 dropped pages written to {file}.\n" in capsys.readouterr().err
     assert [one.fields["original"] for one in read_input(str(file)) if isinstance(one, Entry)] == [PEAR, PEAR]
     assert run(keep, "--from", file, "--store", sqlite) == 0
-    assert said(sqlite) == {EDITED: (Said.KEEP, PEAR), SAME: (Said.KEEP, PEAR)}
+    assert said(sqlite) == {EDITED: (ManualVerdict.KEEP, PEAR), SAME: (ManualVerdict.KEEP, PEAR)}
     assert "2 pages will pass when they come again.\n" in capsys.readouterr().out
 
 
@@ -162,7 +162,11 @@ def test_pages_are_kept_by_url_by_lines_and_by_json(
 ) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO(f'{EDITED}\n\n{{"url": "{SAME}", "kind": "near"}}\n{SAME}\n'))
     assert run(keep, "-", PEAR, "--store", sqlite) == 0
-    assert said(sqlite) == {EDITED: (Said.KEEP, PEAR), SAME: (Said.KEEP, PEAR), PEAR: (Said.KEEP, "")}
+    assert said(sqlite) == {
+        EDITED: (ManualVerdict.KEEP, PEAR),
+        SAME: (ManualVerdict.KEEP, PEAR),
+        PEAR: (ManualVerdict.KEEP, ""),
+    }
     told = capsys.readouterr().out
     assert f"  {SAME}\n    no copy of {PEAR}\n" in told
     assert f"  {PEAR}\n    no known page was the reason of its drop\n" in told
@@ -226,7 +230,7 @@ def test_a_copy_is_one_of_the_original_of_the_page_that_is_named(sqlite: str, ca
     assert capsys.readouterr().out == f"{BREAD}\n  is a copy of {PEAR}, when it comes again.\n"
     assert run(copy, "https://new.example/", PEAR, "--store", sqlite) == 0
     assert "The state does not know it yet." in capsys.readouterr().out
-    assert said(sqlite)[BREAD] == (Said.COPY, EDITED)
+    assert said(sqlite)[BREAD] == (ManualVerdict.COPY, EDITED)
 
 
 @pytest.mark.parametrize(
@@ -307,6 +311,6 @@ def test_a_merge_takes_judgements_and_says_where_the_two_differ(tmp_path: Path, 
     assert run(merge, there, "--store", here) == 0
     told = capsys.readouterr().out
     assert "manual verdicts: 2; the manual verdicts on 1 page differed: the newer stays\n" in told
-    assert said(here) == {SAME: (Said.KEEP, PEAR), EDITED: (Said.KEEP, PEAR)}
+    assert said(here) == {SAME: (ManualVerdict.KEEP, PEAR), EDITED: (ManualVerdict.KEEP, PEAR)}
     assert run(merge, there, "--store", here) == 0
     assert "; manual verdicts" not in capsys.readouterr().out

@@ -19,17 +19,19 @@ from scrapy_neardup.commands import report as command
 from scrapy_neardup.errors import NearDupError, SettingsError, StoreError
 from scrapy_neardup.report.gather import gather
 from scrapy_neardup.report.page import page
-from scrapy_neardup.stores import Evidence, Keep, Record, look_into
-from scrapy_neardup.stores.tally import KEY
+from scrapy_neardup.state.evidence import Evidence, Keep
+from scrapy_neardup.state.opening import open_snapshot
+from scrapy_neardup.state.record import Record
+from scrapy_neardup.state.tally import KEY
 from tests.commands.run import scrapy_neardup
-from tests.states.states import HOSTILE, KINDS, PAGES, is_harmless, made, opened, parsed, run, url_of
+from tests.maintenance.states import HOSTILE, KINDS, PAGES, is_harmless, made, opened, parsed, run, url_of
 
 Captured = pytest.CaptureFixture[str]
 
 
 def html_of(url: str) -> str:
     """The page that a report on this state is."""
-    with closing(look_into(url)) as store:
+    with closing(open_snapshot(url)) as store:
         return page(gather(store))
 
 
@@ -352,7 +354,7 @@ def _gone(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
 
 
 def _not_found(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    place = "template" if name == "jinja2" else "charts"
+    place = "html" if name == "jinja2" else "charts"
     monkeypatch.setattr(f"scrapy_neardup.report.{place}.find_spec", lambda asked: None if asked == name else asked)
 
 

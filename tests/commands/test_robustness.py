@@ -17,7 +17,7 @@ from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.evaluation.edits import EDITS
 from scrapy_neardup.evaluation.robustness import AMOUNTS, CONTROL
 from scrapy_neardup.methods import METHODS
-from scrapy_neardup.methods.cascade import Cascade
+from scrapy_neardup.methods.cascade.method import Cascade
 from scrapy_neardup.model import Fingerprint, Page
 from tests.commands.run import scrapy_neardup
 

@@ -9,11 +9,13 @@ import pytest
 
 from scrapy_neardup.commands import stats
 from scrapy_neardup.errors import NearDupError
-from scrapy_neardup.judging.recipe import state_recipe
+from scrapy_neardup.judge.former import state_recipe
 from scrapy_neardup.methods import make_method
-from scrapy_neardup.stores import Evidence, Keep, Record, Secret
-from scrapy_neardup.stores.layout import FORMAT
-from tests.states.states import (
+from scrapy_neardup.state.evidence import Evidence, Keep
+from scrapy_neardup.state.layout import FORMAT
+from scrapy_neardup.state.recipe import Secret
+from scrapy_neardup.state.record import Record
+from tests.maintenance.states import (
     HOSTILE,
     KINDS,
     PEAR,

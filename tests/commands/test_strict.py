@@ -9,10 +9,10 @@ import pytest
 
 from scrapy_neardup.commands import compare, dedup, extract, migrate
 from scrapy_neardup.errors import NearDupError, StoreMismatch
-from scrapy_neardup.stores import close_store, open_store
-from scrapy_neardup.stores.decisions import decisions_of
+from scrapy_neardup.state.opening import close_store, open_store
+from scrapy_neardup.state.pages import decisions_of
 from tests.crawl.test_recipe import by_version
-from tests.states.states import BAKERY, BREAD, EDITED, PEAR, made, run, text
+from tests.maintenance.states import BAKERY, BREAD, EDITED, PEAR, made, run, text
 
 OLD = "visible prose and trafilatura 1.9 fast"
 

@@ -28,11 +28,11 @@ from scrapy.exceptions import DropItem
 from scrapy.exporters import JsonLinesItemExporter
 from scrapy.extensions.feedexport import FileFeedStorage
 
-from scrapy_neardup.judging.detector import Detector
-from scrapy_neardup.states.check import check
-from scrapy_neardup.stores import close_store, open_store
-from scrapy_neardup.stores.leveldb import LevelDBStore
-from scrapy_neardup.stores.sqlite import SQLiteStore
+from scrapy_neardup.judge.detector import Detector
+from scrapy_neardup.maintenance.verify import check
+from scrapy_neardup.state.leveldb import LevelDBStore
+from scrapy_neardup.state.opening import close_store, open_store
+from scrapy_neardup.state.sqlite import SQLiteStore
 from tests.crawl.engineless import article, crawl
 
 

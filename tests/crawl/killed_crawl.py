@@ -21,8 +21,8 @@ from scrapy.extensions.feedexport import FileFeedStorage
 from scrapy.http import HtmlResponse
 
 from scrapy_neardup.crawl import tickets
-from scrapy_neardup.stores.redis import RedisStore
-from tests.judging.test_detector import story
+from scrapy_neardup.server.store import RedisStore
+from tests.judge.test_detector import story
 
 #: A tenth of what they are in a crawl.
 LEASE, WAIT = 6.0, 1.0

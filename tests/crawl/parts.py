@@ -14,11 +14,11 @@ from twisted.internet.defer import Deferred
 
 from scrapy_neardup.crawl.notes import Notes
 from scrapy_neardup.crawl.outage import Outage
-from scrapy_neardup.judging.detector import Detector
+from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Page, Verdict
-from scrapy_neardup.stores.memory import MemoryStore
-from tests.judging.test_detector import story
+from scrapy_neardup.state.memory import MemoryStore
+from tests.judge.test_detector import story
 
 
 def text(family: int, version: int = 0) -> str:

@@ -25,7 +25,7 @@ from scrapy.utils.asyncio import is_asyncio_available
 
 from scrapy_neardup.crawl import turns
 from scrapy_neardup.errors import StoreError
-from scrapy_neardup.stores.memory import MemoryStore
+from scrapy_neardup.state.memory import MemoryStore
 
 
 @dataclasses.dataclass

@@ -16,7 +16,7 @@ from itemadapter import ItemAdapter
 from scrapy import signals
 from scrapy.crawler import AsyncCrawlerProcess, CrawlerProcess
 
-from scrapy_neardup.stores import secret
+from scrapy_neardup.state import recipe
 from tests.crawl import project
 
 QUIET = {
@@ -28,7 +28,7 @@ QUIET = {
 
 
 def main() -> None:
-    setattr(secret, "token_bytes", _same_bytes)  # noqa: B010  # it is imported there
+    setattr(recipe, "token_bytes", _same_bytes)  # noqa: B010  # it is imported there
     job: dict[str, Any] = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
     settings = dict(QUIET)
     kind: Any = AsyncCrawlerProcess

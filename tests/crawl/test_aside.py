@@ -11,16 +11,15 @@ import pytest
 import scrapy
 from packaging.version import Version
 
-from scrapy_neardup.config import AUTO, DEFAULT_FIELDS, Config
-from scrapy_neardup.crawl.aside import Aside, make_aside
-from scrapy_neardup.crawl.turns import Turns
+from scrapy_neardup.crawl.turns import AsyncPageReader, Turns, make_page_reader
 from scrapy_neardup.errors import ExtractionError
 from scrapy_neardup.hashing.keyed import OPEN
 from scrapy_neardup.model import Page
 from scrapy_neardup.page.apart import Answer, MayTakeLong, NoReader
 from scrapy_neardup.page.pool import Answered
-from scrapy_neardup.page.raw import Raw
+from scrapy_neardup.page.response import Raw
 from scrapy_neardup.page.source import Draft, PageSource
+from scrapy_neardup.settings import AUTO, DEFAULT_FIELDS, Config
 from tests.crawl.parts import notes
 from tests.page.pages import ARTICLE
 
@@ -57,7 +56,7 @@ class Desk:
         self.notes = notes()
         self.source = PageSource(DEFAULT_FIELDS, 1_000_000, lambda html, url: "here")
         pools: list[Any] = [workers, apart]
-        self.aside = Aside(self.source, self.notes, workers=pools[0], apart=pools[1], **more)
+        self.aside = AsyncPageReader(self.source, self.notes, workers=pools[0], apart=pools[1], **more)
 
     def read(self, html: str = ARTICLE) -> str:
         draft = self.source.draft({"html": html}, None, URL)
@@ -164,11 +163,11 @@ def test_replaced_processes_are_counted_and_told_of_once(caplog: pytest.LogCaptu
 def test_auto_is_for_our_own_reader_alone(
     workers: int | str, extractor: str, found: int, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("scrapy_neardup.config.config.workers_by_machine", lambda: 4)
+    monkeypatch.setattr("scrapy_neardup.settings.workers_by_machine", lambda: 4)
     config = Config(workers=workers, extractor=extractor)
     pools = [config.make_readers(None), config.make_readers(OPEN)]
     assert [pool.workers if pool is not None else 0 for pool in pools] == [found] * 2
-    make_aside(Desk(None).source, config, notes()).close()
+    make_page_reader(Desk(None).source, config, notes()).close()
     assert any("a function of the started script" in line for line in caplog.messages) == extractor.startswith(
         "__main__"
     )

@@ -15,7 +15,7 @@ import pytest
 
 from scrapy_neardup.text.normalize import letters, normalize
 from tests.crawl.conftest import Crawl
-from tests.judging.test_detector import story
+from tests.judge.test_detector import story
 
 Items = list[dict[str, Any]]
 

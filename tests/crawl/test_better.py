@@ -7,7 +7,7 @@ from typing import Any
 
 from tests.crawl.conftest import ADDONS, ONE_BY_ONE, Crawl, Result, Site
 from tests.crawl.pages import article, html
-from tests.judging.test_detector import story
+from tests.judge.test_detector import story
 
 TEXT = story(60, 20)
 

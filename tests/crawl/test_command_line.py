@@ -12,7 +12,7 @@ from shutil import copyfile, copytree
 
 import pytest
 
-from scrapy_neardup.stores import open_store
+from scrapy_neardup.state.opening import open_store
 from tests.commands.run import environment, project, scrapy_neardup
 from tests.crawl.conftest import ROOT, Site
 from tests.crawl.pages import article, html

@@ -12,14 +12,14 @@ import pytest
 from scrapy_neardup.commands import keep
 from scrapy_neardup.crawl import drop_watch
 from scrapy_neardup.crawl.drop_watch import DropWatch
-from scrapy_neardup.judging.reservations import Reservation, Ruled
+from scrapy_neardup.judge.in_flight import Reservation, Ruled
+from scrapy_neardup.maintenance.tables import SiteDrops
 from scrapy_neardup.model import Fingerprint, Kind, Match, Page, Verdict
-from scrapy_neardup.states.site_drops import SiteDrops
-from scrapy_neardup.stores import Record
+from scrapy_neardup.state.record import Record
 from tests.crawl.conftest import Crawl as RunCrawl
 from tests.crawl.conftest import Site
 from tests.crawl.parts import notes, text
-from tests.states.states import run as run_command
+from tests.maintenance.states import run as run_command
 
 EVIL = "\n2026-01-01 00:00:00 [scrapy] ERROR: forged \x1b[2J\u202e'; reboot; '"
 SITE = "river.example"

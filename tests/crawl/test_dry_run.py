@@ -14,10 +14,11 @@ import pytest
 from scrapy.exceptions import DropItem
 from scrapy.settings import BaseSettings
 
-from scrapy_neardup.judging.recipe import state_recipe
+from scrapy_neardup.judge.former import state_recipe
 from scrapy_neardup.methods import make_method
-from scrapy_neardup.stores import STORES, Record, close_store, look_into, open_store, parse_url
-from scrapy_neardup.stores.listing import LIST
+from scrapy_neardup.state.journal import LIST
+from scrapy_neardup.state.opening import STORES, close_store, open_snapshot, open_store, parse_url
+from scrapy_neardup.state.record import Record
 from tests.crawl.engineless import article, crawl
 
 Item = dict[str, Any]
@@ -266,7 +267,7 @@ def test_two_dry_runs_of_one_process_know_of_each_other(store: str) -> None:
 
 @contextmanager
 def looked(store: str) -> Iterator[int]:
-    found = look_into(store)
+    found = open_snapshot(store)
     yield found.pages
     close_store(found)
 

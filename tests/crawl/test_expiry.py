@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_neardup.stores import Store, close_store, open_store
+from scrapy_neardup.state.opening import close_store, open_store
+from scrapy_neardup.state.pages import PageStore
 from tests.crawl.conftest import ONE_BY_ONE, Crawl, Site
 from tests.crawl.pages import html
 from tests.crawl.test_two_runs import PLYVEL
@@ -55,7 +56,7 @@ def test_a_crawl_forgets_what_was_not_seen_for_the_ttl(pages: Site, crawl: Crawl
 
 def age(url: str, days: int) -> None:
     """Have the first page of ``PATHS`` be one that was last seen so many days ago."""
-    store: Store = open_store(url, None)
+    store: PageStore = open_store(url, None)
     [record] = [record for record in store.records() if record.url.endswith(PATHS[0])]
     store.forget([record.id])
     id = time.time_ns() - days * 86_400 * 10**9

@@ -12,7 +12,7 @@ from scrapy import Request, Spider
 from scrapy.http import HtmlResponse, Response, TextResponse
 from scrapy.utils.request import request_from_dict
 
-from scrapy_neardup.crawl.handed import HANDED, HandedOver
+from scrapy_neardup.crawl.middleware import HANDED, ForwardedResponse
 from tests.crawl.conftest import ROOT, Crawl, Site
 from tests.crawl.pages import html
 
@@ -79,7 +79,7 @@ def test_a_crawl_that_is_stopped_and_resumed_has_its_pages_still(site: Site, cra
 
 def handed(response: object) -> Request:
     request = Request("http://a.example/views", meta={HANDED: response})
-    HandedOver().lighten(request)
+    ForwardedResponse().lighten(request)
     return request
 
 
@@ -104,8 +104,8 @@ def test_what_waits_holds_the_page_and_none_of_what_was_made_of_it() -> None:
 def test_a_request_that_hands_nothing_over_stays_as_it_is() -> None:
     assert handed("text").meta == {HANDED: "text"}
     assert handed(None).meta == {HANDED: None}
-    assert HandedOver().response(handed(None)) is None
-    assert HandedOver().response(None) is None
+    assert ForwardedResponse().response(handed(None)) is None
+    assert ForwardedResponse().response(None) is None
     bare = Response("http://a.example/")
     assert handed(bare).meta[HANDED].request is None
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scrapy import Spider
 
 from scrapy_neardup.crawl.feeds import FeedWatch
-from scrapy_neardup.crawl.held import Held, Released
+from scrapy_neardup.crawl.pending_feeds import PagesAwaitingFeeds, Released
 from tests.crawl.parts import Exporter, Slot
 
 FEEDS = st.frozensets(st.sampled_from("abc"), min_size=1)
@@ -25,7 +25,7 @@ STEPS = st.one_of(
 
 @given(st.lists(STEPS, max_size=60))
 def test_pages_wait_for_all_their_feeds_in_whatever_order_they_come(steps: list[tuple[str, int, str]]) -> None:
-    held: Held[str] = Held()
+    held: PagesAwaitingFeeds[str] = PagesAwaitingFeeds()
     waiting: dict[int, frozenset[str]] = {}
     for step, id, which in steps:
         if step == "add":

@@ -10,8 +10,10 @@ from typing import Any
 import pytest
 
 from scrapy_neardup.errors import StoreError
-from scrapy_neardup.stores import Record, Store, generations
-from scrapy_neardup.stores.listing import LIST, add_to_list, prune_list
+from scrapy_neardup.state import journal as generations
+from scrapy_neardup.state.journal import LIST, add_to_list, prune_list
+from scrapy_neardup.state.pages import PageStore
+from scrapy_neardup.state.record import Record
 from tests.crawl.conftest import Crawl, Site
 from tests.crawl.engineless import article, crawl
 from tests.crawl.pages import html
@@ -117,13 +119,13 @@ def test_two_crawls_that_were_killed_together_are_taken_back_the_newest_page_fir
         id = store.new_id()
         store.add(Record(id, f"http://a/{number}", id), generation=crawls[number % 2])
     order: list[int] = []
-    withdraw = Store._withdraw
+    withdraw = PageStore._withdraw
 
-    def note(self: Store, journal: bytes, changes: Any) -> int:
+    def note(self: PageStore, journal: bytes, changes: Any) -> int:
         order.append(int.from_bytes(journal[-8:], "big"))
         return withdraw(self, journal, changes)
 
-    monkeypatch.setattr(Store, "_withdraw", note)
+    monkeypatch.setattr(PageStore, "_withdraw", note)
     back = LastingStore(rows).taken_back
     assert (back.pages, back.crawls) == (20, ("one", "other"))
     assert order == sorted(order, reverse=True)

@@ -11,21 +11,21 @@ import pytest
 import scrapy
 from packaging.version import Version
 
-from scrapy_neardup.config import DEFAULT_FIELDS
-from scrapy_neardup.crawl.aside import Aside
+from scrapy_neardup.crawl.event import Event
 from scrapy_neardup.crawl.judge import Judge
 from scrapy_neardup.crawl.ledger import Account
+from scrapy_neardup.crawl.turns import AsyncPageReader
 from scrapy_neardup.crawl.visits import Case, Visit
-from scrapy_neardup.crawl.waiting import Event
 from scrapy_neardup.errors import StoreError
-from scrapy_neardup.judging.detector import Detector
-from scrapy_neardup.judging.prepared import Prepared
-from scrapy_neardup.judging.presumed import Asked, Boilerplate
-from scrapy_neardup.judging.reader import ReadPage
+from scrapy_neardup.judge.detector import Detector
+from scrapy_neardup.judge.fingerprint_tasks import Prepared
+from scrapy_neardup.judge.page_tasks import ReadPage
+from scrapy_neardup.judge.speculation import Asked, Boilerplate
 from scrapy_neardup.model import Kind, Page
-from scrapy_neardup.page.served import Served
+from scrapy_neardup.page.response import Served
 from scrapy_neardup.page.source import Draft, PageSource
-from scrapy_neardup.stores import MemoryStore
+from scrapy_neardup.settings import DEFAULT_FIELDS
+from scrapy_neardup.state.memory import MemoryStore
 from tests.crawl.parts import detector, notes, outage, text, url
 
 pytestmark = pytest.mark.skipif(
@@ -36,7 +36,9 @@ pytestmark = pytest.mark.skipif(
 class Court:
     """A judge on an empty state."""
 
-    def __init__(self, wait: float = 5.0, *, listings: bool = True, aside: Aside | None = None, **fields: str) -> None:
+    def __init__(
+        self, wait: float = 5.0, *, listings: bool = True, aside: AsyncPageReader | None = None, **fields: str
+    ) -> None:
         self.notes = notes()
         self.outage = outage(self.notes)
         self.detector: Detector = detector(MemoryStore("memory:", {}))
@@ -397,7 +399,7 @@ class Ahead:
 def test_a_fingerprint_that_was_made_ahead_is_taken_if_the_state_says_what_was_presumed(holds: bool) -> None:
     """It is that of another text here, so that it can be seen which one is judged by."""
     ahead = Ahead(Page(url(2), text=text(2)))
-    court = Court(aside=cast(Aside, ahead))
+    court = Court(aside=cast(AsyncPageReader, ahead))
     kept(court, *court.cases((own(1), visit(1))))
     made = court.detector.fingerprint(Page(url(1), text=text(1)))
     assert made is not None

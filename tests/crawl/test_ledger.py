@@ -11,14 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scrapy import Spider
 
-from scrapy_neardup.crawl.coming import Coming
 from scrapy_neardup.crawl.feeds import FeedWatch
 from scrapy_neardup.crawl.ledger import Account, End, Ledger, Step
+from scrapy_neardup.crawl.response_items import ResponseItems
 from scrapy_neardup.errors import StoreError
-from scrapy_neardup.judging.detector import Detector
-from scrapy_neardup.judging.reservations import Reservation
+from scrapy_neardup.judge.detector import Detector
+from scrapy_neardup.judge.in_flight import Reservation
 from scrapy_neardup.model import Fingerprint, Kind, Verdict
-from scrapy_neardup.stores import Record
+from scrapy_neardup.state.record import Record
 from tests.crawl.parts import Exporter, Slot, notes, outage
 
 ID = 7
@@ -170,7 +170,7 @@ def test_a_later_item_of_a_page_makes_it_wait_for_its_feed_too() -> None:
 @pytest.mark.parametrize("feeds", [0, 1])
 def test_a_page_that_items_share_is_sealed_when_the_last_of_them_has_ended(feeds: int) -> None:
     desk = Desk(*(slots := [Slot() for _ in range(feeds)]))
-    desk.account.coming = coming = Coming(is_read=False)
+    desk.account.coming = coming = ResponseItems(is_read=False)
     for _ in range(2):
         coming.announced += 1
         desk.play("es")
@@ -190,7 +190,7 @@ def test_a_page_that_items_share_is_sealed_when_the_last_of_them_has_ended(feeds
 @pytest.mark.parametrize("feeds", [0, 1])
 def test_the_only_item_of_a_page_is_not_waited_for_twice(feeds: int) -> None:
     desk = Desk(*(Slot() for _ in range(feeds)))
-    desk.account.coming = coming = Coming(announced=1)
+    desk.account.coming = coming = ResponseItems(announced=1)
     assert desk.play("es") == [("commit", ID, not feeds)]
     coming.item_ended()
     assert len(desk.book.told) == 1

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from scrapy_neardup.maintenance.statistics import statistics
 from scrapy_neardup.report.gather import gather
-from scrapy_neardup.states.statistics import statistics
-from scrapy_neardup.stores import close_store, look_into
+from scrapy_neardup.state.opening import close_store, open_snapshot
 from tests.crawl.conftest import Crawl, Result, Site
 from tests.crawl.pages import article, html
 
@@ -154,7 +154,7 @@ def test_rows_are_counted_as_rows_everywhere(site: Site, crawl: Crawl, tmp_path:
     assert f" {len(lines)} rows, 0 unjudged" in first.log
     [hint] = [line for line in first.log.splitlines() if "NEARDUP_LISTINGS" in line]
     assert "NEARDUP_FIELDS = {'text': 'body'}" in hint
-    pages = look_into(store)
+    pages = open_snapshot(store)
     found, report = statistics(pages), gather(pages)
     close_store(pages)
     assert (found.pages, found.rows, found.unjudged, found.originals) == (len(lines), len(lines), 0, 0)

@@ -18,7 +18,7 @@ from scrapy import Spider
 
 from scrapy_neardup.crawl.feeds import Feed, FeedWatch, NotWritten
 from scrapy_neardup.crawl.ledger import Account, End, Ledger
-from scrapy_neardup.judging.reservations import Blocked
+from scrapy_neardup.judge.in_flight import Blocked
 from scrapy_neardup.model import Kind
 from tests.crawl.parts import Exporter, LastingStore, Slot, detector, notes, outage, page, url
 

@@ -9,12 +9,12 @@ from contextlib import contextmanager
 
 import pytest
 
-from scrapy_neardup.states.check import check
-from scrapy_neardup.stores import close_store, open_store
+from scrapy_neardup.maintenance.verify import check
+from scrapy_neardup.state.opening import close_store, open_store
 from tests.crawl.conftest import NEWS, Crawl, Result, Site
 from tests.crawl.pages import html
-from tests.stores.network import Network, network
-from tests.stores.redis_server import Server
+from tests.server.network import Network, network
+from tests.server.redis_server import Server
 
 COPIES = [f"/{number}" for number in range(12)]
 

@@ -13,17 +13,18 @@ import scrapy
 from scrapy.crawler import Crawler
 from scrapy.settings import Settings
 
-from scrapy_neardup import stores
 from scrapy_neardup.crawl import session
 from scrapy_neardup.crawl.addon import Addon
-from scrapy_neardup.crawl.aside import Aside
 from scrapy_neardup.crawl.notes import Notes
 from scrapy_neardup.crawl.tagging import TaggedCsvExporter, Tagger
+from scrapy_neardup.crawl.turns import AsyncPageReader
 from scrapy_neardup.errors import StoreError
-from scrapy_neardup.judging.detector import Detector
+from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.model import Kind, Verdict
-from scrapy_neardup.stores import STORES, Store, open_store
-from scrapy_neardup.stores.lock import is_held
+from scrapy_neardup.state import opening
+from scrapy_neardup.state.lock import is_held
+from scrapy_neardup.state.opening import STORES, open_store
+from scrapy_neardup.state.pages import PageStore
 from tests.crawl.engineless import article, crawl
 from tests.crawl.parts import notes, outage
 
@@ -141,12 +142,12 @@ def crawled(place: Path, scheme: str) -> dict[str, Any]:
 
 def is_let_go(place: Path, scheme: str) -> bool:
     """Whether nobody holds the state any more, in this process or by its lock."""
-    return str(place) not in stores._open and not is_held(STORES[scheme].lock_of(str(place)))
+    return str(place) not in opening._open and not is_held(STORES[scheme].lock_of(str(place)))
 
 
 @pytest.mark.parametrize("scheme", ["leveldb", "sqlite"])
 @pytest.mark.parametrize("error", [ValueError("no"), StoreError("no"), FileNotFoundError("no"), KeyboardInterrupt()])
-@pytest.mark.parametrize("step", ["remember_crawl", "tell_opening", "make_aside", "Judge", "Tagger", "FeedWatch"])
+@pytest.mark.parametrize("step", ["remember_crawl", "tell_opening", "make_page_reader", "Judge", "Tagger", "FeedWatch"])
 def test_a_crawl_that_fails_behind_the_opening_lets_go_of_the_state(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str, error: BaseException, scheme: str
 ) -> None:
@@ -164,7 +165,7 @@ def test_a_crawl_that_fails_behind_the_opening_lets_go_of_the_state(
 @pytest.mark.parametrize(
     ("where", "step"),
     [
-        *((Detector, "trim"), (Detector, "end"), (Store, "size"), (Aside, "close")),
+        *((Detector, "trim"), (Detector, "end"), (PageStore, "size"), (AsyncPageReader, "close")),
         *((session, "tell_unstored"), (session.Session, "_remember_end")),
     ],
 )
@@ -180,7 +181,7 @@ def test_a_crawl_ends_in_all_other_steps_where_one_fails(
     place = tmp_path / "state"
     caplog.set_level(logging.INFO)
     with monkeypatch.context() as patched:
-        patched.setattr(STORES[scheme] if where is Store else where, step, fail_with(error))
+        patched.setattr(STORES[scheme] if where is PageStore else where, step, fail_with(error))
         if step == "tell_unstored":
             patched.setattr(Detector, "end", lambda _: 2)
         stats = crawled(place, scheme)
@@ -192,4 +193,4 @@ def test_a_crawl_ends_in_all_other_steps_where_one_fails(
     assert len([record for record in caplog.records if record.levelno == logging.ERROR]) == 1
     store = open_store(STORES[scheme].url(str(place)), None)
     assert store.pages == 2
-    stores.close_store(store)
+    opening.close_store(store)

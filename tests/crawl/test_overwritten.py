@@ -12,13 +12,14 @@ from scrapy import Spider
 from scrapy.extensions.feedexport import BlockingFeedStorage, FeedSlot, FileFeedStorage
 
 from scrapy_neardup.commands import forget
-from scrapy_neardup.crawl.deliveries import name_of
-from scrapy_neardup.states import deliveries
-from scrapy_neardup.states.check import check
-from scrapy_neardup.stores import Store, close_store, open_store
+from scrapy_neardup.crawl.pending_feeds import name_of
+from scrapy_neardup.maintenance import tables
+from scrapy_neardup.maintenance.verify import check
+from scrapy_neardup.state.opening import close_store, open_store
+from scrapy_neardup.state.pages import PageStore
 from tests.crawl.engineless import article, crawl
 from tests.crawl.parts import url
-from tests.states.states import run
+from tests.maintenance.states import run
 
 NINE = [article(family) for family in range(9)]
 WARNING = "This crawl overwrites the feed "
@@ -57,21 +58,21 @@ class Place:
         lines = (line for file in sorted(self.folder.glob(name)) for line in file.read_text("utf-8").splitlines())
         return [json.loads(line)["url"] for line in lines]
 
-    def opened(self) -> Store:
+    def opened(self) -> PageStore:
         return open_store(self.store, None)
 
     def remembered(self) -> dict[str, tuple[int, int]]:
         """How many pages each feed holds, and held before it was overwritten."""
         store = self.opened()
         try:
-            found = list(deliveries.deliveries(store))
+            found = list(tables.deliveries(store))
             assert check(store).problems == []
         finally:
             close_store(store)
         return {Path(one.feed).name: (pages(one.held), pages(one.gone)) for one in found}
 
 
-def pages(spans: list[deliveries.Span]) -> int:
+def pages(spans: list[tables.Span]) -> int:
     return sum(many for _, _, many in spans)
 
 
@@ -186,7 +187,7 @@ def test_that_the_file_is_emptied_is_written_down_before(place: Place, monkeypat
     open_file = FileFeedStorage.open
 
     def look_and_open(self: FileFeedStorage, spider: Spider) -> Any:
-        [held] = deliveries.deliveries(store := place.opened())
+        [held] = tables.deliveries(store := place.opened())
         close_store(store)
         seen.append((len(place.delivered()), held.held, [span[2] for span in held.gone]))
         return open_file(self, spider)

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from scrapy_neardup.commands import migrate
-from scrapy_neardup.stores import close_store, open_store
-from scrapy_neardup.stores.changes import Changes
-from scrapy_neardup.stores.layout import meta_key
-from scrapy_neardup.stores.recipe import pack_recipe
+from scrapy_neardup.state.kv import Changes
+from scrapy_neardup.state.layout import meta_key
+from scrapy_neardup.state.opening import close_store, open_store
+from scrapy_neardup.state.recipe import pack_recipe
 from tests.crawl.conftest import NEWS, Crawl, Site
 from tests.crawl.pages import html
-from tests.states.states import run
+from tests.maintenance.states import run
 
 
 @pytest.fixture

@@ -9,16 +9,15 @@ import pytest
 import scrapy
 from packaging.version import Version
 
-from scrapy_neardup.config import DEFAULT_FIELDS
-from scrapy_neardup.crawl.aside import Aside
 from scrapy_neardup.crawl.judge import Judge
-from scrapy_neardup.crawl.turns import Turn
+from scrapy_neardup.crawl.turns import AsyncPageReader, Turn
 from scrapy_neardup.crawl.visits import Case, Visit
-from scrapy_neardup.judging.reader import ReadPage
+from scrapy_neardup.judge.page_tasks import ReadPage
 from scrapy_neardup.model import Kind
-from scrapy_neardup.page.served import Served
+from scrapy_neardup.page.response import Served
 from scrapy_neardup.page.source import Draft, PageSource
-from scrapy_neardup.stores import MemoryStore
+from scrapy_neardup.settings import DEFAULT_FIELDS
+from scrapy_neardup.state.memory import MemoryStore
 from tests.crawl.conftest import Crawl, Result, Site
 from tests.crawl.pages import html
 from tests.crawl.parts import detector, notes, outage
@@ -77,7 +76,9 @@ class Court:
         self.detector = detector(MemoryStore("memory:", {}))
         source = PageSource(DEFAULT_FIELDS, 1_000_000, None, bodies=self.detector.bodies)
         aside = Slow(source, self)
-        self.judge = Judge(source, self.detector, self.notes, outage(self.notes), 5.0, aside=cast(Aside, aside))
+        self.judge = Judge(
+            source, self.detector, self.notes, outage(self.notes), 5.0, aside=cast(AsyncPageReader, aside)
+        )
 
     async def case(self, url: str, content: str) -> Case:
         return await self.judge.case({}, Visit(Served(url, content.encode()), items=1))

@@ -15,15 +15,14 @@ import pytest
 from scrapy.settings import Settings
 
 from scrapy_neardup.commands import stats
-from scrapy_neardup.commands.opening import existing
-from scrapy_neardup.commands.spiders import settings_of
-from scrapy_neardup.config import Config
-from scrapy_neardup.crawl.state import data_directory, state_url, states_there, tell_of_scope
+from scrapy_neardup.commands.opening import existing, settings_of
+from scrapy_neardup.crawl.state_location import data_directory, state_url, states_there, tell_of_scope
 from scrapy_neardup.errors import SettingsError, StoreError
-from scrapy_neardup.stores import STORES, close_store, default_url, open_store, parse_url, placeholders_filled
+from scrapy_neardup.settings import Config
+from scrapy_neardup.state.opening import STORES, close_store, default_url, open_store, parse_url, placeholders_filled
 from tests.commands.run import environment, project, scrapy_neardup
 from tests.crawl.engineless import article, crawl
-from tests.states.states import run
+from tests.maintenance.states import run
 
 DEFAULT = "state.leveldb" if find_spec("plyvel") else "state.sqlite"
 

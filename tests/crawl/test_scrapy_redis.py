@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_neardup.states.check import check
-from scrapy_neardup.stores import close_store, open_store
+from scrapy_neardup.maintenance.verify import check
+from scrapy_neardup.state.opening import close_store, open_store
 from tests.crawl.conftest import Site
 from tests.crawl.pages import html
-from tests.stores.redis_server import Server
+from tests.server.redis_server import Server
 
 ROOT = Path(__file__).parents[2]
 [SPIDER] = re.findall(

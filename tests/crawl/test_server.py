@@ -17,21 +17,21 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_neardup.crawl.sharing import Sharing
+from scrapy_neardup.crawl.server_crawl import Sharing
 from scrapy_neardup.errors import StoreError
-from scrapy_neardup.judging.detector import Detector
-from scrapy_neardup.judging.reservations import Ruled
+from scrapy_neardup.judge.detector import Detector
+from scrapy_neardup.judge.in_flight import Ruled
+from scrapy_neardup.maintenance.verify import check
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Page
-from scrapy_neardup.states.check import check
-from scrapy_neardup.stores import close_store, open_store, parse_url
-from scrapy_neardup.stores.redis import RedisStore
+from scrapy_neardup.server.store import RedisStore
+from scrapy_neardup.state.opening import close_store, open_store, parse_url
 from tests.crawl.conftest import NEWS, Crawl, Result, Site
 from tests.crawl.killed_crawl import LEASE
 from tests.crawl.pages import html
 from tests.crawl.parts import notes
-from tests.stores.redis_cluster import Cluster, caught_up, until, watched_running
-from tests.stores.redis_server import Server, running
+from tests.server.redis_cluster import Cluster, caught_up, until, watched_running
+from tests.server.redis_server import Server, running
 
 ROOT = Path(__file__).parents[2]
 

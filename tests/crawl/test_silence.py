@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from scrapy_neardup.crawl.silence import SilentSites
+from scrapy_neardup.crawl.notes import LowTextSites
 from scrapy_neardup.errors import AnyReason
 from scrapy_neardup.model import Kind, Verdict
 
@@ -15,7 +15,7 @@ TOO_SHORT: Seen = (Kind.UNJUDGED, "too_short")
 
 
 def told(caplog: pytest.LogCaptureFixture, *kinds: Seen, site: str = "river.example") -> list[str]:
-    sites = SilentSites()
+    sites = LowTextSites()
     for number, (kind, reason) in enumerate(kinds):
         sites.see(Verdict(kind, f"http://{site}/{number}", reason=reason, reader="prose"))
     return [record.getMessage() for record in caplog.records]
@@ -49,7 +49,7 @@ def test_pages_too_short_are_silent_too(caplog: pytest.LogCaptureFixture) -> Non
 
 
 def test_each_site_is_counted_by_itself(caplog: pytest.LogCaptureFixture) -> None:
-    sites = SilentSites()
+    sites = LowTextSites()
     for number in range(20):
         for site in ("river.example", "lake.example"):
             reason: AnyReason = "no_text" if site == "lake.example" else ""
@@ -60,8 +60,8 @@ def test_each_site_is_counted_by_itself(caplog: pytest.LogCaptureFixture) -> Non
 def test_the_sites_that_are_watched_are_bounded(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("scrapy_neardup.crawl.silence._SITES", 1)
-    sites = SilentSites()
+    monkeypatch.setattr("scrapy_neardup.crawl.notes._SITES", 1)
+    sites = LowTextSites()
     for site in ("river.example", "lake.example"):
         for number in range(25):
             sites.see(Verdict(Kind.UNJUDGED, f"http://{site}/{number}", reason="no_text"))

@@ -17,7 +17,7 @@ from scrapy_neardup.crawl.ledger import Account
 from scrapy_neardup.crawl.middleware import NearDupSpiderMiddleware, visit_of
 from scrapy_neardup.crawl.tickets import Ticket, Tickets, account_at_the_end, ticket_here
 from scrapy_neardup.crawl.visits import Visit
-from scrapy_neardup.page.served import Served
+from scrapy_neardup.page.response import Served
 from tests.crawl.test_ledger import reservation
 
 URL = "http://a.example/1"

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_neardup.states.crawls import crawls
-from scrapy_neardup.stores import close_store, open_store
+from scrapy_neardup.maintenance.tables import crawls
+from scrapy_neardup.state.opening import close_store, open_store
 from tests.crawl.conftest import ADDONS, NEWS, Crawl, Result, Site
 from tests.crawl.pages import html
 
@@ -71,7 +71,7 @@ def test_two_spiders_of_one_process_share_the_state(
 
 def test_a_second_process_is_told_who_holds_the_state(news: Site, crawl: Crawl, tmp_path: Path) -> None:
     holder = (
-        "import sys; from scrapy_neardup.stores import open_store;"
+        "import sys; from scrapy_neardup.state.opening import open_store;"
         f"open_store('sqlite://{tmp_path}/state', {{}}); print('open', flush=True); sys.stdin.read()"
     )
     with subprocess.Popen(

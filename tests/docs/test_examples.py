@@ -18,9 +18,9 @@ from scrapy.settings import Settings
 from scrapy.utils.misc import load_object
 
 from scrapy_neardup.commands import NearDupCommand
-from scrapy_neardup.config import SETTINGS, Config
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Page
+from scrapy_neardup.settings import SETTINGS, Config
 from tests.docs.pages import ROOT, Block, blocks, pages
 
 if sys.version_info >= (3, 11):

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from scrapy_neardup.errors import LexiconNeeded, NearDupError
 from scrapy_neardup.hashing.keyed import OPEN
 from scrapy_neardup.methods import Method
-from scrapy_neardup.methods.parameters import Parameters, number, whole
+from scrapy_neardup.methods.base import Parameters, number, whole
 from scrapy_neardup.model import Comparison, Fingerprint, Page
 
 

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_neardup.config import Config
 from scrapy_neardup.errors import LexiconNeeded, NearDupError, SettingsError
 from scrapy_neardup.evaluation.documents import Document
 from scrapy_neardup.evaluation.evaluate import MIN_LETTERS, STORES, evaluate, overrides, sweep
 from scrapy_neardup.evaluation.labels import Corpus, read_corpus
 from scrapy_neardup.methods import METHODS, make_method
 from scrapy_neardup.model import Kind, Page, Verdict
+from scrapy_neardup.settings import Config
 from tests.evaluation.corpus import mixed
 from tests.evaluation.methods import Broken, First, FirstParameters, Picky, Unsaid
 

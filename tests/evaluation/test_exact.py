@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scrapy_neardup.evaluation.exact import Alike, alike_pairs, similarity
-from scrapy_neardup.evaluation.grams import GRAM, Grams, common, gram_file, grams
+from scrapy_neardup.evaluation.exact import GRAM, Alike, Grams, alike_pairs, common, gram_file, grams, similarity
 from tests.evaluation.corpus import five_grams, mixed
 
 

@@ -6,11 +6,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-from scrapy_neardup.config import DEFAULT_FIELDS
-from scrapy_neardup.evaluation.documents import Document, documents_of, read_documents
-from scrapy_neardup.evaluation.feed import FeedReader
-from scrapy_neardup.evaluation.spool import spooled
+from scrapy_neardup.evaluation.documents import Document, FeedReader, documents_of, read_documents, spooled
 from scrapy_neardup.page.source import PageSource
+from scrapy_neardup.settings import DEFAULT_FIELDS
 
 TEXT = "The ferry to the island sails again from Monday on, at nine and at four, weather permitting."
 

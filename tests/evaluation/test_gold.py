@@ -10,8 +10,7 @@ import pytest
 
 from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.evaluation.evaluate import evaluate, sweep
-from scrapy_neardup.evaluation.gold import Gold, agreement, read_gold
-from scrapy_neardup.evaluation.labels import read_corpus
+from scrapy_neardup.evaluation.labels import Gold, agreement, read_corpus, read_gold
 from scrapy_neardup.methods import METHODS
 from tests.evaluation.corpus import lines, mixed
 from tests.evaluation.methods import First, FirstParameters

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_neardup.evaluation.groups import UnionFind
+from scrapy_neardup.evaluation.evaluate import UnionFind
 
 PAIRS = st.lists(st.tuples(st.integers(0, 30), st.integers(0, 30)), max_size=40)
 

@@ -9,10 +9,8 @@ import pytest
 
 from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.evaluation.documents import Document
-from scrapy_neardup.evaluation.evaluate import evaluate
-from scrapy_neardup.evaluation.joined import Joined
-from scrapy_neardup.methods.base import Method
-from scrapy_neardup.methods.parameters import Parameters
+from scrapy_neardup.evaluation.evaluate import Joined, evaluate
+from scrapy_neardup.methods.base import Method, Parameters
 from scrapy_neardup.model import Comparison, Fingerprint, Kind, Page
 
 FILLER = "这一段话没有别的意思只是为了让每一页都有足够多的字可以被判断不至于因为太短而被放过去所以写得长一些"

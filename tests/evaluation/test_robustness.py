@@ -12,12 +12,20 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from scrapy_neardup.errors import NearDupError, SettingsError
-from scrapy_neardup.evaluation.curves import check_drawable, draw_curves
 from scrapy_neardup.evaluation.documents import Document
 from scrapy_neardup.evaluation.edits import EDITS
-from scrapy_neardup.evaluation.robustness import AMOUNTS, CONTROL, Point, method_label, robustness, sample_documents
+from scrapy_neardup.evaluation.robustness import (
+    AMOUNTS,
+    CONTROL,
+    Point,
+    check_drawable,
+    draw_curves,
+    method_label,
+    robustness,
+    sample_documents,
+)
 from scrapy_neardup.methods import Method, make_method
-from scrapy_neardup.methods.parameters import Parameters
+from scrapy_neardup.methods.base import Parameters
 from scrapy_neardup.model import Comparison, Fingerprint, Page
 
 WHO = ["老周", "小禾", "陈船长", "林老师", "镇长", "阿芬", "木匠", "邮递员"]
@@ -287,7 +295,7 @@ def test_drawing_needs_no_pyplot(tmp_path: Path) -> None:
     code = (
         "import sys; sys.modules['matplotlib.pyplot'] = None\n"
         "from pathlib import Path\n"
-        "from scrapy_neardup.evaluation.curves import Point, draw_curves\n"
+        "from scrapy_neardup.evaluation.robustness import Point, draw_curves\n"
         f"draw_curves([Point('one', 'add', 0.1, 0.5, 0.5, 4)], Path({str(tmp_path)!r}) / 'curves.png')"
     )
     done = subprocess.run([sys.executable, "-X", "utf8", "-c", code], capture_output=True, text=True, timeout=60)
@@ -314,7 +322,7 @@ def test_without_matplotlib_the_error_names_the_extra(tmp_path: Path) -> None:
     code = (
         "import sys; sys.modules['matplotlib'] = None\n"
         "from pathlib import Path\n"
-        "from scrapy_neardup.evaluation.curves import draw_curves\n"
+        "from scrapy_neardup.evaluation.robustness import draw_curves\n"
         f"draw_curves([], Path({str(tmp_path)!r}) / 'curves.svg')"
     )
     done = subprocess.run([sys.executable, "-X", "utf8", "-c", code], capture_output=True, text=True, timeout=60)

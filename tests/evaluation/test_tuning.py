@@ -11,16 +11,28 @@ import numpy as np
 import pytest
 
 from scrapy_neardup.errors import NearDupError
-from scrapy_neardup.evaluation.documents import Document
-from scrapy_neardup.evaluation.exact import Alike
-from scrapy_neardup.evaluation.grams import gram_file
-from scrapy_neardup.evaluation.spool import spooled
-from scrapy_neardup.evaluation.tuning.answers import LabelFile, by_stratum, read_answers, weighted
-from scrapy_neardup.evaluation.tuning.candidates import Candidate, candidates
-from scrapy_neardup.evaluation.tuning.disagreement import agreement
-from scrapy_neardup.evaluation.tuning.draw import Stratum, drawn, quotas, strata, urgency
-from scrapy_neardup.evaluation.tuning.estimates import Answer, estimated, wilson
-from scrapy_neardup.evaluation.tuning.thresholds import thresholds
+from scrapy_neardup.evaluation.documents import Document, spooled
+from scrapy_neardup.evaluation.exact import Alike, gram_file
+from scrapy_neardup.evaluation.tuning_estimates import (
+    Answer,
+    LabelFile,
+    by_stratum,
+    estimated,
+    read_answers,
+    weighted,
+    wilson,
+)
+from scrapy_neardup.evaluation.tuning_pairs import (
+    Candidate,
+    Stratum,
+    agreement,
+    candidates,
+    drawn,
+    quotas,
+    strata,
+    thresholds,
+    urgency,
+)
 from scrapy_neardup.methods import METHODS, make_method
 from scrapy_neardup.model import Page
 from tests.evaluation.corpus import article

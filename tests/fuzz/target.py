@@ -20,12 +20,12 @@ else:
     instrumented = nullcontext()
 with instrumented:
     from scrapy_neardup.errors import PageError
-    from scrapy_neardup.judging.detector import Detector
+    from scrapy_neardup.judge.detector import Detector
     from scrapy_neardup.methods import make_method
-    from scrapy_neardup.page.risk import is_risky
-    from scrapy_neardup.page.served import Served
+    from scrapy_neardup.page.html import is_risky
+    from scrapy_neardup.page.response import Served
     from scrapy_neardup.page.source import PageSource
-    from scrapy_neardup.stores import MemoryStore
+    from scrapy_neardup.state.memory import MemoryStore
 
 FIELDS = {name: name for name in ("url", "title", "keywords", "description", "text", "html", "part")}
 URL = "http://a.example/page"

@@ -17,25 +17,23 @@ from hypothesis import strategies as st
 
 from scrapy_neardup.hashing import compiled, mixed
 from scrapy_neardup.hashing.compiled import Kernels
-from scrapy_neardup.hashing.keyed import OPEN, Keyed
-from scrapy_neardup.hashing.width import NARROW, WIDE, KeyWidth
-from scrapy_neardup.methods.cascade_parameters import CascadeParameters
-from scrapy_neardup.methods.cascade_shingles import Shingles
-from scrapy_neardup.methods.cascade_title import TitleWords
+from scrapy_neardup.hashing.keyed import NARROW, OPEN, WIDE, Keyed, KeyWidth
+from scrapy_neardup.methods.cascade.features import TitleWords
+from scrapy_neardup.methods.cascade.parameters import CascadeParameters
+from scrapy_neardup.methods.cascade.sketch import Shingles
 from scrapy_neardup.methods.minwise import equal_entries, sketch_of_text
-from scrapy_neardup.stores.counts import Counts
-from scrapy_neardup.stores.layout import record_key
-from scrapy_neardup.stores.record import Record
-from scrapy_neardup.stores.recurrence import Recurrence
-from scrapy_neardup.stores.tally import KEY, RowTally, of_rows
-from scrapy_neardup.stores.witness import _line
+from scrapy_neardup.state.boilerplate import Counts
+from scrapy_neardup.state.layout import record_key
+from scrapy_neardup.state.record import Record
+from scrapy_neardup.state.sentence_counts import Recurrence
+from scrapy_neardup.state.tally import KEY, RowTally, _line, of_rows
 from scrapy_neardup.text import characters
 from scrapy_neardup.text.characters import known
-from scrapy_neardup.text.cut import CutText, HeldText, cut, read
-from scrapy_neardup.text.holding import Signs
 from scrapy_neardup.text.lexicon import core_words
 from scrapy_neardup.text.normalize import eased, letters, letters_each, normalize
 from scrapy_neardup.text.prose import has_prose
+from scrapy_neardup.text.quotes import Signs
+from scrapy_neardup.text.sentences import CutText, HeldText, cut, read
 from scrapy_neardup.text.shingles import as_shingles, shingles, smallest_shingles
 from scrapy_neardup.text.tokens import are_unspaced, has_unspaced, words
 

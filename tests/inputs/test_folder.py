@@ -9,7 +9,7 @@ import pytest
 
 from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.inputs import Entry, Malformed, entry
-from scrapy_neardup.inputs.folder import read_folder
+from scrapy_neardup.inputs.documents import read_folder
 from tests.inputs.samples import PACKERS, RECORDS, fields, lines, page, read
 
 PAGES = {f"{number}.html": page(record) for number, record in enumerate(RECORDS)}

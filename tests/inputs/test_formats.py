@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 
 from scrapy_neardup.errors import NearDupError, SettingsError
 from scrapy_neardup.inputs import FORMATS, Entry, format_of, read_input
-from scrapy_neardup.inputs.csv_table import read_csv
-from scrapy_neardup.inputs.jsonl import read_jsonl
+from scrapy_neardup.inputs.json_records import read_jsonl
+from scrapy_neardup.inputs.tables import read_csv
 from tests.inputs import samples
 from tests.inputs.samples import PACKERS, RECORDS, fields, packed, read
 

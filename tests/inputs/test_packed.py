@@ -8,18 +8,18 @@ from pathlib import Path
 import pytest
 import zstandard
 
-from scrapy_neardup.inputs import zst
-from scrapy_neardup.inputs.guard import reading
+from scrapy_neardup.inputs import packed as zst
+from scrapy_neardup.inputs.entry import reading
 from scrapy_neardup.inputs.packed import (
     PACKINGS,
     open_packed,
     open_packed_for_writing,
+    open_zst,
     packing,
     packing_of,
     seekable,
     unpacked,
 )
-from scrapy_neardup.inputs.zst import open_zst
 from tests.inputs.samples import PACKERS
 
 TEXT = "渡口 and ferry, line after line\n".encode() * 5000

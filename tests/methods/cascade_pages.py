@@ -13,9 +13,9 @@ import numpy.typing as npt
 
 from scrapy_neardup.hashing.keyed import OPEN
 from scrapy_neardup.methods.base import IsCommon
-from scrapy_neardup.methods.cascade import Cascade
-from scrapy_neardup.methods.cascade_parameters import CascadeParameters
-from scrapy_neardup.methods.cascade_sketch import Sketch
+from scrapy_neardup.methods.cascade.method import Cascade
+from scrapy_neardup.methods.cascade.parameters import CascadeParameters
+from scrapy_neardup.methods.cascade.sketch import Sketch
 from scrapy_neardup.model import Comparison, Explanation, Page
 from scrapy_neardup.text.normalize import letters, normalize
 from scrapy_neardup.text.shingles import shingles

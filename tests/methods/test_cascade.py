@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scrapy_neardup.errors import SettingsError
-from scrapy_neardup.methods.cascade import Cascade
-from scrapy_neardup.methods.cascade_parameters import CascadeParameters
+from scrapy_neardup.methods.cascade.method import Cascade
+from scrapy_neardup.methods.cascade.parameters import CascadeParameters
 from scrapy_neardup.model import Likeness, Page
 from tests.methods.cascade_pages import (
     ADDED,

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.methods.base import IsCommon
-from scrapy_neardup.methods.cascade_lines import SAMPLE, Lines
-from scrapy_neardup.methods.cascade_site import compare_again, compare_on_site
+from scrapy_neardup.methods.cascade.rules import compare_again, compare_on_site
+from scrapy_neardup.methods.cascade.sketch import SAMPLE, Lines
 from scrapy_neardup.methods.nshash import NSHash
 from scrapy_neardup.model import Fingerprint, Likeness, Page, SiteCounts
-from scrapy_neardup.stores import MemoryStore
-from tests.judging.test_detector import story
+from scrapy_neardup.state.memory import MemoryStore
+from tests.judge.test_detector import story
 
 Sentences = npt.NDArray[np.uint32]
 

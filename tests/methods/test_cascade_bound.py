@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scrapy_neardup.hashing import compiled
-from scrapy_neardup.methods.cascade import Cascade
-from scrapy_neardup.methods.cascade_bound import Bound
-from scrapy_neardup.methods.cascade_parameters import CascadeParameters
+from scrapy_neardup.methods.cascade.method import Cascade
+from scrapy_neardup.methods.cascade.parameters import CascadeParameters
+from scrapy_neardup.methods.cascade.rules import Bound
 from scrapy_neardup.model import Fingerprint, Page
 from tests.methods.cascade_pages import BELL, DEFAULTS, FERRY, LIGHTHOUSE, MILL, NONE, SECOND_FERRY, page, unpacked
 

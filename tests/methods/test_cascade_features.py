@@ -11,11 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scrapy_neardup.methods.cascade import Cascade
-from scrapy_neardup.methods.cascade_features import Features, compare
-from scrapy_neardup.methods.cascade_numbers import Numbers
-from scrapy_neardup.methods.cascade_order import Order
-from scrapy_neardup.methods.cascade_sketch import Sketch
+from scrapy_neardup.methods.cascade.features import Features, compare
+from scrapy_neardup.methods.cascade.method import Cascade
+from scrapy_neardup.methods.cascade.sketch import Numbers, Order, Sketch
 from scrapy_neardup.model import Comparison, Explanation, Fingerprint, Likeness, Page
 from scrapy_neardup.text.normalize import normalize
 from scrapy_neardup.text.tokens import words

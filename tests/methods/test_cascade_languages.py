@@ -8,8 +8,8 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from scrapy_neardup.methods.cascade import Cascade
-from scrapy_neardup.methods.cascade_parameters import CascadeParameters
+from scrapy_neardup.methods.cascade.method import Cascade
+from scrapy_neardup.methods.cascade.parameters import CascadeParameters
 from scrapy_neardup.model import Likeness
 from scrapy_neardup.text.normalize import letters, normalize
 from tests.methods.cascade_pages import MILL, NONE, common_keys, exact_jaccard, judged, page, respelled, reworded

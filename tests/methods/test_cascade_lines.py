@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scrapy_neardup.hashing.keyed import OPEN
-from scrapy_neardup.methods.cascade_lines import SAMPLE, Lines
-from scrapy_neardup.text.cut import cut
+from scrapy_neardup.methods.cascade.sketch import SAMPLE, Lines
+from scrapy_neardup.text.sentences import cut
 
 WORD = st.integers(0, 2**32 - 1)
 LINES = st.builds(Lines, st.frozensets(WORD, max_size=8), st.dictionaries(WORD, st.integers(1, 255), max_size=SAMPLE))

@@ -10,12 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_neardup.hashing.keyed import Keyed
-from scrapy_neardup.methods.cascade import Cascade
-from scrapy_neardup.methods.cascade_numbers import Numbers
-from scrapy_neardup.methods.cascade_parameters import CascadeParameters
-from scrapy_neardup.methods.profiles import CATALOGUE, PROFILES
+from scrapy_neardup.methods.cascade.method import Cascade
+from scrapy_neardup.methods.cascade.parameters import CATALOGUE, PROFILES, CascadeParameters
+from scrapy_neardup.methods.cascade.sketch import Numbers
 from scrapy_neardup.model import Page
-from scrapy_neardup.text.cut import cut, read
+from scrapy_neardup.text.sentences import cut, read
 from tests.methods.cascade_pages import explained, judged, page, scattered, values
 
 KEYED = Keyed(b"the secret of a state")

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 from scrapy_neardup.hashing import compiled
 from scrapy_neardup.hashing.keyed import OPEN, Keyed
-from scrapy_neardup.methods.cascade import Cascade
-from scrapy_neardup.methods.cascade_parameters import CascadeParameters
+from scrapy_neardup.methods.cascade.method import Cascade
+from scrapy_neardup.methods.cascade.parameters import CascadeParameters
 from scrapy_neardup.methods.minwise import entries, sketch, traced
 from scrapy_neardup.model import Page
-from scrapy_neardup.text.cut import read
-from scrapy_neardup.text.listings import LineKind, kinds
+from scrapy_neardup.text.prose import LineKind, kinds
+from scrapy_neardup.text.sentences import read
 from scrapy_neardup.text.shingles import shingles
 from tests.methods.cascade_pages import (
     BELL,

@@ -9,7 +9,7 @@ from itertools import product
 
 import pytest
 
-from scrapy_neardup.methods.cascade import Cascade
+from scrapy_neardup.methods.cascade.method import Cascade
 from scrapy_neardup.model import Likeness
 from tests.methods.cascade_pages import (
     COMMON_CHARACTERS,

@@ -9,18 +9,18 @@ import numpy.typing as npt
 import pytest
 
 from scrapy_neardup.hashing.keyed import OPEN
-from scrapy_neardup.judging.detector import Detector
+from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.methods import make_method
-from scrapy_neardup.methods.cascade import Cascade
-from scrapy_neardup.methods.cascade_lines import SAMPLE, Lines
-from scrapy_neardup.methods.cascade_site import Headlines, OnSite, Ruling, compare_on_site
+from scrapy_neardup.methods.cascade.method import Cascade
+from scrapy_neardup.methods.cascade.rules import Headlines, OnSite, Ruling, compare_on_site
+from scrapy_neardup.methods.cascade.sketch import SAMPLE, Lines
 from scrapy_neardup.model import Kind, Page, SiteCounts, Verdict
 from scrapy_neardup.page.extraction import extract
-from scrapy_neardup.stores import MemoryStore
+from scrapy_neardup.state.memory import MemoryStore
 from scrapy_neardup.text.normalize import letters as letters_in
 from scrapy_neardup.text.normalize import normalize
 from scrapy_neardup.text.sentences import sentences
-from tests.judging.test_detector import answer, story
+from tests.judge.test_detector import answer, story
 
 SAME, ALIKE, NO_HEADLINE, OTHER = Headlines
 COPY, UNDECIDED, APART = Ruling

@@ -11,15 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scrapy_neardup.hashing.keyed import OPEN
-from scrapy_neardup.methods.cascade import Cascade
-from scrapy_neardup.methods.cascade_lines import Lines
-from scrapy_neardup.methods.cascade_numbers import Numbers
-from scrapy_neardup.methods.cascade_order import Order
-from scrapy_neardup.methods.cascade_parameters import CascadeParameters
-from scrapy_neardup.methods.cascade_sketch import Article, Sketch
+from scrapy_neardup.methods.cascade.method import Cascade
+from scrapy_neardup.methods.cascade.parameters import CascadeParameters
+from scrapy_neardup.methods.cascade.sketch import Article, Lines, Numbers, Order, Sketch
 from scrapy_neardup.methods.minwise import jaccard, sketch
-from scrapy_neardup.text.cut import cut
 from scrapy_neardup.text.normalize import letters, normalize
+from scrapy_neardup.text.sentences import cut
 from tests.methods.cascade_pages import DEFAULTS, FERRY, LIGHTHOUSE, MILL, NONE, page, unpacked
 from tests.methods.test_cascade_lines import LINES
 

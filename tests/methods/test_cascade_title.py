@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from scrapy_neardup.methods.cascade import Cascade
+from scrapy_neardup.methods.cascade.method import Cascade
 from scrapy_neardup.model import Fingerprint, Page
 from tests.methods.cascade_pages import BELL, FERRY, LIGHTHOUSE, MILL, NONE, explained, judged, page, unpacked, values
 

@@ -14,11 +14,10 @@ import pytest
 
 from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.hashing import compiled
-from scrapy_neardup.hashing.keyed import Keyed
-from scrapy_neardup.hashing.width import NARROW
+from scrapy_neardup.hashing.keyed import NARROW, Keyed
 from scrapy_neardup.methods import METHODS, Method, make_method
 from scrapy_neardup.methods.base import IsCommon, nothing_is_common
-from scrapy_neardup.methods.cascade import Cascade
+from scrapy_neardup.methods.cascade.method import Cascade
 from scrapy_neardup.model import Fingerprint, Page, SiteCounts
 from tests.processes import answer_with_hash_seed
 

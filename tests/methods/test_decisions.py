@@ -14,7 +14,7 @@ from scrapy_neardup.errors import SettingsError, StoreMismatch
 from scrapy_neardup.methods import METHODS, Method
 from scrapy_neardup.methods.base import nothing_is_common
 from scrapy_neardup.model import Page
-from scrapy_neardup.stores.recipe import check_recipe, fits, pack_recipe
+from scrapy_neardup.state.recipe import check_recipe, fits, pack_recipe
 from tests.methods.test_contract import EDGES, PAGES, made
 from tests.methods.test_parameters import others, parameters_of
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from scrapy_neardup.errors import SettingsError
-from scrapy_neardup.hashing import permutations
-from scrapy_neardup.hashing.permutations import groups, minima
+from scrapy_neardup.hashing import projections
+from scrapy_neardup.hashing.projections import groups, minima
 from scrapy_neardup.methods.minhash import MinHash, MinHashParameters
 from scrapy_neardup.methods.published import signature_of
 from scrapy_neardup.model import Comparison
@@ -32,7 +32,7 @@ def hashes(count: int, seed: int = 1) -> np.ndarray[tuple[int], np.dtype[np.uint
 @pytest.mark.parametrize("size", [1, 7, 500])
 def test_minima_are_the_smallest_values_of_linear_permutations(size: int) -> None:
     values = hashes(size)
-    odd, shift = permutations._constants(16)
+    odd, shift = projections._constants(16)
     assert (odd % 2 == 1).all()
     upper = [int(value) >> 32 for value in values]
     expected = [min((a * x + b) % 2**32 for x in upper) for a, b in zip(odd.tolist(), shift.tolist(), strict=True)]
@@ -42,7 +42,7 @@ def test_minima_are_the_smallest_values_of_linear_permutations(size: int) -> Non
 @pytest.mark.parametrize("block", [1, 100, 999, 7 * 300, 128 * 300, 10**6])
 def test_minima_do_not_depend_on_how_many_are_computed_at_a_time(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
     expected = minima(hashes(300), 128)
-    monkeypatch.setattr(permutations, "_BLOCK", block)
+    monkeypatch.setattr(projections, "_BLOCK", block)
     assert (minima(hashes(300), 128) == expected).all()
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from scrapy_neardup.errors import SettingsError
-from scrapy_neardup.judging.detector import Detector
+from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.methods.nshash import NSHash, NSHashParameters
 from scrapy_neardup.model import Kind, Page
-from scrapy_neardup.stores import open_store
+from scrapy_neardup.state.opening import open_store
 
 DISCLAIMER = "本站转载的内容均已注明出处，如果涉及版权问题请作者在三十天之内与我们取得联系。"
 FERRY = [

@@ -13,7 +13,7 @@ import pytest
 
 from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.methods import METHODS, make_method
-from scrapy_neardup.methods.parameters import Parameters, choice, file, flag, names, number, option, whole
+from scrapy_neardup.methods.base import Parameters, choice, file, flag, names, number, option, whole
 
 LEXICON = Path(__file__).with_name("lexicon.tsv")
 #: Values that suit no parameter of any method.

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from scrapy_neardup.config import Config
 from scrapy_neardup.errors import SettingsError
-from scrapy_neardup.judging.detector import Detector
+from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.methods import make_method
-from scrapy_neardup.methods.profiles import METHOD, PROFILES
+from scrapy_neardup.methods.cascade.parameters import METHOD, PROFILES
 from scrapy_neardup.model import Kind, Page
-from scrapy_neardup.stores import close_store, open_store
+from scrapy_neardup.settings import Config
+from scrapy_neardup.state.opening import close_store, open_store
 
 CATALOGUE = {"NEARDUP_PROFILE": "catalogue"}
 DESCRIPTION = (

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.hashing.classic import CLASSIC, classic_hash
 from scrapy_neardup.hashing.keyed import OPEN
-from scrapy_neardup.hashing.projection import sign_bits
+from scrapy_neardup.hashing.projections import sign_bits
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.methods.published import signature_of
 from scrapy_neardup.methods.simhash import SimHash, SimHashParameters

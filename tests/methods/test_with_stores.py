@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 
 from scrapy_neardup.errors import LexiconNeeded, SettingsError, StoreMismatch
-from scrapy_neardup.judging.detector import Detector
+from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.methods import METHODS
 from scrapy_neardup.model import Kind, Page
-from scrapy_neardup.stores import STORES, Store, close_store, open_store
+from scrapy_neardup.state.opening import STORES, close_store, open_store
+from scrapy_neardup.state.pages import PageStore
 from tests.methods.test_contract import PAGES, made
 
 ON_DISK = [scheme for scheme in STORES if scheme != "memory" and (scheme != "leveldb" or find_spec("plyvel"))]
@@ -23,7 +24,7 @@ def url(scheme: str, directory: Path) -> str:
     return "memory:" if scheme == "memory" else (directory / "state").as_uri().replace("file", scheme, 1)
 
 
-def judged(name: str, store: Store, page: Page) -> Kind:
+def judged(name: str, store: PageStore, page: Page) -> Kind:
     detector = Detector(made(name), store, min_letters=40, who="test")
     return detector.judge_now(page, sealed=True).kind
 

@@ -16,9 +16,9 @@ import pytest
 from scrapy_neardup.errors import ExtractionError
 from scrapy_neardup.page.apart import Apart, Terms
 from scrapy_neardup.page.extraction import extract
+from scrapy_neardup.page.html import is_risky
 from scrapy_neardup.page.limits import limited
-from scrapy_neardup.page.raw import Raw
-from scrapy_neardup.page.risk import is_risky
+from scrapy_neardup.page.response import Raw
 from tests.page.pages import ARTICLE, HOSTILE, NONE, PROSE
 
 pytestmark = pytest.mark.slow  # a process each

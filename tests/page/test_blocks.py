@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from lxml import etree
 
 from scrapy_neardup.page.blocks import Block, blocks_of
-from scrapy_neardup.page.trees import root_of
-from scrapy_neardup.text.quote_signs import Told
+from scrapy_neardup.page.html import root_of
+from scrapy_neardup.text.quotes import Told
 
 
 def visible_blocks(html: str) -> list[Block]:

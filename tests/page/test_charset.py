@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from scrapy_neardup.page.charset import decode
+from scrapy_neardup.page.html import decode
 
 SIMPLIFIED = (
     "河湾镇的新渡口今天早上开航了，第一班船载着三十位乘客和他们的行李，从对岸慢慢驶来。镇上的人们都说，这是好消息。"

@@ -12,9 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from scrapy_neardup.page.extraction import extract
-from scrapy_neardup.page.risk import is_risky
-from scrapy_neardup.text.marks import LIMIT
-from scrapy_neardup.text.normalize import normalize
+from scrapy_neardup.page.html import is_risky
+from scrapy_neardup.text.normalize import LIMIT, normalize
 from tests.fuzz.target import one
 from tests.page.pages import PARAGRAPHS
 

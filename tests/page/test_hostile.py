@@ -9,11 +9,11 @@ from types import ModuleType
 import pytest
 
 from scrapy_neardup.errors import PageError
-from scrapy_neardup.judging.detector import Detector
+from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.methods import make_method
-from scrapy_neardup.page.served import Served
+from scrapy_neardup.page.response import Served
 from scrapy_neardup.page.source import PageSource
-from scrapy_neardup.stores import MemoryStore
+from scrapy_neardup.state.memory import MemoryStore
 from tests.page.test_limits import FIELDS, URL
 
 

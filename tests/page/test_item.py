@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from scrapy_neardup.config import DEFAULT_FIELDS
 from scrapy_neardup.page.item import ItemFields
+from scrapy_neardup.settings import DEFAULT_FIELDS
 
 URL = "https://a.example/ferry"
 

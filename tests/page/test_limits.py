@@ -6,10 +6,9 @@ import pytest
 
 from scrapy_neardup.errors import ExtractionError
 from scrapy_neardup.model import Page
-from scrapy_neardup.page.item_head import ItemHead
+from scrapy_neardup.page.item import ItemHead
 from scrapy_neardup.page.limits import is_too_much, limited
-from scrapy_neardup.page.raw import Raw
-from scrapy_neardup.page.served import Served
+from scrapy_neardup.page.response import Raw, Served
 from scrapy_neardup.page.source import Draft, PageSource
 from scrapy_neardup.text.normalize import normalize
 from tests.page.pages import ARTICLE, BODY

@@ -7,10 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_neardup.page.blocks import Block, blocks_of, visible_texts
-from scrapy_neardup.page.extraction import Extractor, extract, look_into
-from scrapy_neardup.page.lines import Line, Role, lines_of
+from scrapy_neardup.page.extraction import Extractor, Line, Role, extract, lines_of, look_into
+from scrapy_neardup.page.html import root_of
 from scrapy_neardup.page.reading import read, read_own
-from scrapy_neardup.page.trees import root_of
 from scrapy_neardup.text.marking import Mark, Part
 from tests.page.pages import ARTICLE, ASIDE, BODY, HOSTILE, NONE, PARAGRAPHS, PROSE
 

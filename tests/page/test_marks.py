@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from scrapy_neardup.page.marks import mark_of
+from scrapy_neardup.page.item import mark_of
 
 NOW = datetime(2026, 5, 1, tzinfo=timezone.utc)
 ITEMS: list[dict[str, Any]] = [
@@ -39,7 +39,7 @@ def test_items_that_differ_in_anything_have_other_marks() -> None:
 
 
 def test_a_mark_is_the_same_in_every_process() -> None:
-    code = "from scrapy_neardup.page.marks import mark_of; print(mark_of({'b': ['x', 2], 'a': 'é'}))"
+    code = "from scrapy_neardup.page.item import mark_of; print(mark_of({'b': ['x', 2], 'a': 'é'}))"
     told = {
         subprocess.run(
             [sys.executable, "-c", code],

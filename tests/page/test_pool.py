@@ -21,7 +21,7 @@ from scrapy_neardup.page.apart import MayTakeLong, NoReader, Terms
 from scrapy_neardup.page.extraction import extract
 from scrapy_neardup.page.limits import limited
 from scrapy_neardup.page.pool import Pages, Pool
-from scrapy_neardup.page.raw import Raw
+from scrapy_neardup.page.response import Raw
 from tests.page.pages import ARTICLE, HOSTILE, NONE, PROSE
 from tests.processes import process_ids
 

@@ -7,8 +7,8 @@ from io import BytesIO
 import pytest
 
 from scrapy_neardup.errors import ExtractionError
-from scrapy_neardup.page.item_head import ItemHead
-from scrapy_neardup.page.raw import Raw
+from scrapy_neardup.page.item import ItemHead
+from scrapy_neardup.page.response import Raw
 from scrapy_neardup.page.worker import receive_message, send_message
 from tests.page.pages import ARTICLE
 

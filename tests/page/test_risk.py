@@ -8,8 +8,7 @@ from collections.abc import Callable
 import pytest
 from lxml import etree
 
-from scrapy_neardup.page.risk import has_many_marks, is_risky
-from scrapy_neardup.page.trees import root_of
+from scrapy_neardup.page.html import has_many_marks, is_risky, root_of
 from tests.page.pages import ARTICLE, HOSTILE, NONE, PROSE
 
 MARKS = "\u0300\u0316"

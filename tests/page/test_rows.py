@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from scrapy_neardup.page.rows import row_name, row_page, row_text
+from scrapy_neardup.page.item import row_name, row_page, row_text
 
 LISTING = "https://a.example/news"
 ROW = {"headline": "The ferry sails again", "rank": 3}

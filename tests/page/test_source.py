@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from scrapy_neardup.config import DEFAULT_FIELDS
 from scrapy_neardup.errors import ExtractionError
-from scrapy_neardup.page.served import Served
+from scrapy_neardup.page.response import Served
 from scrapy_neardup.page.source import PageSource
+from scrapy_neardup.settings import DEFAULT_FIELDS
 
 URL = "https://a.example/ferry"
 HTML = (

@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 
 from scrapy_neardup.page.sites import site_of
 from scrapy_neardup.report.data import COPIES, PASSED
-from scrapy_neardup.stores import Evidence, MemoryStore, Record
+from scrapy_neardup.state.evidence import Evidence
+from scrapy_neardup.state.memory import MemoryStore
+from scrapy_neardup.state.record import Record
 
 SECOND = 10**9
 #: When the first page of most states is first seen, in seconds since 1970.

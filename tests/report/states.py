@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from scrapy_neardup.stores import Evidence, Record, Store, open_store
+from scrapy_neardup.state.evidence import Evidence
+from scrapy_neardup.state.opening import open_store
+from scrapy_neardup.state.pages import PageStore
+from scrapy_neardup.state.record import Record
 
 SECOND = 10**9
 #: The id of the first page, and so when it was first seen.
@@ -42,7 +45,7 @@ def text(number: int) -> str:
     return f"{SENTENCES[0]}. {own}.\n{SENTENCES[1]}。<script>alert('text')</script> {SENTENCES[2]}"
 
 
-def hostile(pages: int = 80) -> Store:
+def hostile(pages: int = 80) -> PageStore:
     """A state in memory: every other page is a copy of the one before."""
     store = open_store("memory:", {"method": "cascade", "version": 1, "parameters": {"certain": 0.76, "base": 0.54}})
     for number in range(pages):

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_neardup.report.candidates import PairCandidates, quotas
+from scrapy_neardup.report.figures import PairCandidates, quotas
 
 Pair = tuple[float, int, tuple[int, int]]
 

@@ -13,11 +13,10 @@ from lxml import etree
 
 from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.report import charts
-from scrapy_neardup.report.charts import Chart
+from scrapy_neardup.report.charts import Chart, percent, short
 from scrapy_neardup.report.data import Count, Report, Similarities, Threshold, TimeBucket, Times, Totals
-from scrapy_neardup.report.formats import percent, short
 from scrapy_neardup.report.gather import gather
-from scrapy_neardup.stores import Evidence
+from scrapy_neardup.state.evidence import Evidence
 from tests.report.recount import BEGIN, State, filled, large_state
 from tests.report.states import hostile
 

@@ -17,10 +17,13 @@ from scrapy_neardup.report.clean import SITE, TITLE, URL, clean_line
 from scrapy_neardup.report.data import CopyLine, Count, PageLine, Report, SiteFlow, Totals
 from scrapy_neardup.report.figures import BINS, OTHERS
 from scrapy_neardup.report.gather import GROUPS, PAGES_OF_GROUP, gather
-from scrapy_neardup.stores import Evidence, Record, Secret, layout
-from scrapy_neardup.stores.changes import Changes
-from scrapy_neardup.stores.decisions import decide
-from scrapy_neardup.stores.layout import FORMAT
+from scrapy_neardup.state import layout
+from scrapy_neardup.state.evidence import Evidence
+from scrapy_neardup.state.kv import Changes
+from scrapy_neardup.state.layout import FORMAT
+from scrapy_neardup.state.pages import decide
+from scrapy_neardup.state.recipe import Secret
+from scrapy_neardup.state.record import Record
 from tests.report import recount
 from tests.report.recount import BEGIN, GONE, NO_SITE, SECOND, Filed, State, filled, large_state, small_states
 

@@ -13,8 +13,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from scrapy_neardup.model import Page
-from scrapy_neardup.page.extraction import look_into
-from scrapy_neardup.page.lines import Line, Role, lines_of
+from scrapy_neardup.page.extraction import Line, Role, lines_of, look_into
 from scrapy_neardup.report.marked import marked_page
 from tests.page.pages import ARTICLE, ASIDE, HOSTILE, NONE, PARAGRAPHS, PROSE
 from tests.report.browser import browser, shown

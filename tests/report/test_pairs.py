@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 
 from scrapy_neardup.report.clean import clean_text
 from scrapy_neardup.report.data import MarkedText, PagePair
-from scrapy_neardup.report.gather import PAIRS, gather
-from scrapy_neardup.report.pairs import SHOWN
-from scrapy_neardup.stores import Evidence
+from scrapy_neardup.report.gather import PAIRS, SHOWN, gather
+from scrapy_neardup.state.evidence import Evidence
 from scrapy_neardup.text.marking import Mark, own_letters, sentence_letters
 from tests.report.recount import State
 
@@ -256,15 +255,15 @@ def test_traditional_and_simplified_characters_are_one_if_the_recipe_says_so(sim
 
 
 def test_without_a_converter_characters_are_compared_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
-    from scrapy_neardup.text import script
+    from scrapy_neardup.text import normalize
 
     monkeypatch.setitem(sys.modules, "opencc", None)
-    script._converter.cache_clear()
+    normalize._converter.cache_clear()
     state = State({"method": "cascade", "parameters": {"simplified": True}})
     first = state.add("https://a.example/", told=Evidence(text="船票两块钱。开船。"))
     state.copy("https://b.example/", first, text="船票兩塊錢。开船。")
     (found,) = gather(state.store).pairs
-    script._converter.cache_clear()
+    normalize._converter.cache_clear()
     assert (marks(found.texts[0]), marks(found.texts[1])) == (["开船"], ["开船"])
 
 
@@ -291,8 +290,8 @@ def test_shared_sentences_behind_the_cut_are_counted() -> None:
 
 
 def test_copies_are_compared_as_long_as_there_is_room_the_newest_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("scrapy_neardup.report.pairs._LETTERS_OF_TEXTS", 70)
-    monkeypatch.setattr("scrapy_neardup.report.pairs._LETTERS_OF_SENTENCES", 20)
+    monkeypatch.setattr("scrapy_neardup.report.gather._LETTERS_OF_TEXTS", 70)
+    monkeypatch.setattr("scrapy_neardup.report.gather._LETTERS_OF_SENTENCES", 20)
     state = State()
     first = state.add("https://a.example/", told=Evidence(text="All swam to the bank."))
     bare = state.add("https://c.example/")

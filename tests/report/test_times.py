@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from scrapy_neardup.report.charts import full, tick
 from scrapy_neardup.report.data import Times
-from scrapy_neardup.report.formats import full, tick
-from scrapy_neardup.report.times import SHOWN, TimeTally
+from scrapy_neardup.report.figures import SHOWN, TimeTally
 from scrapy_neardup.report.words import Words
 
 MINUTE, HOUR, DAY = 60, 3600, 86400

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scrapy_neardup.text.differing import differing
-from scrapy_neardup.text.marking import Mark, Part
+from scrapy_neardup.text.marking import Mark, Part, differing
 
 
 def own(parts: list[Part]) -> list[str]:

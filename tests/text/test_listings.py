@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_neardup.hashing.keyed import OPEN
-from scrapy_neardup.text.cut import read
-from scrapy_neardup.text.listings import LineKind, kinds
 from scrapy_neardup.text.normalize import normalize
+from scrapy_neardup.text.prose import LineKind, kinds
+from scrapy_neardup.text.sentences import read
 
 PROSE, LISTING, OTHER = LineKind.PROSE, LineKind.LISTING, LineKind.OTHER
 

@@ -6,8 +6,7 @@ import unicodedata
 
 import pytest
 
-from scrapy_neardup.text.marks import LIMIT, count_marks, few_marks
-from scrapy_neardup.text.normalize import normalize
+from scrapy_neardup.text.normalize import LIMIT, count_marks, few_marks, normalize
 
 #: Rows that whoever normalises them has to put in order.
 ROWS = {

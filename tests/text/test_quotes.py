@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_neardup.text.quote_signs import Told, may_quote
-from scrapy_neardup.text.quotes import parted, quoted
+from scrapy_neardup.text.quotes import Told, may_quote, parted, quoted
 
 ASKED = "When does the ferry sail in winter, and does it take bicycles?"
 ANSWERED = "It sails at ten since May, and bicycles go free of charge."

@@ -13,9 +13,8 @@ import pytest
 from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.methods import METHODS, make_method
 from scrapy_neardup.model import Page
-from scrapy_neardup.text.normalize import normalize
-from scrapy_neardup.text.script import simplify
-from scrapy_neardup.text.stopwords import stop_words
+from scrapy_neardup.text.lexicon import stop_words
+from scrapy_neardup.text.normalize import normalize, simplify
 from scrapy_neardup.text.tokens import frequencies, jieba_cut, words
 
 TRADITIONAL = (

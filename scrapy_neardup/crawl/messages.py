@@ -1,0 +1,165 @@
+"""Log messages and stats of a crawl."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from scrapy_neardup.crawl import stats
+from scrapy_neardup.crawl.feeds import Unstored
+from scrapy_neardup.crawl.notes import Notes
+from scrapy_neardup.errors import NearDupError, StoreError
+from scrapy_neardup.hashing import compiled
+from scrapy_neardup.oneline import line_logger
+from scrapy_neardup.settings import Config
+from scrapy_neardup.state.journal import LIST, prune_list
+from scrapy_neardup.state.pages import PageStore
+from scrapy_neardup.state.transaction import Overlay
+
+logger = line_logger(__name__)
+
+#: Feeds that a line names.
+_NAMED = 3
+
+
+@contextmanager
+def told_first() -> Iterator[None]:
+    """Log an error that keeps a crawl from starting as one line, before Scrapy logs its traceback."""
+    try:
+        yield
+    except NearDupError as error:
+        logger.critical("The crawl does not start: %s", error)
+        raise error from None  # the line holds the cause
+
+
+def tell_opening(store: PageStore, config: Config, notes: Notes, job: str) -> None:
+    """How pages are judged, and what was taken back; ``job``: the directory by which this crawl is resumed."""
+    logger.debug("%s", compiled.sentence())
+    if config.dry_run:
+        _tell_dry_run(store, config, notes)
+        return
+    logger.info(
+        "Near-duplicates are %s by the method %s; the state is %s, with %d pages.",
+        "dropped" if config.drop else "tagged",
+        config.method,
+        f"{store.scheme} at {store.location}" if store.lasts else "in memory",
+        store.pages,
+    )
+    _tell_bounds(store, config)
+    if config.drops_catalogue:
+        logger.info(
+            "NEARDUP_PROFILE is 'catalogue', and copies are dropped. Readers of a catalogue want nearly all pages. To "
+            "tag them instead, set DROP_DUPLICATES = False."
+        )
+    back = store.taken_back
+    if back.pages:
+        notes.count(stats.TAKEN_BACK, back.pages)
+        logger.warning(
+            "%d pages are rolled back in the state, because their crawl (%s) was killed or its feed was not stored. "
+            "They are judged again when they come again.",
+            back.pages,
+            ", ".join(back.crawls) or "unknown",
+        )
+    if job:
+        tell_of_job(store, notes, job, is_over=False)
+
+
+def _tell_bounds(store: PageStore, config: Config) -> None:
+    """How long and how many pages are known, where that is bounded."""
+    if config.ttl is not None:
+        logger.info("The state forgets pages %g hours after they were last seen (NEARDUP_TTL).", config.ttl / 3600)
+    if config.max_pages is not None:
+        surplus = store.pages - config.max_pages
+        logger.info(
+            "The state keeps at most %d pages and forgets the oldest (NEARDUP_MAX_PAGES).%s",
+            config.max_pages,
+            f" It has {surplus} more: they go bit by bit, or at once with scrapy neardup expire."
+            if surplus > 0
+            else "",
+        )
+
+
+def tell_left_out(feeds: Sequence[str]) -> None:
+    """Which feeds a dry run does not write."""
+    if feeds:
+        logger.warning(
+            "Dry run: the feeds of the settings are not written (%s). To get the items, name a file on the command "
+            "line, for example -O dry.jsonl.",
+            ", ".join(feeds),
+        )
+
+
+def _tell_dry_run(store: PageStore, config: Config, notes: Notes) -> None:
+    """That nothing is dropped and nothing filed, and against what pages are judged."""
+    for stat in (stats.DRY_DROPPED, stats.DRY_TAGGED):  # they are there in each dry run
+        notes.count(stat, 0)
+    there = f"{store.scheme} at {store.location}" if store.lasts else "in memory"
+    if isinstance(store, Overlay) and not store.pages_found:
+        there += ", which has no pages yet"
+    elif isinstance(store, Overlay):
+        at_work = ", which another crawl is using" if store.is_held else ""
+        there += f", a snapshot with {store.pages_found} pages{at_work}"
+    logger.warning(
+        "Dry run: pages are compared by the method %s with the state %s, and with each other. Nothing is "
+        "dropped%s, and the state stays unchanged: the next crawl delivers the same pages again. Later pipelines get "
+        "all items, including copies, and store them as in any crawl. To end the dry run, set "
+        "NEARDUP_DRY_RUN = False.",
+        config.method,
+        there,
+        ", each item has its verdict" if config.tags_all else "",
+    )
+    if back := store.taken_back.pages:
+        notes.count(stats.TAKEN_BACK, back)
+        logger.info("%d pages of a killed crawl are left out; a real crawl rolls them back.", back)
+
+
+def tell_of_job(store: PageStore, notes: Notes, job: str, *, is_over: bool) -> None:
+    """Pages that were taken back and that this job does not ask for again, as far as its requests.seen holds them."""
+    path = Path(job, LIST)
+    try:
+        many, first = prune_list(job, lambda url: store.find(url) is not None)
+    except StoreError:
+        raise
+    except (NearDupError, OSError, UnicodeError) as error:
+        logger.warning("The list of pages that this job may not request again cannot be read or written: %s", error)
+        return
+    if many or notes.stats.get_value(stats.NOT_REQUESTED):
+        notes.stats.set_value(stats.NOT_REQUESTED, many)
+    if not many:
+        return
+    logger.warning(
+        "%d pages that were rolled back %s, for example %s. This JOBDIR is from a crawl that was killed or whose feed "
+        "was not stored, and Scrapy does not request again what its requests.seen lists. The pages are listed in %s. "
+        "To get them, crawl without JOBDIR or with a new one (known pages are dropped as unchanged), or have a spider "
+        "request the URLs of that list. A page leaves the list when it comes.",
+        many,
+        "have NOT come again in this crawl" if is_over else "may not come again in this crawl",
+        ", ".join(first),
+        path,
+    )
+
+
+def tell_unstored(pages: int, feeds: Sequence[Unstored], notes: Notes, job: str) -> None:
+    """Pages that stay unsealed at the end, and what the next crawl makes of that."""
+    notes.stats.set_value(stats.UNSEALED, pages)
+    failed = [f"{one.feed} (not stored, {one.pages} pages)" for one in feeds]
+    logger.warning(
+        "%d pages stay unsealed, because a feed that holds them was not stored: %s. The next crawl rolls them back %s.",
+        pages,
+        _some(failed) or "see the errors above",
+        f"and lists them in {Path(job, LIST)}, because with this JOBDIR Scrapy does not request them again"
+        if job
+        else "and judges them again when they come again",
+    )
+    if twice := sorted({other for one in feeds for other in one.beside}):
+        logger.warning(
+            "A stored feed that also holds some of these pages will then have them twice: %s. Remove what this crawl "
+            "wrote there, or remove the copies later with scrapy neardup dedup.",
+            _some(twice),
+        )
+
+
+def _some(names: Sequence[str]) -> str:
+    rest = len(names) - _NAMED
+    return ", ".join(names[:_NAMED]) + (f" and {rest} more" if rest > 0 else "")

@@ -1,0 +1,323 @@
+"""The verdicts of a crawl for scripts and notebooks."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from inspect import signature
+from pathlib import Path
+from threading import RLock
+from types import TracebackType
+from typing import Any
+
+from scrapy_neardup.errors import NearDupError, PageError, SettingsError, StoreError, StoreLocked, UsageError
+from scrapy_neardup.hashing.keyed import OPEN
+from scrapy_neardup.judge.detector import Detector, glance
+from scrapy_neardup.judge.former import check_tools, state_recipe, take_over
+from scrapy_neardup.judge.immediate import ImmediateJudge, make_immediate_judge
+from scrapy_neardup.judge.in_flight import Blocked, Ruling
+from scrapy_neardup.methods import Method
+from scrapy_neardup.model import Kind, Verdict
+from scrapy_neardup.oneline import line_logger
+from scrapy_neardup.page.apart import MAX_SECONDS
+from scrapy_neardup.page.item import BY_TEXT
+from scrapy_neardup.page.limits import MAX_TEXT
+from scrapy_neardup.page.response import Served
+from scrapy_neardup.page.sites import site_of
+from scrapy_neardup.page.source import Draft, PageSource
+from scrapy_neardup.settings import DEFAULT_FIELDS, Config, load_extractor
+from scrapy_neardup.state.opening import STORES, close_store, open_store, parse_url
+from scrapy_neardup.state.pages import PageStore
+
+# ----------------------------------------------------------------------------------------------------------------------
+# What a script hands over: where the state is, the parts of a page; and errors in words of its parameters.
+
+
+logger = line_logger(__name__)
+
+_SETTING = re.compile(r"\bNEARDUP_([A-Z_]+)")
+
+
+def state_url(store: str | os.PathLike[str]) -> str:
+    """The URL of the state that is asked for."""
+    if isinstance(store, str):
+        try:
+            kind, location = parse_url(store, "store")
+        except SettingsError as error:
+            raise SettingsError(f"{error} Or give a path, such as pathlib.Path('seen.db').") from None
+        if kind.lasts and Path(location).parent == Path(location).parent.parent:
+            logger.warning(
+                "The state is %s, in the root directory, because a URL names an absolute path. For a file in the "
+                "working directory, give a path: Deduplicator(pathlib.Path(%r)).",
+                location,
+                Path(location).name,
+            )
+        return store
+    if not isinstance(store, os.PathLike):
+        raise UsageError(f"store is {store!r}. Give a path, or {STORES.forms()}.")
+    path = str(Path(store).absolute())
+    return STORES["leveldb" if STORES["leveldb"].exists(path) else "sqlite"].url(path)
+
+
+def string(name: str, value: Any) -> str:
+    """A string, or an empty one for nothing: None, and what stands for it in tables."""
+    if isinstance(value, str):
+        return value
+    if value is None or (isinstance(value, float) and value != value):  # not a number
+        return ""
+    raise UsageError(
+        f"{name} is {value!r}, a {type(value).__name__}. Give a string"
+        + (": use .decode()." if isinstance(value, bytes) else ", or None if there is none.")
+    )
+
+
+def words_of(keywords: Any) -> str | list[str]:
+    """Keywords in one string, or in several."""
+    if isinstance(keywords, (list, tuple)):
+        return [string("keywords", word) for word in keywords]
+    return string("keywords", keywords)
+
+
+def name_of(content: str | bytes, title: str) -> str:
+    """What a page is known by that has no URL: the same text under another title is another page."""
+    return f"{BY_TEXT}{OPEN.of(f'{content!s}{title}'):016x}"
+
+
+@contextmanager
+def in_words_of_a_script(made: Callable[..., Any]) -> Iterator[None]:
+    """What is said of a crawl and its settings, as it is to be said of the parameters of what is ``made``."""
+    parameters = signature(made).parameters
+
+    def parameter(found: re.Match[str]) -> str:
+        """That which stands for a setting; a setting that has none stays."""
+        name = found[1].lower()
+        return name if name in parameters else found[0]
+
+    try:
+        yield
+    except StoreLocked as error:
+        raise StoreLocked(
+            f"{str(error).partition('. ')[0]}. Wait for it to end, close its Deduplicator (a notebook keeps one open "
+            "until its kernel ends), or give this one another store."
+        ) from None
+    except NearDupError as error:
+        raise type(error)(_SETTING.sub(parameter, str(error))) from None
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# The verdicts of a crawl for a script: a loop, a table, a notebook.
+
+
+#: Whoever judges holds it: two may share a store, and two threads in lxml at once bring the process down.
+_TURN = RLock()
+
+
+class Deduplicator:
+    """Judge pages one by one against a state, and remember them there.
+
+    ``store`` is the URL of a state, as in NEARDUP_STORE, or the path of a SQLite file. The other arguments are settings
+    of a crawl. A crawl with the same settings can use the same state before or afterwards.
+
+    One process may use a state at a time; any number may share a state on a server. Threads of one process may share a
+    state and wait for each other. Close a Deduplicator, or use it in a ``with``.
+
+    Raises SettingsError or StoreError, both NearDupErrors. The message says what to do.
+    """
+
+    def __init__(
+        self,
+        store: str | os.PathLike[str] = "memory:",
+        *,
+        method: str | type[Method] = "cascade",
+        parameters: Mapping[str, Any] | None = None,
+        extractor: str | Callable[[str, str], str | None] = "",
+        policy: Mapping[str, str] | None = None,
+        keep: str = "evidence",
+        secret: str = "",
+        min_letters: int = 40,
+        max_html: int = 5_000_000,
+        max_text: int = MAX_TEXT,
+        max_seconds: float = MAX_SECONDS,
+    ) -> None:
+        given = {
+            "NEARDUP_METHOD": method,
+            "NEARDUP_PARAMETERS": parameters or {},
+            "NEARDUP_EXTRACTOR": extractor,
+            "NEARDUP_POLICY": policy or {},
+            "NEARDUP_KEEP": keep,
+            "NEARDUP_SECRET": secret,
+            "NEARDUP_MIN_LETTERS": min_letters,
+            "NEARDUP_MAX_HTML": max_html,
+            "NEARDUP_MAX_TEXT": max_text,
+            "NEARDUP_MAX_SECONDS": max_seconds,
+        }
+        self._told: set[str] = set()
+        self._process = os.getpid()
+        with in_words_of_a_script(Deduplicator), _TURN:
+            config = Config.from_settings(given)
+            own = load_extractor(config.extractor) if config.extractor else None
+            judging = config.make_method()
+            recipe = state_recipe(judging, own)
+            self._store = open_store(state_url(store), recipe, "store", config.secret)
+            with ExitStack() as opened:  # whatever fails, nothing stays open
+                opened.callback(close_store, self._store)
+                check_tools(self._store, strict=False, say=logger.warning)
+                if changed := take_over(self._store, recipe, config.deciding(judging)):
+                    logger.info("The state at %s %s.", self._store.location, changed)
+                _tell_taken_back(self._store)
+                self._apart = config.make_apart()
+                if self._apart is not None:
+                    opened.callback(self._apart.close)
+                self._detector = _detector(judging, self._store, config)
+                opened.callback(self._detector.end)
+                self._glancing = _detector(judging, glance(self._store), config)
+                self._now: ImmediateJudge = make_immediate_judge(self._detector, config.wait)
+                opened.callback(self._now.close)
+                self._source = PageSource(
+                    DEFAULT_FIELDS,
+                    config.max_html,
+                    own,
+                    max_text=config.max_text,
+                    apart=self._apart.read if self._apart else None,
+                    is_unchanged=self._detector.is_unchanged,
+                    bodies=self._detector.bodies,
+                )
+                self._opened = opened.pop_all()
+        self._closed = False
+
+    def check(
+        self,
+        *,
+        url: str = "",
+        text: str | None = None,
+        html: str | bytes | None = None,
+        title: str | None = None,
+        keywords: str | Sequence[str] = (),
+        description: str | None = None,
+        content_type: str = "",
+        remember: bool = True,
+    ) -> Verdict:
+        """Return the verdict on a page, judged by its text, or else by its HTML, as in a crawl.
+
+        The state remembers the page under its URL, and later pages are compared with it. The same URL again is
+        ``unchanged`` or ``updated``. Without a URL, a page is known by its text. With ``remember=False`` the state
+        does not change.
+
+        HTML given as bytes is decoded by ``content_type`` (the header of the response) and by its own declaration. A
+        page with neither text nor HTML (None, or a missing value of a table) is ``unjudged``.
+
+        Raises StoreError if the state fails, and UsageError for wrong arguments or after ``close``.
+        """
+        text, title, description = string("text", text), string("title", title), string("description", description)
+        html = html if isinstance(html, bytes) else string("html", html)
+        words = words_of(keywords)
+        url = string("url", url).strip() or name_of(text or html, title)
+        item = {"url": url, "text": text, "title": title, "keywords": words, "description": description}
+        served = None
+        if isinstance(html, bytes):
+            served = Served(url, html, content_type=string("content_type", content_type) or None) if html else None
+        else:
+            item["html"] = html
+        with _TURN:
+            self._see_that_it_is_open()
+            return self._checked(item, served, url, remember=remember)
+
+    def close(self) -> None:
+        """Release the state. A second call does nothing. Raises StoreError if the state fails."""
+        if self._closed or os.getpid() != self._process:
+            return
+        self._closed = True
+        with _TURN:
+            self._opened.close()
+
+    def __enter__(self) -> Deduplicator:
+        self._see_that_it_is_open()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        state = "closed" if self._closed else f"{self._store.pages:,} pages"
+        return f"<Deduplicator on {self._store.url(self._store.location)}, {state}>"
+
+    def _checked(self, item: Mapping[str, Any], served: Served | None, url: str, *, remember: bool) -> Verdict:
+        """What becomes of whatever is wrong with a page is what becomes of it in a crawl: it is unjudged."""
+        if not (item["text"] or item.get("html") or served):
+            return Verdict(Kind.UNJUDGED, url, reason="no_content")
+        try:
+            page = self._source.draft(item, served, url)
+            if isinstance(page, Draft):
+                if (verdict := self._by_bytes(page, remember=remember)) is not None:
+                    return verdict
+                page = self._source.read(page)
+            if url.startswith(BY_TEXT):  # it may be the third that says "see attachment": no page of its own
+                page = replace(page, html=0)
+            if remember:
+                return self._now.judge(page, sealed=True)
+            return self._seen(url, self._glancing.check(page))
+        except PageError as error:
+            self._tell(url, error.reason, str(error).partition(". ")[0])  # what follows is to be done in a crawl
+            return Verdict(Kind.UNJUDGED, url, reason=error.reason)
+        except StoreError:
+            raise
+        except Exception:  # a page that no one foresaw must not cost the others; the traceback says what to mend
+            logger.exception("%s could not be judged. This is a bug; please report it with the traceback.", url)
+            return Verdict(Kind.UNJUDGED, url, reason="method_failed")
+
+    def _by_bytes(self, draft: Draft, *, remember: bool) -> Verdict | None:
+        """The verdict on a page that need not be read."""
+        url = draft.raw.url
+        if remember:
+            return self._now.judge_bytes(url, site_of(url), draft.body, sealed=True)
+        ruling = self._glancing.check_bytes(url, site_of(url), draft.body)
+        return None if ruling is None else self._seen(url, ruling)
+
+    def _seen(self, url: str, ruling: Ruling) -> Verdict:
+        if isinstance(ruling, Blocked):
+            return Verdict(Kind.UNJUDGED, url, reason="in_flight")
+        if ruling.reservation is not None:
+            self._glancing.release(ruling.reservation)
+        verdict = ruling.verdict
+        return verdict if self._store.record(verdict.id) else replace(verdict, id=0)
+
+    def _tell(self, url: str, reason: str, why: str) -> None:
+        if reason not in self._told:
+            self._told.add(reason)
+            logger.warning("unjudged (%s): %s: %s. (Logged once per reason.)", reason, url, why.rstrip("."))
+
+    def _see_that_it_is_open(self) -> None:
+        if os.getpid() != self._process:
+            raise UsageError(
+                "This Deduplicator was opened by another process, and only one process may use a state at a time. Send "
+                "the pages to that process, or give each process its own state."
+            )
+        if self._closed:
+            raise UsageError("This Deduplicator is closed. Make another one, or end the 'with' after the last check.")
+
+
+def _detector(method: Method, store: PageStore, config: Config) -> Detector:
+    return Detector(
+        method,
+        store,
+        min_letters=config.min_letters,
+        who="a script",
+        also_copies=config.also_copies,
+        passes=config.passes,
+        keep=config.keep,
+    )
+
+
+def _tell_taken_back(store: PageStore) -> None:
+    if back := store.taken_back.pages:
+        logger.warning(
+            "%d pages are rolled back in the state, because their crawl (%s) was killed or its feed was not stored. "
+            "They are judged again when they come again.",
+            back,
+            ", ".join(store.taken_back.crawls) or "unknown",
+        )

@@ -1,0 +1,341 @@
+"""Which pairs a person should label to choose a threshold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from math import sqrt
+from random import Random
+from typing import Any
+
+from scrapy_neardup.errors import PageError
+from scrapy_neardup.evaluation.documents import Spool
+from scrapy_neardup.evaluation.evaluate import threshold_of
+from scrapy_neardup.evaluation.exact import CONTAINMENT, JACCARD, Alike, GramFile, alike_pairs, similarity
+from scrapy_neardup.judge.detector import Detector
+from scrapy_neardup.maintenance.scan import Watch, unwatched
+from scrapy_neardup.methods import Method, make_method
+from scrapy_neardup.model import Fingerprint, Page
+from scrapy_neardup.page.sites import site_of
+from scrapy_neardup.state.opening import close_store, open_store
+from scrapy_neardup.state.pages import PageStore
+from scrapy_neardup.state.recipe import NO_SECRET
+from scrapy_neardup.text.prose import has_prose
+
+# ----------------------------------------------------------------------------------------------------------------------
+# The values of a method's threshold that are tried, and the methods with them.
+
+
+@dataclass(frozen=True, slots=True)
+class Thresholds:
+    """A method under several values of its threshold, the most lenient first; ``now`` is the place of its own one."""
+
+    name: str
+    parameter: str
+    values: tuple[float, ...]
+    now: int
+    methods: tuple[Method, ...]
+
+    @property
+    def value(self) -> float:
+        """The value that the method has."""
+        return self.values[self.now]
+
+    @property
+    def share_sketches(self) -> bool:
+        """Whether the sketches of one are those of all: the parameter only decides on two of them."""
+        return self.parameter in self.methods[0].decisions()
+
+
+def thresholds(name: str, parameters: dict[str, Any]) -> Thresholds:
+    """The values that the method wants tried, and the one that it has; raises SettingsError if it does not say."""
+    method = make_method(name, parameters)
+    parameter = threshold_of(method)
+    own = getattr(method.parameters, parameter)
+    descending = type(method).sweep[0] > type(method).sweep[-1]
+    values = sorted({*type(method).sweep, own}, reverse=descending)
+    methods = tuple(make_method(name, {**parameters, parameter: value}) for value in values)
+    return Thresholds(name, parameter, tuple(values), values.index(own), methods)
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# How often methods disagree: of the pairs that one calls copies, how many the others do.
+
+
+@dataclass(frozen=True, slots=True)
+class CopiesByMethod:
+    """``called[i][j]``: of the pairs that method i calls copies, how many method j does too; of ``pairs`` in all.
+
+    >>> agreement({"a": [True, True, False], "b": [True, False, False]}).called
+    ((2, 1), (1, 1))
+    """
+
+    methods: tuple[str, ...]
+    pairs: int
+    called: tuple[tuple[int, ...], ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Everything as plain data."""
+        called = {
+            one: dict(zip(self.methods, row, strict=True)) for one, row in zip(self.methods, self.called, strict=True)
+        }
+        return {"pairs": self.pairs, "called": called}
+
+
+def agreement(said: Mapping[str, Sequence[bool]], only: Iterable[int] | None = None) -> CopiesByMethod:
+    """From what each method says of the same pairs, in their order; ``only``: the places of those that count."""
+    methods = tuple(said)
+    places = list(range(len(next(iter(said.values()), ())))) if only is None else list(only)
+    called = tuple(
+        tuple(sum(said[one][place] and said[other][place] for place in places) for other in methods) for one in methods
+    )
+    return CopiesByMethod(methods, len(places), called)
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Of each page the earlier page that it is most like, and what a method says of the two.
+#
+# A page counts once, with one earlier page, as in a crawl it is dropped once: so figures over candidates are figures of
+# pages. That is the earlier page of the highest exact similarity, or where none is similar, the one for which the
+# method itself would have dropped it.
+
+
+#: The similarity from which two pages are candidates: below it nobody calls them copies.
+LEAST = 0.3
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A page and the earlier one, with their exact similarities.
+
+    ``same_site``: None where a site is not known. ``copy``: whether the method calls the page a copy, for each value.
+    """
+
+    alike: Alike
+    same_site: bool | None
+    copy: tuple[bool, ...]
+
+
+def candidates(
+    documents: Spool, sets: GramFile, tried: Thresholds, min_letters: int, watch: Watch = unwatched
+) -> list[Candidate]:
+    """All of them, in the order of the pages; ``sets`` is empty, and has the grams of all documents afterwards.
+
+    Pages with fewer than ``min_letters`` are not judged, and no candidates. Raises PageError if the method cannot read
+    most of the pages.
+    """
+    for place in range(len(documents)):
+        text = documents[place].text
+        sets.add(text if has_prose(text, min_letters) else "")
+    found: dict[int, Alike] = {}
+    pairs = alike_pairs(sets, LEAST, CONTAINMENT, watch=lambda places, total: watch(places, total, "pages compared"))
+    for pair in pairs:
+        known = found.get(pair.b)
+        if known is None or _rank(pair) > _rank(known):
+            found[pair.b] = pair
+    with _judged_once(documents, tried.methods[0], min_letters, watch) as (store, copies):
+        for page, original in copies.items():
+            if page not in found:
+                found[page] = similarity(original, page, sets)
+        ordered = [found[place] for place in sorted(found)]
+        said = zip(ordered, _said(documents, ordered, tried, store, watch), strict=True)
+        return [Candidate(one, _same_site(documents, one), copy) for one, copy in said]
+
+
+def verdicts(
+    documents: Spool, pairs: Iterable[Alike], method: Method, store: PageStore | None, watch: Watch = unwatched
+) -> list[bool]:
+    """Whether the method calls the later page of each pair a copy of the earlier one; no, of pages that it cannot read.
+
+    ``store`` knows what is boilerplate. Raises PageError if it cannot read most of the pages.
+    """
+    fingerprints = _Fingerprints(documents, method, store)
+    said = []
+    for pair in watch(list(pairs), what="pairs judged"):
+        old, new = fingerprints.of(pair.a), fingerprints.of(pair.b)
+        said.append(old is not None and new is not None and method.compare(new, old.sketch, frozenset()).duplicate)
+    fingerprints.check()
+    return said
+
+
+def _rank(pair: Alike) -> tuple[float, float, int]:
+    return pair.jaccard, pair.containment, -pair.a
+
+
+def _said(
+    documents: Spool, pairs: list[Alike], tried: Thresholds, store: PageStore, watch: Watch
+) -> Iterator[tuple[bool, ...]]:
+    """Of each pair what the method says under each value."""
+    if not tried.share_sketches:
+        columns = [verdicts(documents, pairs, method, store, watch) for method in tried.methods]
+        yield from zip(*columns, strict=True)
+        return
+    fingerprints = _Fingerprints(documents, tried.methods[0], store)
+    for pair in watch(pairs, len(pairs), "pairs judged"):
+        old, new = fingerprints.of(pair.a), fingerprints.of(pair.b)
+        yield tuple(
+            old is not None and new is not None and method.compare(new, old.sketch, frozenset()).duplicate
+            for method in tried.methods
+        )
+
+
+class _Fingerprints:
+    """Fingerprints of pages by their places, each made once."""
+
+    def __init__(self, documents: Spool, method: Method, store: PageStore | None) -> None:
+        self._documents = documents
+        self._method = method
+        self._store = store
+        self._made: dict[int, Fingerprint | None] = {}
+        self._why: PageError | None = None
+
+    def of(self, place: int) -> Fingerprint | None:
+        """None for a page that the method cannot read."""
+        if place not in self._made:
+            try:
+                self._made[place] = self._make(self._documents[place].page())
+            except PageError as error:
+                self._why = error
+                self._made[place] = None
+        return self._made[place]
+
+    def check(self) -> None:
+        """Raise what the method raised if it could not read most of the pages."""
+        if self._why is not None and 2 * sum(one is None for one in self._made.values()) > len(self._made):
+            raise self._why
+
+    def _make(self, page: Page) -> Fingerprint:
+        known = self._store.on_site(page.site) if self._store else None
+        return self._method.for_state(page, known)
+
+
+@contextmanager
+def _judged_once(
+    documents: Spool, method: Method, min_letters: int, watch: Watch
+) -> Iterator[tuple[PageStore, dict[int, int]]]:
+    """A state that has seen all pages and knows their boilerplate; and of those that were dropped the original."""
+    store = open_store("memory:", method.recipe(), secret=NO_SECRET)
+    try:
+        detector = Detector(method, store, min_letters=min_letters, who="tune")
+        yield store, dict(_copies(documents, detector, watch))
+    finally:
+        close_store(store)
+
+
+def _copies(documents: Spool, detector: Detector, watch: Watch) -> Iterator[tuple[int, int]]:
+    places: dict[str, int] = {}
+    refused: PageError | None = None
+    many = 0
+    for place in watch(range(len(documents)), len(documents), "pages judged"):
+        page = documents[place].page()
+        places[page.url] = place
+        try:
+            verdict = detector.judge_now(page, sealed=True)
+        except PageError as error:
+            refused, many = error, many + 1
+            continue
+        if verdict.is_copy and verdict.match is not None and verdict.match.url in places:
+            yield place, places[verdict.match.url]
+    if refused is not None and 2 * many > len(documents):
+        raise refused
+
+
+def _same_site(documents: Spool, pair: Alike) -> bool | None:
+    sites = [site_of(documents[place].url) for place in (pair.a, pair.b)]
+    return sites[0] == sites[1] if all(sites) else None
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Which pairs a reader is asked about: a stratified sample, most of it where the verdict is least certain.
+#
+# Strata are pairs of which the method says the same under every value of its threshold, apart by whether they are of
+# one site. So what a value does to a stratum it does to all of it, and is known; what has to be asked is how many of it
+# are copies. Pairs whose verdict another value near the present one would change are drawn with a higher probability;
+# some are drawn from every stratum, the sure ones too. Each pair carries the size of its stratum, by which
+# ``estimates`` weights it (Horvitz and Thompson 1952, "A generalization of sampling without replacement from a finite
+# universe").
+
+
+#: Of pairs that are copies under every value, those that are all but the same are a stratum of their own.
+_SAME = 0.95
+#: How much less a stratum is asked about whose verdict no value changes.
+_SURE = 0.2
+_SITES = {True: ", same site", False: ", other site", None: ""}
+
+
+@dataclass(frozen=True, slots=True)
+class Stratum:
+    """Pairs (places among the candidates) of which the method says the same; ``copy``: what, for each value."""
+
+    name: str
+    copy: tuple[bool, ...]
+    pairs: tuple[int, ...]
+
+    @property
+    def size(self) -> int:
+        """How many pairs there are."""
+        return len(self.pairs)
+
+
+def strata(found: Sequence[Candidate], tried: Thresholds) -> list[Stratum]:
+    """All candidates in strata, the least like a copy first."""
+    held: dict[tuple[tuple[bool, ...], str], list[int]] = {}
+    for place, one in enumerate(found):
+        held.setdefault((one.copy, _name(one, tried)), []).append(place)
+    ordered = sorted(held.items(), key=lambda item: (sum(item[0][0]), item[0][1]))
+    return [Stratum(name, copy, tuple(pairs)) for (copy, name), pairs in ordered]
+
+
+def drawn(of: Sequence[Stratum], tried: Thresholds, count: int, seed: int) -> list[tuple[int, Stratum]]:
+    """``count`` pairs with their strata, or all if there are not so many, in an order that tells nothing of them."""
+    random = Random(seed)  # noqa: S311  # a sample that can be drawn again
+    many = quotas({one.name: one.size for one in of}, {one.name: urgency(one, tried) for one in of}, count)
+    chosen = [(place, one) for one in of for place in random.sample(one.pairs, many[one.name])]
+    random.shuffle(chosen)
+    return chosen
+
+
+def urgency(stratum: Stratum, tried: Thresholds) -> float:
+    """How uncertain the verdict is: 1 if the next value changes it, less the farther off the first one is that does."""
+    now = tried.now
+    far = [abs(at - now) for at, copy in enumerate(stratum.copy) if copy != stratum.copy[now]]
+    return 1 / min(far) if far else _SURE
+
+
+def quotas(sizes: Mapping[str, int], urgent: Mapping[str, float], count: int) -> dict[str, int]:
+    """How many are taken of each: one, and of the rest as many as the root of its size times its urgency says.
+
+    >>> quotas({"sure": 900, "near": 25, "next": 1}, {"sure": 0.2, "near": 1.0, "next": 1.0}, 10)
+    {'sure': 5, 'near': 4, 'next': 1}
+    """
+    weights = {name: sqrt(size) * urgent[name] for name, size in sizes.items()}
+    taken = dict.fromkeys(sizes, 0)
+    for _ in range(min(count, sum(sizes.values()))):
+        # One of each first, then by the divisors 3, 5, 7, … (Sainte-Laguë).
+        name = max(
+            (one for one in sizes if taken[one] < sizes[one]),
+            key=lambda one: (taken[one] == 0, weights[one] / (2 * taken[one] + 1)),
+        )
+        taken[name] += 1
+    return taken
+
+
+def _name(one: Candidate, tried: Thresholds) -> str:
+    values = [f"{value:g}" for value in tried.values]
+    yes = [value for value, copy in zip(values, one.copy, strict=True) if copy]
+    if not yes:
+        about = f"no copy at any {tried.parameter}, {_band(one)}"
+    elif len(yes) == len(values):
+        about = f"copy at every {tried.parameter}" + (", all but the same" if one.alike.jaccard >= _SAME else "")
+    elif yes == values[: len(yes)]:
+        about = f"copy up to {tried.parameter} {yes[-1]}"
+    else:
+        about = f"copy at {tried.parameter} {' '.join(yes)}"
+    return about + _SITES[one.same_site]
+
+
+def _band(one: Candidate) -> str:
+    if one.alike.jaccard >= JACCARD:
+        return "alike"
+    return "one in the other" if one.alike.containment >= CONTAINMENT else "less alike"

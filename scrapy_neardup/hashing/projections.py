@@ -1,0 +1,103 @@
+"""Random permutations (MinHash, Broder 1997) and random projections (SimHash, Charikar 2002)."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+
+from scrapy_neardup.hashing import mix64
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Random permutations of hashed shingles, and the smallest value of each (min-wise hashing, Broder 1997).
+
+
+#: Values that are computed at a time: fewer cost more calls, more no longer fit the processor's cache.
+_BLOCK = 1 << 16
+_BASE = 0x9E3779B97F4A7C15
+
+
+def minima(hashes: npt.NDArray[np.uint64], count: int) -> npt.NDArray[np.uint32]:
+    """The smallest value of a set under each of ``count`` permutations; shape ``(count,)``.
+
+    A permutation is ``a * x + b`` modulo 2**32 with an odd ``a``, over the upper half of the hashes: a bijection of
+    what are random numbers already. Repeated hashes count once. An empty set answers with the largest value.
+    The first permutations are the same whatever their number.
+    """
+    found = np.full(count, 2**32 - 1, np.uint32)
+    if not len(hashes):
+        return found
+    odd, shift = _constants(count)
+    values = (hashes >> np.uint64(32)).astype(np.uint32)
+    block = np.empty((min(count, max(1, _BLOCK // len(values))), len(values)), np.uint32)
+    for start in range(0, count, len(block)):
+        rows = slice(start, start + len(block))
+        permuted = np.multiply(odd[rows, None], values, out=block[: count - start])
+        permuted += shift[rows, None]
+        permuted.min(axis=1, out=found[rows])
+    return found
+
+
+def groups(values: npt.NDArray[np.uint32], count: int) -> npt.NDArray[np.uint64]:
+    """One hash for each of ``count`` groups of consecutive values, as many in each; shape ``(count,)``.
+
+    A group's hash depends on its place: the same values in another group have another one. Values that are left over
+    belong to none.
+
+    >>> same = groups(np.array([7, 8, 7, 8, 9], np.uint32), 2)
+    >>> same[0] == same[1], same[0] == groups(np.array([7, 8], np.uint32), 1)[0]
+    (np.False_, np.True_)
+    """
+    size = len(values) // count
+    table = values[: count * size].reshape(count, size).astype(np.uint64)
+    hashed = np.arange(1, count + 1, dtype=np.uint64)
+    for column in range(size):
+        hashed *= np.uint64(_BASE)
+        hashed += table[:, column]
+    return mix64(hashed)
+
+
+@lru_cache(maxsize=8)
+def _constants(count: int) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint32]]:
+    drawn = mix64(np.arange(1, 2 * count + 1, dtype=np.uint64) * np.uint64(_BASE))
+    halves = (drawn >> np.uint64(32)).astype(np.uint32)
+    return halves[0::2] | np.uint32(1), halves[1::2]
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Sums of hashed features bit by bit, of which the signs are kept (Charikar 2002).
+
+
+# For each byte value what it adds to its eight bits: +1 or -1, the highest bit first.
+_BITS = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).astype(np.float64) * 2 - 1
+_OFFSETS = np.arange(8) * 256
+#: Rows of bits that can be added up in a byte.
+_ROWS = 255
+
+
+def sign_bits(hashes: npt.NDArray[np.uint64], weights: npt.NDArray[np.int64] | None = None) -> int:
+    """64 bits: the i-th is 1 where the weights of the hashes that have it outweigh those of the others.
+
+    ``weights`` are whole numbers below 2**40, so that the sums are exact and the same on every machine; without
+    them each hash counts as often as it stands there.
+    """
+    sums = _counted(hashes) if weights is None else _weighted(hashes, weights)
+    return int.from_bytes(np.packbits(sums > 0).tobytes(), "big")
+
+
+def _counted(hashes: npt.NDArray[np.uint64]) -> npt.NDArray[np.int64]:
+    """How many more hashes have each bit than have it not; rows of bits are added up as bytes, many at a time."""
+    bits = np.unpackbits(hashes.astype(">u8").view(np.uint8)).reshape(-1, 64)
+    whole = len(bits) - len(bits) % _ROWS
+    blocks = np.add.reduce(bits[:whole].reshape(-1, _ROWS, 64), axis=1, dtype=np.uint8)
+    rest = np.add.reduce(bits[whole:], axis=0, dtype=np.uint8)
+    ones = blocks.sum(axis=0, dtype=np.int64) + rest
+    return 2 * ones - len(bits)  # type: ignore[no-any-return]  # an array of 64
+
+
+def _weighted(hashes: npt.NDArray[np.uint64], weights: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+    """The weights of each byte value in each place, and what it adds to its eight bits."""
+    of_bytes = hashes.astype(">u8").view(np.uint8).reshape(-1, 8) + _OFFSETS
+    sums = np.bincount(of_bytes.ravel(), np.repeat(weights, 8), minlength=2048).reshape(8, 256) @ _BITS
+    return sums.ravel()

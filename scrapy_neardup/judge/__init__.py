@@ -1,0 +1,1 @@
+"""Where methods meet the state."""

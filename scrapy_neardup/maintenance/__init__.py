@@ -1,0 +1,1 @@
+"""Look after a state: verify, repair, export, merge, migrate, forget, statistics."""

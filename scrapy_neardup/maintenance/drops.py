@@ -1,0 +1,78 @@
+"""The dropped pages of a state, with their originals."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from scrapy_neardup.judge.drops import Drop
+from scrapy_neardup.judge.manual_verdicts import ManualVerdict, ManualVerdicts, Opinion
+from scrapy_neardup.state.layout import drops_prefix, last_id, unpack_seen, url_key
+from scrapy_neardup.state.pages import PageStore
+from scrapy_neardup.state.record import Record
+
+
+@dataclass(frozen=True, slots=True)
+class Dropped:
+    """A page that was dropped, as it is known now.
+
+    ``record``, ``original``: None where that was forgotten since, or taken back. ``title``: empty where it was not
+    kept. ``said``: what somebody has said of the page by hand since.
+    """
+
+    drop: Drop
+    record: Record | None
+    original: Record | None
+    title: str
+    said: Opinion | None
+
+    @property
+    def when(self) -> float:
+        """Seconds since 1970."""
+        return self.drop.id / 1e9
+
+    @property
+    def came_since(self) -> bool:
+        """Whether somebody has kept the page by hand, and it passed in a crawl after that."""
+        kept = self.said is not None and self.said.said is ManualVerdict.KEEP
+        record = self.record
+        return kept and record is not None and record.original == record.id > self.drop.id
+
+
+def dropped(store: PageStore, generation: int = 0) -> Iterator[Dropped]:
+    """The drops of a crawl in their order; without one those of all crawls, by their beginning.
+
+    Raises StoreDamaged for a row that is none.
+    """
+    judgements = ManualVerdicts(store)
+    for drop in _drops(store, generation):
+        record = _at(store, drop.page)
+        told = store.evidence(record.id) if record is not None else None
+        said = judgements.of(record.url) if record is not None else None
+        yield Dropped(drop, record, _at(store, drop.original), told.title if told else "", said)
+
+
+def originals_of(store: PageStore, records: Sequence[Record]) -> list[Record | None]:
+    """The page that each of these was dropped for: its original, or what it was dropped for last; None if unknown."""
+    last: dict[int, int] = {}
+    if any(record.original == record.id for record in records):
+        last = {drop.page: drop.original for drop in _drops(store)}
+    found = []
+    for record in records:
+        page = last_id(url_key(record.url, store.hashes))
+        found.append(store.record(record.original) if record.original != record.id else _at(store, last.get(page, 0)))
+    return found
+
+
+def _drops(store: PageStore, generation: int = 0) -> Iterator[Drop]:
+    return store.unpacked(drops_prefix(generation) if generation else b"d", Drop.of_row)
+
+
+def _at(store: PageStore, url: int) -> Record | None:
+    """The page whose URL has a hash."""
+    return store.record(_id_at(store, url))
+
+
+def _id_at(store: PageStore, url: int) -> int:
+    seen = store.value(b"u" + url.to_bytes(8, "big"))
+    return unpack_seen(seen)[0] if seen else 0

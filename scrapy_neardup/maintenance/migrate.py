@@ -1,0 +1,169 @@
+"""Bring a state to another recipe."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from itertools import islice
+
+from scrapy_neardup.judge.copies import note_once
+from scrapy_neardup.judge.matching import candidates, distinctive_keys
+from scrapy_neardup.maintenance.export import OpenState
+from scrapy_neardup.maintenance.scan import Watch, unwatched, with_evidence
+from scrapy_neardup.methods import Method
+from scrapy_neardup.model import Page
+from scrapy_neardup.state.evidence import Evidence, kept_page
+from scrapy_neardup.state.kv import Changes, Row
+from scrapy_neardup.state.layout import evidence_key, former_key, meta_key, pack_seen, record_key, url_key
+from scrapy_neardup.state.pages import FORMER_KEY as FORMER
+from scrapy_neardup.state.pages import PageStore, decisions_of, former_recipes, pack_former, pack_former_sketch
+from scrapy_neardup.state.recipe import PARAMETERS, SAMPLES, fits
+from scrapy_neardup.state.record import Record
+from scrapy_neardup.state.tally import KEY as TALLY
+from scrapy_neardup.text.prose import why_unjudged
+
+#: Rows that are made anew: postings, records with their evidence, URLs, counts of sentences, crawls under way.
+_OURS = frozenset(b"kreoubgjx")
+_META = frozenset((meta_key("recipe"), meta_key("secret"), FORMER, TALLY))
+_BATCH = 1000
+#: Rows that are written at once; a page is some ten of them, and what is common among their keys is seen from then on.
+_ROWS = 2000
+
+
+class Way(Enum):
+    """What became of a page."""
+
+    FEED = "new fingerprint, from the feed"
+    TEXT = "new fingerprint, from the text in the state"
+    KEPT = "fingerprint kept"
+    URL = "known by its URL, judged when it comes again"
+    COPY = "a copy, known by its URL and its original"
+    UNJUDGED = "unjudged, known by its HTML or item"
+
+
+@dataclass(slots=True)
+class Migrated:
+    """How many pages have which way; the rows of the feed, and how many of them are of a page that was filed by it."""
+
+    pages: Counter[Way] = field(default_factory=Counter)
+    rows: int = 0
+    used: int = 0
+    #: Ids of the pages whose row came.
+    fed: set[int] = field(default_factory=set)
+
+
+class Migration:
+    """One state on its way into an empty one of another recipe and the same secret."""
+
+    def __init__(self, old: PageStore, new: PageStore, method: Method, min_letters: int) -> None:
+        self._old, self._new = old, new
+        self._method = method.under(new.hashes)
+        self._min_letters = min_letters
+        #: Whether fingerprints of the two can be compared, whatever tools read the pages.
+        self.is_same_method = fits(_method_of(old), _method_of(new))
+        self.found = Migrated()
+
+    def take_all(self, watch: Watch = unwatched) -> None:
+        """Bring over all that the old state holds. Raises StoreError."""
+        old, new = self._old, self._new
+        if self.is_same_method:
+            new.add_counts(OpenState(old).counts)
+        self._take_rows(old.rows(b""))
+        recipes = former_recipes(old)
+        own = {**old.recipe, PARAMETERS: {**old.recipe.get(PARAMETERS, {}), **decisions_of(old)}}
+        soon = Changes({FORMER: pack_former([*recipes, own])})
+        for record, told in with_evidence(old, watch):
+            # By the bytes it would be known as it was read by the former tools.
+            way, placed = self._placed(replace(record, body=0), kept_page(record.url, told))
+            self.found.pages[way] += 1
+            self._file(placed, told, old.last_seen(record.url), soon)
+            if way is Way.URL:
+                packed = pack_former_sketch(len(recipes), record.sketch)
+                if record.former:  # its row says by what recipe it was judged
+                    packed = old.value(former_key(record.id)) or packed
+                soon.put(former_key(record.id), packed)
+            if len(soon.puts) >= _ROWS:
+                new.write(soon)
+                soon = Changes()
+        if not self.found.pages[Way.URL]:
+            soon.delete(FORMER)
+        new.write(soon)
+
+    def _file(self, record: Record, told: Evidence | None, seen: int, soon: Changes) -> None:
+        """What ``PageStore.add`` would write, to be written with that of other pages: nobody reads the state yet."""
+        self._new.file_postings(record, soon)
+        soon.put(record_key(record.id), record.pack(self._new.width))
+        if told is not None:
+            soon.put(evidence_key(record.id), told.pack())
+        soon.put(url_key(record.url, self._new.hashes), pack_seen(record.id, seen))
+
+    def take_feed(self, pages: Iterable[Page | None]) -> None:
+        """Fingerprint those pages anew that are in a feed; ``None`` is a row of which no page can be made."""
+        for page in pages:
+            known = self._new.find(page.url) if page else None
+            self.found.rows += 1
+            if page is None or known is None or not self._can_be_filled(known) or not self._is_enough(page):
+                continue
+            self.found.used += 1
+            if known.id not in self.found.fed:
+                self.found.fed.add(known.id)
+                self.found.pages[self._way_of(known)] -= 1
+                self.found.pages[Way.FEED] += 1
+            seen, told = self._new.last_seen(known.url), self._new.evidence(known.id)
+            filed = self._filed(known, page, speaks=known.is_original or self._was_witness(known))
+            self._new.add(filed, told, replaces=known.id, seen=seen)
+
+    def _placed(self, record: Record, page: Page | None) -> tuple[Way, Record]:
+        """What becomes of a page, and its record here."""
+        if record.similarity == 0 and record.original == record.id:
+            return Way.UNJUDGED, record
+        if record.is_light and not record.sketch and not record.former:
+            return Way.COPY, record
+        if page is not None and self._is_enough(page):
+            return Way.TEXT, self._filed(record, page, speaks=record.is_original or bool(record.keys))
+        if self.is_same_method and not record.former:
+            return Way.KEPT, record
+        return Way.URL, replace(record, keys=(), sketch=b"", former=True)
+
+    def _filed(self, record: Record, page: Page, *, speaks: bool) -> Record:
+        """The record with the fingerprint of its page; one that speaks for an original, or is one, has keys."""
+        known = self._new.on_site(page.site)
+        made = self._method.for_state(page, known)
+        common = candidates(self._method, self._new, made.keys).common if speaks else frozenset()
+        if not self.is_same_method and speaks:
+            note_once(self._new, record.url, page.site, made, everywhere=record.is_original)
+        keys = distinctive_keys(made.keys, common) if speaks else ()
+        keys += (record.original,) if record.leads else ()
+        return replace(record, keys=keys, sketch=made.sketch, former=False)
+
+    def _can_be_filled(self, known: Record) -> bool:
+        judged = known.original != known.id or known.similarity > 0
+        return judged and (known.former or bool(known.sketch))
+
+    def _was_witness(self, known: Record) -> bool:
+        earlier = self._old.record(known.id)
+        return earlier is not None and bool(earlier.keys)
+
+    def _is_enough(self, page: Page) -> bool:
+        return not page.unread and not why_unjudged(page.text, self._min_letters)
+
+    def _way_of(self, known: Record) -> Way:
+        """What became of a page before its row came."""
+        page = kept_page(known.url, self._new.evidence(known.id))
+        if known.former:
+            return Way.URL
+        return Way.TEXT if page is not None and self._is_enough(page) else Way.KEPT
+
+    def _take_rows(self, rows: Iterator[Row]) -> None:
+        """Those that are of no page's fingerprint, as they are."""
+        kept = (row for row in rows if row[0][0] not in _OURS and row[0] not in _META)
+        while batch := list(islice(kept, _BATCH)):
+            self._new.write(Changes(dict(batch)))
+
+
+def _method_of(store: PageStore) -> dict[str, object]:
+    """What fingerprints depend on beside the tools, other people's, that read and cut a text."""
+    tools = {SAMPLES, "extractor", "segmenter", "script"}
+    return {name: value for name, value in store.recipe.items() if name not in tools}

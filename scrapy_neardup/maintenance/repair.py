@@ -1,0 +1,439 @@
+"""Make a repaired copy of a damaged state."""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_left
+from collections.abc import Generator, Iterable, Iterator, Mapping
+from contextlib import closing, suppress
+from dataclasses import dataclass
+from functools import partial
+from heapq import heappop, heappush
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+
+from scrapy_neardup.errors import StoreError
+from scrapy_neardup.judge.manual_verdicts import Opinion
+from scrapy_neardup.maintenance.scan import Ids, Watch, column, unwatched
+from scrapy_neardup.maintenance.verify import KEPT, Findings, KeptRows, check, unpacked
+from scrapy_neardup.state.boilerplate import Counts
+from scrapy_neardup.state.evidence import Evidence
+from scrapy_neardup.state.kv import Changes, DamagedCopy, Row, UnreadableError
+from scrapy_neardup.state.layout import (
+    after,
+    body_key,
+    evidence_key,
+    last_id,
+    meta_key,
+    pack_id,
+    pack_seen,
+    record_key,
+    unpack_block,
+    unpack_seen,
+    url_key,
+)
+from scrapy_neardup.state.pages import FORMER_KEY as FORMER
+from scrapy_neardup.state.pages import PageStore, former_problem, unpack_former
+from scrapy_neardup.state.postings import is_posting, pairs
+from scrapy_neardup.state.recipe import SECRET_SETTING, Secret, check_recipe, secret_of
+from scrapy_neardup.state.record import Record
+from scrapy_neardup.state.tally import KEY, RowTally, secret_at
+
+# ----------------------------------------------------------------------------------------------------------------------
+# All rows of a damaged state that can be read: from both ends, then between the places that cannot be.
+
+
+#: Ranges that are tried for one prefix.
+_TRIES = 1500
+#: Bytes of a key by which a range is halved: all keys of a state differ in them.
+_WIDTH = 17
+
+
+class Salvage:
+    """Reads what can be read; ``gaps`` counts the ranges of rows that could not."""
+
+    def __init__(self, copy: DamagedCopy) -> None:
+        self._copy = copy
+        self.gaps = 0
+
+    def rows(self, prefix: bytes) -> Iterator[Row]:
+        """The readable rows that begin with ``prefix``: in byte order if all are, else in that of luck; none twice.
+
+        A range is read from its front, then from its end. What lies between the two places where that stopped is
+        halved and tried again, the widest first.
+        """
+        behind = after(prefix)
+        assert behind is not None  # no prefix of ours ends in 255
+        ranges = [_range(prefix, behind)]
+        lost = []
+        tries = 0
+        while ranges:
+            _, low, high = heappop(ranges)
+            rest = yield from self._read(low, high)
+            tries += 1
+            if rest is None:
+                continue
+            halves = _halved(*rest)
+            if len(halves) < 2 or tries + len(ranges) >= _TRIES:
+                lost.append(rest)
+            else:
+                for half in halves:
+                    heappush(ranges, _range(*half))
+        lost.sort()
+        self.gaps += sum(low != end for (low, _), end in zip(lost, [b"", *(high for _, high in lost)], strict=False))
+
+    def look_up(self, keys: Iterable[bytes]) -> Iterator[Row]:
+        """The rows with these keys, where they can be read."""
+        for key in keys:
+            yield from self._front(key, key + b"\0")
+
+    def _front(self, low: bytes, high: bytes) -> Iterator[Row]:
+        with suppress(UnreadableError):
+            yield from self._ordered(low, high, reverse=False)
+
+    def _read(self, low: bytes, high: bytes) -> Generator[Row, None, tuple[bytes, bytes] | None]:
+        """Yields what can be read of a range from both ends; returns the range between, None if it is all read."""
+        try:
+            for row in self._ordered(low, high, reverse=False):
+                yield row
+                low = row[0] + b"\0"
+            return None
+        except UnreadableError:
+            pass
+        try:
+            for row in self._ordered(low, high, reverse=True):
+                yield row
+                high = row[0]
+            return None
+        except UnreadableError:
+            return low, high
+
+    def _ordered(self, low: bytes, high: bytes, *, reverse: bool) -> Iterator[Row]:
+        """Rows that go one way: a tree whose nodes are mixed up would else be walked for ever."""
+        for key, value in self._copy.rows(low, high, reverse=reverse):
+            if not (type(key) is type(value) is bytes and low <= key < high):
+                raise UnreadableError("there is a row where it cannot be")
+            yield key, value
+            if reverse:
+                high = key
+            else:
+                low = key + b"\0"
+
+
+def _range(low: bytes, high: bytes) -> tuple[int, bytes, bytes]:
+    """A range as it is queued, by its width."""
+    return _number(low) - _number(high), low, high
+
+
+def _number(key: bytes) -> int:
+    return int.from_bytes(key[:_WIDTH].ljust(_WIDTH, b"\0"), "big")
+
+
+def _halved(low: bytes, high: bytes) -> list[tuple[bytes, bytes]]:
+    middle = ((_number(low) + _number(high)) // 2).to_bytes(_WIDTH, "big").rstrip(b"\0")
+    return [(low, middle), (middle, high)] if low < middle < high else [(low, high)]
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Filing the readable rows of a damaged state into a new one.
+
+
+#: Rows that are written in one batch.
+_BATCH = 20_000
+#: Lengths of the keys of pages, of URLs' values and of postings.
+_ID_KEY, _SEEN, _PAIR = 9, 12, 17
+
+
+@dataclass(frozen=True, slots=True)
+class Refiled:
+    """What was saved and what was not.
+
+    ``broken``: records that were read, but are not whole, or have another URL than the one that names them.
+    ``named``: pages that other rows name and that are not there. ``unsealed``: pages of a crawl that was killed, left
+    out as an opening would have taken them back. ``replaced``: earlier versions of a URL. ``gaps``: ranges of rows that
+    cannot be read.
+    """
+
+    pages: int
+    evidence: int
+    blocks: int
+    broken: int
+    named: int
+    unsealed: int
+    replaced: int
+    gaps: int
+
+
+def refile(salvage: Salvage, store: PageStore, watch: Watch = unwatched) -> Refiled:
+    """File every readable record in an empty store, with postings and URLs made from the records."""
+    filing = _Filing(salvage, store)
+    filing.take_records(watch)
+    evidence = filing.take_evidence(watch)
+    blocks = filing.take_blocks()
+    filing.take_former(watch)
+    filing.take_kept()
+    return Refiled(
+        store.pages, evidence, blocks, filing.broken, filing.named, len(filing.unsealed), filing.replaced, salvage.gaps
+    )
+
+
+class _Filing:
+    def __init__(self, salvage: Salvage, store: PageStore) -> None:
+        self._salvage = salvage
+        self._store = store
+        self._changes = Changes()
+        self._waiting = 0
+        self.unsealed = {last_id(key) for key, _ in salvage.rows(b"j") if len(key) == _PAIR}
+        self.broken = self.replaced = self.named = 0
+        #: Pages that URLs name, by id; the hash of each URL, and when it was last seen, in seconds since 1970.
+        self._ids, self._urls, self._seen = self._read_urls()
+
+    def _read_urls(self) -> tuple[array[int], array[int], array[int]]:
+        ids, urls, seconds = array("Q"), array("Q"), array("Q")
+        for key, seen in self._salvage.rows(b"u"):
+            if len(key) == _ID_KEY and len(seen) == _SEEN:
+                id, when = unpack_seen(seen)
+                ids.append(id)
+                urls.append(last_id(key))
+                seconds.append(when)
+        order = np.argsort(column(ids))
+        by_id = (array("Q", column(one)[order].tobytes()) for one in (ids, urls, seconds))
+        return next(by_id), next(by_id), next(by_id)
+
+    def take_records(self, watch: Watch) -> None:
+        saved = array("Q")
+        for key, packed in watch(self._rows(b"r", saved)):
+            record = unpacked(key, packed)
+            if record is None or self._is_of_another_url(record):
+                self.broken += 1
+                continue
+            saved.append(record.id)
+            if record.id not in self.unsealed:
+                self._file(record)
+        self._flush()
+        self.named = len(np.setdiff1d(self._expected(), column(saved)))
+
+    def _rows(self, prefix: bytes, taken: array[int]) -> Iterator[Row]:
+        """The readable rows of pages; where there are gaps, those that other rows name are asked for one by one."""
+        gaps = self._salvage.gaps
+        yield from self._salvage.rows(prefix)
+        if self._salvage.gaps > gaps:
+            missing = np.setdiff1d(self._expected(), column(taken))
+            yield from self._salvage.look_up(prefix + id.to_bytes(8, "big") for id in missing.tolist())
+
+    def _expected(self) -> Ids:
+        """Ids of pages that URLs name, and keys where there are gaps."""
+        ids = column(self._ids)
+        if self._salvage.gaps:
+            filed = array("Q", self._filed())
+            ids = np.union1d(ids, column(filed))
+        return ids
+
+    def _filed(self) -> Iterator[int]:
+        for row in self._salvage.rows(b"k"):
+            if is_posting(row):
+                yield from (id for _, id in pairs(row))
+
+    def _file(self, record: Record) -> None:
+        url = url_key(record.url, self._store.hashes)
+        if url in self._changes.puts or self._store.value(url) is not None:
+            self._flush()
+            earlier = self._store.find(record.url)
+            if earlier is not None:  # else two URLs have one hash
+                self.replaced += 1
+                if earlier.id > record.id:
+                    return
+                self._store.forget([earlier.id])
+        self._store.file_postings(record, self._changes)
+        self._changes.put(record_key(record.id), record.pack(self._store.width))
+        if record.is_found_by_body:
+            self._changes.put(body_key(record.body), pack_id(record.id))
+        self._changes.put(url, pack_seen(record.id, self._last_seen(record)))
+        self._waiting += 1
+        if len(self._changes.puts) >= _BATCH:
+            self._flush()
+
+    def _last_seen(self, record: Record) -> float:
+        at = self._place(record.id)
+        return record.first_seen if at is None else self._seen[at]
+
+    def _is_of_another_url(self, record: Record) -> bool:
+        """Whether the URL in a record is not the one that names it."""
+        at = self._place(record.id)
+        return at is not None and self._urls[at] != last_id(url_key(record.url, self._store.hashes))
+
+    def _place(self, id: int) -> int | None:
+        at = bisect_left(self._ids, id)
+        return at if at < len(self._ids) and self._ids[at] == id else None
+
+    def take_evidence(self, watch: Watch) -> int:
+        taken = array("Q")
+        for key, packed in watch(self._rows(b"e", taken), what="rows of evidence"):
+            if len(key) != _ID_KEY or self._store.value(record_key(last_id(key))) is None:
+                continue
+            try:
+                Evidence.unpack(packed)
+            except ValueError:
+                continue
+            taken.append(last_id(key))
+            self._changes.put(evidence_key(last_id(key)), packed)
+            if len(self._changes.puts) >= _BATCH:
+                self._flush()
+        self._flush()
+        return len(taken)
+
+    def take_former(self, watch: Watch) -> None:
+        """The former recipes, and the sketches by them: a page that comes again is known by these to be unchanged."""
+        packed = dict(self._salvage.look_up([FORMER])).get(FORMER)
+        try:
+            recipes = len(unpack_former(packed)) if packed is not None else 0
+        except ValueError:
+            return
+        if packed is None or not recipes:
+            return
+        self._changes.put(FORMER, packed)
+        for key, sketch in watch(self._rows(b"o", array("Q")), what="former sketches"):
+            record = None if former_problem(key, sketch, recipes) else self._store.record(last_id(key))
+            if record is not None and record.former:
+                self._changes.put(key, sketch)
+                if len(self._changes.puts) >= _BATCH:
+                    self._flush()
+        self._flush()
+
+    def take_blocks(self) -> int:
+        counts, blocks = Counts(), 0
+        for key, packed in self._salvage.rows(b"b"):
+            try:
+                counts.load(unpack_block(key), packed)
+            except ValueError:
+                continue
+            self._changes.put(key, packed)
+            blocks += 1
+        self._flush()
+        return blocks
+
+    def take_kept(self) -> None:
+        judgements = KeptRows(b"n", "judgement", partial(Opinion.of_row, hashes=self._store.hashes))
+        for kept in (*KEPT, judgements):
+            for key, packed in self._salvage.rows(kept.prefix):
+                with suppress(ValueError):
+                    kept.unpack(key, packed)
+                    self._changes.put(key, packed)
+        self._flush()
+
+    def _flush(self) -> None:
+        if self._changes.puts:
+            self._store.write(self._changes)
+        self._store.pages += self._waiting
+        self._changes, self._waiting = Changes(), 0
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# A mended copy of a damaged state: what can be read is filed anew, the damaged one stays as it is.
+
+
+@dataclass(frozen=True, slots=True)
+class Repaired:
+    """What became of a state.
+
+    ``before``: the pages that it counted when it was last written to, None if that cannot be read. ``assumed``: whether
+    the recipe had to be taken from elsewhere. ``findings``: what a check of the new state found.
+    """
+
+    location: str
+    filed: Refiled
+    before: int | None
+    assumed: bool
+    findings: Findings
+
+    @property
+    def lost(self) -> int:
+        """Pages that are known to be lost; there may be more."""
+        filed = self.filed
+        kept = filed.pages + filed.unsealed + filed.replaced
+        return max(filed.named, filed.broken, (self.before or 0) - kept)
+
+
+def repair(
+    source: tuple[type[PageStore], str],
+    target: tuple[type[PageStore], str],
+    recipe: Mapping[str, Any] | None = None,
+    watch: Watch = unwatched,
+    secret: Secret | None = None,
+) -> Repaired:
+    """Make a mended copy of the state at ``source`` (its kind and location) at ``target``, where nothing may be yet.
+
+    ``recipe`` is taken if that of the state cannot be read; ``secret`` is the one that the state does not hold itself.
+    All work is done beside the target, in a directory that is removed in any case; the target appears when it is whole.
+    Raises StoreLocked while a crawl uses the source,
+    StoreError if nothing of it can be read or there is no room.
+    """
+    (kind, location), (new_kind, new_location) = source, target
+    place, witness = Path(new_location), new_kind.witness_of(new_location)
+    for there in (place, witness):
+        if there is not None and there.exists():
+            raise StoreError(f"{there} already exists. Name a new place for the repaired copy.")
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        with TemporaryDirectory(prefix=".repair-", dir=place.parent, ignore_cleanup_errors=True) as folder:
+            draft = str(Path(folder) / "new")
+            with kind.damaged_copy(location, Path(folder)) as copy:
+                salvage = Salvage(copy)
+                written, before, held = _about(salvage, location)
+                if written is None and recipe is None:
+                    raise StoreError(
+                        f"The recipe of the state at {location} cannot be read. "
+                        "If the settings here are those of its crawl, add --assume-recipe."
+                    )
+                found = _secret(written, held or _beside(kind, location), secret, location)
+                if found is None:
+                    raise StoreError(
+                        f"The secret of the state at {location} cannot be read, and without it no page can be found. "
+                        f"Restore the state from a backup, or, if it was written with a {SECRET_SETTING}, set that."
+                    )
+                with closing(new_kind(draft, written or recipe, secret=found)) as store:
+                    filed = refile(salvage, store, watch)
+            with closing(new_kind(draft, None, secret=found)) as store:
+                findings = check(store, watch)
+            Path(draft).rename(place)
+            beside = new_kind.witness_of(draft)
+            if witness is not None and beside is not None and beside.exists():  # else it has moved with the state
+                beside.rename(witness)
+    except OSError as error:
+        raise StoreError(
+            f"The repaired copy at {place} cannot be made: {error}. Name another place, or make room."
+        ) from None
+    return Repaired(new_location, filed, before, written is None, findings)
+
+
+def _about(salvage: Salvage, location: str) -> tuple[dict[str, Any] | None, int | None, bytes | None]:
+    """The recipe, the count of pages and the state's own secret, as far as they can be read.
+
+    Raises StoreMismatch for another format.
+    """
+    about = dict(salvage.rows(b"m"))
+    try:
+        recipe = check_recipe(about[meta_key("recipe")], None, location)
+    except (KeyError, TypeError, ValueError):
+        recipe = None
+    own = about.get(meta_key("secret"))
+    try:
+        return recipe, RowTally.unpack(about.get(KEY, b"")).pages, own
+    except ValueError:
+        return recipe, None, own
+
+
+def _beside(kind: type[PageStore], location: str) -> bytes | None:
+    """The secret that the witness of a state holds."""
+    witness = kind.witness_of(location)
+    return secret_at(witness) if witness is not None else None
+
+
+def _secret(recipe: dict[str, Any] | None, own: bytes | None, given: Secret | None, location: str) -> Secret | None:
+    """The secret of the state; where it cannot be told by the recipe, the one that is there."""
+    if recipe is not None:
+        return secret_of(recipe, own, given, location)
+    return given if own is None else Secret(own)

@@ -1,0 +1,433 @@
+"""Verify a state: every row, and every relation between rows."""
+
+from __future__ import annotations
+
+import struct
+from array import array
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from scrapy_neardup.errors import StoreError
+from scrapy_neardup.hashing.keyed import Keyed
+from scrapy_neardup.judge.drops import Drop
+from scrapy_neardup.judge.manual_verdicts import Opinion
+from scrapy_neardup.maintenance.scan import Collector, Ids, Members, Watch, column, unwatched
+from scrapy_neardup.maintenance.tables import unpacked_crawl, unpacked_delivery, unpacked_site_drops
+from scrapy_neardup.server.counting import COUNTED
+from scrapy_neardup.state.boilerplate import Counts
+from scrapy_neardup.state.evidence import Evidence
+from scrapy_neardup.state.expiry import HANDS
+from scrapy_neardup.state.kv import Row
+from scrapy_neardup.state.layout import last_id, meta_key, record_key, unpack_block, unpack_id, unpack_seen, url_key
+from scrapy_neardup.state.pages import DECISIONS_KEY as DECISIONS
+from scrapy_neardup.state.pages import FORMER_KEY as FORMER
+from scrapy_neardup.state.pages import PageStore, former_problem, former_recipes
+from scrapy_neardup.state.postings import is_head, is_posting, is_unreachable, pairs
+from scrapy_neardup.state.record import Record, width_of
+from scrapy_neardup.state.tally import KEY
+
+# ----------------------------------------------------------------------------------------------------------------------
+# What a check of a state found.
+
+
+#: Problems that are named; the others are counted.
+NAMED = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing that is not as it must be: its kind, by which such are counted, and what it is."""
+
+    kind: str
+    what: str
+
+
+@dataclass(slots=True)
+class Findings:
+    """What was looked at, and what is wrong.
+
+    ``lost``: copies whose original is gone, which is no problem: an original that was updated leaves its place.
+    ``shared``: pages whose URL has the hash of another one's, which is none either. ``pages``, ``keys``, ``urls``,
+    ``evidence``, ``blocks``, ``judgements``: rows of each sort.
+    """
+
+    pages: int = 0
+    keys: int = 0
+    urls: int = 0
+    evidence: int = 0
+    blocks: int = 0
+    judgements: int = 0
+    lost: int = 0
+    shared: int = 0
+    problems: list[Problem] = field(default_factory=list)
+    counts: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def sound(self) -> bool:
+        """Whether all is as it must be."""
+        return not self.counts
+
+    def add(self, kind: str, what: str, many: int = 1) -> None:
+        """Note a problem; the first few are kept by what they are, all are counted."""
+        self.counts[kind] += many
+        if len(self.problems) < NAMED:
+            self.problems.append(Problem(kind, what))
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Rows of a state that are not of its pages: what reads them tells a check whether they are whole.
+
+
+class KeptRows(NamedTuple):
+    """Those that begin with a prefix; ``unpack`` raises ValueError for a row that is none of them."""
+
+    prefix: bytes
+    what: str
+    unpack: Callable[[bytes, bytes], object]
+
+
+KEPT = (
+    KeptRows(b"f", "feed", unpacked_delivery),
+    KeptRows(b"c", "crawl", unpacked_crawl),
+    KeptRows(b"d", "drop", Drop.of_row),
+    KeptRows(b"h", "site", unpacked_site_drops),
+)
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Records, URLs and postings of a state, each against the others.
+
+
+#: Rows that are compared at once.
+_BATCH = 2**16
+#: Lengths of keys, and of a URL's value.
+_ID_KEY, _SEEN = 9, 12
+#: More postings than any key has.
+_ALL = 2**32
+
+
+class Pages:
+    """What is held of every record: see ``Members``; hash of its URL, number and sum of its keys.
+
+    ``whole`` says whether all could be read: if not, what names another page may be right. ``former``: ids of the pages
+    of a former recipe.
+    """
+
+    def __init__(self, hashes: Keyed) -> None:
+        self.whole = False
+        self.former = array("Q")
+        self._hashes = hashes
+        self._collector = Collector()
+        self._ids = array("Q")
+        self._urls = array("Q")
+        self._many = array("Q")
+        self._sums = array("Q")
+        self._done()
+
+    def add(self, record: Record) -> None:
+        """Take the next record, by id."""
+        self._collector.add(record)
+        self._ids.append(record.id)
+        if record.former:
+            self.former.append(record.id)
+        self._urls.append(last_id(url_key(record.url, self._hashes)))
+        keys = self._hashes.width.keys(record.keys)
+        self._many.append(len(keys))
+        self._sums.append(sum(keys) & 0xFFFFFFFFFFFFFFFF)
+
+    def end(self, *, whole: bool) -> None:
+        """There are no more."""
+        self._done()
+        self.whole = whole
+
+    def place(self, id: int) -> int | None:
+        """Where the page with this id stands among all; None if there is none."""
+        at = bisect_left(self._ids, id)
+        return at if at < len(self._ids) and self._ids[at] == id else None
+
+    def _done(self) -> None:
+        self.members: Members = self._collector.members()
+        self.urls, self.many, self.sums = column(self._urls), column(self._many), column(self._sums)
+
+
+def read_pages(store: PageStore, found: Findings, pages: Pages, watch: Watch) -> None:
+    """Unpack all records; what was written must come out when it is packed again."""
+    whole, led = True, array("Q")
+    try:
+        for key, packed in watch(store.rows(b"r"), total=store.pages):
+            found.pages += 1
+            record = unpacked(key, packed)
+            if record is None:
+                whole = False
+                found.add("broken record", f"{last_id(key):016x} cannot be unpacked ({len(packed)} bytes)")
+            else:
+                pages.add(record)
+                if record.leads:
+                    led.append(record.original)
+    except BaseException:
+        whole = False
+        raise
+    finally:
+        pages.end(whole=whole)
+    if found.pages != store.pages:
+        found.add("wrong count", f"the state counts {store.pages:,} pages, but has {found.pages:,}")
+    members = pages.members
+    copies = members.originals[members.copies]
+    at, there = members.place(copies)
+    found.lost = int((~there & ~np.isin(copies, column(led))).sum())
+    chained = there & (members.copies[at] | ~members.judged[at])
+    for id in members.ids[members.copies][chained].tolist():
+        found.add("copy of a copy", f"{id:016x} names an original that is a copy or unjudged")
+
+
+def unpacked(key: bytes, packed: bytes) -> Record | None:
+    """The record of a row; None if it cannot be what was written."""
+    try:
+        record = Record.unpack(last_id(key), packed)
+        return record if key == record_key(record.id) and record.pack(width_of(packed)) == packed else None
+    except ValueError:
+        return None
+
+
+def _record(store: PageStore, id: int) -> Record | None:
+    key = record_key(id)
+    packed = store.value(key)
+    return None if packed is None else unpacked(key, packed)
+
+
+def check_urls(store: PageStore, found: Findings, pages: Pages, watch: Watch) -> None:
+    """Each URL names a page with that URL, and each page is named by its URL."""
+    named = np.zeros(len(pages.urls), np.bool_)
+    for key, seen in watch(store.rows(b"u"), total=store.pages, what="URLs"):
+        found.urls += 1
+        if len(key) != _ID_KEY or len(seen) != _SEEN:
+            found.add("unknown row", f"the row {key!r} is no URL row")
+            continue
+        id = unpack_seen(seen)[0]
+        at = pages.place(id)
+        if at is None:
+            if pages.whole:
+                found.add("URL without page", f"the row {key!r} names the page {id:016x}, which is missing")
+        elif int(pages.urls[at]) != last_id(key):
+            found.add("wrong URL", f"the row {key!r} names the page {id:016x}, which has another URL")
+        else:
+            named[at] = True
+    for id in pages.members.ids[~named].tolist():
+        _unnamed(store, found, id)
+
+
+def _unnamed(store: PageStore, found: Findings, id: int) -> None:
+    """Why a page is not named by its URL; if another URL has the same hash, that is no mistake."""
+    record = _record(store, id)
+    if record is None:
+        return
+    seen = store.value(url_key(record.url, store.hashes))
+    if seen is None:
+        found.add("page without URL", f"the URL of {id:016x} does not lead to it: {record.url}")
+    elif len(seen) == _SEEN and (other := _record(store, unpack_seen(seen)[0])) is not None:
+        if other.url != record.url:
+            found.shared += 1
+        else:
+            found.add("two pages of a URL", f"{id:016x} and {other.id:016x} both have the URL {record.url}")
+
+
+def check_postings(store: PageStore, found: Findings, pages: Pages, watch: Watch) -> None:
+    """Each page is filed under its keys, and under no others."""
+    many, sums = np.zeros_like(pages.many), np.zeros_like(pages.sums)
+    rows = watch(store.rows(b"k"), what="keys")
+    for keys, ids in _postings(_reachable(rows, found) if store.has_lists else rows, found):
+        found.keys += len(ids)
+        at, there = pages.members.place(ids)
+        if pages.whole:
+            for id in ids[~there].tolist():
+                found.add("key without page", f"a key names the page {id:016x}, which is missing")
+        np.add.at(many, at[there], np.uint64(1))
+        np.add.at(sums, at[there], keys[there])
+    wrong = (many != pages.many) | (sums != pages.sums)
+    for id, filed in zip(pages.members.ids[wrong].tolist(), many[wrong].tolist(), strict=True):
+        record = _record(store, id)
+        own = store.width.keys(record.keys) if record else ()
+        right = sum(id in ids for ids in store.all_postings(own, _ALL))
+        if right < len(own):
+            found.add("page without key", f"{id:016x} is not filed under {len(own) - right} of its {len(own)} keys")
+        if filed > right:
+            found.add("wrong key", f"{id:016x} is filed under {filed - right} keys that are not its own")
+
+
+def _postings(rows: Iterable[Row], found: Findings) -> Iterator[tuple[Ids, Ids]]:
+    """Keys and ids of all postings, in batches."""
+    postings = _pairs(rows, found)
+    while batch := list(islice(postings, _BATCH)):
+        both: npt.NDArray[np.uint64] = np.array(batch, np.uint64)
+        yield both[:, 0], both[:, 1]
+
+
+def _pairs(rows: Iterable[Row], found: Findings) -> Iterator[tuple[int, int]]:
+    for row in rows:
+        if is_posting(row):
+            yield from pairs(row)
+        else:
+            found.add("unknown row", f"the key {row[0]!r} is no posting key")
+
+
+def _reachable(rows: Iterable[Row], found: Findings) -> Iterator[Row]:
+    """The rows; of those that no look-up comes to it is told."""
+    head: Row = (b"", b"")
+    for row in rows:
+        if is_unreachable(row[0], head):
+            found.add("posting out of reach", f"the row of its key does not name {row[0]!r}")
+        elif is_head(row[0]):
+            head = row
+        yield row
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Whether a state holds together: every row is read, and compared with the others that speak of the same page.
+
+
+#: First letters of keys; see ``scrapy_neardup.state.layout``.
+_PREFIXES = b"bcdefghjkmnorux"
+#: What stands below ``m``.
+_NAMES = frozenset((meta_key("recipe"), meta_key("secret"), DECISIONS, FORMER, HANDS, KEY, COUNTED))
+#: Length of a key below ``e``.
+_EVIDENCE = 9
+#: Lengths of a key below ``x``, and of its value.
+_BODY, _ID = 6, 8
+
+
+def check(store: PageStore, watch: Watch = unwatched) -> Findings:
+    """Read every row of an open state and say what is wrong; changes nothing.
+
+    Held of all pages at once are about a hundred bytes a page. Postings are compared with the keys of records by number
+    and sum for each page, so that neither has to be looked up; keys that are wrong and come to the same sum are not
+    found, by a chance of one in 2**64. Every row has a checksum, and all together the sum in the tally.
+    """
+    found = Findings()
+    pages = Pages(store.hashes)
+    steps: tuple[Callable[[], None], ...] = (
+        lambda: read_pages(store, found, pages, watch),
+        lambda: check_urls(store, found, pages, watch),
+        lambda: check_postings(store, found, pages, watch),
+        lambda: _check_bodies(store, found, pages),
+        lambda: _check_evidence(store, found, pages, watch),
+        lambda: _check_former(store, found, pages),
+        lambda: _check_blocks(store, found),
+        lambda: _check_kept(store, found),
+        lambda: _check_judgements(store, found),
+        lambda: _check_rest(store, found),
+        lambda: _check_tally(store, found),
+        lambda: _check_file(store, found),
+    )
+    for step in steps:
+        _go_on(step, found)
+    return found
+
+
+def _go_on(step: Callable[[], None], found: Findings) -> None:
+    """What cannot be read is a problem too, and the other steps tell more."""
+    try:
+        step()
+    except StoreError as error:
+        found.add("unreadable", str(error))
+
+
+def _check_evidence(store: PageStore, found: Findings, pages: Pages, watch: Watch) -> None:
+    for key, packed in watch(store.rows(b"e"), what="rows of evidence"):
+        found.evidence += 1
+        if len(key) != _EVIDENCE:
+            found.add("unknown row", f"the key {key!r} is no evidence key")
+            continue
+        if pages.whole and pages.place(last_id(key)) is None:
+            found.add("evidence without page", f"there is evidence for {last_id(key):016x}, which is no page")
+        try:
+            Evidence.unpack(packed)
+        except ValueError as error:
+            found.add("broken evidence", f"that of {last_id(key):016x}: {error}")
+
+
+def _check_former(store: PageStore, found: Findings, pages: Pages) -> None:
+    """Sketches by the recipes before a migration."""
+    recipes = len(former_recipes(store))
+    former = frozenset(pages.former)
+    for key, packed in store.rows(b"o"):
+        if wrong := former_problem(key, packed, recipes):
+            found.add("broken former sketch", wrong)
+        elif pages.whole and last_id(key) not in former:
+            found.add("former sketch without page", f"{last_id(key):016x} is no page of an earlier recipe")
+
+
+def _check_bodies(store: PageStore, found: Findings, pages: Pages) -> None:
+    for key, id in store.rows(b"x"):
+        if len(key) != _BODY or len(id) != _ID:
+            found.add("unknown row", f"the row {key!r} is no body row")
+        elif pages.whole and pages.place(unpack_id(id)) is None:
+            found.add("body without page", f"the row {key!r} names the page {unpack_id(id):016x}, which is missing")
+
+
+def _check_blocks(store: PageStore, found: Findings) -> None:
+    counts = Counts()
+    for key, packed in store.rows(b"b"):
+        found.blocks += 1
+        try:
+            counts.load(unpack_block(key), packed)
+        except (ValueError, struct.error) as error:
+            found.add("broken counts", str(error))
+
+
+def _check_kept(store: PageStore, found: Findings) -> None:
+    for kept in KEPT:
+        for key, packed in store.rows(kept.prefix):
+            if wrong := _broken(key, packed, kept.unpack):
+                found.add(f"broken {kept.what}", wrong)
+
+
+def _check_judgements(store: PageStore, found: Findings) -> None:
+    for key, packed in store.rows(b"n"):
+        found.judgements += 1
+        try:
+            Opinion.of_row(key, packed, store.hashes)
+        except ValueError as error:
+            found.add("broken judgement", str(error))
+
+
+def _broken(key: bytes, packed: bytes, unpack: Callable[[bytes, bytes], object]) -> str:
+    try:
+        unpack(key, packed)
+    except ValueError as error:
+        return str(error)
+    return ""
+
+
+def _check_rest(store: PageStore, found: Findings) -> None:
+    """What is only there while a crawl runs, and what nobody knows."""
+    for key, _ in store.rows(b"m"):
+        if key not in _NAMES:
+            found.add("unknown row", f"this version does not write the key {key!r}")
+    for prefix, what in ((b"j", "an unsealed page"), (b"g", "an unsealed crawl")):
+        for key, _ in () if store.is_shared else store.rows(prefix):  # others may be at work on it
+            found.add(
+                "left over", f"the key {key!r} belongs to {what}, which should be rolled back when the state opens"
+            )
+    for first in range(256):
+        if first not in _PREFIXES:
+            for key, _ in store.rows(bytes([first])):
+                found.add("unknown row", f"this version does not write the key {key!r}")
+    if (smallest := next(store.rows(b""), None)) is not None and not smallest[0]:
+        found.add("unknown row", "a row has an empty key")
+
+
+def _check_tally(store: PageStore, found: Findings) -> None:
+    for problem in store.tally_problems(tally_alone=True):
+        found.add("wrong tally", problem)
+
+
+def _check_file(store: PageStore, found: Findings) -> None:
+    for problem in store.file_problems():
+        found.add("broken file", problem)

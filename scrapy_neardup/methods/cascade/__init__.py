@@ -1,0 +1,1 @@
+"""The default method: a coarse filter finds candidates, a fine check decides."""

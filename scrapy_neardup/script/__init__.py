@@ -1,1 +1,0 @@
-"""The verdicts of a crawl for scripts and notebooks."""

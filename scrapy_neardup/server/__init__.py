@@ -1,0 +1,1 @@
+"""A state on a Redis server that many crawlers share."""

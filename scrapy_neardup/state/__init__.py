@@ -1,0 +1,1 @@
+"""The state: pages in a key-value store, across crawls."""

@@ -1,0 +1,157 @@
+"""A copy of the files of a LevelDB state as they are at one moment."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+# ----------------------------------------------------------------------------------------------------------------------
+# What a manifest of LevelDB names: the tables of the database, and the first log that is not in them.
+#
+# A log of edits, each a record of pieces in blocks of 32 kB (leveldb/doc/log_format.md, db/version_edit.cc). Checksums
+# are left to LevelDB, which reads it after us.
+
+
+_BLOCK = 32768
+#: Checksum, length and type of a piece: 1 a whole record, 2 its first, 3 a middle, 4 its last one.
+_PIECE = struct.Struct("<IHB")
+_WHOLE, _FIRST, _LAST = 1, 2, 4
+#: What an edit holds, by its tag: n a number, s bytes.
+_EDITS = {1: "s", 2: "n", 3: "n", 4: "n", 5: "ns", 6: "nn", 7: "nnnss", 9: "n"}
+_LOG, _NEXT, _DELETED, _NEW = 2, 3, 6, 7
+
+
+@dataclass(slots=True)
+class Manifest:
+    """``tables``: number and size of each; ``next``: larger than the number of any file; ``log``: its number."""
+
+    tables: dict[int, int] = field(default_factory=dict)
+    next: int = 0
+    log: int = 0
+
+
+def read_manifest(packed: bytes) -> Manifest:
+    """What the edits come to, up to one that is not all there; raises ValueError for what is no manifest."""
+    found = Manifest()
+    for record in _records(packed):
+        for tag, values in _edit(record):
+            if tag == _LOG:
+                found.log = values[0]
+            elif tag == _NEXT:
+                found.next = values[0]
+            elif tag == _DELETED:
+                found.tables.pop(values[1], None)
+            elif tag == _NEW:
+                found.tables[values[1]] = values[2]
+    return found
+
+
+def _records(packed: bytes) -> Iterator[bytes]:
+    at, record = 0, b""
+    while at + _PIECE.size <= len(packed):
+        left = _BLOCK - at % _BLOCK
+        if left < _PIECE.size:  # no piece begins in the last bytes of a block
+            at += left
+            continue
+        _, length, kind = _PIECE.unpack_from(packed, at)
+        at += _PIECE.size
+        piece = packed[at : at + length]
+        if len(piece) < length or not kind:
+            return
+        at += length
+        record = piece if kind in (_WHOLE, _FIRST) else record + piece
+        if kind in (_WHOLE, _LAST):
+            yield record
+
+
+def _edit(record: bytes) -> Iterator[tuple[int, list[int]]]:
+    """Tags with their numbers; bytes are passed over."""
+    at = 0
+    while at < len(record):
+        tag, at = _number(record, at)
+        if tag not in _EDITS:
+            raise ValueError(f"its manifest holds an edit of an unknown kind, {tag}")
+        values = []
+        for kind in _EDITS[tag]:
+            value, at = _number(record, at)
+            if kind == "n":
+                values.append(value)
+            else:
+                at += value
+        yield tag, values
+
+
+def _number(packed: bytes, at: int) -> tuple[int, int]:
+    """A number of seven bits a byte, the lowest first, and where it ends."""
+    value = shift = 0
+    while at < len(packed):
+        byte = packed[at]
+        at += 1
+        value |= (byte & 127) << shift
+        shift += 7
+        if byte < 128:
+            return value, at
+    raise ValueError("its manifest ends within a number")
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# The files of a LevelDB database as they are at one moment, while another process may be writing to it.
+#
+# A database is what its manifest names: tables, and logs from a certain one on. Tables never change, so a second name
+# will do. A log and the manifest only grow, so that a copy of either is one of an earlier moment. A log goes once the
+# manifest names the table that it became. So if the manifest is the same before and after all was linked or copied, the
+# copy is the database as it was at one write or another in between; a write that was under way when the end of the log
+# was copied is left out by LevelDB, as after a kill.
+#
+# No table gets a second name that the manifest does not name: it may be one that is being written, and as LevelDB,
+# opening the copy, gives its own tables the next numbers, it would write into that very file.
+
+
+_CURRENT = "CURRENT"
+_TABLES = (".ldb", ".sst")
+
+
+class Moving(Exception):
+    """The files changed while they were looked at; try once more."""
+
+
+def checkpoint(files: Path, copy: Path) -> None:
+    """Make the folder ``copy``, with the database in it.
+
+    Raises Moving, ValueError for a manifest that cannot be read, OSError.
+    """
+    copy.mkdir()
+    try:
+        current = (files / _CURRENT).read_bytes()
+        name = Path(current.decode("ascii", "replace").strip()).name  # of a damaged one it may be anything
+        packed = (files / name).read_bytes()
+        (copy / _CURRENT).write_bytes(current)
+        (copy / name).write_bytes(packed)
+        manifest = read_manifest(packed)
+        for file in sorted(files.iterdir()):
+            number = int(file.stem) if file.stem.isdigit() else -1
+            if file.suffix == ".log" and number >= manifest.log:
+                _copy(file, copy / file.name)
+            elif file.suffix in _TABLES and number in manifest.tables:
+                (_link if number < manifest.next else _copy)(file, copy / file.name)
+        if (files / _CURRENT).read_bytes() != current or (files / name).stat().st_size != len(packed):
+            raise Moving
+    except (FileNotFoundError, IsADirectoryError):
+        raise Moving from None
+
+
+def _link(file: Path, other: Path) -> None:
+    try:
+        os.link(file, other)
+    except FileNotFoundError:
+        raise
+    except OSError:  # another disk, a file of somebody else's, a file system that knows no second names
+        _copy(file, other)
+
+
+def _copy(file: Path, other: Path) -> None:
+    shutil.copyfile(file, other)

@@ -1,0 +1,193 @@
+"""How the state is written down, the same in every ordered store. Integers are big-endian.
+
+    m + name                    what the state is: its recipe (JSON), its secret, its tally: see ``RowTally``; and
+                                how far its expiry has come: see ``Expiry``
+    r + id                      a page: see ``Record``
+    e + id                      what can be told of it: see ``Evidence``
+    o + id                      of a page of a former recipe: which one (2 bytes), and its sketch: see ``former``
+    u + hash of the URL         id of the page's newest record (8 bytes), time it was last seen (4 bytes, seconds)
+    k + key                     ids of the pages that are filed under this key, of 5 bytes, or 8 in a state of format 2
+                                or 3. A page that is better than the one that stood for its group is filed under the
+                                group's id, too, as far as that fits: see ``leading``
+    k + key + id                a page more, and others that are filed there (8 bytes each), if any: see ``postings``
+    x + 5 bytes of a digest     id of a page that was made from a body with this digest: see ``Record.body``
+    f + hash of its name        what is in a feed that may be overwritten (JSON): see ``maintenance/tables``
+    c + generation              a crawl, by the time of its beginning (JSON): see ``maintenance/tables``
+    h + hash of a site          how many of its pages were judged, and dropped (JSON): see ``maintenance/tables``
+    d + generation + id         a page that a crawl dropped as a copy, in the order of that: see ``judge/drops``
+    n + hash of the URL         what somebody has said of a page by hand (JSON): see ``judge/manual_verdicts``
+    g + generation              a crawl that has unsealed pages (JSON: who, and the directory of its job)
+    b + block                   counts of sentences, 64 buckets of them, compressed, and of forms: see ``Counts``
+    j + generation + id         an unsealed page; value: id of the record that it replaces, or nothing
+
+Ids are the nanoseconds since 1970 at which a page was first seen, each larger than the last and a multiple of 65,536
+(on a server the lowest 12 bits tell the crawler): newest first is a reverse scan, and the oldest come first where pages
+expire.
+"""
+
+from __future__ import annotations
+
+import struct
+
+from scrapy_neardup.hashing.keyed import NARROW, OPEN, WIDE, Keyed, KeyWidth
+
+#: Those that are read and written, with the width of their keys, and the one of a new state.
+FORMATS = {2: WIDE, 3: WIDE, 4: NARROW, 5: NARROW}
+FORMAT = 5
+#: From which format on titles may be in GBK: see ``Evidence``.
+GBK_FROM = 4
+#: From which format on a record names the first version of its page: see ``Record.since``.
+SINCE_FROM = 5
+
+_ID = struct.Struct(">Q")
+_PREFIX = struct.Struct(">cQ")
+_PAIR = struct.Struct(">cQQ")
+_SEEN = struct.Struct(">QI")
+#: Bytes of a digest under which a body is found; its record has all of them.
+_BODY = 5
+_LONGEST_URL = 65535
+
+
+def kept_url(url: str) -> str:
+    """As much of a URL as a record has room for, which is nearly always all: 65,535 bytes."""
+    if len(url) <= _LONGEST_URL // 4:  # no character has more than four
+        return url
+    packed = url.encode("utf-8", "surrogatepass")
+    if len(packed) <= _LONGEST_URL:
+        return url
+    end = next(at for at in range(_LONGEST_URL, 0, -1) if packed[at] & 0xC0 != 0x80)  # where a character begins
+    return packed[:end].decode("utf-8", "surrogatepass")
+
+
+def meta_key(name: str) -> bytes:
+    """m + name."""
+    return b"m" + name.encode()
+
+
+def record_key(id: int) -> bytes:
+    """r + id."""
+    return _PREFIX.pack(b"r", id)
+
+
+def evidence_key(id: int) -> bytes:
+    """e + id."""
+    return _PREFIX.pack(b"e", id)
+
+
+def former_key(id: int) -> bytes:
+    """o + id."""
+    return _PREFIX.pack(b"o", id)
+
+
+def url_key(url: str, hashes: Keyed) -> bytes:
+    """u + the hash of a URL, as far as that is kept, under the secret of the state."""
+    return _PREFIX.pack(b"u", hashes.of(kept_url(url)))
+
+
+def posting_prefix(key: int, width: KeyWidth = NARROW) -> bytes:
+    """k + key, as far as it fits: where the postings of a key begin."""
+    return b"k" + width.pack(key)
+
+
+def posting_key(key: int, id: int, width: KeyWidth = NARROW) -> bytes:
+    """k + key + id."""
+    return posting_prefix(key, width) + id.to_bytes(8, "big")
+
+
+def body_key(body: int) -> bytes:
+    """x + the first bytes of a digest: of two bodies that share these, the later one is found."""
+    return b"x" + body.to_bytes(8, "big")[:_BODY]
+
+
+def feed_key(feed: str) -> bytes:
+    """f + the hash of a feed's name, which is nothing that a page says."""
+    return _PREFIX.pack(b"f", OPEN.of(feed))
+
+
+def crawl_key(generation: int) -> bytes:
+    """c + generation."""
+    return _PREFIX.pack(b"c", generation)
+
+
+def site_key(site: str) -> bytes:
+    """h + the hash of a site."""
+    return _PREFIX.pack(b"h", OPEN.of(site))
+
+
+def drops_prefix(generation: int) -> bytes:
+    """d + generation: where the drops of a crawl begin."""
+    return _PREFIX.pack(b"d", generation)
+
+
+def drop_key(generation: int, id: int) -> bytes:
+    """d + generation + id."""
+    return _PAIR.pack(b"d", generation, id)
+
+
+def judgement_key(url: str, hashes: Keyed) -> bytes:
+    """n + the hash of a URL, as in ``url_key``."""
+    return b"n" + url_key(url, hashes)[1:]
+
+
+def generation_key(generation: int) -> bytes:
+    """g + generation."""
+    return _PREFIX.pack(b"g", generation)
+
+
+def journal_prefix(generation: int) -> bytes:
+    """j + generation: where the unsealed pages of a crawl begin."""
+    return _PREFIX.pack(b"j", generation)
+
+
+def journal_key(generation: int, id: int) -> bytes:
+    """j + generation + id."""
+    return _PAIR.pack(b"j", generation, id)
+
+
+def generation_of(journal: bytes) -> int:
+    """The generation in a key that ``journal_key`` or ``drop_key`` made."""
+    return int.from_bytes(journal[1:9], "big")
+
+
+def block_key(block: int) -> bytes:
+    """b + the block's number, 2 bytes."""
+    return b"b" + block.to_bytes(2, "big")
+
+
+def unpack_block(key: bytes) -> int:
+    """The number in a key that ``block_key`` made; raises ValueError for another key."""
+    if len(key) != len(block_key(0)):
+        raise ValueError(f"{key!r} is no key of counted sentences")
+    return int.from_bytes(key[1:], "big")
+
+
+def after(prefix: bytes) -> bytes | None:
+    """The first key behind all that begin with ``prefix``; None where there is none."""
+    kept = prefix.rstrip(b"\xff")
+    return kept[:-1] + bytes([kept[-1] + 1]) if kept else None
+
+
+def last_id(key: bytes) -> int:
+    """The id at the end of a record, posting, generation or journal key."""
+    return int.from_bytes(key[-8:], "big")
+
+
+def pack_id(id: int) -> bytes:
+    """The id of a replaced record as a journal's value; nothing for 0."""
+    return _ID.pack(id) if id else b""
+
+
+def unpack_id(packed: bytes) -> int:
+    """What ``pack_id`` wrote."""
+    return int.from_bytes(packed, "big")
+
+
+def pack_seen(id: int, seconds: float) -> bytes:
+    """A URL's value: its newest record, and when it was last seen."""
+    return _SEEN.pack(id, min(int(seconds), 0xFFFFFFFF))
+
+
+def unpack_seen(packed: bytes) -> tuple[int, int]:
+    """What ``pack_seen`` wrote."""
+    id, seconds = _SEEN.unpack(packed)
+    return id, seconds

@@ -1,0 +1,336 @@
+"""Open the state at a URL, once for each location of this process."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections import ChainMap
+from collections.abc import Callable, Iterator, Mapping
+from datetime import date
+from functools import cache
+from glob import escape, glob
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlsplit
+from urllib.request import url2pathname
+
+from scrapy_neardup.errors import SettingsError, StoreError, StoreMismatch
+from scrapy_neardup.oneline import line_logger
+from scrapy_neardup.state.kv import SETTING, without_password
+from scrapy_neardup.state.options import DEFAULT, Options
+from scrapy_neardup.state.pages import PageStore
+from scrapy_neardup.state.recipe import Secret, fits
+from scrapy_neardup.state.replacement import is_unfinished, refuse_unfinished
+from scrapy_neardup.state.transaction import Overlay
+
+# ----------------------------------------------------------------------------------------------------------------------
+# The kinds of store by the scheme of their URLs, each imported when it is first asked for.
+
+
+class Registry(Mapping[str, type[PageStore]]):
+    """Scheme -> kind of store, made from scheme -> "module:class"."""
+
+    def __init__(self, places: dict[str, str]) -> None:
+        self.places = places
+
+    def __getitem__(self, scheme: str) -> type[PageStore]:
+        module, _, name = self.places[scheme].partition(":")
+        kind: type[PageStore] = getattr(import_module(module), name)
+        return kind
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.places)
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+    def forms(self, *, lasting: bool = False) -> str:
+        """How the URLs of all kinds look, or of those that outlive their store, for a message."""
+        *others, last = [kind.form() for kind in self.values() if kind.lasts or not lasting]
+        return f"{', '.join(others)} or {last}" if others else last
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# ``%(name)s`` in the URL of a state: one state for each spider, or whatever attribute of it is named.
+
+
+#: As printf has them; other percent signs of a URL stay.
+_PLACEHOLDER = re.compile(r"%\((\w+)\)([-#0 +]*\d*(?:\.\d+)?[diouxXeEfFgGrsa])")
+_MARK = "\ue000"  # nothing that a path would have
+#: Ends of files that stand beside a state, and are none.
+_BESIDE = (".witness", ".lock", "-wal", "-shm", ".draft")
+#: What can be no part of a file's name on some system, or would lead out of its directory; and the escape itself.
+_UNSAFE = re.compile(r'[\x00-\x1f\x7f-\x9f/\\:*?"<>|%\ud800-\udfff]|^[. ]+$|[. ]+$')
+
+
+def safe_name(value: str) -> str:
+    """A value as the name of a file: the same names for the same values alone, and none that leads elsewhere.
+
+    >>> safe_name("news.example"), safe_name("a/b"), safe_name(".."), safe_name("100%")
+    ('news.example', 'a%2Fb', '%2E%2E', '100%25')
+    """
+    return _UNSAFE.sub(
+        lambda found: "".join(f"%{byte:02X}" for byte in found[0].encode("utf-8", "surrogatepass")), value
+    )
+
+
+def has_placeholders(url: str) -> bool:
+    """Whether the URL is one for each of several."""
+    return "%(" in url
+
+
+def placeholders_filled(url: str, value_of: Callable[[str], object], named_by: str = SETTING) -> str:
+    """The URL with its placeholders replaced by what ``value_of`` their names gives, as a part of a file's name.
+
+    Raises SettingsError for a placeholder that cannot be read, and a value that is empty or no text, number or date.
+    """
+
+    shown = without_password(url)
+
+    def fill(found: re.Match[str]) -> str:
+        value = value_of(found[1])
+        if not isinstance(value, (str, int, float, date)):
+            raise SettingsError(
+                f"{named_by} is {shown!r}, but the spider's {found[1]} is {value!r:.80}, which cannot be part of a "
+                "name. Use an attribute that is a string or a number, such as %(name)s."
+            )
+        try:
+            filled = f"%{found[2]}" % value
+        except (TypeError, ValueError) as error:
+            raise SettingsError(f"{named_by} is {shown!r}, but {found[0]} cannot be filled in: {error}.") from None
+        if not filled:
+            raise SettingsError(
+                f"{named_by} is {shown!r}, but the spider's {found[1]} is empty. Give it a value, or use another "
+                "attribute, such as %(name)s."
+            )
+        return quote(safe_name(filled), safe="")
+
+    placeholders_checked(url, named_by)
+    return _PLACEHOLDER.sub(fill, url)
+
+
+def placeholders_checked(url: str, named_by: str = SETTING) -> str:
+    """A URL such as those that come of it; raises SettingsError for a placeholder that cannot be read."""
+    shown, one = without_password(url), _PLACEHOLDER.sub("x", url)
+    if has_placeholders(one):
+        raise SettingsError(
+            f"{named_by} is {shown!r}, which has an incomplete placeholder. Write it as %(name)s, with the s. "
+            "If %( is part of a name, write %25(."
+        )
+    return one
+
+
+def matching(url: str) -> Iterator[str]:
+    """The paths that there are for a URL with placeholders, whatever these are filled with."""
+    path = url2pathname(urlsplit(_PLACEHOLDER.sub(_MARK, url)).path)
+    found = sorted(glob("*".join(map(escape, path.split(_MARK)))))  # noqa: PTH207 - it leaves hidden names out
+    yield from (one for one in found if not one.endswith(_BESIDE))
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Stores by URL. A new one is a file beside this one and a line in ``STORES``.
+
+
+STORES = Registry(
+    {
+        "leveldb": "scrapy_neardup.state.leveldb:LevelDBStore",
+        "sqlite": "scrapy_neardup.state.sqlite:SQLiteStore",
+        "memory": "scrapy_neardup.state.memory:MemoryStore",
+    }
+)
+
+#: Kinds that lie on a server, where many crawlers on many machines share them.
+SERVERS = Registry(
+    {
+        "redis": "scrapy_neardup.server.store:RedisStore",
+        "rediss": "scrapy_neardup.server.store:RedissStore",
+        "unix": "scrapy_neardup.server.store:UnixStore",
+        "redis+sentinel": "scrapy_neardup.server.store:SentinelStore",
+        "rediss+sentinel": "scrapy_neardup.server.store:RedissSentinelStore",
+        "redis+cluster": "scrapy_neardup.server.store:ClusterStore",
+        "rediss+cluster": "scrapy_neardup.server.store:RedissClusterStore",
+    }
+)
+_ALL = ChainMap[str, type[PageStore]](STORES, SERVERS)  # type: ignore[arg-type]  # nobody writes to it
+
+#: What looks into a state of each kind, without its lock.
+_LOOKS = {
+    "leveldb": "scrapy_neardup.state.leveldb_snapshot:LevelDBLook",
+    "sqlite": "scrapy_neardup.state.sqlite_snapshot:SQLiteLook",
+}
+
+logger = line_logger(__name__)
+
+# Location -> the store that is open there, and how many hold it. One handle for each path in a process: a second one
+# would drop the first one's lock. Those of dry runs are apart.
+_open: dict[str, tuple[PageStore, int]] = {}
+_tried: dict[str, tuple[PageStore, int]] = {}
+
+
+def default_url(directory: Path) -> str:
+    """The store that is used where none is named: LevelDB where plyvel is installed, else SQLite.
+
+    What is in ``directory`` already decides first: an existing state is never switched.
+    """
+    scheme = "leveldb" if find_spec("plyvel") else "sqlite"
+    return existing_default(directory) or STORES[scheme].url(str((directory / f"state.{scheme}").absolute()))
+
+
+def existing_default(directory: Path) -> str:
+    """The URL of the state in a directory of default states; empty if there is none."""
+    for scheme in ("leveldb", "sqlite"):
+        path = directory / f"state.{scheme}"
+        # A witness without its database is that of a state which is gone: told of, not switched. So is a state whose
+        # files a migration was moving.
+        if path.exists() or STORES[scheme].exists(str(path)) or is_unfinished(str(path)):
+            return STORES[scheme].url(str(path.absolute()))
+    return ""
+
+
+def existing_states(url: str) -> list[str]:
+    """The URLs of the states that there are at a URL: of one with placeholders those of all values."""
+    if not has_placeholders(url):
+        kind, location = parse_url(url)
+        return [url] if kind.exists(location) else []
+    kind, _ = parse_url(placeholders_checked(url))
+    if kind.is_shared:  # where nobody can tell which of its states a URL means
+        return []
+    return [kind.url(path) for path in matching(url) if kind.exists(path)] if kind.lasts else []
+
+
+def parse_url(url: str, named_by: str = SETTING) -> tuple[type[PageStore], str]:
+    """The store and the location that a URL names; raises SettingsError that shows the forms.
+
+    ``named_by`` is what the user wrote the URL into, and is told to change.
+    """
+    try:
+        if any(character in url for character in "\t\r\n"):  # which urlsplit leaves out
+            raise ValueError
+        parts = urlsplit(url)
+    except ValueError:  # half a bracket, a line end
+        parts = urlsplit("")
+    if parts.scheme not in _ALL:
+        there = states_near(url) if url and not parts.scheme else []
+        forms = " or ".join(there) if there else f"{STORES.forms()}; or on a server: {SERVERS.forms()}"
+        raise SettingsError(f"{named_by} is {without_password(url)!r}, which names no state. Use {forms}.")
+    kind = _ALL[parts.scheme]
+    try:
+        location = kind.read_url(parts)
+    except ValueError as error:
+        raise SettingsError(f"{named_by} is {without_password(url)!r}, {error}.") from None
+    if hint := kind.misplaced(location):
+        _warn_once(named_by, hint)
+    return kind, location
+
+
+@cache
+def _warn_once(named_by: str, hint: str) -> None:
+    logger.warning("%s: %s", named_by, hint)
+
+
+def states_near(path: str) -> list[str]:
+    """The URLs of states that somebody may mean who names a path: at it, or under their usual name in that folder."""
+    if not path.isprintable():
+        return []
+    place = Path(path).resolve()
+    return [
+        kind.url(str(location))
+        for scheme, kind in STORES.items()
+        for location in (place, place / f"state.{scheme}")
+        if kind.lasts and kind.exists(str(location))
+    ]
+
+
+def open_store(
+    url: str,
+    recipe: Mapping[str, Any] | None,
+    named_by: str = SETTING,
+    secret: Secret | None = None,
+    *,
+    dry_run: bool = False,
+    options: Options = DEFAULT,
+) -> PageStore:
+    """The store at a URL, opened once for each location of this process; give it back with ``close_store``.
+
+    Without a recipe there must be a state, of any. ``named_by``: see ``parse_url``; ``secret``: see ``PageStore``.
+    ``dry_run``: what is written is held in memory, nothing of the state changes, and none is made (see ``Overlay``).
+    ``options``: how it is to use memory, if it is not open yet.
+    """
+    kind, location = parse_url(url, named_by)
+    if not kind.lasts:
+        return kind(location, recipe, named_by, secret)
+    if kind.scheme in STORES:
+        refuse_unfinished(location)
+    opened = _tried if dry_run else _open
+    if location not in opened:
+        made: PageStore
+        if dry_run:
+            made = _look_of(kind)(location, recipe, named_by, secret, is_written=True)
+        else:
+            made = kind(location, recipe, named_by, secret, options)
+        opened[location] = made, 1
+        return made
+    store, holders = opened[location]
+    if store.scheme != kind.scheme or (recipe is not None and not fits(store.recipe, recipe)):
+        raise StoreMismatch(
+            f"This process already uses {location} with other parameters, in another crawl or in an open Deduplicator. "
+            f"Give both the same parameters, give each its own state with {named_by}, or close the first."
+        )
+    opened[location] = store, holders + 1
+    return store
+
+
+def open_temporary(folder: Path, recipe: Mapping[str, Any], secret: Secret | None, options: Options) -> PageStore:
+    """A state that ends with whoever opened it, in a folder that this one removes; give it back with ``close_store``.
+
+    LevelDB where plyvel is installed, else SQLite, as of states that last. ``recipe``: nobody holds it against another.
+    """
+    if find_spec("plyvel") is None:
+        return open_store(default_url(folder), recipe, SETTING, secret, options=options)
+    from scrapy_neardup.state.temporary import TemporaryStore
+
+    return TemporaryStore(str(folder), recipe, SETTING, secret, options)
+
+
+def open_snapshot(
+    url: str, recipe: Mapping[str, Any] | None = None, named_by: str = SETTING, secret: Secret | None = None
+) -> PageStore:
+    """The state at a URL as it is now, to be read, whoever is at work on it; give it back with ``close_store``.
+
+    One of a kind that nobody can look into is opened. Raises StoreError if there is none.
+    """
+    kind, location = parse_url(url, named_by)
+    if kind.scheme in STORES:
+        refuse_unfinished(location)
+    if kind.scheme in _LOOKS:
+        return _look_of(kind)(location, recipe, named_by, secret)
+    store = open_store(url, recipe, named_by, secret)
+    store.as_of = time.time()
+    return store
+
+
+def close_store(store: PageStore) -> None:
+    """Give a store back; the last one to do so closes it."""
+    opened = _tried if isinstance(store, Overlay) else _open
+    held, holders = opened.get(store.location, (None, 0))
+    if held is not store:
+        store.close()
+    elif holders > 1:
+        opened[store.location] = store, holders - 1
+    else:
+        del opened[store.location]
+        store.close()
+
+
+def _look_of(kind: type[PageStore]) -> type[Overlay]:
+    try:
+        module, _, name = _LOOKS[kind.scheme].partition(":")
+    except KeyError:
+        raise StoreError(
+            f"A dry run is not possible with a {kind.scheme} state. Set NEARDUP_STORE to another state, for example a "
+            "copy made with scrapy neardup merge."
+        ) from None
+    found: type[Overlay] = getattr(import_module(module), name)
+    return found

@@ -1,0 +1,268 @@
+"""Which pages are filed under a key, written down in one of two ways.
+
+Rows: one for each posting, k + key + id, without a value. To learn that nothing is filed under a key, as is true of
+nearly all keys of a new page, takes a search in each of LevelDB's levels: 25 microseconds a key in a million pages.
+
+Lists: a row for each key, k + key, whose value is the ids filed under it. That it is not there LevelDB's bloom filter
+tells in one microsecond. A row holds as many ids as are rewritten in no time. Where there are more, a plus sign behind
+the ids says so, and they stand in further rows, k + key + id: in bundles, each named by the newest of its ids, with the
+others for a value, as many as the first row holds.
+
+The format in a state's recipe says which. In format 2 they are rows and in format 3 lists, of keys of 64 bits; without
+bundles, each id beyond the first row has one of its own. In format 4 keys have 40 bits, and they are lists with
+bundles; but rows on a server, where many file under one key at once.
+"""
+
+from __future__ import annotations
+
+import struct
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from itertools import islice
+from typing import ClassVar
+
+from scrapy_neardup.hashing.keyed import NARROW, WIDE, KeyWidth
+from scrapy_neardup.state.kv import Changes, KeyValueStore, Row
+from scrapy_neardup.state.layout import FORMATS, last_id, posting_key
+
+#: The format in which they are rows everywhere, and the one in which lists have no bundles.
+_ROWS, _SINGLES = 2, 3
+#: Ids that the row of a list holds at most.
+MOST = 32
+#: Before a key.
+_POSTINGS = b"k"
+#: Behind these ids, where there are others.
+_MORE = b"+"
+_ID = 8
+#: Lengths of the keys of rows: the first ones of lists, and those that are named by an id.
+_HEADS = frozenset(1 + width.size for width in (NARROW, WIDE))
+_PAIRS = frozenset(head + _ID for head in _HEADS)
+
+
+class Postings(ABC):
+    """The postings of an open state. What is removed and filed is added to changes, on top of which it is seen.
+
+    Keys may be longer than those of the state, as the id of a group is.
+    """
+
+    #: Whether they are lists.
+    are_lists: ClassVar[bool]
+
+    def __init__(self, rows: KeyValueStore, width: KeyWidth) -> None:
+        self._rows = rows
+        self._width = width
+
+    @abstractmethod
+    def find(self, keys: Sequence[int], limit: int) -> list[list[int]]:
+        """For each key the ids of up to ``limit`` pages that are filed under it, the newest first."""
+
+    @abstractmethod
+    def file(self, keys: Sequence[int], id: int, changes: Changes) -> None:
+        """File a page under keys."""
+
+    @abstractmethod
+    def remove(self, keys: Sequence[int], id: int, changes: Changes) -> None:
+        """Take a page back from under keys, if it is filed there."""
+
+
+class PostingRows(Postings):
+    """A row for each."""
+
+    are_lists: ClassVar[bool] = False
+
+    def find(self, keys: Sequence[int], limit: int) -> list[list[int]]:
+        found = (self._rows._scan(prefix, reverse=True) for prefix in self._width.pack_each(keys, _POSTINGS))
+        return [[last_id(posting) for posting, _ in islice(rows, limit)] for rows in found]
+
+    def file(self, keys: Sequence[int], id: int, changes: Changes) -> None:
+        for key in keys:
+            changes.put(posting_key(key, id, self._width), b"")
+
+    def remove(self, keys: Sequence[int], id: int, changes: Changes) -> None:
+        for key in keys:
+            changes.delete(posting_key(key, id, self._width))
+
+
+class PostingLists(Postings):
+    """A row for each key, and bundles."""
+
+    are_lists: ClassVar[bool] = True
+    #: At what number of writes which keys were looked up last, in which rows, and what these held: a page is mostly
+    #: filed before anything else is written.
+    _read: tuple[int, tuple[int, ...], list[bytes], list[bytes | None]] = (-1, (), [], [])
+
+    def find(self, keys: Sequence[int], limit: int) -> list[list[int]]:
+        rows = self._width.pack_each(keys, _POSTINGS)
+        heads = self._rows._get_all(rows)
+        self._read = self._rows._writes, tuple(keys), rows, heads
+        if not any(heads):
+            return [[] for _ in keys]
+        return [self._ids(row, head, limit) if head else [] for row, head in zip(rows, heads, strict=True)]
+
+    def _ids(self, head_row: bytes, head: bytes, limit: int) -> list[int]:
+        ids, more = _unpacked(head)
+        if more:
+            for row in self._rows._scan(head_row, reverse=True):
+                if len(row[0]) not in _PAIRS:
+                    continue
+                if len(ids) >= limit and last_id(row[0]) < min(ids):
+                    break  # all that is left is older
+                ids += ids_of(row)
+        return sorted(ids, reverse=True)[:limit]
+
+    def file(self, keys: Sequence[int], id: int, changes: Changes) -> None:
+        alone = id.to_bytes(_ID, "big")
+        writes, asked, rows, heads = self._read
+        # So it is with nearly all new pages: these were read last, and nothing is filed there.
+        is_known = keys == asked and writes == self._rows._writes
+        if is_known and not (changes.puts or changes.deletes or any(heads)):
+            changes.puts.update(dict.fromkeys(rows, alone))
+            return
+        for row, head in self._heads(keys, changes):
+            if not head:
+                changes.put(row, alone)
+                continue
+            ids, more = _unpacked(head)
+            if id not in ids and not (more and self._is_beyond(row, id, changes)):
+                self._add(row, ids, more, id, changes)
+
+    def _is_beyond(self, row: bytes, id: int, changes: Changes) -> bool:
+        """Whether an id stands in a further row; none does that is newer than all of the state."""
+        return id <= self._rows._largest and any(id in ids_of(one) for one in self._further(row, changes))
+
+    def _add(self, row: bytes, ids: list[int], more: bytes, id: int, changes: Changes) -> None:
+        """Add an id to the row of a list; where that is full, its ids become a bundle."""
+        if len(ids) < MOST:
+            changes.put(row, _packed(sorted((*ids, id)), more))
+        else:
+            changes.put(*_bundle(row, ids))
+            changes.put(row, _packed((id,), _MORE))
+
+    def _take_away(self, row: bytes, id: int, changes: Changes) -> None:
+        """Remove an id from the further rows of a list."""
+        for one in self._further(row, changes):
+            if id in (ids := ids_of(one)):
+                changes.delete(one[0])
+                ids.remove(id)
+                if ids:
+                    changes.put(*_bundle(row, ids))
+                return
+
+    def _further(self, row: bytes, changes: Changes) -> list[Row]:
+        """The further rows of a list, as they will be after these changes."""
+        found = {key: value for key, value in self._rows._scan(row) if len(key) in _PAIRS}
+        found.update(one for one in changes.puts.items() if len(one[0]) in _PAIRS and one[0].startswith(row))
+        return [one for one in found.items() if one[0] not in changes.deletes]
+
+    def remove(self, keys: Sequence[int], id: int, changes: Changes) -> None:
+        for row, head in self._heads(keys, changes):
+            ids, more = _unpacked(head)
+            if id in ids:
+                ids.remove(id)
+            elif more:
+                self._take_away(row, id, changes)
+            else:
+                continue
+            if ids or (more and self._further(row, changes)):
+                changes.put(row, _packed(ids, more))
+            else:
+                changes.delete(row)
+
+    def _heads(self, keys: Sequence[int], changes: Changes) -> Iterator[tuple[bytes, bytes]]:
+        """The rows of different keys with the ids they hold, as they will be after these changes."""
+        rows = list(dict.fromkeys(self._width.pack_each(keys, _POSTINGS)))
+        unchanged = [row for row in rows if row not in changes.puts and row not in changes.deletes]
+        written = self._written(unchanged)
+        return ((row, changes.puts.get(row) or written.get(row) or b"") for row in rows)
+
+    def _written(self, rows: list[bytes]) -> dict[bytes, bytes | None]:
+        """What these rows hold, as it was read or else is read now."""
+        writes, _, *read = self._read
+        held = dict(zip(*read, strict=True)) if writes == self._rows._writes else {}
+        known = {row: held[row] for row in rows if row in held}
+        others = [row for row in rows if row not in known]
+        return {**known, **dict(zip(others, self._rows._get_all(others), strict=True))} if others else known
+
+
+class PostingListsOfSingles(PostingLists):
+    """A row for each key, and one for each id beyond that."""
+
+    def _is_beyond(self, row: bytes, id: int, changes: Changes) -> bool:
+        return False  # it would be put where it stands
+
+    def _add(self, row: bytes, ids: list[int], more: bytes, id: int, changes: Changes) -> None:
+        if len(ids) < MOST and not more:  # or a posting that has a row of its own might come to stand in both
+            changes.put(row, _packed(sorted((*ids, id)), b""))
+            return
+        changes.put(row + id.to_bytes(_ID, "big"), b"")
+        if not more:
+            changes.put(row, _packed(ids, _MORE))
+
+    def _take_away(self, row: bytes, id: int, changes: Changes) -> None:
+        changes.delete(row + id.to_bytes(_ID, "big"))
+
+
+def postings_of(rows: KeyValueStore, format: int) -> Postings:
+    """The postings of a state of this format."""
+    if format == _ROWS or rows.is_shared:
+        return PostingRows(rows, FORMATS[format])
+    kind = PostingListsOfSingles if format == _SINGLES else PostingLists
+    return kind(rows, FORMATS[format])
+
+
+def pairs(row: Row) -> Iterator[tuple[int, int]]:
+    """The keys and ids that a row of postings tells of, in any format."""
+    key, _ = row
+    number = int.from_bytes(key[1:-_ID] if len(key) in _PAIRS else key[1:], "big")
+    yield from ((number, id) for id in ids_of(row))
+
+
+def ids_of(row: Row) -> list[int]:
+    """The ids that a row of postings tells of, in any format."""
+    key, value = row
+    ids = _unpacked(value)[0]
+    return [*ids, last_id(key)] if len(key) in _PAIRS else ids
+
+
+def _bundle(row: bytes, ids: Sequence[int]) -> Row:
+    """The row of a bundle, behind that of its list."""
+    *others, newest = sorted(ids)
+    return row + newest.to_bytes(_ID, "big"), _packed(others, b"")
+
+
+def is_posting(row: Row) -> bool:
+    """Whether a row can be one of postings."""
+    key, value = row
+    if len(key) in _PAIRS:
+        return len(value) % _ID == 0
+    return is_head(key) and value != b"" and (len(value) % 8 == 0 or _tells_of_more(value))
+
+
+def is_head(key: bytes) -> bool:
+    """Whether a row can be one of a list."""
+    return len(key) in _HEADS
+
+
+def is_unreachable(key: bytes, head: Row) -> bool:
+    """Whether a posting has a row of its own of which the row of the list before it does not tell."""
+    return len(key) in _PAIRS and not (key[:-_ID] == head[0] and _tells_of_more(head[1]))
+
+
+def _tells_of_more(head: bytes) -> bool:
+    return len(head) % 8 == 1 and head.endswith(_MORE)
+
+
+@lru_cache
+def _of(count: int) -> struct.Struct:
+    return struct.Struct(f">{count}Q")
+
+
+def _unpacked(head: bytes) -> tuple[list[int], bytes]:
+    """The ids in a row, and the plus sign if it is there."""
+    count, more = divmod(len(head), 8)
+    return list(_of(count).unpack_from(head)), _MORE if more else b""
+
+
+def _packed(ids: Sequence[int], more: bytes) -> bytes:
+    return _of(len(ids)).pack(*ids) + more

@@ -1,0 +1,429 @@
+"""State in one SQLite file: the default where LevelDB cannot be installed.
+
+    <location>            the database
+    <location>-wal        its log, until it is closed
+    <location>.witness    how far the state had come: see ``Witness``; after a clean close also a digest of the file
+    <location>.lock       ours, taken before any of these is written to; it is there while the state is open
+
+A page is written into the log, and with the first one after a second all that is there is synced (``SYNC_EVERY``): a
+kill costs nothing, a power cut the pages since then, as with LevelDB. SQLite itself syncs its log before it moves it
+into the file, and the file thereafter, so what a power cut leaves is the state as it was after one of the writes.
+
+SQLite keeps no checksums in its file, so each value ends in one over its row. A byte that has changed in what leads to
+the rows can hide some: the digest tells of it, or else all rows are read and held against the tally.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+import struct
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
+from pathlib import Path
+from typing import ClassVar
+
+from scrapy_neardup.errors import StoreError, StoreMismatch
+from scrapy_neardup.state import layout
+from scrapy_neardup.state.kv import Changes, DamagedCopy, Row, UnreadableError, copying, hopeless
+from scrapy_neardup.state.lock import lock
+from scrapy_neardup.state.pages import PageStore
+from scrapy_neardup.state.tally import CLOSED, check_bytes
+
+# ----------------------------------------------------------------------------------------------------------------------
+# What can be told of SQLite's file without SQLite, which writes to what it opens; and what its errors mean.
+
+
+#: "ndup" in the header of the file, so that a database of somebody else's is never written to.
+APPLICATION = 0x6E647570
+#: How the rows are laid out; 1 had no checksums.
+VERSION = 2
+_MAGIC = b"SQLite format 3\0"
+#: At the 60th byte: version of the user's, encoding of increments, application.
+_VERSION_FIELDS = struct.Struct(">I4xI")
+_CHUNK = 2**20
+#: What SQLite says where the file is not to blame; "locked" is another program that looks into it.
+_OUTSIDE = (
+    "full",
+    "disk I/O error",
+    "unable to open",
+    "readonly",
+    "locked",
+    "out of memory",
+    "not authorized",
+    "permission",
+)
+
+
+def refuse_foreign(path: Path, witness: Path, named_by: str) -> None:
+    """Raise StoreMismatch for what is no state and StoreError for no file; nothing is written, not even beside it.
+
+    With a witness beside it, it is ours, whatever is in its header, and to be told of as damaged.
+    """
+    try:
+        if path.exists() and not path.is_file():
+            raise StoreError(f"{path} is no file, so it cannot be a state. Set {named_by} to the path of a file.")
+        if witness.exists() or not path.exists() or not path.stat().st_size:
+            return
+        application, version = _header(path)
+    except OSError as error:
+        raise StoreError(
+            f"{path} cannot be read: {error}. Check its permissions, or set {named_by} to another path."
+        ) from error
+    if application != APPLICATION:
+        raise StoreMismatch(
+            f"{path} exists, but is no scrapy-neardup state. It is unchanged. Set {named_by} to another path."
+        )
+    if version != VERSION:
+        raise StoreMismatch(
+            f"Another version of scrapy-neardup wrote {path} (layout {version}, this version uses {VERSION}). "
+            f"The file is unchanged. Use that version, or set {named_by} to a new path to begin another state."
+        )
+
+
+def is_ours(path: Path) -> bool:
+    """Whether the header is what this version writes. Raises OSError."""
+    return _header(path) == (APPLICATION, VERSION)
+
+
+def is_database(path: Path) -> bool:
+    """Whether a file begins as one of SQLite's does."""
+    try:
+        with path.open("rb") as file:
+            return file.read(len(_MAGIC)) == _MAGIC
+    except OSError:
+        return False
+
+
+def _header(path: Path) -> tuple[int, int]:
+    """Application and version; 0 and 0 of what is no database of SQLite."""
+    with path.open("rb") as file:
+        header = file.read(100)
+    if len(header) < 100 or not header.startswith(_MAGIC):
+        return 0, 0
+    version, application = _VERSION_FIELDS.unpack_from(header, 60)
+    return application, version
+
+
+def digest(path: Path) -> str:
+    """Length and checksum of a file; of no use against somebody, but against a disk. Raises OSError."""
+    checksum = length = 0
+    with path.open("rb") as file:
+        while chunk := file.read(_CHUNK):
+            checksum = zlib.crc32(chunk, checksum)
+            length += len(chunk)
+    return f"{length}:{checksum:08x}"
+
+
+def is_outside(error: sqlite3.Error) -> bool:
+    """Whether an error says that the disk or the system does not let us, and nothing of the rows."""
+    return isinstance(error, sqlite3.OperationalError) and any(reason in str(error) for reason in _OUTSIDE)
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# A damaged state of SQLite, copied and read as far as that goes.
+
+
+#: The beginning of SQLite's file: bytes that do not matter here, size of a page (1: 65536), more of them, pages.
+_HEADER = struct.Struct(">16sH10xI")
+#: No state is larger, in bytes; a header that says so is noise.
+_LARGEST = 2**42
+
+
+@contextmanager
+def damaged_sqlite(path: Path, folder: Path) -> Iterator[DamagedCopy]:
+    """See ``Place.damaged_copy``."""
+    if not is_database(path) and not Path(f"{path}.witness").exists():  # whatever it is, nothing is put beside it
+        raise hopeless(path, "it is no SQLite database")
+    copy = folder / "copy.sqlite"
+    held = lock(path.with_name(path.name + ".lock"), str(path))
+    try:
+        with copying(path):
+            shutil.copyfile(path, copy)
+            log = path.with_name(path.name + "-wal")
+            if log.exists():
+                shutil.copyfile(log, copy.with_name(copy.name + "-wal"))
+            _lengthen(copy)
+    finally:
+        held.release()
+    with closing(sqlite3.connect(copy, isolation_level=None)) as db:
+        try:
+            db.execute("PRAGMA cell_size_check = ON")
+            tables = {name for (name,) in db.execute("SELECT name FROM sqlite_master")}
+        except sqlite3.Error as error:
+            raise hopeless(path, str(error)) from None
+        if "kv" not in tables:
+            raise hopeless(path, "its table kv is missing")
+        yield _SQLiteCopy(db)
+
+
+def _lengthen(copy: Path) -> None:
+    """Give a file that was cut the length that its header tells; without, SQLite refuses all of it."""
+    with copy.open("rb+") as file:
+        _, size, pages = _HEADER.unpack(file.read(_HEADER.size).ljust(_HEADER.size, b"\0"))
+        length = pages * (size if size > 1 else 65536)
+        if copy.stat().st_size < length <= _LARGEST:
+            file.truncate(length)
+
+
+class _SQLiteCopy:
+    def __init__(self, db: sqlite3.Connection) -> None:
+        self._db = db
+
+    def rows(self, low: bytes, high: bytes, *, reverse: bool = False) -> Iterator[Row]:
+        order = "DESC" if reverse else "ASC"
+        query = f"SELECT k, v FROM kv WHERE k >= ? AND k < ? ORDER BY k {order}"  # noqa: S608 - nothing from outside
+        try:
+            for key, value in self._db.execute(query, (low, high)):
+                # A row that is not what was written is left out; a page among such rows is missed, as others name it.
+                if type(key) is type(value) is bytes and value[-4:] == check_bytes(key, value[:-4]):
+                    yield key, value[:-4]
+        except sqlite3.Error as error:
+            raise UnreadableError(str(error)) from None
+
+
+_ROWS = 500
+#: Bytes at the end of a value: checksum of the row.
+_CHECK = 4
+
+
+class SQLiteStore(PageStore):
+    """One table of ordered bytes, written through a log."""
+
+    scheme: ClassVar[str] = "sqlite"
+
+    @classmethod
+    def exists(cls, location: str) -> bool:
+        path = Path(location)
+        with suppress(OSError):  # a name that is too long, a directory that may not be read
+            return (path.is_file() and path.stat().st_size > 0) or cls.witness_of(location).exists()
+        return False
+
+    @classmethod
+    def witness_of(cls, location: str) -> Path:
+        return Path(f"{location}.witness")
+
+    @classmethod
+    def parts(cls, location: str) -> str:
+        return f"{location}, {location}.witness and, if it exists, {location}-wal"
+
+    @classmethod
+    def pieces(cls, location: str) -> tuple[Path, ...]:
+        return Path(location), cls.witness_of(location)
+
+    @classmethod
+    def damaged_copy(cls, location: str, folder: Path) -> AbstractContextManager[DamagedCopy]:
+        return damaged_sqlite(Path(location), folder)
+
+    def _connect(self) -> None:
+        path = Path(self.location)
+        refuse_foreign(path, self.witness_of(self.location), self.named_by)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise StoreError(
+                f"The directory of the state at {path} cannot be made: {error}. Set {self.named_by} to another path."
+            ) from error
+        self._lock = lock(self.lock_of(self.location), self.location)
+        try:
+            self._open(path)
+        except BaseException:
+            self._release_witness()
+            self._lock.release()
+            raise
+
+    def _open(self, path: Path) -> None:
+        self._path, self._log = path, path.with_name(path.name + "-wal")
+        new = not path.exists() or path.stat().st_size == 0
+        self._meet_witness(new=new)
+        if new or (self._witness is not None and not self._witness.newest.sequence):  # making it was cut short
+            with self._guard():  # it holds its secret, which is not for everybody
+                os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+            self._db = self._connection("rwc")
+            self._begin()
+            return
+        if not is_ours(path):
+            raise self.damaged("its header is not that of a state")
+        logged = self._log.exists() and self._log.stat().st_size > 0
+        with self._guard():
+            self._untouched = not logged and self._witness is not None and self._witness.digest == digest(path)
+        # Until the state was held against its tally nothing may change. SQLite would end a damaged log where the damage
+        # is, and move what is before it into the file; a reader does not.
+        self._db = self._connection("ro" if logged else "ro&immutable=1")
+
+    def _connection(self, mode: str) -> sqlite3.Connection:
+        with self._guard():
+            # Two crawls of one process may run in different threads of it; they never write at the same time.
+            uri = f"{self._path.as_uri()}?mode={mode}"
+            db = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False)
+            try:
+                db.execute("PRAGMA cell_size_check = ON")
+                db.execute(f"PRAGMA cache_size = -{self.options.cache // 1024}")
+            except BaseException:
+                db.close()
+                raise
+            return db
+
+    def _begin(self) -> None:
+        """Make the database ours, all at once, and set it to what it promises."""
+        try:
+            with self._guard():
+                self._db.execute("BEGIN IMMEDIATE")
+                self._db.execute(f"PRAGMA application_id = {APPLICATION}")
+                self._db.execute(f"PRAGMA user_version = {VERSION}")
+                self._db.execute("CREATE TABLE IF NOT EXISTS kv (k BLOB PRIMARY KEY, v BLOB NOT NULL) WITHOUT ROWID")
+                self._db.execute("COMMIT")
+                self._log_all()
+        except BaseException:
+            self._db.close()
+            raise
+
+    def _log_all(self) -> None:
+        self._db.execute("PRAGMA journal_mode = WAL")
+        self._db.execute("PRAGMA synchronous = NORMAL")
+
+    def _accept(self) -> None:
+        with self._guard():
+            self._db.close()
+            self._db = self._connection("rw")
+            self._log_all()
+
+    def _settle(self) -> None:
+        with self._guard():
+            self._db.execute("PRAGMA wal_checkpoint(PASSIVE)")
+
+    def _disconnect(self) -> None:
+        try:
+            with self._guard():
+                self._db.close()
+                logged = self._log.exists() and self._log.stat().st_size > 0
+                self._end_witness(CLOSED if logged or not self._accepted else digest(self._path))
+        finally:
+            self._release_witness()
+            self._lock.release()
+
+    # What every page asks and writes does without a context manager, of which each takes several calls.
+
+    def _get(self, key: bytes) -> bytes | None:
+        try:
+            row = self._db.execute("SELECT v FROM kv WHERE k = ?", (key,)).fetchone()
+        except Exception as error:
+            self._raise_for(error)
+            raise
+        return None if row is None else self._checked(key, row[0])
+
+    def _get_all(self, keys: Sequence[bytes]) -> list[bytes | None]:
+        values: dict[bytes, bytes] = {}
+        for at in range(0, len(keys), _ROWS):
+            few = keys[at : at + _ROWS]
+            # Nothing in the query comes from outside.
+            query = f"SELECT k, v FROM kv WHERE k IN ({','.join('?' * len(few))})"  # noqa: S608
+            try:
+                found = self._db.execute(query, few).fetchall()
+            except Exception as error:
+                self._raise_for(error)
+                raise
+            values.update((key, self._checked(key, value)) for key, value in found)
+        return [values.get(key) for key in keys]
+
+    def _rows_from(self, low: bytes, prefix: bytes) -> Iterator[Row]:
+        return self._between(max(low, prefix), layout.after(prefix))
+
+    def _scan(self, prefix: bytes, *, reverse: bool = False) -> Iterator[Row]:
+        return self._between(prefix, layout.after(prefix), reverse=reverse)
+
+    def _between(self, low: bytes, high: bytes | None, *, reverse: bool = False) -> Iterator[Row]:
+        # In pages, each a query of its own, so that no cursor stays open over a write.
+        order = "DESC" if reverse else "ASC"
+        rows = 16  # most scans want the first few
+        while True:
+            where, bounds = "k >= ?", [low]
+            if high is not None:
+                where, bounds = "k >= ? AND k < ?", [low, high]
+            with self._guard():
+                # Nothing in the query comes from outside.
+                query = f"SELECT k, v FROM kv WHERE {where} ORDER BY k {order} LIMIT {rows}"  # noqa: S608
+                found = self._db.execute(query, bounds).fetchall()
+            for key, value in found:
+                yield key, self._checked(key, value)
+            if len(found) < rows:
+                return
+            if reverse:
+                high = found[-1][0]
+            else:
+                low = found[-1][0] + b"\0"
+            rows = _ROWS
+
+    def _apply(self, changes: Changes, *, sync: bool) -> None:
+        try:
+            if not sync:
+                self._write_rows(changes)
+                return
+            with self._synced_log():
+                self._write_rows(changes)
+        except Exception as error:
+            self._raise_for(error)
+            raise
+
+    def _write_rows(self, changes: Changes) -> None:
+        self._db.execute("BEGIN IMMEDIATE")
+        try:
+            if changes.deletes:
+                self._db.executemany("DELETE FROM kv WHERE k = ?", [(key,) for key in changes.deletes])
+            rows = [(key, value + check_bytes(key, value)) for key, value in changes.puts.items()]
+            self._db.executemany("INSERT OR REPLACE INTO kv VALUES (?, ?)", rows)
+            self._db.execute("COMMIT")
+        except BaseException:
+            if self._db.in_transaction:
+                self._db.execute("ROLLBACK")
+            raise
+
+    @contextmanager
+    def _synced_log(self) -> Iterator[None]:
+        """A commit within waits until the log is on disk, up to that commit."""
+        self._db.execute("PRAGMA synchronous = FULL")
+        try:
+            yield
+        finally:
+            self._db.execute("PRAGMA synchronous = NORMAL")
+
+    def _checked(self, key: object, value: object) -> bytes:
+        """The value of a row without its checksum; raises StoreDamaged if that is another."""
+        if type(key) is bytes and type(value) is bytes and value[-_CHECK:] == check_bytes(key, value[:-_CHECK]):
+            return value[:-_CHECK]
+        raise self.damaged(f"the row {key!r:.60} is not what was written")
+
+    def size(self) -> int:
+        path = Path(self.location)
+        files = (path, path.with_name(path.name + "-wal"))
+        return sum(file.stat().st_size for file in files if file.exists())
+
+    def compact(self) -> None:
+        with self._guard():
+            self._db.execute("VACUUM")
+            self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    def file_problems(self) -> Iterator[str]:
+        try:
+            yield from (line for (line,) in self._db.execute("PRAGMA integrity_check") if line != "ok")
+        except sqlite3.Error as error:
+            yield str(error)
+
+    @contextmanager
+    def _guard(self) -> Iterator[None]:
+        try:
+            yield
+        except Exception as error:
+            self._raise_for(error)
+            raise
+
+    def _raise_for(self, error: Exception) -> None:
+        """Raise what sqlite3 raised in our words, if it is its error or the system's."""
+        if isinstance(error, sqlite3.ProgrammingError):  # sqlite3's answer after a close
+            raise StoreError(f"The state at {self.location} is closed.") from error
+        if isinstance(error, sqlite3.Error) and not is_outside(error):
+            raise self.damaged(str(error)) from error
+        if isinstance(error, (sqlite3.Error, OSError)):
+            raise self.out_of_reach(error) from error

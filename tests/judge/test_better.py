@@ -1,0 +1,412 @@
+"""A copy that is better than the page of its group: it passes, stands there from then on, is taken back like any."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from scrapy_neardup.judge.detector import Detector
+from scrapy_neardup.judge.in_flight import Blocked, Ruled
+from scrapy_neardup.judge.preference import KeepPolicy, make_preference
+from scrapy_neardup.maintenance.export import OpenState
+from scrapy_neardup.maintenance.forget import of_host, pages_where
+from scrapy_neardup.maintenance.lookup import known
+from scrapy_neardup.maintenance.merge import merge
+from scrapy_neardup.maintenance.verify import check
+from scrapy_neardup.methods import METHODS, make_method
+from scrapy_neardup.model import Kind, Likeness, Page, Verdict
+from scrapy_neardup.state.evidence import Evidence, Keep
+from scrapy_neardup.state.memory import MemoryStore
+from scrapy_neardup.state.opening import STORES
+from scrapy_neardup.state.pages import PageStore, leader
+from scrapy_neardup.state.record import Record
+from tests.judge.test_detector import answer, kind, page, reserved, story
+from tests.state.test_contract import copy_as_killed
+
+TEXT = story(1, 30)
+#: One article on five hosts, each time a little different.
+WIRE, PAPER, TIMES, BLOG, LATE = (
+    page(name, [*TEXT[:-1], f"{name}的编辑部供稿。"], "标题甲", site=f"{name}.example")
+    for name in ("wire", "paper", "times", "blog", "late")
+)
+HOSTS = ("times.example", "paper.example")
+
+
+@pytest.fixture
+def store() -> PageStore:
+    return MemoryStore("memory:", {})
+
+
+def crawl(store: PageStore, policy: KeepPolicy = HOSTS, *, drops: bool = True, method: str = "cascade") -> Detector:
+    """The detector of one more crawl."""
+    return Detector(
+        make_method(method, {}),
+        store,
+        min_letters=40,
+        who="test",
+        passes=lambda verdict: not (drops and verdict.is_copy),
+        keep=Keep.NOTHING,
+        preference=make_preference(policy),
+    )
+
+
+def record(store: PageStore, of: Page) -> Record:
+    found = store.find(of.url)
+    assert found is not None
+    return found
+
+
+def changed(one: Page, *sentences: str) -> Page:
+    return replace(one, text=one.text + "".join(sentences))
+
+
+def said(found: Verdict) -> tuple[Kind, str | None]:
+    """The kind, and the page that stands for the group."""
+    return found.kind, found.as_tag()["original"]
+
+
+def is_sound(store: PageStore) -> bool:
+    """Whether it holds together, but for crawls that have not been ended."""
+    return set(check(store).counts) <= {"left over"}
+
+
+def test_a_better_page_passes_and_says_what_it_supersedes(store: PageStore) -> None:
+    detector = crawl(store)
+    first = answer(detector, WIRE)
+    better = answer(detector, PAPER)
+    assert (better.kind, better.likeness, better.is_copy) == (Kind.BETTER, Likeness.NEAR, False)
+    tag = better.as_tag()
+    assert (tag["verdict"], tag["supersedes"], tag["like"], tag["original"]) == ("better", WIRE.url, WIRE.url, None)
+    assert better.sentence().startswith(f"better (near): {PAPER.url} supersedes {WIRE.url} (similarity 0.9")
+    copy = answer(detector, BLOG)
+    assert said(copy) == (Kind.DUPLICATE, PAPER.url)
+    assert copy.as_tag()["supersedes"] is None
+    best = answer(detector, TIMES)
+    assert (best.kind, best.as_tag()["supersedes"]) == (Kind.BETTER, PAPER.url)
+    assert said(answer(detector, LATE)) == (Kind.DUPLICATE, TIMES.url)
+    assert {one.similar_id for one in (first, better, copy, best)} == {first.similar_id}
+    assert is_sound(store)
+
+
+def test_no_page_that_is_as_good_or_worse_is_better(store: PageStore) -> None:
+    detector = crawl(store)
+    assert kind(detector, TIMES) is Kind.UNIQUE
+    for one in (PAPER, BLOG, replace(TIMES, url=f"{TIMES.url}again", text=LATE.text)):
+        assert said(answer(detector, one)) == (Kind.DUPLICATE, TIMES.url)
+
+
+def test_without_a_policy_the_first_one_stays(store: PageStore) -> None:
+    detector = crawl(store, "first")
+    assert [kind(detector, one) for one in (WIRE, PAPER, TIMES)] == [Kind.UNIQUE, Kind.DUPLICATE, Kind.DUPLICATE]
+    assert leader(store, record(store, WIRE).id) is None
+
+
+@pytest.mark.parametrize("policy", ["first", HOSTS])
+def test_in_the_next_crawl_all_of_the_group_are_known_whatever_the_policy_is_then(
+    store: PageStore, policy: KeepPolicy
+) -> None:
+    detector = crawl(store)
+    group = answer(detector, WIRE).similar_id
+    answer(detector, TIMES)
+    answer(detector, BLOG)
+    detector = crawl(store, policy)
+    found = [answer(detector, one) for one in (WIRE, TIMES, BLOG, LATE)]
+    kinds = [Kind.UNCHANGED, Kind.UNCHANGED, Kind.DUPLICATE, Kind.DUPLICATE]
+    assert [said(one) for one in found] == [(one, TIMES.url) for one in kinds]
+    assert {one.similar_id for one in found} == {group}
+
+
+def test_a_copy_that_was_dropped_passes_once_there_is_a_policy_that_likes_it_better(store: PageStore) -> None:
+    assert [kind(crawl(store, "first"), one) for one in (WIRE, TIMES)] == [Kind.UNIQUE, Kind.DUPLICATE]
+    assert kind(crawl(store), TIMES) is Kind.BETTER
+    assert kind(crawl(store), TIMES) is Kind.UNCHANGED
+    assert store.pages == 2
+
+
+# What changes
+
+
+def test_a_superseded_page_that_changes_passes_each_time_and_the_better_one_stays(store: PageStore) -> None:
+    """Nobody can have the updates of an article dropped by publishing a better copy of it."""
+    group = answer(crawl(store), WIRE).similar_id
+    answer(crawl(store), TIMES)
+    new = WIRE
+    for number in range(3):
+        new = changed(new, f"更正第{number}次。")
+        updated = answer(crawl(store), new)
+        assert (updated.kind, updated.similar_id) == (Kind.UPDATED, group)
+        assert said(answer(crawl(store), new)) == (Kind.UNCHANGED, TIMES.url)
+    late = answer(crawl(store), LATE)
+    assert (said(late), late.similar_id) == ((Kind.DUPLICATE, TIMES.url), group)
+    assert is_sound(store)
+    assert check(store).lost == 0
+
+
+def test_a_page_that_was_another_article_in_between_is_delivered_again_beside_a_better_copy(store: PageStore) -> None:
+    answer(crawl(store), WIRE)
+    answer(crawl(store), TIMES)
+    assert kind(crawl(store), replace(WIRE, text="".join(story(9, 30)))) is Kind.UPDATED
+    assert kind(crawl(store), changed(WIRE, "更正：第一班船是空的。")) is Kind.UPDATED
+    assert said(answer(crawl(store), LATE)) == (Kind.DUPLICATE, TIMES.url)
+    assert is_sound(store)
+
+
+def test_the_better_page_stays_where_it_is_when_it_changes(store: PageStore) -> None:
+    group = answer(crawl(store), WIRE).similar_id
+    answer(crawl(store), TIMES)
+    new = changed(TIMES, "更正：第一班船是空的。")
+    updated = answer(crawl(store), new)
+    assert (updated.kind, updated.similar_id) == (Kind.UPDATED, group)
+    assert said(answer(crawl(store), LATE)) == (Kind.DUPLICATE, TIMES.url)
+    assert kind(crawl(store), PAPER) is Kind.DUPLICATE
+
+
+def test_the_better_page_that_becomes_another_article_leaves_its_place_to_the_first(store: PageStore) -> None:
+    answer(crawl(store), WIRE)
+    answer(crawl(store), TIMES)
+    assert kind(crawl(store), replace(TIMES, text="".join(story(9, 30)))) is Kind.UPDATED
+    assert said(answer(crawl(store), LATE)) == (Kind.DUPLICATE, WIRE.url)
+
+
+def test_the_first_page_that_becomes_another_article_leaves_the_group_to_the_better_one(store: PageStore) -> None:
+    group = answer(crawl(store), WIRE).similar_id
+    answer(crawl(store), TIMES)
+    other = answer(crawl(store), replace(WIRE, text="".join(story(9, 30))))
+    assert (other.kind, other.similar_id == group) == (Kind.UPDATED, False)
+    late = answer(crawl(store), LATE)
+    assert (said(late), late.similar_id) == ((Kind.DUPLICATE, TIMES.url), group)
+    assert check(store).lost == 0
+
+
+def test_no_group_goes_further_from_its_first_page_than_copies_of_that_do(store: PageStore) -> None:
+    """A copy of the better page that is none of the first one is dropped for it, and cannot take its place."""
+    other = story(2, 30)
+    first = page("wire", TEXT, "标题甲", site="wire.example")
+    better = page("paper", TEXT[:24] + other[:8], "标题甲", site="paper.example")
+    further = page("times", TEXT[8:24] + other[:8], "标题甲", site="times.example")
+    alone = crawl(MemoryStore("memory:", {}))
+    assert [kind(alone, one) for one in (first, further)] == [Kind.UNIQUE, Kind.UNIQUE]
+    detector = crawl(store)
+    assert [kind(detector, one) for one in (first, better)] == [Kind.UNIQUE, Kind.BETTER]
+    assert said(answer(detector, further)) == (Kind.DUPLICATE, better.url)
+    assert not record(store, further).keys
+
+
+# What is on its way
+
+
+def test_a_lost_item_leaves_the_group_as_it_was(store: PageStore) -> None:
+    detector = crawl(store)
+    answer(detector, WIRE)
+    before = list(store.rows(b""))
+    detector.release(reserved(detector, TIMES))
+    assert [row for row in store.rows(b"") if row[0][:1] in b"rku"] == [row for row in before if row[0][:1] in b"rku"]
+    assert said(answer(detector, LATE)) == (Kind.DUPLICATE, WIRE.url)
+
+
+def test_two_better_pages_wait_for_each_other_and_a_worse_one_for_none(store: PageStore) -> None:
+    detector = crawl(store)
+    answer(detector, WIRE)
+    paper = reserved(detector, PAPER)
+    waits = detector.check(TIMES)
+    assert isinstance(waits, Blocked)
+    assert waits.by is paper
+    blog = detector.check(BLOG)
+    assert isinstance(blog, Ruled)
+    assert said(blog.verdict) == (Kind.DUPLICATE, WIRE.url)
+    detector.commit(paper, sealed=False)
+    better = answer(detector, TIMES)
+    assert (better.kind, better.as_tag()["supersedes"]) == (Kind.BETTER, PAPER.url)
+
+
+def test_better_pages_that_are_taken_back_leave_their_places_to_those_before_them(store: PageStore) -> None:
+    detector = crawl(store)
+    answer(detector, WIRE)
+    ids = []
+    for one in (PAPER, TIMES):
+        reservation = reserved(detector, one)
+        detector.commit(reservation, sealed=False)
+        ids.append(reservation.record.id)
+    group = record(store, WIRE).id
+    detector.withdraw(ids[1])
+    assert leader(store, group) == record(store, PAPER)
+    assert kind(detector, TIMES) is Kind.BETTER
+    detector.withdraw(ids[0])
+    assert leader(store, group) == record(store, TIMES)
+    detector.withdraw(record(store, TIMES).id)
+    assert leader(store, group) is None
+    assert said(answer(detector, LATE)) == (Kind.DUPLICATE, WIRE.url)
+
+
+@pytest.fixture(params=[scheme for scheme in STORES if scheme != "memory"])
+def lasting(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[str, Path]:
+    if request.param == "leveldb" and find_spec("plyvel") is None:
+        pytest.skip("plyvel is not installed, so there is no LevelDB")
+    (tmp_path / "one").mkdir()
+    return request.param, tmp_path
+
+
+def test_a_killed_crawl_leaves_the_old_original_what_it_was_and_a_stored_feed_the_better_one(
+    lasting: tuple[str, Path],
+) -> None:
+    scheme, root = lasting
+    recipe = make_method("cascade", {}).recipe()
+    store = STORES[scheme](str(root / "one" / "state"), recipe)
+    answer(crawl(store), WIRE)
+    detector = crawl(store)
+    detector.commit(reserved(detector, TIMES), sealed=False)
+    assert kind(detector, BLOG) is Kind.DUPLICATE
+    copy_as_killed(root / "one", root / "two")
+    killed = STORES[scheme](str(root / "two" / "state"), recipe)
+    assert killed.taken_back.pages == 1
+    assert killed.find(TIMES.url) is None
+    assert said(answer(crawl(killed), WIRE)) == (Kind.UNCHANGED, WIRE.url)
+    assert said(answer(crawl(killed), BLOG)) == (Kind.DUPLICATE, WIRE.url)
+    assert kind(crawl(killed), TIMES) is Kind.BETTER
+    assert is_sound(killed)
+    killed.close()
+
+    detector.seal()
+    copy_as_killed(root / "one", root / "three")
+    store.close()
+    stored = STORES[scheme](str(root / "three" / "state"), recipe)
+    assert stored.taken_back.pages == 0
+    assert said(answer(crawl(stored), WIRE)) == (Kind.UNCHANGED, TIMES.url)
+    assert said(answer(crawl(stored), LATE)) == (Kind.DUPLICATE, TIMES.url)
+    assert is_sound(stored)
+    stored.close()
+
+
+def test_a_better_page_that_is_forgotten_leaves_its_place_and_the_first_takes_the_group_along(store: PageStore) -> None:
+    for one in (WIRE, TIMES, BLOG):
+        answer(crawl(store), one)
+    assert store.forget(pages_where(store, of_host("times.example")).ids) == 1
+    assert said(answer(crawl(store), LATE)) == (Kind.DUPLICATE, WIRE.url)
+    assert kind(crawl(store), TIMES) is Kind.BETTER
+    assert store.forget(pages_where(store, of_host("wire.example")).ids) == 4
+    assert store.pages == 0
+
+
+# With whatever there is
+
+
+def test_every_item_passes_and_says_so_where_copies_are_tagged(store: PageStore) -> None:
+    detector = crawl(store, drops=False)
+    found = [answer(detector, one) for one in (WIRE, BLOG, TIMES, LATE)]
+    assert [one.kind for one in found] == [Kind.UNIQUE, Kind.DUPLICATE, Kind.BETTER, Kind.DUPLICATE]
+    assert [one.as_tag()["original"] for one in found] == [None, WIRE.url, None, TIMES.url]
+    again = [answer(crawl(store, drops=False), one) for one in (WIRE, BLOG, TIMES, LATE)]
+    assert [said(one) for one in again] == [(Kind.UNCHANGED, TIMES.url)] * 4
+    assert {one.similar_id for one in [*found, *again]} == {found[0].similar_id}
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_every_method_takes_every_policy(store: PageStore, name: str) -> None:
+    """By the same text on another host, that names itself, and is held against one that names it."""
+    first = page("wire", TEXT, "标题甲", canonical="http://times.example/")
+    better = replace(first, url="http://times.example/", canonical="http://times.example/")
+    for policy in (HOSTS, "canonical"):
+        store = MemoryStore("memory:", {})
+        assert kind(crawl(store, policy, method=name), first) is Kind.UNIQUE
+        found = answer(crawl(store, policy, method=name), better)
+        assert (found.kind, found.as_tag()["supersedes"]) == (Kind.BETTER, first.url)
+        third = replace(first, url="http://late.example/")
+        assert said(answer(crawl(store, policy, method=name), third)) == (Kind.DUPLICATE, better.url)
+        assert kind(crawl(store, policy, method=name), better) is Kind.UNCHANGED
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_every_method_knows_the_longer_of_two_copies(name: str) -> None:
+    """As far as it finds that they are copies: under its mildest threshold, where one has an eighth more."""
+    mildest = {make_method(name, {}).threshold: make_method(name, {}).sweep[0]}
+    texts = {"short": page("short", TEXT[:24], "标题甲"), "long": page("long", TEXT[:27], "标题甲")}
+    kinds = {}
+    for first, second in (("short", "long"), ("long", "short")):
+        detector = Detector(
+            make_method(name, mildest),
+            MemoryStore("memory:", {}),
+            min_letters=40,
+            who="test",
+            preference=make_preference("longest"),
+        )
+        assert kind(detector, texts[first]) is Kind.UNIQUE
+        kinds[second] = kind(detector, texts[second])
+    if name in ("idf_terms", "segments", "term_profile"):  # by which they are no copies
+        assert set(kinds.values()) == {Kind.UNIQUE}
+    elif name == "punctuation":  # too rough to say that one page holds the other
+        assert set(kinds.values()) == {Kind.DUPLICATE}
+    else:
+        assert kinds == {"long": Kind.BETTER, "short": Kind.DUPLICATE}
+
+
+# With other states
+
+
+def test_a_merge_takes_the_better_page_along_under_the_id_that_its_group_has_here() -> None:
+    ours, theirs = MemoryStore("memory:", {}), MemoryStore("memory:", {})
+    answer(crawl(ours), page("other", story(7, 30)))
+    answer(crawl(ours), WIRE)
+    answer(crawl(theirs), WIRE)
+    answer(crawl(theirs), TIMES)
+    merge(OpenState(theirs), ours, make_method("cascade", {}).under(ours.hashes))
+    here = record(ours, WIRE)
+    assert here.id != record(theirs, WIRE).id
+    assert leader(ours, here.id) == record(ours, TIMES)
+    assert said(answer(crawl(ours), LATE)) == (Kind.DUPLICATE, TIMES.url)
+    assert is_sound(ours)
+
+
+def test_the_better_page_of_a_group_that_is_a_copy_here_is_one_of_those_copies() -> None:
+    ours, theirs = MemoryStore("memory:", {}), MemoryStore("memory:", {})
+    answer(crawl(ours), BLOG)
+    answer(crawl(theirs), WIRE)
+    answer(crawl(theirs), TIMES)
+    merge(OpenState(theirs), ours, make_method("cascade", {}).under(ours.hashes))
+    assert record(ours, TIMES).original == record(ours, BLOG).id
+    assert leader(ours, record(ours, BLOG).id) is None
+    assert said(answer(crawl(ours), TIMES)) == (Kind.UNCHANGED, BLOG.url)
+    assert is_sound(ours)
+
+
+def test_the_state_tells_who_superseded_whom(store: PageStore) -> None:
+    for one in (WIRE, PAPER, TIMES, LATE):
+        answer(crawl(store), one)
+    found = {one.record.url: one for one in known(store, [record(store, one) for one in (WIRE, PAPER, TIMES, LATE)])}
+    assert [one.verdict for one in found.values()] == [Kind.UNIQUE, Kind.BETTER, Kind.BETTER, Kind.DUPLICATE]
+    assert [one.is_superseded for one in found.values()] == [True, True, False, False]
+    best = record(store, TIMES)
+    assert [one.original for one in found.values()] == [best, best, None, best]
+    assert not any(one.original_is_gone for one in found.values())
+
+
+def test_what_pages_are_weighed_by_is_kept_with_them_and_nothing_else_is(store: PageStore) -> None:
+    answer(crawl(store, "canonical"), replace(WIRE, canonical="http://origin.example/"))
+    assert store.evidence(record(store, WIRE).id) == Evidence(
+        letters=len(WIRE.text), canonical="http://origin.example/"
+    )
+    answer(crawl(store, "canonical"), page("other", story(5, 30)))
+    assert len(list(store.rows(b"e"))) == 1
+
+
+def test_the_first_page_of_a_group_is_seen_in_the_better_one_and_in_its_copies(
+    store: PageStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So it expires no sooner than they do; but an older version of a page is not what is known of its URL."""
+    now = [4_000_000_000.0]
+    monkeypatch.setattr(MemoryStore, "now", lambda _: now[0])
+    for one, verdict in (
+        (WIRE, Kind.UNIQUE),
+        (PAPER, Kind.BETTER),
+        (PAPER, Kind.UNCHANGED),
+        (BLOG, Kind.DUPLICATE),
+        (BLOG, Kind.DUPLICATE),
+        (changed(WIRE, "又有一句。"), Kind.UPDATED),
+    ):
+        now[0] += 60
+        assert kind(crawl(store), one) is verdict
+        assert store.last_seen(WIRE.url) == now[0]
+    newest = record(store, WIRE)
+    assert (newest.is_original, newest.delivered) == (False, True)

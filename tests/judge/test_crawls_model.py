@@ -1,0 +1,698 @@
+"""Crawls in any order on one state, against a model that knows of pages alone, and all stores against each other.
+
+Two crawls of one process are under way at any time. Their pages are unique, copies, better copies, witnesses, excerpts,
+updated, unchanged or too short; their items come through, are lost, keep others waiting; feeds are stored, crawls end
+or are killed, pages are withdrawn, forgotten, expire, and are kept or called copies by hand. The clock is moved by the
+test, so all stores give the same ids.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from importlib.util import find_spec
+from itertools import count
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
+
+from scrapy_neardup.judge.detector import Detector
+from scrapy_neardup.judge.in_flight import Blocked, Reservation, Ruled
+from scrapy_neardup.judge.manual_verdicts import ManualVerdict, Opinion, remove_judgements, write_judgements
+from scrapy_neardup.judge.preference import Standing, make_preference
+from scrapy_neardup.maintenance.forget import of_host, pages_where
+from scrapy_neardup.maintenance.verify import check
+from scrapy_neardup.methods import make_method
+from scrapy_neardup.model import Kind, Likeness, Verdict
+from scrapy_neardup.state import boilerplate, sentence_counts
+from scrapy_neardup.state.evidence import Keep
+from scrapy_neardup.state.expiry import Bounds
+from scrapy_neardup.state.opening import SERVERS, STORES, parse_url
+from scrapy_neardup.state.pages import PageStore
+from scrapy_neardup.state.postings import pairs
+from tests.crawl.parts import LastingStore
+from tests.judge.model import (
+    URLS,
+    Expected,
+    Known,
+    OnItsWay,
+    Policy,
+    State,
+    Text,
+    Version,
+    compared,
+    copies_of_each_other,
+)
+from tests.server.redis_server import Server
+from tests.state.clock import HOUR, Clock
+from tests.state.test_contract import copy_as_killed
+
+TEXTS = st.builds(Text, st.integers(0, 1), st.sampled_from(Version))
+POLICIES = st.builds(
+    Policy,
+    st.booleans(),
+    st.sampled_from([frozenset[Likeness](), frozenset([Likeness.EXCERPT])]),
+    st.sampled_from(["first", "longest", ("third.example", "second.example"), ("fourth.example",)]),
+)
+CRAWL = st.integers(0, 1)
+ITEMS = st.sampled_from(["through", "sealed", "coming"])
+#: One TTL for all, as a hand that was told of another one would have another place to wait at.
+TTL = 24 * HOUR
+BOUNDS = st.builds(Bounds, st.sampled_from([None, TTL]), st.sampled_from([None, 1, 3, 5]))
+#: What has to be told alike by all stores: kind, reason, likeness, id, and of the match id, URL and likeness.
+Told = tuple[object, ...]
+
+
+class Side:
+    """One store with the detectors of its crawls; memory outlives a kill, too."""
+
+    def __init__(self, scheme: str, root: Path, server: Server | None = None) -> None:
+        self.scheme, self.root, self.server = scheme, root, server
+        self.state = server.new_state() if server is not None else ""
+        self.files: dict[bytes, dict[bytes, bytes]] = {}
+        self.clock = Clock()
+        self.detectors: dict[int, Detector] = {}
+        self.coming: dict[str, Reservation] = {}
+        self.woken: list[tuple[int, str, Text]] = []
+        self.open()
+
+    def open(self) -> None:
+        with pytest.MonkeyPatch.context() as patch:  # what is taken back at the opening is seen at that time
+            patch.setattr(PageStore, "now", lambda _: self.clock.now)
+            if self.scheme == "memory":
+                self.store: PageStore = LastingStore(self.files)
+            elif self.server is not None:
+                kind, location = parse_url(self.server.url(self.state))
+                self.store = kind(location, make_method("cascade", {}).recipe())
+            else:
+                self.root.mkdir(exist_ok=True)
+                self.store = STORES[self.scheme](str(self.root / "state"), make_method("cascade", {}).recipe())
+        self.clock.govern(self.store)
+
+    def close(self) -> None:
+        self.detectors, self.coming = {}, {}
+        self.store.close()
+
+    def kill(self) -> None:
+        """Go on with what is there now, and not with what a close would make of it."""
+        copy = self.root.with_name(self.root.name + "-copy")
+        if self.server is not None:
+            state, self.state = self.state, self.server.new_state()
+            self.server.copy(state, self.state)
+            self.close()
+            return
+        if self.scheme == "memory":
+            self.files = {prefix: dict(rows) for prefix, rows in self.files.items()}
+        else:
+            copy_as_killed(self.root, copy)
+        self.close()
+        if self.scheme != "memory":
+            shutil.rmtree(self.root)
+            copy.rename(self.root)
+
+    def begin(self, who: str, policy: Policy, keep: Keep) -> Detector:
+        return Detector(
+            make_method("cascade", {}),
+            self.store,
+            min_letters=40,
+            who=who,
+            also_copies=policy.also_copies,
+            passes=lambda verdict: not (policy.drops and verdict.is_copy),
+            keep=keep,
+            preference=make_preference(policy.keep),
+        )
+
+
+def told(verdict: Verdict) -> Told:
+    match = verdict.match
+    return (
+        *(verdict.kind, verdict.reason, verdict.likeness, verdict.id),
+        *((match.id, match.url, match.similarity, match.containment, match.shared) if match else ()),
+    )
+
+
+@dataclass
+class Crawl:
+    """A crawl that is under way: by what it is known, what it makes of copies, and the pages it committed."""
+
+    generation: int
+    policy: Policy
+    keep: Keep
+    committed: list[int] = field(default_factory=list)
+
+
+class Crawls(RuleBasedStateMachine):
+    """What two crawls do with a state, in each of the stores at once."""
+
+    def __init__(self, schemes: Sequence[str], root: Path, seen: Counter[str], server: Server | None) -> None:
+        super().__init__()
+        self.root, self.seen = root, seen
+        root.mkdir()
+        self.sides = [Side(one, root / one, server if one in SERVERS else None) for one in schemes]
+        self.model = State()
+        #: By URL the page that is there for good, whatever is killed: told of apart from the model.
+        self.safe: dict[str, int] = {}
+        #: How many pages were dropped by crawls that note it.
+        self.drops = 0
+        self.names = count()
+        self.crawls: dict[int, Crawl] = {}
+        self.bounds = Bounds()
+        self.begin_two()
+
+    def alike(self, act: Callable[[Side], object]) -> object:
+        """Do the same in all stores, with the same result."""
+        results = [act(side) for side in self.sides]
+        assert all(result == results[0] for result in results), results
+        return results[0]
+
+    # Crawls.
+
+    def begin(self, at: int, policy: Policy, keep: Keep) -> None:
+        who = f"spider {next(self.names)}"
+
+        def begin(side: Side) -> int:
+            side.detectors[at] = side.begin(who, policy, keep)
+            return side.detectors[at]._generation
+
+        generation = self.alike(begin)
+        assert isinstance(generation, int)
+        self.crawls[at] = Crawl(generation, policy, keep)
+        self.model.crawls[generation] = who
+
+    def begin_two(self) -> None:
+        self.begin(0, Policy(), Keep.EVIDENCE)
+        self.begin(1, Policy(drops=False, keep=("second.example",)), Keep.NOTHING)
+
+    @rule(at=CRAWL, policy=POLICIES, keep=st.sampled_from(Keep))
+    def one_crawl_ends_and_another_begins(self, at: int, policy: Policy, keep: Keep) -> None:
+        self.end(at)
+        self.begin(at, policy, keep)
+
+    def end(self, at: int) -> None:
+        """Items that have not arrived never will; what is not sealed counts until the state is opened again."""
+        crawl = self.crawls.pop(at)
+        for one in [one for one in self.model.coming.values() if one.crawl == at]:
+            self.settle(one, through=False, sealed=False)
+        left = self.alike(lambda side: side.detectors.pop(at).end())
+        assert left == len(self.model.unsealed_of(crawl.generation))
+        if not left:
+            del self.model.crawls[crawl.generation]
+
+    # Pages.
+
+    @rule(at=CRAWL, pages=st.lists(st.tuples(st.sampled_from(URLS), TEXTS, ITEMS), min_size=1, max_size=5))
+    def pages_come(self, at: int, pages: list[tuple[str, Text, str]]) -> None:
+        for url, text, item in pages:
+            self.comes_at(at, url, text, item)
+            self.says_what_the_model_says()
+
+    def comes_at(self, at: int, url: str, text: Text, item: str) -> None:
+        if self.judge(at, url, text) and self.arrives(item):
+            self.settle(self.model.coming[url], through=True, sealed=item == "sealed")
+
+    def arrives(self, item: str) -> bool:
+        """Whether an item is there at once: where a server knows what is on its way a detector by itself does not."""
+        return item != "coming" or any(side.server for side in self.sides)
+
+    @precondition(lambda self: self.model.pages)
+    @rule(at=CRAWL, which=st.integers(0, 9), text=TEXTS, change=st.sampled_from(["nothing", "text", "url"]), item=ITEMS)
+    def a_page_comes_again(self, at: int, which: int, text: Text, change: str, item: str) -> None:
+        """The same text at the same URL, another one there, or one of its family elsewhere."""
+        known = list(self.model.pages.values())[which % len(self.model.pages)]
+        url = URLS[which % len(URLS)] if change == "url" else known.url
+        family = Text(known.text.family, text.version)
+        self.comes_at(at, url, {"nothing": known.text, "text": text, "url": family}[change], item)
+
+    def judge(self, at: int, url: str, text: Text) -> bool:
+        """Whether the page passes, and is on its way."""
+        crawl = self.crawls[at]
+        self.expire(1)
+        expected = self.model.judge(url, text, crawl.policy)
+        rulings = [side.detectors[at].check(text.page(url)) for side in self.sides]
+        found = {self.told(ruling) for ruling in rulings}
+        assert len(found) == 1, found
+        for side, ruling in zip(self.sides, rulings, strict=True):
+            if isinstance(ruling, Ruled) and ruling.reservation is not None:
+                side.coming[url] = ruling.reservation
+        ruling = rulings[0]
+        if isinstance(ruling, Blocked):
+            by = self.waits_for(url, text, crawl.policy, expected)
+            assert ruling.by.record.url in by, f"{expected} and not waiting for {ruling.by.record.url}"
+            self.wait((at, url, text), ruling.by.record.url)
+            return False
+        verdict = ruling.verdict
+        self.seen[verdict.headline] += 1
+        self.seen["by hand"] += verdict.by_hand
+        if expected.originals and verdict.kind in (Kind.UNIQUE, Kind.UPDATED) and not verdict.group:
+            return self.stays_an_original(at, url, text, ruling, expected)
+        if expected.originals:
+            return self.follow(at, url, text, verdict, expected)
+        assert verdict.kind is expected.kind, f"{verdict.sentence()}, and not {expected}"
+        assert (ruling.reservation is not None) is expected.passes
+        if expected.id:
+            assert verdict.id == expected.id
+            self.model.see(expected.id)
+        if expected.passes:
+            assert ruling.reservation is not None
+            self.comes(at, Known(ruling.reservation.record.id, url, text, ruling.reservation.record.id))
+        return expected.passes
+
+    def stays_an_original(self, at: int, url: str, text: Text, ruling: Ruled, expected: Expected) -> bool:
+        """All that a delivered page copies came after it, or it is much longer than what it copies."""
+        roles = {self.model.role(url, text, group, self.crawls[at].policy) for group, _ in expected.originals}
+        assert Standing.ORIGINAL in roles
+        assert ruling.reservation is not None
+        self.seen["as original"] += 1
+        id = ruling.reservation.record.id
+        self.comes(at, Known(id, url, text, id, is_kept_as_original=True))
+        return True
+
+    def told(self, ruling: Ruled | Blocked) -> Told:
+        return ("waits", ruling.by.record.url) if isinstance(ruling, Blocked) else told(ruling.verdict)
+
+    def waits_for(self, url: str, text: Text, policy: Policy, expected: Expected) -> frozenset[str]:
+        """The URLs of the pages for which one may wait: that it may copy, or that are to lead the group before it."""
+        by = expected.by
+        for group, _ in expected.originals:
+            if self.model.role(url, text, group, policy).leads:
+                by |= self.model.rivals(group)
+        return by
+
+    def follow(self, at: int, url: str, text: Text, verdict: Verdict, expected: Expected) -> bool:
+        """A copy was found: it is one of a page that is there, and is filed under the group of that, or leads it.
+
+        Returns whether it passes.
+        """
+        assert verdict.match
+        group = verdict.group or verdict.match.id
+        witness = {is_witness for id, is_witness in expected.originals if id == group}
+        assert witness, f"{verdict.sentence()}, and not {expected}"
+        assert verdict.by_hand is expected.by_hand
+        role = Standing.COPY if verdict.by_hand else self.model.role(url, text, group, self.crawls[at].policy)
+        self.seen[f"as {role.value}"] += 1
+        assert verdict.kind is role.kind, f"{verdict.sentence()}, and not {role}"
+        assert int(verdict.similar_id, 16) == group
+        if role.kind is not Kind.UPDATED:
+            assert verdict.match.url != url, "a page is never its own duplicate"
+            standing = self.model.pages[group] if verdict.by_hand else self.model.standing(group, besides=url)
+            assert standing
+            assert standing.url == verdict.match.url
+        passes = expected.passes or role is not Standing.COPY
+        self.drops += not passes and self.crawls[at].keep is not Keep.NOTHING
+        dropped = None if passes or verdict.by_hand else (text, self.crawls[at].policy.also_copies, verdict.likeness)
+        kept = 0 if passes else self.model.keeps_its_place(url, group)
+        if kept:
+            assert verdict.id == kept
+            before = self.model.pages[kept]
+            if dropped and not (before.is_original or before.delivered):
+                self.seen["returns"] += not self.model.copied(url, text, self.crawls[at].policy)
+                self.model.pages[kept] = replace(before, dropped=dropped)
+            self.model.see(kept, group)
+            return False
+        assert (url in self.sides[0].coming) is passes
+        copy = self.sides[0].coming[url].record if passes else self.sides[0].store.record(verdict.id)
+        assert copy is not None
+        if role.leads:
+            assert not self.model.rivals(group)
+        else:
+            assert bool(copy.keys) in witness
+        known = Known(verdict.id, url, text, group, bool(copy.keys), passes, role.leads, dropped)
+        if passes:
+            self.comes(at, known)
+        else:
+            self.model.add(known, 0, self.model.newest.get(url, 0))
+            self.model.see(known.id)
+            self.safe[url] = known.id
+        return passes
+
+    def comes(self, at: int, known: Known) -> None:
+        before = self.model.find(known.url)
+        if before is not None and before.is_delivered:
+            known = replace(known, since=before.age)
+        self.model.coming[known.url] = OnItsWay(known, at, self.model.newest.get(known.url, 0))
+
+    def wait(self, page: tuple[int, str, Text], by: str) -> None:
+        self.seen["waits"] += 1
+        self.model.coming[by].waiting.append(page)
+        for side in self.sides:
+            side.coming[by].when_settled(lambda woken=side.woken: woken.append(page))  # type: ignore[misc]
+
+    @precondition(lambda self: self.model.coming)
+    @rule(which=st.integers(0, 4), through=st.booleans(), sealed=st.booleans())
+    def an_item_arrives_or_is_lost(self, which: int, through: bool, sealed: bool) -> None:
+        coming = list(self.model.coming.values())
+        self.settle(coming[which % len(coming)], through=through, sealed=sealed)
+
+    def settle(self, one: OnItsWay, *, through: bool, sealed: bool) -> None:
+        """The pages that waited for it ask again, unless their crawl is over."""
+        known = one.known
+        for side in self.sides:
+            reservation = side.coming.pop(known.url)
+            if through:
+                side.detectors[one.crawl].commit(reservation, sealed=sealed)
+            else:
+                side.detectors[one.crawl].release(reservation)
+        del self.model.coming[known.url]
+        if through:
+            crawl = self.crawls[one.crawl]
+            replaces = one.replaces if one.replaces in self.model.pages else self.model.newest.get(known.url, 0)
+            self.model.add(known, 0 if sealed else crawl.generation, replaces)
+            self.model.see(known.id)
+            crawl.committed.append(known.id)
+            if sealed:
+                self.safe[known.url] = known.id
+        for side in self.sides:
+            assert side.woken == one.waiting
+            side.woken.clear()
+        for at, url, text in one.waiting:
+            if at in self.crawls:
+                self.judge(at, url, text)
+
+    @rule(at=CRAWL, which=st.integers(0, 5))
+    def a_page_is_taken_back(self, at: int, which: int) -> None:
+        """One that this crawl committed, sealed or not; taken back once more it stays gone."""
+        committed = self.crawls[at].committed
+        if which < len(committed):
+            self.withdraw(at, committed[-1 - which])
+
+    @precondition(lambda self: self.model.newest)
+    @rule(at=CRAWL, which=st.integers(0, 4), one=TEXTS, other=TEXTS, item=ITEMS)
+    def a_page_changes_twice_and_the_first_change_is_taken_back(
+        self, at: int, which: int, one: Text, other: Text, item: str
+    ) -> None:
+        """While the second is on its way, and so names what is gone by then."""
+        url = list(self.model.newest)[which % len(self.model.newest)]
+        self.comes_at(at, url, one, "through")
+        if (id := self.model.newest.get(url, 0)) in self.crawls[at].committed:
+            passes = self.judge(at, url, other)
+            self.withdraw(at, id)
+            if passes and self.arrives(item):
+                self.settle(self.model.coming[url], through=True, sealed=item == "sealed")
+
+    def withdraw(self, at: int, id: int) -> None:
+        for side in self.sides:
+            side.detectors[at].withdraw(id)
+        self.model.withdraw(id)
+        self.safe = {url: safe for url, safe in self.safe.items() if safe != id}
+
+    @rule(at=CRAWL, of=st.lists(st.booleans(), max_size=5))
+    def a_feed_is_stored(self, at: int, of: list[bool]) -> None:
+        """It holds those of the crawl's pages that ``of`` says; all without it."""
+        crawl = self.crawls[at]
+        unsealed = self.model.unsealed_of(crawl.generation)
+        ids = [id for id, is_stored in zip(unsealed, of, strict=False) if is_stored] if of else unsealed
+        for side in self.sides:
+            side.detectors[at].seal(ids if of else None)
+        for id in ids:
+            if id in self.model.pages:
+                url = self.model.pages[id].url
+                self.safe[url] = max(id, self.safe.get(url, 0))
+            self.model.seal(crawl.generation, [id])
+
+    # Expiry.
+
+    @rule(hours=st.sampled_from([1, 10, 30]))
+    def time_passes(self, hours: int) -> None:
+        self.model.now += hours * HOUR
+        for side in self.sides:
+            side.clock.now = self.model.now
+
+    @rule(bounds=BOUNDS)
+    def pages_expire(self, bounds: Bounds) -> None:
+        """From now on within these bounds; as many steps are taken as come round once."""
+        self.bounds = bounds
+        self.expire(25)
+        free = [self.model.pages[id] for id in self.model.free()]
+        overdue = self.model.now - TTL * 17 / 16 - 1
+        assert not bounds.ttl or not [page for page in free if self.model.sights[page.url] < overdue]
+        assert not free or not bounds.exceeded(len(self.model.pages))
+
+    def expire(self, steps: int) -> None:
+        """What goes may go: it was not seen for long, or was too much, and then older than what stays."""
+        model, bounds, was_free = self.model, self.bounds, self.model.free()
+        if bounds == Bounds():
+            return
+        self.alike(lambda side: [side.store.expire(bounds) for _ in range(steps)])
+        left = {record.id for record in self.sides[0].store.records()}
+        gone = model.pages.keys() - left
+        assert gone <= was_free
+        assert left <= model.pages.keys()
+        surplus = {id for id in gone if not bounds.ttl or model.seen(id) >= model.now - bounds.ttl}
+        assert not surplus or len(left) >= (bounds.max_pages or 0)
+        assert not surplus or bounds.max_pages
+        seen_once = [id for id in was_free & left if model.seen(id) <= id / 1e9 + 60]
+        assert not [id for id in surplus if any(one < id and model.seen(one) < model.seen(id) for one in seen_once)]
+        self.seen["expired"] += len(gone)
+        for id in gone:
+            model.remove(id)
+        self.safe = {url: safe for url, safe in self.safe.items() if safe not in gone}
+
+    # States.
+
+    @rule(policy=POLICIES)
+    def the_process_is_killed(self, policy: Policy) -> None:
+        for side in self.sides:
+            side.kill()
+        self.again(policy)
+        self.begin_two()
+
+    @rule(policy=POLICIES)
+    def all_is_closed_and_opened_again(self, policy: Policy) -> None:
+        self.close_and_open(policy)
+        self.begin_two()
+
+    @rule(url=st.sampled_from(URLS))
+    def a_site_is_forgotten(self, url: str) -> None:
+        self.forget_site(url)
+
+    @rule(at=CRAWL, urls=st.permutations(URLS), family=st.integers(0, 1))
+    def a_witness_is_forgotten_and_the_copy_that_it_found_comes_again(
+        self, at: int, urls: list[str], family: int
+    ) -> None:
+        """Which was dropped for it, if nothing else was known before."""
+        versions = (Version.FIRST, Version.WITNESS, Version.FURTHER)
+        for url, version in zip(urls, versions, strict=False):
+            self.comes_at(at, url, Text(family, version), "sealed")
+        self.forget_site(urls[1])
+        self.comes_at(0, urls[2], Text(family, Version.FURTHER), "sealed")
+
+    def forget_site(self, url: str) -> None:
+        """While no crawl is under way; with its originals go their copies."""
+        self.close_and_open(Policy())
+        host = of_host(url.removeprefix("http://").rstrip("/"))
+        ids = [id for id, page in self.model.pages.items() if page.url == url]
+        ids = sorted({*ids, *self.model.copies_of(ids)})
+        for side in self.sides:
+            forgetting = pages_where(side.store, host)
+            assert sorted(forgetting.ids) == ids
+            assert side.store.forget(forgetting.ids) == len(ids)
+        for id in ids:
+            self.model.remove(id)
+        self.safe = {url: safe for url, safe in self.safe.items() if safe not in ids}
+        self.says_what_the_model_says()
+        self.is_sound()
+        self.begin_two()
+
+    @rule(url=st.sampled_from(URLS), said=st.sampled_from([*ManualVerdict, None]), other=st.sampled_from(URLS))
+    def somebody_judges_a_page(self, url: str, said: ManualVerdict | None, other: str) -> None:
+        """By hand, while no crawl is under way; or takes it back."""
+        self.close_and_open(Policy())
+        for side in self.sides:
+            if said is None:
+                remove_judgements(side.store, url)
+            else:
+                write_judgements(side.store, Opinion(url, said, other, 1))
+        self.model.said.pop(url, None)
+        if said is not None:
+            self.model.said[url] = said, other
+        if said is ManualVerdict.KEEP:
+            self.model.kept.add(url)
+        self.is_sound()
+        self.begin_two()
+
+    def close_and_open(self, policy: Policy) -> None:
+        for at in list(self.crawls):
+            self.end(at)
+        for side in self.sides:
+            side.close()
+        self.again(policy)
+
+    def again(self, policy: Policy) -> None:
+        """What is there for good is there, and nothing else, by what the state tells and by what it judges."""
+        self.crawls.clear()
+        self.model.coming.clear()
+        taken_back = self.model.take_back()
+        for side in self.sides:
+            side.woken.clear()
+            side.open()
+            assert side.store.taken_back == taken_back
+            there = {record.url: record.id for record in side.store.records()}
+            assert there == self.safe
+            assert side.store.pages == len(there)
+        self.says_what_the_model_says()
+        self.is_sound()
+        self.judges_as_the_model_does(Policy(drops=False, also_copies=policy.also_copies))
+
+    def is_sound(self) -> None:
+        lost = sum(self.model.standing(page.original) is None for page in self.model.pages.values())
+        for side in self.sides:
+            found = check(side.store)
+            assert found.sound, found
+            assert (found.pages, found.lost) == (len(self.model.pages), lost)
+
+    def judges_as_the_model_does(self, policy: Policy) -> None:
+        """By a crawl that leaves nothing: of each family a text is found at a URL that is new."""
+        new = "http://sixth.example/"
+        for side in self.sides:
+            detector = side.begin("a look", policy, Keep.NOTHING)
+            for text in (Text(0, Version.FIRST), Text(1, Version.FURTHER)):
+                ruling, expected = detector.check(text.page(new)), self.model.judge(new, text, policy)
+                assert isinstance(ruling, Ruled)
+                assert ruling.verdict.kind is expected.kind
+                if ruling.verdict.match and ruling.verdict.kind is Kind.DUPLICATE:
+                    assert ruling.verdict.match.id in {id for id, _ in expected.originals}
+                assert ruling.reservation
+                detector.release(ruling.reservation)
+            assert detector.end() == 0
+
+    # What must hold.
+
+    @invariant()
+    def says_what_the_model_says(self) -> None:
+        pages = self.model.pages
+        filed = sum(len(page.keys) for page in pages.values())
+        for side in self.sides:
+            store = side.store
+            assert store.pages == len(pages)
+            records = list(store.records())
+            assert [record.id for record in records] == sorted(pages)
+            for record in records:
+                page = pages[record.id]
+                assert (record.url, record.original, record.delivered) == (page.url, page.original, page.delivered)
+                assert (record.is_original, record.keys, record.sketch) == (page.is_original, page.keys, page.sketch)
+                assert bool(record.dropped) is (page.dropped is not None)
+            newest = {url: found.id for url in URLS if (found := store.find(url))}
+            assert newest == self.model.newest
+            for url, id in newest.items():  # a witness is also seen in the copies of it, which the model cannot tell
+                seen = store.last_seen(url)
+                assert seen == self.model.sights[url] or (pages[id].is_witness and seen > self.model.sights[url])
+                self.model.sights[url] = seen
+            assert sum(1 for row in store.rows(b"k") for _ in pairs(row)) == filed
+            assert {int.from_bytes(key[1:], "big") for key, _ in store.rows(b"e")} <= pages.keys()
+            assert sum(1 for _ in store.rows(b"j")) == len(self.model.unsealed)
+            assert sum(1 for _ in store.rows(b"d")) == (self.drops if store.lasts else 0)
+
+    @invariant()
+    def what_is_safe_is_there(self) -> None:
+        """Until a later version of its URL is sealed in its place."""
+        assert set(self.safe.values()) <= self.model.pages.keys()
+
+    @invariant()
+    def copies_are_of_another_url_and_of_originals(self) -> None:
+        """But for an earlier version of the same page, until it goes."""
+        pages = self.model.pages
+        for page in pages.values():
+            original = pages.get(page.original)
+            if original is not None and original is not page:
+                assert original.is_original
+                assert original.url != page.url or self.model.newest[page.url] != original.id
+
+    @invariant()
+    def each_article_counts_once(self) -> None:
+        """But for those that somebody wants to be kept."""
+        found = copies_of_each_other(self.model.pages.values())
+        assert not {pair for pair in found if self.model.kept.isdisjoint(pair)}
+
+    def teardown(self) -> None:
+        for side in self.sides:
+            side.close()
+        shutil.rmtree(self.root)
+
+
+@pytest.fixture
+def quick(tmp_path: Path) -> Iterator[Path]:
+    """A directory in memory, where there is one: each run writes to the disk, and waits for it, some hundred times."""
+    memory = Path("/dev/shm")
+    with TemporaryDirectory(dir=memory if memory.is_dir() else tmp_path) as directory:
+        yield Path(directory)
+
+
+@contextmanager
+def small_tables() -> Iterator[None]:
+    """Tables of sentences that hold 2,048 instead of 131,072, as loading those takes half of the time of a run."""
+    with pytest.MonkeyPatch.context() as patch:
+        blocks = 256 // sentence_counts.IN_BLOCK
+        patch.setattr(sentence_counts, "_BUCKETS", 256)
+        for module in (sentence_counts, boilerplate):
+            patch.setattr(module, "BLOCKS", blocks)
+        patch.setattr(boilerplate, "_FORMS", 2 * blocks)
+        yield
+
+
+def walk(schemes: Sequence[str], directory: Path, examples: int, server: Server | None = None) -> Counter[str]:
+    """Returns how often each verdict came."""
+    if "leveldb" in schemes and find_spec("plyvel") is None:
+        pytest.skip("plyvel is not installed, so there is no LevelDB")
+    number, seen = count(), Counter[str]()
+    made: Callable[[], Crawls] = lambda: Crawls(schemes, directory / str(next(number)), seen, server)  # noqa: E731
+    with small_tables():
+        run_state_machine_as_test(
+            made,  # type: ignore[arg-type]  # a function that makes one will do, says its documentation
+            settings=settings(
+                max_examples=examples,
+                derandomize=examples < 100,  # what random runs find is found by the long ones
+                stateful_step_count=40,
+                deadline=None,
+                suppress_health_check=[HealthCheck.too_slow],
+            ),
+        )
+    assert next(number) >= examples
+    return seen
+
+
+@pytest.mark.parametrize("family", [0, 1])
+def test_the_texts_are_what_they_are_called(family: int) -> None:
+    first, edited, witness, further, excerpt = (Text(family, version) for version in list(Version)[:5])
+    assert compared(edited, first).certain
+    assert compared(witness, first).duplicate
+    assert compared(witness, first).similarity < 0.9
+    assert compared(further, witness).certain
+    assert compared(further, witness).similarity < 0.9
+    assert not compared(further, first).duplicate
+    assert compared(excerpt, first).likeness is Likeness.EXCERPT
+    assert compared(Text(1 - family, Version.FIRST), first).likeness is None
+
+
+@pytest.mark.slow
+def test_crawls_in_any_order_leave_and_say_what_the_model_does_in_all_stores(quick: Path) -> None:
+    schemes = [scheme for scheme in STORES if scheme != "leveldb" or find_spec("plyvel")]
+    seen = walk(schemes, quick, 20)
+    assert {"expired", *(kind.value for kind in Kind)} <= {headline.split()[0] for headline in seen}, seen
+    assert {f"as {role.value}" for role in (Standing.COPY, Standing.BETTER)} <= seen.keys(), seen
+    assert seen["by hand"]
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(3600)
+def test_on_a_server_they_do_as_well(quick: Path, redis_server: Server) -> None:
+    assert walk(["memory", "unix"], quick, 30, redis_server)["unique"] > 0
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(6 * 3600)
+@pytest.mark.parametrize("scheme", STORES)
+def test_crawls_in_a_great_many_orders_leave_and_say_what_the_model_does(scheme: str, quick: Path) -> None:
+    """An hour for each store, where its files are in memory."""
+    seen = Counter[str]()
+    for part in range(20):  # what Hypothesis holds of its runs grows with their number
+        (quick / str(part)).mkdir()
+        seen += walk([scheme], quick / str(part), 1000)
+    assert {f"as {role.value}" for role in Standing} <= seen.keys(), seen
+    assert seen["returns"]

@@ -1,0 +1,213 @@
+"""Copies whose items pass all the same: once delivered they are known under their own URL, and by no other."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from scrapy_neardup.judge.detector import Detector
+from scrapy_neardup.judge.in_flight import Blocked
+from scrapy_neardup.methods import METHODS, make_method
+from scrapy_neardup.model import Kind, Page, Verdict
+from scrapy_neardup.state.evidence import Keep
+from scrapy_neardup.state.memory import MemoryStore
+from scrapy_neardup.state.pages import PageStore
+from scrapy_neardup.state.record import Record
+from scrapy_neardup.state.sentence_counts import Sentences
+from tests.judge.test_detector import answer, judged, kind, page, reserved, story
+
+TEXT, OTHER = story(1, 40), story(2, 40)
+FIRST = page("first", TEXT, "标题甲", site="a.example")
+COPY = page("copy", [*TEXT[1:], "本站转载。"], "标题甲", site="b.example")
+#: So different that it speaks for itself, and a page that is like this one and not like the first.
+WITNESS = page("second", TEXT[:34] + OTHER[:4], "标题甲", site="a.example")
+THIRD = page("third", TEXT[9:34] + OTHER[:4], "标题乙")
+
+
+@pytest.fixture
+def store() -> PageStore:
+    return MemoryStore("memory:", {})
+
+
+def crawl(store: PageStore, *, drops: bool = False, method: str = "cascade") -> Detector:
+    """The detector of one more crawl; unless it ``drops`` copies, their items pass."""
+    return Detector(
+        make_method(method, {}),
+        store,
+        min_letters=40,
+        who="test",
+        keep=Keep.EVIDENCE,
+        passes=lambda verdict: not (drops and verdict.is_copy),
+    )
+
+
+def record(store: PageStore, of: Page) -> Record:
+    found = store.find(of.url)
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("copy", [COPY, WITNESS], ids=["like the original", "a witness"])
+def test_a_copy_that_was_delivered_is_unchanged_the_next_time_with_every_method(
+    store: PageStore, name: str, copy: Page
+) -> None:
+    copy = replace(copy, text=FIRST.text, title="另一个标题") if name != "cascade" else copy
+    first = answer(crawl(store, method=name), FIRST)
+    assert kind(crawl(store, method=name), copy) is Kind.DUPLICATE
+    again = answer(crawl(store, method=name), copy)
+    assert again.kind is Kind.UNCHANGED
+    assert again.similar_id == first.similar_id
+    assert again.as_tag()["original"] == FIRST.url
+    assert again.as_tag()["similarity"] == 1.0
+    assert again.as_tag()["kind"] is None
+    assert store.pages == 2
+
+
+@pytest.mark.parametrize("copy", [COPY, WITNESS], ids=["like the original", "a witness"])
+def test_a_copy_that_was_dropped_stays_a_duplicate(store: PageStore, copy: Page) -> None:
+    answer(crawl(store), FIRST)
+    assert kind(crawl(store, drops=True), copy) is Kind.DUPLICATE
+    assert not record(store, copy).delivered
+    assert kind(crawl(store, drops=True), copy) is Kind.DUPLICATE
+    assert kind(crawl(store), copy) is Kind.DUPLICATE, "it passes now, and is delivered for the first time"
+    assert record(store, copy).delivered
+    assert kind(crawl(store, drops=True), copy) is Kind.UNCHANGED
+    assert store.pages == 2
+
+
+def test_only_a_witness_has_keys(store: PageStore) -> None:
+    detector = crawl(store)
+    for one in (FIRST, COPY, WITNESS):
+        answer(detector, one)
+    assert not record(store, COPY).keys
+    assert record(store, WITNESS).keys
+    assert (record(store, COPY).is_light, record(store, WITNESS).is_light, record(store, FIRST).is_light) == (
+        True,
+        False,
+        False,
+    )
+    assert kind(detector, THIRD) is Kind.DUPLICATE
+
+
+def test_a_copy_is_on_its_way_until_its_item_came_through(store: PageStore) -> None:
+    detector = crawl(store)
+    answer(detector, FIRST)
+    on_its_way = reserved(detector, COPY)
+    assert on_its_way.verdict.kind is Kind.DUPLICATE
+    assert on_its_way.fingerprint.keys == (), "it is found through its original, and keeps nobody waiting"
+    assert store.find(COPY.url) is None
+    assert detector.check(COPY) == Blocked(on_its_way)
+    assert kind(detector, replace(COPY, url="http://else.example/")) is Kind.DUPLICATE, "by its original, at once"
+    detector.release(on_its_way)
+    assert kind(detector, COPY) is Kind.DUPLICATE
+    assert kind(detector, COPY) is Kind.UNCHANGED
+
+
+def test_what_only_a_witness_on_its_way_tells_of_waits_for_that(store: PageStore) -> None:
+    detector = crawl(store)
+    answer(detector, FIRST)
+    on_its_way = reserved(detector, WITNESS)
+    assert detector.check(THIRD) == Blocked(on_its_way)
+    detector.commit(on_its_way, sealed=True)
+    assert kind(detector, THIRD) is Kind.DUPLICATE
+
+
+def test_what_would_not_be_a_copy_by_a_witness_does_not_wait_for_one(store: PageStore) -> None:
+    """Against a witness similarity alone decides."""
+    detector = crawl(store)
+    answer(detector, FIRST)
+    reserved(detector, WITNESS)
+    assert kind(detector, page("third", TEXT[14:34] + OTHER[:8], "标题甲")) is Kind.UNIQUE
+
+
+def test_a_copy_on_its_way_counts_when_it_is_sealed_or_is_taken_back(store: PageStore) -> None:
+    detector = crawl(store)
+    answer(detector, FIRST)
+    detector.commit(reserved(detector, COPY), sealed=False)
+    assert detector.end() == 1
+    detector.withdraw(record(store, COPY).id)
+    assert (store.find(COPY.url), store.pages) == (None, 1)
+
+
+def test_the_sentences_of_a_copy_count_once_it_was_delivered(store: PageStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """For its own site: what many sites have copied is not their boilerplate."""
+    counted: list[tuple[str, bool]] = []
+
+    def note(sentences: Sentences, site: str, *, everywhere: bool = True, page: int | None = None) -> None:
+        assert len(sentences) > 4
+        assert page is not None
+        counted.append((site, everywhere))
+
+    monkeypatch.setattr(store, "note", note)
+    detector = crawl(store)
+    answer(detector, FIRST)
+    on_its_way = reserved(detector, WITNESS)
+    assert counted == [("a.example", True)]
+    detector.commit(on_its_way, sealed=True)
+    assert counted == [("a.example", True), ("a.example", False)]
+    answer(detector, COPY)
+    assert len(counted) == 2, "it is like its original, which counted"
+
+
+CORRECTED = replace(COPY, text=COPY.text + "更正一处。")
+
+
+@pytest.mark.parametrize("drops", [False, True])
+def test_a_copy_whose_text_has_changed_is_judged_as_any_page(store: PageStore, drops: bool) -> None:
+    answer(crawl(store), FIRST)
+    answer(crawl(store), COPY)
+    assert kind(crawl(store, drops=drops), CORRECTED) is Kind.DUPLICATE
+    assert kind(crawl(store), CORRECTED) is (Kind.DUPLICATE if drops else Kind.UNCHANGED)
+    assert store.pages == 2
+
+
+def test_what_was_delivered_is_known_also_after_another_text_was_dropped(store: PageStore) -> None:
+    for one in (FIRST, page("another", OTHER)):
+        answer(crawl(store), one)
+    answer(crawl(store), COPY)
+    assert kind(crawl(store, drops=True), replace(COPY, text="".join(OTHER))) is Kind.DUPLICATE
+    assert kind(crawl(store), COPY) is Kind.UNCHANGED
+
+
+def test_a_copy_with_a_text_of_its_own_now_is_updated(store: PageStore) -> None:
+    answer(crawl(store), FIRST)
+    answer(crawl(store), COPY)
+    new = replace(COPY, text="".join(story(7)))
+    found = answer(crawl(store), new)
+    assert (found.kind, found.match and found.match.url) == (Kind.UPDATED, COPY.url)
+    assert kind(crawl(store), new) is Kind.UNCHANGED
+    assert record(store, COPY).is_original
+
+
+def test_an_original_that_has_become_a_copy_and_was_delivered_as_such_is_unchanged(store: PageStore) -> None:
+    """Its new text takes the place of the old one, as that of an updated page does."""
+    for one in (FIRST, page("second", OTHER)):
+        answer(crawl(store), one)
+    become = page("second", TEXT, "标题甲")
+    assert kind(crawl(store), become) is Kind.DUPLICATE
+    found = answer(crawl(store), become)
+    assert (found.kind, found.as_tag()["original"]) == (Kind.UNCHANGED, FIRST.url)
+    assert store.pages == 2
+
+
+def test_a_copy_whose_original_is_gone_is_unchanged_all_the_same(store: PageStore) -> None:
+    first = answer(crawl(store), FIRST)
+    answer(crawl(store), COPY)
+    crawl(store).withdraw(first.id)
+    found = answer(crawl(store), COPY)
+    assert (found.kind, found.as_tag()["original"]) == (Kind.UNCHANGED, COPY.url)
+    assert kind(crawl(store), FIRST) is Kind.UNIQUE
+
+
+def test_what_is_told_of_a_copy_that_passed_is_what_is_told_of_one_that_was_dropped(store: PageStore) -> None:
+    other = MemoryStore("memory:", {})
+    verdicts: list[Verdict] = []
+    for one, drops in ((store, False), (other, True)):
+        detector = crawl(one, drops=drops)
+        answer(detector, FIRST)
+        verdicts.append(judged(detector, WITNESS).verdict)
+    told = [one.evidence(record(one, WITNESS).id) for one in (store, other)]
+    assert told[0] == told[1] is not None
+    assert [one.headline for one in verdicts] == ["duplicate (near)"] * 2

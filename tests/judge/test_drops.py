@@ -1,0 +1,186 @@
+"""Which drops a state remembers: each with its crawl, the last ones, and none is taken on trust."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from scrapy_neardup.errors import StoreDamaged
+from scrapy_neardup.judge import drops
+from scrapy_neardup.judge.detector import Detector
+from scrapy_neardup.judge.drops import Drop
+from scrapy_neardup.maintenance.drops import Dropped, dropped, originals_of
+from scrapy_neardup.maintenance.repair import repair
+from scrapy_neardup.maintenance.verify import check
+from scrapy_neardup.methods import make_method
+from scrapy_neardup.model import Kind, Page
+from scrapy_neardup.state.evidence import Keep
+from scrapy_neardup.state.kv import Changes
+from scrapy_neardup.state.layout import drop_key
+from scrapy_neardup.state.opening import STORES
+from scrapy_neardup.state.pages import PageStore
+from scrapy_neardup.state.sqlite import SQLiteStore
+from tests.crawl.parts import LastingStore
+from tests.judge.test_delivered import COPY, FIRST
+from tests.judge.test_detector import answer, kind, page, story
+
+EDITED = replace(FIRST, text="".join(story(5, 30)))
+SECOND = page("b", story(5, 30), "标题丁")
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[PageStore]:
+    store = SQLiteStore(str(tmp_path / "state"), {})
+    yield store
+    store.close()
+
+
+def is_sound(store: PageStore) -> bool:
+    """But for the pages of crawls that go on."""
+    return set(check(store).counts) <= {"left over"}
+
+
+def crawl(store: PageStore, keep: Keep = Keep.EVIDENCE, *, passes: bool = False) -> Detector:
+    return Detector(
+        make_method("cascade", {}),
+        store,
+        min_letters=40,
+        who="test",
+        keep=keep,
+        passes=lambda verdict: passes or not verdict.is_copy,
+    )
+
+
+def told(one: Dropped) -> tuple[str | None, str | None, str, str]:
+    url, original = (record.url if record else None for record in (one.record, one.original))
+    return url, original, one.title, one.drop.likeness
+
+
+def test_each_crawl_tells_what_it_dropped_also_what_an_earlier_one_did(store: PageStore) -> None:
+    before = time.time()
+    first, second, third = crawl(store), crawl(store), crawl(store)
+    for detector in (first, second):
+        answer(detector, FIRST)
+        assert kind(detector, COPY) is Kind.DUPLICATE
+    assert kind(third, FIRST) is Kind.UNCHANGED
+    expected = [(COPY.url, FIRST.url, COPY.title, "near")]
+    for detector, found in ((first, expected), (second, expected), (third, [])):
+        assert [told(one) for one in dropped(store, detector.generation)] == found
+    assert [one.drop.generation for one in dropped(store)] == [first.generation, second.generation]
+    assert all(before <= one.when <= time.time() and 0.8 < one.drop.similarity < 1 for one in dropped(store))
+    assert is_sound(store)
+
+
+def test_an_original_that_is_updated_later_is_named_by_its_url(store: PageStore) -> None:
+    detector = crawl(store)
+    for one in (FIRST, COPY, EDITED):
+        answer(detector, one)
+    assert [told(one)[:2] for one in dropped(store)] == [(COPY.url, FIRST.url)]
+
+
+def test_a_page_that_was_delivered_and_is_dropped_as_a_copy_since_is_listed_with_its_original(store: PageStore) -> None:
+    detector = crawl(store)
+    for one in (FIRST, SECOND):
+        answer(detector, one)
+    moved = replace(SECOND, text=COPY.text)
+    assert kind(detector, moved) is Kind.DUPLICATE
+    assert [told(one)[:2] for one in dropped(store)] == [(SECOND.url, FIRST.url)]
+    known = [record for url in (SECOND.url, FIRST.url) if (record := store.find(url))]
+    assert known[0].is_original
+    assert [found and found.url for found in originals_of(store, known)] == [FIRST.url, None]
+
+
+def test_of_what_was_forgotten_nothing_is_told(store: PageStore) -> None:
+    detector = crawl(store)
+    for one in (FIRST, COPY):
+        answer(detector, one)
+    store.forget([record.id for record in store.records()])
+    assert [told(one) for one in dropped(store)] == [(None, None, "", "near")]
+    assert is_sound(store)
+
+
+def test_what_passes_is_no_drop_and_without_evidence_none_is_kept(store: PageStore) -> None:
+    for keep, passes in ((Keep.EVIDENCE, True), (Keep.NOTHING, False)):
+        detector = crawl(store, keep, passes=passes)
+        answer(detector, FIRST)
+        assert kind(detector, replace(COPY, url=f"http://{keep.value}.example/")) is Kind.DUPLICATE
+    assert list(dropped(store)) == []
+
+
+def test_a_copy_and_its_drop_are_written_in_one_batch(store: PageStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    detector = crawl(store)
+    answer(detector, FIRST)
+    answer(detector, COPY)
+    writes: list[set[bytes]] = []
+    write = store._write
+
+    def noting(changes: Changes, *, sync: bool) -> None:
+        writes.append({key[:1] for key in changes.puts} - {b"m"})
+        write(changes, sync=sync)
+
+    monkeypatch.setattr(store, "_write", noting)
+    answer(detector, COPY)
+    answer(detector, replace(COPY, url="http://new.example/"))
+    assert writes == [{b"u", b"d"}, {b"u", b"d", b"r", b"e"}]
+
+
+@pytest.mark.parametrize("scheme", ["sqlite", "leveldb", "memory"])
+def test_the_oldest_go_when_there_are_too_many_and_the_tally_stays_right(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, scheme: str
+) -> None:
+    if scheme == "leveldb":
+        pytest.importorskip("plyvel")
+    monkeypatch.setattr(drops, "_MOST", 7)
+    monkeypatch.setattr(drops, "_STEP", 3)
+    location = str(tmp_path / "state")
+    store: PageStore = LastingStore({}) if scheme == "memory" else STORES[scheme](location, {})
+    monkeypatch.setattr(type(store), "lasts", True)
+    one, other = crawl(store), crawl(store)
+    answer(one, FIRST)
+    urls = [f"http://{number}.example/" for number in range(25)]
+    for number, url in enumerate(urls):
+        answer(other if number % 2 else one, Page(url, COPY.title, text=COPY.text, site=url))
+        assert sum(1 for _ in store.rows(b"d")) <= 7 + 3
+    left = [found.record.url for found in dropped(store) if found.record]
+    assert left[-3:] == urls[-6::2][-3:], "of two crawls those of the later one stay longer"
+    assert is_sound(store)
+    for detector in (one, other):
+        detector.seal()
+        detector.end()
+    store.close()
+    if scheme != "memory":
+        again = STORES[scheme](location, {})
+        assert [found.record.url for found in dropped(again) if found.record] == left
+        again.close()
+
+
+DROP = Drop(5, 9, 1, 2, 0.5, "near")
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        (drop_key(5, 9), DROP.row()[1][:7]),
+        (drop_key(5, 9), DROP.row()[1] + b"er"),
+        (drop_key(5, 9), DROP.row()[1] + b"\xff"),
+        (drop_key(5, 9) + b"\0", DROP.row()[1]),
+    ],
+    ids=["too short", "no such kind", "no text", "another key"],
+)
+def test_a_row_that_is_none_of_a_drop_is_told_of_and_left_behind_by_repair(
+    tmp_path: Path, store: PageStore, key: bytes, value: bytes
+) -> None:
+    whole = Drop(6, 10, 2**64 - 1, 3, 1.0, "")
+    store.write(Changes(dict([whole.row(), (key, value)])))
+    with pytest.raises(StoreDamaged, match="are no drop"):
+        list(dropped(store))
+    assert dict(check(store).counts) == {"broken drop": 1}
+    store.close()
+    repair((SQLiteStore, str(tmp_path / "state")), (SQLiteStore, str(tmp_path / "mended")))
+    mended = SQLiteStore(str(tmp_path / "mended"), {})
+    assert [one.drop for one in dropped(mended)] == [whole]
+    mended.close()

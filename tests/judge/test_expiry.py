@@ -1,0 +1,167 @@
+"""What a crawl keeps known by seeing it, and what becomes of a page that was forgotten."""
+
+from __future__ import annotations
+
+import pytest
+
+from scrapy_neardup.judge.detector import Detector
+from scrapy_neardup.methods import make_method
+from scrapy_neardup.model import Kind, Page, Verdict
+from scrapy_neardup.state.expiry import Bounds
+from scrapy_neardup.state.memory import MemoryStore
+from tests.judge.test_detector import answer, judged, kind, page, reserved, story
+from tests.state.clock import HOUR, Clock
+
+DAY = Bounds(ttl=24 * HOUR)
+BODY, OTHER = story(1, 20), story(2, 2)
+ARTICLE = page("first", BODY)
+
+
+class Crawl:
+    """A crawl on a state whose clock is moved; ``expired``: pages of which it was told that they were forgotten."""
+
+    def __init__(self, bounds: Bounds, *, drops: bool = True) -> None:
+        self.clock, self.expired = Clock(), 0
+        self.store = MemoryStore("memory:", {})
+        self.clock.govern(self.store)
+        self.detector = Detector(
+            make_method("cascade", {}),
+            self.store,
+            min_letters=40,
+            who="test",
+            passes=lambda verdict: not (drops and verdict.is_copy),
+            bounds=bounds,
+            on_expired=self.count,
+        )
+
+    def count(self, pages: int) -> None:
+        self.expired += pages
+
+    def sees(self, wanted: Page, hours: float = 20) -> Verdict:
+        self.clock.now += hours * HOUR
+        return answer(self.detector, wanted)
+
+    def sees_others(self, many: int = 40) -> None:
+        """So many pages that have nothing to do with any other."""
+        for number in range(many):
+            self.clock.now += 1
+            assert (
+                kind(self.detector, page(f"other{number}-{self.clock.now}", story(1000 + number))) is not Kind.UNCHANGED
+            )
+
+
+def test_an_article_is_known_as_long_as_copies_of_it_come() -> None:
+    crawl = Crawl(DAY)
+    assert crawl.sees(ARTICLE).kind is Kind.UNIQUE
+    for number in range(5):
+        crawl.sees_others(8)
+        assert crawl.sees(page(f"copy{number}", [*BODY, "由编辑部转载。"])).kind is Kind.DUPLICATE
+    assert crawl.expired > 0
+
+
+def test_an_article_is_known_as_long_as_the_same_copy_comes_again() -> None:
+    crawl = Crawl(DAY)
+    crawl.sees(ARTICLE)
+    for _ in range(5):
+        assert crawl.sees(page("copy", BODY)).kind is Kind.DUPLICATE
+        crawl.sees_others(8)
+    assert crawl.store.find(ARTICLE.url) is not None
+
+
+def test_an_article_is_known_as_long_as_a_copy_that_was_delivered_comes_again() -> None:
+    crawl = Crawl(DAY, drops=False)
+    crawl.sees(ARTICLE)
+    assert crawl.sees(page("copy", BODY)).kind is Kind.DUPLICATE
+    for _ in range(5):
+        assert crawl.sees(page("copy", BODY)).kind is Kind.UNCHANGED
+        crawl.sees_others(8)
+    found = crawl.sees(page("copy", BODY)).match
+    assert found is not None
+    assert found.url == ARTICLE.url
+
+
+def test_a_witness_is_known_as_long_as_copies_are_found_by_it() -> None:
+    crawl = Crawl(DAY)
+    crawl.sees(ARTICLE)
+    crawl.sees(page("witness", [*BODY[:17], *OTHER]))
+    for number in range(4):
+        further = crawl.sees(page(f"further{number}", [*BODY[4:17], *OTHER]))
+        assert further.kind is Kind.DUPLICATE
+        assert further.match is not None
+        assert further.match.url == ARTICLE.url
+        crawl.sees_others(8)
+    assert crawl.store.find("http://witness.example/") is not None
+
+
+def test_what_was_forgotten_is_not_known_and_passes_again() -> None:
+    crawl = Crawl(DAY)
+    crawl.sees(ARTICLE)
+    crawl.sees(page("copy", BODY), hours=0)
+    crawl.clock.now += 25 * HOUR
+    crawl.sees_others(4)
+    assert crawl.expired == 2
+    assert crawl.sees(page("copy", BODY), hours=0).kind is Kind.UNIQUE
+    again = crawl.sees(ARTICLE, hours=0)
+    assert again.kind is Kind.DUPLICATE
+    assert again.match is not None
+    assert again.match.url == "http://copy.example/"
+
+
+def test_a_copy_whose_original_was_too_much_passes_once_when_it_comes_again() -> None:
+    crawl = Crawl(Bounds(max_pages=2))
+    crawl.sees(ARTICLE)
+    crawl.sees(page("copy", BODY), hours=0)
+    crawl.sees(page("another", story(5)), hours=1)
+    crawl.store.expire(Bounds(max_pages=2))
+    assert crawl.store.find(ARTICLE.url) is None
+    assert [crawl.sees(page("copy", BODY), hours=0).kind for _ in range(2)] == [Kind.UNIQUE, Kind.UNCHANGED]
+
+
+def test_the_original_of_a_copy_on_its_way_may_go_and_the_copy_still_arrives() -> None:
+    crawl = Crawl(DAY, drops=False)
+    crawl.sees(ARTICLE)
+    copy = reserved(crawl.detector, page("copy", BODY))
+    crawl.clock.now += 25 * HOUR
+    crawl.sees_others(4)
+    crawl.detector.commit(copy, sealed=True)
+    assert crawl.store.find(ARTICLE.url) is None
+    assert crawl.sees(page("copy", BODY), hours=0).kind is Kind.UNCHANGED
+
+
+def test_a_page_on_its_way_arrives_though_what_it_replaces_has_gone() -> None:
+    crawl = Crawl(DAY)
+    crawl.sees(ARTICLE)
+    newer = reserved(crawl.detector, page("first", story(9)))
+    crawl.clock.now += 25 * HOUR
+    crawl.sees_others(4)
+    crawl.detector.commit(newer, sealed=True)
+    found = crawl.store.find(ARTICLE.url)
+    assert found is not None
+    assert found.id == newer.record.id
+
+
+@pytest.mark.parametrize("sealed", [True, False])
+def test_at_its_end_a_crawl_removes_what_is_too_much_as_far_as_its_pages_are_sealed(sealed: bool) -> None:
+    crawl = Crawl(Bounds(max_pages=5))
+    for number in range(30):
+        crawl.clock.now += HOUR
+        ruling = crawl.detector.check(page(f"page{number}", story(100 + number)))
+        crawl.detector.commit(ruling.reservation, sealed=False)  # type: ignore[union-attr,arg-type]
+    assert (crawl.store.pages, crawl.expired) == (30, 0)
+    if sealed:
+        crawl.detector.seal()
+    crawl.detector.trim()
+    assert (crawl.store.pages, crawl.expired) == ((5, 25) if sealed else (30, 0))
+    if sealed:
+        assert [record.url for record in crawl.store.records()] == [f"http://page{n}.example/" for n in range(25, 30)]
+
+
+def test_a_state_that_holds_much_more_than_it_may_is_not_emptied_by_a_small_crawl_at_once() -> None:
+    crawl = Crawl(Bounds())
+    crawl.sees_others(40)
+    small = Detector(make_method("cascade", {}), crawl.store, min_letters=40, who="small", bounds=Bounds(max_pages=5))
+    for number in range(3):
+        judged(small, page(f"small{number}", story(500 + number)))
+    small.seal()
+    small.trim()
+    assert 43 - 3 * 8 <= crawl.store.pages < 43

@@ -1,0 +1,144 @@
+"""Records before a detector: by what they are known, and that none of them costs the others."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from scrapy_neardup.errors import StoreError
+from scrapy_neardup.inputs import Entry
+from scrapy_neardup.judge.detector import Detector
+from scrapy_neardup.judge.immediate import ImmediateJudge
+from scrapy_neardup.judge.records import Batch, Judged
+from scrapy_neardup.methods import make_method
+from scrapy_neardup.model import Page
+from scrapy_neardup.settings import DEFAULT_FIELDS
+from scrapy_neardup.state.opening import open_store
+from scrapy_neardup.state.pages import PageStore
+from tests.judge.test_detector import story
+
+TEXT = "".join(story(1))
+
+
+def entry(number: int = 1, unit: str = "line", **fields: Any) -> Entry:
+    return Entry("feed.jsonl", number, unit, fields)
+
+
+@pytest.fixture
+def store() -> PageStore:
+    return open_store("memory:", {})
+
+
+@pytest.fixture
+def detector(store: PageStore) -> Detector:
+    return Detector(make_method("cascade", {}), store, min_letters=40, who="test")
+
+
+@pytest.fixture
+def batch(detector: Detector) -> Batch:
+    return Batch(
+        ImmediateJudge(detector),
+        fields=DEFAULT_FIELDS,
+        id_field="id",
+        max_html=100_000,
+        extractor=lambda html, url: TEXT,
+    )
+
+
+@pytest.mark.parametrize(
+    ("record", "name"),
+    [
+        (entry(id="a17", url="http://a.example/"), "a17"),
+        (entry(id=17), "17"),
+        (entry(id=True, url=" http://a.example/ "), "http://a.example/"),
+        (entry(id=" ", url=""), "feed.jsonl#1"),
+        (entry(7), "feed.jsonl#7"),
+        (entry(unit=""), "feed.jsonl"),
+    ],
+)
+def test_a_record_is_known_by_its_id_else_its_url_else_its_place(batch: Batch, record: Entry, name: str) -> None:
+    assert batch.judge(record).verdict.url == name
+
+
+def test_a_record_that_is_known_by_its_url_is_known_by_its_part_too(detector: Detector) -> None:
+    fields = {**DEFAULT_FIELDS, "part": "headline"}
+    batch = Batch(
+        ImmediateJudge(detector), fields=fields, id_field="id", max_html=100_000, extractor=lambda html, url: TEXT
+    )
+    records = entry(url="http://a.example/", headline="Ferry"), entry(id="a17", headline="Ferry"), entry(headline="F")
+    assert [batch.judge(one).verdict.url for one in records] == ["http://a.example/#ferry", "a17", "feed.jsonl#1"]
+
+
+def headlines(judged: list[Judged]) -> list[str]:
+    return [one.verdict.headline for one in judged]
+
+
+def test_each_record_counts_before_the_next_is_looked_at(batch: Batch) -> None:
+    records = [entry(n, id=str(n), text=TEXT + f"第{n}次转载。") for n in range(3)]
+    assert headlines([batch.judge(one) for one in records]) == ["unique", "duplicate (near)", "duplicate (near)"]
+
+
+def test_the_same_name_again_is_another_version(batch: Batch) -> None:
+    texts = [TEXT, TEXT, "".join(story(2))]
+    assert headlines([batch.judge(entry(id="a", text=text)) for text in texts]) == [
+        "unique",
+        "unchanged",
+        "updated",
+    ]
+
+
+def test_nothing_is_sealed_before_it_is_asked_for(batch: Batch, detector: Detector) -> None:
+    batch.judge(entry(id="a", text=TEXT))
+    assert detector.end() == 1
+    detector.seal()
+    assert detector.end() == 0
+
+
+def test_of_a_document_what_was_taken_from_it_is_written(batch: Batch) -> None:
+    html = b"<title>The ferry</title><meta name=keywords content=boats><p>text"
+    document = Entry("page.html", 1, "", {"path": "page.html"}, html=html)
+    written = batch.judge(document).fields
+    assert written == {
+        "path": "page.html",
+        "title": "The ferry",
+        "keywords": ["boats"],
+        "description": "",
+        "text": TEXT,
+    }
+
+
+def test_a_record_without_content_is_unjudged_and_written_as_it_is(batch: Batch) -> None:
+    judged = batch.judge(entry(name="n"))
+    assert judged.verdict.reason == "no_content"
+    assert judged.fields == {"name": "n"}
+
+
+def test_a_page_that_no_one_foresaw_does_not_cost_the_others(
+    batch: Batch, detector: Detector, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail(page: Page, **_: object) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(detector, "check", fail)
+    assert batch.judge(entry(id="a", text=TEXT)).verdict.reason == "method_failed"
+    assert "feed.jsonl" in caplog.text
+    monkeypatch.undo()
+    assert batch.judge(entry(id="b", text=TEXT)).verdict.headline == "unique"
+
+
+def test_a_state_that_fails_ends_the_work(batch: Batch, detector: Detector, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(page: Page, **_: object) -> None:
+        raise StoreError("The disk is full.")
+
+    monkeypatch.setattr(detector, "check", fail)
+    with pytest.raises(StoreError, match="disk is full"):
+        batch.judge(entry(id="a", text=TEXT))
+
+
+def test_where_a_crawl_is_at_work_on_the_state_nobody_waits_for_its_pages(detector: Detector) -> None:
+    page = Page("http://a.example/", text=TEXT)
+    detector.check(page)
+    verdict = detector.judge_now(page, sealed=True)
+    assert verdict.headline == "unjudged (in_flight)"
+    assert detector.judge_now(page, sealed=True).headline == "unchanged", "it is known from then on"

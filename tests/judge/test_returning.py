@@ -1,0 +1,172 @@
+"""A copy that was dropped and comes again with the same text is dropped again, whatever the state has learned since."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Set
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from scrapy_neardup.judge.detector import Detector
+from scrapy_neardup.judge.manual_verdicts import ManualVerdict, Opinion, write_judgements
+from scrapy_neardup.methods import make_method
+from scrapy_neardup.methods.cascade.method import Cascade
+from scrapy_neardup.model import Comparison, Kind, Likeness, Page, Verdict
+from scrapy_neardup.state.evidence import Keep
+from scrapy_neardup.state.memory import MemoryStore
+from scrapy_neardup.state.pages import PageStore
+from tests.judge.test_delivered import FIRST, THIRD, WITNESS, record
+from tests.judge.test_detector import answer, kind, page, story, told
+
+EXCERPT = page("excerpt", story(1, 40)[:12], "标题丁")
+#: Of the length and under the title of the third page, and no copy of anything.
+OWN = replace(THIRD, text="".join(story(7, 29)))
+
+
+def drops_all(verdict: Verdict) -> bool:
+    return not verdict.is_copy
+
+
+def crawl(
+    store: PageStore,
+    *,
+    passes: Callable[[Verdict], bool] = drops_all,
+    also_copies: Set[Likeness] = frozenset(),
+    keep: Keep = Keep.EVIDENCE,
+    min_letters: int = 40,
+    **parameters: Any,
+) -> Detector:
+    method = make_method("cascade", parameters)
+    return Detector(
+        method, store, min_letters=min_letters, who="test", passes=passes, also_copies=also_copies, keep=keep
+    )
+
+
+def forget(store: PageStore, one: Page) -> None:
+    store.forget([record(store, one).id])
+
+
+@pytest.fixture
+def store() -> PageStore:
+    """With a page, a copy of that which speaks for itself, and one of this: dropped, and by now like nothing."""
+    store = MemoryStore("memory:", {})
+    for one, verdict in ((FIRST, Kind.UNIQUE), (WITNESS, Kind.DUPLICATE), (THIRD, Kind.DUPLICATE)):
+        assert kind(crawl(store), one) is verdict
+    forget(store, WITNESS)
+    assert kind(crawl(store), replace(THIRD, url="http://new.example/")) is Kind.UNIQUE, "so nothing is like it now"
+    forget(store, replace(THIRD, url="http://new.example/"))
+    return store
+
+
+@pytest.mark.parametrize("keep", Keep)
+def test_it_is_dropped_again_for_the_same_original_with_the_same_evidence(store: PageStore, keep: Keep) -> None:
+    before = record(store, THIRD)
+    for _ in range(2):
+        again = answer(crawl(store, keep=keep), THIRD)
+        assert told(again) == (Kind.DUPLICATE, Likeness.NEAR, "first")
+        assert again.id == before.id
+        assert again.match is not None
+        assert again.match.similarity == before.similarity
+    assert record(store, THIRD) == before
+    assert store.pages == 2
+
+
+def test_that_is_noted_as_a_drop_of_that_crawl_and_a_sight_of_both(
+    store: PageStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(MemoryStore, "now", lambda _: 4_000_000_000.0)
+    monkeypatch.setattr(MemoryStore, "lasts", True)
+    before = sum(1 for _ in store.rows(b"d"))
+    assert kind(crawl(store), THIRD) is Kind.DUPLICATE
+    assert sum(1 for _ in store.rows(b"d")) == before + 1
+    assert store.last_seen(THIRD.url) == store.last_seen(FIRST.url) == 4_000_000_000
+
+
+@pytest.mark.parametrize(
+    "now",
+    [OWN, replace(THIRD, title="标题丙"), replace(THIRD, text=THIRD.text + "。"), replace(THIRD, url=OWN.url + "2")],
+    ids=["an article of its own", "another title", "one character more", "another URL"],
+)
+def test_what_is_not_the_very_page_that_was_dropped_is_judged_as_what_it_is_now(store: PageStore, now: Page) -> None:
+    assert kind(crawl(store), now) is Kind.UNIQUE
+    assert record(store, now).is_original
+
+
+def test_an_article_of_its_own_passes_even_if_it_is_as_like_the_original_as_the_copy_was(
+    store: PageStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where two pages share a long form, of which nothing was known when the first of them was dropped."""
+    alike = Comparison(record(store, THIRD).similarity, 1.0, False, False, False)
+    monkeypatch.setattr(Cascade, "compare", lambda *_: alike)
+    assert kind(crawl(store), OWN) is Kind.UNIQUE
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{"base": 0.56}, {"min_letters": 41}, {"also_copies": frozenset([Likeness.SAME_TITLE])}],
+    ids=["threshold", "least text", "policy"],
+)
+def test_where_another_rule_decides_it_is_judged_anew(store: PageStore, settings: dict[str, Any]) -> None:
+    assert kind(crawl(store, **settings), THIRD) is Kind.UNIQUE
+
+
+def test_a_policy_that_lets_it_pass_has_it_delivered(store: PageStore) -> None:
+    asked: list[Verdict] = []
+
+    def passes(verdict: Verdict) -> bool:
+        asked.append(verdict)
+        return True
+
+    assert kind(crawl(store, passes=passes), THIRD) is Kind.UNIQUE
+    assert [told(one) for one in asked] == [(Kind.DUPLICATE, Likeness.NEAR, "first")]
+    assert record(store, THIRD).is_original
+
+
+def test_an_excerpt_that_was_dropped_passes_once_the_policy_says_so() -> None:
+    store: PageStore = MemoryStore("memory:", {})
+    dropping = frozenset([Likeness.EXCERPT])
+    kinds = [kind(crawl(store, also_copies=dropping), one) for one in (FIRST, EXCERPT, EXCERPT)]
+    assert kinds == [Kind.UNIQUE, Kind.DUPLICATE, Kind.DUPLICATE]
+    assert told(answer(crawl(store), EXCERPT)) == (Kind.UNIQUE, Likeness.EXCERPT, "first")
+
+
+@pytest.mark.parametrize("change", ["gone", "updated"])
+def test_it_passes_once_its_original_is_not_there_any_more(store: PageStore, change: str) -> None:
+    if change == "gone":
+        forget(store, FIRST)
+    else:
+        assert kind(crawl(store), replace(FIRST, text="".join(story(8, 30)))) is Kind.UPDATED
+    assert kind(crawl(store), THIRD) is Kind.UNIQUE
+
+
+def test_it_passes_if_somebody_said_that_it_is_to_be_kept(store: PageStore) -> None:
+    write_judgements(store, Opinion(THIRD.url, ManualVerdict.KEEP, "", 7))
+    assert kind(crawl(store), THIRD) is Kind.UNIQUE
+
+
+def test_a_copy_by_hand_is_one_only_as_long_as_that_is_said() -> None:
+    store: PageStore = MemoryStore("memory:", {})
+    for one in (FIRST, OWN):
+        if one is OWN:
+            write_judgements(store, Opinion(OWN.url, ManualVerdict.COPY, FIRST.url, 7))
+        answer(crawl(store), one)
+    assert record(store, OWN).dropped == 0
+    write_judgements(store, Opinion(OWN.url, ManualVerdict.COPY, "http://nowhere.example/", 8))
+    assert kind(crawl(store), OWN) is Kind.UNIQUE
+
+
+def test_what_is_known_is_the_last_text_that_was_dropped(store: PageStore) -> None:
+    edited = replace(FIRST, url=THIRD.url, text=FIRST.text + "本站转载。")
+    assert kind(crawl(store), edited) is Kind.DUPLICATE
+    assert kind(crawl(store), THIRD) is Kind.UNIQUE, "this was dropped before that, and is news now"
+
+
+def test_a_page_with_nothing_left_of_its_own_is_the_copy_that_it_was(
+    store: PageStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It would be boilerplate else, and pass."""
+    guarded = Cascade.guarded
+    monkeypatch.setattr(Cascade, "guarded", lambda *given: replace(guarded(*given), own=0))
+    assert kind(crawl(store), THIRD) is Kind.DUPLICATE
+    assert answer(crawl(store), OWN).reason == "boilerplate"

@@ -1,0 +1,516 @@
+"""A crawl on a state that it shares: the verdicts are those of any other store, in two ways to the server and back."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+import pytest
+
+from scrapy_neardup.errors import StoreError
+from scrapy_neardup.judge import drops
+from scrapy_neardup.judge.detector import Detector
+from scrapy_neardup.judge.in_flight import Blocked, Reservation, Ruled
+from scrapy_neardup.judge.manual_verdicts import ManualVerdict, Opinion, write_judgements
+from scrapy_neardup.judge.preference import make_preference
+from scrapy_neardup.judge.remote_crawl import SharedCrawl
+from scrapy_neardup.maintenance.verify import check
+from scrapy_neardup.methods import make_method
+from scrapy_neardup.model import Kind, Page, Verdict
+from scrapy_neardup.server.asynchronous import AsyncLink, NoAnswer, Patience
+from scrapy_neardup.server.counting import Note, PageView
+from scrapy_neardup.server.layout import PENDING
+from scrapy_neardup.server.program import Program
+from scrapy_neardup.server.store import RedisStore
+from scrapy_neardup.state.evidence import Keep
+from scrapy_neardup.state.memory import MemoryStore
+from scrapy_neardup.state.opening import parse_url
+from scrapy_neardup.state.postings import pairs
+from tests.judge.test_detector import story
+from tests.server.redis_cluster import Cluster
+from tests.server.redis_server import Server, running
+
+METHOD = make_method("cascade", {})
+
+
+def page(url: str, family: int = 0, *, end: str = "", title: str = "", html: int = 0) -> Page:
+    """Pages of one family are copies of each other."""
+    return Page(f"http://{url}.example/", title or f"标题{family}", text="".join(story(family, 12)) + end, html=html)
+
+
+@dataclass
+class Crawler:
+    """One crawl on the state of a test, with all that its process would have."""
+
+    store: RedisStore
+    link: AsyncLink
+    crawl: SharedCrawl
+    errors: list[StoreError] = field(default_factory=list)
+    lost: list[None] = field(default_factory=list)
+    ways: int = 0
+
+    async def judged(self, wanted: Page, *, wait: float = 5.0) -> Ruled:
+        """The ruling on a page, which waits for others as a crawl does."""
+        async with self.crawl.filing(wanted) as filing:
+            while isinstance(ruling := await filing.check(), Blocked):
+                settled = asyncio.Event()
+                ruling.by.when_settled(settled.set)
+                await asyncio.wait_for(settled.wait(), wait)
+        return ruling
+
+    async def patient(self, wanted: Page, seconds: float = 0.1) -> Ruled:
+        """The ruling on a page that gives up what takes longer."""
+        async with self.crawl.filing(wanted) as filing:
+            while isinstance(ruling := await filing.check(), Blocked):
+                await filing.wait(ruling.by, seconds)
+        return ruling
+
+    async def through(self, ruling: Ruled) -> None:
+        """Its item comes through."""
+        assert ruling.reservation is not None
+        self.crawl.commit(ruling.reservation, sealed=True)
+        await self.crawl.settled()
+        assert self.errors == []
+
+    async def kept(self, wanted: Page, *, sealed: bool = True) -> Verdict:
+        """The verdict on a page whose item comes through."""
+        ruling = await self.judged(wanted)
+        if ruling.reservation is not None:
+            self.crawl.commit(ruling.reservation, sealed=sealed)
+        await self.crawl.settled()
+        assert self.errors == []
+        return ruling.verdict
+
+
+class Opening:
+    """Opens crawlers on one state of a server; they wait for it if there is somebody to tell."""
+
+    def __init__(self, server: Server | Cluster, patience: Patience | None = None) -> None:
+        self.state = server.new_state()
+        self.url = server.url(self.state)
+        self.patience = patience
+
+    @asynccontextmanager
+    async def __call__(self, **options: Any) -> AsyncIterator[Crawler]:
+        kind, location = parse_url(self.url)
+        store = kind(location, METHOD.recipe())
+        assert isinstance(store, RedisStore)
+        detector = Detector(METHOD, store, min_letters=40, who="test", **options)
+        link = AsyncLink(location, "NEARDUP_STORE", self.patience)
+        errors, lost = list[StoreError](), list[None]()
+        crawl = SharedCrawl(detector, store, link, errors.append, lambda: lost.append(None))
+        crawler = Crawler(store, link, crawl, errors, lost)
+        run = link._sent
+
+        async def counted(program: Program) -> list[Any]:
+            crawler.ways += 1
+            return await run(program)
+
+        link._sent = counted  # type: ignore[method-assign]
+        try:
+            yield crawler
+        finally:
+            await crawler.crawl.settled()
+            await link.close()
+            store.close()
+
+
+@pytest.fixture
+def opening(redis_server: Server) -> Opening:
+    return Opening(redis_server)
+
+
+def run(work: Callable[[], Awaitable[None]]) -> None:
+    asyncio.run(work())  # type: ignore[arg-type]
+
+
+FORM = page("form", 9)
+PAGES = [
+    page("first"),
+    page("copy"),
+    page("edited", end="编辑部转载。"),
+    page("first"),
+    page("first", end="后来又添了一句话，说的是别的事情。"),
+    page("other", 1),
+    page("copy"),
+    Page("http://short.example/", "短", text="太短。"),
+    Page("http://mark.example/", "短", text="太短。", html=77),
+    Page("http://mark.example/", "短", text="太短。", html=77),
+    page("kept", 1),
+    page("said", 2),
+    replace(page("canonical", 3), canonical="http://first.example/"),
+    *(page(f"many{number}", number % 3, end=f"第{number}版。") for number in range(12)),
+]
+
+
+@pytest.mark.parametrize("policy", ["drop", "pass", "longest"])
+def test_verdicts_are_those_of_a_store_in_memory(opening: Opening, policy: str) -> None:
+    options: dict[str, Any] = {"keep": Keep.EVIDENCE}
+    if policy == "pass":
+        options["passes"] = lambda verdict: True
+    if policy == "longest":
+        options["preference"] = make_preference("longest")
+    memory = MemoryStore("memory:", METHOD.recipe())
+    said = [
+        Opinion("http://kept.example/", ManualVerdict.KEEP, "", 1),
+        Opinion("http://said.example/", ManualVerdict.COPY, "http://first.example/", 1),
+    ]
+
+    def told(verdict: Verdict) -> tuple[object, ...]:
+        match = verdict.match
+        return (
+            *(verdict.kind, verdict.reason, verdict.likeness, verdict.by_hand),
+            *((match.url, match.similarity, match.containment, match.shared) if match else ()),
+        )
+
+    async def work() -> None:
+        async with opening(**options) as crawler:
+            # The secret decides what sketches say.
+            memory.known_hashes = crawler.store.known_hashes
+            for store in (memory, crawler.store):
+                write_judgements(store, *said)
+            plain = Detector(METHOD, memory, min_letters=40, who="test", **options)
+            for one in PAGES:
+                assert told(await crawler.kept(one)) == told(plain.judge_now(one, sealed=True)), one
+            assert crawler.store.pages == memory.pages
+            filed = [sum(len(list(pairs(row))) for row in store.rows(b"k")) for store in (crawler.store, memory)]
+            assert filed[0] == filed[1]
+            assert check(crawler.store).sound
+            assert nobody_is_on_the_way(crawler.store)
+
+    run(work)
+
+
+def nobody_is_on_the_way(store: RedisStore) -> bool:
+    with store._link.used() as client:
+        names = [
+            key[len(store._link.prefix) :][:1]
+            for key in client.scan_iter(match=b"{neardup:*", count=1000)
+            if key.startswith(store._link.prefix)
+        ]
+        fields = client.hkeys(store._link.prefix + PENDING)
+    return b"p" not in names and fields in ([], [b"-"])
+
+
+def test_a_verdict_takes_two_ways_to_the_server_and_back(opening: Opening) -> None:
+    async def work() -> None:
+        async with opening() as crawler:
+            await crawler.kept(page("first"))
+            await crawler.kept(page("copy", end="编辑部转载。"))
+            for one, kind in (
+                (page("new", 5), Kind.UNIQUE),
+                (page("again", end="转载。"), Kind.DUPLICATE),
+                (page("first"), Kind.UNCHANGED),
+                (page("first", 6), Kind.UPDATED),
+            ):
+                crawler.ways = 0
+                ruling = await crawler.judged(one)
+                assert (ruling.verdict.kind, crawler.ways <= 2) == (kind, True), (kind, crawler.ways)
+                if ruling.reservation:
+                    crawler.crawl.release(ruling.reservation)
+                await crawler.crawl.settled()
+            assert crawler.errors == []
+
+    run(work)
+
+
+@pytest.mark.parametrize("comes_through", [True, False])
+def test_a_copy_waits_for_what_becomes_of_a_page_of_another_crawler(opening: Opening, comes_through: bool) -> None:
+    async def work() -> None:
+        async with opening() as one, opening() as other:
+            first = (await one.judged(page("first"))).reservation
+            assert first is not None
+            waiting = asyncio.ensure_future(other.judged(page("copy")))
+            await asyncio.sleep(0.1)
+            assert not waiting.done()
+            (one.crawl.commit(first, sealed=True) if comes_through else one.crawl.release(first))
+            ruling = await waiting
+            assert ruling.verdict.kind is (Kind.DUPLICATE if comes_through else Kind.UNIQUE)
+            assert (ruling.reservation is None) is comes_through
+            if ruling.reservation:
+                other.crawl.commit(ruling.reservation, sealed=True)
+            await other.crawl.settled()
+            assert one.store.pages == 2 if comes_through else 1
+            assert one.errors == other.errors == []
+
+    run(work)
+
+
+def test_of_many_copies_at_once_on_several_crawlers_one_passes(opening: Opening) -> None:
+    async def work() -> None:
+        async with opening() as one, opening() as two, opening() as three:
+            crawlers = (one, two, three)
+            pages = [page(f"host{number}", number % 2) for number in range(30)]
+
+            async def comes_through(crawler: Crawler, wanted: Page) -> Verdict:
+                ruling = await crawler.judged(wanted, wait=20)
+                if ruling.reservation is not None:
+                    await asyncio.sleep(0.02)
+                    crawler.crawl.commit(ruling.reservation, sealed=False)
+                return ruling.verdict
+
+            found = await asyncio.gather(*(comes_through(crawlers[at % 3], one) for at, one in enumerate(pages)))
+            for crawler in crawlers:
+                await crawler.crawl.settled()
+                assert crawler.errors == []
+            kinds = [verdict.kind for verdict in found]
+            assert (kinds.count(Kind.UNIQUE), kinds.count(Kind.DUPLICATE)) == (2, 28)
+            assert one.store.pages == 30
+            for crawler in crawlers:
+                ids = list(crawler.store.unsealed(crawler.crawl.detector.generation))
+                crawler.crawl.seal(ids)
+                await crawler.crawl.settled()
+                assert crawler.crawl.detector.end() == 0
+            assert check(one.store).sound
+            assert nobody_is_on_the_way(one.store)
+
+    run(work)
+
+
+def test_a_page_of_a_crawler_that_is_no_more_is_taken_away_once_its_lease_has_ended(
+    opening: Opening, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(RedisStore, "lease", 0.4)
+
+    async def work() -> None:
+        async with opening() as one, opening() as other:
+            first = (await one.judged(page("first"))).reservation
+            assert first is not None
+            one.store.leases._stop.set()  # it is asleep
+            ruling = await other.judged(page("copy"))
+            assert ruling.verdict.kind is Kind.UNIQUE
+            one.crawl.commit(first, sealed=True)  # it wakes up
+            await one.crawl.settled()
+            assert ["others rolled back" in str(error) for error in one.errors] == [True]
+            assert ruling.reservation is not None
+            other.crawl.commit(ruling.reservation, sealed=True)
+            await other.crawl.settled()
+            assert [record.url for record in other.store.records()] == ["http://copy.example/"]
+
+    run(work)
+
+
+def test_no_page_gives_up_one_whose_crawl_is_not_heard_of_and_only_the_first_takes_its_place(
+    opening: Opening, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(RedisStore, "lease", 1.5)
+
+    async def work() -> None:
+        async with opening() as one, opening() as two, opening() as three:
+            await one.judged(page("first"))
+            one.store.leases._stop.set()  # it is killed
+            await asyncio.to_thread(one.store.leases._thread.join)  # type: ignore[union-attr]
+            second = asyncio.ensure_future(two.patient(page("second")))
+            await asyncio.sleep(0.05)
+            third = asyncio.ensure_future(three.patient(page("third")))
+            await asyncio.sleep(0.7)
+            assert (second.done(), third.done()) == (False, False), "its lease may have been renewed just before"
+            ruling = await second
+            assert ruling.verdict.kind is Kind.UNIQUE
+            await asyncio.sleep(0.1)
+            assert not third.done(), "it waits anew for the page that has the place now"
+            await two.through(ruling)
+            assert (await third).verdict.kind is Kind.DUPLICATE
+
+    run(work)
+
+
+def test_a_page_that_gives_up_a_slow_one_is_filed_and_those_behind_it_wait_for_it(
+    opening: Opening, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(RedisStore, "lease", 1.0)
+
+    async def work() -> None:
+        async with opening() as one, opening() as two, opening() as three:
+            slow = await one.judged(page("first"))
+            waiting = [asyncio.ensure_future(crawler.patient(page("copy"), 0.3)) for crawler in (two, three)]
+            done, behind = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+            (ruling,) = (task.result() for task in done)
+            assert (ruling.verdict.headline, len(behind)) == ("unjudged (in_flight)", 1)
+            await (two if waiting[0] in done else three).through(ruling)
+            (last,) = [await task for task in behind]
+            assert last.verdict.kind is Kind.UNCHANGED, "it has the same URL"
+            await one.through(slow)
+            assert (await two.judged(page("first"))).verdict.kind is Kind.UNCHANGED
+            assert (await two.judged(page("copy"))).verdict.kind is Kind.UNCHANGED
+            assert (one.store.pages, check(one.store).sound) == (2, True)
+
+    run(work)
+
+
+def test_two_versions_of_one_page_of_which_one_gave_up_the_other_are_one_page(
+    opening: Opening, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(RedisStore, "lease", 1.0)
+
+    async def work() -> None:
+        async with opening() as one, opening() as two:
+            slow = await one.judged(page("first"))
+            hasty = await two.patient(page("first", end="编辑部转载。"))
+            assert hasty.verdict.headline == "unjudged (in_flight)"
+            await one.through(slow)
+            await two.through(hasty)
+            assert (one.store.pages, check(one.store).sound) == (1, True)
+
+    run(work)
+
+
+def test_versions_of_one_page_on_two_crawlers_wait_for_each_other(opening: Opening) -> None:
+    async def work() -> None:
+        async with opening() as one, opening() as other:
+            first = (await one.judged(page("first"))).reservation
+            waiting = asyncio.ensure_future(other.judged(page("first", 7)))
+            await asyncio.sleep(0.05)
+            assert isinstance(first, Reservation)
+            assert not waiting.done()
+            one.crawl.commit(first, sealed=True)
+            assert (await waiting).verdict.kind is Kind.UPDATED
+
+    run(work)
+
+
+def test_a_page_that_is_given_up_leaves_its_place(opening: Opening) -> None:
+    async def work() -> None:
+        async with opening() as one, opening() as other:
+            await one.judged(page("first"))
+            with pytest.raises(asyncio.TimeoutError):
+                await other.judged(page("copy"), wait=0.1)
+            await other.crawl.settled()
+            with other.store._link.used() as client:
+                named = client.scan_iter(match=one.store._link.prefix + b"p*")
+                assert len([name for name in named if len(name) == len(one.store._link.prefix) + 9]) == 1
+
+    run(work)
+
+
+def test_what_a_crawl_counts_the_others_know_once_both_have_looked(opening: Opening) -> None:
+    """And nothing is told twice, though the answer was lost."""
+    sentences = np.array([7, 70], np.uint32)
+
+    def stood(crawler: Crawler) -> list[int]:
+        return [int(many) for many in crawler.store.on_site("river.example").stood_on(sentences)]
+
+    async def work() -> None:
+        async with opening() as one, opening() as other:
+            for _ in range(2):
+                one.crawl.counted(PageView(notes=[Note(sentences, "river.example", yes=True)] * 50))
+            await one.crawl.settled()
+            await other.crawl.catch_up()
+            assert (stood(one), stood(other)) == ([100, 100], [0, 0]), "the next are waited for"
+            one.crawl.counted(PageView(notes=[Note(sentences, "river.example", yes=True)] * 50))
+            await one.crawl.settled()
+            await other.crawl.catch_up()
+            assert (stood(one), stood(other)) == ([150, 150], [150, 150]), "so much is told at once"
+            one.crawl.counted(PageView(notes=[Note(sentences, "river.example", yes=True)]))
+            for crawler in (one, other, one):
+                await crawler.crawl.catch_up()
+            assert (stood(one), stood(other)) == ([151, 151], [151, 151])
+
+            run_once = one.link.run_once
+
+            async def unanswered(program: Program) -> list[Any]:
+                await run_once(program)
+                raise NoAnswer(OSError("the way back is broken"))
+
+            one.crawl.counted(PageView(notes=[Note(sentences, "river.example", yes=True)]))
+            with patch.object(one.link, "run_once", unanswered):
+                await one.crawl.catch_up()
+            await one.crawl.catch_up()
+            await other.crawl.catch_up()
+            assert (stood(one), stood(other)) == ([152, 152], [152, 152])
+
+    run(work)
+
+
+def test_pages_of_others_that_many_wait_for_are_asked_for_at_once(opening: Opening) -> None:
+    async def work() -> None:
+        async with opening() as one, opening() as other:
+            first = [(await one.judged(page(f"first{number}", number))).reservation for number in range(1, 6)]
+            waiting = [asyncio.ensure_future(other.judged(page(f"copy{number}", number))) for number in range(1, 6)]
+            await asyncio.sleep(0.3)
+            ways = other.ways
+            await asyncio.sleep(0.5)
+            assert 1 <= other.ways - ways <= 4, "each of five would have asked as often"
+            for reservation in first:
+                assert reservation is not None
+                one.crawl.release(reservation)
+            verdicts = [ruling.verdict.kind for ruling in await asyncio.gather(*waiting)]
+            assert verdicts == [Kind.UNIQUE] * 5
+
+    run(work)
+
+
+def test_what_is_rare_does_not_hold_up_the_loop_either(opening: Opening, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A page that was too much and comes again."""
+    unread = Page("http://large.example/", html=77, unread="too_slow")
+
+    async def work() -> None:
+        async with opening() as crawler:
+            assert (await crawler.kept(unread)).headline == "unjudged (too_slow)"
+            await crawler.kept(page("river"))
+            loop, waits = threading.get_ident(), crawler.store._link.run
+
+            def elsewhere(program: Program) -> list[Any]:
+                assert threading.get_ident() != loop, "the loop waits for the server"
+                return waits(program)
+
+            with monkeypatch.context() as patched:
+                patched.setattr(crawler.store._link, "run", elsewhere)
+                assert await crawler.crawl.is_unchanged(unread.url, 77)
+                assert not await crawler.crawl.is_unchanged(unread.url, 78)
+                assert not await crawler.crawl.is_unchanged("http://new.example/", 77)
+            assert crawler.errors == []
+
+    run(work)
+
+
+def test_the_first_drop_of_a_crawl_fetches_no_other_and_upkeep_trims_them(
+    opening: Opening, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(drops, "_MOST", 3)
+    monkeypatch.setattr(drops, "_STEP", 2)
+
+    async def work() -> None:
+        async with opening(keep=Keep.EVIDENCE) as crawler:
+            with monkeypatch.context() as patched:
+                patched.setattr(crawler.store, "scanned", None)
+                await crawler.kept(page("first"))
+                for number in range(7):
+                    assert (await crawler.kept(page(f"copy{number}"))).kind is Kind.DUPLICATE
+            assert crawler.store.count_rows(b"d") == 7
+            before = list(crawler.store.rows(b"d"))
+            assert drops.trim(crawler.store, 7) == 3
+            assert list(crawler.store.rows(b"d")) == before[4:]
+
+    run(work)
+
+
+def test_where_a_server_is_waited_for_so_it_is_with_what_a_thread_reads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else the crawl would take the state for lost."""
+    told: list[str] = []
+
+    class Patient:
+        def gone(self, why: str) -> None:
+            told.append("gone")
+            server.start()
+
+        def back(self) -> None:
+            told.append("back")
+
+    async def work() -> None:
+        async with Opening(server)() as crawler:
+            await crawler.kept(page("first"))
+            monkeypatch.setattr(crawler.link, "_patience", Patient())
+            server.stop()
+            assert await crawler.crawl.done(lambda: list(crawler.store.rows(b"r")), PageView()) != []
+            assert crawler.errors == []
+
+    with running("--appendonly", "yes", "--appendfsync", "always") as server:
+        run(work)
+    assert told == ["gone", "back"]

@@ -1,0 +1,225 @@
+"""Records and scripts on a state that others judge by at the same time: of two that meet one article, one keeps it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scrapy_neardup import Deduplicator
+from scrapy_neardup.errors import StoreError
+from scrapy_neardup.judge.detector import Detector
+from scrapy_neardup.judge.immediate import ImmediateJudge, make_immediate_judge
+from scrapy_neardup.judge.remote import RemoteJudgement
+from scrapy_neardup.maintenance.verify import check
+from scrapy_neardup.methods import make_method
+from scrapy_neardup.model import Page
+from scrapy_neardup.server.store import RedisStore
+from scrapy_neardup.state.opening import close_store, open_store, parse_url
+from tests.judge.test_detector import story
+from tests.server.redis_server import Server
+
+ROOT = Path(__file__).parents[2]
+ARTICLES = 40
+METHOD = make_method("cascade", {})
+SCRIPT = """\
+import json, sys
+from scrapy_neardup import Deduplicator
+with Deduplicator(sys.argv[1]) as seen:
+    for line in sys.stdin:
+        if not seen.check(**json.loads(line)).is_copy:
+            print(line, end="", flush=True)
+"""
+#: Settings of a project: what reads a page waits for the other process.
+MEETING = """\
+import re, time
+from pathlib import Path
+NEARDUP_EXTRACTOR = "meeting.text"
+def text(html, url):
+    host, number = re.fullmatch("http://(.).example/(.+)", url).groups()
+    Path(number).touch()
+    end = time.monotonic() + 60
+    while not Path("..", "ab".replace(host, ""), number).exists() and time.monotonic() < end:
+        time.sleep(0.0005)
+    return html
+"""
+
+
+def article(family: int, host: str) -> dict[str, Any]:
+    text = "".join(story(family, 8)) + f"{host}转载。"
+    return {"url": f"http://{host}.example/{family}", "title": f"标题{family}", "text": text}
+
+
+def page(family: int, host: str) -> Page:
+    return Page(**article(family, host), site=f"{host}.example")
+
+
+@pytest.fixture
+def url(redis_server: Server) -> str:
+    return redis_server.url(redis_server.new_state())
+
+
+@contextmanager
+def opened(url: str, wait: float = 10.0) -> Iterator[ImmediateJudge]:
+    """As of a process of its own: with connections and a lease of its own."""
+    kind, location = parse_url(url)
+    store = kind(location, METHOD.recipe())
+    now = make_immediate_judge(Detector(METHOD, store, min_letters=40, who="test"), wait)
+    try:
+        yield now
+    finally:
+        now.close()
+        now.close()  # which does nothing
+        store.close()
+
+
+def started(folder: Path, *command: str) -> list[subprocess.Popen[str]]:
+    """Two processes, each in a folder of its own."""
+    running = []
+    for host in "ab":
+        (folder / host).mkdir(exist_ok=True)
+        running.append(
+            subprocess.Popen(
+                [sys.executable, *command],
+                cwd=folder / host,
+                env={**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{folder}"},
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                encoding="utf-8",
+            )
+        )
+    return running
+
+
+def kept_once(url: str, running: list[subprocess.Popen[str]]) -> None:
+    told = [process.communicate(timeout=100)[0] for process in running]
+    assert [process.returncode for process in running] == [0, 0]
+    kept = [json.loads(line)["url"].rpartition("/")[2] for out in told for line in out.splitlines()]
+    assert sorted(kept) == sorted(map(str, range(ARTICLES)))
+    store = open_store(url, None)
+    assert store.pages == 2 * ARTICLES
+    assert check(store).sound
+    assert list(store.rows(b"j")) == []
+    close_store(store)
+
+
+@pytest.mark.slow
+def test_two_scripts_at_once_keep_every_article_once(url: str, redis_server: Server, tmp_path: Path) -> None:
+    """Once both hold a lease, they are given one article after the other, at the same moment."""
+    running = started(tmp_path, "-c", SCRIPT, url)
+    while len(redis_server.client.keys(f"{{neardup:{url.rpartition('=')[2]}}}L*")) < 2:
+        assert [process.poll() for process in running] == [None, None]
+        time.sleep(0.01)
+    for number in range(ARTICLES):
+        for process, host in zip(running, "ab", strict=True):
+            assert process.stdin is not None
+            process.stdin.write(json.dumps(article(number, host)) + "\n")
+            process.stdin.flush()
+        time.sleep(0.02)
+    kept_once(url, running)
+
+
+@pytest.mark.slow
+def test_two_commands_at_once_keep_every_article_once(url: str, tmp_path: Path) -> None:
+    """Each waits with an article until the other has come to it too."""
+    for host in "ab":
+        (tmp_path / host).mkdir()
+        (tmp_path / host / "scrapy.cfg").write_text("[settings]\ndefault = meeting\n")
+        pages = (article(number, host) for number in range(ARTICLES))
+        lines = [json.dumps({"url": one["url"], "html": f"<p>{one['text']}</p>"}) for one in pages]
+        (tmp_path / host / "in.jsonl").write_text("\n".join(lines))
+    (tmp_path / "meeting.py").write_text(MEETING)
+    kept_once(url, started(tmp_path, "-m", "scrapy", "neardup", "dedup", "in.jsonl", "--store", url))
+
+
+def test_what_one_has_judged_the_other_knows(url: str) -> None:
+    with opened(url) as one, opened(url) as other:
+        assert one.judge(page(1, "a"), sealed=True).headline == "unique"
+        assert other.judge(page(1, "b"), sealed=True).headline == "duplicate (near)"
+        assert other.judge(page(1, "a"), sealed=True).headline == "unchanged"
+        assert other.judge(page(2, "a"), sealed=False).headline == "unique"
+        assert one.judge(page(2, "b"), sealed=False).headline == "duplicate (near)"
+
+
+def test_a_page_waits_for_what_another_is_about_to_say_of_a_copy(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is not kept meanwhile. If that takes too long it is judged without it, and known from then on."""
+    monkeypatch.setattr(RedisStore, "lease", 2.0)
+    with opened(url) as one, opened(url, wait=0.2) as hasty, opened(url) as patient:
+        goes_on, is_filed = threading.Event(), threading.Event()
+        filed = RemoteJudgement._filed
+
+        async def stays(self: RemoteJudgement) -> object:
+            answers = await filed(self)
+            if self._page.url.startswith("http://a.example/"):
+                is_filed.set()
+                await asyncio.to_thread(goes_on.wait)
+            return answers
+
+        monkeypatch.setattr(RemoteJudgement, "_filed", stays)
+        slow = threading.Thread(target=one.judge, args=(page(1, "a"),), kwargs={"sealed": True})
+        slow.start()
+        is_filed.wait()
+        threading.Timer(0.3, goes_on.set).start()
+        begun = time.monotonic()
+        assert patient.judge(page(1, "c"), sealed=True).headline == "duplicate (near)"
+        assert time.monotonic() - begun > 0.25
+        slow.join()
+        goes_on.clear()
+        is_filed.clear()
+        slow = threading.Thread(target=one.judge, args=(page(2, "a"),), kwargs={"sealed": True})
+        slow.start()
+        is_filed.wait()
+        assert hasty.judge(page(2, "b"), sealed=True).headline == "unjudged (in_flight)"
+        assert hasty.judge(page(2, "b"), sealed=True).headline == "unchanged"
+        assert patient.judge(page(2, "c"), sealed=True).headline == "duplicate (near)"
+        goes_on.set()
+        slow.join()
+
+
+def test_where_a_loop_is_running_it_does_as_well(url: str) -> None:
+    async def cell() -> list[str]:
+        with Deduplicator(url) as seen:
+            return [seen.check(**article(1, host)).headline for host in "aba"]
+
+    assert asyncio.run(cell()) == ["unique", "duplicate (near)", "unchanged"]
+
+
+def test_two_of_one_process_share_a_state_and_one_that_only_looks_leaves_no_trace(url: str) -> None:
+    with Deduplicator(url) as one, Deduplicator(url) as other:
+        assert one.check(**article(1, "a"), remember=False).headline == "unique"
+        assert one.check(**article(1, "a")).headline == "unique"
+        assert other.check(**article(1, "b"), remember=False).headline == "duplicate (near)"
+        html = f"<html><body><article><p>{article(1, 'c')['text']}</p></article></body></html>"
+        assert other.check(url="http://c.example/1", html=html).is_copy
+    store = open_store(url, None)
+    assert store.pages == 2
+    close_store(store)
+
+
+def test_a_server_that_fails_is_an_error_and_the_next_page_is_judged(
+    url: str, redis_server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with opened(url) as now:
+        assert isinstance(now.detector.store, RedisStore)
+        monkeypatch.setattr(RemoteJudgement, "_heard", _fails)
+        with pytest.raises(StoreError, match="gone"):
+            now.judge(page(1, "a"), sealed=True)
+        monkeypatch.undo()
+        assert now.judge(page(1, "b"), sealed=True).headline == "unique"
+    state = url.rpartition("=")[2].encode()
+    assert list(redis_server.client.scan_iter(match=b"{neardup:" + state + b"}p*", count=1000)) == []
+    assert redis_server.client.hkeys(b"{neardup:" + state + b"}w") == [b"-"]
+
+
+async def _fails(filing: RemoteJudgement) -> None:
+    raise StoreError("The server is gone.")

@@ -1,0 +1,56 @@
+"""Pages that were too much to be read or judged: they pass, and are known by URL and mark alone."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from scrapy_neardup.errors import Reason
+from scrapy_neardup.judge.detector import Detector
+from scrapy_neardup.methods import make_method
+from scrapy_neardup.model import Page
+from scrapy_neardup.state.memory import MemoryStore
+from tests.judge.test_detector import story
+
+URL = "http://river.example/ferry"
+
+
+@pytest.fixture
+def detector() -> Detector:
+    return Detector(make_method("cascade", {}), MemoryStore("memory:", {}), min_letters=40, who="test")
+
+
+def judged(detector: Detector, page: Page) -> str:
+    return detector.judge_now(page, sealed=True).headline
+
+
+@pytest.mark.parametrize("reason", ["too_slow", "too_large"])
+def test_it_passes_and_is_unchanged_the_next_time(detector: Detector, reason: Reason) -> None:
+    page = Page(URL, html=7, unread=reason)
+    assert not detector.is_unchanged(URL, 7)
+    assert judged(detector, page) == f"unjudged ({reason})"
+    assert detector.is_unchanged(URL, 7)
+    assert judged(detector, page) == "unchanged"
+    assert judged(detector, replace(page, url=f"{URL}/2")) == f"unjudged ({reason})", "nobody's duplicate"
+    assert not detector.is_unchanged(URL, 8)
+    assert judged(detector, replace(page, html=8)) == f"unjudged ({reason})"
+    assert not detector.is_unchanged(URL, 7)
+
+
+def test_what_is_known_of_an_article_stays_though_it_is_too_much_once(detector: Detector) -> None:
+    article = Page(URL, text="".join(story(1, 12)), html=6)
+    assert judged(detector, article) == "unique"
+    assert judged(detector, Page(URL, html=7, unread="too_slow")) == "unjudged (too_slow)"
+    assert not detector.is_unchanged(URL, 7)
+    assert judged(detector, article) == "unchanged"
+
+
+def test_an_article_that_was_too_much_before_is_judged(detector: Detector) -> None:
+    assert judged(detector, Page(URL, html=7, unread="too_slow")) == "unjudged (too_slow)"
+    assert judged(detector, Page(URL, text="".join(story(1, 12)), html=8)) == "unique"
+
+
+def test_without_a_mark_nothing_is_known(detector: Detector) -> None:
+    assert judged(detector, Page(URL, unread="too_large")) == "unjudged (too_large)"
+    assert not detector.is_unchanged(URL, 0)

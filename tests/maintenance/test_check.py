@@ -1,0 +1,363 @@
+"""Every kind of damage that can be planted in a state is found, and a sound one is found sound."""
+
+from __future__ import annotations
+
+import sqlite3
+import struct
+import zlib
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from scrapy_neardup.errors import StoreDamaged
+from scrapy_neardup.maintenance.verify import NAMED, Findings, check
+from scrapy_neardup.state.evidence import Evidence
+from scrapy_neardup.state.kv import Changes
+from scrapy_neardup.state.layout import (
+    evidence_key,
+    meta_key,
+    pack_seen,
+    posting_key,
+    posting_prefix,
+    record_key,
+    url_key,
+)
+from scrapy_neardup.state.pages import PageStore
+from scrapy_neardup.state.record import Record
+from scrapy_neardup.state.sqlite import SQLiteStore
+from tests.maintenance.states import BREAD, EDITED, KINDS, PAGES, PEAR, POWER, SAME, SHORT, judged, made, opened, url_of
+
+
+@pytest.fixture(params=KINDS)
+def state(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    return made(request.param, tmp_path)
+
+
+def page(store: PageStore, url: str) -> Record:
+    record = store.find(url)
+    assert record is not None
+    return record
+
+
+def put(store: PageStore, key: bytes, value: bytes) -> None:
+    store._write(Changes({key: value}), sync=True)
+
+
+def delete(store: PageStore, *keys: bytes) -> None:
+    store._write(Changes(deletes=set(keys)), sync=True)
+
+
+def file(store: PageStore, key: int, id: int) -> None:
+    """File a page under one more key."""
+    changes = Changes()
+    store.file_postings(Record(id, "", id, keys=(key,)), changes)
+    store._write(changes, sync=True)
+
+
+def unfile(store: PageStore, key: int, id: int) -> None:
+    changes = Changes()
+    store._postings.remove((key,), id, changes)
+    store._write(changes, sync=True)
+
+
+def out_of_reach(store: PageStore) -> None:
+    """A posting that has a row of its own, which the row of its key does not speak of."""
+    unfile(store, key := page(store, BREAD).keys[0], id := page(store, BREAD).id)
+    put(store, posting_key(key, id), b"")
+
+
+def repack(store: PageStore, record: Record) -> None:
+    put(store, record_key(record.id), record.pack(store.width))
+
+
+def change(store: PageStore, key: bytes, mutate: Callable[[bytes], bytes]) -> None:
+    value = store._get(key)
+    assert value is not None
+    put(store, key, mutate(value))
+
+
+def block(store: PageStore) -> bytes:
+    return next(store._scan(b"b"))[0]
+
+
+def chain(store: PageStore) -> None:
+    repack(store, replace(page(store, SAME), original=page(store, EDITED).id))
+
+
+def second_version(store: PageStore) -> None:
+    """An earlier version that was not removed."""
+    id = page(store, PEAR).id - 1
+    repack(store, Record(id, PEAR, id))
+    store.pages += 1
+
+
+def copy_of_unjudged(store: PageStore) -> None:
+    repack(store, replace(page(store, SAME), original=page(store, SHORT).id))
+
+
+def another_key(store: PageStore) -> None:
+    key, id = page(store, BREAD).keys[0], page(store, BREAD).id
+    unfile(store, key, id)
+    file(store, key ^ 1, id)
+
+
+def unknown_rows(store: PageStore) -> None:
+    for key in (b"a", b"zebra", b"\0", b"\xff\xff", b"R123"):
+        put(store, key, b"")
+
+
+def counted(store: PageStore, expected: dict[str, int]) -> dict[str, int]:
+    return {kind: many or len(page(store, BREAD).keys) for kind, many in expected.items()}
+
+
+#: As many as the page has, which is the method's business.
+ALL_KEYS = 0
+
+Damage = Callable[[PageStore], object]
+#: What is done to a state, and the problems that it makes.
+DAMAGES: dict[str, tuple[Damage, dict[str, int]]] = {
+    "a record is gone": (
+        lambda store: delete(store, record_key(page(store, BREAD).id)),
+        {"wrong count": 1, "URL without page": 1, "evidence without page": 1, "key without page": ALL_KEYS},
+    ),
+    "a record with evidence is gone": (
+        lambda store: delete(store, record_key(page(store, SAME).id)),
+        {"wrong count": 1, "URL without page": 1, "evidence without page": 1},
+    ),
+    "a record is cut": (
+        lambda store: change(store, record_key(page(store, SHORT).id), lambda packed: packed[:20]),
+        {"broken record": 1},
+    ),
+    "a record is empty": (lambda store: put(store, record_key(page(store, SHORT).id), b""), {"broken record": 1}),
+    "a record is too short for its keys": (
+        lambda store: change(store, record_key(page(store, SHORT).id), lambda packed: b"\1\xff" + packed[2:]),
+        {"broken record": 1},
+    ),
+    "a URL is no text": (
+        lambda store: change(
+            store, record_key(page(store, SHORT).id), lambda packed: packed.replace(b"town", b"to\xff\xff")
+        ),
+        {"broken record": 1},
+    ),
+    "the key of a record is too long": (
+        lambda store: put(store, b"r" + bytes(9), b""),
+        {"broken record": 1, "wrong count": 1},
+    ),
+    "a URL is another one": (
+        lambda store: repack(store, replace(page(store, SHORT), url="https://town.example/other")),
+        {"page without URL": 1, "wrong URL": 1},
+    ),
+    "the row of a URL is gone": (lambda store: delete(store, url_key(SHORT, store.hashes)), {"page without URL": 1}),
+    "the row of a URL names no page": (
+        lambda store: put(store, url_key("https://none.example/", store.hashes), pack_seen(7, 7)),
+        {"URL without page": 1},
+    ),
+    "the row of a URL names another page": (
+        lambda store: put(store, url_key(SHORT, store.hashes), pack_seen(page(store, BREAD).id, 7)),
+        {"wrong URL": 1},
+    ),
+    "the row of a URL is cut": (
+        lambda store: change(store, url_key(SHORT, store.hashes), lambda seen: seen[:9]),
+        {"unknown row": 1},
+    ),
+    "the key of a URL is too short": (lambda store: put(store, b"u123", pack_seen(7, 7)), {"unknown row": 1}),
+    "a URL has two pages": (second_version, {"two pages of a URL": 1}),
+    "a posting is gone": (
+        lambda store: unfile(store, page(store, BREAD).keys[0], page(store, BREAD).id),
+        {"page without key": 1},
+    ),
+    "a posting too many": (
+        lambda store: file(store, 12345, page(store, BREAD).id),
+        {"wrong key": 1},
+    ),
+    "a posting of another key": (
+        another_key,
+        {"page without key": 1, "wrong key": 1},
+    ),
+    "a posting of a copy that is no witness": (
+        lambda store: file(store, 1, page(store, SAME).id),
+        {"wrong key": 1},
+    ),
+    "a posting of no page": (lambda store: file(store, 1, 7), {"key without page": 1}),
+    "a posting is out of reach": (out_of_reach, {"posting out of reach": 1}),
+    "the row of a key is cut": (
+        lambda store: change(store, posting_prefix(page(store, BREAD).keys[0]), lambda ids: ids[:-1]),
+        {"unknown row": 1, "page without key": 1},
+    ),
+    "the key of a posting is cut": (lambda store: put(store, b"k" + bytes(12), b""), {"unknown row": 1}),
+    "a copy of a copy": (chain, {"copy of a copy": 1}),
+    "a copy of a page that was not judged": (copy_of_unjudged, {"copy of a copy": 1}),
+    "evidence of no page": (
+        lambda store: put(store, evidence_key(7), Evidence("near").pack()),
+        {"evidence without page": 1},
+    ),
+    "evidence is noise": (
+        lambda store: put(store, evidence_key(page(store, SAME).id), b"noise"),
+        {"broken evidence": 1},
+    ),
+    "evidence has too few fields": (
+        lambda store: put(store, evidence_key(page(store, SAME).id), zlib.compress(b"[1, 2]")),
+        {"broken evidence": 1},
+    ),
+    "the key of evidence is cut": (lambda store: put(store, b"e12", Evidence().pack()), {"unknown row": 1}),
+    "counts are noise": (lambda store: put(store, block(store), b"noise"), {"broken counts": 1}),
+    "the key of counts is cut": (lambda store: put(store, b"b\0", b"noise"), {"broken counts": 1}),
+    "counts of a block that is none": (
+        lambda store: put(store, b"b\xff\xff", store._get(block(store)) or b""),
+        {"broken counts": 1},
+    ),
+    "an unknown name": (lambda store: put(store, meta_key("surprise"), b"1"), {"unknown row": 1}),
+    "unknown rows": (
+        unknown_rows,
+        {"unknown row": 5},
+    ),
+    "an unsealed page": (lambda store: put(store, b"j" + bytes(16), b""), {"left over": 1}),
+    "an unsealed crawl": (lambda store: put(store, b"g" + bytes(8), b"{}"), {"left over": 1}),
+    "a wrong count": (lambda store: setattr(store, "pages", 9), {"wrong count": 1}),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_sound_state_is_found_sound(kind: str, tmp_path: Path) -> None:
+    with opened(made(kind, tmp_path)) as store:
+        found = check(store)
+        keys = sum(len(record.keys) for record in store.records())
+        evidence = sum(store.evidence(record.id) is not None for record in store.records())
+    assert found.sound
+    assert (found.problems, dict(found.counts)) == ([], {})
+    assert (found.pages, found.keys, found.urls, found.evidence) == (8, keys, 8, evidence)
+    assert (found.lost, found.shared) == (0, 0)
+    assert found.blocks > 0
+    assert (keys > 20, evidence) == (True, 8)
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_damage_is_found(damage: str, tmp_path: Path) -> None:
+    plant, expected = DAMAGES[damage]
+    with opened(made("sqlite", tmp_path)) as store:
+        expected = counted(store, expected)
+        plant(store)
+        found = check(store)
+        assert dict(found.counts) == expected
+        assert {problem.kind for problem in found.problems} == set(expected)
+        assert not found.sound
+        assert check(store) == found  # and nothing was changed
+        store.pages = 8
+
+
+@pytest.mark.parametrize("damage", ["a record is gone", "a posting of another key", "unknown rows"])
+def test_damage_is_found_in_other_stores_too(damage: str, tmp_path: Path) -> None:
+    plant, expected = DAMAGES[damage]
+    with opened(made("leveldb", tmp_path)) as store:
+        counts = counted(store, expected)
+        plant(store)
+        assert dict(check(store).counts) == counts
+    with opened("memory:") as store:
+        judged(store, PAGES)
+        assert check(store).sound
+        plant(store)
+        assert dict(check(store).counts) == counts
+
+
+def test_many_problems_are_counted_and_the_first_are_named(state: str) -> None:
+    with opened(state) as store:
+        for n in range(3 * NAMED):
+            file(store, n, 7)
+        found = check(store)
+    assert len(found.problems) == NAMED
+    assert dict(found.counts) == {"key without page": 3 * NAMED}
+
+
+def test_copies_whose_original_is_gone_are_no_problem(state: str) -> None:
+    with opened(state) as store:
+        store.forget([page(store, PEAR).id])
+        found = check(store)
+    assert (found.sound, found.lost) == (True, 2)
+
+
+def test_two_urls_of_one_hash_are_no_problem(state: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The later one takes the row; the earlier page cannot be found by its URL, as a crawl takes it for new."""
+    with opened(state) as store:
+        other = Record(store.new_id(), "https://collision.example/", 1)
+        store.add(replace(other, original=other.id))
+        assert check(store).sound
+        delete(store, url_key(POWER, store.hashes))
+        alike = {POWER: url_key(other.url, store.hashes)}
+        with monkeypatch.context() as patched:
+            for module in ("scrapy_neardup.maintenance.verify", "scrapy_neardup.state.layout"):
+                patched.setattr(f"{module}.url_key", lambda url, hashes: alike.get(url) or url_key(url, hashes))
+            found = check(store)
+    assert (found.sound, found.shared) == (True, 1)
+
+
+def test_a_url_that_was_cut_is_no_problem(state: str) -> None:
+    with opened(state) as store:
+        for name, n in (("a", 65000), ("b", 65535), ("c", 65536), ("d", 70000)):
+            id = store.new_id()
+            store.add(Record(id, f"https://{name}.example/".ljust(n, "x"), id))
+        assert dict(check(store).counts) == {}
+
+
+def test_what_cannot_be_read_is_found_and_the_rest_is_checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    scan = SQLiteStore._scan
+
+    def broken(self: SQLiteStore, prefix: bytes, *, reverse: bool = False) -> object:
+        if prefix == b"r":
+            raise self.damaged("a page of the file is gone")
+        return scan(self, prefix, reverse=reverse)
+
+    with opened(made("sqlite", tmp_path)) as store:
+        put(store, b"zebra", b"")
+        put(store, evidence_key(page(store, SAME).id), b"noise")
+        monkeypatch.setattr(SQLiteStore, "_scan", broken)
+        found = check(store)
+    assert dict(found.counts) == {"unreadable": 1, "broken evidence": 1, "unknown row": 1}
+
+
+def test_a_damaged_file_of_sqlite_is_found(tmp_path: Path) -> None:
+    url = made("sqlite", tmp_path)
+    with closing(sqlite3.connect(tmp_path / "state.sqlite")) as db:
+        db.execute("CREATE TABLE other (a, b)")
+        db.execute("CREATE INDEX beside ON other (b)")
+        db.execute("INSERT INTO other VALUES (1, 'one')")
+        db.commit()
+        db.execute("PRAGMA writable_schema = ON")
+        db.execute("UPDATE sqlite_master SET sql = 'CREATE INDEX beside ON other (a)' WHERE name = 'beside'")
+        db.commit()
+    with pytest.raises(StoreDamaged, match="beside"), opened(url):
+        pass
+
+
+def test_a_file_of_sqlite_that_is_damaged_while_it_is_open_is_found(tmp_path: Path) -> None:
+    url = made("sqlite", tmp_path)
+    with opened(url) as store, closing(sqlite3.connect(tmp_path / "state.sqlite")) as db:
+        db.execute("CREATE TABLE other (a, b)")
+        db.execute("PRAGMA writable_schema = ON")
+        db.execute("UPDATE sqlite_master SET rootpage = 2 WHERE name = 'other'")
+        db.commit()
+        found = check(store)
+    assert "broken file" in found.counts
+
+
+def test_findings_count_what_they_do_not_name() -> None:
+    found = Findings()
+    assert found.sound
+    found.add("odd", "one")
+    found.add("odd", "many", 5)
+    assert (found.sound, found.counts["odd"], len(found.problems)) == (False, 6, 2)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_empty_state_is_sound(kind: str, tmp_path: Path) -> None:
+    with opened(url_of(kind, tmp_path / "state")) as store:
+        assert check(store) == Findings()
+        put(store, record_key(1), struct.pack(">Q", 1))
+        file(store, 1, 1)
+        put(store, url_key("x", store.hashes), pack_seen(1, 1))
+        put(store, evidence_key(1), Evidence().pack())
+        found = check(store)
+        delete(store, record_key(1))
+    assert dict(found.counts) == {"broken record": 1, "wrong count": 1}

@@ -1,0 +1,493 @@
+"""Two states become one: by URL, with whatever names a page, and with copies across the two."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+
+from scrapy_neardup.judge.detector import Detector
+from scrapy_neardup.maintenance.export import Filed, OpenState, find_copy, method_of
+from scrapy_neardup.maintenance.merge import Merged, merge
+from scrapy_neardup.methods import METHODS, Method, make_method
+from scrapy_neardup.model import Kind, Page
+from scrapy_neardup.state.evidence import Evidence, Keep
+from scrapy_neardup.state.memory import MemoryStore
+from scrapy_neardup.state.pages import PageStore
+from scrapy_neardup.state.record import Record
+from scrapy_neardup.state.sqlite import SQLiteStore
+from tests import methods
+from tests.judge.test_detector import page, story
+from tests.maintenance.exchange_states import (
+    RECIPE,
+    Killed,
+    check,
+    dangling,
+    exported,
+    fill,
+    killed_before,
+    pages,
+    rows,
+    state,
+)
+
+STATES = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+
+def urls(store: PageStore) -> list[str]:
+    return sorted(record.url for record in store.records())
+
+
+def merged(ours: PageStore, theirs: PageStore, method: Method | None = None) -> Merged:
+    return merge(OpenState(theirs), ours, method)
+
+
+# Whatever the states
+
+
+@pytest.mark.slow
+@STATES
+@given(pages(), pages())
+def test_the_urls_are_those_of_both_and_nothing_dangles_that_did_not(ours: list[Filed], theirs: list[Filed]) -> None:
+    one, other = state(ours), state(theirs)
+    gone = dangling(one) | dangling(other)
+    before = rows(other)
+    told = merged(one, other)
+    assert urls(one) == sorted({*urls(state(ours)), *urls(other)})
+    assert dangling(one) <= gone
+    assert rows(other) == before
+    check(one)
+    assert told.added == one.pages - len(ours)
+    assert told.added + told.known + told.newer == len(theirs)
+    assert told.copies == 0
+
+
+@pytest.mark.slow
+@STATES
+@given(pages(), pages())
+def test_the_same_once_more_changes_nothing(ours: list[Filed], theirs: list[Filed]) -> None:
+    one, other = state(ours, notes=1), state(theirs, notes=2)
+    merged(one, other)
+    once = rows(one)
+    again = merged(one, other)
+    assert rows(one) == once
+    assert again == Merged(0, len(theirs), 0, 0)
+
+
+@pytest.mark.slow
+@STATES
+@given(pages())
+def test_a_state_that_goes_into_an_empty_one_is_the_same_there(tmp_path: Path, theirs: list[Filed]) -> None:
+    other = state(theirs, notes=2)
+    for source in (OpenState(other), exported(other, tmp_path / "file")):
+        empty = state([])
+        assert merge(source, empty) == Merged(len(theirs), 0, 0, 0)
+        assert rows(empty) == (rows(other) if theirs else {})
+    before = rows(other)
+    assert merged(other, state([])) == Merged(0, 0, 0, 0)
+    assert rows(other) == before
+
+
+@pytest.mark.slow
+@STATES
+@given(pages(), pages())
+def test_the_urls_are_the_same_in_either_order(ours: list[Filed], theirs: list[Filed]) -> None:
+    one, other = state(ours), state(theirs)
+    merged(one, state(theirs))
+    merged(other, state(ours))
+    assert urls(one) == urls(other)
+    assert {url: one.last_seen(url) for url in urls(one)} == {url: other.last_seen(url) for url in urls(other)}
+
+
+@pytest.mark.slow
+@STATES
+@given(pages(), pages())
+def test_originals_stay_and_no_copy_names_a_copy_of_something_that_is_there(
+    ours: list[Filed], theirs: list[Filed]
+) -> None:
+    one = state(ours)
+    originals = [record for record in one.records() if record.is_original]
+    merged(one, state(theirs))
+    found = {record.id: record for record in one.records()}
+    assert all(found[record.id].is_original and found[record.id].url == record.url for record in originals)
+    for record in found.values():
+        named = found.get(record.original)
+        assert named is None or named.original not in found or named.original == named.id
+
+
+@pytest.mark.slow
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@example(
+    [Filed(Record(1, "https://b.example/", 1), 0)],
+    [
+        Filed(Record(1, "https://a.example/", 1), 0),
+        Filed(Record(2, "https://b.example/", 2), 1, Evidence("excerpt", like=1)),
+    ],
+)
+@given(pages(4), pages(4))
+def test_a_merge_that_was_killed_is_completed_by_another(ours: list[Filed], theirs: list[Filed]) -> None:
+    whole = state(ours)
+    merged(whole, state(theirs))
+    for writes in range(20):
+        one = state(ours)
+        try:
+            with killed_before(one, writes):
+                merged(one, state(theirs))
+        except Killed:
+            one._take_back()
+            one.pages = sum(1 for _ in one.records())
+        else:
+            break
+        check(one)
+        assert dangling(one) <= dangling(state(ours)) | dangling(state(theirs))
+        merged(one, state(theirs))
+        assert rows(one) == rows(whole)
+    assert writes <= len(theirs) + 5
+
+
+# Ids and times
+
+
+def own(id: int, url: str, seen: int = 5, *keys: int, sketch: bytes = b"sketch") -> Filed:
+    return Filed(Record(id, url, id, 1.0, keys, sketch), seen)
+
+
+def copy(id: int, url: str, original: int, seen: int = 5, *keys: int) -> Filed:
+    return Filed(Record(id, url, original, 0.5, keys, b"sketch" if keys else b""), seen)
+
+
+def record(store: PageStore, url: str) -> Record:
+    found = store.find(url)
+    assert found is not None
+    return found
+
+
+def test_an_id_that_another_page_has_gives_way_with_all_that_names_it() -> None:
+    ours = state([own(5, "a"), own(6, "b")])
+    like = replace(own(8, "like"), evidence=Evidence("excerpt", like=5))
+    theirs = state([own(5, "x", 5, 1), own(6, "y"), own(7, "z"), like, copy(9, "copy of x", 5, 5, 2)])
+    assert merged(ours, theirs) == Merged(5, 0, 0, 0)
+    ids = {url: record(ours, url).id for url in urls(ours)}
+    assert ids == {"a": 5, "b": 6, "x": 7, "y": 8, "z": 9, "like": 10, "copy of x": 11}
+    assert record(ours, "copy of x") == Record(
+        11, "copy of x", 7, record(theirs, "copy of x").similarity, (2,), b"sketch"
+    )
+    told = ours.evidence(10)
+    assert told is not None
+    assert told.like == 7
+    assert ours.postings(1, 9) == [7]
+    assert ours.new_id() > 11
+    check(ours)
+
+
+def test_of_a_page_that_both_know_the_version_that_was_seen_later_stays_under_our_id() -> None:
+    ours = state([own(5, "a", 10, 1), own(6, "b", 10, 1), copy(7, "copy of a", 5)])
+    theirs = state([own(2, "a", 11, 2, sketch=b"later"), own(3, "b", 9, 2, sketch=b"earlier"), copy(4, "c", 3)])
+    assert merged(ours, theirs) == Merged(1, 1, 1, 0)
+    assert record(ours, "a") == Record(5, "a", 5, 1.0, (2,), b"later", since=2)  # delivered there before
+    assert record(ours, "b") == Record(6, "b", 6, 1.0, (1,), b"sketch", since=3)
+    assert (ours.last_seen("a"), ours.last_seen("b")) == (11, 10)
+    assert (record(ours, "copy of a").original, record(ours, "c").original) == (5, 6)
+    assert (ours.postings(1, 9), ours.postings(2, 9)) == ([6], [5])
+    check(ours)
+
+
+def unjudged(id: int, url: str, seen: int) -> Filed:
+    return Filed(Record(id, url, id, 0.0, (), b"\x01" * 8), seen)
+
+
+@pytest.mark.parametrize(
+    ("known", "theirs", "expected"),
+    [
+        (own(5, "a"), copy(3, "a", 2, 9), "ours"),  # others may stand on it
+        (own(5, "a"), unjudged(3, "a", 9), "ours"),  # its text may only have failed to load
+        (copy(5, "a", 4), unjudged(3, "a", 9), "ours"),
+        (unjudged(5, "a", 5), own(3, "a", 1), "theirs"),  # whenever that was
+        (unjudged(5, "a", 5), copy(3, "a", 2, 1), "theirs"),
+        (copy(5, "a", 4), own(3, "a", 9), "theirs"),
+        (copy(5, "a", 4), copy(3, "a", 2, 9), "theirs"),
+        (copy(5, "a", 4), copy(3, "a", 2, 5), "ours"),
+    ],
+)
+def test_which_of_two_verdicts_stays(known: Filed, theirs: Filed, expected: str) -> None:
+    ours = state([own(4, "first here"), known])
+    merged(ours, state([own(2, "first there"), theirs]))
+    found = record(ours, "a")
+    assert found.id == 5
+    of_theirs = 5 if theirs.record.original == theirs.record.id else theirs.record.original
+    assert found.original == (known.record.original if expected == "ours" else of_theirs)
+    assert found.sketch == (known if expected == "ours" else theirs).record.sketch
+    assert ours.last_seen("a") == max(known.seen, theirs.seen)
+    check(ours)
+
+
+def test_a_copy_of_what_is_a_copy_here_goes_to_its_original_and_is_no_witness() -> None:
+    ours = state([own(4, "a"), copy(5, "b", 4, 9)])
+    theirs = state([own(2, "b", 1), copy(3, "c", 2, 5, 7)])
+    merged(ours, theirs)
+    assert record(ours, "c").original == 4
+    assert (record(ours, "c").keys, record(ours, "c").sketch) == ((), b"")
+    assert ours.postings(7, 9) == []
+
+
+def test_a_copy_that_becomes_an_original_keeps_the_copies_it_has_there() -> None:
+    ours = state([own(4, "a"), copy(5, "b", 4, 1)])
+    theirs = state([own(2, "b", 9), copy(3, "c", 2, 5, 7)])
+    merged(ours, theirs)
+    assert record(ours, "b").is_original
+    assert record(ours, "c") == Record(3, "c", 5, record(theirs, "c").similarity, (7,), b"sketch")
+
+
+def test_what_is_told_of_a_page_is_kept_where_the_other_side_has_nothing_new_to_say() -> None:
+    told = Evidence("same_title", title="渡轮")
+    ours = state([replace(own(5, "a"), evidence=told), replace(own(6, "b"), evidence=told)])
+    merged(ours, state([own(5, "a", 9), own(6, "b", 9, sketch=b"another text")]))
+    assert ours.evidence(5) == told
+    assert ours.evidence(6) is None
+
+
+# Counted sentences
+
+
+def test_counts_are_added_and_pages_that_both_know_are_not_counted_twice() -> None:
+    def counts(store: PageStore) -> list[int]:
+        return [int(count) for count in store.on_site("river.example").stood_on(np.array([1, 2], np.uint32))]
+
+    ours = state([own(1, "a"), own(2, "b")], notes=4)
+    apart = state([own(3, "c")], notes=5)
+    overlapping = state([own(2, "b"), own(4, "d")], notes=3)
+    merged(ours, apart)
+    assert counts(ours) == [1 + 3 + 4] * 2
+    merged(ours, overlapping)
+    assert counts(ours) == [1 + 3 + 4 + 2 - 1] * 2
+    merged(ours, overlapping)
+    merged(ours, apart)
+    assert counts(ours) == [9, 9]
+
+
+# Copies across states
+
+
+@pytest.fixture
+def cascade() -> Method:
+    return make_method("cascade", {})
+
+
+def crawl(method: Method, found: list[Page], keep: Keep = Keep.EVIDENCE) -> PageStore:
+    """What a crawl leaves of these pages."""
+    store = MemoryStore("memory:", method.recipe())
+    detector = Detector(method, store, min_letters=40, who="test", keep=keep)
+    for one in found:
+        detector.judge_now(one, sealed=True)
+    detector.end()
+    return store
+
+
+def originals(store: PageStore) -> dict[str, str]:
+    """The name of each page and that of its original."""
+    named = {record.id: record.url.removeprefix("http://").removesuffix(".example/") for record in store.records()}
+    return {named[record.id]: named[record.original] for record in store.records()}
+
+
+TEXT, OTHER = story(1, 40), story(2, 40)
+FIRST = page("first", TEXT, "标题甲")
+SECOND = page("second", TEXT[:34] + OTHER[:4], "标题甲")
+#: Too different from the first to be known for its copy without the second.
+THIRD = page("third", TEXT[3:32] + OTHER[:6], "标题乙")
+
+
+def test_an_original_that_copies_one_of_ours_becomes_its_copy_and_its_copies_go_with_it(cascade: Method) -> None:
+    ours, theirs = crawl(cascade, [FIRST, page("a", story(3))]), crawl(cascade, [SECOND, THIRD, page("b", story(4))])
+    assert originals(theirs) == {"second": "second", "third": "second", "b": "b"}
+    assert record(theirs, THIRD.url).sketch
+    assert merged(ours, theirs, cascade) == Merged(3, 0, 0, 1)
+    assert originals(ours) == {"first": "first", "a": "a", "second": "first", "third": "first", "b": "b"}
+    witness, light = record(ours, SECOND.url), record(ours, THIRD.url)
+    assert 0.5 < witness.similarity < cascade.witness_below
+    assert (witness.keys, witness.sketch) == (record(theirs, witness.url).keys, record(theirs, witness.url).sketch)
+    assert (light.keys, light.sketch) == ((), b"")
+    told = ours.evidence(witness.id)
+    assert told is not None
+    assert (told.likeness, told.like, told.shared) == ("near", 0, ())
+    assert told.similarity == pytest.approx(witness.similarity, abs=1e-4)
+    check(ours)
+    before = rows(ours)
+    assert merged(ours, theirs, cascade) == Merged(0, 3, 0, 0)
+    assert rows(ours) == before
+
+
+def test_originals_are_only_united_if_no_method_is_given(cascade: Method) -> None:
+    ours = crawl(cascade, [page("a", story(1))])
+    assert merged(ours, crawl(cascade, [page("b", story(1))])) == Merged(1, 0, 0, 0)
+    assert originals(ours) == {"a": "a", "b": "b"}
+
+
+def test_a_copy_that_is_like_enough_is_no_witness_and_what_was_told_of_it_stays(cascade: Method) -> None:
+    ours = crawl(cascade, [page("a", story(1))])
+    theirs = crawl(cascade, [page("b", story(1), title="Another title")], Keep.TEXTS)
+    merged(ours, theirs, cascade)
+    found = record(ours, "http://b.example/")
+    assert (found.keys, found.similarity) == ((), 1.0)
+    told, before = ours.evidence(found.id), theirs.evidence(found.id)
+    assert before is not None
+    assert told == replace(before, likeness="identical", similarity=1.0, containment=1.0)
+    assert told.title == "Another title"
+
+
+def test_what_was_delivered_there_and_is_a_copy_here_is_unchanged_when_it_comes_again(cascade: Method) -> None:
+    ours, theirs = crawl(cascade, [page("a", story(1))]), crawl(cascade, [page("b", story(1))])
+    merged(ours, theirs, cascade)
+    assert record(ours, "http://b.example/").delivered
+    detector = Detector(cascade, ours, min_letters=40, who="test")
+    found = detector.judge_now(page("b", story(1)), sealed=True)
+    assert (found.kind, found.match and found.match.url) == (Kind.UNCHANGED, "http://a.example/")
+
+
+def delivered(filed: Filed) -> Filed:
+    return replace(filed, record=replace(filed.record, delivered=True, sketch=b"sketch"))
+
+
+@pytest.mark.parametrize(
+    ("known", "theirs", "stays"),
+    [
+        (delivered(copy(5, "a", 4)), copy(3, "a", 2, 9), "ours"),
+        (delivered(copy(5, "a", 4)), delivered(copy(3, "a", 2, 9)), "theirs"),
+        (copy(5, "a", 4), delivered(copy(3, "a", 2, 9)), "theirs"),
+        (delivered(copy(5, "a", 4)), own(3, "a", 9), "theirs"),
+    ],
+)
+def test_a_copy_that_was_delivered_gives_way_only_to_what_was_delivered_too(
+    known: Filed, theirs: Filed, stays: str
+) -> None:
+    ours = state([own(4, "first here"), known])
+    merged(ours, state([own(2, "first there"), theirs]))
+    found, expected = record(ours, "a"), (known if stays == "ours" else theirs).record
+    assert (found.delivered, found.sketch, found.is_original) == (
+        expected.delivered,
+        expected.sketch,
+        expected.is_original,
+    )
+    assert ours.last_seen("a") == 9
+
+
+def test_a_page_that_was_seen_alone_there_stays_the_copy_that_it_is_here(cascade: Method) -> None:
+    ours = crawl(cascade, [page("a", story(1)), page("b", story(1))])
+    theirs = crawl(cascade, [page("b", story(1)), page("c", story(1))])
+    later = [replace(one, seen=one.seen + 60) for one in OpenState(theirs).pages()]
+    theirs = fill(MemoryStore("memory:", cascade.recipe()), later)
+    assert merged(ours, theirs, cascade) == Merged(1, 0, 1, 1)
+    assert originals(ours) == {"a": "a", "b": "a", "c": "a"}
+    check(ours)
+
+
+def test_what_a_witness_leads_to_becomes_a_copy_of_its_original_and_no_witness(cascade: Method) -> None:
+    ours = crawl(cascade, [FIRST, SECOND])
+    assert merged(ours, crawl(cascade, [THIRD]), cascade) == Merged(1, 0, 0, 1)
+    assert originals(ours) == {"first": "first", "second": "first", "third": "first"}
+    assert record(ours, THIRD.url).keys == ()
+    ours = crawl(cascade, [FIRST, SECOND])
+    ours.forget([record(ours, FIRST.url).id])
+    assert merged(ours, crawl(cascade, [THIRD]), cascade) == Merged(1, 0, 0, 0)  # a witness of nothing
+
+
+@pytest.mark.parametrize("name", [name for name in METHODS if not METHODS[name].memory_only])
+def test_two_halves_of_a_crawl_have_the_groups_of_the_whole(name: str) -> None:
+    method = make_method(name, {})
+    found = [page(f"{seed}-{turn}", story(seed, 12), title=f"标题{seed}") for turn in range(3) for seed in range(5)]
+    whole = crawl(method, found)
+    ours, theirs = crawl(method, found[:8]), crawl(method, found[8:])
+    merged(ours, theirs, method)
+    assert originals(ours) == originals(whole)
+    assert sum(one == name for name, one in originals(ours).items()) == 5
+
+
+def test_a_crawl_goes_on_in_a_merged_state(cascade: Method) -> None:
+    ours = crawl(cascade, [page("a", story(1))])
+    merged(ours, crawl(cascade, [page("b", story(2)), page("c", story(1))]), cascade)
+    detector = Detector(cascade, ours, min_letters=40, who="next")
+    later = (("d", 2), ("b", 2), ("e", 1))
+    assert {name: detector.judge_now(page(name, story(seed)), sealed=True).kind for name, seed in later} == {
+        "d": Kind.DUPLICATE,
+        "b": Kind.UNCHANGED,
+        "e": Kind.DUPLICATE,
+    }
+
+
+def test_a_key_that_too_many_pages_share_leads_nowhere(cascade: Method) -> None:
+    ours = crawl(cascade, [page("a", story(1))])
+    (known,) = ours.records()
+    page_there = replace(known, id=known.id + 1, url="http://b.example/")
+    assert find_copy(cascade, ours, page_there) is not None
+    for number in range(cascade.common):
+        ours.add(Record(number + 1, f"http://{number}.example/", number + 1, 1.0, known.keys, b""))
+    assert find_copy(cascade, ours, page_there) is None
+    assert find_copy(cascade, ours, replace(page_there, sketch=b"")) is None
+
+
+# The method
+
+
+def test_a_method_is_made_again_from_the_recipe() -> None:
+    method = make_method("minhash", {"similarity": 0.6, "bands": 32})
+    found = method_of(MemoryStore("memory:", {**method.recipe(), "hash": "x"}).recipe)
+    assert found is not None
+    assert found.recipe() == method.recipe()
+
+
+@pytest.mark.parametrize(
+    "recipe",
+    [
+        {},
+        {"method": "minhash"},
+        {"method": "minhash", "parameters": 5},
+        {"method": "minhash", "parameters": {"similarity": 9}},
+        {"method": "minhash", "parameters": {"unknown": 9}},
+        {"method": "minhash", "parameters": {}, "method version": 99},
+        {"method": "os.path", "parameters": {}},
+        {"method": ["minhash"], "parameters": {}},
+        {**make_method("imatch", {}).recipe(), "parameters": {"lexicon": "0123456789abcdef"}},
+    ],
+)
+def test_of_another_recipe_there_is_no_method(recipe: dict[str, object]) -> None:
+    assert method_of(recipe) is None
+    assert method_of(recipe, make_method("cascade", {})) is None
+
+
+def test_ones_own_method_is_taken_if_it_fits() -> None:
+    lexicon = make_method("imatch", {"lexicon": str(Path(methods.__file__).parent / "lexicon.tsv")})
+    assert method_of(lexicon.recipe()) is None
+    assert method_of(lexicon.recipe(), lexicon) is lexicon
+    mine = make_method("cascade", {"base": 0.7})
+    assert method_of(mine.recipe(), mine) is mine
+    other = make_method("cascade", {"base": 0.6})
+    found = method_of(mine.recipe(), other)
+    assert found is not None
+    assert found.recipe() == mine.recipe()
+
+
+@pytest.fixture
+def on_disk(tmp_path: Path) -> Iterator[tuple[PageStore, PageStore]]:
+    stores = SQLiteStore(str(tmp_path / "ours"), RECIPE), SQLiteStore(str(tmp_path / "theirs"), RECIPE)
+    for store in stores:
+        store._db.execute("PRAGMA synchronous = OFF")  # a test need not outlive a power cut
+    yield stores
+    for store in stores:
+        store.close()
+
+
+def test_states_on_disk_are_merged_as_those_in_memory(on_disk: tuple[PageStore, PageStore], tmp_path: Path) -> None:
+    """More pages than are sealed in one batch, or read in one query."""
+    mine = [own(number, f"https://{number}.example/", 5, number % 7) for number in range(990, 1010)]
+    theirs = [own(number, f"https://{number}.example/", number % 9, number % 7) for number in range(1, 1100)]
+    fill(on_disk[0], mine)
+    in_memory = state(mine)
+    source = exported(state(theirs, notes=2), tmp_path / "file")
+    assert merge(source, on_disk[0]) == merge(source, in_memory)
+    assert rows(on_disk[0]) == rows(in_memory)
+    check(on_disk[0])
+    assert merge(OpenState(on_disk[0]), on_disk[1]).added == 1099
+    assert rows(on_disk[1]) == rows(on_disk[0])

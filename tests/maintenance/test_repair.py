@@ -1,0 +1,434 @@
+"""A damaged state stays as it is; what can be read of it is filed anew in a state that holds together."""
+
+from __future__ import annotations
+
+import random
+import shutil
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from scrapy_neardup.errors import StoreDamaged, StoreError, StoreLocked, StoreMismatch
+from scrapy_neardup.maintenance import repair as refile
+from scrapy_neardup.maintenance.repair import Repaired, repair
+from scrapy_neardup.maintenance.verify import check
+from scrapy_neardup.state import leveldb
+from scrapy_neardup.state.evidence import Evidence
+from scrapy_neardup.state.kv import Changes
+from scrapy_neardup.state.layout import evidence_key, meta_key, pack_seen, record_key, url_key
+from scrapy_neardup.state.memory import MemoryStore
+from scrapy_neardup.state.opening import STORES
+from scrapy_neardup.state.pages import PageStore
+from scrapy_neardup.state.record import Record
+from tests.maintenance.states import EDITED, KINDS, PEAR, contents, judged, made, opened, records
+
+RECIPE = {"method": "minhash", "seed": 7}
+PAGES = 2000
+FIRST = 1_700_000_000_000_000_000
+
+
+def page(n: int) -> Record:
+    """The n-th page; what is in it follows from n, so that a wrong byte shows. Every third one is a copy."""
+    noise = random.Random(n)
+    keys = tuple(noise.getrandbits(40) for _ in range(4))
+    id = FIRST + n * 10**9
+    if n % 3:
+        return Record(id, f"https://news.example/{n}.html", id, 1.0, keys, noise.randbytes(200))
+    return Record(id, f"https://copy.example/{n}.html", FIRST + (n - 2) * 10**9, 0.5)
+
+
+def told(n: int) -> Evidence | None:
+    return None if n % 3 else Evidence("near", 0, 0.5, 0.75, n, f"第{n}页", ("一样的句子",))
+
+
+def seen(n: int) -> int:
+    """When the n-th page was last seen, in seconds since 1970."""
+    return 1_750_000_000 + n
+
+
+def fill(store: PageStore) -> None:
+    for begin in range(0, PAGES, 500):
+        changes = Changes()
+        for n in range(begin, begin + 500):
+            record, evidence = page(n), told(n)
+            store.file_postings(record, changes)
+            changes.put(record_key(record.id), record.pack(store.width))
+            changes.put(url_key(record.url, store.hashes), pack_seen(record.id, seen(n)))
+            if evidence is not None:
+                changes.put(evidence_key(record.id), evidence.pack())
+        store._write(changes, sync=True)
+        store.pages += 500
+        store.note(np.arange(begin, begin + 8, dtype=np.uint32), f"{begin}.example")
+
+
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """A state of each kind, closed cleanly; that of LevelDB has tables and a log that both hold pages."""
+    folder = tmp_path_factory.mktemp("sound")
+    found = {}
+    for kind in KINDS:
+        if kind == "leveldb":
+            pytest.importorskip("plyvel")
+        found[kind] = folder / f"state.{kind}"
+        with closing(STORES[kind](str(found[kind]), RECIPE)) as store:
+            fill(store)
+        if kind == "leveldb":
+            for _ in range(2):  # an opening makes tables of the log
+                with closing(STORES[kind](str(found[kind]), None)) as store:
+                    store._write(Changes({b"m" + bytes([n]) * 9: b"" for n in range(97, 99)}), sync=True)
+                    store._write(Changes(deletes={b"m" + bytes([n]) * 9 for n in range(97, 99)}), sync=True)
+    return found
+
+
+@pytest.fixture
+def copy(sound: dict[str, Path], tmp_path: Path) -> Callable[[str], Path]:
+    def copied(kind: str) -> Path:
+        place = tmp_path / f"state.{kind}"
+        if kind == "leveldb":
+            return Path(shutil.copytree(sound[kind], place))
+        return Path(shutil.copyfile(sound[kind], place))
+
+    return copied
+
+
+def mend(kind: str, source: Path, to: str = "", **options: Any) -> Repaired:
+    """Repair a state and look at what must be so whatever the damage; the new one is beside it."""
+    target = source.parent / f"mended.{to or kind}"
+    before = contents(source.parent, source)
+    mended = repair((STORES[kind], str(source)), (STORES[to or kind], str(target)), **options)
+    assert contents(source.parent, source) == before
+    beside = {f"{source.name}.witness", f"{target.name}.witness"}
+    assert {path.name for path in source.parent.iterdir()} <= {source.name, target.name, *beside}
+    assert mended.location == str(target)
+    assert mended.findings.sound, mended.findings.problems
+    return mended
+
+
+def compare(target: Path, kind: str) -> int:
+    """How many pages are in a state; each of them is as it was."""
+    with closing(STORES[kind](str(target), RECIPE)) as store:
+        assert check(store).sound
+        pages = 0
+        for record in store.records():
+            n = (record.id - FIRST) // 10**9
+            assert record == Record.unpack(record.id, page(n).pack())
+            assert store.find(record.url) == record
+            assert store.evidence(record.id) in (told(n), None)
+            assert store.last_seen(record.url) in (seen(n), int(record.first_seen))
+            pages += 1
+        return pages
+
+
+Mutation = Callable[[Path], object]
+
+
+def largest(pattern: str, mutate: Mutation) -> Mutation:
+    return lambda root: mutate(max(root.glob(pattern), key=lambda file: file.stat().st_size))
+
+
+def cut(share: float) -> Mutation:
+    return lambda file: file.write_bytes(file.read_bytes()[: int(file.stat().st_size * share)])
+
+
+def flip(at: float) -> Mutation:
+    def mutate(file: Path) -> None:
+        data = bytearray(file.read_bytes())
+        data[int(len(data) * at)] ^= 0x21
+        file.write_bytes(data)
+
+    return mutate
+
+
+def zero(*shares: float) -> Mutation:
+    """Pages of SQLite's file become zeros; never the first, without which nothing is to be had."""
+
+    def mutate(file: Path) -> None:
+        data = bytearray(file.read_bytes())
+        for share in shares:
+            at = max(int(len(data) * share) // 4096, 1) * 4096
+            data[at : at + 4096] = bytes(4096)
+        file.write_bytes(data)
+
+    return mutate
+
+
+def scribble(*shares: float) -> Mutation:
+    """What says how a page of SQLite's file is laid out becomes noise."""
+
+    def mutate(file: Path) -> None:
+        data = bytearray(file.read_bytes())
+        for share in shares:
+            at = max(int(len(data) * share) // 4096, 1) * 4096
+            data[at : at + 40] = random.Random(at).randbytes(40)
+        file.write_bytes(data)
+
+    return mutate
+
+
+def write(data: bytes) -> Mutation:
+    return lambda file: file.write_bytes(data)
+
+
+#: Kind, damage, and the share of pages that is saved at least. In SQLite's file damage is where pages are, and none of
+#: those that lead to others.
+DAMAGES: dict[str, tuple[str, Mutation, float]] = {
+    "nothing": ("leveldb", lambda root: None, 1),
+    "CURRENT deleted": ("leveldb", largest("db/CURRENT", Path.unlink), 1),
+    "CURRENT emptied": ("leveldb", largest("db/CURRENT", write(b"")), 1),
+    "MANIFEST cut": ("leveldb", largest("db/MANIFEST-*", cut(0.5)), 1),
+    "MANIFEST deleted": ("leveldb", largest("db/MANIFEST-*", Path.unlink), 1),
+    "MANIFEST of noise": ("leveldb", largest("db/MANIFEST-*", flip(0.1)), 1),
+    "seal of noise": ("leveldb", largest("seal.json", write(b"\xff")), 1),
+    "seal deleted": ("leveldb", largest("seal.json", Path.unlink), 1),
+    "bit flipped early in a table": ("leveldb", largest("db/*.ldb", flip(0.05)), 0.9),
+    "bit flipped amid a table": ("leveldb", largest("db/*.ldb", flip(0.5)), 0.9),
+    "bit flipped late in a table": ("leveldb", largest("db/*.ldb", flip(0.9)), 0.9),
+    "no damage to SQLite": ("sqlite", lambda file: None, 1),
+    "a page of zeros": ("sqlite", zero(0.6), 0.95),
+    "the second page of zeros": ("sqlite", zero(0), 0),
+    "pages of zeros": ("sqlite", zero(0.1, 0.25, 0.45, 0.75), 0.85),
+    "a page scribbled over": ("sqlite", scribble(0.6), 0.95),
+    "pages scribbled over": ("sqlite", scribble(0.1, 0.3, 0.45, 0.6, 0.93), 0.8),
+    "end cut": ("sqlite", cut(0.97), 0.85),
+    "end cut, and the secret with it": ("sqlite", cut(0.9013), 0),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_what_can_be_read_is_saved_and_the_damaged_state_is_not_touched(
+    damage: str, copy: Callable[[str], Path]
+) -> None:
+    kind, mutate, share = DAMAGES[damage]
+    source = copy(kind)
+    mutate(source)
+    try:
+        mended = mend(kind, source, recipe=RECIPE)
+    except StoreError:
+        assert share == 0
+        assert sorted(path.name for path in source.parent.iterdir()) == [source.name]
+        return
+    saved = compare(source.parent / f"mended.{kind}", kind)
+    assert saved == mended.filed.pages >= PAGES * share
+    assert mended.lost >= PAGES - saved if mended.before is not None else mended.lost <= PAGES - saved
+    assert mended.before in (PAGES, None)
+    if share == 1:
+        assert (mended.lost, mended.filed.gaps, mended.filed.evidence) == (0, 0, 667)
+
+
+def test_a_table_that_cannot_be_opened_is_lost_and_that_is_told(copy: Callable[[str], Path]) -> None:
+    pytest.importorskip("plyvel")
+    source = copy("leveldb")
+    largest("db/*.ldb", cut(0.5))(source)
+    with pytest.raises(StoreDamaged):
+        STORES["leveldb"](str(source), RECIPE)
+    mended = mend("leveldb", source, recipe=RECIPE)  # which may have been in that table
+    assert compare(source.parent / "mended.leveldb", "leveldb") == mended.filed.pages < PAGES
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("kind", "to"), [("leveldb", "sqlite"), ("sqlite", "leveldb")])
+def test_the_mended_copy_may_be_of_another_kind(copy: Callable[[str], Path], kind: str, to: str) -> None:
+    source = copy(kind)
+    mended = mend(kind, source, to)
+    assert compare(source.parent / f"mended.{to}", to) == PAGES
+    assert (mended.filed.pages, mended.filed.evidence, mended.lost) == (PAGES, 667, 0)
+    with closing(STORES[kind](str(source), None)) as old, closing(STORES[to](mended.location, None)) as new:
+        assert list(new._scan(b"b")) == list(old._scan(b"b"))
+        assert mended.filed.blocks == len(list(new._scan(b"b"))) > 0
+        assert new.recipe == old.recipe
+
+
+def test_a_crawl_goes_on_with_the_mended_copy(tmp_path: Path) -> None:
+    made("sqlite", tmp_path)
+    mended = mend("sqlite", tmp_path / "state.sqlite")
+    assert mended.filed.pages == 8
+    url = (tmp_path / "mended.sqlite").as_uri().replace("file", "sqlite", 1)
+    before = records(url)
+    with opened(url) as store:
+        pages = [(PEAR, "秋月梨早熟", _text(PEAR)), ("https://new.example/", "两个星期的惊喜", _text(EDITED))]
+        assert judged(store, pages) == ["unchanged", "duplicate (identical)"]
+        assert store.pages == 9
+    assert set(records(url)) - set(before) == {"https://new.example/"}
+
+
+def _text(url: str) -> str:
+    from tests.maintenance.states import PAGES as ALL
+
+    return next(text for one, _, text in ALL if one == url)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
+def test_pages_of_a_crawl_that_was_killed_are_left_out_as_when_the_state_is_opened(
+    copy: Callable[[str], Path], kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = copy(kind)
+    store = STORES[kind](str(source), RECIPE)
+    generation = store.begin("evening")
+    new = Record(store.new_id(), "https://evening.example/", 1, keys=(5,))
+    store.add(Record(new.id, new.url, new.id, keys=(5,)), generation=generation)
+    updated = store.new_id()
+    store.add(Record(updated, page(1).url, updated, keys=(6,)), generation=generation, replaces=page(1).id)
+    store.close()
+    mended = mend(kind, source)
+    assert (mended.filed.unsealed, mended.filed.pages, mended.lost) == (2, PAGES, 0)
+    with closing(STORES[kind](mended.location, RECIPE)) as store:
+        assert store.taken_back.pages == 0
+        assert store.find(new.url) is None
+        assert store.find(page(1).url) == page(1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
+def test_of_two_versions_of_a_url_the_newer_one_is_kept(copy: Callable[[str], Path], kind: str) -> None:
+    source = copy(kind)
+    newer = Record(page(1).id + 7, page(1).url, page(1).id + 7, keys=(5,))
+    with closing(STORES[kind](str(source), RECIPE)) as store:
+        changes = Changes({record_key(newer.id): newer.pack(store.width)})
+        store.file_postings(newer, changes)
+        store._write(changes, sync=True)
+        store.pages += 1
+    mended = mend(kind, source)
+    assert (mended.filed.replaced, mended.filed.pages, mended.lost) == (1, PAGES, 0)
+    with closing(STORES[kind](mended.location, RECIPE)) as store:
+        assert store.find(newer.url) == newer
+        assert store.record(page(1).id) is None
+
+
+def test_rows_that_are_wrong_are_not_taken_over(copy: Callable[[str], Path]) -> None:
+    source = copy("sqlite")
+    with closing(STORES["sqlite"](str(source), RECIPE)) as store:
+        changes = Changes({b"zebra": b"", evidence_key(7): told(0).pack(), meta_key("surprise"): b"1"})  # type: ignore[union-attr]
+        changes.put(record_key(page(5).id), b"noise")
+        changes.put(evidence_key(page(3).id), b"noise")
+        store._postings.file((99,), page(4).id, changes)
+        changes.put(b"b\0\0", b"noise")
+        changes.put(b"u123", b"noise")
+        store._postings.remove(page(7).keys[:1], page(7).id, changes)
+        changes.delete(url_key(page(8).url, store.hashes))
+        store._write(changes, sync=True)
+        kinds = set(check(store).counts)
+    assert len(kinds) > 6
+    mended = mend("sqlite", source)
+    assert compare(Path(mended.location), "sqlite") == mended.filed.pages == PAGES - 1
+    assert (mended.filed.broken, mended.filed.named, mended.lost, mended.filed.evidence) == (1, 1, 1, 666)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("recipe", [None, b"noise", b"[1]", b"null"])
+def test_an_unreadable_recipe_must_be_given(copy: Callable[[str], Path], recipe: bytes | None) -> None:
+    source = copy("sqlite")
+    name = meta_key("recipe")
+    with closing(STORES["sqlite"](str(source), RECIPE)) as store:
+        store._write(Changes(deletes={name}) if recipe is None else Changes({name: recipe}), sync=True)
+    with pytest.raises(StoreError, match="--assume-recipe"):
+        mend("sqlite", source)
+    beside = ["state.sqlite.witness"]
+    assert sorted(path.name for path in source.parent.iterdir()) == ["state.sqlite", *beside]
+    mended = mend("sqlite", source, recipe=RECIPE)
+    assert mended.assumed
+    assert compare(Path(mended.location), "sqlite") == PAGES
+
+
+def test_a_readable_recipe_is_kept_whatever_is_given(copy: Callable[[str], Path]) -> None:
+    mended = mend("sqlite", copy("sqlite"), recipe={"method": "other"})
+    assert not mended.assumed
+    assert compare(Path(mended.location), "sqlite") == PAGES
+
+
+def test_a_state_of_another_format_is_refused(copy: Callable[[str], Path]) -> None:
+    source = copy("sqlite")
+    with closing(STORES["sqlite"](str(source), RECIPE)) as store:
+        store._write(Changes({meta_key("recipe"): b'{"format": 99}'}), sync=True)
+    with pytest.raises(StoreMismatch, match="format 99"):
+        mend("sqlite", source)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_state_that_is_in_use_is_not_copied(copy: Callable[[str], Path], kind: str) -> None:
+    source = copy(kind)
+    with closing(STORES[kind](str(source), RECIPE)), pytest.raises(StoreLocked):
+        repair((STORES[kind], str(source)), (STORES[kind], str(source.parent / "mended")))
+    assert not (source.parent / "mended").exists()
+
+
+def test_nothing_is_written_over(copy: Callable[[str], Path]) -> None:
+    source = copy("sqlite")
+    target = source.parent / "mended.sqlite"
+    target.write_bytes(b"mine")
+    with pytest.raises(StoreError, match=r"already exists"):
+        repair((STORES["sqlite"], str(source)), (STORES["sqlite"], str(target)))
+    assert target.read_bytes() == b"mine"
+
+
+@pytest.mark.parametrize(
+    ("kind", "mutate"),
+    [
+        ("sqlite", write(b"no database " * 999)),
+        ("sqlite", write(b"")),
+        ("sqlite", cut(0.001)),
+        ("leveldb", lambda root: shutil.rmtree(root / "db")),
+        ("leveldb", lambda root: [file.write_bytes(b"noise") for file in (root / "db").iterdir()]),
+        ("leveldb", lambda root: [file.unlink() for file in (root / "db").iterdir()]),
+    ],
+)
+def test_where_nothing_can_be_read_that_is_said(copy: Callable[[str], Path], kind: str, mutate: Mutation) -> None:
+    source = copy(kind)
+    mutate(source)
+    with pytest.raises(StoreError) as refused:
+        mend(kind, source)
+    assert str(source) in str(refused.value)
+    assert not list(source.parent.glob("*mended*"))
+    assert not list(source.parent.glob(".*"))
+
+
+def test_a_file_of_somebody_else_is_no_state(tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / "other.sqlite")) as db:
+        db.execute("CREATE TABLE theirs (a)")
+    with pytest.raises(StoreError, match="table kv"):
+        mend("sqlite", tmp_path / "other.sqlite")
+
+
+def test_leveldb_may_end_the_process_that_repairs(copy: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    source = copy("leveldb")
+    monkeypatch.setattr(leveldb, "_REPAIR", "import os; os.abort()")
+    with pytest.raises(StoreError, match=r"can be read \(exit code -?\d+\)"):
+        mend("leveldb", source)
+
+
+@pytest.mark.parametrize("error", [OSError("No space left on device"), KeyboardInterrupt()])
+def test_what_fails_amid_the_work_leaves_nothing_behind(
+    copy: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch, error: BaseException
+) -> None:
+    def fail(*_: Any) -> None:
+        raise error
+
+    source = copy("sqlite")
+    before = contents(source.parent, source)
+    monkeypatch.setattr(refile._Filing, "take_evidence", fail)
+    with pytest.raises((StoreError, KeyboardInterrupt), match=r"make room|^$"):
+        repair((STORES["sqlite"], str(source)), (STORES["sqlite"], str(source.parent / "mended.sqlite")))
+    assert contents(source.parent, source) == before
+    assert sorted(path.name for path in source.parent.iterdir()) == ["state.sqlite"]
+
+
+def test_a_copy_that_cannot_be_made_is_told(copy: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: Any, **__: Any) -> None:
+        raise OSError("Input/output error")
+
+    source = copy("sqlite")
+    monkeypatch.setattr(shutil, "copyfile", fail)
+    with pytest.raises(StoreError, match=r"cannot be copied: Input/output error\. .* room for two copies"):
+        mend("sqlite", source)
+
+
+def test_a_state_in_memory_cannot_be_repaired(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="memory state cannot be repaired"):
+        repair((MemoryStore, "memory:"), (STORES["sqlite"], str(tmp_path / "new")))
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,673 @@
+"""What is different where nobody holds a state alone: leases, writes that others come before, servers that say no."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from scrapy_neardup.commands import check, dropped, export, import_, merge, stats
+from scrapy_neardup.errors import SettingsError, StoreDamaged, StoreError, StoreMismatch
+from scrapy_neardup.maintenance.verify import check as check_state
+from scrapy_neardup.server.asynchronous import AsyncLink, NoAnswer
+from scrapy_neardup.server.counting import Note, most_entries, packed, unpacked
+from scrapy_neardup.server.in_flight import PendingPage
+from scrapy_neardup.server.layout import level_of, pending_name
+from scrapy_neardup.server.program import Program
+from scrapy_neardup.server.store import RedisStore
+from scrapy_neardup.state import layout
+from scrapy_neardup.state.boilerplate import Counts
+from scrapy_neardup.state.expiry import Bounds
+from scrapy_neardup.state.journal import TakenBack
+from scrapy_neardup.state.kv import Changes
+from scrapy_neardup.state.opening import (
+    SERVERS,
+    close_store,
+    existing_states,
+    open_store,
+    parse_url,
+    placeholders_filled,
+)
+from scrapy_neardup.state.record import Record
+from tests.maintenance.states import PAGES, judged, opened, parsed, records, run
+from tests.server.redis_cluster import free_ports
+from tests.server.redis_server import IS_KVROCKS, Server, as_redis_does, certified, running
+from tests.state.clock import HOUR, Clock
+
+RECIPE = {"method": "any", "seed": 7}
+URL = "https://ferry.example/1"
+
+Open = Callable[..., RedisStore]
+
+
+@pytest.fixture
+def opening(redis_server: Server, monkeypatch: pytest.MonkeyPatch) -> Iterator[Open]:
+    """Opens one more store on the state of the test, as another crawler would; a lease of it lasts not long."""
+    monkeypatch.setattr(RedisStore, "lease", 0.4)
+    state = redis_server.new_state()
+    with ExitStack() as stack:
+
+        def open_one() -> RedisStore:
+            kind, location = parse_url(redis_server.url(state))
+            store = kind(location, RECIPE)
+            assert isinstance(store, RedisStore)
+            stack.callback(store.close)
+            return store
+
+        yield open_one
+
+
+def put(store: RedisStore, url: str = URL, *keys: int, generation: int = 0, replaces: int = 0) -> Record:
+    id = store.new_id()
+    record = Record(id, url, id, 1.0, keys, b"sketch")
+    store.add(record, generation=generation, replaces=replaces)
+    return record
+
+
+def stops(store: RedisStore) -> None:
+    """Its process is no more, or asleep: nobody renews its leases."""
+    store.leases._stop.set()
+    if store.leases._thread is not None:
+        store.leases._thread.join()
+
+
+# URLs
+
+
+@pytest.mark.parametrize(
+    ("url", "location"),
+    [
+        ("redis://cache.example", "redis://cache.example:6379/0?state=neardup"),
+        ("redis://cache.example:7000/3?state=news", "redis://cache.example:7000/3?state=news"),
+        ("REDIS://Cache.Example/", "redis://cache.example:6379/0?state=neardup"),
+        ("redis://crawler:p%40ss@cache.example/1", "redis://cache.example:6379/1?state=neardup"),
+        ("rediss://:secret@[2001:db8::7]/", "rediss://[2001:db8::7]:6379/0?state=neardup"),
+        ("unix:///run/redis.sock?db=2&state=新闻", "unix:///run/redis.sock?db=2&state=%E6%96%B0%E9%97%BB"),
+        ("unix://:secret@/run/redis.sock", "unix:///run/redis.sock?db=0&state=neardup"),
+    ],
+)
+def test_a_url_names_a_state_and_what_is_shown_of_it_has_no_password(url: str, location: str) -> None:
+    kind, found = parse_url(url)
+    assert kind is SERVERS[url.partition(":")[0].lower()]
+    assert found == location
+    assert parse_url(found) == (kind, location)
+    assert "p@ss" not in repr(found)
+
+
+def test_the_password_goes_along_unseen() -> None:
+    _, location = parse_url("redis://crawler:p%40s%2Fs@cache.example/1")
+    assert location.options["username"], location.options["password"] == ("crawler", "p@s/s")  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("url", "told"),
+    [
+        ("redis://", "names no server"),
+        ("redis://:hush@/0", "names no server"),
+        ("redis://user:hush@host:port/0", "no valid port"),
+        ("redis://user:hush@host/news", "no database by number"),
+        ("redis://user:hush@host/0?stat=news", "unknown option stat"),
+        ("redis://user:hush@host/0?state=a%20b", "no valid name"),
+        ("redis://user:hush@host/0?state={a}", "no valid name"),
+        ("redis://user:hush@host/0#hush", "Write %23 for it in a password"),
+        ("unix://user:hush@/", "no absolute path of a socket"),
+        ("unix://run/redis.sock", "no absolute path of a socket"),
+        ("mongodb://user:hush@host/0", "names no state"),
+    ],
+)
+def test_a_url_that_cannot_be_is_refused_and_its_password_not_shown(url: str, told: str) -> None:
+    with pytest.raises(SettingsError, match=told) as refused:
+        parse_url(url)
+    assert "hush" not in str(refused.value).replace("#hush", "")
+    assert "NEARDUP_STORE" in str(refused.value)
+
+
+@pytest.mark.parametrize("end", ["%(name", "%(missing)s", "%(name)d"])
+def test_nor_does_a_placeholder_show_it(end: str) -> None:
+    with pytest.raises(SettingsError, match="redis://host/0") as refused:
+        placeholders_filled(f"redis://user:hush@host/0?state={end}", lambda name: "a" if name == "name" else None)
+    assert "hush" not in str(refused.value)
+
+
+def test_a_state_for_each_spider_has_a_name_of_its_own() -> None:
+    url = placeholders_filled("redis://user:hush@host/0?state=%(name)s", lambda name: "a b")
+    assert parse_url(placeholders_filled(url.replace("a%20b", "news"), str))[1] == "redis://host:6379/0?state=news"
+    assert existing_states("redis://host/0?state=%(name)s") == []
+
+
+def test_without_redis_py_it_is_said_how_to_get_it_or_do_without(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "redis", None)
+    with pytest.raises(StoreError, match=r"scrapy-neardup\[redis\].*leveldb:///path"):
+        open_store("redis://localhost/0", RECIPE)
+
+
+# Leases
+
+
+def test_what_another_crawler_is_at_work_on_is_not_taken_back(opening: Open) -> None:
+    one = opening()
+    crawl = one.begin("one")
+    page = put(one, URL, 5, generation=crawl)
+    time.sleep(3 * one.lease)  # it is renewed
+    other = opening()
+    assert other.taken_back == TakenBack(0, ())
+    assert other.is_held
+    assert other.find(URL) == page
+    assert (other.pending().pages, other.pending().crawls, other.is_pending(page.id)) == (1, ("one",), True)
+    one.seal(crawl, [page.id])
+    assert one.end(crawl) == 0
+    assert not opening().is_held
+
+
+def test_what_a_crawler_that_is_no_more_had_not_sealed_is_taken_back_once_its_lease_has_ended(opening: Open) -> None:
+    one = opening()
+    crawl = one.begin("one")
+    sealed, lost = put(one, URL, generation=crawl), put(one, f"{URL}?lost", 5, generation=crawl)
+    one.seal(crawl, [sealed.id])
+    stops(one)
+    assert opening().taken_back == TakenBack(0, ())
+    time.sleep(1.5 * one.lease)
+    other = opening()
+    assert other.taken_back == TakenBack(1, ("one",))
+    assert [record.url for record in other.records()] == [URL]
+    assert other.postings(5, 9) == []
+    assert opening().taken_back == TakenBack(0, ())
+    for write in (
+        lambda: one.seal(crawl, [lost.id]),
+        lambda: put(one, f"{URL}?late", generation=crawl),
+        lambda: one.withdraw(crawl, lost.id),
+    ):
+        with pytest.raises(StoreError, match="others rolled back"):
+            write()
+    assert other.pages == 1
+
+
+def test_a_crawler_whose_lease_has_ended_goes_on_if_nobody_took_it(opening: Open) -> None:
+    one = opening()
+    crawl = one.begin("one")
+    page = put(one, URL, generation=crawl)
+    stops(one)
+    time.sleep(1.5 * one.lease)
+    one.seal(crawl, [page.id])
+    later = put(one, f"{URL}?later", generation=crawl)
+    assert opening().taken_back == TakenBack(0, ())
+    one.seal(crawl, [later.id])
+    assert one.end(crawl) == 0
+
+
+def test_who_is_killed_while_taking_back_is_followed_by_another(opening: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    one = opening()
+    crawl = one.begin("one")
+    for number in range(3):
+        put(one, f"{URL}?{number}", generation=crawl)
+    killed = one
+    stops(one)
+    time.sleep(1.5 * one.lease)
+    with monkeypatch.context() as patch:
+        patch.setattr("scrapy_neardup.state.journal.BATCH", 1)
+        batches: list[object] = []
+        some = RedisStore._take_back_some
+
+        def dies(store: RedisStore, journals: Any) -> None:
+            batches.append(journals)
+            if len(batches) == 3:
+                stops(store)
+                store.leases.held.clear()  # nothing is given back
+                raise MemoryError
+            some(store, journals)
+
+        patch.setattr(RedisStore, "_take_back_some", dies)
+        with pytest.raises(MemoryError):
+            opening()
+    time.sleep(1.5 * one.lease)
+    with pytest.raises(StoreError, match="others rolled back"):  # or it would seal what is left, and think it all
+        killed.seal(crawl, [record.id for record in killed.records()])
+    assert opening().taken_back == TakenBack(1, ("one",))
+
+
+@pytest.mark.parametrize("bounds", [Bounds(max_pages=1), Bounds(ttl=0.01)])
+def test_upkeep_forgets_no_page_that_another_crawler_has_not_sealed(opening: Open, bounds: Bounds) -> None:
+    one = opening()
+    crawl = one.begin("one")
+    pages = [put(one, f"{URL}?{number}", generation=crawl) for number in range(3)]
+    other = opening()
+    time.sleep(1.1)  # when a page was last seen is known by the second
+    assert sum(other.expire(bounds) for _ in range(9)) == 0
+    assert list(one.records()) == pages
+    one.seal(crawl, [page.id for page in pages])
+    assert sum(opening().expire(bounds) for _ in range(9)) > 0
+
+
+def test_pages_whose_removal_was_overtaken_are_looked_at_again(opening: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock()
+    one, other = clock.govern(opening()), opening()
+    assert isinstance(one, RedisStore)
+    pages = [put(one, f"{URL}?{number}") for number in range(3)]
+    clock.now += HOUR - 60
+    assert one.expire(Bounds(ttl=HOUR)) == 0, "the next round begins, and the one after that not soon"
+    clock.now += 120
+    commit, seen = RedisStore._commit, [pages[0]]
+
+    def overtaken(store: RedisStore, changes: Changes) -> None:
+        if store is one and seen:
+            other.forget([seen.pop().id])
+        commit(store, changes)
+
+    monkeypatch.setattr(RedisStore, "_commit", overtaken)
+    assert one.expire(Bounds(ttl=HOUR)) == 2
+    assert list(one.records()) == []
+
+
+def test_a_state_that_is_refused_was_not_touched_though_a_crawl_in_it_is_no_more(opening: Open) -> None:
+    one = opening()
+    crawl = one.begin("one")
+    page = PendingPage(Record(one.new_id(), URL, 7, 1.0, (5,), b"sketch"), crawl)
+    program = one._link.program()
+    page.file(program, one.hashes)
+    one._link.run(program)
+    stops(one)
+    time.sleep(1.5 * one.lease)
+    one.write(Changes({layout.generation_key(crawl + 1): b"{"}))
+    with pytest.raises(StoreDamaged):
+        opening()
+    assert not one.leases.is_others(crawl)
+    with one._link.used() as client:
+        assert client.hlen(one._link.prefix + pending_name(crawl)) == 1
+
+
+def test_a_program_that_meets_a_key_of_another_kind_writes_nothing(opening: Open) -> None:
+    store = opening()
+    row = layout.meta_key("first")
+    with store._link.used() as client:
+        client.set(store._link.prefix + pending_name(7), "a string")
+    for is_first in (True, False):
+        program = store._link.program()
+        if is_first:
+            program.put(row, b"value", 0)
+        program.strike(pending_name(7), b"field")
+        if not is_first:
+            program.put(row, b"value", 0)
+        with pytest.raises(StoreError, match="WRONGTYPE"):
+            store._link.run(program)
+        assert store.value(row) is None
+
+
+def test_a_lease_is_renewed_again_after_an_error_that_nobody_foresaw(
+    opening: Open, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    store = opening()
+    crawl = store.begin("one")
+    run, errors = store._link.run, [RuntimeError("odd"), StoreError("gone")]
+
+    def fails(program: Program) -> Any:
+        if errors:
+            raise errors.pop(0)
+        return run(program)
+
+    monkeypatch.setattr(store._link, "run", fails)
+    time.sleep(4 * store.lease)
+    assert (errors, opening().leases.is_others(crawl)) == ([], True)
+    assert caplog.text.count("RuntimeError: odd") == 1
+
+
+@pytest.mark.parametrize("wait", [0.0, 0.6])
+def test_of_a_server_that_was_emptied_it_is_not_said_that_the_crawl_was_asleep(opening: Open, wait: float) -> None:
+    """However long after its lease would have ended."""
+    store = opening()
+    crawl = store.begin("one")
+    with store._link.used() as client:
+        client.delete(*client.keys(store._link.prefix + b"*"))
+    time.sleep(wait)
+    with pytest.raises(StoreError, match="FLUSHALL"):
+        put(store, URL, generation=crawl)
+
+
+def test_no_two_crawlers_give_the_same_id(opening: Open) -> None:
+    stores = [opening() for _ in range(3)]
+    ids = [store.new_id() for _ in range(500) for store in stores]
+    assert len(set(ids)) == len(ids)
+    assert len({store.leases.number for store in stores}) == 3
+
+
+# Writes that others come before
+
+
+def test_two_who_begin_a_state_at_once_have_one_secret(redis_server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn = iter(bytes([number]) * 32 for number in range(1, 99))
+    monkeypatch.setattr("scrapy_neardup.state.recipe.token_bytes", lambda size: next(drawn))
+    kind, location = parse_url(redis_server.url(redis_server.new_state()))
+    found: list[bytes] = []
+    barrier = threading.Barrier(6)
+
+    def begin() -> None:
+        barrier.wait()
+        store = kind(location, RECIPE)
+        assert store.secret
+        found.append(store.secret.value)
+        store.close()
+
+    threads = [threading.Thread(target=begin) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(found) == 6
+    assert len(set(found)) == 1
+
+
+def test_crawlers_that_write_at_once_leave_what_holds_together(opening: Open) -> None:
+    """Each replaces the versions of the others at the same few URLs, and some are taken back."""
+    opening()
+    errors: list[BaseException] = []
+
+    def work(number: int) -> None:
+        try:
+            store = opening()
+            crawl = store.begin(f"crawl {number}")
+            for turn in range(40):
+                url = f"{URL}?{turn % 4}"
+                known = store.find(url)
+                page = put(store, url, turn % 3, generation=crawl, replaces=known.id if known else 0)
+                if turn % 3 == 0:
+                    store.withdraw(crawl, page.id)
+                elif turn % 3 == 1:
+                    store.seal(crawl, [page.id])
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert errors == []
+    store = opening()
+    there = {record.id: record for record in store.records()}
+    assert store.pages == len(there)
+    filed = {(key, id) for id, record in there.items() for key in record.keys}
+    assert {(key, id) for key in range(3) for id in store.postings(key, 1000)} == filed
+    for turn in range(4):
+        assert store.find(f"{URL}?{turn}") is None or store.find(f"{URL}?{turn}") in there.values()
+
+
+def test_pages_that_were_filed_when_there_were_fewer_are_found(opening: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = opening()
+    early = put(store, URL, 7)
+    assert level_of(10) != level_of(1_000_000) != level_of(100_000_000)
+    for pages in (1_000_000, 100_000_000, 10):
+        monkeypatch.setattr(store, "_pages", pages)
+        monkeypatch.setattr(RedisStore, "pages", pages)
+        put(store, f"{URL}?{pages}", 7)
+    monkeypatch.undo()
+    filed = [record.id for record in store.records()]
+    assert store.postings(7, 9) == filed[::-1]
+    assert len(list(store._link.client.scan_iter(match=store._link.prefix + b"k*"))) == 3
+    new = put(store, URL, 7, replaces=early.id)
+    assert store.find(URL) == new
+    assert [row[0][:1] for row in store._scan(b"u")] == [b"u"] * 4
+    assert store.forget(filed) == 3
+    assert store.postings(7, 9) == [new.id]
+
+
+def test_postings_of_keys_that_begin_alike_are_spread_and_so_packed(opening: Open) -> None:
+    """As those of the default method do in older states, which are the smallest of a page's hashes."""
+    store, chance = opening(), random.Random(3)
+    keys = {put(store, f"{URL}?{n}", chance.getrandbits(32)).keys[0] for n in range(200)}
+    assert all(len(store.postings(key, 9)) == 1 for key in keys)
+    assert {int.from_bytes(row[1:6], "big") for row, _ in store.rows(b"k")} == keys
+    client, prefix = store._link.client, store._link.prefix
+    names = list(client.scan_iter(match=prefix + b"k*", count=1000))
+    assert len(names) > 150
+    assert max(map(client.zcard, names)) < 9
+
+
+# Counts
+
+SENTENCES = np.array([7, 70, 16_000], np.uint32)
+
+
+def stood(store: RedisStore) -> list[int]:
+    return [int(count) for count in store.on_site("river.example").stood_on(SENTENCES)]
+
+
+def test_what_one_counts_all_know_and_each_page_counts_once(opening: Open) -> None:
+    one, other = opening(), opening()
+    for number in range(8):
+        (one, other)[number % 2].note(SENTENCES, "river.example")
+    assert (stood(one), stood(other)) == ([4] * 3, [4] * 3)
+    for store in (one, other, one):
+        store._catch_up()
+    assert (stood(one), stood(other)) == ([8] * 3, [8] * 3)
+    late = opening()
+    assert stood(late) == [8] * 3
+    one.close()  # which writes the table
+    assert stood(opening()) == [8] * 3
+    late.note(SENTENCES[:1], "river.example")
+    other.close()  # which has not seen that the first one wrote
+    late.close()
+    after = opening()
+    assert stood(after) == [9, 8, 8]
+    assert len(list(after.rows(b"b"))) > 3
+    assert check_state(after).sound
+
+
+def test_only_who_closes_first_packs_the_counts(opening: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The others need not, as the stream tells what these do not count yet."""
+    stores, packed = [opening() for _ in range(4)], list[Counts]()
+    changed = Counts.changed
+
+    def seen(counts: Counts) -> dict[int, bytes]:
+        packed.append(counts)
+        return changed(counts)
+
+    monkeypatch.setattr(Counts, "changed", seen)
+    for store in stores:
+        store.note(SENTENCES, "river.example")
+    for store in stores:
+        store.close()
+    assert packed == [stores[0]._counts]
+    assert stood(opening()) == [4] * 3
+
+
+def test_much_is_told_in_few_entries_of_which_the_stream_holds_so_many_the_fewer_they_are() -> None:
+    """So that it holds as many pages of a quick crawler as of a slow one."""
+    assert [most_entries(many) for many in (0, 1, 2, 128)] == [40_000, 40_000, 20_000, 312]
+
+
+def test_a_crawler_that_is_killed_leaves_what_it_counted(opening: Open) -> None:
+    one = opening()
+    one.note(SENTENCES, "river.example", everywhere=False)
+    stops(one)
+    assert stood(opening()) == [1] * 3
+
+
+@pytest.mark.parametrize("site", ["", "river.example", "例子.测试", "lone\udc80surrogate"])
+def test_what_is_told_of_a_page_comes_back(site: str) -> None:
+    def told(note: Note) -> tuple[object, ...]:
+        return (note.sentences if note.sentences is None else note.sentences.tolist(), note.site, note.yes)
+
+    other = [Note(SENTENCES[1:], site, yes=True)] * 2
+    for sentences in (SENTENCES, SENTENCES[:0]):
+        notes = [Note(None, site, True), Note(sentences, site, False), Note(None, "b.example", False), *other]
+        entry = packed(b"12345678", notes)
+        assert [told(one) for one in unpacked(entry)] == [told(one) for one in notes]
+        assert entry.startswith(b"12345678")
+    assert unpacked(packed(b"12345678", [])) == []
+
+
+def test_what_is_told_and_cannot_be_read_is_damage(opening: Open) -> None:
+    one = opening()
+    one._link.client.xadd(one._link.prefix + b"+", {b"n": b"short"})
+    with pytest.raises(StoreDamaged, match="counted sentences of a page"):
+        opening()
+    one._link.client.delete(one._link.prefix + b"+")
+
+
+# Servers that say no
+
+
+@pytest.mark.parametrize("policy", ["allkeys-lru", "volatile-ttl"])
+def test_a_server_that_forgets_is_refused_with_the_cure(policy: str) -> None:
+    with running("--maxmemory-policy", policy) as server:
+        with pytest.raises(StoreError, match=f"maxmemory-policy {policy}.*CONFIG SET maxmemory-policy noeviction"):
+            open_store(server.url("a"), RECIPE)
+        server.client.config_set("maxmemory-policy", "noeviction")
+        close_store(open_store(server.url("a"), RECIPE))
+
+
+def test_a_wrong_password_is_told_of_and_not_shown() -> None:
+    with running() as server:
+        server.client.config_set("requirepass", "right-one")
+        url = server.url("a")
+        for given in ("", ":wrong-one@", *(["crawler:wrong-one@"] if not IS_KVROCKS else [])):  # which knows no users
+            with pytest.raises(StoreError, match="refuses this user or password") as refused:
+                open_store(url.replace("unix://", f"unix://{given}"), RECIPE)
+            assert "wrong-one" not in str(refused.value)
+        store = open_store(url.replace("unix://", "unix://:right-one@"), RECIPE)
+        assert "right-one" not in f"{store.location} {store.url(store.location)}"
+        assert store.pages == 0
+        close_store(store)
+
+
+def test_a_server_without_memory_takes_no_page_and_loses_none(opening: Open) -> None:
+    with running("--maxmemory", "3mb") as server:
+        store = open_store(server.url("a"), RECIPE)
+        assert isinstance(store, RedisStore)
+        filed = count()
+
+        def fill() -> None:
+            while (number := next(filed)) < 5000:
+                id = store.new_id()
+                store.add(Record(id, f"{URL}?{number}", id, 1.0, (number,), bytes(2000)))
+
+        with pytest.raises(StoreError, match=r"maxmemory.*NEARDUP_MAX_PAGES"):
+            fill()
+        assert 100 < store.pages == next(filed) - 1 < 4999
+        close_store(store)
+
+
+@as_redis_does
+def test_a_replica_is_refused_in_a_sentence() -> None:
+    with running() as server:
+        server.client.replicaof("127.0.0.1", 1)
+        server.client.config_set("replica-serve-stale-data", "yes")
+        with pytest.raises(StoreError, match=r"is a replica.*Name the master"):
+            open_store(server.url("a"), RECIPE)
+
+
+def test_a_server_that_is_gone_is_told_of_and_one_that_comes_back_is_used_again() -> None:
+    with running("--appendonly", "yes") as server:
+        store = open_store(server.url("a"), RECIPE)
+        assert isinstance(store, RedisStore)
+        page = put(store)
+        server.stop()
+        with pytest.raises(StoreError, match="does not answer"):
+            put(store, f"{URL}?2")
+        server.start()  # which knows no script any more
+        assert put(store, f"{URL}?3").id > page.id
+        assert sorted(record.url for record in store.records()) == [URL, f"{URL}?3"]
+        close_store(store)
+    with pytest.raises(StoreError, match="does not answer"):
+        open_store(server.url("a"), RECIPE)
+
+
+def test_keys_of_somebody_else_are_no_part_of_a_state(redis_server: Server) -> None:
+    state = redis_server.new_state()
+    redis_server.client.set("{neardup:" + state + "x}*m", "theirs")
+    store = open_store(redis_server.url(state), RECIPE)
+    assert [key[:1] for key, _ in store.rows(b"")] == [b"m", b"m"]
+    close_store(store)
+    with pytest.raises(StoreMismatch):
+        open_store(redis_server.url(state), {**RECIPE, "seed": 8})
+
+
+# Commands
+
+
+def test_a_project_grows_from_a_file_onto_a_server_and_back(
+    redis_server: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    here, there = f"sqlite://{tmp_path.resolve()}/state", redis_server.url(redis_server.new_state())
+    with opened(here) as store:
+        judged(store, PAGES)
+    assert run(merge, here, "--store", there) == 0
+    assert records(there) == records(here)
+    assert run(check, "--store", there) == 0
+    capsys.readouterr()
+    assert run(stats, "--store", there, "--json") == 0
+    found = parsed(capsys.readouterr().out)
+    assert (found["backend"], found["pages"]) == ("unix", len(PAGES))
+    assert run(dropped, "--store", there) == 0
+    assert run(export, "--store", there, "-o", tmp_path / "pages.gz") == 0
+    again = redis_server.url(redis_server.new_state())
+    assert run(import_, tmp_path / "pages.gz", "--store", again) == 0
+    assert records(again) == records(here)
+
+
+# Over a network
+
+
+def test_a_port_and_tls_with_a_certificate(tmp_path: Path) -> None:
+    """Both ways to the server: the one that waits, and that of a loop."""
+    certificate, secured = certified(tmp_path)
+    plain, tls = free_ports(2)
+    listens = ["--port", str(plain), "--tls-port", str(tls), "--bind", "127.0.0.1"]
+    with running(*listens, *secured) as server:
+        trusted = f"rediss://127.0.0.1:{tls}/0?state=a&ssl_ca_certs={certificate}"
+        for url in (f"redis://127.0.0.1:{plain}/0?state=a", trusted):
+            store = open_store(url, RECIPE)
+            assert isinstance(store, RedisStore)
+            assert store.location == url.partition("&")[0]
+            assert asyncio.run(pages_of(store.location)) == store.pages
+            put(store, f"{URL}?{url}")
+            close_store(store)
+        assert server.client.get(b"{neardup:a}#") == b"2"
+        with pytest.raises(StoreError, match="does not answer"):
+            open_store(trusted.partition("&")[0], RECIPE)
+
+
+async def pages_of(location: str) -> int:
+    link = AsyncLink(location, "NEARDUP_STORE")
+    try:
+        program = link.program()
+        program.count()
+        return int((await link.run(program))[1] or 0)
+    finally:
+        await link.close()
+
+
+def test_what_a_loop_sends_is_sent_once_where_that_matters_and_else_again(tmp_path: Path) -> None:
+    """To a server that takes programs and never answers."""
+    taken: list[bytes] = []
+
+    async def deaf(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while said := await reader.read(100_000):
+            if b"EVALSHA" in said:
+                taken.append(said)
+                break
+            writer.write(b"+PONG\r\n" if b"PING" in said else b"+OK\r\n" * said.count(b"*"))
+        writer.close()
+
+    async def work() -> None:
+        async with await asyncio.start_unix_server(deaf, tmp_path / "s"):
+            link = AsyncLink(f"unix://{tmp_path}/s?db=0&state=a", "NEARDUP_STORE")
+            program = link.program()
+            program.count()
+            with pytest.raises(NoAnswer):
+                await link.run_once(program)
+            assert len(taken) == 1
+            with pytest.raises(StoreError, match="does not answer"):
+                await link.run(program)
+            assert len(taken) == 1 + 4
+            await link.close()
+
+    asyncio.run(work())

@@ -1,0 +1,190 @@
+"""Programs of one moment go to the server in one piece, and each has an answer of its own."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from scrapy_neardup.errors import StoreError
+from scrapy_neardup.server import asynchronous
+from scrapy_neardup.server.asynchronous import AsyncLink
+from scrapy_neardup.server.program import Program
+from tests.server.redis_server import Server
+
+
+@pytest.fixture
+def url(redis_server: Server) -> str:
+    return redis_server.url(redis_server.new_state())
+
+
+def asks(link: AsyncLink, name: bytes, field: bytes) -> Program:
+    program = link.program()
+    program.note(name, field, b"value of " + field)
+    program.field(name, field)
+    return program
+
+
+async def pieces_of(link: AsyncLink, programs: list[Program]) -> tuple[list[Any], list[int]]:
+    """The answers, and of how many commands each piece was."""
+    pieces, send = list[int](), link._wire._send
+
+    def counted(piece: Any) -> None:
+        pieces.append(len(piece.programs))
+        send(piece)
+
+    link._wire._send = counted  # type: ignore[method-assign]
+    found = await asyncio.gather(*map(link.run, programs), return_exceptions=True)
+    await link.close()
+    return list(found), pieces
+
+
+def test_what_is_there_at_one_moment_goes_in_one_piece(url: str, redis_server: Server) -> None:
+    """Sixteen at most; also where the server has to be told the script first."""
+
+    async def work() -> None:
+        link = AsyncLink(url, "NEARDUP_STORE")
+        programs = [asks(link, b"a", bytes([n])) for n in range(40)]
+        found, pieces = await pieces_of(link, programs)
+        assert found == [[1, b"value of " + bytes([n])] for n in range(40)]
+        assert (pieces[:2], pieces[-1]) == ([16, 16], 8)
+
+    for flush in (False, True):
+        if flush:
+            redis_server.client.script_flush()
+        asyncio.run(work())
+
+
+def test_one_that_fails_is_no_failure_of_the_others(url: str) -> None:
+    async def work() -> None:
+        link = AsyncLink(url, "NEARDUP_STORE")
+        await link.run(asks(link, b"a", b"0"))
+        wrong = link.program()
+        wrong.append(b"a", 9, b"a hash is no stream")
+        found, pieces = await pieces_of(link, [asks(link, b"a", b"1"), wrong, asks(link, b"a", b"2")])
+        assert pieces == [3]
+        assert [found[0], found[2]] == [[1, b"value of 1"], [1, b"value of 2"]]
+        assert isinstance(found[1], StoreError)
+        assert "refuses a command" in str(found[1])
+
+    asyncio.run(work())
+
+
+def test_where_the_way_there_breaks_each_is_sent_again(url: str, redis_server: Server) -> None:
+    async def work() -> None:
+        link = AsyncLink(url, "NEARDUP_STORE")
+        programs = [asks(link, b"a", bytes([n])) for n in range(5)]
+        await link.run(programs[0])
+        redis_server.client.client_kill_filter(_type="normal", skipme=True)
+        found, pieces = await pieces_of(link, programs)
+        assert found == [[1, b"value of " + bytes([n])] for n in range(5)]
+        assert sum(pieces) >= 5
+
+    asyncio.run(work())
+
+
+def test_what_comes_while_pieces_are_on_their_way_is_collected(url: str) -> None:
+    """The first of a moment goes at its end, eight at once go at once; with two on their way all others wait."""
+
+    async def work() -> None:
+        link = AsyncLink(url, "NEARDUP_STORE")
+        await link.run(asks(link, b"a", b"0"))
+        pieces, send = list[int](), link._wire._send
+
+        def counted(piece: Any) -> None:
+            pieces.append(len(piece.programs))
+            send(piece)
+
+        link._wire._send = counted  # type: ignore[method-assign]
+        tasks = [asyncio.ensure_future(link.run(asks(link, b"a", bytes([n])))) for n in range(9)]
+        await asyncio.sleep(0)
+        assert pieces == [8], "the server is at work while the rest of the loop's turn is done"
+        await asyncio.sleep(0)
+        assert pieces == [8, 1]
+        tasks += [asyncio.ensure_future(link.run(asks(link, b"a", bytes([n])))) for n in range(9, 30)]
+        await asyncio.sleep(0)
+        assert pieces == [8, 1], "two are on their way"
+        assert await asyncio.gather(*tasks) == [[1, b"value of " + bytes([n])] for n in range(30)]
+        assert sum(pieces) == 30
+        assert max(pieces[2:]) == 16
+        await link.close()
+
+    asyncio.run(work())
+
+
+def test_a_connection_that_was_idle_and_is_gone_is_no_lost_answer(
+    url: str, redis_server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(asynchronous, "_IDLE", 0.0)
+
+    async def work() -> None:
+        link = AsyncLink(url, "NEARDUP_STORE")
+        for n in range(2):
+            assert await link.run_once(asks(link, b"a", bytes([n]))) == [1, b"value of " + bytes([n])]
+            redis_server.client.client_kill_filter(_type="normal", skipme=True)
+            await asyncio.sleep(0.05)
+        assert link.breaks == 0
+        await link.close()
+
+    asyncio.run(work())
+
+
+def test_who_is_cancelled_takes_no_answer_from_others(url: str) -> None:
+    async def work() -> None:
+        link = AsyncLink(url, "NEARDUP_STORE")
+        await link.run(asks(link, b"a", b"0"))
+        tasks = [asyncio.ensure_future(link.run(asks(link, b"a", bytes([n])))) for n in range(6)]
+        await asyncio.sleep(0)
+        for task in tasks[::2]:
+            task.cancel()
+        found = await asyncio.gather(*tasks, return_exceptions=True)
+        assert [type(one) for one in found] == [asyncio.CancelledError, list] * 3
+        assert found[5] == [1, b"value of " + bytes([5])]
+        await link.close()
+
+    asyncio.run(work())
+
+
+def test_who_knows_fewer_levels_than_are_in_use_asks_again(url: str) -> None:
+    """What others file under a key where many pages are is found, by whoever thinks that there are few."""
+    key, ids = bytes(range(8)), [n.to_bytes(8, "big") for n in (1, 2)]
+
+    async def work() -> None:
+        links = [AsyncLink(url, "NEARDUP_STORE") for _ in range(3)]
+        for link, id, pages in zip(links, ids, (10, 1_000_000), strict=False):
+            program = link.program()
+            program.put(b"k" + key + id, b"", pages)
+            await link.run(program)
+        reads = []
+        for link in links:
+            program = link.program()
+            program.newest([key], 9)
+            reads.append((program, await link.run(program)))
+        assert [found for _, found in reads] == [[1, [key + ids[0], key + ids[1]]]] * 3
+        assert [link.levels for link in links] == [3, 3, 3]
+        assert {program.levels for program, _ in reads} == {3}
+        for link in links:
+            await link.close()
+
+    asyncio.run(work())
+
+
+def test_of_a_state_that_does_not_say_which_levels_are_in_use_all_are_asked(url: str, redis_server: Server) -> None:
+    key, id = bytes(range(8)), (7).to_bytes(8, "big")
+
+    async def work() -> None:
+        link = AsyncLink(url, "NEARDUP_STORE")
+        program = link.program()
+        program.put(b"r" + id, b"a page, which is counted", 10)
+        program.put(b"k" + key + id, b"", 100_000_000)
+        await link.run(program)
+        redis_server.client.delete(link.prefix + b"^")
+        link.levels = 1
+        program = link.program()
+        program.newest([key], 9)
+        assert await link.run(program) == [1, [key + id]]
+        assert link.levels == 4
+        await link.close()
+
+    asyncio.run(work())

@@ -1,0 +1,427 @@
+"""States that move from server to server: on a cluster, and on the master that Sentinels name."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scrapy_neardup.commands import check, export, import_, merge, stats
+from scrapy_neardup.errors import SettingsError, StoreError
+from scrapy_neardup.maintenance.verify import check as check_state
+from scrapy_neardup.server.nodes import Address, Slot, Unlocated
+from scrapy_neardup.server.store import RedisStore
+from scrapy_neardup.state.opening import SERVERS, parse_url, placeholders_filled
+from scrapy_neardup.state.record import Record
+from tests.maintenance.states import PAGES, judged, opened, parsed, records, run
+from tests.server.redis_cluster import Cluster, Watched, caught_up, free_ports, sentinel_running, until, watched_running
+from tests.server.redis_server import as_redis_does, certified, running
+from tests.server.test_redis import pages_of
+
+RECIPE = {"method": "any", "seed": 7}
+URL = "https://ferry.example"
+
+
+def store_at(url: str) -> RedisStore:
+    kind, location = parse_url(url)
+    store = kind(location, RECIPE)
+    assert isinstance(store, RedisStore)
+    return store
+
+
+def put(store: RedisStore, path: str, *keys: int) -> Record:
+    id = store.new_id()
+    record = Record(id, f"{URL}/{path}", id, 1.0, keys, b"sketch")
+    store.add(record)
+    return record
+
+
+def paths(store: RedisStore) -> list[str]:
+    return sorted(record.url.rpartition("/")[2] for record in store.records())
+
+
+@pytest.fixture
+def watched() -> Iterator[Watched]:
+    with watched_running() as found:
+        yield found
+
+
+@pytest.fixture
+def tried_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What does not answer is not tried again, as that takes its time."""
+    monkeypatch.setattr("scrapy_neardup.server.connection._TIMES", 0)
+
+
+# URLs
+
+
+@pytest.mark.parametrize(
+    ("url", "location"),
+    [
+        ("redis+cluster://a.example", "redis+cluster://a.example:6379?state=neardup"),
+        ("redis+cluster://A.example:7000,b.example/0?state=a", "redis+cluster://a.example:7000,b.example:6379?state=a"),
+        (
+            "rediss+cluster://u:p%40ss@a.example,[2001:db8::7]:1",
+            "rediss+cluster://a.example:6379,[2001:db8::7]:1?state=",
+        ),
+        ("redis+sentinel://a.example/news", "redis+sentinel://a.example:26379/news/0?state=neardup"),
+        (
+            "redis+sentinel://:p%40ss@a.example,b.example:5/the%20one/3?state=x&sentinel_password=p%40ss",
+            "redis+sentinel://a.example:26379,b.example:5/the%20one/3?state=x",
+        ),
+        (
+            "rediss+sentinel://a.example/news?ssl_ca_certs=/tls/ca&sentinel_password=p%40ss",
+            "rediss+sentinel://a.example:26379/news/0?state=neardup",
+        ),
+    ],
+)
+def test_a_url_names_several_servers_and_what_is_shown_has_no_password(url: str, location: str) -> None:
+    kind, found = parse_url(url)
+    assert kind is SERVERS[url.partition(":")[0]]
+    assert found == (f"{location}neardup" if location.endswith("=") else location)
+    assert parse_url(found) == (kind, location if not location.endswith("=") else found)
+    assert "p@ss" not in repr(found)
+    assert kind.form().startswith(f"{kind.scheme}://")
+    assert parse_url(kind.form())[0] is kind
+
+
+def test_passwords_of_servers_and_sentinels_go_along_unseen() -> None:
+    _, location = parse_url("redis+sentinel://u:o%40ne@a/news?sentinel_password=t%26wo")
+    options: dict[str, Any] = location.options  # type: ignore[attr-defined]
+    assert (options["username"], options["password"], options["sentinel_password"]) == ("u", "o@ne", "t&wo")
+
+
+@pytest.mark.parametrize(
+    ("url", "told"),
+    [
+        ("redis+sentinel://user:hush@a,b", "lacks the service name"),
+        ("redis+sentinel://user:hush@a,b/?sentinel_password=hush", "lacks the service name"),
+        ("redis+sentinel://user:hush@/news", "names no server"),
+        ("redis+sentinel://a,,b/news?sentinel_password=hush", "names no server"),
+        ("redis+sentinel://user:hush@a/news/first", "no database by number"),
+        ("redis+sentinel://user:hush@a:b/news", "no valid port"),
+        ("redis+sentinel://a/news?Sentinel_password=hush", "unknown option Sentinel_password"),
+        ("redis+cluster://user:hush@a,b/1", "only database 0"),
+        ("redis+cluster://user:hush@a,b?sentinel_password=hush", "unknown option sentinel_password"),
+        ("redis+cluster://a?password=hush#hush", "unknown option password"),
+        ("redis://user:hush@a,b/0", "several servers\\. For a cluster write redis\\+cluster://"),
+        ("redis+other://user:hush@a", "names no state"),
+    ],
+)
+def test_a_url_that_cannot_be_is_refused_and_no_password_shown(url: str, told: str) -> None:
+    with pytest.raises(SettingsError, match=told) as refused:
+        parse_url(url)
+    assert "hush" not in str(refused.value)
+
+
+def test_nor_does_a_placeholder_show_it() -> None:
+    with pytest.raises(SettingsError, match="state=%\\(name") as refused:
+        placeholders_filled("redis+sentinel://u:hush@a/news?sentinel_password=hush&state=%(name", str)
+    assert "hush" not in str(refused.value)
+
+
+# Clusters
+
+
+@pytest.mark.slow
+def test_commands_do_on_a_cluster_what_they_do_on_one_server(
+    cluster: Cluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    here = f"sqlite://{tmp_path.resolve()}/state"
+    with opened(here) as store:
+        judged(store, PAGES)
+    states = [cluster.new_state() for _ in range(3)]
+    there = cluster.url(states[0], of=1)
+    assert run(merge, here, "--store", there) == 0
+    assert records(there) == records(here)
+    assert run(check, "--store", there) == 0
+    capsys.readouterr()
+    assert run(stats, "--store", there, "--json") == 0
+    found = parsed(capsys.readouterr().out)
+    assert (found["backend"], found["pages"]) == ("redis+cluster", len(PAGES))
+    assert run(export, "--store", there, "-o", tmp_path / "pages.gz") == 0
+    again = cluster.url(states[1])
+    assert run(import_, tmp_path / "pages.gz", "--store", again) == 0
+    assert run(merge, there, "--store", cluster.url(states[2])) == 0
+    assert records(again) == records(cluster.url(states[2])) == records(here)
+
+
+def test_states_lie_on_several_nodes_and_each_is_found_by_any_of_them(cluster: Cluster) -> None:
+    states = [cluster.new_state() for _ in range(12)]
+    assert len({id(cluster.master(state)) for state in states}) == 3
+    for state in states[:4]:
+        with closing(store_at(cluster.url(state, of=1))) as store:
+            put(store, "1", 5)
+            assert asyncio.run(pages_of(store.location)) == store.pages == 1
+
+
+def test_a_store_goes_on_when_its_replica_takes_over(cluster: Cluster) -> None:
+    state = cluster.new_state()
+    with closing(store_at(cluster.url(state, of=1))) as store:
+        put(store, "before", 5)
+        other = cluster.replica_takes_over(state)
+        put(store, "after", 5)
+        assert paths(store) == ["after", "before"]
+        assert len(store.postings(5, 9)) == 2
+        assert check_state(store).sound
+        assert store._link._locator is not None
+        assert store._link._locator.moves >= 1
+        assert other.client.exists("{neardup:" + state + "}#")
+
+
+@pytest.mark.slow
+def test_a_store_goes_on_when_its_node_is_killed_and_is_opened_by_the_others(cluster: Cluster) -> None:
+    """Even by a URL that names no node but the one that was killed."""
+    state = cluster.new_state()
+    master, other = cluster.master(state), cluster.replica(state)
+    port = cluster.ports[cluster.nodes.index(master)]
+    with closing(store_at(f"redis+cluster://127.0.0.1:{port}?state={state}")) as store:
+        put(store, "before", 5)
+        caught_up(master)
+        master.stop()
+        with pytest.raises(StoreError, match=r"does not answer|cannot be used now"):
+            put(store, "while nobody is there")
+        until(lambda: cluster.master(state) is other, "the replica is the master")
+        put(store, "after", 5)
+        assert paths(store) == ["after", "before"]
+        with closing(store_at(cluster.url(state, of=2))) as again:
+            assert again.taken_back.pages == 0
+            assert paths(again) == ["after", "before"]
+
+
+@pytest.mark.slow
+def test_while_a_slot_moves_nothing_is_done_by_halves_or_missed(cluster: Cluster) -> None:
+    state = cluster.new_state()
+    to = cluster.another_master(state)
+    with closing(store_at(cluster.url(state))) as store:
+        for number in range(20):
+            put(store, f"{number:02}", number % 4)
+        there = paths(store)
+        cluster.move(state, to, share=0.5)
+        for use in (
+            lambda: put(store, "late"),
+            lambda: list(store.records()),
+            lambda: list(store.rows(b"k")),
+            lambda: list(store.rows(b"u")),
+        ):
+            with pytest.raises(StoreError, match=r"cannot be used now \(.*moves to another node"):
+                use()
+        cluster.move(state, to)
+        assert cluster.master(state) is to
+        assert paths(store) == there
+        put(store, "late", 3)
+        assert sorted(store.postings(3, 99)) == [record.id for record in store.records() if 3 in record.keys]
+        assert check_state(store).sound
+
+
+# Who is asked
+
+
+class Said(Slot):
+    """Each port says what it was given to say."""
+
+    def __init__(self, says: dict[int, Address | Exception], seconds: float = 0.0) -> None:
+        super().__init__([("h", port) for port in says], b"{a}", {})
+        self.says, self.asked, self.seconds = says, list[int](), seconds
+
+    def _says(self, client: Any, host: str) -> Address:
+        port = client.connection_pool.connection_kwargs["port"]
+        self.asked.append(port)
+        time.sleep(self.seconds)
+        said = self.says[port]
+        if isinstance(said, Exception):
+            raise said
+        return said
+
+
+def test_who_answers_is_asked_again_until_what_he_says_leads_to_nothing() -> None:
+    locator = Said({1: OSError(), 2: ("old", 5), 3: ("new", 6)})
+    assert [locator.located() for _ in range(3)] == [("old", 5)] * 3
+    assert (locator.asked, locator.moves) == ([1, 2, 2, 2], 0)
+    locator.doubt()
+    assert [locator.located() for _ in range(2)] == [("new", 6)] * 2
+    assert (locator.asked[4:], locator.moves) == ([3, 3], 1)
+    locator.look()
+    assert len(locator.asked) == 6  # it was asked less than a second ago
+    locator._ended -= 2
+    locator.look()
+    assert len(locator.asked) == 7
+
+
+def test_if_one_refuses_the_others_are_asked_and_if_nobody_knows_the_first_refusal_is_told() -> None:
+    locator = Said({1: Unlocated("refuses"), 2: OSError(), 3: ("there", 5)})
+    assert locator.located() == ("there", 5)
+    locator.says[3] = Unlocated("refuses too")
+    with pytest.raises(Unlocated, match="refuses too"):
+        locator.located()
+    locator._ended -= 2
+    locator.look()  # nobody says where it is, so it is where it was
+    assert locator.address == ("there", 5)
+
+
+def test_threads_that_ask_at_once_share_an_answer() -> None:
+    locator, barrier = Said({1: ("there", 5)}, 0.1), threading.Barrier(8)
+
+    def ask() -> None:
+        barrier.wait()
+        assert locator.located() == ("there", 5)
+
+    threads = [threading.Thread(target=ask) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert 1 <= len(locator.asked) < 8
+
+
+# Sentinels
+
+
+@pytest.mark.slow
+def test_a_store_is_where_the_sentinels_say(watched: Watched) -> None:
+    """A master that works is told only seconds later that it is none any more: until then one asks the Sentinels."""
+    url = watched.url("a")
+    with closing(store_at(url)) as store:
+        put(store, "before", 5)
+        master, other = watched.sides()
+        caught_up(master)
+        watched.sentinels[0].execute_command("SENTINEL FAILOVER", watched.service)
+        until(lambda: watched.sides()[0] is other, "the replica is the master")
+        assert store._link._locator is not None
+        store._link._locator._ended -= 1.5
+        put(store, "after", 5)
+        assert paths(store) == ["after", "before"]
+        assert other.client.get("{neardup:a}#") == b"2"
+        assert asyncio.run(pages_of(store.location)) == 2
+        with closing(store_at(url)) as again:
+            assert check_state(again).sound
+
+
+@pytest.mark.slow
+def test_sentinels_make_another_the_master_when_it_is_killed(watched: Watched) -> None:
+    with closing(store_at(watched.url("a"))) as store:
+        put(store, "before", 5)
+        master, other = watched.sides()
+        caught_up(master)
+        master.stop()
+        with pytest.raises(StoreError, match="does not answer"):
+            put(store, "while nobody is there")
+        until(lambda: watched.sides()[0] is other and other.client.info("replication")["role"] == "master", "it is")
+        put(store, "after", 5)
+        assert paths(store) == ["after", "before"]
+
+
+# Over TLS
+
+
+@pytest.mark.usefixtures("tried_once")
+def test_a_cluster_over_tls(tmp_path: Path) -> None:
+    """Of one node, as what is asked of it is the same."""
+    certificate, secured = certified(tmp_path)
+    port, tls, bus = free_ports(3)
+    listens = ["--port", str(port), "--tls-port", str(tls), "--cluster-port", str(bus), "--bind", "127.0.0.1"]
+    listens += ["--cluster-enabled", "yes", "--cluster-announce-ip", "127.0.0.1", "--tls-cluster", "yes"]
+    with running(*listens, *secured) as server:
+        server.client.execute_command("CLUSTER ADDSLOTSRANGE", 0, 16383)
+        until(lambda: server.client.execute_command("CLUSTER INFO")["cluster_state"] == "ok", "it has its slots")
+        url = f"rediss+cluster://127.0.0.1:{tls}?state=a&ssl_ca_certs={certificate}"
+        with closing(store_at(url)) as store:
+            put(store, "1")
+            assert asyncio.run(pages_of(store.location)) == 1
+            assert str(certificate) not in str(store.location)
+        with pytest.raises(StoreError, match="no node of the cluster answers"):
+            store_at(url.partition("&")[0])
+
+
+def test_sentinels_over_tls(tmp_path: Path) -> None:
+    certificate, secured = certified(tmp_path)
+    port, tls, plain, watching = free_ports(4)
+    listens = ["--port", str(port), "--tls-port", str(tls), "--bind", "127.0.0.1"]
+    said = [" ".join(secured[at : at + 2])[2:] for at in range(0, len(secured), 2)]
+    with (
+        running(*listens, *secured) as server,
+        sentinel_running(server, plain, tls, f"tls-port {watching}", "tls-replication yes", *said),
+    ):
+        url = f"rediss+sentinel://127.0.0.1:{watching}/news?state=a&ssl_ca_certs={certificate}"
+        with closing(store_at(url)) as store:
+            put(store, "1")
+            assert asyncio.run(pages_of(store.location)) == 1
+
+
+# What is wrong
+
+
+@pytest.mark.usefixtures("tried_once")
+def test_what_is_wrong_with_sentinels_is_told_with_the_cure() -> None:
+    port, one, other, closed = free_ports(4)
+    with (
+        running("--port", str(port), "--bind", "127.0.0.1") as server,
+        sentinel_running(server, one, port),
+        sentinel_running(server, other, port, "requirepass right-one"),
+    ):
+        begin = "redis+sentinel://127.0.0.1"
+        with pytest.raises(StoreError, match=r"no master named 'sport'.*'sentinel monitor'"):
+            store_at(f"{begin}:{one}/sport?state=a")
+        with pytest.raises(StoreError, match="no Sentinel answers"):
+            store_at(f"{begin}:{closed}/news?state=a")
+        with pytest.raises(StoreError, match=r"no Sentinel .*unknown command.*26379"):
+            store_at(f"{begin}:{port}/news?state=a")
+        for given in ("", "&sentinel_password=wrong-one"):
+            with pytest.raises(
+                StoreError, match=r"the Sentinels refuse this password.*\?sentinel_password="
+            ) as refused:
+                store_at(f"{begin}:{other}/news?state=a{given}")
+            assert "wrong-one" not in str(refused.value)
+        server.client.config_set("requirepass", "the-server")
+        with pytest.raises(StoreError, match="refuses this user or password") as refused:
+            store_at(f"redis+sentinel://:wrong-one@127.0.0.1:{one}/news?state=a")
+        assert "wrong-one" not in str(refused.value)
+        given = f"127.0.0.1:{closed},127.0.0.1:{other}/news?state=a&sentinel_password=right-one"
+        with closing(store_at(f"redis+sentinel://:the-server@{given}")) as store:
+            put(store, "1")
+            assert "the-server" not in store.location
+            assert "right-one" not in store.location
+
+
+@pytest.mark.usefixtures("tried_once")
+def test_what_is_wrong_with_a_cluster_is_told_with_the_cure(cluster: Cluster) -> None:
+    state, closed = cluster.new_state(), free_ports(1)[0]
+    with pytest.raises(StoreError, match="no node of the cluster answers"):
+        store_at(f"redis+cluster://127.0.0.1:{closed}?state={state}")
+    foreign = next(node for node in cluster.nodes if node is not cluster.master(state))
+    with pytest.raises(StoreError, match=r"node of a cluster.*Write redis\+cluster://"):
+        store_at(f"redis://127.0.0.1:{cluster.ports[cluster.nodes.index(foreign)]}/0?state={state}")
+
+
+@pytest.mark.usefixtures("tried_once")
+def test_one_server_is_no_cluster_and_a_cluster_without_slots_is_none() -> None:
+    port, bus = free_ports(2)
+    with running("--port", str(port), "--bind", "127.0.0.1") as server:
+        url = f"redis+cluster://127.0.0.1:{port}?state=a"
+        with pytest.raises(StoreError, match=r"not in a cluster.*Write redis:// instead"):
+            store_at(url)
+        server.client.config_set("requirepass", "right-one")
+        with pytest.raises(StoreError, match="refuses this user or password") as refused:
+            store_at(url.replace("//", "//u:wrong-one@"))
+        assert "wrong-one" not in str(refused.value)
+    listens = ("--port", str(port), "--bind", "127.0.0.1", "--cluster-enabled", "yes", "--cluster-port", str(bus))
+    with running(*listens), pytest.raises(StoreError, match="no node of the cluster has its slot"):
+        store_at(url)
+
+
+@pytest.mark.usefixtures("tried_once")
+@as_redis_does
+def test_a_server_that_lacks_replicas_is_told_of() -> None:
+    with running() as server, closing(store_at(server.url("a"))) as store:
+        server.client.config_set("min-replicas-to-write", 1)
+        with pytest.raises(StoreError, match="fewer replicas than its min-replicas-to-write"):
+            put(store, "1")
+        server.client.config_set("min-replicas-to-write", 0)
+        put(store, "2")
+        assert paths(store) == ["2"]

@@ -1,0 +1,1480 @@
+"""What every store owes the detector, whichever way it keeps its bytes.
+
+The suite runs over the registry, so a store that is added there is held to all of it.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import threading
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from importlib.util import find_spec
+from itertools import pairwise
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from scrapy_neardup.errors import SettingsError, StoreDamaged, StoreError, StoreLocked, StoreMismatch
+from scrapy_neardup.hashing.keyed import Keyed
+from scrapy_neardup.judge.detector import Detector
+from scrapy_neardup.methods import make_method
+from scrapy_neardup.model import Kind, Page
+from scrapy_neardup.server.counting import COUNTED
+from scrapy_neardup.state import boilerplate, journal, layout, temporary
+from scrapy_neardup.state import pages as base
+from scrapy_neardup.state.boilerplate import _PAGES, Counts, _of_site
+from scrapy_neardup.state.evidence import Evidence
+from scrapy_neardup.state.kv import Changes
+from scrapy_neardup.state.memory import MemoryStore
+from scrapy_neardup.state.opening import SERVERS, STORES, close_store, default_url, open_store, parse_url
+from scrapy_neardup.state.pages import PageStore
+from scrapy_neardup.state.recipe import Secret
+from scrapy_neardup.state.record import Record
+from scrapy_neardup.state.sentence_counts import _BUCKETS, BLOCKS, IN_BLOCK, Sentences
+from scrapy_neardup.state.tally import KEY
+from scrapy_neardup.state.temporary import TemporaryStore
+from tests.server.redis_cluster import Cluster
+from tests.server.redis_server import Server
+
+RECIPE: dict[str, Any] = {"method": "minhash", "parameters": {"bands": (16, 8), "seed": 7}, "jieba": "0.42.1"}
+OTHER: dict[str, Any] = {"method": "minhash", "parameters": {"bands": (20, 5), "seed": 7}, "jieba": "0.42.1"}
+HIGHEST = 2**64 - 1
+HIGHEST_KEY = 2**40 - 1
+#: Ids lie so close at most; the lowest bits of those on a server tell who gave them.
+STEP = 2 * 0x10000
+
+URL = "https://news.example.cn/2024/05/01/story.html"
+
+
+def copy_as_killed(directory: Path, copy: Path) -> None:
+    """Copy the files of an open state as they are at one moment: what a process that is killed leaves.
+
+    A store may tidy up in the background; a copy during which any file changed is made again.
+    """
+
+    def files() -> dict[Path, tuple[int, int]]:
+        return {file: (file.stat().st_size, file.stat().st_mtime_ns) for file in directory.rglob("*")}
+
+    for _ in range(100):
+        with suppress(OSError):  # a file that goes while it is looked at; shutil's own error is one, too
+            before = files()
+            shutil.copytree(directory, copy)
+            if files() == before:
+                return
+        shutil.rmtree(copy, ignore_errors=True)
+    raise AssertionError(f"{directory} did not keep still")
+
+
+@dataclass
+class Place:
+    """Where one state lies; whatever is opened here is closed when the test is over."""
+
+    kind: type[PageStore]
+    directory: Path
+    opened: list[PageStore] = field(default_factory=list)
+
+    @property
+    def url(self) -> str:
+        return self.kind.url(str(self.directory / "state"))
+
+    def open(self, recipe: Mapping[str, Any] = RECIPE) -> PageStore:
+        kind, location = parse_url(self.url)
+        store = kind(location, recipe)
+        self.opened.append(store)
+        return store
+
+    def reopen(self, store: PageStore) -> PageStore:
+        store.close()
+        return self.open()
+
+    @property
+    def shown(self) -> str:
+        """As messages name it."""
+        return str(self.directory / "state")
+
+    def as_left_by_a_kill(self) -> Place:
+        """A copy of the files as they are while the store is open: what a killed process leaves."""
+        copy = self.directory.with_name(self.directory.name + "-killed")
+        copy_as_killed(self.directory, copy)
+        return Place(self.kind, copy, self.opened)
+
+    def remove(self) -> None:
+        """Remove the state, which nobody has open."""
+        shutil.rmtree(self.directory)
+
+
+@dataclass
+class ServerPlace(Place):
+    """Where one state lies on a server; after a kill its leases have ended."""
+
+    server: Server | Cluster | None = None
+    state: str = ""
+
+    @property
+    def url(self) -> str:
+        assert self.server is not None
+        return self.server.url(self.state)
+
+    @property
+    def shown(self) -> str:
+        return self.url
+
+    def as_left_by_a_kill(self) -> Place:
+        assert self.server is not None
+        copy = self.server.new_state()
+        self.server.copy(self.state, copy)
+        return ServerPlace(self.kind, self.directory, self.opened, self.server, copy)
+
+    def remove(self) -> None:
+        """A later copy has another name."""
+
+
+@dataclass
+class TemporaryPlace(Place):
+    """A folder for a state that has no URL, and ends with whoever opened it."""
+
+    @property
+    def url(self) -> str:
+        pytest.skip("It has no URL.")
+
+    def open(self, recipe: Mapping[str, Any] = RECIPE) -> PageStore:
+        self.directory.mkdir(exist_ok=True)
+        store = TemporaryStore(str(self.directory), recipe)
+        self.opened.append(store)
+        return store
+
+
+def _place(scheme: str, directory: Path, request: pytest.FixtureRequest) -> Iterator[Place]:
+    if scheme in ("leveldb", *TEMPORARY) and find_spec("plyvel") is None:
+        pytest.skip("plyvel is not installed, so there is no LevelDB")
+    directory.mkdir()
+    if scheme in SERVERS:
+        server: Server | Cluster = request.getfixturevalue("redis_server" if scheme == ON_SERVER else "cluster")
+        place: Place = ServerPlace(SERVERS[scheme], directory, server=server, state=server.new_state())
+    elif scheme in TEMPORARY:
+        request.getfixturevalue("monkeypatch").setattr(temporary, "_MOST", TEMPORARY[scheme])
+        place = TemporaryPlace(TemporaryStore, directory)
+    else:
+        place = Place(STORES[scheme], directory)
+    yield place
+    for store in place.opened:
+        store.close()
+
+
+#: Of the kinds that lie on a server one, as they differ in how it is reached alone; a cluster, too, if asked for.
+ON_SERVER = "unix"
+ON_CLUSTER = pytest.param("redis+cluster", marks=pytest.mark.soak)
+
+
+#: A state that ends with its store, and the rows that it holds in memory: all of these tests, and hardly any.
+TEMPORARY = {"temporary": 200_000, "temporary on disk": 3}
+
+
+@pytest.fixture(params=[*STORES, *TEMPORARY, ON_SERVER, ON_CLUSTER])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
+    """Every store there is."""
+    yield from _place(request.param, tmp_path / "here", request)
+
+
+@pytest.fixture(params=[*(scheme for scheme, kind in STORES.items() if kind.lasts), ON_SERVER, ON_CLUSTER])
+def lasting(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
+    """Every store that outlives its process."""
+    yield from _place(request.param, tmp_path / "here", request)
+
+
+@pytest.fixture(params=[scheme for scheme, kind in STORES.items() if kind.lasts])
+def on_disk(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
+    """Every store that lies at a path, and that one process has to itself."""
+    yield from _place(request.param, tmp_path / "here", request)
+
+
+@pytest.fixture
+def store(place: Place) -> PageStore:
+    return place.open()
+
+
+def make(store: PageStore, url: str = URL, *keys: int, sketch: bytes = b"sketch") -> Record:
+    """A record with a new id, not yet in the store."""
+    id = store.new_id()
+    return Record(id, url, id, 1.0, keys, sketch)
+
+
+def put(store: PageStore, url: str = URL, *keys: int, generation: int = 0, replaces: int = 0) -> Record:
+    record = make(store, url, *keys)
+    store.add(record, generation=generation, replaces=replaces)
+    return record
+
+
+def written_down(keys: list[bytes]) -> list[bytes]:
+    """Without what tells up to where others were counted, on a server."""
+    return sorted(key for key in keys if key != COUNTED)
+
+
+def content(store: PageStore) -> dict[bytes, bytes]:
+    """All that is written down, but for the tally, in which every write is counted."""
+    return {key: value for key, value in store._scan(b"") if key != KEY}
+
+
+def records(store: PageStore) -> int:
+    return sum(1 for _ in store._scan(b"r"))
+
+
+# Ids, records, postings
+
+
+def test_a_new_state_is_empty(store: PageStore) -> None:
+    assert store.pages == 0
+    assert store.taken_back == journal.TakenBack(0, ())
+    assert store.find(URL) is None
+    assert store.record(1) is None
+    assert store.postings(5, 10) == []
+    assert store.last_seen(URL) == 0
+
+
+def test_new_ids_grow_and_none_is_given_twice(store: PageStore) -> None:
+    ids = [store.new_id() for _ in range(2000)]
+    assert all(earlier < later for earlier, later in pairwise(ids))
+
+
+def test_new_ids_grow_even_when_the_clock_is_set_back(store: PageStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = store.new_id()
+    monkeypatch.setattr(base, "time", SimpleNamespace(time=lambda: 5.0, time_ns=lambda: 5_000_000_000, monotonic=int))
+    assert before < store.new_id() < before + STEP
+
+
+def test_ids_of_a_later_run_are_larger_even_when_the_clock_is_set_back(
+    lasting: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = lasting.open()
+    kept = put(store)
+    monkeypatch.setattr(base, "time", SimpleNamespace(time=lambda: 5.0, time_ns=lambda: 5_000_000_000, monotonic=int))
+    assert kept.id < lasting.reopen(store).new_id() < kept.id + STEP
+
+
+def test_an_added_page_is_found_by_id_by_url_and_by_each_key(store: PageStore) -> None:
+    record = put(store, URL, 11, 12)
+    assert store.record(record.id) == record
+    assert store.find(URL) == record
+    assert store.postings(11, 10) == [record.id]
+    assert store.postings(12, 10) == [record.id]
+    assert store.postings(13, 10) == []
+    assert store.pages == records(store) == 1
+
+
+def test_postings_come_newest_first_and_no_more_than_asked_for(store: PageStore) -> None:
+    ids = [put(store, f"{URL}?page={n}", 7).id for n in range(600)]  # more than a store may read at a time
+    put(store, f"{URL}?page=other", 8)
+    newest_first = ids[::-1]
+    assert store.postings(7, 1000) == newest_first
+    for limit in (0, 1, 15, 16, 17, 599):
+        assert store.postings(7, limit) == newest_first[:limit]
+
+
+@pytest.mark.parametrize("key", [0, 1, 0xFF, 0x61FF, 2**39, HIGHEST_KEY - 1, HIGHEST_KEY])
+def test_keys_at_the_ends_of_the_range_find_their_own_pages_alone(store: PageStore, key: int) -> None:
+    around = [near for near in (key - 1, key, key + 1) if 0 <= near <= HIGHEST_KEY]
+    ids = {near: put(store, f"{URL}?{near}", near).id for near in around}
+    for near in around:
+        assert store.postings(near, 10) == [ids[near]]
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        Record(1, URL, 1),
+        Record(2, URL, 2, 1.0, (0, HIGHEST_KEY), b""),
+        Record(HIGHEST, URL, HIGHEST, 1.0, (HIGHEST_KEY,), bytes(range(256)) * 4),
+        Record(3, "", 3, 1.0, (), b"\x00"),
+        Record(4, "https://例子.测试/路径?问=答&emoji=\U0001f600", 4, 1.0, (5,), b"\xff" * 1024),
+        Record(5, "https://example.cn/lone-surrogate-\udc80", 5),
+        Record(6, "https://example.cn/" + "x" * 60_000, 6, 1.0, tuple(range(255)), b"s"),
+        Record(7, URL, 3, 0.0),
+        Record(8, URL, 3, 0.0, (), b"sketch", delivered=True),
+        Record(9, URL, 3, 1.0, (5,), b"sketch", delivered=True),
+        Record(10, URL, 3, 0.0, (), b"", dropped=1),
+        Record(11, URL, 3, 0.0, (4, 5), b"sketch", dropped=HIGHEST),
+        Record(12, URL, 2**62 + 3, 1.0, (4, 5, 2**62 + 3), b"sketch", delivered=True),
+    ],
+    ids=lambda record: str(record.id),
+)
+def test_a_record_comes_back_as_it_was(place: Place, record: Record) -> None:
+    store = place.open()
+    store.add(record)
+    assert store.record(record.id) == record
+    assert store.find(record.url) == record
+    if place.kind.lasts:
+        store = place.reopen(store)
+        assert store.record(record.id) == record
+        assert store.find(record.url) == record
+
+
+@pytest.mark.parametrize(
+    ("packed", "record"),
+    [
+        ("01010001000000000000000561736b", Record(7, "a", 7, 1.0, (5,), b"sk")),
+        ("000000016100000000000000037fff", Record(7, "a", 3, 32767 / 65535)),
+        ("000000016100000000000000037fff736b", Record(7, "a", 3, 32767 / 65535, (), b"sk")),
+        ("020000016100000000000000037fff736b", Record(7, "a", 3, 32767 / 65535, (), b"sk", delivered=True)),
+    ],
+    ids=["an original", "a copy", "a witness or unjudged", "a copy that was delivered"],
+)
+def test_a_record_is_written_as_it_always_was(packed: str, record: Record) -> None:
+    assert record.pack().hex() == packed
+    assert Record.unpack(7, bytes.fromhex(packed)) == record
+
+
+def test_similarity_comes_back_to_four_digits(store: PageStore) -> None:
+    copy = Record(9, URL, 3, 0.87654321)
+    store.add(copy)
+    back = store.record(9)
+    assert back is not None
+    assert back.similarity == pytest.approx(0.87654321, abs=1e-5)
+    assert not back.is_original
+
+
+def test_a_url_too_long_to_be_kept_whole_can_be_added_and_read(store: PageStore) -> None:
+    for cut in range(3):  # wherever the cut falls in a three-byte character
+        record = make(store, "h" * cut + "页" * 30_000, 4)
+        store.add(record)
+        back = store.record(record.id)
+        assert back is not None
+        assert record.url.startswith(back.url)
+        assert len(back.url) > 20_000
+        assert store.find(record.url) == store.find(back.url) == back
+        assert store.last_seen(record.url) > 0
+        store.withdraw(0, record.id)
+        assert store.postings(4, 10) == []
+
+
+def test_two_urls_with_one_hash_are_never_taken_for_each_other(
+    store: PageStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Keyed, "of", lambda self, text: 42)
+    first, second = put(store, "https://a.example/", 1), put(store, "https://b.example/", 2)
+    assert store.find("https://b.example/") == second
+    assert store.find("https://a.example/") is None
+    assert store.record(first.id) == first
+    store.withdraw(0, first.id)
+    assert store.find("https://b.example/") == second
+    assert store.record(second.id) == second
+
+
+def test_withdrawing_an_update_does_not_take_the_place_of_a_url_with_the_same_hash(
+    store: PageStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Keyed, "of", lambda self, text: 42)
+    generation = store.begin("crawl")
+    old = put(store, "https://a.example/")
+    new = put(store, "https://a.example/", generation=generation, replaces=old.id)
+    other = put(store, "https://b.example/")
+    store.withdraw(generation, new.id)
+    assert store.find("https://b.example/") == other
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_a_scan_gives_the_keys_of_its_prefix_in_byte_order_and_no_other(store: PageStore, reverse: bool) -> None:
+    """What all else stands on; the keys are such as lie close to each other, more than are read at a time."""
+    stem = b"x\xff\xff"
+    written = {stem + b"\0" * zeros + tail: tail for zeros in range(300) for tail in (b"", b"\x01", b"\xff")}
+    written |= {b"x\xff": b"", b"x\xfe\xff": b"before", b"y": b"behind", b"\xff" * 9: b"last"}
+    store._write(Changes(dict(written)), sync=False)
+    for prefix in (stem, stem + b"\0", stem + b"\xff", b"x", b"\xff" * 8, b"\xff" * 9, b"x\xff\xff\x02"):
+        expected = sorted((item for item in written.items() if item[0].startswith(prefix)), reverse=reverse)
+        assert list(store._scan(prefix, reverse=reverse)) == expected
+
+
+# Replacing
+
+
+def test_a_sealed_update_takes_the_place_of_the_earlier_version_at_once(store: PageStore) -> None:
+    old = put(store, URL, 1, 2)
+    new = put(store, URL, 2, 3, replaces=old.id)
+    assert store.record(old.id) is None
+    assert store.find(URL) == new
+    assert (store.postings(1, 9), store.postings(2, 9), store.postings(3, 9)) == ([], [new.id], [new.id])
+    assert store.pages == records(store) == 1
+
+
+def test_a_page_may_be_filed_anew_under_its_own_id(store: PageStore) -> None:
+    old = put(store, URL, 1, 2)
+    store.add(old, Evidence("near"), replaces=old.id)
+    new = replace(old, keys=(2, 3), sketch=b"another")
+    store.add(new, replaces=old.id, seen=7)
+    assert store.find(URL) == store.record(old.id) == new
+    assert (store.postings(1, 9), store.postings(2, 9), store.postings(3, 9)) == ([], [old.id], [old.id])
+    assert store.evidence(old.id) is None
+    assert store.last_seen(URL) == 7
+    assert store.pages == records(store) == 1
+
+
+def test_an_unsealed_update_leaves_the_earlier_version_until_it_is_sealed(store: PageStore) -> None:
+    generation = store.begin("crawl")
+    old = put(store, URL, 1)
+    new = put(store, URL, 1, generation=generation, replaces=old.id)
+    assert store.find(URL) == new
+    assert store.record(old.id) == old
+    assert store.postings(1, 9) == [new.id, old.id]
+    assert store.pages == records(store) == 2
+    store.seal(generation, [new.id])
+    assert store.find(URL) == new
+    assert store.record(old.id) is None
+    assert store.postings(1, 9) == [new.id]
+    assert store.pages == records(store) == 1
+
+
+# Generations
+
+
+def test_pages_that_were_not_sealed_are_taken_back_and_sealed_ones_stay(lasting: Place) -> None:
+    store = lasting.open()
+    generation = store.begin("spider news, job 1")
+    for_good = put(store, f"{URL}?1", 1)
+    sealed = put(store, f"{URL}?2", 1, generation=generation)
+    lost = [put(store, f"{URL}?{n}", 1, generation=generation) for n in (3, 4)]
+    store.seal(generation, [sealed.id])
+    assert store.pages == 4
+    assert store.end(generation) == 2
+
+    store = lasting.reopen(store)
+    assert store.taken_back == journal.TakenBack(2, ("spider news, job 1",))
+    assert store.postings(1, 9) == [sealed.id, for_good.id]
+    assert [store.find(record.url) for record in lost] == [None, None]
+    assert [store.record(record.id) for record in lost] == [None, None]
+    assert store.last_seen(lost[0].url) == 0
+    assert store.pages == records(store) == 2
+
+    assert lasting.reopen(store).taken_back == journal.TakenBack(0, ())
+
+
+def test_taking_back_names_every_crawl_whose_pages_go_in_the_order_in_which_they_began(lasting: Place) -> None:
+    store = lasting.open()
+    for who in ("第一", "second", "third"):
+        generation = store.begin(who)
+        record = put(store, f"{URL}?{who}", generation=generation)
+        if who == "second":
+            store.seal(generation, [record.id])
+        store.end(generation)
+    assert lasting.reopen(store).taken_back == journal.TakenBack(2, ("第一", "third"))
+
+
+def test_an_update_that_is_taken_back_restores_the_earlier_version(lasting: Place) -> None:
+    store = lasting.open()
+    generation = store.begin("crawl")
+    old = put(store, URL, 1)
+    middle = put(store, URL, 1, 2, generation=generation, replaces=old.id)
+    put(store, URL, 1, 3, generation=generation, replaces=middle.id)
+
+    store = lasting.reopen(store)
+    assert store.taken_back.pages == 2
+    assert store.find(URL) == old
+    assert store.last_seen(URL) > 0
+    assert (store.postings(1, 9), store.postings(2, 9), store.postings(3, 9)) == ([old.id], [], [])
+    assert store.pages == records(store) == 1
+
+
+@pytest.mark.slow
+def test_more_unsealed_pages_than_one_batch_holds_are_all_taken_back(lasting: Place) -> None:
+    store = lasting.open()
+    generation = store.begin("crawl")
+    first = put(store, URL, 1)
+    version = first
+    for n in range(journal.BATCH + 100):
+        if n % 100:
+            put(store, f"{URL}?{n}", 1, generation=generation)
+        else:  # versions of one URL in both batches
+            version = put(store, URL, 1, generation=generation, replaces=version.id)
+    store = lasting.reopen(store)
+    assert store.taken_back.pages == journal.BATCH + 100
+    assert store.find(URL) == first
+    assert store.postings(1, 5000) == [first.id]
+    assert store.pages == records(store) == 1
+
+
+def test_the_end_of_a_crawl_counts_its_unsealed_pages_alone(store: PageStore) -> None:
+    one, two = store.begin("one"), store.begin("two")
+    mine = [put(store, f"{URL}?{n}", generation=one) for n in range(3)]
+    put(store, f"{URL}?theirs", generation=two)
+    assert store.end(one) == 3
+    store.seal(one, [mine[0].id])
+    assert store.end(one) == 2
+    store.withdraw(one, mine[1].id)
+    store.seal(one, [mine[2].id])
+    assert store.end(one) == 0
+    assert store.end(two) == 1
+
+
+def test_a_crawl_that_ended_with_all_sealed_is_not_spoken_of_again(lasting: Place) -> None:
+    store = lasting.open()
+    generation = store.begin("crawl")
+    page = put(store, generation=generation)
+    store.seal(generation, [page.id])
+    assert store.end(generation) == 0
+    store = lasting.reopen(store)
+    assert store.taken_back == journal.TakenBack(0, ())
+    assert store.find(URL) == page
+
+
+def test_sealing_takes_an_iterator_longer_than_one_batch(lasting: Place) -> None:
+    store = lasting.open()
+    generation = store.begin("crawl")
+    ids = [put(store, f"{URL}?{n}", generation=generation).id for n in range(journal.BATCH + 5)]
+    store.seal(generation, iter(ids))
+    assert store.end(generation) == 0
+    store = lasting.reopen(store)
+    assert store.pages == records(store) == len(ids)
+
+
+def test_sealing_what_is_unknown_or_withdrawn_changes_nothing(store: PageStore) -> None:
+    generation = store.begin("crawl")
+    kept = put(store, f"{URL}?kept", generation=generation)
+    gone = put(store, f"{URL}?gone", generation=generation)
+    store.withdraw(generation, gone.id)
+    before = content(store)
+    store.seal(generation, [gone.id, 12345])
+    store.seal(generation, [])
+    assert content(store) == before
+    assert store.pages == records(store) == 1
+    assert store.find(kept.url) == kept
+
+
+def test_a_page_that_is_named_twice_in_one_sealing_is_counted_once(store: PageStore) -> None:
+    generation = store.begin("crawl")
+    old = put(store)
+    new = put(store, generation=generation, replaces=old.id)
+    store.seal(generation, [new.id, new.id])
+    store.seal(generation, [new.id])
+    assert store.pages == records(store) == 1
+    assert store.find(URL) == new
+
+
+# Several unsealed versions of one URL
+
+
+def test_sealing_all_versions_of_a_url_leaves_the_last(store: PageStore) -> None:
+    generation = store.begin("crawl")
+    first = put(store, URL, 1)
+    second = put(store, URL, 1, generation=generation, replaces=first.id)
+    third = put(store, URL, 1, generation=generation, replaces=second.id)
+    store.seal(generation, [second.id, third.id])
+    assert store.find(URL) == third
+    assert store.postings(1, 9) == [third.id]
+    assert store.pages == records(store) == 1
+
+
+def test_withdrawing_the_version_in_the_middle_leaves_the_newest_in_its_place(store: PageStore) -> None:
+    generation = store.begin("crawl")
+    first = put(store, URL, 1)
+    second = put(store, URL, 1, generation=generation, replaces=first.id)
+    third = put(store, URL, 1, generation=generation, replaces=second.id)
+    store.withdraw(generation, second.id)
+    assert store.find(URL) == third
+    assert store.postings(1, 9) == [third.id, first.id]
+    assert store.pages == records(store) == 2
+
+
+@pytest.mark.parametrize("sealed", [True, False])
+def test_after_the_version_in_the_middle_is_withdrawn_the_newest_stands_on_the_oldest(
+    store: PageStore, sealed: bool
+) -> None:
+    generation = store.begin("crawl")
+    first = put(store, URL, 1)
+    second = put(store, URL, 1, generation=generation, replaces=first.id)
+    third = put(store, URL, 1, generation=generation, replaces=second.id)
+    store.withdraw(generation, second.id)
+    if sealed:
+        store.seal(generation, [third.id])
+        left = third
+    else:
+        store.withdraw(generation, third.id)
+        left = first
+    assert store.find(URL) == left
+    assert store.postings(1, 9) == [left.id]
+    assert store.pages == records(store) == 1
+
+
+def test_when_the_newest_version_is_sealed_alone_those_before_it_go_at_the_next_opening(lasting: Place) -> None:
+    store = lasting.open()
+    mine, theirs = store.begin("mine"), store.begin("theirs")
+    first = put(store, URL, 1)
+    second = put(store, URL, 1, generation=theirs, replaces=first.id)
+    third = put(store, URL, 1, generation=mine, replaces=second.id)
+    store.seal(mine, [third.id])
+    assert store.find(URL) == third
+    assert store.record(second.id) is None
+    store = lasting.reopen(store)
+    assert store.find(URL) == third
+    assert store.postings(1, 9) == [third.id]
+    assert store.pages == records(store) == 1
+
+
+def test_when_a_version_is_sealed_over_several_unsealed_ones_all_of_them_go_at_the_next_opening(lasting: Place) -> None:
+    store = lasting.open()
+    generation = store.begin("crawl")
+    version = put(store, URL, 1)
+    for _ in range(3):
+        version = put(store, URL, 1, generation=generation, replaces=version.id)
+    last = put(store, URL, 1, replaces=version.id)
+    assert store.find(URL) == last
+    store = lasting.reopen(store)
+    assert store.find(URL) == last
+    assert store.postings(1, 9) == [last.id]
+    assert store.pages == records(store) == 1
+
+
+# Withdrawing
+
+
+@pytest.mark.parametrize("sealed", [True, False])
+def test_a_withdrawn_page_leaves_nothing_behind(store: PageStore, sealed: bool) -> None:
+    generation = store.begin("crawl")
+    put(store, "https://another.example/", 1)
+    before = content(store)
+    page = put(store, URL, 1, 2, generation=0 if sealed else generation)
+    assert content(store) != before
+    store.withdraw(generation, page.id)
+    assert content(store) == before
+    assert store.pages == records(store) == 1
+    assert store.end(generation) == 0
+
+
+def test_withdrawing_a_page_that_was_sealed_afterwards_removes_it(store: PageStore) -> None:
+    generation = store.begin("crawl")
+    page = put(store, URL, 1, generation=generation)
+    store.seal(generation, [page.id])
+    store.withdraw(generation, page.id)
+    assert store.find(URL) is None
+    assert store.record(page.id) is None
+    assert store.postings(1, 9) == []
+    assert store.pages == records(store) == 0
+
+
+def test_withdrawing_an_unsealed_update_restores_the_earlier_version(store: PageStore) -> None:
+    generation = store.begin("crawl")
+    old = put(store, URL, 1)
+    new = put(store, URL, 1, generation=generation, replaces=old.id)
+    store.withdraw(generation, new.id)
+    assert store.find(URL) == old
+    assert store.postings(1, 9) == [old.id]
+    assert store.pages == records(store) == 1
+    assert store.end(generation) == 0
+
+
+def test_withdrawing_twice_or_what_never_was_changes_nothing(store: PageStore) -> None:
+    generation = store.begin("crawl")
+    put(store, f"{URL}?kept", 1)
+    page = put(store, URL, 1, generation=generation)
+    store.withdraw(generation, page.id)
+    before = content(store)
+    store.withdraw(generation, page.id)
+    store.withdraw(generation, 12345)
+    assert content(store) == before
+    assert store.pages == records(store) == 1
+
+
+# When a URL was seen
+
+
+def test_touching_a_page_moves_the_time_at_which_its_url_was_seen(
+    store: PageStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = [1_700_000_000.9]
+    monkeypatch.setattr(
+        base, "time", SimpleNamespace(time=lambda: now[0], time_ns=lambda: int(now[0] * 1e9), monotonic=int)
+    )
+    page = put(store)
+    assert store.last_seen(URL) == 1_700_000_000
+    now[0] += 86_400
+    assert store.last_seen(URL) == 1_700_000_000
+    store.touch(page)
+    assert store.last_seen(URL) == 1_700_086_400
+    assert store.last_seen(f"{URL}?other") == 0
+    assert store.find(URL) == page
+    assert store.pages == records(store) == 1
+
+
+def test_a_page_of_another_state_brings_its_times_with_it(store: PageStore) -> None:
+    page = Record(5, URL, 5)
+    store.add(page, seen=1_700_000_000.9)
+    assert store.last_seen(URL) == 1_700_000_000
+    store.touch(page, 1_700_000_009)
+    assert store.last_seen(URL) == 1_700_000_009
+
+
+def test_no_id_is_given_that_a_page_of_another_state_has_brought(store: PageStore) -> None:
+    later = store.new_id() + 10**18
+    store.add(Record(later, URL, later))
+    assert later < store.new_id() < later + STEP
+
+
+def test_a_clock_beyond_the_year_2106_does_not_stop_a_crawl(store: PageStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(base, "time", SimpleNamespace(time=lambda: 2.0**33, time_ns=lambda: 2**62, monotonic=int))
+    page = put(store)
+    assert store.last_seen(URL) == 2**32 - 1
+    assert store.find(URL) == page
+
+
+# Counting and reopening
+
+
+def test_the_count_is_right_after_a_clean_close(lasting: Place) -> None:
+    store = lasting.open()
+    for n in range(7):
+        put(store, f"{URL}?{n}")
+    for closings in range(3):
+        store = lasting.reopen(store)
+        assert store.pages == records(store) == 7 + closings
+        put(store, f"{URL}?again{closings}")
+
+
+def test_after_a_kill_sealed_pages_are_there_and_counted_and_unsealed_ones_are_gone(lasting: Place) -> None:
+    store = lasting.open()
+    put(store, f"{URL}?before", 1)
+    store = lasting.reopen(store)  # now a count was written, and must not be believed after the kill
+    generation = store.begin("killed crawl")
+    sealed = [put(store, f"{URL}?{n}", 1) for n in range(3)]
+    sealed_later = put(store, f"{URL}?later", 1, generation=generation)
+    store.seal(generation, [sealed_later.id])
+    unsealed = [put(store, f"{URL}?unsealed{n}", 1, generation=generation) for n in range(4)]
+
+    after = lasting.as_left_by_a_kill().open()
+    assert after.taken_back == journal.TakenBack(4, ("killed crawl",))
+    assert after.pages == records(after) == 5
+    for record in (*sealed, sealed_later):
+        assert after.find(record.url) == record
+    for record in unsealed:
+        assert after.find(record.url) is None
+        assert after.record(record.id) is None
+    assert len(after.postings(1, 99)) == 5
+    assert store.pages == 9  # the one that was copied from goes on
+
+
+def test_the_size_grows_with_the_pages(store: PageStore) -> None:
+    before = store.size()
+    for n in range(100):
+        store.add(make(store, f"{URL}?{n}", n, sketch=bytes(1024)))
+    assert store.size() >= before + 50_000
+
+
+# Counts of sentences
+
+SITE = "river.example"
+#: Sentences that lie in three different blocks of the table for all sites.
+MENU: Sentences = np.array([7, 70, 16_000], np.uint32)
+
+
+def note(store: PageStore, pages: int, sentences: Sentences = MENU, site: str = SITE) -> None:
+    for _ in range(pages):
+        store.note(sentences, site)
+
+
+def stood(store: PageStore, sentences: Sentences = MENU) -> list[int]:
+    """On how many pages of the site each sentence stood."""
+    return [int(count) for count in store.on_site(SITE).stood_on(sentences)]
+
+
+def common(store: PageStore, sentences: Sentences = MENU, site: str = SITE) -> list[bool]:
+    return [bool(one) for one in store.on_site(site).is_common(sentences)]
+
+
+def places(store: PageStore, sentences: Sentences = MENU) -> list[int]:
+    """The blocks that hold the counts of these sentences, in either table, and the count of the pages of the site."""
+    here = _of_site(np.append(sentences, _PAGES), SITE, store.hashes)
+    return sorted({*(here % _BUCKETS // IN_BLOCK).tolist(), *(BLOCKS + sentences % _BUCKETS // IN_BLOCK).tolist()})
+
+
+def blocks(store: PageStore) -> dict[bytes, bytes]:
+    return dict(store._scan(b"b"))
+
+
+def written_keys(store: PageStore, monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
+    """Fills up with the keys that are put from here on."""
+    keys: list[bytes] = []
+    write = store._apply
+
+    def spy(changes: Changes, *, sync: bool) -> None:
+        keys.extend(changes.puts)
+        write(changes, sync=sync)
+
+    monkeypatch.setattr(store, "_apply", spy)
+    return keys
+
+
+def place_tallied(place: Place) -> bool:
+    """Whether each write writes a tally along."""
+    return place.kind.tallied
+
+
+def test_a_sentence_is_common_from_its_sixteenth_page_on_a_site_on(store: PageStore) -> None:
+    assert common(store) == [False] * 3
+    note(store, 15)
+    assert common(store) == [False] * 3
+    note(store, 1, MENU[1:])
+    assert common(store) == store.on_site(SITE).is_own(MENU).tolist() == [False, True, True]
+    assert common(store, MENU[:0]) == []
+
+
+def test_a_sentence_that_is_common_on_one_site_is_not_on_another_one(store: PageStore) -> None:
+    """Or anybody could make the sentences of somebody else's article boilerplate."""
+    note(store, 300)
+    assert common(store) == [True] * 3
+    for other in ("moor.example", "www.river.example", "River.example", ""):
+        known = store.on_site(other)
+        assert common(store, site=other) == known.is_own(MENU).tolist() == [False] * 3
+        assert (known.pages(), known.stood_on(MENU).tolist()) == (0, [0] * 3)
+
+
+def test_a_sentence_that_stands_on_many_sites_is_common_on_whatever_site(store: PageStore) -> None:
+    for number in range(20):
+        note(store, 1, site=f"daybook{number}.example")
+    assert common(store) == [False] * 3
+    for number in range(20, 80):
+        note(store, 1, MENU[1:], site=f"daybook{number}.example")
+    for site in (SITE, "daybook3.example", ""):
+        assert common(store, site=site) == [False, True, True]
+        assert store.on_site(site).is_own(MENU).tolist() == [False] * 3
+
+
+@pytest.mark.parametrize("site", ["{}.daybook.example", "a.{}.daybook.co.uk", "2001:db8:7:{}::1"])
+def test_many_hosts_of_one_publisher_count_once(store: PageStore, site: str) -> None:
+    """They cost nothing, and would make anything common everywhere."""
+    for number in range(200):
+        note(store, 1, site=site.format(number))
+    assert common(store) == [False] * 3
+    assert common(store, site=site.format(7)) == [False] * 3
+    for number in range(60):
+        note(store, 1, MENU[:2], site=f"{number}.example" if number % 2 else f"{number}.co.uk")
+    assert common(store) == [True, True, False]
+
+
+def test_accounts_of_one_platform_count_each(store: PageStore) -> None:
+    for number in range(60):
+        note(store, 1, site=f"mp.weixin.qq.com Mz{number}")
+    assert common(store) == [True] * 3
+
+
+def test_a_copy_counts_for_its_site_alone(store: PageStore) -> None:
+    """The article that many sites take over is not boilerplate for that; what a site puts on all its pages is."""
+    for number in range(100):
+        store.note(MENU, f"daybook{number}.example", everywhere=False)
+    assert common(store) == [False] * 3
+    assert store.on_site(SITE).stood_anywhere(MENU).tolist() == [0] * 3
+    assert store.on_site("daybook7.example").stood_on(MENU).tolist() == [1] * 3
+    for _ in range(16):
+        store.note(MENU, SITE, everywhere=False)
+    assert common(store) == [True] * 3
+    assert common(store, site="daybook7.example") == [False] * 3
+
+
+def test_where_a_sentence_stood_at_all_is_told_by_whichever_table_knows_more(store: PageStore) -> None:
+    for number in range(12):
+        note(store, 1, site=f"daybook{number}.example")
+    for _ in range(40):
+        store.note(MENU[:1], SITE, everywhere=False)
+    assert store.on_site(SITE).stood_anywhere(MENU).tolist() == [40, 12, 12]
+    assert store.on_site("moor.example").stood_anywhere(MENU).tolist() == [12] * 3
+    assert store.on_site("moor.example").stood_on(MENU).tolist() == [0] * 3
+
+
+def test_sentences_that_are_counted_are_no_pages(place: Place) -> None:
+    store = place.open()
+    note(store, 20)
+    put(store)
+    note(store, 20)
+    assert store.pages == records(store) == 1
+    if place.kind.lasts:
+        store = place.reopen(store)
+        assert store.pages == records(store) == 1
+        store = place.as_left_by_a_kill().open()  # now the pages are counted
+        assert store.pages == records(store) == 1
+
+
+def test_counts_are_the_same_after_closing_and_opening_and_go_on(lasting: Place) -> None:
+    store = lasting.open()
+    note(store, 10)
+    note(store, 3, MENU[:1])
+    for closings in range(3):
+        store = lasting.reopen(store)
+        assert stood(store) == [13 + closings, 10 + closings, 10 + closings]
+        assert [layout.unpack_block(key) for key in blocks(store)] == places(store)
+        note(store, 1)
+
+
+def test_a_state_that_is_opened_and_closed_without_pages_writes_no_counts(
+    lasting: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = lasting.open()
+    assert blocks(lasting.reopen(store)) == {}
+    store = lasting.opened[-1]
+    note(store, 2)
+    store = lasting.reopen(store)
+    keys = written_keys(store, monkeypatch)
+    common(store)
+    store.close()
+    assert keys == [KEY] * place_tallied(lasting)
+    assert stood(lasting.open()) == [2, 2, 2]
+
+
+def test_a_close_writes_only_those_counts_that_have_changed(lasting: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = lasting.open()
+    note(store, 2)
+    store = lasting.reopen(store)
+    note(store, 1, MENU[:1])
+    keys = written_keys(store, monkeypatch)
+    store.close()
+    changed = places(store, MENU[:1])
+    assert len(changed) < len(places(store))
+    assert written_down(keys) == [*map(layout.block_key, changed), *[KEY] * place_tallied(lasting)]
+
+
+def test_after_a_kill_the_counts_of_the_last_five_thousand_pages_are_there(on_disk: Place) -> None:
+    store = on_disk.open()
+    note(store, boilerplate._COUNTS_EVERY - 1)
+    killed = on_disk.as_left_by_a_kill()
+    after = killed.open()
+    assert stood(after) == [0, 0, 0]
+    after.close()
+    killed.remove()
+
+    store.note(np.array([7, 900], np.uint32), SITE)  # the page with which they are written
+    note(store, 100, np.array([900], np.uint32))
+    after = on_disk.as_left_by_a_kill().open()
+    assert stood(after, np.array([7, 70, 900], np.uint32)) == [256, 256, 1]
+    assert after.pages == records(after) == 0
+    assert stood(store, np.array([7, 70, 900], np.uint32)) == [256, 256, 101]  # the one that was copied from goes on
+
+
+def test_taking_pages_back_and_withdrawing_them_leaves_the_counts(lasting: Place) -> None:
+    store = lasting.open()
+    generation = store.begin("killed crawl")
+    pages = [put(store, f"{URL}?{n}", generation=generation) for n in range(4)]
+    note(store, 4)
+    store.withdraw(generation, pages[0].id)
+    assert stood(store) == [4, 4, 4]
+    store = lasting.reopen(store)
+    assert store.taken_back.pages == 3
+    assert store.pages == records(store) == 0
+    assert stood(store) == [4, 4, 4]
+
+
+def test_a_state_without_counts_opens_and_counts_from_there(lasting: Place) -> None:
+    """As an earlier version left it."""
+    store = lasting.open()
+    page = put(store, URL, 1)
+    store = lasting.reopen(store)
+    assert blocks(store) == {}
+    assert store.find(URL) == page
+    assert common(store) == [False] * 3
+    note(store, 16)
+    assert common(lasting.reopen(store)) == [True] * 3
+
+
+@pytest.mark.parametrize(
+    ("key", "packed", "told"),
+    [
+        (layout.block_key(3), b"garbage", "block 3 of the counted sentences cannot be unpacked"),
+        (layout.block_key(3), b"", "block 3 of the counted sentences cannot be unpacked"),
+        (layout.block_key(3), zlib.compress(b"too short"), "no block 3 with 9 bytes"),
+        (layout.block_key(3), zlib.compress(b"\xff" * 4672), "block 3 of the counted sentences holds what cannot"),
+        (layout.block_key(BLOCKS + 3), b"garbage", "of the counted sentences cannot be unpacked"),
+        (layout.block_key(2 * BLOCKS), b"garbage", "the counts of forms cannot be unpacked"),
+        (layout.block_key(2 * BLOCKS), zlib.compress(bytes(8)), "the counts of forms hold what cannot stand there"),
+        (layout.block_key(2 * BLOCKS + 1), zlib.compress(bytes(4672)), "there is no block"),
+        (b"b", zlib.compress(bytes(4672)), "is no key of counted sentences"),
+        (layout.block_key(3) + b"x", zlib.compress(bytes(4672)), "is no key of counted sentences"),
+    ],
+)
+def test_counts_that_are_damaged_are_refused_in_a_sentence_and_the_state_stays_as_it_is(
+    lasting: Place, key: bytes, packed: bytes, told: str
+) -> None:
+    store = lasting.open()
+    page = put(store, URL, 1, generation=store.begin("killed crawl"))
+    note(store, 16)
+    store._write(Changes({key: packed}), sync=True)
+    store.close()
+    for _ in range(2):
+        with pytest.raises(StoreDamaged, match=r"is damaged: .*NEARDUP_STORE") as refused:
+            lasting.open()
+        assert told in str(refused.value)
+        assert lasting.shown in str(refused.value)
+
+    class Blind(lasting.kind):  # type: ignore[misc, name-defined]
+        def _load_counts(self) -> Counts:
+            """Look in without the counts."""
+            return Counts()
+
+        def _take_back(self) -> journal.TakenBack:
+            """Take nothing back."""
+            self._take_up()
+            return journal.TakenBack(0, ())
+
+    blind = Blind(parse_url(lasting.url)[1], RECIPE)
+    lasting.opened.append(blind)
+    assert blind.find(URL) == page
+    assert blocks(blind)[key] == packed
+    assert blocks(blind).keys() == {key, *map(layout.block_key, places(blind))}
+    blind._write(Changes(deletes={key}), sync=True)
+    blind.close()
+    store = lasting.open()
+    assert common(store) == [True] * 3
+    assert store.taken_back == journal.TakenBack(1, ("killed crawl",))
+
+
+def test_two_holders_of_one_state_share_its_counts(lasting: Place) -> None:
+    first = open_store(lasting.url, RECIPE)
+    try:
+        second = open_store(lasting.url, RECIPE)
+        for _ in range(8):
+            note(first, 1)
+            note(second, 1)
+        close_store(second)
+        assert common(first) == [True] * 3
+    finally:
+        close_store(first)
+
+
+def test_two_detectors_on_one_store_share_counts(store: PageStore) -> None:
+    method = make_method("cascade", {})
+    detectors = [Detector(method, store, min_letters=20, who=who) for who in ("one", "another")]
+    footer = "The keeper of the harbour log answers letters on Mondays"
+    chance = np.random.default_rng(3)
+    pages = []
+    for number in range(16):
+        words = ["".join(chance.choice(list("abdefgiklmnoprstu"), 6)) for _ in range(60)]
+        pages.append(
+            Page(f"https://log.example/{number}", "", text=" ".join(words) + f".\n{footer}.", site="log.example")
+        )
+    keyed = method.under(store.hashes)
+    (counted,) = set.intersection(*(set(keyed.fingerprint(page).sentences.tolist()) for page in pages))
+    for number, page in enumerate(pages):
+        assert common(store, np.array([counted], np.uint32), "log.example") == [False]
+        assert detectors[number % 2].judge_now(page, sealed=True).kind is Kind.UNIQUE
+    assert common(store, np.array([counted], np.uint32), "log.example") == [True]
+
+
+def test_counts_of_another_state_are_added_and_written_at_once(lasting: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    store, other = lasting.open(), MemoryStore("memory:", RECIPE)
+    assert other.counted() == {}
+    note(store, 3)
+    note(other, 4)
+    assert list(other.counted()) == places(store)
+    table = Counts()
+    for block, packed in other.counted().items():
+        table.load(block, packed)
+    store.add_counts(table, in_both=1)
+    assert stood(store) == [1 + 2 + 3 - 1] * 3
+    assert blocks(store) == {layout.block_key(block): packed for block, packed in store.counted().items()}
+    assert stood(lasting.reopen(store)) == [5] * 3
+
+
+# Pages of one site
+
+RIVER, MOOR = SITE, "moor.example"
+
+
+def on_site(store: PageStore, site: str = RIVER) -> tuple[int, list[int]]:
+    """How many of a site's pages are known, and on how many each entry of the menu stood."""
+    return store.on_site(site).pages(), store.on_site(site).stood_on(MENU).tolist()
+
+
+def test_pages_of_a_site_are_counted_and_those_on_which_a_sentence_stood(store: PageStore) -> None:
+    assert on_site(store) == (0, [0, 0, 0])
+    store.note(MENU[:2], RIVER)
+    assert on_site(store) == (1, [1, 1, 0])
+    store.note(MENU[1:], RIVER)
+    store.note(MENU[:0], RIVER)
+    assert on_site(store) == (3, [1, 2, 1])
+    assert store.on_site(RIVER).stood_on(MENU[:0]).tolist() == []
+    for _ in range(300):
+        store.note(MENU, RIVER)
+    assert on_site(store) == (256, [256] * 3)
+
+
+def test_what_is_known_of_a_site_is_as_of_now(store: PageStore) -> None:
+    before = store.on_site(RIVER)
+    store.note(MENU, RIVER)
+    assert before.pages() == 1
+
+
+def test_pages_of_other_sites_do_not_count(store: PageStore) -> None:
+    for _ in range(5):
+        store.note(MENU[:2], MOOR)
+    assert on_site(store) == (0, [0, 0, 0])
+    store.note(MENU[1:], RIVER)
+    assert on_site(store) == (1, [0, 1, 1])
+    assert on_site(store, MOOR) == (5, [5, 5, 0])
+    assert on_site(store, "www.river.example") == (0, [0, 0, 0])
+
+
+def test_of_a_page_whose_site_is_not_known_the_sentences_count_for_none(store: PageStore) -> None:
+    """But what recurs on such pages is boilerplate of them, as if they were those of one site."""
+    for _ in range(15):
+        store.note(MENU, "")
+    assert common(store, site="") == [False] * 3
+    store.note(MENU[1:], "")
+    assert on_site(store, "") == (0, [0, 0, 0])
+    assert on_site(store) == (0, [0, 0, 0])
+    assert store.on_site("").stood_anywhere(MENU).tolist() == [15, 16, 16]
+    assert common(store, site="") == [False, True, True]
+    assert common(store) == [False] * 3
+
+
+def test_what_is_known_of_a_site_is_there_after_closing_and_opening_and_goes_on(lasting: Place) -> None:
+    store = lasting.open()
+    for pages in range(1, 4):
+        store.note(MENU, RIVER)
+        store = lasting.reopen(store)
+        assert on_site(store) == (pages, [pages] * 3)
+        assert on_site(store, MOOR) == (0, [0, 0, 0])
+
+
+def test_what_two_states_know_of_a_site_is_added_less_the_pages_of_both(lasting: Place) -> None:
+    """And less one where both know it, for a first page cannot be told from one that both have noted."""
+    store, other = lasting.open(), MemoryStore("memory:", RECIPE)
+    for pages, one in ((3, store), (4, other)):
+        for _ in range(pages):
+            one.note(MENU, RIVER)
+    other.note(MENU[:1], MOOR)
+    table = Counts()
+    for block, packed in other.counted().items():
+        table.load(block, packed)
+    store.add_counts(table, in_both=1)
+    for merged in (store, lasting.reopen(store)):
+        assert on_site(merged)[0] == 3 + 4 - 1 - 1
+        assert on_site(merged)[1][1:] == [3 + 4 - 1 - 1] * 2
+        assert on_site(merged, MOOR)[0] == 1
+
+
+# Recipes
+
+
+def test_another_recipe_is_refused_in_a_sentence_and_the_state_stays_as_it_is(lasting: Place) -> None:
+    store = lasting.open()
+    page = put(store, URL, 1)
+    before = content(store)
+    store.close()
+    with pytest.raises(StoreMismatch) as refused:
+        lasting.open(OTHER)
+    message = str(refused.value)
+    assert "parameters.bands is [16, 8] in the state and [20, 5] here" in message
+    assert "seed" not in message
+    assert "jieba" not in message
+    assert "NEARDUP_STORE" in message
+    assert lasting.shown in message
+    store = lasting.open()
+    assert content(store) == before
+    assert store.find(URL) == page
+    assert store.pages == 1
+
+
+def test_a_field_that_only_one_recipe_has_is_named_as_well(lasting: Place) -> None:
+    lasting.open().close()
+    with pytest.raises(StoreMismatch, match="stopwords is None in the state and 'v2' here"):
+        lasting.open({**RECIPE, "stopwords": "v2"})
+    with pytest.raises(StoreMismatch, match=r"jieba is '0.42.1' in the state and None here"):
+        lasting.open({name: value for name, value in RECIPE.items() if name != "jieba"})
+    lasting.open()
+
+
+def test_data_without_a_recipe_is_refused_and_kept(lasting: Place) -> None:
+    store = lasting.open()
+    ours = {layout.meta_key("recipe"), layout.meta_key("secret")}
+    store._write(Changes({b"theirs": b"data"}, ours), sync=True)
+    before = content(store)
+    assert before == {b"theirs": b"data"}
+    store.close()
+    with pytest.raises(StoreMismatch, match="NEARDUP_STORE"):
+        lasting.open()
+
+    class Blind(lasting.kind):  # type: ignore[misc, name-defined]
+        def _check_recipe(self, recipe: Mapping[str, Any], secret: Secret | None) -> dict[str, Any]:
+            """Look in without asking whose it is."""
+            return {}
+
+    blind = Blind(parse_url(lasting.url)[1], RECIPE)
+    lasting.opened.append(blind)
+    assert content(blind) == before
+
+
+# Sharing within a process
+
+
+def test_a_path_that_is_opened_twice_in_a_process_gives_one_store_closed_by_its_last_holder(lasting: Place) -> None:
+    first = open_store(lasting.url, RECIPE)
+    second = open_store(lasting.url, dict(RECIPE))
+    try:
+        assert second is first
+        close_store(second)
+        page = put(first)
+        assert first.find(URL) == page
+    finally:
+        close_store(first)
+    with pytest.raises(StoreError):
+        first.find(URL)
+    again = open_store(lasting.url, RECIPE)
+    try:
+        assert again is not first
+        assert again.find(URL) == page
+    finally:
+        close_store(again)
+
+
+def test_a_detour_to_a_state_leads_to_the_same_store(on_disk: Place) -> None:
+    detour = on_disk.url.replace("/here/", "/here/../here/")
+    assert detour != on_disk.url
+    first = open_store(on_disk.url, RECIPE)
+    try:
+        second = open_store(detour, RECIPE)
+        assert second is first
+        close_store(second)
+    finally:
+        close_store(first)
+
+
+def test_a_link_to_a_state_leads_to_the_same_store(on_disk: Place, tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(on_disk.directory, target_is_directory=True)
+    first = open_store(on_disk.url, RECIPE)
+    try:
+        second = open_store(on_disk.url.replace("/here/", "/link/"), RECIPE)
+        assert second is first
+        close_store(second)
+    finally:
+        close_store(first)
+
+
+def test_another_recipe_in_the_same_process_is_refused_and_the_first_crawl_goes_on(lasting: Place) -> None:
+    store = open_store(lasting.url, RECIPE)
+    try:
+        with pytest.raises(StoreMismatch, match="NEARDUP_STORE"):
+            open_store(lasting.url, OTHER)
+        page = put(store)
+        assert store.find(URL) == page
+    finally:
+        close_store(store)
+    with pytest.raises(StoreError):
+        store.find(URL)
+
+
+def test_a_store_that_could_not_be_opened_is_not_kept_as_open(lasting: Place) -> None:
+    lasting.open().close()
+    with pytest.raises(StoreMismatch):
+        open_store(lasting.url, OTHER)
+    store = open_store(lasting.url, RECIPE)
+    close_store(store)
+
+
+def test_every_memory_store_is_a_state_of_its_own() -> None:
+    first, second = open_store("memory:", RECIPE), open_store("memory:", OTHER)
+    put(first)
+    assert second.find(URL) is None
+    close_store(first)
+    close_store(second)
+
+
+def test_a_second_opening_past_the_registry_is_refused_and_the_first_goes_on(on_disk: Place) -> None:
+    store = on_disk.open()
+    with pytest.raises(StoreLocked, match="NEARDUP_STORE"):
+        on_disk.open()
+    page = put(store)
+    store = on_disk.reopen(store)
+    assert store.find(URL) == page
+
+
+def test_a_state_that_was_opened_in_one_thread_can_be_closed_in_another(lasting: Place) -> None:
+    worker = threading.Thread(target=lasting.open)
+    worker.start()
+    worker.join()
+    (store,) = lasting.opened
+    page = put(store)
+    assert lasting.reopen(store).find(URL) == page
+
+
+# Closing
+
+AFTER_CLOSING: dict[str, Callable[[PageStore, Record], object]] = {
+    "record": lambda store, page: store.record(page.id),
+    "find": lambda store, page: store.find(page.url),
+    "last_seen": lambda store, page: store.last_seen(page.url),
+    "postings": lambda store, page: store.postings(1, 9),
+    "begin": lambda store, page: store.begin("late"),
+    "add": lambda store, page: store.add(page),
+    "touch": lambda store, page: store.touch(page),
+    "seal": lambda store, page: store.seal(1, [page.id]),
+    "withdraw": lambda store, page: store.withdraw(1, page.id),
+    "end": lambda store, page: store.end(1),
+}
+
+
+@pytest.mark.parametrize("call", AFTER_CLOSING)
+def test_using_a_closed_store_is_an_error_that_does_not_speak_of_damage(lasting: Place, call: str) -> None:
+    store = lasting.open()
+    page = put(store, URL, 1)
+    store.close()
+    with pytest.raises(StoreError) as refused:
+        AFTER_CLOSING[call](store, page)
+    assert not isinstance(refused.value, StoreDamaged)
+    assert "is closed" in str(refused.value)
+
+
+def test_closing_twice_does_nothing_more(place: Place) -> None:
+    store = place.open()
+    put(store)
+    store.close()
+    store.close()
+    close_store(store)
+
+
+def test_closing_twice_does_not_free_the_lock_of_a_later_holder(on_disk: Place) -> None:
+    store = on_disk.open()
+    store.close()
+    later = on_disk.open()
+    store.close()
+    with pytest.raises(StoreLocked):
+        on_disk.open()
+    page = put(later)
+    assert later.find(URL) == page
+
+
+# Where a state can be
+
+
+def test_a_directory_that_cannot_be_made_is_an_error_that_names_it(on_disk: Place) -> None:
+    (on_disk.directory / "state").write_text("a file where the directory should be")
+    kind, location = parse_url(on_disk.url + "/below/it")
+    with pytest.raises(StoreError, match="cannot be made") as refused:
+        kind(location, RECIPE)
+    assert str(on_disk.directory / "state") in str(refused.value)
+    assert (on_disk.directory / "state").read_text() == "a file where the directory should be"
+
+
+def test_directories_that_are_missing_are_made(on_disk: Place) -> None:
+    kind, location = parse_url(on_disk.url + "/sub/目录/deep")
+    store = kind(location, RECIPE)
+    put(store)
+    store.close()
+    assert Path(location).exists()
+
+
+def test_without_plyvel_the_leveldb_store_says_how_to_get_it_or_do_without(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "plyvel", None)
+    with pytest.raises(StoreError, match=r"scrapy-neardup\[leveldb\].*sqlite:///path"):
+        STORES["leveldb"](str(tmp_path / "state"), RECIPE)
+    assert not (tmp_path / "state").exists()
+
+
+# URLs of stores
+
+
+@pytest.mark.parametrize("scheme", [scheme for scheme, kind in STORES.items() if kind.lasts])
+def test_a_url_names_a_store_and_an_absolute_path(scheme: str, tmp_path: Path) -> None:
+    plain = tmp_path.resolve() / "state"
+    assert parse_url(f"{scheme}://{plain}") == (STORES[scheme], str(plain))
+    assert parse_url(f"{scheme}:{plain}") == (STORES[scheme], str(plain))
+    assert parse_url(f"{scheme.upper()}://{plain}") == (STORES[scheme], str(plain))
+    assert parse_url(f"{scheme}://{plain}/../state/") == (STORES[scheme], str(plain))
+    assert parse_url(f"{scheme}://{plain}%20%E7%8A%B6") == (STORES[scheme], f"{plain} 状")
+
+
+def test_memory_is_named_without_a_path() -> None:
+    assert parse_url("memory:") == (STORES["memory"], "memory:")
+    assert parse_url("memory://") == (STORES["memory"], "memory:")
+
+
+@pytest.mark.parametrize("kind", ["leveldb", "sqlite"])
+@pytest.mark.parametrize("character", ["%00", "%0A", "%1b[31m", "%7F", "%C2%9B", "\0", "\x1b"])
+def test_a_url_with_a_control_character_is_refused_with_the_setting_to_change(kind: str, character: str) -> None:
+    with pytest.raises(SettingsError, match=r"NEARDUP_STORE is .*control character"):
+        parse_url(f"{kind}:///var/lib/sta{character}te")
+
+
+@pytest.mark.parametrize("kind", ["leveldb", "sqlite"])
+def test_a_name_that_is_too_long_for_the_system_is_an_error_in_a_sentence(kind: str, tmp_path: Path) -> None:
+    if kind == "leveldb":
+        pytest.importorskip("plyvel")
+    url = STORES[kind].url(str(tmp_path / ("a" * 300)))
+    assert not STORES[kind].exists(parse_url(url)[1])
+    with pytest.raises(StoreError, match="too long"):
+        open_store(url, RECIPE)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "",
+        "memory",
+        "sqlite:///var/lib/sta\nte",
+        "/var/lib/state",
+        "state.sqlite",
+        "file:///var/lib/state",
+        "leveldb:",
+        "leveldb://",
+        "leveldb:///",
+        "leveldb://state",
+        "leveldb://var/lib/state",
+        "leveldb:state",
+        "sqlite:",
+        "sqlite:///",
+        "sqlite://state.sqlite",
+        "sqlite:state.sqlite",
+        "sqlite:./state.sqlite",
+        "sqlite://[half/state.sqlite",
+    ],
+)
+def test_a_url_that_names_no_store_or_no_absolute_path_is_refused_with_the_forms_that_do(url: str) -> None:
+    with pytest.raises(SettingsError, match="NEARDUP_STORE") as refused:
+        parse_url(url)
+    assert "///path" in str(refused.value)
+    assert repr(url) in str(refused.value)
+
+
+@pytest.mark.parametrize("name", ["plain", "with space", "百分%20号", "a#b?c", "x%2Fy"])
+def test_the_default_url_leads_back_to_its_directory(name: str, tmp_path: Path) -> None:
+    directory = tmp_path.resolve() / name
+    kind, location = parse_url(default_url(directory))
+    assert Path(location).parent == directory
+    assert kind.scheme in Path(location).name
+
+
+@pytest.mark.parametrize(("installed", "scheme"), [(object(), "leveldb"), (None, "sqlite")])
+def test_a_new_default_state_is_leveldb_where_it_is_installed_and_else_sqlite(
+    installed: object, scheme: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("scrapy_neardup.state.opening.find_spec", lambda name: installed)
+    assert parse_url(default_url(tmp_path))[0] is STORES[scheme]
+
+
+@pytest.mark.parametrize("installed", [object(), None])
+@pytest.mark.parametrize("scheme", ["leveldb", "sqlite"])
+def test_the_default_keeps_to_the_state_that_is_already_there(
+    installed: object, scheme: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("scrapy_neardup.state.opening.find_spec", lambda name: installed)
+    existing = tmp_path.resolve() / f"state.{scheme}"
+    existing.touch()
+    assert parse_url(default_url(tmp_path)) == (STORES[scheme], str(existing))
+
+
+def test_a_relative_default_directory_becomes_an_absolute_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert Path(parse_url(default_url(Path(".scrapy")))[1]).parent == tmp_path.resolve() / ".scrapy"
+
+
+def test_a_query_or_a_fragment_in_a_url_is_refused_rather_than_cut_off() -> None:
+    for url in ("leveldb:///state?mode=ro", "sqlite:///news#1.sqlite"):
+        with pytest.raises(SettingsError, match="%3F for the question mark, %23 for the hash"):
+            parse_url(url)
+
+
+def test_one_path_is_not_opened_as_two_kinds_of_store(tmp_path: Path) -> None:
+    first = open_store(f"sqlite://{tmp_path}/state", {})
+    with pytest.raises(StoreMismatch):
+        open_store(f"leveldb://{tmp_path}/state", {})
+    close_store(first)

@@ -1,0 +1,126 @@
+"""Boilerplate belongs to the site that carries it; everywhere it is what many publishers carry."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from scrapy_neardup.hashing import compiled
+from scrapy_neardup.hashing.keyed import OPEN, Keyed
+from scrapy_neardup.state.boilerplate import Counts, CountsOfSite, publisher
+
+LINES = np.array([7, 8, 9], np.uint32)
+
+
+def noted(*sites: str, everywhere: bool = True, hashes: Keyed = OPEN) -> Counts:
+    counts = Counts()
+    for site in sites:
+        counts.note(LINES, site, hashes, everywhere=everywhere)
+    return counts
+
+
+def common(counts: Counts, site: str, lines: npt.NDArray[np.uint32] = LINES) -> list[bool]:
+    found: list[bool] = CountsOfSite(counts, site, OPEN).is_common(lines).tolist()
+    return found
+
+
+def own(counts: Counts, site: str) -> list[bool]:
+    found: list[bool] = CountsOfSite(counts, site, OPEN).is_own(LINES).tolist()
+    return found
+
+
+def test_sixteen_pages_of_a_site_make_boilerplate_of_that_site_and_of_no_other() -> None:
+    few, many = noted(*["a.example"] * 15), noted(*["a.example"] * 16)
+    assert own(few, "a.example") == common(few, "a.example") == [False] * 3
+    assert own(many, "a.example") == common(many, "a.example") == [True] * 3
+    for other in ("b.example", "www.a.example", ""):
+        assert common(many, other) == [False] * 3
+
+
+def test_pages_of_no_known_site_are_taken_for_those_of_one() -> None:
+    assert common(noted(*[""] * 16), "") == [True] * 3
+    assert CountsOfSite(noted(*[""] * 16), "", OPEN).pages() == 0
+    assert CountsOfSite(noted(*[""] * 16), "", OPEN).stood_on(LINES).tolist() == [0] * 3
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_many_publishers_make_boilerplate_everywhere_and_hosts_of_one_do_not(seed: int) -> None:
+    hashes = Keyed(bytes([seed]))
+    for count, expected in ((15, False), (120, True)):
+        counts = noted(*(f"www.n{number}.example" for number in range(count)), hashes=hashes)
+        assert counts.is_common_everywhere(LINES).tolist() == [expected] * 3, count
+    one_owner = noted(*(f"n{number}.evil.example" for number in range(500)), hashes=hashes)
+    assert not one_owner.is_common_everywhere(LINES).any()
+
+
+def test_copies_count_for_their_own_site_alone() -> None:
+    copies = noted(*(f"n{number}.example" for number in range(120)), *["a.example"] * 16, everywhere=False)
+    assert not copies.is_common_everywhere(LINES).any()
+    assert own(copies, "a.example") == [True] * 3
+    assert CountsOfSite(copies, "a.example", OPEN).pages() == 16
+    assert copies.everywhere(LINES).tolist() == [0] * 3
+
+
+def test_what_is_known_of_a_site_is_counted_by_pages() -> None:
+    counts = noted("a.example", "a.example", "b.example")
+    counts.note(LINES[:1], "a.example", OPEN, everywhere=True)
+    here = CountsOfSite(counts, "a.example", OPEN)
+    assert (here.pages(), here.stood_on(LINES).tolist()) == (3, [3, 2, 2])
+    assert here.stood_anywhere(LINES).tolist() == [4, 3, 3]
+    assert CountsOfSite(counts, "c.example", OPEN).stood_anywhere(LINES).tolist() == [4, 3, 3]
+
+
+@pytest.mark.parametrize("site", ["a.example", ""])
+@pytest.mark.parametrize("pure", [False, True])
+def test_a_page_that_is_to_be_counted_once_is_known_by_a_number_of_its_own(
+    pure: bool, site: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if pure:
+        monkeypatch.setattr(compiled, "kernels", None)
+    counts = Counts()
+    assert counts.note(LINES[:2], site, OPEN, everywhere=True, page=9)
+    assert not counts.note(LINES[:2], site, OPEN, everywhere=True, page=9)
+    assert not counts.note(LINES[:0], site, OPEN, everywhere=True, page=9)
+    assert counts.stood_on(LINES, site, OPEN).tolist() == [1, 1, 1]
+    assert counts.note(LINES[:2], site, OPEN, everywhere=False)
+    assert counts.note(LINES[:2], "b.example", OPEN, everywhere=True, page=9)  # known of another site alone
+    assert counts.stood_on(LINES, site, OPEN).tolist() == [2, 2, 1]
+    assert counts.everywhere(LINES).tolist() == [2, 2, 2]
+
+
+def test_both_tables_are_written_and_read_and_only_what_changed() -> None:
+    counts = noted(*["a.example"] * 16, *(f"n{number}.example" for number in range(120)))
+    assert counts.changed() == counts.blocks()
+    counts.saved()
+    assert counts.changed() == {}
+    again = Counts()
+    for block, packed in counts.blocks().items():
+        again.load(block, packed)
+    assert own(again, "a.example") == [True] * 3
+    assert again.is_common_everywhere(LINES).all()
+    with pytest.raises(ValueError, match="there is no block"):
+        again.load(2**16 - 1, next(iter(counts.blocks().values())))
+
+
+def test_merged_counts_are_the_sum_of_both() -> None:
+    one, other = noted(*["a.example"] * 8), noted(*["a.example"] * 8, *["b.example"] * 3)
+    one.merge(other)
+    assert own(one, "a.example") == [False] * 3  # one less than the sum: pages that both have noted count once
+    one.merge(noted("a.example", "a.example"))
+    assert own(one, "a.example") == [True] * 3
+    assert CountsOfSite(one, "b.example", OPEN).pages() == 3
+
+
+@pytest.mark.parametrize(
+    ("site", "owner"),
+    [
+        ("a.b.daybook.co.uk", "daybook.co.uk"),
+        ("someone.blogspot.com", "blogspot.com"),
+        ("2001:db8:1:2::3", "2001:db8:1"),
+        ("10.0.0.7", "10.0.0.7"),
+        ("", ""),
+    ],
+)
+def test_whoever_answers_for_a_site_owns_its_hosts(site: str, owner: str) -> None:
+    assert publisher(site) == owner

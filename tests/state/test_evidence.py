@@ -1,0 +1,315 @@
+"""What a state tells of its pages, and how pages and all that is known of them go."""
+
+from __future__ import annotations
+
+import random
+import sqlite3
+import zlib
+from collections.abc import Iterator
+from contextlib import closing
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from scrapy_neardup.errors import StoreDamaged, StoreError, StoreMismatch
+from scrapy_neardup.judge.detector import Detector
+from scrapy_neardup.methods import make_method
+from scrapy_neardup.model import Likeness, Match, Page
+from scrapy_neardup.state import layout
+from scrapy_neardup.state.evidence import Evidence, Keep, evidence
+from scrapy_neardup.state.kv import Changes
+from scrapy_neardup.state.opening import STORES, close_store, open_store
+from scrapy_neardup.state.pages import PageStore
+from scrapy_neardup.state.record import Record
+from scrapy_neardup.state.sqlite import SQLiteStore
+from scrapy_neardup.state.tally import KEY, check_bytes
+from tests.judge.test_detector import judged, page, story
+
+RECIPE = {"method": "any", "version": 1}
+SCHEMES = [scheme for scheme in STORES if scheme != "leveldb" or find_spec("plyvel")]
+
+
+def url(scheme: str, folder: Path) -> str:
+    return "memory:" if scheme == "memory" else (folder / "state").as_uri().replace("file", scheme, 1)
+
+
+@pytest.fixture(params=SCHEMES)
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[PageStore]:
+    opened = open_store(url(request.param, tmp_path), RECIPE)
+    yield opened
+    close_store(opened)
+
+
+def put(store: PageStore, name: str, told: Evidence | None = None, *, generation: int = 0, original: int = 0) -> Record:
+    id = store.new_id()
+    record = Record(id, f"http://{name}.example/", original or id, keys=(7, id % 2**40), sketch=b"sketch")
+    store.add(record, told, generation=generation)
+    return record
+
+
+text = st.text(st.characters(), max_size=50)  # with lone surrogates and NUL
+
+
+@given(
+    st.builds(
+        Evidence,
+        likeness=text,
+        like=st.integers(0, 2**64 - 1),
+        similarity=st.floats(0, 1),
+        containment=st.floats(0, 1),
+        letters=st.integers(0, 2**40),
+        title=text,
+        shared=st.lists(text, max_size=4).map(tuple),
+        text=text,
+    )
+)
+def test_evidence_comes_back_as_it_was(told: Evidence) -> None:
+    assert Evidence.unpack(told.pack()) == told
+
+
+@pytest.mark.parametrize(
+    "packed",
+    [
+        *(b"", b"t", b"t\0\0\0", b"t\0\0\0\1\xff", b"no zlib"),
+        *(zlib.compress(packed) for packed in (b"\xff", b"[]", b"3", b"{")),
+    ],
+)
+def test_what_is_no_evidence_is_refused(packed: bytes) -> None:
+    with pytest.raises(ValueError, match=r"."):
+        Evidence.unpack(packed)
+
+
+SHARED = ("渡口今天早上开航了", "第一班船是空的")
+MATCH = Match(12, "http://a.example/", 0.0, 0.87654, 0.91, SHARED)
+PAGE = Page("http://b.example/", "渡口开航", text="渡口今天早上开航了。第一班船是空的。")
+
+
+@pytest.mark.parametrize(
+    ("likeness", "match", "copy", "keep", "expected"),
+    [
+        (Likeness.NEAR, MATCH, True, Keep.NOTHING, None),
+        (None, None, False, Keep.NOTHING, None),
+        (None, None, False, Keep.EVIDENCE, Evidence(letters=18, title="渡口开航")),
+        (None, MATCH, False, Keep.EVIDENCE, Evidence(letters=18, title="渡口开航")),
+        (Likeness.NEAR, MATCH, True, Keep.EVIDENCE, Evidence("near", 0, 0.8765, 0.91, 18, "渡口开航", SHARED)),
+        (Likeness.EXCERPT, MATCH, False, Keep.EVIDENCE, Evidence("excerpt", 12, 0.8765, 0.91, 18, "渡口开航", SHARED)),
+        (None, None, False, Keep.TEXTS, Evidence(letters=18, title="渡口开航", text=PAGE.text)),
+        (Likeness.NEAR, MATCH, True, Keep.TEXTS, Evidence("near", 0, 0.8765, 0.91, 18, "渡口开航", SHARED, PAGE.text)),
+    ],
+)
+def test_what_is_kept_of_a_page(
+    likeness: Likeness | None, match: Match | None, copy: bool, keep: Keep, expected: Evidence | None
+) -> None:
+    assert evidence(PAGE, likeness, match, copy=copy, keep=keep) == expected
+
+
+def test_a_mere_title_takes_little_more_room_than_its_letters() -> None:
+    told = evidence(PAGE, None, None, copy=False, keep=Keep.EVIDENCE)
+    assert told is not None
+    assert len(told.pack(gbk=False)) == 5 + len(PAGE.title.encode())
+    assert Evidence.unpack(told.pack(gbk=False)) == told
+    assert len(told.pack()) == 5 + 2 * len(PAGE.title)
+    assert Evidence.unpack(told.pack()) == told
+    assert evidence(Page("u", text="x"), None, None, copy=False, keep=Keep.EVIDENCE) is None
+
+
+@given(st.text(st.characters(exclude_categories=())) | st.text(st.characters(codec="gbk")), st.booleans())
+@example("", True)
+@example("Ferry runs daily", True)
+@example("渡口今天开航", True)
+@example("かもめの便り、第3号", True)
+@example("渡口 5 €", True)
+@example("渡口\ud83d", True)
+def test_a_title_and_a_text_are_read_as_they_were_written(said: str, gbk: bool) -> None:
+    for told in (Evidence(letters=7, title=said), Evidence("near", 5, 0.7, 0.8, 7, said, (said, said))):
+        packed = told.pack(gbk=gbk)
+        assert Evidence.unpack(packed) == told
+        assert gbk or packed[:1] in b"tx"
+    assert len(Evidence(title=said).pack()) <= len(Evidence(title=said).pack(gbk=False))
+
+
+def test_what_copies_share_takes_less_room_in_gbk() -> None:
+    shared = ("渡口今天早上开航，往来的人很多。", "两岸的人都在等着看灯。")
+    told = Evidence("identical", 0, 1.0, 1.0, 900, "渡口开航", shared)
+    assert len(told.pack()) < 0.9 * len(told.pack(gbk=False))
+
+
+def test_every_character_of_gbk_is_read_as_it_was_written() -> None:
+    for one in map(chr, range(0x10000)):
+        try:
+            one.encode("gbk")
+        except UnicodeEncodeError:
+            continue
+        assert Evidence.unpack(Evidence(title=one).pack()).title == one
+
+
+@pytest.mark.parametrize("format", [2, 3])
+def test_an_earlier_release_can_read_the_titles_of_a_state_that_it_made(
+    format: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(SQLiteStore, "new_format", format)
+    with closing(SQLiteStore(str(tmp_path / "state"), {})) as store:
+        store.add(Record(5, "https://ferry.example/", 5), Evidence(letters=3, title="渡口"))
+        assert store._get(layout.evidence_key(5)) == b"t\0\0\0\3" + "渡口".encode()
+
+
+def test_titles_and_sentences_are_kept_to_a_bound() -> None:
+    match = Match(12, "http://a.example/", 0.0, 1.0, 1.0, ("长" * 1000,))
+    told = evidence(Page("u", title="题" * 1000, text="x"), Likeness.NEAR, match, copy=True, keep=Keep.EVIDENCE)
+    assert told is not None
+    assert (len(told.title), [len(one) for one in told.shared]) == (200, [300])
+
+
+def test_evidence_is_found_by_the_page_and_goes_with_it(store: PageStore) -> None:
+    told = Evidence("near", 0, 0.5, 0.75, 100, "渡口", ("开航",))
+    kept, lost = put(store, "kept", told), put(store, "lost", told)
+    assert store.evidence(kept.id) == told
+    assert store.evidence(put(store, "silent").id) is None
+    store.withdraw(0, lost.id)
+    assert store.evidence(lost.id) is None
+    assert store.evidence(kept.id) == told
+
+
+def test_evidence_of_pages_that_are_taken_back_goes_too(tmp_path: Path) -> None:
+    place = url("sqlite", tmp_path)
+    store = open_store(place, RECIPE)
+    gone = put(store, "gone", Evidence("near"), generation=store.begin("killed"))
+    close_store(store)
+    store = open_store(place, RECIPE)
+    assert store.evidence(gone.id) is None
+    close_store(store)
+
+
+def test_damaged_evidence_is_told_in_a_sentence(store: PageStore) -> None:
+    record = put(store, "a")
+    store._write(Changes({layout.evidence_key(record.id): b"scribble"}), sync=False)
+    with pytest.raises(StoreDamaged, match="are no evidence"):
+        store.evidence(record.id)
+
+
+def test_all_records_come_in_the_order_in_which_they_were_first_seen(store: PageStore) -> None:
+    put_in = [put(store, f"p{number}") for number in range(40)]
+    assert list(store.records()) == put_in
+
+
+@pytest.mark.slow
+def test_forgetting_removes_all_that_is_known_of_a_page_and_counts_what_was_there(store: PageStore) -> None:
+    before = {key: value for key, value in store._scan(b"") if key != KEY}
+    gone = [put(store, f"p{number}", Evidence("near")) for number in range(1500)]
+    stays = put(store, "stays")
+    assert store.forget([*(record.id for record in gone), gone[0].id, 5]) == 1500
+    assert (store.pages, list(store.records())) == (1, [stays])
+    store.forget([stays.id])
+    assert {key: value for key, value in store._scan(b"") if key != KEY} == before
+
+
+def test_the_unsealed_pages_of_a_crawl_are_its_own_and_can_be_sealed_as_they_are_read(store: PageStore) -> None:
+    ours, theirs = store.begin("ours"), store.begin("theirs")
+    ids = [put(store, f"p{number}", generation=ours).id for number in range(1200)]
+    other = put(store, "other", generation=theirs)
+    assert list(store.unsealed(ours)) == ids
+    store.seal(ours, store.unsealed(ours))
+    assert list(store.unsealed(ours)) == []
+    assert list(store.unsealed(theirs)) == [other.id]
+    assert (store.end(ours), store.end(theirs)) == (0, 1)
+
+
+@pytest.mark.slow
+def test_compacting_leaves_everything_as_it_is_and_gives_back_room(store: PageStore) -> None:
+    stays = put(store, "stays", Evidence("near", title="渡口"))
+    gone = [put(store, f"p{number}", Evidence(text=random.randbytes(1000).hex())).id for number in range(3000)]
+    full = store.size()
+    store.forget(gone)
+    before = dict(store._scan(b""))
+    store.compact()
+    assert dict(store._scan(b"")) == before
+    assert store.find(stays.url) == stays
+    assert store.size() < full / 4
+
+
+def test_a_state_can_be_opened_whatever_its_recipe_and_tells_it(tmp_path: Path) -> None:
+    place = url("sqlite", tmp_path)
+    store = open_store(place, RECIPE)
+    put(store, "a")
+    assert store.secret is not None
+    told = {**RECIPE, "format": layout.FORMAT, "secret": store.secret.name}
+    assert store.recipe == told
+    close_store(store)
+    again = open_store(place, None)
+    assert (again.recipe, again.pages) == (told, 1)
+    assert open_store(place, RECIPE) is again  # and it is the same state for a crawl of this process
+    with pytest.raises(StoreMismatch, match="with other parameters"):
+        open_store(place, {"method": "other"})
+    close_store(again)
+    close_store(again)
+
+
+def test_without_a_recipe_no_state_is_made(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="no state at"):
+        open_store(url("sqlite", tmp_path), None)
+
+
+@pytest.mark.parametrize("keep", Keep)
+def test_a_detector_keeps_what_it_is_told_to(keep: Keep, store: PageStore) -> None:
+    detector = Detector(make_method("cascade", {}), store, min_letters=40, who="test", keep=keep)
+    sentences = story(1)
+    first, copy = page("first", sentences, "渡口开航"), page("copy", [*sentences[1:], "本站转载。"], "渡口开航")
+    longer = page("longer", [*sentences, *story(2, 40)], "另一个题目")
+    verdicts = [judged(detector, one).verdict for one in (first, copy, longer)]
+    told = [store.evidence(verdict.id) for verdict in verdicts]
+    if keep is Keep.NOTHING:
+        assert told == [None, None, None]
+        return
+    original, of_copy, of_longer = told
+    kept = first.text if keep is Keep.TEXTS else ""
+    assert original == Evidence(letters=len(first.text), title=first.title, text=kept)
+    assert of_copy is not None
+    assert of_longer is not None
+    assert (of_copy.likeness, of_copy.like, of_copy.title) == ("near", 0, "渡口开航")
+    assert verdicts[1] is not None
+    assert verdicts[1].match is not None
+    assert of_copy.shared == verdicts[1].match.shared != ()
+    assert of_copy.text == (copy.text if keep is Keep.TEXTS else "")
+    assert verdicts[0] is not None
+    assert (of_longer.likeness, of_longer.like) == ("excerpt", verdicts[0].id)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "words"),
+    [
+        (layout.meta_key("recipe"), b"\xff", "its recipe cannot be read"),
+        (layout.meta_key("recipe"), b"[]", "its recipe cannot be read"),
+        (KEY, b"many", "its tally cannot be read"),
+        (layout.generation_key(5), b"noise", "the row of a crawl cannot be read"),
+        (layout.generation_key(5), b"{}", "the row of a crawl cannot be read"),
+    ],
+)
+def test_what_is_damaged_at_the_opening_is_told_in_a_sentence_and_not_touched(
+    key: bytes, value: bytes, words: str, tmp_path: Path
+) -> None:
+    place = url("sqlite", tmp_path)
+    store = open_store(place, RECIPE)
+    store._write(Changes({key: value}), sync=True)
+    close_store(store)
+    with closing(sqlite3.connect(tmp_path / "state")) as db:
+        if key == KEY:  # which the store itself has written once more
+            db.execute("INSERT OR REPLACE INTO kv VALUES (?, ?)", (key, value + check_bytes(key, value)))
+            db.commit()
+        before = db.execute("SELECT * FROM kv").fetchall()
+        for recipe in (RECIPE, None):
+            with pytest.raises(StoreDamaged, match=words) as refused:
+                open_store(place, recipe)
+            assert "check --repair" in str(refused.value)
+        assert db.execute("SELECT * FROM kv").fetchall() == before
+
+
+@pytest.mark.parametrize("packed", [b"", b"\x01\x05\x00", b"\x01\x00\x00\x02\xff\xfe"])
+def test_a_damaged_record_is_told_in_a_sentence(packed: bytes, store: PageStore) -> None:
+    record = put(store, "a")
+    store._write(Changes({layout.record_key(record.id): packed}), sync=False)
+    for read in (lambda: store.record(record.id), lambda: store.find(record.url), lambda: list(store.records())):
+        with pytest.raises(StoreDamaged, match=f"the record {record.id:016x} cannot be read"):
+            read()

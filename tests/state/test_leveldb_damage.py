@@ -1,0 +1,494 @@
+"""LevelDB opens with half of its files missing and says nothing; the store around it must not."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import random
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import closing, suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scrapy_neardup.errors import StoreDamaged, StoreError, StoreLocked
+from scrapy_neardup.state.leveldb import LevelDBStore
+from scrapy_neardup.state.record import Record
+
+plyvel = pytest.importorskip("plyvel", reason="plyvel is not installed, so there is no LevelDB")
+
+RECIPE = {"method": "minhash", "seed": 7}
+PAGES = 2000
+
+
+def page(n: int) -> Record:
+    """The n-th page; what is in it follows from n, so that a wrong byte shows."""
+    noise = random.Random(n)
+    id = 1_700_000_000_000_000_000 + n
+    keys = tuple(noise.getrandbits(40) for _ in range(6))
+    return Record(id, f"https://news.example.cn/{n}.html", id, 1.0, keys, noise.randbytes(200))
+
+
+def open_at(root: Path) -> LevelDBStore:
+    return LevelDBStore(str(root), RECIPE)
+
+
+def read_all(store: LevelDBStore) -> None:
+    """Read every page in every way; what comes back is right."""
+    assert store.pages == PAGES
+    for n in range(PAGES):
+        expected = page(n)
+        assert store.record(expected.id) == expected
+        assert store.find(expected.url) == expected
+        for key in expected.keys:
+            assert store.postings(key, 9) == [expected.id]
+    assert sum(1 for _ in store._scan(b"r")) == PAGES
+
+
+def contents(directory: Path) -> dict[str, bytes]:
+    return {file.name: file.read_bytes() for file in directory.iterdir()} if directory.exists() else {}
+
+
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A state that was closed cleanly, with tables and a log that both hold pages."""
+    root = tmp_path_factory.mktemp("sound") / "state"
+    for begin, end in ((0, PAGES // 2), (PAGES // 2, PAGES * 3 // 4), (PAGES * 3 // 4, PAGES)):
+        with closing(open_at(root)) as store:
+            for n in range(begin, end):
+                store.add(page(n))
+    sizes = {file.suffix or file.name.split("-")[0]: file.stat().st_size for file in (root / "db").iterdir()}
+    assert sizes[".ldb"] > 50_000
+    assert sizes[".log"] > 50_000
+    assert sizes["MANIFEST"] > 100
+    return root
+
+
+@pytest.fixture
+def state(sound: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(sound, tmp_path / "state"))
+
+
+def one(pattern: str) -> Callable[[Path], Path]:
+    def find(root: Path) -> Path:
+        return max(root.glob(pattern), key=lambda file: file.stat().st_size)
+
+    return find
+
+
+def truncate(file: Path) -> None:
+    file.write_bytes(file.read_bytes()[: file.stat().st_size // 2])
+
+
+def cut_seven_bytes(file: Path) -> None:
+    file.write_bytes(file.read_bytes()[:-7])
+
+
+def grow(file: Path) -> None:
+    file.write_bytes(file.read_bytes() + b"\0")
+
+
+def empty(file: Path) -> None:
+    file.write_bytes(b"")
+
+
+def delete(file: Path) -> None:
+    if file.is_dir():
+        shutil.rmtree(file)
+    else:
+        file.unlink()
+
+
+def flip(at: float) -> Callable[[Path], None]:
+    def mutate(file: Path) -> None:
+        data = bytearray(file.read_bytes())
+        data[int(len(data) * at)] ^= 1
+        file.write_bytes(data)
+
+    return mutate
+
+
+def write(data: bytes) -> Callable[[Path], None]:
+    return lambda file: (file.write_bytes(data), None)[1]
+
+
+REFUSED: dict[str, tuple[str, Callable[[Path], None]]] = {
+    "CURRENT deleted": ("db/CURRENT", delete),
+    "CURRENT emptied": ("db/CURRENT", empty),
+    "CURRENT names another manifest": ("db/CURRENT", write(b"MANIFEST-000001\n")),
+    "MANIFEST truncated": ("db/MANIFEST-*", truncate),
+    "MANIFEST emptied": ("db/MANIFEST-*", empty),
+    "MANIFEST bit flipped at the beginning": ("db/MANIFEST-*", flip(0.0)),
+    "MANIFEST bit flipped in the middle": ("db/MANIFEST-*", flip(0.5)),
+    "MANIFEST deleted": ("db/MANIFEST-*", delete),
+    "table truncated": ("db/*.ldb", truncate),
+    "table longer by a byte": ("db/*.ldb", grow),
+    "table deleted": ("db/*.ldb", delete),
+    "log truncated": ("db/*.log", truncate),
+    "log shorter by seven bytes": ("db/*.log", cut_seven_bytes),
+    "log emptied": ("db/*.log", empty),
+    "log deleted": ("db/*.log", delete),
+    "all files deleted": ("db", delete),
+    "seal emptied": ("seal.json", empty),
+    "seal cut in half": ("seal.json", truncate),
+    "seal of noise": ("seal.json", write(b"\xff\x00\x80 no JSON")),
+    "seal is a list": ("seal.json", write(b"[]")),
+    "seal is nothing": ("seal.json", write(b"null")),
+    "seal is a number": ("seal.json", write(b"7")),
+    "seal of another state": ("seal.json", write(b'{"000003.log": [7, 0]}')),
+    "seal of an empty state": ("seal.json", write(b"{}")),
+}
+
+# What the message names where it is not the file that was damaged.
+NAMED = {
+    "all files deleted": "its database is missing",
+    "seal is a list": "CURRENT",
+    "seal of another state": "000003.log",
+    "seal of an empty state": "CURRENT",
+}
+
+
+def test_a_sound_state_opens_with_every_page(state: Path) -> None:
+    with closing(open_at(state)) as store:
+        read_all(store)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("damage", REFUSED)
+def test_a_damaged_state_is_refused_untouched_and_opens_again_when_the_damage_is_undone(
+    damage: str, state: Path, sound: Path
+) -> None:
+    pattern, mutate = REFUSED[damage]
+    target = one(pattern)(state)
+    mutate(target)
+    before = contents(state / "db")
+    seal = (state / "seal.json").read_bytes()
+    assert (before, seal) != (contents(sound / "db"), (sound / "seal.json").read_bytes())
+    for _ in range(2):  # a second try is no more lenient than the first
+        with pytest.raises(StoreDamaged) as refused:
+            open_at(state)
+        message = str(refused.value)
+        assert str(state) in message
+        assert "NEARDUP_STORE" in message
+        assert NAMED.get(damage, target.name) in message
+        assert contents(state / "db") == before
+        assert (state / "seal.json").read_bytes() == seal
+
+    intact = sound / target.relative_to(state)
+    if intact.is_dir():
+        shutil.copytree(intact, target)
+    else:
+        shutil.copyfile(intact, target)
+    with closing(open_at(state)) as store:
+        read_all(store)
+
+
+def test_a_file_that_appeared_since_is_refused_as_well(state: Path) -> None:
+    (state / "db" / "000999.log").write_bytes(b"")
+    before = contents(state / "db")
+    with pytest.raises(StoreDamaged, match=r"000999\.log"):
+        open_at(state)
+    assert contents(state / "db") == before
+    (state / "db" / "000999.log").unlink()
+    open_at(state).close()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("at", [0.001, 0.2, 0.5, 0.7])
+def test_a_bit_that_flipped_inside_a_table_is_an_error_and_never_a_wrong_page(at: float, state: Path) -> None:
+    table = one("db/*.ldb")(state)
+    flip(at)(table)
+    with pytest.raises(StoreDamaged) as refused:  # noqa: PT012 - at the opening or at the reading, both will do
+        store = open_at(state)
+        try:
+            read_all(store)
+        finally:
+            with suppress(StoreError):
+                store.close()
+    assert str(state) in str(refused.value)
+    flip(at)(table)
+    with closing(open_at(state)) as store:
+        read_all(store)
+
+
+@pytest.mark.parametrize("at", [0.01, 0.5])
+def test_a_bit_that_flipped_inside_the_log_is_refused_and_opens_again_when_it_is_flipped_back(
+    at: float, state: Path
+) -> None:
+    log = one("db/*.log")(state)
+    flip(at)(log)
+    before, seal = log.read_bytes(), (state / "seal.json").read_bytes()
+    with pytest.raises(StoreDamaged) as refused:
+        open_at(state)
+    assert str(state) in str(refused.value)
+    assert log.read_bytes() == before
+    assert (state / "seal.json").read_bytes() == seal
+    flip(at)(log)
+    with closing(open_at(state)) as store:
+        read_all(store)
+
+
+def test_without_a_seal_a_missing_current_is_refused_and_not_taken_for_a_new_state(state: Path, sound: Path) -> None:
+    (state / "seal.json").unlink()  # as after a kill
+    (state / "db" / "CURRENT").unlink()
+    before = contents(state / "db")
+    with pytest.raises(StoreDamaged, match="CURRENT"):
+        open_at(state)
+    assert contents(state / "db") == before
+    shutil.copyfile(sound / "db" / "CURRENT", state / "db" / "CURRENT")
+    with closing(open_at(state)) as store:
+        read_all(store)
+
+
+def test_the_seal_is_there_only_while_the_state_is_closed(state: Path) -> None:
+    assert json.loads((state / "seal.json").read_text())
+    store = open_at(state)
+    assert not (state / "seal.json").exists()
+    store.close()
+    assert json.loads((state / "seal.json").read_text())
+
+
+def test_a_process_that_is_killed_while_it_opens_a_state_leaves_no_seal_that_does_not_fit(
+    state: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sealed_while_opening: list[bool] = []
+    opening = plyvel.DB
+
+    def watched(*arguments: Any, **options: Any) -> Any:
+        sealed_while_opening.append((state / "seal.json").exists())
+        return opening(*arguments, **options)
+
+    monkeypatch.setattr(plyvel, "DB", watched)
+    with closing(open_at(state)) as store:
+        read_all(store)
+    assert sealed_while_opening == [False]
+
+
+def test_a_seal_that_cannot_be_written_is_an_error_of_the_store_and_frees_the_lock(
+    state: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(descriptor: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    store = open_at(state)
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "fsync", full)
+        with pytest.raises(StoreError, match="No space left"):
+            store.close()
+    assert not (state / "seal.json").exists()
+    with closing(open_at(state)) as store:
+        read_all(store)
+
+
+def test_a_file_in_the_place_of_the_directory_db_is_an_error_and_stays(tmp_path: Path) -> None:
+    (tmp_path / "state").mkdir()
+    (tmp_path / "state" / "db").write_text("in the way")
+    with pytest.raises(StoreError) as refused:
+        open_at(tmp_path / "state")
+    assert str(tmp_path / "state") in str(refused.value)
+    assert (tmp_path / "state" / "db").read_text() == "in the way"
+
+
+def test_leveldbs_own_chatter_is_not_held_against_a_state(state: Path) -> None:
+    (state / "db" / "LOG").write_bytes(b"edited")
+    (state / "db" / "LOG.old").unlink(missing_ok=True)
+    (state / "db" / "LOCK").unlink()
+    with closing(open_at(state)) as store:
+        read_all(store)
+
+
+def test_compaction_keeps_every_page(state: Path) -> None:
+    with closing(open_at(state)) as store:
+        store.compact()
+        read_all(store)
+    with closing(open_at(state)) as store:
+        read_all(store)
+
+
+# Other processes
+
+CHILD = """
+import sys
+from scrapy_neardup.errors import StoreError
+from scrapy_neardup.state.opening import Record
+from scrapy_neardup.state.leveldb import LevelDBStore
+
+RECIPE = {"method": "minhash", "seed": 7}
+
+def say(*words):
+    print(*words, flush=True)
+
+def add(store, n, generation=0):
+    id = store.new_id()
+    url = f"https://news.example.cn/{n}.html"
+    store.add(Record(id, url, id, 1.0, (1, n), b"sketch" * 50), generation=generation)
+    return id, url
+"""
+
+FILING = """
+store = LevelDBStore(sys.argv[1], RECIPE)
+generation = store.begin("the killed crawl")
+n = 0
+while True:
+    n += 1
+    id, url = add(store, n, generation if n % 3 else 0)
+    if n % 3 == 1:
+        store.seal(generation, [id])
+    say("unsealed" if n % 3 == 2 else "sealed", id, url)
+"""
+
+TRYING = """
+try:
+    LevelDBStore(sys.argv[1], RECIPE).close()
+except StoreError as error:
+    say(type(error).__name__, error)
+else:
+    say("opened")
+"""
+
+FULL = """
+import resource
+
+store = LevelDBStore(sys.argv[1], RECIPE)
+hard = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
+resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]), hard))
+
+def fill(first, last):
+    failures = 0
+    for n in range(first, last):
+        before = store.pages
+        try:
+            id, url = add(store, n)
+        except StoreError as error:
+            assert store.pages == before
+            failures += 1
+            if failures == 1:
+                say("failed", type(error).__name__, error)
+            if failures == 20:
+                return
+        else:
+            say("sealed", id, url)
+
+fill(0, 5000)
+resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
+fill(5000, 5100)
+if sys.argv[3] == "close":
+    try:
+        store.close()
+    except StoreError:
+        say("close failed")
+"""
+
+
+def command(script: str, *arguments: str) -> list[str]:
+    return [sys.executable, "-c", CHILD + script, *arguments]
+
+
+def run(script: str, *arguments: str) -> str:
+    done = subprocess.run(command(script, *arguments), capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def killed_while_filing(root: Path, pages: int) -> Iterator[list[str]]:
+    """What a process that is killed in the midst of its work has told of, word by word."""
+    with subprocess.Popen(command(FILING, str(root)), stdout=subprocess.PIPE, text=True) as child:
+        assert child.stdout is not None
+        lines = [child.stdout.readline() for _ in range(pages)]
+        child.kill()
+        lines += child.stdout.readlines()
+    assert child.returncode < 0
+    return (line.split() for line in lines if line.endswith("\n"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("pages", [1, 40, 1500])
+def test_a_killed_process_loses_no_page_but_the_unsealed_and_frees_the_lock(pages: int, tmp_path: Path) -> None:
+    root = tmp_path / "state"
+    told = list(killed_while_filing(root, pages))
+    assert len(told) >= pages
+    with closing(open_at(root)) as store:
+        unsealed = 0
+        for state_, id, url in told:
+            if state_ == "sealed":
+                found = store.find(url)
+                assert found is not None, url
+                assert found.id == int(id)
+                assert found == store.record(int(id))
+            else:
+                unsealed += 1
+                assert store.find(url) is None
+                assert store.record(int(id)) is None
+        assert unsealed <= store.taken_back.pages <= unsealed + 1  # and one that it could not tell of any more
+        assert store.taken_back.crawls == ("the killed crawl",)
+        records = [store.record(int.from_bytes(key[1:], "big")) for key, _ in store._scan(b"r")]
+        assert store.pages == len(records)
+        assert store.postings(1, len(told) + 9) == sorted((r.id for r in records if r), reverse=True)
+    with closing(open_at(root)) as store:
+        assert store.taken_back.pages == 0
+        assert store.pages == len(records)
+
+
+@pytest.mark.slow
+def test_a_second_process_is_told_who_holds_the_state_and_what_to_do(tmp_path: Path) -> None:
+    root = tmp_path / "state"
+    with closing(open_at(root)) as store:
+        store.add(page(0))
+        for _ in range(2):  # being refused does not loosen the lock
+            told = run(TRYING, str(root))
+            assert told.startswith("StoreLocked Another process")
+            assert str(root) in told
+            assert "NEARDUP_STORE" in told
+        store.add(page(1))
+    assert run(TRYING, str(root)) == "opened\n"
+    with closing(open_at(root)) as store:
+        assert store.find(page(1).url) == page(1)
+
+
+@pytest.mark.slow
+def test_a_second_opening_in_this_process_does_not_loosen_the_lock(tmp_path: Path) -> None:
+    root = tmp_path / "state"
+    with closing(open_at(root)):
+        with pytest.raises(StoreLocked):
+            open_at(root)
+        assert run(TRYING, str(root)).startswith("StoreLocked")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("ending", ["close", "exit"])
+@pytest.mark.parametrize("limit", [100_000, 123_456])
+def test_a_full_disk_is_an_error_and_costs_no_page_that_was_acknowledged(
+    limit: int, ending: str, tmp_path: Path
+) -> None:
+    """The limit on the size of a file stands for the end of the disk; it is lifted again halfway."""
+    pytest.importorskip("resource", reason="only POSIX limits the size of files")
+    root = tmp_path / "state"
+    told = [line.split(" ", 2) for line in run(FULL, str(root), str(limit), ending).splitlines()]
+    failures = [words for words in told if words[0] == "failed"]
+    assert failures
+    assert failures[0][1] == "StoreError"
+    assert str(root) in failures[0][2]
+    sealed = [(int(words[1]), words[2]) for words in told if words[0] == "sealed"]
+    assert len(sealed) > 100
+    with closing(open_at(root)) as store:
+        for id, url in sealed:
+            found = store.find(url)
+            assert found is not None, url
+            assert found.id == id
+        assert store.pages == sum(1 for _ in store._scan(b"r")) == len(sealed)
+        assert store.postings(1, 9999) == sorted((id for id, _ in sealed), reverse=True)
+        store.add(page(0))
+        assert store.find(page(0).url) == page(0)
+
+
+def test_a_new_state_whose_making_was_cut_short_is_made_again(tmp_path: Path) -> None:
+    (tmp_path / "state" / "db").mkdir(parents=True)
+    (tmp_path / "state" / "db" / "MANIFEST-000001").write_bytes(b"half")
+    store = LevelDBStore(str(tmp_path / "state"), {})
+    assert store.pages == 0
+    store.close()

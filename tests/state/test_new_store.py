@@ -1,0 +1,183 @@
+"""A new store is its file and one line in the registry: nothing else in the package has to know of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from scrapy_neardup.commands import check, export, merge, stats
+from scrapy_neardup.errors import SettingsError, StoreError
+from scrapy_neardup.maintenance.verify import check as states_check
+from scrapy_neardup.settings import Config
+from scrapy_neardup.state.kv import Changes, DamagedCopy, Row, UnreadableError
+from scrapy_neardup.state.layout import record_key
+from scrapy_neardup.state.opening import STORES, close_store, open_store, parse_url
+from scrapy_neardup.state.pages import PageStore
+from tests.maintenance.states import PAGES, PEAR, judged, opened, parsed, records, run
+
+
+class LinesStore(PageStore):
+    """A row a line, in hexadecimal digits, all written at every change."""
+
+    scheme = "lines"
+
+    @classmethod
+    def exists(cls, location: str) -> bool:
+        return Path(location).is_file()
+
+    @classmethod
+    @contextmanager
+    def damaged_copy(cls, location: str, folder: Path) -> Iterator[DamagedCopy]:
+        yield DamagedLines(Path(location).read_text().splitlines())
+
+    def _connect(self) -> None:
+        path = Path(self.location)
+        try:
+            self._rows = dict(map(row, path.read_text().splitlines() if path.exists() else ()))
+        except ValueError as error:
+            raise self.damaged(str(error)) from None
+
+    def _disconnect(self) -> None:
+        """Nothing is held open."""
+
+    def _get(self, key: bytes) -> bytes | None:
+        return self._rows.get(key)
+
+    def _scan(self, prefix: bytes, *, reverse: bool = False) -> Iterator[Row]:
+        yield from sorted((one for one in self._rows.items() if one[0].startswith(prefix)), reverse=reverse)
+
+    def _apply(self, changes: Changes, *, sync: bool) -> None:
+        for key in changes.deletes:
+            self._rows.pop(key, None)
+        self._rows.update(changes.puts)
+        Path(self.location).write_text("".join(f"{key.hex()} {value.hex()}\n" for key, value in self._rows.items()))
+
+    def size(self) -> int:
+        return Path(self.location).stat().st_size
+
+    def compact(self) -> None:
+        """There is no room to give back."""
+
+    def file_problems(self) -> Iterator[str]:
+        if len(Path(self.location).read_text().splitlines()) != len(self._rows):
+            yield "a line stands there twice"
+
+
+class DamagedLines:
+    def __init__(self, lines: list[str]) -> None:
+        self._lines = lines
+
+    def rows(self, low: bytes, high: bytes, *, reverse: bool = False) -> Iterator[Row]:
+        for line in sorted(self._lines, reverse=reverse):
+            try:
+                key, value = row(line)
+            except ValueError as error:
+                raise UnreadableError(str(error)) from None
+            if low <= key < high:
+                yield key, value
+
+
+def row(line: str) -> Row:
+    key, value = map(bytes.fromhex, line.split(" "))
+    return key, value
+
+
+@pytest.fixture(autouse=True)
+def _one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(STORES.places, "lines", f"{__name__}:LinesStore")
+
+
+@pytest.fixture
+def url(tmp_path: Path) -> str:
+    """A state of the new kind, with all of the pages."""
+    url = LinesStore.url(str(tmp_path.resolve() / "state.lines"))
+    with opened(url) as store:
+        judged(store, PAGES)
+    return url
+
+
+def test_the_registry_knows_each_kind_by_its_scheme() -> None:
+    assert list(STORES) == ["leveldb", "sqlite", "memory", "lines"]
+    for scheme, kind in STORES.items():
+        assert (kind.scheme, issubclass(kind, PageStore)) == (scheme, True)
+        assert kind.form().startswith(f"{scheme}:")
+
+
+def test_its_urls_are_read_and_messages_name_its_form(tmp_path: Path) -> None:
+    location = str(tmp_path.resolve() / "a state")
+    assert parse_url(LinesStore.url(location)) == (LinesStore, location)
+    with pytest.raises(
+        SettingsError,
+        match="Use leveldb:///path, sqlite:///path, memory: or lines:///path; or on a server: redis://host",
+    ):
+        parse_url("mongodb://a.example/")
+    with pytest.raises(SettingsError, match=r"--to is .*three slashes: lines:///path"):
+        parse_url("lines:state", "--to")
+    with pytest.raises(StoreError, match="--store leveldb:///path, sqlite:///path or lines:///path"):
+        run(stats, "--store", LinesStore.url(location))
+
+
+def test_it_is_opened_once_for_each_location_and_holds_its_pages(url: str) -> None:
+    first, second = open_store(url, None), open_store(url, None)
+    assert isinstance(first, LinesStore)
+    assert second is first
+    close_store(second)
+    close_store(first)
+    assert set(records(url)) == {page[0] for page in PAGES}
+
+
+def test_the_commands_on_a_state_work_with_it(url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(stats, "--store", url, "--json") == 0
+    found = parsed(capsys.readouterr().out)
+    assert (found["backend"], found["pages"], found["copies"]) == ("lines", 8, 2)
+    assert run(check, "--store", url) == 0
+    assert run(export, "--store", url, "-o", tmp_path / "pages.jsonl.gz") == 0
+    other = LinesStore.url(str(tmp_path / "other"))
+    assert run(merge, url, "--store", other) == 0
+    assert records(other) == records(url)
+
+
+def test_a_check_asks_it_for_its_file(url: str) -> None:
+    with opened(url) as store:
+        assert states_check(store).sound
+        path = Path(store.location)
+        path.write_text(path.read_text() * 2)
+        assert dict(states_check(store).counts) == {"broken file": 1}
+
+
+@pytest.mark.parametrize("to", ["lines", "sqlite"])
+def test_what_can_be_read_of_a_damaged_one_is_saved(
+    url: str, to: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = Path(parse_url(url)[1])
+    key = record_key(records(url)[PEAR].id).hex()
+    lines = path.read_text().splitlines()
+    path.write_text("".join("noise\n" if line.startswith(key) else f"{line}\n" for line in lines))
+    assert run(check, "--store", url) == 1
+    mended = STORES[to].url(str(tmp_path / "mended"))
+    assert run(check, "--store", url, "--repair", mended) == 0
+    assert set(records(mended)) == {one[0] for one in PAGES} - {PEAR}
+
+
+@pytest.mark.parametrize("scheme", ["leveldb", "sqlite"])
+def test_a_new_state_in_the_root_of_the_disk_is_warned_of_and_the_relative_one_shown(
+    scheme: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    url, meant = f"{scheme}:///seen-{tmp_path.name}.db", f"{scheme}://{tmp_path}/seen-{tmp_path.name}.db"
+    Config.from_settings({"NEARDUP_STORE": url})
+    parse_url(url)
+    [warned] = [record.getMessage() for record in caplog.records]
+    assert warned.startswith("NEARDUP_STORE: ")
+    assert meant in warned
+    with pytest.raises(StoreError) as refused:
+        run(stats, "--store", url)
+    assert meant in str(refused.value)
+    caplog.clear()
+    parse_url(meant)
+    monkeypatch.setattr(STORES[scheme], "exists", lambda location: True)
+    parse_url(url, "--state")
+    assert caplog.records == []

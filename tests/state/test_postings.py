@@ -1,0 +1,288 @@
+"""Postings in all formats: which pages are filed under a key, however many, and nothing is left of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from scrapy_neardup.errors import StoreError
+from scrapy_neardup.hashing.keyed import NARROW, WIDE, KeyWidth
+from scrapy_neardup.maintenance.verify import check
+from scrapy_neardup.state import layout, postings
+from scrapy_neardup.state.kv import Changes, Row
+from scrapy_neardup.state.layout import FORMAT, FORMATS
+from scrapy_neardup.state.opening import STORES, close_store, open_store
+from scrapy_neardup.state.pages import PageStore
+from scrapy_neardup.state.postings import is_posting, is_unreachable, pairs
+from scrapy_neardup.state.record import Record
+from tests.state.test_contract import copy_as_killed
+
+RECIPE = {"method": "minhash", "seed": 7}
+KEY, HIGHEST = 7, 2**40 - 1
+#: More than fits in a key of a new state.
+LONG = 1 << 50
+FIRST = 1_700_000_000_000_000_000
+
+
+def page(n: int, *keys: int) -> Record:
+    id = FIRST + n
+    return Record(id, f"https://news.example.cn/{n}.html", id, 1.0, keys, b"sketch")
+
+
+@pytest.fixture(params=[(kind, format) for kind in ("leveldb", "sqlite") for format in FORMATS], ids=str)
+def store(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[PageStore]:
+    """A state in each format, with room for three ids in a row."""
+    kind, format = request.param
+    if kind == "leveldb":
+        pytest.importorskip("plyvel")
+    monkeypatch.setattr(STORES[kind], "new_format", format)
+    monkeypatch.setattr(postings, "MOST", 3)
+    (tmp_path / "here").mkdir()
+    with closing(STORES[kind](str(tmp_path / "here" / "state"), RECIPE)) as store:
+        assert store.recipe["format"] == format
+        yield store
+
+
+def rows(store: PageStore) -> list[bytes]:
+    return [key for key, _ in store.rows(b"k")]
+
+
+def filed(store: PageStore, key: int = KEY, limit: int = 1000) -> list[int]:
+    found = store.postings(key, limit)
+    assert store.all_postings((key, 99, key), limit) == [found, [], found]
+    return [id - FIRST for id in found]
+
+
+@pytest.mark.parametrize("key", [0, 1, KEY, 0x2B, 0x2B2B2B2B2B, HIGHEST])
+def test_more_pages_than_a_row_holds_are_found_newest_first_and_no_more_than_asked_for(
+    store: PageStore, key: int
+) -> None:
+    for n in (3, 1, 4, 2, 6, 5, 8, 7):
+        store.add(page(n, key))
+        store.add(page(100 + n, key ^ 1))
+    assert filed(store, key) == [8, 7, 6, 5, 4, 3, 2, 1]
+    assert filed(store, key, 8) == [8, 7, 6, 5, 4, 3, 2, 1]
+    assert filed(store, key, 3) == [8, 7, 6]
+    assert filed(store, key, 1) == [8]
+    assert check(store).sound
+
+
+@pytest.mark.parametrize("kind", ["leveldb", "sqlite", "memory"])
+def test_a_page_newer_than_all_is_filed_without_a_look_through_a_long_list(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if kind == "leveldb":
+        pytest.importorskip("plyvel")
+    monkeypatch.setattr(postings, "MOST", 3)
+    with closing(STORES[kind](str(tmp_path / "state"), RECIPE)) as store:
+        looks, scan = list[bytes](), store._scan
+
+        def look(prefix: bytes, **how: bool) -> Iterator[Row]:
+            looks.append(prefix)
+            return scan(prefix, **how)
+
+        monkeypatch.setattr(store, "_scan", look)
+        for n in range(1, 11):
+            store.add(page(n, KEY))
+        assert looks == []
+        newer = page(30)
+        store.write(Changes({layout.record_key(newer.id): newer.pack(store.width)}))
+        store.add(page(20, KEY))
+        store.add(page(20, KEY))  # as it might be there already
+        assert set(looks) == {layout.posting_prefix(KEY, store.width)}
+        assert filed(store) == [20, *range(10, 0, -1)]
+
+
+def test_what_was_read_before_another_page_was_filed_is_read_anew(store: PageStore) -> None:
+    for n in range(1, 6):
+        assert filed(store) == [*range(n - 1, 0, -1)]
+        store.all_postings((KEY, n + 50), 9)  # two pages are judged, and neither is filed yet
+        store.add(page(10 * n, KEY, n + 50))
+        store.add(page(n, KEY))
+        store.forget([page(10 * n).id])
+    assert filed(store, 51) == []
+    assert check(store).sound
+
+
+@pytest.mark.parametrize("order", [(1, 2, 3, 4, 5, 6), (6, 5, 4, 3, 2, 1), (4, 1, 6, 2, 5, 3)])
+def test_whichever_page_goes_first_the_others_are_found_and_at_last_no_row_is_left(
+    store: PageStore, order: tuple[int, ...]
+) -> None:
+    for n in range(1, 7):
+        store.add(page(n, KEY, n + 50))
+    left = [6, 5, 4, 3, 2, 1]
+    for n in order:
+        store.forget([page(n).id])
+        left.remove(n)
+        assert filed(store) == left
+        assert check(store).sound
+    assert rows(store) == []
+
+
+def test_pages_of_one_key_may_go_in_one_batch(store: PageStore) -> None:
+    for n in range(1, 8):
+        store.add(page(n, KEY))
+    store.forget([page(n).id for n in (1, 5, 2, 3)])
+    assert filed(store) == [7, 6, 4]
+    store.forget([page(n).id for n in (7, 6, 4)])
+    assert rows(store) == []
+
+
+def test_a_page_that_is_filed_anew_under_its_own_id_is_filed_once(store: PageStore) -> None:
+    for n in range(1, 6):
+        store.add(page(n, KEY))
+    for n in (2, 5):
+        store.add(replace(page(n, KEY, 8), sketch=b"another"), replaces=page(n).id)
+    assert filed(store) == [5, 4, 3, 2, 1]
+    assert filed(store, 8) == [5, 2]
+    assert check(store).sound
+    store.forget([page(n).id for n in range(1, 6)])
+    assert rows(store) == []
+
+
+def test_sealing_updates_removes_the_postings_of_the_versions_before(store: PageStore) -> None:
+    crawl = store.begin("a crawl")
+    for n in range(1, 6):
+        store.add(page(n, KEY))
+        store.add(replace(page(n + 10, KEY), url=page(n).url), generation=crawl, replaces=page(n).id)
+    assert sorted(filed(store)) == [1, 2, 3, 4, 5, 11, 12, 13, 14, 15]
+    store.seal(crawl, [page(n + 10).id for n in range(1, 6)])
+    assert filed(store) == [15, 14, 13, 12, 11]
+    assert store.end(crawl) == 0
+    assert check(store).sound
+
+
+def left_by_a_kill(store: PageStore, name: str) -> PageStore:
+    path = Path(store.location)
+    copy = path.parent.with_name(name)
+    copy_as_killed(path.parent, copy)
+    return type(store)(str(copy / path.name), RECIPE)
+
+
+def test_after_a_kill_the_postings_are_held_against_the_records(store: PageStore) -> None:
+    for n in range(1, 8):
+        store.add(page(n, KEY, n + 50))
+    with closing(left_by_a_kill(store, "whole")) as again:
+        assert filed(again) == [7, 6, 5, 4, 3, 2, 1]
+    changes = Changes()
+    store._postings.remove((KEY,), page(7).id, changes)
+    store._write(changes, sync=True)
+    with pytest.raises(StoreError, match="its postings do not match its records"):
+        left_by_a_kill(store, "without one")
+
+
+def test_a_dry_run_files_on_top(store: PageStore) -> None:
+    for n in range(1, 5):
+        store.add(page(n, KEY))
+    tried = open_store(store.url(store.location), RECIPE, dry_run=True)
+    try:
+        tried.add(page(5, KEY))
+        tried.forget([page(2).id])
+        assert filed(tried) == [5, 4, 3, 1]
+    finally:
+        close_store(tried)
+    assert filed(store) == [4, 3, 2, 1]
+
+
+@pytest.mark.parametrize(("format", "lengths"), [(2, {17}), (3, {9, 17})])
+@pytest.mark.parametrize("kind", ["leveldb", "sqlite"])
+def test_a_state_of_a_format_before_keeps_it_and_all_goes_on(
+    kind: str, format: int, lengths: set[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if kind == "leveldb":
+        pytest.importorskip("plyvel")
+    with monkeypatch.context() as before:
+        before.setattr(STORES[kind], "new_format", format)
+        with closing(STORES[kind](str(tmp_path / "state"), RECIPE)) as store:
+            for n in range(40):
+                store.add(page(n, KEY, n + LONG))
+    assert STORES[kind].new_format == FORMAT
+    with closing(STORES[kind](str(tmp_path / "state"), RECIPE)) as store:
+        for n in range(40, 80):
+            store.add(page(n, KEY, n + LONG))
+        store.forget([page(n).id for n in range(20)])
+        assert store.recipe["format"] == format
+        assert [id - FIRST for id in store.postings(KEY, 1000)] == list(range(79, 19, -1))
+        assert store.all_postings((50 + LONG, 50), 9) == [[page(50).id], []]
+        assert store.records_of([page(50).id]) == [page(50, KEY, 50 + LONG)]
+        assert {len(key) for key in rows(store)} == lengths
+        assert check(store).sound
+
+
+@pytest.mark.parametrize("width", [NARROW, WIDE], ids=str)
+def test_what_is_no_row_of_postings_is_told_apart(width: KeyWidth) -> None:
+    single, head = layout.posting_key(KEY, 9, width), layout.posting_prefix(KEY, width)
+    ids = b"\0\0\0\0\0\0\0\x09" + b"\0\0\0\0\0\0\0+"
+    assert list(pairs((single, b""))) == [(KEY, 9)]
+    assert list(pairs((head, ids))) == list(pairs((head, ids + b"+"))) == [(KEY, 9), (KEY, 0x2B)]
+    assert all(map(is_posting, [(single, b""), (head, ids), (head, ids + b"+"), (head, b"+")]))
+    for wrong in [(single, b"1"), (head, b""), (head, ids[:-1]), (head, ids + b"-"), (head + b"1", ids), (b"k", b"")]:
+        assert not is_posting(wrong)
+    assert not is_unreachable(single, (head, ids + b"+"))
+    for before in [(b"", b""), (head, ids), (layout.posting_prefix(8, width), ids + b"+")]:
+        assert is_unreachable(single, before)
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@pytest.mark.parametrize("format", FORMATS)
+@given(
+    steps=st.lists(
+        st.lists(st.tuples(st.booleans(), st.sampled_from([KEY, KEY ^ 1]), st.integers(1, 14)), min_size=1, max_size=6),
+        max_size=25,
+    ),
+    most=st.integers(1, 4),
+    limit=st.integers(1, 16),
+)
+def test_whatever_is_filed_and_removed_in_whatever_order_is_there_once_or_not_at_all(
+    format: int,
+    steps: list[list[tuple[bool, int, int]]],
+    most: int,
+    limit: int,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Steps of one list go into one batch, and each sees those before it; an id may be filed that is there."""
+    monkeypatch.setattr(STORES["memory"], "new_format", format)
+    monkeypatch.setattr(postings, "MOST", most)
+    there: dict[int, set[int]] = {KEY: set(), KEY ^ 1: set()}
+    with closing(STORES["memory"]("memory:", RECIPE)) as store:
+        store.add(page(1))  # so the state has seen pages as new as any of these
+        for batch in steps:
+            changes = Changes()
+            for is_filed, key, id in batch:
+                (store._postings.file if is_filed else store._postings.remove)((key,), id, changes)
+                (there[key].add if is_filed else there[key].discard)(id)
+            store._write(changes, sync=False)
+            for key, ids in there.items():
+                assert store.postings(key, limit) == sorted(ids, reverse=True)[:limit]
+        filed = [pair for row in store.rows(b"k") for pair in pairs(row)]
+        assert sorted(filed) == sorted((key, id) for key, ids in there.items() for id in ids)
+        head = (b"", b"")
+        for row in store.rows(b"k"):
+            assert is_posting(row)
+            assert format == 2 or not is_unreachable(row[0], head)
+            head = row if postings.is_head(row[0]) else head
+
+
+def test_a_new_state_keeps_forty_bits_of_a_key_and_all_of_the_id_of_a_group(tmp_path: Path) -> None:
+    group = page(1).id
+    led = replace(page(2, KEY + LONG, 9 + LONG, group), original=group)
+    with closing(STORES["sqlite"](str(tmp_path / "state"), RECIPE)) as store:
+        store.add(page(1, KEY))
+        store.add(led)
+        kept = store.record(led.id)
+        assert kept == replace(led, keys=(KEY, 9, group))
+        assert kept.leads
+        assert store.postings(group, 9) == [led.id]
+        assert store.all_postings((KEY, KEY + LONG, 9 + 2 * LONG), 9) == [[led.id, group]] * 2 + [[led.id]]
+        assert {len(key) for key in rows(store)} == {6}
+        assert check(store).sound
+    with closing(STORES["sqlite"](str(tmp_path / "state"), RECIPE)) as store:
+        assert store.record(led.id) == kept
+        store.forget([led.id, group])
+        assert rows(store) == []

@@ -1,0 +1,642 @@
+"""The table of recurring sentences: what it counts, what it forgets, and that it never grows."""
+
+from __future__ import annotations
+
+import random
+import zlib
+from collections import Counter
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from scrapy_neardup.hashing.keyed import OPEN
+from scrapy_neardup.state.boilerplate import _COMMON_BITS, _COMMON_HERE
+from scrapy_neardup.state.sentence_counts import _BUCKETS, _PACKED, _WAYS, Recurrence, Sentences
+
+BLOCKS = 256
+#: The bytes of a packed block: 512 sentences, their sites, their repeats; the newest way of 64 buckets.
+SITES_AT, REPEATS_AT, NEWEST_AT, BLOCK_BYTES = 2048, 4096, 4608, 4672
+
+SITE, OTHER_SITE = 5, 6
+
+
+def array(*sentences: int) -> Sentences:
+    return np.array(sentences, np.uint32)
+
+
+def of(bucket: int, number: int) -> int:
+    """One of the many fingerprints that belong into a bucket."""
+    return number * _BUCKETS + bucket
+
+
+def counts(table: Recurrence, *sentences: int) -> list[int]:
+    return [int(count) for count in table.repeats(array(*sentences))]
+
+
+def arrays(table: Recurrence) -> dict[str, npt.NDArray[Any]]:
+    """What it counts in."""
+    return {name: part for name, part in vars(table).items() if isinstance(part, np.ndarray)}
+
+
+def noted(pages: list[tuple[list[int], int]]) -> Recurrence:
+    table = Recurrence()
+    for sentences, site in pages:
+        table.note(array(*sentences), site)
+    return table
+
+
+def reloaded(table: Recurrence) -> Recurrence:
+    copy = Recurrence()
+    for block, packed in table.changed().items():
+        copy.load(block, packed)
+    return copy
+
+
+def plain(table: Recurrence) -> dict[int, bytes]:
+    """What is written; of the compressed bytes each zlib has its own."""
+    return {block: zlib.decompress(packed) for block, packed in table.changed().items()}
+
+
+class Plain:
+    """The same table, said as plainly as can be: one sentence after the other."""
+
+    def __init__(self) -> None:
+        self.ways: dict[int, list[list[int] | None]] = {}
+        self.newest: Counter[int] = Counter()
+
+    def note(self, sentences: list[int], site: int) -> None:
+        bit = 1 << site % 32
+        ordered = sorted(set(sentences), key=lambda one: (one % _BUCKETS, one))
+        for bucket, group in groupby(ordered, lambda one: one % _BUCKETS):
+            ways = self.ways.setdefault(bucket, [None] * _WAYS)
+            new = []
+            for one in group:
+                entry = self.entry(one)
+                if entry is None:
+                    new.append(one)
+                    continue
+                entry[2] = min(255, entry[2] + bool(entry[1] & bit))
+                entry[1] |= bit
+            newest = self.newest.get(bucket, _WAYS - 1)
+            while new:
+                turns = [(newest + 1 + step) % _WAYS for step in range(_WAYS)]
+                counts = [entry[2] if entry else 0 for entry in ways]
+                way = min(turns, key=counts.__getitem__)
+                if (entry := ways[way]) and entry[2]:
+                    for other in filter(None, ways):
+                        other[2] -= 1
+                    break
+                ways[way] = [new.pop(), bit, 0]
+                self.newest[bucket] = newest = way
+
+    def entry(self, sentence: int) -> list[int] | None:
+        ways = self.ways.get(sentence % _BUCKETS, [])
+        return next((entry for entry in ways if entry and entry[0] == sentence), None)
+
+    def repeats(self, sentence: int) -> int:
+        entry = self.entry(sentence)
+        return entry[2] if entry else 0
+
+
+FIRST, LAST = 0, _BUCKETS - 1
+FEW = [of(bucket, number) for bucket in (FIRST, 3, LAST) for number in range(6)]
+MANY = [of(bucket, number) for bucket in (FIRST, 3) for number in range(12)]
+
+
+def pages_of(sentences: list[int], size: int) -> st.SearchStrategy[list[tuple[list[int], int]]]:
+    page = st.tuples(st.lists(st.sampled_from(sentences), max_size=size), st.sampled_from([0, 1, 31, 33, 2**64 - 1]))
+    return st.lists(page, max_size=60)
+
+
+# Counting
+
+
+@pytest.mark.parametrize("pages", [1, 2, 15, 16, 255, 256, 257, 600])
+def test_a_sentence_of_one_site_has_a_repeat_for_each_page_after_the_first_and_255_at_most(pages: int) -> None:
+    for sentence in [0, 1, _BUCKETS, 2**31, 2**32 - 1]:
+        assert counts(noted([([sentence], SITE)] * pages), sentence) == [min(pages - 1, 255)], sentence
+
+
+@pytest.mark.parametrize("sentence", [0, 1, _BUCKETS - 1, _BUCKETS, 2**31, 2**32 - 1])
+def test_a_sentence_that_was_never_seen_has_no_repeats(sentence: int) -> None:
+    assert counts(Recurrence(), sentence) == [0]
+    others = [one for one in (0, 1, _BUCKETS - 1, _BUCKETS, 2**31, 2**32 - 1) if one != sentence]
+    table = noted([(others, SITE)] * 20)
+    assert counts(table, sentence, *others) == [0, *[19] * 5]
+
+
+def test_an_empty_page_changes_nothing() -> None:
+    table = noted([([1, 2], SITE)] * 3)
+    table.saved()
+    table.note(array(), SITE)
+    assert table.changed() == {}
+    assert counts(table, 1, 2) == [2, 2]
+    assert counts(table) == []
+
+
+def test_a_page_that_is_noted_twice_is_counted_as_two() -> None:
+    page = [of(3, 1), of(3, 2), of(9, 1)]
+    assert counts(noted([(page, SITE), (page, SITE)]), *page) == [1, 1, 1]
+
+
+def test_a_sentence_that_stands_twice_on_a_page_is_counted_once() -> None:
+    page = [of(3, 1), of(3, 2), of(9, 1)]
+    assert plain(noted([(page * 2, SITE)] * 5)) == plain(noted([(page, SITE)] * 5))
+
+
+def test_the_answer_is_in_the_order_of_the_question_and_a_sentence_may_be_asked_for_twice() -> None:
+    table = noted([([8, 9], SITE), ([8], SITE), ([8], SITE)])
+    assert counts(table, 9, 8, 7, 8) == [0, 2, 0, 2]
+
+
+def test_what_is_asked_and_what_is_noted_is_not_changed() -> None:
+    page = array(9, 3, 9, of(3, 4))
+    table = Recurrence()
+    table.note(page, SITE)
+    table.repeats(page)
+    assert page.tolist() == [9, 3, 9, of(3, 4)]
+
+
+@pytest.mark.slow
+@given(pages_of(MANY, 20), st.randoms(use_true_random=False))
+@settings(deadline=None)
+def test_the_order_of_the_sentences_in_a_page_makes_no_difference(
+    pages: list[tuple[list[int], int]], chance: random.Random
+) -> None:
+    shuffled = [(chance.sample(sentences, len(sentences)), site) for sentences, site in pages]
+    assert plain(noted(shuffled)) == plain(noted(pages))
+
+
+@pytest.mark.slow
+@given(pages_of(MANY, 20), st.integers(0, 60))
+@settings(max_examples=300, deadline=None)
+def test_it_does_what_a_table_of_lists_does_also_when_it_is_written_and_read_in_between(
+    pages: list[tuple[list[int], int]], saved_at: int
+) -> None:
+    table, expected = Recurrence(), Plain()
+    for number, (sentences, site) in enumerate(pages):
+        if number == saved_at:
+            table = reloaded(table)
+        table.note(array(*sentences), site)
+        expected.note(sentences, site)
+    assert counts(table, *MANY) == [expected.repeats(one) for one in MANY]
+
+
+@pytest.mark.slow
+@given(pages_of(MANY, 20))
+@settings(deadline=None)
+def test_no_count_is_ever_too_high(pages: list[tuple[list[int], int]]) -> None:
+    stood = Counter(one for sentences, _ in pages for one in set(sentences))
+    bits = Counter(one for one, _ in {(one, site % 32) for sentences, site in pages for one in sentences})
+    for one, found in zip(MANY, counts(noted(pages), *MANY), strict=True):
+        assert found <= stood[one] - bits[one]
+
+
+@pytest.mark.slow
+@given(pages_of(FEW, 8), st.randoms(use_true_random=False))
+@settings(deadline=None)
+def test_while_buckets_have_room_all_counts_are_exact_in_whatever_order_the_pages_come(
+    pages: list[tuple[list[int], int]], chance: random.Random
+) -> None:
+    stood = Counter(one for sentences, _ in pages for one in set(sentences))
+    bits = Counter(one for one, _ in {(one, site % 32) for sentences, site in pages for one in sentences})
+    expected = [stood[one] - bits[one] for one in FEW]
+    assert counts(noted(pages), *FEW) == expected
+    assert counts(noted(chance.sample(pages, len(pages))), *FEW) == expected
+
+
+# Sentences of one page that want the same place
+
+
+@pytest.mark.parametrize("number", range(1, _WAYS + 1))
+def test_as_many_sentences_of_one_page_as_a_bucket_has_ways_are_all_counted_from_the_first_page_on(number: int) -> None:
+    page = [of(3, one) for one in range(number)]
+    assert counts(noted([(page, SITE)] * 4), *page) == [3] * number
+
+
+def test_more_sentences_of_one_page_than_a_bucket_has_ways_never_leave_more_than_it_holds() -> None:
+    page = [of(3, one) for one in range(20)]
+    table = noted([(page, SITE)] * 2)  # eight have come in; the twelve others take their repeats off them again
+    assert counts(table, *page) == [0] * 20
+    table.note(array(*page[:_WAYS]), SITE)
+    assert sum(count > 0 for count in counts(table, *page)) <= _WAYS
+
+
+def test_a_sentence_that_is_counted_on_a_page_keeps_its_place_beside_a_new_one_of_the_same_page() -> None:
+    known = [of(3, one) for one in range(10, 10 + _WAYS)]
+    table = noted([(known, SITE)])  # the bucket is full, none has a repeat
+    table.note(array(*known[1:], of(3, 1), of(3, 99)), SITE)
+    assert counts(table, *known) == [0, *[1] * 7]
+    table.note(array(*known[1:], of(3, 1)), SITE)  # the smaller of the two took the place of the one that was missing
+    assert counts(table, of(3, 1), of(3, 99), *known) == [1, 0, 0, *[2] * 7]
+
+
+# Full buckets
+
+
+def full(repeats: list[int]) -> Recurrence:
+    """A table whose bucket 3 holds sentences 0 to 7 with so many repeats."""
+    return noted([([of(3, way) for way in range(_WAYS) if repeats[way] >= page], SITE) for page in range(256)])
+
+
+def test_one_that_finds_its_bucket_full_takes_one_off_every_count_there_and_off_no_other() -> None:
+    table = full([255, 5, 3, 200, 7, 255, 6, 9])
+    neighbours = [of(bucket, one) for bucket in (2, 4) for one in range(_WAYS)]
+    for _ in range(5):
+        table.note(array(*neighbours), SITE)
+    table.note(array(of(3, 50)), SITE)
+    assert counts(table, *(of(3, one) for one in range(_WAYS)), of(3, 50)) == [254, 4, 2, 199, 6, 254, 5, 8, 0]
+    assert counts(table, *neighbours) == [4] * 16
+
+
+def test_several_of_one_page_that_find_their_bucket_full_take_off_one_together() -> None:
+    table = full([1, 2, 2, 2, 2, 2, 2, 2])
+    table.note(array(*(of(3, one) for one in range(50, 60))), SITE)
+    assert counts(table, *(of(3, one) for one in range(_WAYS))) == [0, *[1] * 7]
+
+
+def test_the_count_of_a_full_entry_goes_down_from_255_and_up_to_it_again() -> None:
+    ways = [of(3, one) for one in range(_WAYS)]
+    table = full([255] * _WAYS)
+    table.note(array(of(3, 50)), SITE)
+    assert counts(table, *ways) == [254] * _WAYS
+    table.note(array(*ways), SITE)
+    table.note(array(*ways), SITE)
+    assert counts(table, *ways) == [255] * _WAYS
+
+
+def test_what_has_ceased_to_recur_gives_way_to_what_recurs_now() -> None:
+    """Else the table would silt up: every sentence that was repeated once would have its way for ever."""
+    table = full([9] * _WAYS)
+    now = [of(3, one) for one in range(100, 100 + _WAYS)]
+    for number in range(40):
+        table.note(array(now[number % _WAYS]), SITE)
+    for _ in range(20):
+        table.note(array(*now), SITE)
+    assert min(table.pages(array(*now))) >= _COMMON_HERE
+
+
+@pytest.mark.slow
+def test_a_new_sentence_becomes_common_also_where_many_others_were_repeated_once_or_twice() -> None:
+    chance = np.random.default_rng(16)
+    table = Recurrence()
+    page = one_off(chance)
+    for number in range(12_000):
+        page = np.concatenate((page[-12:], one_off(chance, 28)))  # a third stands on the page before, too
+        table.note(page, SITE)
+        if number >= 8000 and number % 200 == 0:
+            table.note(array(77), SITE)
+    assert table.pages(array(77))[0] >= _COMMON_HERE
+
+
+def test_of_sentences_without_repeats_the_one_that_came_first_goes_first() -> None:
+    table = Recurrence()
+    for number in range(_WAYS + 3):
+        table.note(array(of(3, number)), SITE)
+    for number in range(3, _WAYS + 3):
+        table.note(array(of(3, number)), SITE)
+    assert counts(table, *(of(3, one) for one in range(_WAYS + 3))) == [0] * 3 + [1] * _WAYS
+
+
+# Sites
+
+
+@pytest.mark.parametrize(
+    ("sites", "bits"),
+    [
+        ([], 0),
+        ([SITE] * 300, 1),
+        ([0, 2**64 - 1], 2),
+        ([SITE, OTHER_SITE] * 20, 2),
+        ([SITE, SITE + 32] * 20, 1),  # two sites that share a bit
+        ([SITE, OTHER_SITE, 7, 8] * 10, 4),
+        ([*range(100)], 32),
+    ],
+)
+def test_a_sentence_has_a_bit_for_each_site_however_often_it_stands_there(sites: list[int], bits: int) -> None:
+    table = noted([([7, 9], site) for site in sites])
+    assert table.sites(array(9, of(7, 1), 7)).tolist() == [bits, 0, bits]
+    assert table.sites(array()).tolist() == []
+
+
+def sites_until_common(sites: list[int]) -> int:
+    table = Recurrence()
+    for number, site in enumerate(sites, 1):
+        table.note(array(7), site)
+        if table.sites(array(7))[0] >= _COMMON_BITS:
+            return number
+    raise AssertionError(f"{len(sites)} sites are not enough")
+
+
+def test_a_sentence_that_goes_from_site_to_site_is_common_after_about_36_sites() -> None:
+    needed = [
+        sites_until_common([OPEN.short(f"daybook-{walk}-{one}.example") for one in range(200)]) for walk in range(200)
+    ]
+    assert min(needed) >= _COMMON_BITS
+    assert max(needed) < 65
+    assert 35 < sum(needed) / len(needed) < 37
+
+
+# Bounded
+
+
+def room(table: Recurrence) -> int:
+    return sum(part.nbytes for part in arrays(table).values())
+
+
+def one_off(chance: np.random.Generator, number: int = 40) -> Sentences:
+    return chance.integers(0, 2**32, number, dtype=np.uint32)
+
+
+@pytest.mark.slow
+def test_a_stream_of_sentences_that_stand_once_neither_grows_the_table_nor_makes_any_common() -> None:
+    chance = np.random.default_rng(11)
+    table = Recurrence()
+    assert len(arrays(table)) == 5
+    before = room(table)
+    pages = [one_off(chance) for _ in range(8000)]
+    for number, page in enumerate(pages):
+        table.note(page, number)
+    assert room(table) == before < 1_210_000
+    assert len(table.changed()) == BLOCKS
+    assert table.repeats(np.concatenate(pages)).max() <= 1  # of 320,000 some share a fingerprint
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("every", "pages"), [(50, 2000), (200, 8000)])
+def test_a_sentence_that_comes_back_among_a_great_many_that_do_not_is_common(every: int, pages: int) -> None:
+    """80,000 that stand once do not fill the table; 320,000 fill it more than twice."""
+    chance = np.random.default_rng(12)
+    table = Recurrence()
+    for number in range(pages):
+        table.note(one_off(chance), SITE)
+        if number % every == 0:
+            table.note(array(77), SITE)
+    assert counts(table, 77) == [pages // every - 1]
+    assert pages // every >= _COMMON_HERE
+
+
+@pytest.mark.slow
+def test_a_full_table_forgets_what_was_never_repeated_and_keeps_what_was() -> None:
+    chance = np.random.default_rng(13)
+    table = noted([([77, 78], SITE)] + [([78], SITE)] * 2)
+    for _ in range(8000):
+        table.note(one_off(chance), SITE)
+    table.note(array(77, 78), SITE)
+    assert counts(table, 77, 78) == [0, 3]
+
+
+def test_in_the_worst_case_what_is_written_takes_no_more_room_than_the_table() -> None:
+    chance = np.random.default_rng(14)
+    table = Recurrence()
+    for block in range(BLOCKS):  # nothing here can be compressed
+        packed = np.frombuffer(chance.bytes(BLOCK_BYTES), _PACKED).copy()
+        buckets = np.arange(block * 64, block * 64 + 64).repeat(_WAYS)
+        packed["sentences"] = packed["sentences"] // _BUCKETS * _BUCKETS + buckets
+        packed["newest"] %= _WAYS
+        table.load(block, zlib.compress(packed.tobytes(), 0))
+    table.note(np.arange(_BUCKETS, dtype=np.uint32), SITE)
+    written = table.changed()
+    assert len(written) == BLOCKS
+    assert max(map(len, written.values())) < BLOCK_BYTES + 20
+    assert sum(map(len, written.values())) < 1_210_000
+
+
+# What is written
+
+
+def test_the_bytes_of_a_block_are_the_same_on_every_machine() -> None:
+    table = noted([([0x12344003], 1)] + [([0x12344003, 0xFFFFC003], 31)] * 3)
+    (written,) = plain(table).items()
+    block, content = written
+    assert block == 0
+    first, second = 3 * _WAYS, 3 * _WAYS + 1
+    expected = bytearray(NEWEST_AT) + b"\x07" * 64
+    for way, sentence, sites, repeats in (
+        (first, "12344003", "80000002", 2),
+        (second, "ffffc003", "80000000", 2),
+    ):
+        expected[4 * way : 4 * way + 4] = bytes.fromhex(sentence)
+        expected[SITES_AT + 4 * way : SITES_AT + 4 * way + 4] = bytes.fromhex(sites)
+        expected[REPEATS_AT + way] = repeats
+    expected[NEWEST_AT + 3] = 1
+    assert content == bytes(expected)
+    assert len(content) == BLOCK_BYTES
+
+
+def test_only_blocks_that_were_changed_are_written_and_until_they_are_saved() -> None:
+    table = Recurrence()
+    assert table.changed() == {}
+    table.note(array(of(0, 1), of(64, 1), of(_BUCKETS - 1, 1)), SITE)
+    assert list(table.changed()) == [0, 1, 255]
+    assert list(table.changed()) == [0, 1, 255]  # the write may have failed
+    table.saved()
+    assert table.changed() == {}
+    table.repeats(array(of(0, 1)))
+    assert table.changed() == {}
+    table.note(array(of(130, 1)), SITE)
+    assert list(table.changed()) == [2]
+
+
+def test_what_was_loaded_is_not_written_again() -> None:
+    assert reloaded(noted([([1, 2, 3], SITE)])).changed() == {}
+
+
+@pytest.mark.slow
+def test_a_table_that_was_written_and_read_goes_on_as_the_first_would_have() -> None:
+    chance = np.random.default_rng(15)
+    table = Recurrence()
+    for number in range(1500):
+        table.note(np.concatenate((one_off(chance), np.arange(number % 9, dtype=np.uint32))), number)
+    copy = reloaded(table)
+    for number in range(1500):
+        page = np.concatenate((one_off(chance), np.arange(number % 9, dtype=np.uint32)))
+        table.note(page, number)
+        copy.note(page, number)
+    assert {**plain(table), **plain(copy)} == plain(table)
+    assert counts(copy, *range(9)) == counts(table, *range(9))
+    assert counts(copy, 0) == [255]
+
+
+@pytest.mark.parametrize("bucket", [0, 1, 3, 62, 63])
+def test_an_empty_way_is_taken_for_no_sentence_also_after_it_was_written_and_read(bucket: int) -> None:
+    """Whatever stands in it must be the fingerprint of none in this bucket, not even of the smallest."""
+    smallest = of(bucket, 0)
+    for table in (Recurrence(), reloaded(noted([([of(one, 9) for one in range(64)], SITE)]))):
+        table.note(array(smallest), SITE)
+        table.note(array(of(bucket, 1)), SITE)
+        table.note(array(smallest, of(bucket, 1)), SITE)
+        assert counts(table, smallest, of(bucket, 1), of(bucket, 2)) == [1, 1, 0]
+
+
+def block_with(at: int, byte: int) -> bytes:
+    """Block 0 with one sentence, and one byte as it should not be."""
+    (content,) = plain(noted([([of(3, 1)], SITE)])).values()
+    return zlib.compress(content[:at] + bytes([byte]) + content[at + 1 :])
+
+
+@pytest.mark.parametrize(
+    ("block", "packed", "told"),
+    [
+        (3, b"", "cannot be unpacked"),
+        (3, b"garbage", "cannot be unpacked"),
+        (3, zlib.compress(bytes(BLOCK_BYTES))[:-1], "cannot be unpacked"),
+        (3, zlib.compress(bytes(BLOCK_BYTES - 1)), "4671 bytes"),
+        (3, zlib.compress(bytes(BLOCK_BYTES + 1)), "4673 bytes"),
+        (256, zlib.compress(bytes(BLOCK_BYTES)), "no block 256"),
+        (-1, zlib.compress(bytes(BLOCK_BYTES)), "no block -1"),
+        (0, block_with(NEWEST_AT, 8), "cannot stand there"),
+        (0, block_with(3 * _WAYS * 4 + 3, 2), "cannot stand there"),
+        (1, block_with(0, 0), "cannot stand there"),  # a block under the number of another
+    ],
+)
+def test_what_is_no_block_is_refused_and_nothing_of_it_is_taken(block: int, packed: bytes, told: str) -> None:
+    table = noted([([of(3, 1)], SITE)] * 5)
+    before = {name: part.copy() for name, part in arrays(table).items()}
+    with pytest.raises(ValueError, match=told):
+        table.load(block, packed)
+    assert all((arrays(table)[name] == part).all() for name, part in before.items())
+    table.load(0, block_with(NEWEST_AT, 7))  # as it should be
+    assert counts(table, of(3, 1)) == [0]
+
+
+def test_the_compiled_module_counts_in_the_same_memory_whatever_was_loaded_and_merged() -> None:
+    table = merged(reloaded(noted([([of(3, 1)], SITE)])), noted([([of(3, 1), of(4, 1)], OTHER_SITE)]))
+    parts = [arrays(table)[f"_{name}"] for name in ("sentences", "sites", "repeats", "newest", "dirty")]
+    assert table.memory.tobytes() == b"".join(part.tobytes() for part in parts)
+    for part in parts:
+        part.flat[-1] ^= 1
+    assert table.memory.tobytes() == b"".join(part.tobytes() for part in parts)
+
+
+# Two tables as one
+
+Pages = list[tuple[list[int], int]]
+
+
+def merged(one: Recurrence, other: Recurrence, in_both: int = 0) -> Recurrence:
+    table = reloaded(one)
+    table.merge(other, in_both)
+    return table
+
+
+def entries(table: Recurrence, bucket: int) -> list[tuple[int, int, int]]:
+    """Sentence, sites and repeats of the ways of a bucket, in the order in which they would be given up."""
+    turns = [bucket * _WAYS + (int(table._newest[bucket]) + 1 + step) % _WAYS for step in range(_WAYS)]
+    held = [way for way in turns if table._sites[way]]
+    return [(int(table._sentences[way]), int(table._sites[way]), int(table._repeats[way])) for way in held]
+
+
+def united(one: Recurrence, other: Recurrence, bucket: int, in_both: int) -> dict[int, tuple[int, int]]:
+    """What a merge should leave in a bucket, said as plainly as can be."""
+    found = {sentence: (sites, repeats) for sentence, sites, repeats in entries(one, bucket)}
+    for sentence, sites, repeats in entries(other, bucket):
+        had_sites, had = found.get(sentence, (0, 0))
+        found[sentence] = had_sites | sites, min(255, had + repeats - min(in_both, had, repeats))
+    ranked = sorted(found.items(), key=lambda entry: -entry[1][1])
+    ninth = ranked[_WAYS][1][1] if len(ranked) > _WAYS else 0
+    return {sentence: (sites, repeats - ninth) for sentence, (sites, repeats) in ranked[:_WAYS]}
+
+
+def true_count(pages: Pages, sentence: int) -> int:
+    """Pages on whose site, or one that shares its bit, the sentence had stood before."""
+    sites = [site % 32 for sentences, site in pages if sentence in sentences]
+    return len(sites) - len(set(sites))
+
+
+def test_a_table_that_goes_into_an_empty_one_is_the_same_there_and_an_empty_one_changes_nothing() -> None:
+    chance = np.random.default_rng(16)
+    table = noted([(one_off(chance).tolist() + list(range(number % 20)), number % 3) for number in range(300)])
+    assert plain(merged(Recurrence(), table)) == plain(table)
+    assert {block: zlib.decompress(packed) for block, packed in table.blocks().items()} == plain(table)
+    assert merged(table, Recurrence()).changed() == {}
+
+
+def test_blocks_are_those_that_hold_something_whether_written_or_not() -> None:
+    table = noted([([of(0, 1), of(_BUCKETS - 1, 1)], SITE)])
+    assert table.blocks() == table.changed()
+    written = table.blocks()
+    table.saved()
+    assert table.blocks() == written
+    assert list(written) == [0, 255]
+    assert Recurrence().blocks() == {}
+
+
+def test_only_the_blocks_that_the_other_table_holds_are_to_be_written() -> None:
+    table = merged(noted([([of(0, 1), of(64, 1)], SITE)]), noted([([of(64, 1), of(128, 1)], SITE)]))
+    assert list(table.changed()) == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "in_both", "expected"),
+    [(3, 4, 0, 7), (3, 4, 2, 5), (3, 4, 3, 4), (3, 4, 99, 4), (200, 200, 0, 255), (255, 255, 255, 255), (0, 0, 5, 0)],
+)
+def test_equal_sentences_add_their_repeats_less_the_pages_that_were_noted_in_both(
+    ours: int, theirs: int, in_both: int, expected: int
+) -> None:
+    one, other = noted([([7], SITE)] * (ours + 1)), noted([([7], OTHER_SITE)] * (theirs + 1))
+    table = merged(one, other, in_both)
+    assert entries(table, 7) == [(7, 1 << SITE | 1 << OTHER_SITE, expected)]
+
+
+def test_of_too_many_the_largest_stay_less_the_ninth_and_of_as_large_ones_ours() -> None:
+    one = noted([([of(3, number)], SITE) for number in range(6) for _ in range(number + 1)])
+    other = noted([([of(3, number)], SITE) for number in range(6, 12) for _ in range(number - 5)])
+    kept = entries(merged(one, other), 3)
+    # Repeats of 0 to 5 on either side: the ninth of 5 5 4 4 3 3 2 2 1 1 0 0 is 1.
+    assert [(sentence // _BUCKETS, repeats) for sentence, _, repeats in kept] == [
+        (2, 1), (3, 2), (4, 3), (5, 4), (8, 1), (9, 2), (10, 3), (11, 4),
+    ]  # fmt: skip
+    all_new = merged(noted([([of(3, number) for number in range(8)], SITE)]), noted([([of(3, 9)], SITE)]))
+    assert {sentence // _BUCKETS for sentence, _, _ in entries(all_new, 3)} == set(range(8))
+
+
+@pytest.mark.slow
+@settings(max_examples=80, deadline=None)
+@given(pages_of(MANY, 12), pages_of(MANY, 12), pages_of(MANY, 12))
+def test_a_merge_leaves_what_it_should_and_no_count_is_too_high(ours: Pages, theirs: Pages, both: Pages) -> None:
+    one, other = noted(ours + both), noted(both + theirs)
+    table = merged(one, other, len(both))
+    for bucket in (FIRST, 3):
+        found = {sentence: (sites, repeats) for sentence, sites, repeats in entries(table, bucket)}
+        assert found == united(one, other, bucket, len(both))
+    for sentence in MANY:
+        assert counts(table, sentence)[0] <= true_count(ours + both + theirs, sentence)
+    copy = Recurrence()
+    for block, packed in table.blocks().items():
+        copy.load(block, packed)
+    assert copy.blocks() == table.blocks()
+
+
+@pytest.mark.slow
+@settings(max_examples=40, deadline=None)
+@given(pages_of(FEW, 6), pages_of(FEW, 6))
+def test_of_different_pages_with_room_for_all_only_the_first_of_a_site_may_be_missing(
+    ours: Pages, theirs: Pages
+) -> None:
+    table = merged(noted(ours), noted(theirs))
+    for sentence in FEW:
+        assert counts(table, sentence) == [true_count(ours, sentence) + true_count(theirs, sentence)]
+
+
+def test_a_merged_table_goes_on_counting() -> None:
+    one = noted([([of(3, number) for number in range(8)], SITE)] * 2)
+    table = merged(one, noted([([of(3, 20), of(3, 21)], SITE)] * 4))
+    table.note(array(of(3, 20), of(3, 0), of(3, 30)), SITE)
+    assert counts(table, of(3, 20), of(3, 21), of(3, 30)) == [3, 2, 0]
+    assert len(entries(table, 3)) == _WAYS
+
+
+def test_pages_are_the_first_one_of_each_site_and_the_repeats() -> None:
+    pages = [([1, 2], SITE), ([1], SITE), ([1, 3], OTHER_SITE), ([1], SITE), ([3], OTHER_SITE)]
+    assert noted(pages).pages(array(1, 2, 3, 4)).tolist() == [4, 1, 2, 0]
+
+
+def test_pages_are_counted_beyond_what_a_byte_holds_as_far_as_repeats_are() -> None:
+    table = noted([([1], SITE)] * 300 + [([1], OTHER_SITE)])
+    assert table.pages(array(1)).tolist() == [257]

@@ -1,0 +1,109 @@
+"""The secret of a state: drawn or given, kept, told apart, and never told."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from secrets import token_bytes
+
+import pytest
+
+from scrapy_neardup.errors import SettingsError, StoreMismatch
+from scrapy_neardup.settings import Config
+from scrapy_neardup.state.layout import meta_key
+from scrapy_neardup.state.opening import close_store, open_store
+from scrapy_neardup.state.pages import PageStore
+from scrapy_neardup.state.recipe import Secret
+from scrapy_neardup.state.record import Record
+
+RECIPE = {"method": "test"}
+GIVEN, OTHER = Secret.shared("a secret for several"), Secret.shared("another for several")
+STORES = ["sqlite", "leveldb"]
+
+
+@pytest.fixture(autouse=True)
+def drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in a crawl: each is another one."""
+    monkeypatch.setattr("scrapy_neardup.state.recipe.token_bytes", token_bytes)
+
+
+@pytest.fixture(params=STORES)
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    if request.param == "leveldb":
+        pytest.importorskip("plyvel")
+    return f"{request.param}://{tmp_path}/state"
+
+
+def made(place: str, secret: Secret | None = None) -> PageStore:
+    return open_store(place, RECIPE, secret=secret)
+
+
+def test_each_state_draws_its_own_and_has_it_when_it_is_opened_again(place: str) -> None:
+    one, other = made(place), made(f"{place}2")
+    drawn = one.secret
+    assert drawn is not None
+    assert other.secret is not None
+    assert drawn.is_own
+    assert len(drawn.value) == 32
+    assert drawn.value != other.secret.value
+    one.add(Record(one.new_id(), "http://a.example/", 1))
+    close_store(one)
+    close_store(other)
+    again = open_store(place, None)
+    assert again.secret == drawn
+    assert again.find("http://a.example/") is not None
+    close_store(again)
+
+
+def test_a_given_one_is_not_in_the_state_and_must_be_given_again(place: str) -> None:
+    first = made(place, GIVEN)
+    assert first.secret == GIVEN
+    assert first.value(meta_key("secret")) is None
+    close_store(first)
+    with pytest.raises(StoreMismatch, match="another NEARDUP_SECRET"):
+        made(place, OTHER)
+    looked_at = open_store(place, None)  # what needs no look-up works
+    assert list(looked_at.records()) == []
+    with pytest.raises(StoreMismatch, match=r"NEARDUP_SECRET.*Set"):
+        looked_at.find("http://a.example/")
+    close_store(looked_at)
+    again = made(place, Secret.shared("a secret for several"))
+    assert again.find("http://a.example/") is None
+    close_store(again)
+
+
+def test_one_that_is_set_later_does_not_fit_a_state_with_its_own(place: str) -> None:
+    close_store(made(place))
+    with pytest.raises(StoreMismatch, match=r"its own secret.*Remove"):
+        made(place, GIVEN)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="there are no such permissions")
+def test_not_everybody_can_read_the_files_of_a_state_that_holds_its_own(place: str) -> None:
+    close_store(made(place))
+    path = Path(place.partition("://")[2])
+    closed = {path, path / "witness"} if path.is_dir() else {path, Path(f"{path}.witness")}
+    assert {file.stat().st_mode & 0o007 for file in closed} == {0}
+
+
+def test_the_recipe_names_it_and_tells_nothing_of_it(place: str) -> None:
+    for at, secret in ((place, None), (f"{place}2", GIVEN)):
+        store = made(at, secret)
+        assert store.secret is not None
+        told = json.dumps(store.recipe) + repr(store.secret)
+        assert store.secret.name in told
+        assert store.secret.value.hex() not in told
+        assert str(store.secret.value) not in told
+        close_store(store)
+
+
+def test_the_setting_is_the_same_secret_for_all_who_have_it_and_cannot_be_guessed() -> None:
+    config = Config.from_settings({"NEARDUP_SECRET": "a secret for several"})
+    assert config.secret == GIVEN
+    assert "several" not in repr(config)
+    assert Config.from_settings({}).secret is Config.from_settings({"NEARDUP_SECRET": ""}).secret is None
+    with pytest.raises(SettingsError, match=r"at least 16 characters.*python -c"):
+        Config.from_settings({"NEARDUP_SECRET": "short"})
+    with pytest.raises(SettingsError, match="NEARDUP_SECRET is 7"):
+        Config.from_settings({"NEARDUP_SECRET": 7})

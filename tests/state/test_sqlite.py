@@ -1,0 +1,477 @@
+"""What is SQLite's own: whose database it is, what it promises the disk, who may open it."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from scrapy_neardup.errors import StoreDamaged, StoreError, StoreLocked, StoreMismatch
+from scrapy_neardup.maintenance.verify import check
+from scrapy_neardup.state import pages as base
+from scrapy_neardup.state import tally
+from scrapy_neardup.state.kv import Changes
+from scrapy_neardup.state.record import Record
+from scrapy_neardup.state.sqlite import SQLiteStore
+
+RECIPE = {"method": "minhash", "seed": 7}
+
+
+def page(n: int) -> Record:
+    id = 1_700_000_000_000_000_000 + n
+    return Record(id, f"https://news.example.cn/{n}.html", id, 1.0, (1, n), b"sketch" * 50)
+
+
+def open_at(path: Path) -> SQLiteStore:
+    return SQLiteStore(str(path), RECIPE)
+
+
+def files(path: Path) -> dict[str, bytes]:
+    """All that is in the directory of a database."""
+    return {file.name: file.read_bytes() for file in path.parent.iterdir()}
+
+
+def read_all(store: SQLiteStore) -> None:
+    assert [store.find(page(n).url) for n in range(500)] == [page(n) for n in range(500)]
+    assert len(store.postings(1, 999)) == 500
+
+
+# Files of somebody else's
+
+
+@pytest.mark.parametrize("mode", ["DELETE", "WAL"])
+@pytest.mark.parametrize("application", [0, 0x6E647571])
+def test_a_database_of_another_program_is_refused_and_not_a_byte_of_it_changes(
+    mode: str, application: int, tmp_path: Path
+) -> None:
+    path = tmp_path / "other.sqlite"
+    with closing(sqlite3.connect(path)) as other:
+        other.execute(f"PRAGMA journal_mode = {mode}")
+        other.execute(f"PRAGMA application_id = {application}")
+        other.execute("CREATE TABLE kv (k BLOB PRIMARY KEY, v BLOB NOT NULL)")
+        other.execute("INSERT INTO kv VALUES ('their', 'data')")
+        other.commit()
+    before = files(path)
+    with pytest.raises(StoreMismatch, match="NEARDUP_STORE") as refused:
+        open_at(path)
+    assert str(path) in str(refused.value)
+    assert files(path) == before
+    with closing(sqlite3.connect(path)) as other:
+        assert other.execute("SELECT * FROM kv").fetchall() == [("their", "data")]
+
+
+def test_a_database_that_another_program_left_in_midst_of_writing_is_refused_and_not_tidied_up(tmp_path: Path) -> None:
+    """Opening it with SQLite and closing it would move the log into the database."""
+    live, left = tmp_path / "live" / "other.sqlite", tmp_path / "left" / "other.sqlite"
+    live.parent.mkdir()
+    left.parent.mkdir()
+    with closing(sqlite3.connect(live)) as other:
+        other.execute("PRAGMA journal_mode = WAL")
+        other.execute("CREATE TABLE theirs (a)")
+        other.commit()
+        for name, data in files(live).items():
+            (left.parent / name).write_bytes(data)
+    before = files(left)
+    assert len(before["other.sqlite-wal"]) > 0
+    with pytest.raises(StoreMismatch):
+        open_at(left)
+    assert files(left) == before
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"x",
+        b"plain text, no database\n" * 2,
+        "不是数据库\n".encode() * 1000,
+        bytes(100),
+        b"SQLite format 3\x00",
+        b"S" * 4096,
+    ],
+    ids=["a byte", "text", "long text", "zeros", "nothing but the magic", "one page"],
+)
+def test_a_file_that_is_no_database_is_refused_and_stays_as_it_is(data: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "notes.txt"
+    path.write_bytes(data)
+    # SQLite takes some for a database in which nothing was written; then it is somebody else's.
+    with pytest.raises((StoreDamaged, StoreMismatch), match="NEARDUP_STORE") as refused:
+        open_at(path)
+    assert str(path) in str(refused.value)
+    assert files(path) == {"notes.txt": data}
+
+
+def test_an_empty_file_is_begun_as_a_new_state(tmp_path: Path) -> None:
+    path = tmp_path / "state.sqlite"
+    path.touch()
+    with closing(open_at(path)) as store:
+        store.add(page(1))
+    with closing(open_at(path)) as store:
+        assert store.find(page(1).url) == page(1)
+
+
+def test_what_is_no_file_is_an_error_and_nothing_is_put_beside_it(tmp_path: Path) -> None:
+    (tmp_path / "state.sqlite").mkdir()
+    with pytest.raises(StoreError, match=r"is no file, .*NEARDUP_STORE") as refused:
+        open_at(tmp_path / "state.sqlite")
+    assert str(tmp_path / "state.sqlite") in str(refused.value)
+    assert [file.name for file in tmp_path.rglob("*")] == ["state.sqlite"]
+
+
+def test_a_state_of_an_older_layout_is_refused_and_stays_as_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "state.sqlite"
+    with closing(sqlite3.connect(path)) as older:
+        older.execute("PRAGMA application_id = 0x6e647570")
+        older.execute("CREATE TABLE kv (k BLOB PRIMARY KEY, v BLOB NOT NULL) WITHOUT ROWID")
+    before = files(path)
+    with pytest.raises(StoreMismatch, match="Another version"):
+        open_at(path)
+    assert files(path) == before
+
+
+def test_a_file_that_is_no_database_cannot_be_repaired_and_nothing_is_put_beside_it(tmp_path: Path) -> None:
+    path = tmp_path / "notes.txt"
+    path.write_text("notes")
+    with (
+        pytest.raises(StoreError, match="no SQLite database"),
+        SQLiteStore.damaged_copy(str(path), tmp_path / "copies"),
+    ):
+        pass
+    assert files(path) == {"notes.txt": b"notes"}
+
+
+def test_a_directory_that_cannot_be_made_is_an_error_that_names_the_path(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    path = tmp_path / "file" / "below" / "state.sqlite"
+    with pytest.raises(StoreError, match="cannot be made") as refused:
+        open_at(path)
+    assert str(path) in str(refused.value)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("left", [0.1, 0.5, 0.9])
+def test_a_state_that_was_cut_off_is_damaged_and_never_a_state_with_fewer_pages(left: float, tmp_path: Path) -> None:
+    path = tmp_path / "state.sqlite"
+    with closing(open_at(path)) as store:
+        for n in range(500):
+            store.add(page(n))
+    whole = path.read_bytes()
+    path.write_bytes(whole[: int(len(whole) * left)])
+    with pytest.raises(StoreDamaged) as refused, closing(open_at(path)) as store:  # at the opening or the reading
+        read_all(store)
+    assert str(path) in str(refused.value)
+
+
+# What it promises
+
+
+def commits(store: SQLiteStore, write: Callable[[], object]) -> list[str]:
+    """For each commit of what is written whether SQLite waits for the disk."""
+    found: list[str] = []
+    names = {0: "OFF", 1: "NORMAL", 2: "FULL"}
+    levels = {name: name for name in names.values()}
+
+    def told(statement: str) -> None:
+        if statement.startswith("PRAGMA synchronous = "):
+            levels["now"] = statement.rpartition(" ")[2]
+        elif statement == "COMMIT":
+            found.append(levels["now"])
+
+    (level,) = store._db.execute("PRAGMA synchronous").fetchone()
+    levels["now"] = names[level]
+    store._db.set_trace_callback(told)
+    write()
+    store._db.set_trace_callback(None)
+    return found
+
+
+@pytest.mark.parametrize("opening", ["new", "there"])
+def test_once_in_a_second_a_commit_waits_for_the_disk_and_each_seal_does(
+    opening: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = [100.0]
+    monkeypatch.setattr(time, "monotonic", lambda: clock[0])
+    if opening == "there":
+        open_at(tmp_path / "state.sqlite").close()
+    with closing(open_at(tmp_path / "state.sqlite")) as store:
+        assert store._db.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+        assert commits(store, lambda: store.add(page(1))) == ["NORMAL"]
+        clock[0] += base.SYNC_EVERY
+        assert commits(store, lambda: store.add(page(2))) == ["FULL"]
+        assert commits(store, lambda: store.add(page(3))) == ["NORMAL"]
+        generation = store.begin("a crawl")
+        assert commits(store, lambda: store.add(page(4), generation=generation)) == ["NORMAL"]
+        assert commits(store, lambda: store.seal(generation, [page(4).id])) == ["FULL"]
+        assert commits(store, lambda: store.touch(page(1))) == ["NORMAL"]
+
+
+def test_a_write_that_fails_leaves_the_level_as_it_was(tmp_path: Path) -> None:
+    with closing(open_at(tmp_path / "state.sqlite")) as store:
+        store._db.execute("PRAGMA query_only = ON")
+        with pytest.raises(StoreError):
+            store._apply(Changes({b"z": b""}), sync=True)
+        store._db.execute("PRAGMA query_only = OFF")
+        assert store._db.execute("PRAGMA synchronous").fetchone() == (1,)
+        store.add(page(1))
+        assert store.find(page(1).url) == page(1)
+
+
+def test_a_log_that_ends_anywhere_behind_the_last_sync_is_the_state_after_one_of_its_writes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a power cut leaves of the log: all that was synced, and of the rest as much as got to the disk by itself."""
+    (tmp_path / "here").mkdir()
+    path = tmp_path / "here" / "state.sqlite"
+    store = open_at(path)
+    log = Path(f"{path}-wal")
+    for n in range(1, 11):
+        store.add(page(n))
+    store._write(Changes(), sync=True)
+    synced = log.stat().st_size
+    for n in range(11, 31):
+        store.add(page(n))
+    copies = []
+    for end in (synced - 4096, *range(synced, log.stat().st_size + 1, 1999)):
+        copy = tmp_path / str(end)
+        shutil.copytree(path.parent, copy)
+        with Path(f"{copy / path.name}-wal").open("r+b") as file:
+            file.truncate(end)
+        copies.append(copy / path.name)
+    store.close()
+    short, *copies = copies
+    with pytest.raises(StoreDamaged, match=r"with 10 pages, but .* with 30"):  # it was no power cut
+        open_at(copies[0])
+    monkeypatch.setattr(tally, "boot", lambda: "another boot")
+    with pytest.raises(StoreDamaged):  # a part of what was synced is missing
+        open_at(short)
+    found = []
+    for copied in copies:
+        with closing(open_at(copied)) as left:
+            assert check(left).sound
+            assert [left.find(page(n).url) for n in range(1, left.pages + 1)] == [
+                page(n) for n in range(1, left.pages + 1)
+            ]
+            found.append(left.pages)
+    assert found[0] == 10
+    assert found == sorted(found)
+    assert len(set(found)) > 10
+
+
+def test_a_closed_state_is_one_file_with_its_witness(tmp_path: Path) -> None:
+    path = tmp_path / "state.sqlite"
+    with closing(open_at(path)) as store:
+        store.add(page(1))
+        assert store.size() > path.stat().st_size  # the log counts
+    assert set(files(path)) == {"state.sqlite", "state.sqlite.witness"}
+
+
+# Other processes
+
+CHILD = """
+import sys
+from scrapy_neardup.errors import StoreError
+from scrapy_neardup.state.opening import Record
+from scrapy_neardup.state.sqlite import SQLiteStore
+
+RECIPE = {"method": "minhash", "seed": 7}
+
+def say(*words):
+    print(*words, flush=True)
+
+def page(n):
+    id = 1_700_000_000_000_000_000 + n
+    return Record(id, f"https://news.example.cn/{n}.html", id, 1.0, (1, n), b"sketch" * 50)
+"""
+
+FILING = """
+store = SQLiteStore(sys.argv[1], RECIPE)
+generation = store.begin("the killed crawl")
+for n in range(1, 1_000_000):
+    store.add(page(n), generation=generation if n % 2 else 0)
+    say(n)
+"""
+
+TRYING = """
+try:
+    SQLiteStore(sys.argv[1], RECIPE).close()
+except StoreError as error:
+    say(type(error).__name__, error)
+else:
+    say("opened")
+"""
+
+FULL = """
+import resource
+
+store = SQLiteStore(sys.argv[1], RECIPE)
+hard = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
+resource.setrlimit(resource.RLIMIT_FSIZE, (150_000, hard))
+
+def fill(first, last):
+    failures = 0
+    for n in range(first, last):
+        before = store.pages
+        try:
+            store.add(page(n))
+        except StoreError as error:
+            assert store.pages == before
+            failures += 1
+            if failures == 1:
+                say("failed", type(error).__name__, error)
+            if failures == 5:
+                return
+        else:
+            say("sealed", n)
+
+fill(0, 5000)
+resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
+fill(5000, 5020)
+if sys.argv[2] == "close":
+    store.close()
+"""
+
+
+def command(script: str, *arguments: str) -> list[str]:
+    return [sys.executable, "-c", CHILD + script, *arguments]
+
+
+def run(script: str, *arguments: str) -> str:
+    done = subprocess.run(command(script, *arguments), capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.slow
+def test_a_second_process_is_told_who_holds_the_state_and_what_to_do(tmp_path: Path) -> None:
+    path = tmp_path / "state.sqlite"
+    with closing(open_at(path)) as store:
+        with pytest.raises(StoreLocked):
+            open_at(path)
+        for _ in range(2):  # being refused does not loosen the lock
+            told = run(TRYING, str(path))
+            assert told.startswith("StoreLocked Another process")
+            assert str(path) in told
+            assert "NEARDUP_STORE" in told
+        store.add(page(1))
+    assert run(TRYING, str(path)) == "opened\n"
+    with closing(open_at(path)) as store:
+        assert store.find(page(1).url) == page(1)
+
+
+@pytest.mark.slow
+def test_a_killed_process_loses_no_page_but_the_unsealed_and_frees_the_lock(tmp_path: Path) -> None:
+    path = tmp_path / "state.sqlite"
+    with subprocess.Popen(command(FILING, str(path)), stdout=subprocess.PIPE, text=True) as child:
+        assert child.stdout is not None
+        lines = [child.stdout.readline() for _ in range(100)]
+        child.kill()
+        lines += child.stdout.readlines()
+    assert child.returncode < 0
+    told = [int(line) for line in lines if line.endswith("\n")]
+    assert len(told) >= 100
+    with closing(open_at(path)) as store:
+        for n in told:
+            assert store.find(page(n).url) == (None if n % 2 else page(n))
+        unsealed = sum(n % 2 for n in told)
+        assert unsealed <= store.taken_back.pages <= unsealed + 1
+        assert store.taken_back.crawls == ("the killed crawl",)
+        assert store.pages == sum(1 for _ in store._scan(b"r")) >= len(told) - unsealed
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("ending", ["close", "exit"])
+def test_a_full_disk_is_an_error_and_costs_no_page_that_was_acknowledged(ending: str, tmp_path: Path) -> None:
+    """The limit on the size of a file stands for the end of the disk; it is lifted again halfway."""
+    pytest.importorskip("resource", reason="only POSIX limits the size of files")
+    path = tmp_path / "state.sqlite"
+    told = [line.split(" ", 2) for line in run(FULL, str(path), ending).splitlines()]
+    failures = [words for words in told if words[0] == "failed"]
+    assert failures
+    assert failures[0][1] == "StoreError"
+    assert str(path) in failures[0][2]
+    sealed = [int(words[1]) for words in told if words[0] == "sealed"]
+    assert len(sealed) > 20
+    with closing(open_at(path)) as store:
+        for n in sealed:
+            assert store.find(page(n).url) == page(n)
+        assert store.pages == sum(1 for _ in store._scan(b"r")) == len(sealed)
+        assert store.postings(1, 9999) == sorted((page(n).id for n in sealed), reverse=True)
+        store.add(page(9999))
+        assert store.find(page(9999).url) == page(9999)
+
+
+SMALL_DISK = """
+import os
+
+store = SQLiteStore(sys.argv[1], RECIPE)
+n = 0
+try:
+    while True:
+        store.add(page(n))
+        n += 1
+        say(n)
+except StoreError as error:
+    say(type(error).__name__, error)
+if sys.argv[2] == "close":
+    try:
+        store.close()
+    except StoreError:
+        pass
+os._exit(0)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("ending", ["close", "exit"])
+@pytest.mark.parametrize("kilobytes", [1500, 2600, 3300])
+def test_a_disk_that_is_full_leaves_a_state_that_opens_once_there_is_room(
+    kilobytes: int, ending: str, tmp_path: Path
+) -> None:
+    """Its log may be moved into the file by halves then: without the log the file alone is no database."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={kilobytes}k", "tmpfs", str(disk)]
+    if sys.platform != "linux" or subprocess.run(mount, capture_output=True).returncode:
+        pytest.skip("only root may mount a small disk")
+    try:
+        path = disk / "state.sqlite"
+        *told, failed = run(SMALL_DISK, str(path), ending).splitlines()
+        assert failed.startswith("StoreError The state at")
+        pages = int(told[-1])
+        assert pages > 50
+        subprocess.run(["mount", "-o", "remount,size=50m", str(disk)], check=True)
+        with closing(open_at(path)) as store:
+            assert pages <= store.pages <= pages + 1
+            assert [store.find(page(n).url) for n in range(pages)] == [page(n) for n in range(pages)]
+    finally:
+        subprocess.run(["umount", str(disk)], check=True)
+
+
+def test_a_file_into_which_half_of_the_log_was_moved_is_a_healthy_state(tmp_path: Path) -> None:
+    """Its header tells of pages that it has not: an opening that leaves the log out would call that damage."""
+    path, left = tmp_path / "state.sqlite", tmp_path / "left.sqlite"
+    with closing(open_at(path)) as store:
+        for n in range(40):
+            store.add(page(n))
+        with closing(sqlite3.connect(path)) as reader:  # the last one to close would remove the log
+            copy = tmp_path / "whole.sqlite"
+            shutil.copyfile(f"{path}-wal", f"{left}-wal")
+            shutil.copyfile(f"{path}.witness", f"{left}.witness")
+            reader.execute("VACUUM INTO ?", (str(copy),))
+        log = Path(f"{left}-wal").read_bytes()
+        # The newest frame of the first page, as a checkpoint writes it before all others.
+        frames = [log[at : at + 24 + 4096] for at in range(32, len(log) - 4119, 24 + 4096)]
+        first = [frame[24:] for frame in frames if frame[:4] == b"\0\0\0\1"][-1]
+        whole = path.read_bytes()
+        left.write_bytes(first + whole[4096:])
+        assert int.from_bytes(first[28:32], "big") * 4096 > left.stat().st_size
+    with pytest.raises(sqlite3.DatabaseError), closing(sqlite3.connect(f"{left.as_uri()}?immutable=1", uri=True)) as db:
+        db.execute("SELECT count(*) FROM kv").fetchone()
+    with closing(open_at(left)) as store:
+        assert [store.find(page(n).url) for n in range(40)] == [page(n) for n in range(40)]

@@ -1,0 +1,83 @@
+"""A state that ends with whoever opened it: in memory, on disk what is too much, and gone afterwards."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from scrapy_neardup.errors import StoreError
+from scrapy_neardup.state import opening, temporary
+from scrapy_neardup.state.opening import close_store, open_temporary
+from scrapy_neardup.state.options import DEFAULT
+from scrapy_neardup.state.pages import PageStore
+from scrapy_neardup.state.recipe import Secret
+from scrapy_neardup.state.record import Record
+
+RECIPE = {"method": "simhash"}
+
+
+def opened(folder: Path) -> PageStore:
+    folder.mkdir()
+    return open_temporary(folder, RECIPE, Secret(bytes(range(32))), DEFAULT)
+
+
+def file(store: PageStore, count: int) -> list[Record]:
+    """File so many pages, each under a key of its own and one that all have."""
+    records = []
+    for number in range(count):
+        id = store.new_id()
+        records.append(Record(id, f"http://river.example/{number}", id, 1.0, (number + 1, 2**39), b"sketch"))
+        store.add(records[-1], generation=1)
+    return records
+
+
+def test_a_few_pages_touch_no_disk(tmp_path: Path) -> None:
+    pytest.importorskip("plyvel")
+    store = opened(tmp_path / "here")
+    records = file(store, 50)
+    assert list((tmp_path / "here").iterdir()) == []
+    assert [store.find(one.url) for one in records] == records
+    close_store(store)
+    close_store(store)
+    assert list((tmp_path / "here").iterdir()) == []
+
+
+@pytest.mark.parametrize("most", [0, 1, 7, 100, 10_000])
+def test_however_many_rows_memory_holds_all_are_found(
+    most: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(temporary, "_MOST", most)
+    store = opened(tmp_path / "here")
+    records = file(store, 60)
+    assert [store.find(one.url) for one in records] == records
+    assert store.records_of([one.id for one in records]) == records
+    newest = [one.id for one in reversed(records)]
+    assert store.all_postings([2**39, 3, 99], 32) == [newest[:32], [records[2].id], []]
+    store.withdraw(1, records[2].id)  # what is gone on disk is hidden in memory
+    assert store.find(records[2].url) is None
+    assert store.all_postings([3], 32) == [[]]
+    assert list(store.unsealed(1)) == [one.id for one in records if one is not records[2]]
+    assert list(store.records()) == [one for one in records if one is not records[2]]
+    assert store.size() > 0
+    close_store(store)
+
+
+def test_a_disk_that_fails_is_told_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("plyvel")
+    monkeypatch.setattr(temporary, "_MOST", 20)
+    store = opened(tmp_path / "here")
+    (tmp_path / "here").rmdir()
+    (tmp_path / "here").write_text("no folder")
+    with pytest.raises(StoreError):
+        file(store, 20)
+    close_store(store)
+
+
+def test_without_plyvel_it_is_one_of_sqlite(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(opening, "find_spec", lambda name: None)
+    store = opened(tmp_path / "here")
+    records = file(store, 5)
+    assert [store.find(one.url) for one in records] == records
+    assert store.scheme == "sqlite"
+    close_store(store)

@@ -1,0 +1,561 @@
+"""Pages before a Deduplicator: the verdicts of a crawl, kept at once, whoever asks; and what it refuses."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from inspect import signature
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scrapy_neardup import Deduplicator, Verdict
+from scrapy_neardup.errors import (
+    NearDupError,
+    SettingsError,
+    StoreError,
+    StoreLocked,
+    StoreMismatch,
+    UsageError,
+)
+from scrapy_neardup.judge.in_flight import Ruled
+from scrapy_neardup.model import Kind, Page
+from scrapy_neardup.settings import Config
+from scrapy_neardup.state.lock import is_held
+from scrapy_neardup.state.opening import open_store
+from scrapy_neardup.state.pages import PageStore
+from tests.crawl.engineless import article, crawl
+from tests.crawl.parts import text, url
+
+FERRY = (
+    "The ferry across the sound sails again after seven months. Nobody at Heron Quay believed that it would be back "
+    "before the winter storms. Two brothers from the village took the engine apart twice, and put it together thrice."
+)
+SQLITE = "sqlite:///"
+ROOT = Path(__file__).parents[2]
+
+
+def page(family: int, version: int = 0) -> dict[str, Any]:
+    """The arguments for an article; versions of a family are near-duplicates."""
+    return {"url": url(family, version), "title": f"标题{family}", "text": text(family, version)}
+
+
+def rows(dedup: Deduplicator) -> list[tuple[bytes, bytes]]:
+    """Everything that its state holds, with the counts of sentences that are not written yet."""
+    store: PageStore = dedup._store
+    counts = [(str(number).encode(), packed) for number, packed in store.counted().items()]
+    return [*store._scan(b""), *counts]
+
+
+def said(call: Callable[[], object], kind: type[NearDupError]) -> str:
+    with pytest.raises(kind) as raised:
+        call()
+    assert type(raised.value) is kind
+    return str(raised.value)
+
+
+def script(code: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """Python code in a process of its own, which finds the package as this one does."""
+    head = "import os, sys\nfrom pathlib import Path\nfrom scrapy_neardup import Deduplicator\n"
+    root = str(Path(__file__).parents[2])
+    return subprocess.run(
+        [sys.executable, "-c", head + code],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": root, "PYTHONUTF8": "1"},
+        capture_output=True,
+        encoding="utf-8",
+        timeout=60,
+    )
+
+
+# Verdicts.
+
+
+def test_the_verdicts_are_those_of_a_crawl() -> None:
+    stream = [(family, version) for family in range(12) for version in range(3)] + [(3, 0), (4, 2)]
+    with Deduplicator() as dedup:
+        verdicts = [dedup.check(**page(*one)) for one in stream]
+    stats = crawl([article(*one) for one in stream], NEARDUP_STORE="memory:")
+    for kind in Kind:
+        counted = sum(count for stat, count in stats.items() if stat.startswith(f"neardup/{kind.value}"))
+        assert counted == sum(verdict.kind is kind for verdict in verdicts), kind
+    assert {verdict.kind for verdict in verdicts} >= {Kind.UNIQUE, Kind.DUPLICATE, Kind.UNCHANGED}
+
+
+@pytest.mark.parametrize("form", ["path", "string", "URL"])
+def test_a_crawl_knows_what_a_script_has_seen_and_the_other_way_round(tmp_path: Path, form: str) -> None:
+    path = tmp_path / "seen.db"
+    store: Any = {"path": path, "string": f"{SQLITE}{path}", "URL": path.as_uri().replace("file", "sqlite", 1)}[form]
+    with Deduplicator(store) as dedup:
+        assert dedup.check(**page(1)).kind is Kind.UNIQUE
+    stats = crawl([article(1), article(1, 1), article(2)], NEARDUP_STORE=f"sqlite://{path}")
+    assert [stats.get(f"neardup/{kind}") for kind in ("unchanged", "duplicate", "unique")] == [1, 1, 1]
+    with Deduplicator(store) as dedup:
+        assert dedup.check(**page(2, 1)).kind is Kind.DUPLICATE
+
+
+def test_html_is_read_as_in_a_crawl_and_bytes_by_the_charset_that_they_or_their_header_name(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    prose = "渡口今天重新开航了，等船的人比上个月多了一倍。码头上的灯一直亮到半夜，谁也不肯先走。" * 3
+    plain = f"<html><head><title>渡口</title></head><body><p>{prose}</p></body></html>"
+    named = plain.replace("<head>", '<head><meta charset="gb18030">').encode("gb18030")
+    with Deduplicator() as dedup:
+        first = dedup.check(url="http://a.example/1", html=plain)
+        assert (first.kind, first.reader) == (Kind.UNIQUE, "article")
+        for place, found in enumerate(
+            [
+                dedup.check(url="http://b.example/2", html=named),
+                dedup.check(
+                    url="http://c.example/3",
+                    html=plain.encode("gb18030"),
+                    content_type="text/html; charset=gb2312",
+                ),
+                dedup.check(url="http://d.example/4", html=plain.encode()),
+                dedup.check(url="http://e.example/5", text=prose, title="渡口"),
+            ]
+        ):
+            assert found.is_copy, place
+            assert found.similar_id == first.similar_id
+        no_html = dedup.check(url="http://f.example/6", html=b"{}", content_type="application/json")
+        assert (no_html.kind, no_html.reason) == (Kind.UNJUDGED, "not_html")
+    assert "the response is application/json, not HTML" in caplog.text
+    assert "meta=" not in caplog.text  # which is for a crawl
+
+
+def test_the_same_url_again_is_another_version_and_no_copy() -> None:
+    with Deduplicator() as dedup:
+        kinds = [dedup.check(url="http://a.example/", text=text(one)).kind for one in (1, 1, 2, 2, 1)]
+    assert kinds == [Kind.UNIQUE, Kind.UNCHANGED, Kind.UPDATED, Kind.UNCHANGED, Kind.UPDATED]
+
+
+def test_without_a_url_a_page_is_known_by_its_text_and_title() -> None:
+    with Deduplicator() as dedup:
+        found = [
+            dedup.check(text=FERRY, title="The ferry").headline,
+            dedup.check(text=FERRY, title="The ferry").headline,
+            dedup.check(text=FERRY, title="Back at last: a ship for the islands").headline,
+            dedup.check(text=FERRY + " Tickets are sold on board.", title="The ferry").headline,
+        ]
+        assert found == ["unique", "unchanged", "duplicate (identical)", "duplicate (near)"]
+        for _ in range(2):  # it says too little, so the second may be of another page
+            assert dedup.check(text="See attachment.").headline == "unjudged (too_short)"
+        assert [dedup.check(html=f"<p>{FERRY}</p><p>One.").headline, dedup.check(html=b"<p>x").headline] == [
+            "duplicate (near)",
+            "unjudged (too_short)",
+        ]
+
+
+@pytest.mark.parametrize("nothing", [None, "", " \n", float("nan")], ids=repr)
+def test_where_there_is_nothing_the_page_is_unjudged(nothing: Any) -> None:
+    with Deduplicator() as dedup:
+        for given in ({"text": nothing}, {"html": nothing}, {"text": nothing, "html": nothing}):
+            for _ in range(2):
+                found = dedup.check(url="http://a.example/", title=nothing, description=nothing, **given)
+                assert found.headline == "unjudged (no_content)"
+        assert dedup.check(html=b"").reason == "no_content"
+        assert dedup._store.pages == 0
+
+
+def test_a_policy_says_what_is_a_copy() -> None:
+    whole, half = text(1) + "\n" + text(2) + "\n" + text(3), text(1)
+    for policy, kind in (({}, Kind.UNIQUE), ({"excerpt": "drop"}, Kind.DUPLICATE)):
+        with Deduplicator(policy=policy) as dedup:
+            dedup.check(url="http://a.example/whole", text=whole)
+            found = dedup.check(url="http://b.example/half", text=half)
+            assert (found.kind, found.kind_of_likeness) == (kind, "excerpt")
+
+
+def own_extractor(html: str, url: str) -> str | None:
+    if "broken" in html:
+        raise ValueError("no text today")
+    return html.partition("<main>")[2].partition("</main>")[0]
+
+
+def test_an_extractor_of_ones_own_is_used(caplog: pytest.LogCaptureFixture) -> None:
+    with Deduplicator(extractor=own_extractor) as dedup:
+        first = dedup.check(url="http://a.example/", html=f"<p>{text(1)}</p><main>{text(2)}</main>")
+        assert (first.headline, first.reader) == ("unique", "extractor")
+        assert dedup.check(url="http://b.example/", text=text(2)).is_copy
+        assert not dedup.check(url="http://c.example/", text=text(1)).is_copy
+        for name in ("d", "e"):
+            assert dedup.check(url=f"http://{name}.example/", html="<p>broken</p>").reason == "extractor_failed"
+    assert caplog.text.count("the extractor raised ValueError: no text today") == 1
+
+
+# Looking.
+
+
+def test_a_look_has_the_same_verdict_and_leaves_no_trace(tmp_path: Path) -> None:
+    """For every kind of verdict, on a page that is new, and on one that is known."""
+    whole = {"url": "http://a.example/whole", "text": "\n".join(text(one) for one in (7, 8, 9))}
+    asked = [page(1), page(1, 1), page(1, 4), page(2), page(2), {**page(2), "text": text(5)}, whole]
+    asked += [{"url": "http://a.example/part", "text": text(7)}, {"url": "http://a.example/empty", "html": "<p>x"}] * 2
+    seen = set()
+    with Deduplicator(tmp_path / "seen.db", keep="texts") as dedup:
+        for given in asked:
+            before = rows(dedup)
+            looks = [dedup.check(**given, remember=False) for _ in range(2)]
+            assert rows(dedup) == before
+            found = dedup.check(**given)
+            for look in looks:
+                assert (look.kind, look.likeness, look.reason) == (found.kind, found.likeness, found.reason)
+                assert (look.match is None) == (found.match is None)
+                if look.match and found.match:
+                    assert (look.match.url, look.match.shared) == (found.match.url, found.match.shared)
+                if not look.is_copy and look.kind is not Kind.UNJUDGED:
+                    assert look.similar_id == ""
+            seen.add(found.headline)
+    assert seen >= {"unique", "unchanged", "updated", "duplicate (near)", "unique (excerpt)", "unjudged (too_short)"}
+
+
+def test_a_look_sees_the_pages_in_flight_and_leaves_them(tmp_path: Path) -> None:
+    """A crawl of this process holds an article whose item is still in its pipelines."""
+    with Deduplicator(tmp_path / "seen.db") as crawling, Deduplicator(tmp_path / "seen.db") as dedup:
+        held = crawling._detector.check(Page(url(1), "标题1", text=text(1)))
+        assert isinstance(held, Ruled)
+        assert held.reservation is not None
+        for given in (page(1, 1), page(1)):
+            assert dedup.check(**given, remember=False).reason == "in_flight"
+        assert dedup.check(**page(1, 1)).reason == "in_flight"
+        assert dedup.check(**page(1, 1)).kind is Kind.UNCHANGED, "what gave up is filed"
+        assert dedup.check(**page(2), remember=False).kind is Kind.UNIQUE
+        assert crawling._detector.in_flight.urls == (url(1),)
+        crawling._detector.commit(held.reservation, sealed=True)
+        assert not crawling._detector.in_flight.urls
+        assert dedup.check(**page(1, 2), remember=False).kind is Kind.DUPLICATE
+
+
+@pytest.mark.parametrize(
+    "step", ["check_tools", "take_over", "make_immediate_judge", "PageSource", "Config.make_apart"]
+)
+def test_one_that_cannot_be_made_lets_go_of_the_state(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    def fail(*_: Any, **__: Any) -> None:
+        raise ValueError(step)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(f"scrapy_neardup.deduplicator.{step}", fail)
+        with pytest.raises(ValueError, match=step):
+            Deduplicator(tmp_path / "seen.db")
+    assert not is_held(tmp_path / "seen.db.lock")
+    with Deduplicator(tmp_path / "seen.db") as dedup:
+        assert dedup.check(**page(1)).kind is Kind.UNIQUE
+
+
+def test_a_look_calls_no_writing_method_of_the_store(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also none that a detector may learn to call."""
+    with Deduplicator() as dedup:
+        dedup.check(**page(1))
+
+        def refuse(*_: Any, **__: Any) -> None:
+            raise AssertionError("a look has written")
+
+        monkeypatch.setattr(dedup._store, "_write", refuse)
+        for given in (page(1), page(1, 1), page(2)):
+            assert dedup.check(**given, remember=False).kind is not Kind.UNJUDGED
+        monkeypatch.undo()
+
+
+def test_a_look_makes_no_room_for_a_drop_that_it_does_not_note(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("scrapy_neardup.judge.drops._MOST", 1)
+    monkeypatch.setattr("scrapy_neardup.judge.drops._STEP", 1)
+    with Deduplicator(tmp_path / "seen.db") as dedup:
+        dedup.check(**page(1))
+        for copy in (1, 2):
+            assert dedup.check(**page(1, copy)).kind is Kind.DUPLICATE
+        noted = list(dedup._store.rows(b"d"))
+        assert dedup.check(**page(1, 3), remember=False).kind is Kind.DUPLICATE
+        assert list(dedup._store.rows(b"d")) == noted
+
+
+# The state.
+
+
+def test_what_was_checked_is_kept_though_the_script_is_killed(tmp_path: Path) -> None:
+    code = f"d = Deduplicator(Path('seen.db'))\nprint(d.check(text={FERRY!r}).headline, flush=True)\nos._exit(9)"
+    done = script(code, tmp_path)
+    assert (done.stdout, done.returncode) == ("unique\n", 9)
+    with Deduplicator(tmp_path / "seen.db") as dedup:
+        assert dedup.check(text=FERRY).kind is Kind.UNCHANGED
+        assert dedup._store.taken_back.pages == 0
+
+
+def test_pages_of_a_killed_crawl_are_taken_back_and_told_of(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    path = tmp_path / "seen.db"
+    with Deduplicator(path) as dedup:
+        dedup.check(**page(1))
+        killed = dedup._store.begin("morning")
+        reserved = dedup._glancing.check(Page(**page(2)))
+        assert isinstance(reserved, Ruled)
+        assert reserved.reservation is not None
+        dedup._store.add(reserved.reservation.record, generation=killed)
+    assert "taken back" not in caplog.text
+    with Deduplicator(path) as dedup:
+        assert "1 pages are rolled back in the state, because their crawl (morning)" in caplog.text
+        assert [dedup.check(**page(one)).kind for one in (1, 2)] == [Kind.UNCHANGED, Kind.UNIQUE]
+
+
+def test_a_leveldb_folder_that_is_there_is_recognised_by_its_path(tmp_path: Path) -> None:
+    pytest.importorskip("plyvel")
+    with Deduplicator(f"leveldb://{tmp_path}/state") as dedup:
+        dedup.check(**page(1))
+    with Deduplicator(tmp_path / "state") as dedup:
+        assert dedup.check(**page(1)).kind is Kind.UNCHANGED
+        assert repr(dedup).startswith("<Deduplicator on leveldb:///")
+
+
+def test_two_in_one_process_share_a_state_and_the_last_one_closes_it(tmp_path: Path) -> None:
+    path = tmp_path / "seen.db"
+    one, other = Deduplicator(path), Deduplicator(path)
+    one.check(**page(1))
+    assert other.check(**page(1, 1)).is_copy
+    one.close()
+    one.close()
+    assert other.check(**page(1)).kind is Kind.UNCHANGED
+    message = said(lambda: Deduplicator(path, min_letters=50, method="simhash"), StoreMismatch)
+    assert "with other parameters" in message
+    assert "close the first" in message
+    other.close()
+    with Deduplicator(path) as again:
+        assert repr(again) == f"<Deduplicator on {SQLITE[:-1]}{path}, 2 pages>"
+
+
+def test_a_state_that_another_process_holds_is_refused_with_what_to_do(tmp_path: Path) -> None:
+    with Deduplicator(tmp_path / "seen.db"):
+        done = script("Deduplicator(Path('seen.db'))", tmp_path)
+    last = done.stderr.splitlines()[-1]
+    assert last.startswith(f"{StoreLocked.__module__}.StoreLocked: Another process is using the state at {tmp_path}")
+    assert "close its Deduplicator" in last
+    assert "NEARDUP" not in last
+    assert done.stderr.count("Traceback") == 1
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
+def test_a_forked_copy_refuses_to_work_and_does_not_close_the_state_of_its_parent(tmp_path: Path) -> None:
+    code = f"""
+d = Deduplicator(Path('seen.db'))
+d.check(text={FERRY!r})
+if not os.fork():
+    try:
+        d.check(text='x')
+    except TypeError as error:
+        print(error, flush=True)
+    d.close()
+    os._exit(0)
+os.wait()
+print(d.check(text={FERRY!r}).headline)
+d.close()
+"""
+    done = script(code, tmp_path)
+    first, second = done.stdout.splitlines()
+    assert first.startswith("This Deduplicator was opened by another process")
+    assert second == "unchanged"
+    with Deduplicator(tmp_path / "seen.db") as dedup:
+        assert dedup._store.pages == 1
+
+
+def test_a_state_that_fails_says_so_and_costs_no_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with Deduplicator(tmp_path / "seen.db") as dedup:
+
+        def fail(*_: Any, **__: Any) -> None:
+            raise StoreError("The disk is full.")
+
+        monkeypatch.setattr(dedup._store, "_write", fail)
+        assert said(lambda: dedup.check(**page(1)), StoreError) == "The disk is full."
+        monkeypatch.undo()
+        assert dedup.check(**page(1)).kind is Kind.UNIQUE
+
+
+def test_a_method_that_fails_on_a_page_costs_no_other(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    with Deduplicator() as dedup:
+        monkeypatch.setattr(dedup._detector._method, "guarded", lambda *_: 1 / 0)
+        assert dedup.check(**page(1)).reason == "method_failed"
+        assert "ZeroDivisionError" in caplog.text
+        monkeypatch.undo()
+        assert dedup.check(**page(1)).kind is Kind.UNIQUE
+
+
+# Threads and loops.
+
+
+def test_threads_take_turns() -> None:
+    """Each of ten families comes from many threads at once, and one page of it stays."""
+    pages = [page(family, version) for version in range(4) for family in range(10)]
+    busy, most = 0, 0
+    with Deduplicator() as dedup:
+        inner = dedup._checked
+
+        def counted(*given: Any, **more: Any) -> Verdict:
+            nonlocal busy, most
+            busy += 1
+            most = max(most, busy)
+            try:
+                return inner(*given, **more)
+            finally:
+                busy -= 1
+
+        dedup._checked = counted  # type: ignore[method-assign]
+        with ThreadPoolExecutor(8) as pool:
+            found = list(pool.map(lambda one: dedup.check(**one), pages))
+    assert most == 1
+    groups = [{verdict.similar_id for verdict in found[family::10]} for family in range(10)]
+    assert [len(group) for group in groups] == [1] * 10
+    assert sum(verdict.kind is Kind.UNIQUE for verdict in found) == 10
+
+
+def test_within_a_running_loop_also_pages_that_are_read_in_a_process_of_their_own() -> None:
+    risky = f"<p>{FERRY}</p>" + "<b></b>" * 8_000
+
+    async def cell() -> list[str]:
+        with Deduplicator() as dedup:
+            first = dedup.check(url="http://a.example/1", html=risky)
+            assert dedup._apart is not None
+            assert dedup._apart.process_id
+            asyncio.get_running_loop().call_soon(lambda: None)
+            await asyncio.sleep(0)
+            return [first.headline, dedup.check(url="http://b.example/2", text=FERRY).headline]
+
+    assert asyncio.run(cell()) == ["unique", "duplicate (identical)"]
+
+
+def test_the_process_apart_ends_with_it() -> None:
+    before = threading.active_count()
+    with Deduplicator() as dedup:
+        dedup.check(html=f"<p>{FERRY}</p>" + "<b></b>" * 8_000)
+        apart = dedup._apart
+    assert apart is not None
+    assert apart.process_id == 0
+    assert threading.active_count() <= before + 1
+
+
+def test_a_page_that_is_too_large_is_unjudged() -> None:
+    with Deduplicator(max_html=1_000, max_text=500) as dedup:
+        assert dedup.check(html="<p>" + FERRY * 9).reason == "too_large"
+        assert dedup.check(html=b"<p>" + FERRY.encode() * 90).reason == "too_large"
+        assert dedup.check(text=FERRY * 9).reason == "too_large"
+        assert dedup.check(text=FERRY).kind is Kind.UNIQUE
+
+
+# Messages.
+
+
+@pytest.mark.parametrize(
+    ("given", "kind", "words"),
+    [
+        ({"store": "seen.db"}, SettingsError, ["store is 'seen.db', which names no state", "Path('seen.db')"]),
+        ({"store": ""}, SettingsError, ["store is ''", "sqlite:///path"]),
+        ({"store": "sqlite://seen.db"}, SettingsError, ["three slashes", "Path('seen.db')"]),
+        ({"store": 5}, UsageError, ["store is 5", "a path"]),
+        ({"method": "casade"}, SettingsError, ["method, parameters: There is no method 'casade'"]),
+        ({"parameters": {"bnis": 1}}, SettingsError, ["method, parameters: cascade has no parameter bnis"]),
+        ({"extractor": "nope"}, SettingsError, ["extractor is 'nope'"]),
+        ({"extractor": lambda html, url: html}, SettingsError, ["extractor is ", "cannot be imported"]),
+        ({"policy": {"near": "keep"}}, SettingsError, ["policy has 'near': 'keep'"]),
+        ({"keep": "all"}, SettingsError, ["keep is 'all'", "one of: nothing, evidence, texts."]),
+        ({"secret": "short"}, SettingsError, ["secret", "at least 16 characters"]),
+        ({"min_letters": 0}, SettingsError, ["min_letters is 0", "a number from 1"]),
+        ({"max_html": "big"}, SettingsError, ["max_html is 'big'"]),
+        ({"max_text": None}, SettingsError, ["max_text is None"]),
+        ({"max_seconds": 0}, SettingsError, ["max_seconds is 0"]),
+    ],
+    ids=lambda one: next(iter(one)) if isinstance(one, dict) else "",
+)
+def test_an_impossible_parameter_is_refused_in_words_of_a_script(
+    given: dict[str, Any], kind: type[NearDupError], words: list[str]
+) -> None:
+    message = said(lambda: Deduplicator(**given), kind)
+    assert [word for word in words if word not in message] == []
+    assert "NEARDUP_" not in message
+
+
+def test_a_method_that_works_in_memory_alone_and_a_state_of_another_recipe_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "seen.db"
+    assert "Set store = 'memory:'" in said(lambda: Deduplicator(path, method="cosine"), SettingsError)
+    path.unlink(missing_ok=True)
+    path.with_name("seen.db.witness").unlink(missing_ok=True)
+    Deduplicator(path).close()
+    message = said(lambda: Deduplicator(path, parameters={"shingle": 4}), StoreMismatch)
+    assert "set store to a new path" in message
+    open_store(f"sqlite://{path}", None).close()  # nothing holds it
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"text": b"bytes"}, "text is b'bytes', a bytes. Give a string: use .decode()."),
+        ({"text": 5}, "text is 5, a int. Give a string, or None if there is none."),
+        ({"text": ["a", "b"]}, "text is ['a', 'b'], a list"),
+        ({"html": 5}, "html is 5"),
+        ({"url": 5, "text": FERRY}, "url is 5"),
+        ({"title": 5, "text": FERRY}, "title is 5"),
+        ({"keywords": [5], "text": FERRY}, "keywords is 5"),
+        ({"content_type": 5, "html": b"x"}, "content_type is 5"),
+    ],
+    ids=lambda one: next(iter(one)) if isinstance(one, dict) else "",
+)
+def test_what_is_no_text_is_refused(given: dict[str, Any], words: str) -> None:
+    with Deduplicator() as dedup:
+        assert words in said(lambda: dedup.check(**given), UsageError)
+        assert dedup._store.pages == 0
+
+
+def test_one_that_is_closed_says_so() -> None:
+    dedup = Deduplicator()
+    dedup.close()
+    assert "is closed. Make another one" in said(lambda: dedup.check(text=FERRY), UsageError)
+    assert "is closed" in said(dedup.__enter__, UsageError)
+    assert repr(dedup) == "<Deduplicator on memory:, closed>"
+
+
+def test_a_url_of_a_file_in_the_root_directory_is_told_of(caplog: pytest.LogCaptureFixture) -> None:
+    """Elsewhere three slashes are a relative path."""
+    from scrapy_neardup.deduplicator import state_url
+
+    assert state_url("sqlite:///seen.db") == "sqlite:///seen.db"
+    assert "in the root directory" in caplog.text
+    assert "Deduplicator(pathlib.Path('seen.db'))" in caplog.text
+    caplog.clear()
+    state_url("sqlite:///var/seen.db")
+    state_url("memory:")
+    assert caplog.text == ""
+
+
+def test_its_defaults_are_those_of_the_settings() -> None:
+    config = Config.from_settings({})
+    for one in list(signature(Deduplicator).parameters.values())[1:]:
+        setting = getattr(config, one.name)
+        assert one.default == getattr(setting, "value", setting) or not one.default, one.name
+
+
+@pytest.mark.slow
+def test_scripts_that_use_it_are_typed(tmp_path: Path) -> None:
+    """Strictly, for whoever installs the package: what ``check`` gives is no Any."""
+    right = "with Deduplicator() as dedup:\n    verdict = dedup.check(text='')\n    reveal_type(verdict)\n"
+    wrong = "Deduplicator().check(text=b'bytes')\n"
+    script = tmp_path / "script.py"
+    script.write_text(f"from scrapy_neardup import Deduplicator\n\n{right}    reveal_type(verdict.match)\n{wrong}")
+    done = subprocess.run(
+        [
+            *(sys.executable, "-m", "mypy", "--strict", "--config-file=", "--follow-imports=silent"),
+            *(f"--cache-dir={tmp_path}", str(script)),
+        ],
+        cwd=tmp_path,
+        env={**os.environ, "MYPYPATH": str(ROOT)},  # mypy does not follow every editable installation
+        capture_output=True,
+        text=True,
+        timeout=100,
+    )
+    assert 'Revealed type is "scrapy_neardup.model.Verdict"' in done.stdout
+    assert 'Revealed type is "scrapy_neardup.model.Match | None"' in done.stdout
+    [error] = [line for line in done.stdout.splitlines() if ": error:" in line]
+    assert error.startswith('script.py:7: error: Argument "text" to "check" of "Deduplicator" has incompatible type')

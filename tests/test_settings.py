@@ -1,0 +1,569 @@
+"""Every setting: its default, its reading, and the sentence that refuses what cannot be."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from scrapy.settings import Settings
+
+from scrapy_neardup.errors import SettingsError
+from scrapy_neardup.methods import METHODS
+from scrapy_neardup.methods.nshash import NSHash
+from scrapy_neardup.model import Kind as Verdicts
+from scrapy_neardup.model import Likeness, Verdict
+from scrapy_neardup.settings import (
+    ACTIONS,
+    DEFAULT_FIELDS,
+    DEFAULT_POLICY,
+    DROP,
+    PASS,
+    SETTINGS,
+    TAG,
+    Config,
+    is_enabled,
+    load_extractor,
+)
+from scrapy_neardup.state.evidence import Keep
+from scrapy_neardup.state.options import Options
+from scrapy_neardup.state.recipe import Secret
+
+Kind = Callable[[dict[str, Any]], Mapping[str, Any]]
+
+both_kinds = pytest.mark.parametrize("kind", [dict, Settings], ids=["dict", "Settings"])
+
+
+def own_extractor(html: str, url: str) -> str:
+    return html
+
+
+OWN = f"{__name__}.own_extractor"
+OWN_METHOD = "scrapy_neardup.methods.nshash.NSHash"
+NOT_CALLABLE = "a string"
+
+READ = [
+    ("DROP_DUPLICATES", True, "drop", True),
+    ("DROP_DUPLICATES", False, "drop", False),
+    ("DROP_DUPLICATES", "False", "drop", False),
+    ("DROP_DUPLICATES", "0", "drop", False),
+    ("DROP_DUPLICATES", "no", "drop", False),
+    ("DROP_DUPLICATES", " TRUE ", "drop", True),
+    ("DROP_DUPLICATES", "1", "drop", True),
+    ("DROP_DUPLICATES", 0, "drop", False),
+    ("DROP_DUPLICATES", None, "drop", True),
+    ("NEARDUP_POLICY", {}, "policy", DEFAULT_POLICY),
+    ("NEARDUP_POLICY", "{}", "policy", DEFAULT_POLICY),
+    ("NEARDUP_POLICY", {"retitled": "tag"}, "policy", {**DEFAULT_POLICY, Likeness.RETITLED: "tag"}),
+    ("NEARDUP_POLICY", '{"retitled": "tag"}', "policy", {**DEFAULT_POLICY, Likeness.RETITLED: "tag"}),
+    (
+        "NEARDUP_POLICY",
+        '{"excerpt": "drop", "near": "pass"}',
+        "policy",
+        {**DEFAULT_POLICY, Likeness.EXCERPT: "drop", Likeness.NEAR: "pass"},
+    ),
+    ("NEARDUP_POLICY", dict.fromkeys(Likeness, "tag"), "policy", dict.fromkeys(Likeness, "tag")),
+    ("NEARDUP_STORE", "memory:", "store", "memory:"),
+    ("NEARDUP_STORE", "sqlite:///srv/state.sqlite", "store", "sqlite:///srv/state.sqlite"),
+    ("NEARDUP_STORE", "", "store", ""),
+    ("NEARDUP_STORE_OPTIONS", {}, "store_options", Options()),
+    ("NEARDUP_STORE_OPTIONS", {"cache": "64MB", "bloom": 0}, "store_options", Options(cache=64 * 2**20, bloom=0)),
+    ("NEARDUP_STORE_OPTIONS", '{"cache": "1.5 gb"}', "store_options", Options(cache=3 * 2**29)),
+    (
+        "NEARDUP_STORE_OPTIONS",
+        {"cache": 0, "write_buffer": "64kB", "open_files": 50_000},
+        "store_options",
+        Options(0, 65_536, 10, 50_000),
+    ),
+    ("NEARDUP_STORE", "leveldb:///srv/%(name)s/%20%(run)03d", "store", "leveldb:///srv/%(name)s/%20%(run)03d"),
+    ("NEARDUP_SCOPE", "spider", "scope", "spider"),
+    ("NEARDUP_SCOPE", "project", "scope", "project"),
+    ("NEARDUP_DRY_RUN", True, "dry_run", "pass"),
+    ("NEARDUP_DRY_RUN", "0", "dry_run", ""),
+    ("NEARDUP_DRY_RUN", "tag", "dry_run", "tag"),
+    ("NEARDUP_SECRET", "what several states share", "secret", Secret.shared("what several states share")),
+    ("NEARDUP_SECRET", "", "secret", None),
+    ("NEARDUP_METHOD", OWN_METHOD, "method", OWN_METHOD),
+    ("NEARDUP_METHOD", NSHash, "method", OWN_METHOD),
+    ("NEARDUP_METHOD", "cascade", "method", "cascade"),
+    ("NEARDUP_PARAMETERS", {"bins": 256}, "parameters", {"bins": 256}),
+    ("NEARDUP_PARAMETERS", '{"bins": 256, "certain": 0.8}', "parameters", {"bins": 256, "certain": 0.8}),
+    ("NEARDUP_PARAMETERS", {}, "parameters", {}),
+    ("NEARDUP_PARAMETERS", "{}", "parameters", {}),
+    ("NEARDUP_EXTRACTOR", OWN, "extractor", OWN),
+    ("NEARDUP_EXTRACTOR", own_extractor, "extractor", OWN),
+    ("NEARDUP_EXTRACTOR", "", "extractor", ""),
+    ("NEARDUP_FIELDS", {"text": "body"}, "fields", {**DEFAULT_FIELDS, "text": "body"}),
+    ("NEARDUP_FIELDS", '{"url": "link", "title": "h1"}', "fields", {**DEFAULT_FIELDS, "url": "link", "title": "h1"}),
+    ("NEARDUP_FIELDS", {}, "fields", DEFAULT_FIELDS),
+    ("NEARDUP_FIELDS", {"part": "headline"}, "fields", {**DEFAULT_FIELDS, "part": "headline"}),
+    ("NEARDUP_LISTINGS", "False", "listings", False),
+    ("NEARDUP_LISTINGS", True, "listings", True),
+    ("NEARDUP_TAG_FIELD", "copy", "tag_field", "copy"),
+    ("NEARDUP_MIN_LETTERS", 100, "min_letters", 100),
+    ("NEARDUP_MIN_LETTERS", "100", "min_letters", 100),
+    ("NEARDUP_MIN_LETTERS", 1, "min_letters", 1),
+    ("NEARDUP_MAX_HTML", 10_000, "max_html", 10_000),
+    ("NEARDUP_MAX_HTML", "10000", "max_html", 10_000),
+    ("NEARDUP_MAX_TEXT", "20000", "max_text", 20_000),
+    ("NEARDUP_MAX_SECONDS", "0.5", "max_seconds", 0.5),
+    ("NEARDUP_WORKERS", 0, "workers", 0),
+    ("NEARDUP_WORKERS", "2", "workers", 2),
+    ("NEARDUP_WORKERS", "auto", "workers", "auto"),
+    ("NEARDUP_KEEP", "texts", "keep", Keep.TEXTS),
+    ("NEARDUP_KEEP", "nothing", "keep", Keep.NOTHING),
+    ("NEARDUP_KEEP_POLICY", "longest", "keep_policy", "longest"),
+    ("NEARDUP_KEEP_POLICY", "canonical", "keep_policy", "canonical"),
+    ("NEARDUP_KEEP_POLICY", ["b.example", "a.example"], "keep_policy", ("b.example", "a.example")),
+    ("NEARDUP_KEEP_POLICY", '["b.example", "人民.example"]', "keep_policy", ("b.example", "人民.example")),
+    ("NEARDUP_TTL", "90d", "ttl", 90 * 86_400.0),
+    ("NEARDUP_TTL", "1.5 h", "ttl", 5400.0),
+    ("NEARDUP_TTL", "30min", "ttl", 1800.0),
+    ("NEARDUP_TTL", "4W", "ttl", 28 * 86_400.0),
+    ("NEARDUP_TTL", "3600s", "ttl", 3600.0),
+    ("NEARDUP_TTL", None, "ttl", None),
+    ("NEARDUP_TTL", "", "ttl", None),
+    ("NEARDUP_MAX_PAGES", 200_000, "max_pages", 200_000),
+    ("NEARDUP_MAX_PAGES", "1", "max_pages", 1),
+    ("NEARDUP_MAX_PAGES", None, "max_pages", None),
+    ("NEARDUP_COMMIT", "item", "commit", "item"),
+    ("NEARDUP_COMMIT", "feed", "commit", "feed"),
+    ("NEARDUP_DROPPED_FEED", "d.jsonl", "dropped_feed", {"d.jsonl": {"format": "jsonl"}}),
+    ("NEARDUP_OVERWRITTEN", "forget", "overwritten", "forget"),
+    ("NEARDUP_OVERWRITTEN", "known", "overwritten", "known"),
+    ("NEARDUP_WAIT", 0, "wait", 0.0),
+    ("NEARDUP_WAIT", "2.5", "wait", 2.5),
+    ("NEARDUP_WAIT", 3600, "wait", 3600.0),
+    ("NEARDUP_PROFILE", "catalogue", "profile", "catalogue"),
+    ("NEARDUP_PROFILE", "article", "profile", "article"),
+    ("NEARDUP_ON_STORE_ERROR", "pass", "on_store_error", "pass"),
+    ("NEARDUP_ON_STORE_ERROR", "close", "on_store_error", "close"),
+    ("NEARDUP_STRICT", "True", "strict", True),
+    ("NEARDUP_STRICT", False, "strict", False),
+    ("NEARDUP_LANG", "zh", "lang", "zh"),
+    ("NEARDUP_LANG", "", "lang", ""),
+]
+
+REFUSED = [
+    ("DROP_DUPLICATES", "perhaps", "True or False"),
+    ("DROP_DUPLICATES", "", "True or False"),
+    ("DROP_DUPLICATES", 2, "True or False"),
+    ("NEARDUP_ENABLED", "perhaps", "True or False"),
+    ("NEARDUP_ENABLED", [], "True or False"),
+    ("NEARDUP_LISTINGS", "perhaps", "True or False"),
+    ("NEARDUP_POLICY", None, "to a dict"),
+    ("NEARDUP_POLICY", "tag", "as JSON"),
+    ("NEARDUP_POLICY", '["retitled"]', "to a dict"),
+    ("NEARDUP_POLICY", {1: "tag"}, "keys must be strings"),
+    ("NEARDUP_POLICY", {"similar": "tag"}, "'similar': 'tag'"),
+    ("NEARDUP_POLICY", {"NEAR": "tag"}, "'NEAR': 'tag'"),
+    ("NEARDUP_POLICY", {"duplicate": "drop"}, "'duplicate': 'drop'"),
+    ("NEARDUP_POLICY", {"retitled": "keep"}, "'retitled': 'keep'"),
+    ("NEARDUP_POLICY", {"near": "drop", "retitled": "Tag"}, "'retitled': 'Tag'"),
+    ("NEARDUP_POLICY", '{"retitled": true}', "to one of drop, tag, pass"),
+    ("NEARDUP_POLICY", {"drop": ["near", "excerpt"]}, "Did you mean {'near': 'drop', 'excerpt': 'drop'}?"),
+    ("NEARDUP_POLICY", {"tag": "retitled"}, "Did you mean {'retitled': 'tag'}?"),
+    ("NEARDUP_POLICY", {"retitled": ["tag"]}, "to one of drop, tag, pass"),
+    ("NEARDUP_STORE", None, "to a string"),
+    ("NEARDUP_STORE_OPTIONS", "64MB", "a dict (on the command line as JSON)"),
+    (
+        "NEARDUP_STORE_OPTIONS",
+        {"bloom_bits": 10},
+        "no option 'bloom_bits'. Did you mean 'bloom'? The options",
+    ),
+    ("NEARDUP_STORE_OPTIONS", {"sync": 1}, "no option 'sync'. The options are: cache, write_buffer, bloom, "),
+    ("NEARDUP_STORE_OPTIONS", {"cache": "64 megabytes"}, "'cache': '64 megabytes'. Set it to a size"),
+    ("NEARDUP_STORE_OPTIONS", {"cache": -1}, "'cache': -1. Set it to a size from 0 to 1024GB, such as '64MB'"),
+    ("NEARDUP_STORE_OPTIONS", {"cache": True}, "'cache': True. Set it to a size"),
+    ("NEARDUP_STORE_OPTIONS", {"cache": None}, "'cache': None. Set it to a size"),
+    ("NEARDUP_STORE_OPTIONS", {"write_buffer": "1kB"}, "'write_buffer': '1kB'. Set it to a size from 64kB to 1GB"),
+    ("NEARDUP_STORE_OPTIONS", {"bloom": 65}, "'bloom': 65. Set it to a whole number from 0 to 64."),
+    ("NEARDUP_STORE_OPTIONS", {"bloom": 9.5}, "'bloom': 9.5. Set it to a whole number"),
+    ("NEARDUP_STORE_OPTIONS", {"open_files": 5}, "'open_files': 5. Set it to a whole number from 74 to 50,000"),
+    ("NEARDUP_STORE", 5, "to a string"),
+    ("NEARDUP_STORE", "mongodb://a.example/", "names no state"),
+    ("NEARDUP_STORE", "leveldb:///srv/%(name)", "Write it as %(name)s"),
+    ("NEARDUP_STORE", "leveldb:///srv/%(name)q", "Write it as %(name)s"),
+    ("NEARDUP_SCOPE", "crawl", "one of: project, spider"),
+    ("NEARDUP_SCOPE", "", "one of: project, spider"),
+    ("NEARDUP_DRY_RUN", "drop", "to True, False, or 'tag'"),
+    ("NEARDUP_DRY_RUN", None, "to True, False, or 'tag'"),
+    ("NEARDUP_STORE", "state.sqlite", "names no state"),
+    ("NEARDUP_STORE", "http://[half", "names no state"),
+    ("NEARDUP_STORE", "sqlite://state.sqlite", "three slashes"),
+    ("NEARDUP_STORE", "leveldb:///", "three slashes"),
+    ("NEARDUP_SECRET", None, "to a string"),
+    ("NEARDUP_SECRET", 5, "to a string"),
+    ("NEARDUP_SECRET", "fifteen letters", "at least 16 characters"),
+    ("NEARDUP_METHOD", "casade", "one of: cascade"),
+    ("NEARDUP_METHOD", "SimHash", "Did you mean simhash?"),
+    ("NEARDUP_METHOD", "random-projection", "Did you mean random_projection?"),
+    ("NEARDUP_METHOD", "", "one of: cascade"),
+    ("NEARDUP_METHOD", None, "to an import path"),
+    ("NEARDUP_METHOD", "no_such_module.Method", "cannot be imported"),
+    ("NEARDUP_METHOD", "json.JSONDecoder", "is no method. Derive its class from"),
+    ("NEARDUP_METHOD", "scrapy_neardup.methods.nshash.NSHashParameters", "is no method"),
+    ("NEARDUP_PARAMETERS", None, "to a dict"),
+    ("NEARDUP_PARAMETERS", [1], "to a dict"),
+    ("NEARDUP_PARAMETERS", "[1]", "to a dict"),
+    ("NEARDUP_PARAMETERS", "bins=256", "as JSON"),
+    ("NEARDUP_PARAMETERS", '{"bins":', "as JSON"),
+    ("NEARDUP_PARAMETERS", {1: 256}, "keys must be strings"),
+    ("NEARDUP_PARAMETERS", {1: 256, "bins": 256}, "keys must be strings"),
+    ("NEARDUP_PARAMETERS", {"bins": 63}, "bins must be one of 64, 128"),
+    ("NEARDUP_PARAMETERS", {"bins": "256"}, "bins must be one of"),
+    ("NEARDUP_PARAMETERS", '{"certain": 1.5}', "certain must be a number from 0 to 1"),
+    ("NEARDUP_PARAMETERS", {"certain": float("nan")}, "certain must be a number from 0 to 1"),
+    ("NEARDUP_EXTRACTOR", None, "to an import path"),
+    ("NEARDUP_EXTRACTOR", 5, "to an import path"),
+    ("NEARDUP_EXTRACTOR", "extract", "cannot be imported"),
+    ("NEARDUP_EXTRACTOR", "no_such_module.extract", "cannot be imported"),
+    ("NEARDUP_EXTRACTOR", "json.no_such_function", "cannot be imported"),
+    ("NEARDUP_EXTRACTOR", "json.", "cannot be imported"),
+    ("NEARDUP_EXTRACTOR", ".extract", "cannot be imported"),
+    ("NEARDUP_EXTRACTOR", "..extract", "cannot be imported"),
+    ("NEARDUP_EXTRACTOR", lambda html, url: html, "cannot be imported"),
+    ("NEARDUP_EXTRACTOR", f"{__name__}.NOT_CALLABLE", "is no function"),
+    ("NEARDUP_FIELDS", None, "to a dict"),
+    ("NEARDUP_FIELDS", "body", "as JSON"),
+    ("NEARDUP_FIELDS", {"body": "text"}, "must map url, title"),
+    ("NEARDUP_FIELDS", {"body": "text", "link": "url"}, "Did you mean {'text': 'body', 'url': 'link'}?"),
+    ("NEARDUP_FIELDS", {"text": 5}, "must map url, title"),
+    ("NEARDUP_FIELDS", {1: "text", "body": "text"}, "keys must be strings"),
+    ("NEARDUP_TAG_FIELD", 5, "to a string"),
+    ("NEARDUP_MIN_LETTERS", 0, "from 1 to"),
+    ("NEARDUP_MIN_LETTERS", -1, "from 1 to"),
+    ("NEARDUP_MIN_LETTERS", "many", "from 1 to"),
+    ("NEARDUP_MIN_LETTERS", 4.5, "to a whole number"),
+    ("NEARDUP_MIN_LETTERS", 10**400, "from 1 to 1000000."),
+    ("NEARDUP_MIN_LETTERS", None, "from 1 to"),
+    ("NEARDUP_MAX_HTML", 0, "from 1 to"),
+    ("NEARDUP_MAX_HTML", 2**31 + 1, "from 1 to"),
+    ("NEARDUP_MAX_HTML", "5 MB", "from 1 to"),
+    ("NEARDUP_MAX_TEXT", 0, "from 1 to"),
+    ("NEARDUP_MAX_SECONDS", 0, "from 0.1 to"),
+    ("NEARDUP_WORKERS", -1, "from 0"),
+    ("NEARDUP_WORKERS", 1.5, "'auto'"),
+    ("NEARDUP_WORKERS", "all", "'auto'"),
+    ("NEARDUP_KEEP", "all", "one of: nothing, evidence, texts"),
+    ("NEARDUP_KEEP", True, "one of: nothing, evidence, texts"),
+    ("NEARDUP_KEEP_POLICY", "shortest", "first, longest, canonical, or a list of hosts"),
+    ("NEARDUP_KEEP_POLICY", "a.example", "on the command line as JSON"),
+    ("NEARDUP_KEEP_POLICY", [], "a list of hosts"),
+    ("NEARDUP_KEEP_POLICY", ["a.example", 7], "a list of hosts"),
+    ("NEARDUP_KEEP_POLICY", ["https://a.example/"], "a list of hosts"),
+    ("NEARDUP_KEEP_POLICY", '{"a.example": 1}', "a list of hosts"),
+    ("NEARDUP_KEEP_POLICY", None, "a list of hosts"),
+    ("NEARDUP_TTL", 0, "'90d'"),
+    ("NEARDUP_TTL", 90, "'90d'"),
+    ("NEARDUP_TTL", "90", "'90d'"),
+    ("NEARDUP_TTL", 90.5, "'90d'"),
+    ("NEARDUP_TTL", "0d", "from 1 second"),
+    ("NEARDUP_TTL", -5, "from 1 second"),
+    ("NEARDUP_TTL", "101000w", "100 years"),
+    ("NEARDUP_TTL", "90 days", "'90d'"),
+    ("NEARDUP_TTL", "3m", "'90d'"),
+    ("NEARDUP_TTL", True, "'90d'"),
+    ("NEARDUP_TTL", float("nan"), "'90d'"),
+    ("NEARDUP_MAX_PAGES", 0, "from 1 to"),
+    ("NEARDUP_MAX_PAGES", "many", "from 1 to"),
+    ("NEARDUP_MAX_PAGES", 1.5, "to a whole number"),
+    ("NEARDUP_COMMIT", "page", "one of: feed, item"),
+    ("NEARDUP_COMMIT", ["feed"], "one of: feed, item"),
+    ("NEARDUP_DROPPED_FEED", "dropped", "names no format"),
+    ("NEARDUP_OVERWRITTEN", "again", "one of: warn, forget, known"),
+    ("NEARDUP_WAIT", -0.1, "from 0 to 3600"),
+    ("NEARDUP_WAIT", 3601, "from 0 to 3600"),
+    ("NEARDUP_WAIT", "nan", "from 0 to 3600"),
+    ("NEARDUP_WAIT", None, "from 0 to 3600"),
+    ("NEARDUP_PROFILE", "forum", "one of: article, catalogue"),
+    ("NEARDUP_ON_STORE_ERROR", "ignore", "one of: close, pass"),
+    ("NEARDUP_ON_STORE_ERROR", None, "one of: close, pass"),
+    ("NEARDUP_STRICT", "perhaps", "True or False"),
+    ("NEARDUP_LANG", "fr", "one of: "),
+]
+
+
+@both_kinds
+def test_without_settings_the_defaults_hold(kind: Kind) -> None:
+    config = Config.from_settings(kind({"BOT_NAME": "ferry"}))
+    assert config == Config()
+    assert config == Config(
+        drop=True,
+        policy={
+            Likeness.IDENTICAL: "drop",
+            Likeness.NEAR: "drop",
+            Likeness.RETITLED: "drop",
+            Likeness.EXCERPT: "tag",
+            Likeness.SAME_TITLE: "tag",
+        },
+        store="",
+        scope="",
+        dry_run="",
+        method="cascade",
+        parameters={},
+        extractor="",
+        fields={name: name for name in ("url", "title", "keywords", "description", "text", "html")} | {"part": ""},
+        listings=True,
+        tag_field="neardup",
+        min_letters=40,
+        max_html=5_000_000,
+        max_text=400_000,
+        max_seconds=1.5,
+        keep=Keep.EVIDENCE,
+        keep_policy="first",
+        ttl=None,
+        max_pages=None,
+        commit="feed",
+        overwritten="warn",
+        wait=10.0,
+        on_store_error="close",
+    )
+
+
+@both_kinds
+def test_a_setting_is_read(kind: Kind) -> None:
+    for name, value, field, expected in READ:
+        found = getattr(Config.from_settings(kind({name: value})), field)
+        assert found == expected, (name, value)
+        assert type(found) is type(expected), (name, value)
+
+
+@both_kinds
+def test_all_settings_are_read_at_once(kind: Kind) -> None:
+    given = {name: value for name, value, _, expected in READ if value is not None and expected}
+    config = Config.from_settings(kind(given))
+    for name, value, field, expected in READ:
+        if name in given and given[name] is value:
+            assert getattr(config, field) == expected
+
+
+def test_every_setting_is_tried_here() -> None:
+    assert {name for name, *_ in READ} == set(SETTINGS) - {"NEARDUP_ENABLED"}
+    assert {name for name, *_ in REFUSED} == set(SETTINGS)
+
+
+def refusal(settings: Mapping[str, Any]) -> str:
+    """What is said against these settings; empty if nothing is."""
+    try:
+        Config.from_settings(settings)
+    except SettingsError as error:
+        return str(error)
+    return ""
+
+
+@both_kinds
+def test_an_impossible_value_is_refused_in_a_sentence_that_names_the_setting(kind: Kind) -> None:
+    for name, value, reason in REFUSED:
+        said = refusal(kind({name: value}))
+        assert said, f"{name} = {value!r} was taken"
+        assert reason in said, (name, value)
+        assert name in said, (name, value)
+        assert said.endswith((".", "?")), (name, value)
+
+
+@both_kinds
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("NEARDUP_STROE", "NEARDUP_STORE"),
+        ("NEARDUP_PARAMETER", "NEARDUP_PARAMETERS"),
+        ("NEARDUP_MIN_LETTER", "NEARDUP_MIN_LETTERS"),
+        ("NEARDUP_FIELD", "NEARDUP_FIELDS"),
+        ("NEARDUP_DROP_DUPLICATES", "DROP_DUPLICATES"),
+        ("NEARDUP_DROP_DUPES", "DROP_DUPLICATES"),
+        ("NEARDUP_DROP", "DROP_DUPLICATES"),
+        ("NEARDUP_THRESHOLD", "NEARDUP_PARAMETERS"),
+        ("NEARDUP_SIMILARITY", "NEARDUP_PARAMETERS"),
+    ],
+)
+def test_an_unknown_name_is_refused_with_the_one_that_was_meant(kind: Kind, name: str, meant: str) -> None:
+    with pytest.raises(SettingsError, match=f"There is no setting {name}") as refused:
+        Config.from_settings(kind({name: 1}))
+    assert f"Did you mean {meant}" in str(refused.value)
+    assert f"The settings are: {', '.join(SETTINGS)}." in str(refused.value)
+
+
+LOOK_ALIKES = {
+    "DROP_DUPLICATE": "DROP_DUPLICATES",
+    "DROP_DUPES": "DROP_DUPLICATES",
+    "DROP_DUPS": "DROP_DUPLICATES",
+    "DROP_NEAR_DUPLICATES": "DROP_DUPLICATES",
+    "DROPDUPLICATES": "DROP_DUPLICATES",
+    "DORP_DUPLICATES": "DROP_DUPLICATES",
+    "DROP_DUBLICATES": "DROP_DUPLICATES",
+    "FILTER_DUPLICATES": "DROP_DUPLICATES",
+    "NEAR_DUP_STORE": "NEARDUP_STORE",
+    "NEARDUPE_POLICY": "NEARDUP_POLICY",
+    "NEAR_DUPLICATES_KEEP": "NEARDUP_KEEP",
+}
+
+
+@both_kinds
+@pytest.mark.parametrize(("name", "meant"), LOOK_ALIKES.items())
+def test_a_name_that_may_be_meant_for_us_is_told_of_and_not_refused(
+    kind: Kind, name: str, meant: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert Config.from_settings(kind({name: False})) == Config()
+    [said] = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+    assert f"does not read the setting {name}." in said
+    assert f"write {meant}." in said
+
+
+def test_settings_of_scrapy_and_our_own_are_not_taken_for_others(caplog: pytest.LogCaptureFixture) -> None:
+    ours = {"DROP_DUPLICATES": False, "NEARDUP_STORE": "memory:"}
+    others = {"DUPEFILTER_CLASS": "a.B", "DROP_TABLES": 1, "DUPLICATES": 1, "DROP_ITEMS": 1, "SKIP_DUPLICATE_CHECK": 1}
+    Config.from_settings(Settings({**ours, **others}))
+    assert caplog.text == ""
+
+
+def test_an_unknown_name_like_no_other_is_refused_with_the_list_alone() -> None:
+    with pytest.raises(SettingsError, match="The settings are: DROP_DUPLICATES, NEARDUP_ENABLED") as refused:
+        Config.from_settings({"NEARDUP_QQQQQQQQQQQQQQQQQQQQQQ": 1})
+    assert "Did you mean" not in str(refused.value)
+
+
+@both_kinds
+@pytest.mark.parametrize("form", [dict, json.dumps], ids=["dict", "JSON"])
+def test_an_unknown_parameter_is_refused_with_the_valid_ones(kind: Kind, form: Callable[[Any], Any]) -> None:
+    with pytest.raises(SettingsError, match="cascade has no parameter bnis, tiltle") as refused:
+        Config.from_settings(kind({"NEARDUP_PARAMETERS": form({"bnis": 1, "tiltle": 2, "bins": 64})}))
+    assert "NEARDUP_PARAMETERS" in str(refused.value)
+    assert "core_words, sentence_keys" in str(refused.value)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_the_method_is_made_with_its_parameters(method: str) -> None:
+    config = Config.from_settings({"NEARDUP_METHOD": method})
+    assert config.make_method().name == method
+    changed = Config.from_settings({"NEARDUP_PARAMETERS": '{"certain": 0.5}'}).make_method()
+    assert changed.parameters.certain == 0.5
+
+
+def test_the_fields_that_are_not_named_keep_their_names() -> None:
+    fields = Config.from_settings({"NEARDUP_FIELDS": {"text": "body"}}).fields
+    assert list(fields) == list(DEFAULT_FIELDS)
+    assert fields["url"] == "url"
+    assert DEFAULT_FIELDS["text"] == "text"
+
+
+def test_a_configuration_cannot_be_changed() -> None:
+    with pytest.raises(AttributeError, match="drop"):
+        Config().drop = False  # type: ignore[misc]
+
+
+def test_two_configurations_share_no_defaults() -> None:
+    assert Config().fields is not Config().fields
+    assert Config().parameters is not Config().parameters
+    assert Config().policy is not Config().policy
+    Config.from_settings({"NEARDUP_POLICY": {"near": "pass"}})
+    assert DEFAULT_POLICY[Likeness.NEAR] == "drop"
+
+
+@both_kinds
+def test_the_switch_is_read_also_from_the_command_line(kind: Kind) -> None:
+    for value in (True, "True", "true", "1", 1, "on", "yes", None):
+        assert is_enabled(kind({"NEARDUP_ENABLED": value})) is True, value
+    for value in (False, "False", "false", "0", 0, "off", "no"):
+        assert is_enabled(kind({"NEARDUP_ENABLED": value})) is False, value
+
+
+@both_kinds
+def test_the_switch_is_on_if_nobody_touches_it(kind: Kind) -> None:
+    assert is_enabled(kind({})) is True
+
+
+@both_kinds
+def test_a_broken_switch_is_refused(kind: Kind) -> None:
+    with pytest.raises(SettingsError, match="NEARDUP_ENABLED is 'perhaps'"):
+        is_enabled(kind({"NEARDUP_ENABLED": "perhaps"}))
+
+
+def test_an_extractor_is_loaded_from_its_path() -> None:
+    assert load_extractor(OWN) is own_extractor
+
+
+def test_settings_of_others_are_none_of_our_business() -> None:
+    assert Config.from_settings({"NEAR_DUP": 1, "neardup_store": 2, "MY_NEARDUP_STORE": 3}) == Config()
+
+
+# Of each verdict what becomes of its item: by default, and under a policy that drops, tags, passes whatever is alike.
+OUTCOMES = [
+    (Verdicts.UNIQUE, None, PASS, PASS, PASS, PASS),
+    (Verdicts.UNIQUE, Likeness.EXCERPT, TAG, DROP, TAG, PASS),
+    (Verdicts.UNIQUE, Likeness.SAME_TITLE, TAG, DROP, TAG, PASS),
+    (Verdicts.DUPLICATE, Likeness.IDENTICAL, DROP, DROP, TAG, PASS),
+    (Verdicts.DUPLICATE, Likeness.NEAR, DROP, DROP, TAG, PASS),
+    (Verdicts.DUPLICATE, Likeness.RETITLED, DROP, DROP, TAG, PASS),
+    (Verdicts.DUPLICATE, Likeness.EXCERPT, TAG, DROP, TAG, PASS),
+    (Verdicts.DUPLICATE, Likeness.SAME_TITLE, TAG, DROP, TAG, PASS),
+    # A method of one's own need not say in which way a copy is one.
+    (Verdicts.DUPLICATE, None, DROP, DROP, DROP, DROP),
+    (Verdicts.UNCHANGED, None, DROP, DROP, DROP, DROP),
+    (Verdicts.UPDATED, None, PASS, PASS, PASS, PASS),
+    (Verdicts.UNJUDGED, None, PASS, PASS, PASS, PASS),
+]
+
+
+@pytest.mark.parametrize(("verdict", "likeness", "default", "drop", "tag", "pass_"), OUTCOMES)
+def test_what_becomes_of_each_verdict_under_each_policy(
+    verdict: Verdicts, likeness: Likeness | None, default: str, drop: str, tag: str, pass_: str
+) -> None:
+    judged = Verdict(verdict, "http://a.example/", likeness=likeness)
+    policies = [{}, *({one.value: action for one in Likeness} for action in ACTIONS)]
+    configs = [Config.from_settings({"NEARDUP_POLICY": policy}) for policy in policies]
+    assert ACTIONS == (DROP, TAG, PASS)
+    assert [config.action(judged) for config in configs] == [default, drop, tag, pass_]
+    keeps = [Config.from_settings({"NEARDUP_POLICY": policy, "DROP_DUPLICATES": False}) for policy in policies]
+    assert [config.action(judged) for config in keeps] == [TAG] * 4
+
+
+def test_the_policy_of_one_kind_is_none_of_another() -> None:
+    config = Config.from_settings({"NEARDUP_POLICY": '{"retitled": "tag", "same_title": "pass"}'})
+    kinds = {one: Verdict(Verdicts.DUPLICATE, "http://a.example/", likeness=one) for one in Likeness}
+    assert {one.value: config.action(verdict) for one, verdict in kinds.items()} == {
+        "identical": "drop",
+        "near": "drop",
+        "retitled": "tag",
+        "excerpt": "tag",
+        "same_title": "pass",
+    }
+
+
+@pytest.mark.parametrize(
+    ("policy", "expected"),
+    [
+        ({}, set()),
+        ({"retitled": "tag", "identical": "pass"}, set()),
+        ({"near": "drop"}, set()),
+        ({"excerpt": "drop"}, {Likeness.EXCERPT}),
+        ({"same_title": "drop", "excerpt": "pass"}, {Likeness.SAME_TITLE}),
+        ({"same_title": "drop", "excerpt": "drop"}, {Likeness.EXCERPT, Likeness.SAME_TITLE}),
+    ],
+)
+def test_what_is_dropped_though_no_method_calls_it_a_copy(policy: dict[str, str], expected: set[Likeness]) -> None:
+    assert Config.from_settings({"NEARDUP_POLICY": policy}).also_copies == expected
+
+
+@pytest.mark.parametrize(
+    ("value", "feeds"),
+    [
+        ("", {}),
+        ("dropped.jsonl", {"dropped.jsonl": {"format": "jsonl"}}),
+        (" s3://bucket/%(name)s/%(time)s.CSV ", {"s3://bucket/%(name)s/%(time)s.CSV": {"format": "csv"}}),
+        (Path("feeds/dropped.json"), {"feeds/dropped.json": {"format": "json"}}),
+        ({"a.x": {"format": "xml", "overwrite": True}}, {"a.x": {"format": "xml", "overwrite": True}}),
+        ({Path("a"): {"format": "json"}}, {"a": {"format": "json"}}),
+        ('{"a.x": {"format": "xml"}}', {"a.x": {"format": "xml"}}),
+    ],
+)
+def test_a_feed_of_what_is_dropped_is_a_uri_or_a_dict_as_feeds_is_one(value: Any, feeds: dict[str, Any]) -> None:
+    assert Config.from_settings({"NEARDUP_DROPPED_FEED": value}).dropped_feed == feeds
+
+
+@pytest.mark.parametrize("value", ["dropped", 5, {"a.jsonl": "jsonl"}, {"a.jsonl": {}}, '{"a": 5}', '{"a'])
+def test_a_feed_without_a_format_is_refused(value: Any) -> None:
+    with pytest.raises(SettingsError, match=r"^NEARDUP_DROPPED_FEED is .*(format|dict|on the command line)"):
+        Config.from_settings({"NEARDUP_DROPPED_FEED": value})
