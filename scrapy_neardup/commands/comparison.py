@@ -17,7 +17,7 @@ from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Comparison, Explanation, Feature, Fingerprint, Kind, Likeness, Match, Verdict
 from scrapy_neardup.settings import DROP, TAG, Config
 from scrapy_neardup.state.pages import PageStore
-from scrapy_neardup.text.marking import Mark, Part, cut, marked, own_letters, sentence_letters
+from scrapy_neardup.text.marking import Mark, Part, mark_sentences, own_letters, sentence_letters, truncate
 
 # ----------------------------------------------------------------------------------------------------------------------
 # Two pages before a method, as a crawl would have them: the verdict on the newer one, and all that led to it.
@@ -137,7 +137,7 @@ def _marked_text(
             return Mark.BOILERPLATE
         return Mark.SHARED if sentence in shared else Mark.NONE
 
-    return marked(page.text, mark, simplified=simplified)
+    return mark_sentences(page.text, mark, simplified=simplified)
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -294,7 +294,7 @@ def _notes(a: Side, b: Side, outcome: Outcome, *, coloured: bool) -> Iterator[st
 
 def _text_lines(parts: list[Part], limit: int, *, coloured: bool) -> Iterator[str]:
     length = _length(parts)
-    few = cut(parts, limit) if limit else parts
+    few = truncate(parts, limit) if limit else parts
     text = shown(few, coloured=coloured).rstrip()
     yield indent(text, _INDENT, lambda _: True) if text else "(no text)"
     if _length(few) < length:
@@ -337,7 +337,7 @@ def _feature(feature: Feature) -> dict[str, Any]:
 
 
 def _side(side: Side, parts: list[Part] | None, limit: int) -> dict[str, Any]:
-    few = cut(parts, limit) if parts and limit else parts
+    few = truncate(parts, limit) if parts and limit else parts
     return {
         "name": side.name,
         "title": side.page.title if side.page else None,

@@ -11,7 +11,7 @@ from lxml import etree
 
 from scrapy_neardup.quick import quick
 from scrapy_neardup.text.normalize import letters
-from scrapy_neardup.text.quotes import Told, is_attribution
+from scrapy_neardup.text.quotes import QuoteMarkup, is_attribution
 
 # fmt: off
 #: Holds nothing that a reader reads as text of the page.
@@ -78,7 +78,7 @@ class Block:
     linked: int = 0
     frame: bool = False
     headline: bool = False
-    told: Told = Told.NOTHING
+    told: QuoteMarkup = QuoteMarkup.NONE
 
 
 def blocks_of(root: lxml.html.HtmlElement | None) -> list[Block]:
@@ -125,7 +125,7 @@ class _Around:
     frame: bool = False
     headline: bool = False
     preformatted: bool = False
-    told: Told = Told.NOTHING
+    told: QuoteMarkup = QuoteMarkup.NONE
 
 
 class _Lines:
@@ -233,20 +233,24 @@ class _Lines:
                 self._found.append(Block(" ".join(words), count, around.frame, around.headline, around.told))
 
 
-def _told_by(element: lxml.html.HtmlElement) -> Told:
+def _told_by(element: lxml.html.HtmlElement) -> QuoteMarkup:
     """Whether an element is a quotation, and one that mail programs or forums have made."""
     names = element.get("class")
     if names and not _QUOTES.isdisjoint(names.lower().split()):
-        return Told.QUOTED
+        return QuoteMarkup.QUOTED
     if element.tag == "aside":  # of Discourse
-        return Told.QUOTED if names and "data-post" in element.attrib and "quote" in names.split() else Told.NOTHING
+        return (
+            QuoteMarkup.QUOTED
+            if names and "data-post" in element.attrib and "quote" in names.split()
+            else QuoteMarkup.NONE
+        )
     if element.tag != "blockquote":
-        return Told.NOTHING
+        return QuoteMarkup.NONE
     if element.get("type") == "cite":
-        return Told.QUOTED
+        return QuoteMarkup.QUOTED
     first = next(element.iterdescendants(), None)
     if first is not None and first.tag == "div":  # of phpBB
         first = next(first.iterchildren(), None)
     if first is not None and first.tag == "cite" and is_attribution("".join(first.itertext())):
-        return Told.QUOTED
-    return Told.CITED
+        return QuoteMarkup.QUOTED
+    return QuoteMarkup.CITED

@@ -18,7 +18,7 @@ from scrapy_neardup.model import Page
 from scrapy_neardup.page.blocks import Block, blocks_of
 from scrapy_neardup.page.html import decode, encoded, parsed, root_of
 from scrapy_neardup.page.reading import EXTRACTOR, Reading, is_link_line, read, read_own
-from scrapy_neardup.text.marking import Mark, Part, marked, own_letters
+from scrapy_neardup.text.marking import Mark, Part, mark_sentences, own_letters
 from scrapy_neardup.text.normalize import letters
 from scrapy_neardup.text.titles import article_title
 
@@ -287,7 +287,7 @@ def _line(text: str, role: Role, boilerplate: Callable[[str], int], *, simplifie
         counts.append(pages)
         return Mark.BOILERPLATE
 
-    parts = tuple(marked(text, mark, simplified=simplified))
+    parts = tuple(mark_sentences(text, mark, simplified=simplified))
     own = any(own_letters(part.text) for part in parts if part.mark is Mark.NONE)
     return Line(role if own else Role.BOILERPLATE, parts, min(counts, default=0))
 

@@ -9,7 +9,7 @@ import lxml.html
 from lxml import etree
 from w3lib.encoding import html_body_declared_encoding, http_content_type_encoding, read_bom, resolve_encoding
 
-from scrapy_neardup.text.normalize import count_marks, few_marks
+from scrapy_neardup.text.normalize import count_marks, limit_marks
 
 # ----------------------------------------------------------------------------------------------------------------------
 # Bytes of a page to text, also where the page declares a wrong charset or none.
@@ -231,7 +231,7 @@ def _limit_marks(root: lxml.html.HtmlElement) -> None:
     """
     for element in root.iter():
         text, tail = element.text, element.tail
-        if text and (fewer := few_marks(text)) != text:
+        if text and (fewer := limit_marks(text)) != text:
             element.text = _UNWRITABLE.sub(" ", fewer)
-        if tail and (fewer := few_marks(tail)) != tail:
+        if tail and (fewer := limit_marks(tail)) != tail:
             element.tail = _UNWRITABLE.sub(" ", fewer)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from scrapy_neardup.hashing.keyed import OPEN
 from scrapy_neardup.methods.cascade.sketch import SAMPLE, Lines
-from scrapy_neardup.text.sentences import cut
+from scrapy_neardup.text.sentences import from_sentences
 
 WORD = st.integers(0, 2**32 - 1)
 LINES = st.builds(Lines, st.frozensets(WORD, max_size=8), st.dictionaries(WORD, st.integers(1, 255), max_size=SAMPLE))
@@ -22,7 +22,7 @@ def many(count: int) -> list[str]:
 
 def sampled(lines: list[str], headlines: Sequence[str] = ()) -> Lines:
     """What is kept of a page of these lines."""
-    return Lines.unpack(Lines.packed(cut(lines, OPEN), headlines))[0]
+    return Lines.unpack(Lines.packed(from_sentences(lines, OPEN), headlines))[0]
 
 
 @settings(deadline=None)

@@ -14,7 +14,7 @@ from scrapy_neardup.methods.cascade.method import Cascade
 from scrapy_neardup.methods.cascade.parameters import CATALOGUE, PROFILES, CascadeParameters
 from scrapy_neardup.methods.cascade.sketch import Numbers
 from scrapy_neardup.model import Page
-from scrapy_neardup.text.sentences import cut, read
+from scrapy_neardup.text.sentences import from_sentences, read
 from tests.methods.cascade_pages import explained, judged, page, scattered, values
 
 KEYED = Keyed(b"the secret of a state")
@@ -154,7 +154,7 @@ def test_what_is_packed_is_unpacked(some: frozenset[int], all_of_them: int, shin
 
 def held(count: int, first: int = 0) -> Numbers:
     """Those of a longer text with so many numbers."""
-    text = cut([f"第{number}号船" for number in range(first, first + count)], KEYED)
+    text = from_sentences([f"第{number}号船" for number in range(first, first + count)], KEYED)
     packed = Numbers.packed(text, 500, 12)
     return Numbers.unpack(tuple(packed[at] << 8 | packed[at + 1] for at in range(0, len(packed), 2)), 500)
 

@@ -16,7 +16,7 @@ from scrapy_neardup.methods.cascade.method import Cascade
 from scrapy_neardup.methods.cascade.parameters import CascadeParameters
 from scrapy_neardup.methods.minwise import entries, sketch, traced
 from scrapy_neardup.model import Page
-from scrapy_neardup.text.prose import LineKind, kinds
+from scrapy_neardup.text.prose import LineKind, classify_lines
 from scrapy_neardup.text.sentences import read
 from scrapy_neardup.text.shingles import shingles
 from tests.methods.cascade_pages import (
@@ -215,7 +215,7 @@ def test_the_share_of_prose_is_estimated_well(shared: float) -> None:
 def _exact(new: str, old: str) -> float:
     """The share of the prose of one text that the other one holds."""
     own = read(new, OPEN)
-    both = zip(own.lines, kinds(own.sentences, own.lines), strict=True)
+    both = zip(own.lines, classify_lines(own.sentences, own.lines), strict=True)
     prose = {gram for line, kind in both if kind is LineKind.PROSE for gram in shingles(line, 5).tolist()}
     there = {gram for line in read(old, OPEN).lines for gram in shingles(line, 5).tolist()}
     return len(prose & there) / len(prose)

@@ -16,7 +16,7 @@ from scrapy_neardup.methods.cascade.parameters import CascadeParameters
 from scrapy_neardup.methods.cascade.sketch import Article, Lines, Numbers, Order, Sketch
 from scrapy_neardup.methods.minwise import jaccard, sketch
 from scrapy_neardup.text.normalize import letters, normalize
-from scrapy_neardup.text.sentences import cut
+from scrapy_neardup.text.sentences import from_sentences
 from tests.methods.cascade_pages import DEFAULTS, FERRY, LIGHTHOUSE, MILL, NONE, page, unpacked
 from tests.methods.test_cascade_lines import LINES
 
@@ -258,7 +258,7 @@ def test_without_an_article_in_it_a_page_has_lines_and_is_else_as_a_text(reader:
     whole = unpacked(
         Cascade().fingerprint(page(FERRY, "渡口_河湾网", headline="开航", main=main, reader=reader)).sketch
     )
-    lines, _ = Lines.unpack(Lines.packed(cut([letters(normalize(FERRY))], OPEN), []))
+    lines, _ = Lines.unpack(Lines.packed(from_sentences([letters(normalize(FERRY))], OPEN), []))
     assert whole.article is None
     assert replace(whole, lines=None).pack() == Cascade().fingerprint(page(FERRY, "渡口_河湾网")).sketch
     assert whole.lines is not None

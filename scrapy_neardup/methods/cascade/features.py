@@ -24,10 +24,10 @@ from scrapy_neardup.methods.cascade.sketch import (
     packed_words,
 )
 from scrapy_neardup.methods.minwise import entries, jaccard, sketch, traced
-from scrapy_neardup.text.prose import LineKind, kinds
-from scrapy_neardup.text.sentences import CutText, HeldText
-from scrapy_neardup.text.shingles import as_shingles, code_points, distinct, shingles
-from scrapy_neardup.text.tokens import are_unspaced, digits, holds_spaced, spaced_words
+from scrapy_neardup.text.prose import LineKind, classify_lines
+from scrapy_neardup.text.sentences import NativeText, SegmentedText
+from scrapy_neardup.text.shingles import code_points, distinct, hash_words, shingles
+from scrapy_neardup.text.tokens import are_unspaced, digits, has_spaced_word, spaced_words
 
 # ----------------------------------------------------------------------------------------------------------------------
 # Whether two pages that share a listing share prose as well: an article is what its writer says, not what he quotes.
@@ -76,11 +76,11 @@ class _Traced(NamedTuple):
 class Prose:
     """The prose of a new page, and its listings, held against earlier pages."""
 
-    def __init__(self, own: CutText, sketch: tuple[int, int, int]) -> None:
+    def __init__(self, own: SegmentedText, sketch: tuple[int, int, int]) -> None:
         """``own``: its own text; ``sketch``: the length of its shingles, its bins and their bits."""
         self._own = own
         self._sketch = sketch
-        self._kinds = kinds(own.sentences, own.lines)
+        self._kinds = classify_lines(own.sentences, own.lines)
         self._is_prose = [kind is LineKind.PROSE for kind in self._kinds]
 
     def held_by(self, old: Sketch) -> HeldProse:
@@ -149,7 +149,7 @@ _FEW = 64
 class TitleWords:
     """The words of a new page's title, held against its sentences and against an earlier page."""
 
-    def __init__(self, title: Sequence[str], own: CutText) -> None:
+    def __init__(self, title: Sequence[str], own: SegmentedText) -> None:
         """``own``: the page's own text without its headline, in which they stand in any case."""
         self._told = list(title)
         self._own = own
@@ -168,7 +168,7 @@ class TitleWords:
 
     def packed(self, most: int) -> bytes:
         """Its words as a sketch has them, three bytes each; of more than ``most`` those with the smallest hashes."""
-        if isinstance(self._own, HeldText) and len(self._told) <= _FEW:
+        if isinstance(self._own, NativeText) and len(self._told) <= _FEW:
             packed = self._own.title_words(self._told, most, (_LENGTHS[0], _LENGTHS[-1], _HASH, STANDS))
             if packed is not None:
                 return packed
@@ -179,10 +179,10 @@ class TitleWords:
         """Those of these words of the title that stand in the text."""
         hashed = {self._title[one]: one for one in words}
         unspaced = [word for word in hashed if word in self._unspaced]
-        found = self._own.standing([word for word in unspaced if len(word) in _LENGTHS])
+        found = self._own.find_words([word for word in unspaced if len(word) in _LENGTHS])
         if spaced := hashed.keys() - unspaced:
             text = self._own.text
-            found += [word for word in spaced if holds_spaced(text, word)]
+            found += [word for word in spaced if has_spaced_word(text, word)]
         return frozenset([hashed[word] for word in found])
 
     @cached_property
@@ -197,7 +197,7 @@ class TitleWords:
         spaced = [word for word in self._told if word not in self._unspaced]
         found = {self._own.hashes.of(word) & _HASH | NUMBER * word.isdigit(): word for word in spaced}
         unspaced = [word for word in dict.fromkeys(self._told) if word in self._unspaced and len(word) >= _LENGTHS[0]]
-        grams = as_shingles(unspaced, self._own.hashes)
+        grams = hash_words(unspaced, self._own.hashes)
         for word in sorted(grams, key=len):  # of two words that have one hash the longer one is known by it
             found[grams[word] & _HASH] = word
         return dict(sorted(found.items()))

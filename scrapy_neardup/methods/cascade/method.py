@@ -32,7 +32,7 @@ from scrapy_neardup.methods.evidence import shared_sentences
 from scrapy_neardup.model import Comparison, Explanation, Feature, Fingerprint, Likeness, Page, SiteCounts
 from scrapy_neardup.text.lexicon import core_words
 from scrapy_neardup.text.normalize import normalize
-from scrapy_neardup.text.sentences import cut
+from scrapy_neardup.text.sentences import from_sentences
 from scrapy_neardup.text.tokens import words
 
 
@@ -69,8 +69,8 @@ class Cascade(Method):
             if text.own.size < text.unframed.size:
                 unframed = article_of(text.unframed, p)
         most = max(p.sentence_keys, p.max_sentences)
-        longest_of_core = core.own.longest(p.min_sentence, most)
-        longest = longest_of_core if core is text else text.own.longest(p.min_sentence, most)
+        longest_of_core = core.own.longest_hashes(p.min_sentence, most)
+        longest = longest_of_core if core is text else text.own.longest_hashes(p.min_sentence, most)
         title = TitleWords(found.title, core.own.without(found.headings) if found.headings else core.own)
         packed = packed_sketch(
             (
@@ -114,7 +114,7 @@ class Cascade(Method):
     def _all_sentences(self, found: Views) -> frozenset[int]:
         """Those of all that is judged. What is quoted counts as one: to say the same of two messages is two things."""
         quotes = [self.hashes.short(found.quotes)] if found.quotes else []
-        return frozenset([*quotes, *found.all.own.shorts().tolist()][:255])
+        return frozenset([*quotes, *found.all.own.line_hashes().tolist()][:255])
 
     def _about_keys(self, page: Page, found: Views) -> list[int]:
         """Those of title, keywords and description."""
@@ -158,7 +158,9 @@ class Cascade(Method):
 
     def restored(self, carried: str) -> TitleWords:
         title, _, told = carried.partition("\n\n")
-        return TitleWords(title.split("\n") if title else [], cut(told.split("\n") if told else [], self.hashes))
+        return TitleWords(
+            title.split("\n") if title else [], from_sentences(told.split("\n") if told else [], self.hashes)
+        )
 
     def again(self, sketch: bytes, site: str, counts: SiteCounts) -> tuple[Comparison, bytes] | None:
         known, here = self._unpack(sketch), self.hashes.short(site) if site else 0

@@ -14,8 +14,8 @@ from scrapy_neardup.methods.cascade.parameters import CascadeParameters
 from scrapy_neardup.model import Page
 from scrapy_neardup.text import sentences
 from scrapy_neardup.text.normalize import letters, normalize
-from scrapy_neardup.text.quotes import parted
-from scrapy_neardup.text.sentences import CutText
+from scrapy_neardup.text.quotes import split_quotes
+from scrapy_neardup.text.sentences import SegmentedText
 from scrapy_neardup.text.titles import longest_part, title_parts
 from scrapy_neardup.text.tokens import words
 
@@ -34,9 +34,9 @@ _PART = 0.95
 class View(NamedTuple):
     """A text without quotes: without boilerplate, with it, and without that of its own site."""
 
-    own: CutText
-    whole: CutText
-    unframed: CutText
+    own: SegmentedText
+    whole: SegmentedText
+    unframed: SegmentedText
 
 
 class Views(NamedTuple):
@@ -81,13 +81,13 @@ def read(page: Page, is_common: IsCommon, is_own: IsCommon, p: CascadeParameters
     if page.headline:
         titles += [_TITLE_PART + letters(_normalize(part, p)) for part in page.headline.split("\n") if part]
     # Of pages of one site every line tells form from article, and the headlines that all of them have.
-    counted = whole.counted(titles, 0 if page.reader else p.min_counted, _ENDS)
+    counted = whole.countable_hashes(titles, 0 if page.reader else p.min_counted, _ENDS)
     common = counted[is_common(counted)]
     boilerplate = frame = _NONE
     told, own_parts = titles, [*parts.values()]
     if len(common):
         known = counted[: len(titles)].tolist()
-        boilerplate = frozenset(common.tolist()) & {*known, *whole.shorts(p.min_counted).tolist()}
+        boilerplate = frozenset(common.tolist()) & {*known, *whole.line_hashes(p.min_counted).tolist()}
         frame = boilerplate.intersection(common[is_own(common)].tolist())
         told = [line for line, one in zip(titles, known, strict=True) if one not in boilerplate]
         own_parts = [parts[line] for line in dict.fromkeys(told) if line in parts] or own_parts
@@ -111,7 +111,7 @@ def _headings(page: Page, of_title: list[str], p: CascadeParameters, hashes: Key
     if not (page.reader or (title and page.text.lstrip().startswith(title))):
         return _NONE
     told = "\n".join((title, *of_title, page.headline))
-    return frozenset(sentences.read(told, hashes, simplified=p.simplified).shorts().tolist())
+    return frozenset(sentences.read(told, hashes, simplified=p.simplified).line_hashes().tolist())
 
 
 def _parted(page: Page) -> tuple[str, str]:
@@ -122,7 +122,7 @@ def _parted(page: Page) -> tuple[str, str]:
         quotes, lines = frozenset(page.quotes), page.text.split("\n")
         own = [line for number, line in enumerate(lines) if number not in quotes]
         return "\n".join(own), "\n".join(line for number, line in enumerate(lines) if number in quotes)
-    return parted(page.text, page.title)
+    return split_quotes(page.text, page.title)
 
 
 def _article(page: Page, p: CascadeParameters, hashes: Keyed, boilerplate: Set[int], frame: Set[int]) -> View | None:
@@ -131,7 +131,7 @@ def _article(page: Page, p: CascadeParameters, hashes: Keyed, boilerplate: Set[i
     return _view(sentences.read(page.main, hashes, simplified=p.simplified), boilerplate, frame)
 
 
-def _view(whole: CutText, boilerplate: Set[int], frame: Set[int]) -> View:
+def _view(whole: SegmentedText, boilerplate: Set[int], frame: Set[int]) -> View:
     own = whole.without(boilerplate) if boilerplate else whole
     return View(own, whole, whole if own is whole else whole.without(frame))
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from scrapy_neardup.methods.cascade.parameters import CascadeParameters
 from scrapy_neardup.methods.minwise import sketch_of_text
-from scrapy_neardup.text.sentences import CutText, HeldText
+from scrapy_neardup.text.sentences import NativeText, SegmentedText
 from scrapy_neardup.text.shingles import smallest_shingles
 from scrapy_neardup.text.tokens import has_unspaced, numbers
 
@@ -40,10 +40,10 @@ class Lines:
     lines: Mapping[int, int]
 
     @classmethod
-    def packed(cls, own: CutText, headlines: Iterable[str]) -> bytes:
+    def packed(cls, own: SegmentedText, headlines: Iterable[str]) -> bytes:
         """As bytes, those of a page: a sample of its own lines."""
         letters = np.minimum(own.lengths(), _MAX_LETTERS).tolist()
-        known: dict[int, int] = dict(zip(own.shorts().tolist(), letters, strict=True))
+        known: dict[int, int] = dict(zip(own.line_hashes().tolist(), letters, strict=True))
         told = sorted({own.hashes.short(headline) for headline in headlines if headline})
         return _packed(told[:_MAX_HEADLINES], sorted(known)[:SAMPLE], known)
 
@@ -100,7 +100,7 @@ class Numbers(NamedTuple):
     is_long: bool = False
 
     @staticmethod
-    def packed(own: CutText, shingles: int, most: int) -> bytes:
+    def packed(own: SegmentedText, shingles: int, most: int) -> bytes:
         """As bytes, those of a text with so many different shingles; ``most`` numbers of it."""
         return own.numbers(min(most, _MOST)) if shingles > SHORT else _short(own, most)
 
@@ -136,7 +136,7 @@ def _missing(one: Set[int], other: Set[int]) -> float:
     return 1.0 - len(one & other) / min(len(one), len(other))
 
 
-def _short(own: CutText, most: int) -> bytes:
+def _short(own: SegmentedText, most: int) -> bytes:
     """Of more than ``most`` those with the smallest fingerprints; the lowest bit says that it is written in digits."""
     smallest = sorted((own.hashes.of(one), one.isdigit()) for one in set(numbers(own.text)))[:most]
     found = {whole & 0xFFFE | digits for whole, digits in smallest}
@@ -168,9 +168,9 @@ class Order(NamedTuple):
     sentences: tuple[int, ...]
 
     @classmethod
-    def packed(cls, own: CutText) -> bytes:
+    def packed(cls, own: SegmentedText) -> bytes:
         """As bytes, those of a page's own sentences."""
-        ends = own.ends(_FIRST, _LAST)
+        ends = own.end_hashes(_FIRST, _LAST)
         return bytes((len(ends) // 2,)) + ends
 
     def pack(self) -> bytes:
@@ -192,9 +192,9 @@ class Order(NamedTuple):
         )
 
 
-def known_in_order(own: CutText) -> list[int]:
+def known_in_order(own: SegmentedText) -> list[int]:
     """The 16 bits by which each sentence is known in an order."""
-    found: list[int] = (own.shorts() & _BITS).tolist()
+    found: list[int] = (own.line_hashes() & _BITS).tolist()
     return found
 
 
@@ -364,9 +364,9 @@ class Shingles(NamedTuple):
     keys: list[int]
 
     @classmethod
-    def of(cls, text: CutText, p: CascadeParameters) -> Shingles:
+    def of(cls, text: SegmentedText, p: CascadeParameters) -> Shingles:
         """Those of the letters of a text."""
-        if isinstance(text, HeldText):
+        if isinstance(text, NativeText):
             opening = _OPENING_SHINGLES, OPENING_BINS, OPENING_BITS
             keys = p.key_shingle, p.key_shingle_spaced, p.shingle_keys
             count, minwise, first, smallest = text.shingled(p.shingle, p.bins, p.bits, *opening, *keys)
@@ -380,6 +380,6 @@ class Shingles(NamedTuple):
         )
 
 
-def article_of(text: CutText, p: CascadeParameters) -> Article:
+def article_of(text: SegmentedText, p: CascadeParameters) -> Article:
     """How many different shingles there are, and the sketch of them."""
     return Article(*sketch_of_text(text.letters, p.shingle, p.bins, p.bits, text.hashes))
