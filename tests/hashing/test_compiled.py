@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scrapy_neardup.hashing import compiled, mixed
+from scrapy_neardup.hashing import compiled, mix_one
 from scrapy_neardup.hashing.compiled import Kernels
 from scrapy_neardup.hashing.keyed import NARROW, OPEN, WIDE, Keyed, KeyWidth
 from scrapy_neardup.methods.cascade.features import TitleWords
@@ -238,7 +238,7 @@ def test_values_that_all_want_one_place_are_counted_too(kernels: Kernels) -> Non
     want = [
         chr(point)
         for point in range(0x20, 0xD000)
-        if (mixed(mixed(point ^ offset)) * 0x9E3779B97F4A7C15 & 2**64 - 1) >> 54 == 5
+        if (mix_one(mix_one(point ^ offset)) * 0x9E3779B97F4A7C15 & 2**64 - 1) >> 54 == 5
     ]
     few = want[:40]
     assert len(few) > 30
