@@ -84,7 +84,7 @@ class Fingerprint:
     be counted; one that comes twice counts once. ``whole``: the sketch of the text with its boilerplate, where there is
     any. ``own``: letters and digits that are not boilerplate; None for a method that does not ask. ``site``: what the
     state knows of its site. ``boilerplate``: those of the sentences that were left out for standing on many pages.
-    ``unframed``: the sketch of the text without what is boilerplate of its own site, where some more of it is
+    ``site_free``: the sketch of the text without what is boilerplate of its own site, where some more of it is
     boilerplate everywhere. ``quoted``: letters and digits of what it quotes, which are not among its own. ``title``:
     what the method knows of its title, to hold it against an earlier page. ``in_form``: it looks like one of its site,
     see ``Comparison``.
@@ -97,7 +97,7 @@ class Fingerprint:
     own: int | None = None
     site: SiteCounts | None = field(default=None, compare=False, repr=False)
     boilerplate: frozenset[int] = field(default=frozenset(), compare=False, repr=False)
-    unframed: bytes = b""
+    site_free: bytes = b""
     title: Any = field(default=None, compare=False, repr=False)
     quoted: int = 0
     in_form: bool = False
@@ -106,7 +106,7 @@ class Fingerprint:
         """The same under other keys: ``replace`` for what nearly every page needs, without looking up its fields."""
         return Fingerprint(
             *(keys, self.sketch, self.sentences, self.whole, self.own, self.site),
-            *(self.boilerplate, self.unframed, self.title, self.quoted, self.in_form),
+            *(self.boilerplate, self.site_free, self.title, self.quoted, self.in_form),
         )
 
     def why_unjudged(self, needed: int) -> AnyReason:

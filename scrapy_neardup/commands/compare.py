@@ -192,7 +192,7 @@ def run(arguments: argparse.Namespace) -> int:
         if store and pages == [None, None] and (known := remembered(store, *names)):
             _tell_remembered(known, store, as_json_object=arguments.json)
             return 0
-        method = method.under(store.hashes) if store else method
+        method = method.with_hashes(store.hashes) if store else method
         a, b = (
             read_side(name, store) if page is None and store else Side(name, page)
             for name, page in zip(names, pages, strict=True)

@@ -66,7 +66,7 @@ def dissect(served: Served, method: Method, config: Config, store: PageStore | N
 
     Raises ExtractionError if there is no page in the response.
     """
-    method = method.under(store.hashes) if store else method
+    method = method.with_hashes(store.hashes) if store else method
     html = served.html()
     if is_risky(html):
         read_bounded(html, served.url, config)  # first where it can be ended

@@ -180,7 +180,7 @@ def evaluate(
     seconds, warm = 0.0, False
     refused = _Refused()
     # As the states here have it: it is this one that gets warm.
-    method = method.under(Keyed(NO_SECRET.value, FORMATS[FORMAT]))
+    method = method.with_hashes(Keyed(NO_SECRET.value, FORMATS[FORMAT]))
     with _judging(method, store_url, grouping) as (judge, size_of_state):
         for document in with_distinct_ids(progress(documents) if progress else documents):
             if document.id not in labels:

@@ -172,7 +172,7 @@ class Detector:
         self.store = store
         #: Seconds; added to at each place by itself, as whatever would do it for all takes calls at each page.
         self.spent = {"method": 0.0, "store": 0.0}
-        self._method = method = method.under(store.hashes)
+        self._method = method = method.with_hashes(store.hashes)
         self._min_letters = min_letters
         self.passes = passes
         self._ageing = Ageing(store, bounds, on_expired)

@@ -75,7 +75,7 @@ def pages_of(message: Message) -> list[Page]:
 class Prepared:
     """A fingerprint, and what was ``asked`` for it: it is that of the page if the state says the same.
 
-    ``title``: see ``Method.carried``; empty if there is nothing. ``sited``: what is known of the site belongs to it.
+    ``title``: see ``Method.pack_title``; empty if there is nothing. ``sited``: what is known of the site belongs to it.
     ``known``: what is to learn if it was presumed wrongly.
     """
 
@@ -102,7 +102,7 @@ class _Late:
 
     @cached_property
     def _title(self) -> Any:
-        return self._method.restored(self._packed.decode(*_CODEC))
+        return self._method.unpack_title(self._packed.decode(*_CODEC))
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._title, name)
@@ -125,7 +125,7 @@ def packed(made: Fingerprint, title: bytes, asked: Sequence[Asked]) -> list[Any]
         made.whole.hex(),
         made.own,
         _hex(sorted(made.boilerplate), "<u4"),
-        made.unframed.hex(),
+        made.site_free.hex(),
         len(title),
         made.quoted,
         made.site is not None,
@@ -145,7 +145,7 @@ def unpacked(answer: Message, known: Boilerplate) -> list[Prepared | None]:
 
 def unpacked_one(given: Sequence[Any], title: bytes, known: Boilerplate) -> Prepared:
     """What ``packed`` made of one fingerprint; ``known``: what was presumed."""
-    keys, sketch, counted, whole, own, boilerplate, unframed, _, quoted, sited, asked = given
+    keys, sketch, counted, whole, own, boilerplate, site_free, _, quoted, sited, asked = given
     answers = tuple(
         Asked(what, np.frombuffer(bytes.fromhex(sentences), "<u4"), np.frombuffer(bytes.fromhex(said), np.bool_))
         for what, sentences, said in asked
@@ -157,7 +157,7 @@ def unpacked_one(given: Sequence[Any], title: bytes, known: Boilerplate) -> Prep
         bytes.fromhex(whole),
         own,
         boilerplate=frozenset(_numbers(boilerplate, "<u4")),
-        unframed=bytes.fromhex(unframed),
+        site_free=bytes.fromhex(site_free),
         quoted=quoted,
     )
     return Prepared(made, answers, title, sited, known)

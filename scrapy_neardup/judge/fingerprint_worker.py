@@ -34,7 +34,7 @@ class Maker:
 
     def __init__(self, terms: dict[str, Any]) -> None:
         hashes = Keyed(bytes.fromhex(terms["secret"]), KeyWidth(terms["bits"]))
-        self._method = make_method(terms["method"], terms["parameters"]).under(hashes)
+        self._method = make_method(terms["method"], terms["parameters"]).with_hashes(hashes)
         self._known = Boilerplate()
         # Load what the first page would: it is not to be counted for its time and memory.
         self.made(Page("", "渡口重新开航", text="渡口今天早上重新开航，第一班船是空的。"))
@@ -51,7 +51,7 @@ class Maker:
         presumed = self._known.of(page.site)
         try:
             made = self._method.for_state(page, presumed)
-            title = b"" if made.title is None else packed_title(self._method.carried(made.title))
+            title = b"" if made.title is None else packed_title(self._method.pack_title(made.title))
             return packed(made, title, presumed.asked), title
         except Exception:
             return None, b""

@@ -60,7 +60,7 @@ class Former:
         method = self._methods[found[0]]
         if method is None:
             return None
-        method = method.under(self._store.hashes)
+        method = method.with_hashes(self._store.hashes)
         try:
             made: Fingerprint = method.fingerprint(page)
             return FormerlyFound(base, method.compare(made, found[1], frozenset()))

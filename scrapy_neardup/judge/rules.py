@@ -381,7 +381,7 @@ class ByBytes:
 
     def _compared(self, page: Page, found: Record) -> tuple[Comparison, bytes] | None:
         """How the page compares to one with the same bytes, if it is a copy of that, and its sketch."""
-        again = self._method.again(found.sketch, page.site, self._store.on_site(page.site))
+        again = self._method.compare_same_bytes(found.sketch, page.site, self._store.on_site(page.site))
         if again is None or not again[0].is_copy(self._also_copies) or not has_a_say(found, again[0]):
             return None
         return again

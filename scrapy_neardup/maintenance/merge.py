@@ -184,7 +184,7 @@ def merge(source: Source, store: PageStore, method: Method | None = None, watch:
     there may have been renewed by then; the same merge once more does the rest. Memory grows with the pages that get
     another id or become copies, and no others. Raises StoreMismatch if the source's keys are shorter than the store's.
     """
-    source, method = for_state(source, store), method.under(store.hashes) if method else None
+    source, method = for_state(source, store), method.with_hashes(store.hashes) if method else None
     judgements, against = take_judgements(source.judgements, store)
     plan = make_plan(source, store, method, watch)
     pages = plan.pages

@@ -82,7 +82,7 @@ def _lowest_bits(entries: int, bits: int) -> int:
     return int.from_bytes(bytes([sum(1 << shift for shift in range(0, 8, bits))]) * (entries * bits // 8), "little")
 
 
-def traced(
+def trace(
     hashes: npt.NDArray[np.uint64], bins: int, bits: int
 ) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp], npt.NDArray[np.uint8]]:
     """Where a sketch's entries come from: bins that are not empty, the place of the hash that each keeps, the entry.

@@ -133,7 +133,7 @@ STAGES: dict[str, Callable[[str], object]] = {
     "read openly": lambda text: told(read(text, OPEN)),
     "read without some lines": lambda text: told(without_some(read(text, KEYED))),
     "words of a title": lambda text: [
-        TitleWords(words, read(text, KEYED)).packed(most) for words in titles_from(text) for most in (1, 3, 255)
+        TitleWords(words, read(text, KEYED)).encode(most) for words in titles_from(text) for most in (1, 3, 255)
     ],
     "has prose": lambda text: [has_prose(text, needed) for needed in (-1, 0, 1, 15, 10_000)],
     "has unspaced": lambda text: [has_unspaced(text), has_unspaced(letters(text)), *map(has_unspaced, text.split())],
@@ -387,7 +387,7 @@ def test_the_same_words_stand_in_a_text_both_ways(text: str, words: list[str]) -
     def gone() -> list[bool]:
         title = TitleWords([], from_sentences(text.replace("\n", " ").split("。"), KEYED))
         old = frozenset(TitleWords(words, from_sentences([], KEYED))._title)
-        return [title._holds(old), *(title._holds(frozenset({one})) for one in old)]
+        return [title._has_words(old), *(title._has_words(frozenset({one})) for one in old)]
 
     with_it, without = both(gone)
     assert with_it == without
@@ -686,12 +686,12 @@ def test_an_error_of_whoever_tells_of_characters_goes_through(kernels: Kernels) 
 
 def test_a_module_of_another_version_is_not_used(kernels: Kernels, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("NEARDUP_PURE", raising=False)
-    assert compiled._built() is kernels
+    assert compiled._load() is kernels
     monkeypatch.setattr(compiled, "_VERSION", kernels.VERSION + 1)
-    assert compiled._built() is None
+    assert compiled._load() is None
     monkeypatch.undo()
     monkeypatch.setenv("NEARDUP_PURE", "1")
-    assert compiled._built() is None
+    assert compiled._load() is None
 
 
 def test_somebody_is_told_whether_it_is_in_use() -> None:

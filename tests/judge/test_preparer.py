@@ -107,14 +107,17 @@ def told(answer: Answer | ExtractionError) -> list[str]:
 
 
 def test_fingerprints_are_those_that_are_made_here() -> None:
-    method, known = make_method("cascade", {}).under(Keyed(SECRET)), open_store("memory:", {}).on_site("moor.example")
+    method, known = (
+        make_method("cascade", {}).with_hashes(Keyed(SECRET)),
+        open_store("memory:", {}).on_site("moor.example"),
+    )
     pages = [*(page(number) for number in range(5)), Page("http://moor.example/", "\ud800", text=" \udfff\x00")]
     with preparing("cascade") as pool:
         answer = asked(pool, *pages)
         assert isinstance(answer, list)
         for one, made in zip(pages, answer, strict=True):
             assert isinstance(made, Prepared)
-            here, there = method.guarded(one, known.is_common, known), made.under(one, known, method)
+            here, there = method.fingerprint_own(one, known.is_common, known), made.under(one, known, method)
             assert (there.keys, there.sketch, there.own) == (here.keys, here.sketch, here.own)
             assert there.sentences.tolist() == here.sentences.tolist()
         assert pool.replaced == 0

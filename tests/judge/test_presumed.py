@@ -112,7 +112,7 @@ def prepared(method: Method, page: Page, known: Boilerplate) -> Prepared:
     """A fingerprint that was made as in another process."""
     of_site = known.of(page.site)
     made = method.for_state(page, of_site)
-    title = b"" if made.title is None else packed_title(method.carried(made.title))
+    title = b"" if made.title is None else packed_title(method.pack_title(made.title))
     answer = Message({"made": [packed(made, title, of_site.asked)]}, title)
     [found] = unpacked(answer, known)
     assert found is not None
@@ -123,7 +123,7 @@ def prepared(method: Method, page: Page, known: Boilerplate) -> Prepared:
 def test_a_fingerprint_comes_back_as_it_was_made(method: Method) -> None:
     for page in PAGES.values():
         of_site = open_store("memory:", {}).on_site(page.site)
-        here = method.guarded(page, of_site.is_common, of_site)
+        here = method.fingerprint_own(page, of_site.is_common, of_site)
         there = prepared(method, page, Boilerplate()).under(page, of_site, method)
         assert there == replace(here, title=there.title)
         assert (there.site, there.boilerplate) == (here.site, here.boilerplate)
@@ -139,12 +139,12 @@ def filled() -> PageStore:
     store, method = open_store("memory:", {}), make_method("cascade", {})
     for number in range(20):
         page = Page(f"http://{SITE}/{number}", text="\n".join([*story(number), FOOTER]), site=SITE)
-        store.note(method.under(store.hashes).fingerprint(page).sentences, SITE)
+        store.note(method.with_hashes(store.hashes).fingerprint(page).sentences, SITE)
     return store
 
 
 def test_one_that_presumes_too_little_is_made_anew_and_the_next_one_is_right(filled: PageStore) -> None:
-    method, known = make_method("cascade", {}).under(filled.hashes), Boilerplate()
+    method, known = make_method("cascade", {}).with_hashes(filled.hashes), Boilerplate()
     page = Page(f"http://{SITE}/new", "A ferry", text="\n".join([*story(30), FOOTER]), site=SITE)
     of_site = filled.on_site(SITE)
     right = method.for_state(page, of_site)
@@ -161,7 +161,7 @@ def test_one_that_presumes_too_little_is_made_anew_and_the_next_one_is_right(fil
 
 
 def test_one_that_presumes_too_much_is_made_anew(filled: PageStore) -> None:
-    method, known = make_method("cascade", {}).under(filled.hashes), Boilerplate()
+    method, known = make_method("cascade", {}).with_hashes(filled.hashes), Boilerplate()
     page = Page(f"http://{SITE}/new", text="\n".join([*story(30), FOOTER]), site=SITE)
     known.learn(SITE, filled.on_site(SITE), prepared(method, page, known).asked)
     nothing = open_store("memory:", {}).on_site(SITE)

@@ -68,7 +68,7 @@ def whole(page: Raw) -> Page:
 
 def test_page_and_fingerprint_are_those_that_are_made_here() -> None:
     store = open_store("memory:", {}, secret=Secret(SECRET))
-    method, terms = make_method("cascade", {}).under(store.hashes), TextTerms("cascade", {}, store.hashes, 30.0)
+    method, terms = make_method("cascade", {}).with_hashes(store.hashes), TextTerms("cascade", {}, store.hashes, 30.0)
     pages = [
         raw(0),
         raw(1, ItemHead("渡口的另一艘船", ("渡口", "木船"), "它今天第一次开航。")),
@@ -82,7 +82,10 @@ def test_page_and_fingerprint_are_those_that_are_made_here() -> None:
             assert read.page == extract(one.content, one.url, max_html=1_000_000)
             assert read.prepared is not None
             page, known = whole(one), store.on_site("moor.example")
-            here, there = method.guarded(page, known.is_common, known), read.prepared.under(page, known, method)
+            here, there = (
+                method.fingerprint_own(page, known.is_common, known),
+                read.prepared.under(page, known, method),
+            )
             assert there is not here
             assert (there.keys, there.sketch, there.whole, there.own) == (here.keys, here.sketch, here.whole, here.own)
             assert there.sentences.tolist() == here.sentences.tolist()
@@ -91,7 +94,7 @@ def test_page_and_fingerprint_are_those_that_are_made_here() -> None:
 
 def test_what_the_state_says_of_one_page_is_presumed_of_the_next_one() -> None:
     store = open_store("memory:", {}, secret=Secret(SECRET))
-    method = make_method("cascade", {}).under(store.hashes)
+    method = make_method("cascade", {}).with_hashes(store.hashes)
     terms = TextTerms("cascade", {}, store.hashes, 30.0)
 
     def holds(read: ReadPage | Answer, page: Raw) -> bool:

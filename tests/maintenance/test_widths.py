@@ -164,7 +164,7 @@ def test_every_method_finds_copies_under_short_keys_as_under_long_ones(
 @pytest.mark.parametrize("width", [WIDE, NARROW], ids=str)
 def test_a_hash_whose_key_is_common_is_no_evidence_whatever_of_it_is_a_key(method: str, width: KeyWidth) -> None:
     """These methods hold hashes of their sketches, which are whole, against keys, which may be parts of such."""
-    judge = make_method(method, {}).under(Keyed(b"secret", width))
+    judge = make_method(method, {}).with_hashes(Keyed(b"secret", width))
     assert isinstance(judge, PublishedMethod)
     made = judge.for_state(page(1, "first"), None)
     signature = signature_of(made.sketch)
@@ -249,7 +249,7 @@ def test_a_fingerprint_under_other_keys_is_the_same_in_all_else() -> None:
 @pytest.mark.parametrize("format", [3, FORMAT])
 def test_what_another_process_has_made_gets_the_keys_of_the_state(format: int, made: Made) -> None:
     with closing(opened(made("memory", format))) as store:
-        method = make_method("cascade", {}).under(store.hashes)
+        method = make_method("cascade", {}).with_hashes(store.hashes)
         preparer = Preparer(TextTerms("cascade", {}, store.hashes, 60.0))
         try:
             [prepared] = preparer.answer(Texts([page(1, "first")]))  # type: ignore[misc]
