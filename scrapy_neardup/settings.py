@@ -11,7 +11,7 @@ from importlib import import_module
 from pathlib import PurePath
 from typing import Any
 
-from scrapy_neardup.ages import seconds
+from scrapy_neardup.ages import parse_duration
 from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.hashing.keyed import Keyed
 from scrapy_neardup.judge.fingerprint_tasks import TextTerms
@@ -299,7 +299,7 @@ READERS: dict[str, tuple[str, Callable[[str, Any], Any]]] = {
     "NEARDUP_WORKERS": ("workers", many_workers),
     "NEARDUP_KEEP": ("keep", _keep),
     "NEARDUP_KEEP_POLICY": ("keep_policy", read_keep_policy),
-    "NEARDUP_TTL": ("ttl", seconds),
+    "NEARDUP_TTL": ("ttl", parse_duration),
     "NEARDUP_MAX_PAGES": ("max_pages", many_pages),
     "NEARDUP_DROPPED_FEED": ("dropped_feed", _feeds),
     "NEARDUP_COMMIT": ("commit", choice("feed", "item")),

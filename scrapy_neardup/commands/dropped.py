@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from datetime import datetime, timezone
 from typing import Any
 
-from scrapy_neardup.ages import moment
+from scrapy_neardup.ages import parse_time
 from scrapy_neardup.commands.opening import add_store, looked
 from scrapy_neardup.commands.output import add_output, check_output, counted, iso, line, put
 from scrapy_neardup.maintenance.drops import Dropped, dropped
@@ -58,7 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """List the pages; 0."""
     check_output(arguments)
-    since = moment("--since", arguments.since, datetime.now(timezone.utc)) if arguments.since is not None else 0.0
+    since = parse_time("--since", arguments.since, datetime.now(timezone.utc)) if arguments.since is not None else 0.0
     is_wanted = of_host(arguments.site) if arguments.site is not None else None
     with looked(arguments.store, Config.from_settings(arguments.settings)) as store:
         known = {crawl.generation: crawl for crawl in crawls(store)}

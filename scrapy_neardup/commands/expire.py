@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from scrapy_neardup.ages import seconds
+from scrapy_neardup.ages import parse_duration
 from scrapy_neardup.commands.forget import as_data, as_text, first_urls
 from scrapy_neardup.commands.opening import add_store, opened
 from scrapy_neardup.commands.output import as_json, progress, write
@@ -43,7 +43,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Forget the pages."""
     config = Config.from_settings(arguments.settings)
     bounds = Bounds(
-        config.ttl if arguments.ttl is None else seconds("--ttl", arguments.ttl),
+        config.ttl if arguments.ttl is None else parse_duration("--ttl", arguments.ttl),
         config.max_pages if arguments.max_pages is None else many_pages("--max-pages", arguments.max_pages),
     )
     if bounds == Bounds():

@@ -7,7 +7,7 @@ import sys
 from functools import partial
 from pathlib import Path
 
-from scrapy_neardup.atomic import private, replacing
+from scrapy_neardup.atomic import open_private, replace_file
 from scrapy_neardup.commands.opening import add_store, looked
 from scrapy_neardup.commands.output import progress, write
 from scrapy_neardup.errors import NearDupError
@@ -46,7 +46,7 @@ def run(arguments: argparse.Namespace) -> int:
         if output is None:
             write_export(store, sys.stdout.buffer, watch)
             return 0
-        with replacing(output) as draft, open(draft, "wb", opener=private) as file:
+        with replace_file(output) as draft, open(draft, "wb", opener=open_private) as file:
             pages = write_export(store, file, watch)
         left = store.pages - pages
     out = f"; {left:,} unsealed, left out" if left else ""

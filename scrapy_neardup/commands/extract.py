@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from scrapy_neardup.atomic import replacing
+from scrapy_neardup.atomic import replace_file
 from scrapy_neardup.commands.opening import add_store, add_strict, config_of, opened_if_there
 from scrapy_neardup.commands.output import as_json, counted, facts, is_coloured, line, room, shown, write
 from scrapy_neardup.commands.pages import fetch, prejudge, read_bounded, why_not, within_bounds
@@ -320,6 +320,6 @@ def _save(html: str, name: str, found: Dissected) -> None:
         sys.stdout.buffer.write(html.encode())  # UTF-8, as it says itself, whatever standard output is set to
         return
     path = Path(name)
-    with replacing(path) as draft:
+    with replace_file(path) as draft:
         draft.write_text(html, encoding="utf-8")
     write(f"{name}: {found.page.reader}, {counted(len(found.lines), 'line')} ({room(path.stat().st_size)}).\n")

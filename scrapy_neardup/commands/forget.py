@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable
 from datetime import datetime, timezone
 
-from scrapy_neardup.ages import moment
+from scrapy_neardup.ages import parse_time
 from scrapy_neardup.commands.opening import add_store, opened
 from scrapy_neardup.commands.output import as_json, counted, line, missing, progress, write
 from scrapy_neardup.errors import SettingsError
@@ -93,7 +93,7 @@ def _choice(arguments: argparse.Namespace) -> Callable[[PageStore], Forgetting]:
     if arguments.overwritten:
         return lambda store: overwritten(store, progress)
     if arguments.before is not None:
-        seconds = moment("--before", arguments.before, datetime.now(timezone.utc))
+        seconds = parse_time("--before", arguments.before, datetime.now(timezone.utc))
         return lambda store: unseen_since(store, seconds, progress)
     if arguments.host is not None:
         if not re.fullmatch(r"\s*[^\s/:?#@\[\]]+(?: \S+)?\s*", arguments.host):

@@ -9,7 +9,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from scrapy_neardup.atomic import replacing
+from scrapy_neardup.atomic import replace_file
 from scrapy_neardup.commands.opening import add_store, looked
 from scrapy_neardup.commands.output import as_json, counted, iso, line, progress, write
 from scrapy_neardup.errors import SettingsError
@@ -68,7 +68,7 @@ def run(arguments: argparse.Namespace) -> int:
         if readable:
             _show(store, few, len(found))
         elif arguments.output:
-            with replacing(Path(arguments.output)) as draft, draft.open("w", encoding="utf-8") as file:
+            with replace_file(Path(arguments.output)) as draft, draft.open("w", encoding="utf-8") as file:
                 file.writelines(_lines(store, few, wide=True))
         else:
             for text in _lines(store, few):

@@ -9,7 +9,7 @@ from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 
-from scrapy_neardup.atomic import replacing
+from scrapy_neardup.atomic import replace_file
 from scrapy_neardup.commands.opening import add_store, looked
 from scrapy_neardup.commands.output import as_json, progress, room, write
 from scrapy_neardup.errors import SettingsError
@@ -114,7 +114,7 @@ def look_up(inputs: Iterable[str], config: Config, urls: Collection[str]) -> dic
 
 
 def _save(text: str, path: Path, report: Report, words: Words) -> None:
-    with replacing(path) as draft:
+    with replace_file(path) as draft:
         draft.write_text(text, encoding="utf-8", errors="backslashreplace")
     totals = report.totals
     line = words(

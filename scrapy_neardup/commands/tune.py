@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from scrapy_neardup.atomic import replacing
+from scrapy_neardup.atomic import replace_file
 from scrapy_neardup.commands.opening import looked
 from scrapy_neardup.commands.output import counted, is_coloured, line, method_spec, printable, progress, write
 from scrapy_neardup.commands.pages import check_read, opened_feed
@@ -271,7 +271,7 @@ def _write_page(arguments: argparse.Namespace, config: Config, pairs: list[Asked
         )
     labels = _labels_of_page(given)
     command = _next(arguments, [*given, labels])
-    with replacing(path) as draft:
+    with replace_file(path) as draft:
         draft.write_text(tuning_page(left, command, labels.name, config.lang), encoding="utf-8")
     more = f", without {counted(len(pairs) - len(left), 'pair')} that have labels" if len(left) < len(pairs) else ""
     write(

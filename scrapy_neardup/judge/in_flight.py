@@ -6,8 +6,8 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from typing import TypeVar
 
+from scrapy_neardup.fast_dataclass import fast_dataclass
 from scrapy_neardup.model import Fingerprint, Page, Verdict
-from scrapy_neardup.quick import quick
 from scrapy_neardup.state.evidence import Evidence
 from scrapy_neardup.state.record import Record
 
@@ -44,7 +44,7 @@ class Reservation:
             call()
 
 
-@quick(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class Ruled:
     """The page is judged; there is a ``reservation`` if it passes and is new to the state.
 
@@ -58,7 +58,7 @@ class Ruled:
     was_delivered: bool = False
 
 
-@quick(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class Blocked:
     """The verdict depends on what becomes of a near-duplicate that is on its way: ask again once that is settled."""
 

@@ -9,7 +9,7 @@ from itertools import islice
 import lxml.html
 from lxml import etree
 
-from scrapy_neardup.quick import quick
+from scrapy_neardup.fast_dataclass import fast_dataclass
 from scrapy_neardup.text.normalize import letters
 from scrapy_neardup.text.quotes import QuoteMarkup, is_attribution
 
@@ -66,7 +66,7 @@ _FRAME_ROLES = frozenset(("navigation", "contentinfo"))
 _NOT_SHOWN = re.compile(r"display\s*:\s*none", re.IGNORECASE)
 
 
-@quick(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class Block:
     """One line of a page as a browser would set it.
 
@@ -118,7 +118,7 @@ def is_unseen(element: lxml.html.HtmlElement, names: Collection[str]) -> bool:
     return "hidden" in names or ("style" in names and _NOT_SHOWN.search(element.get("style") or "") is not None)
 
 
-@quick(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class _Around:
     """What the elements around a line tell of it."""
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import struct
 from dataclasses import replace
 
+from scrapy_neardup.fast_dataclass import fast_dataclass
 from scrapy_neardup.hashing import compiled
 from scrapy_neardup.hashing.keyed import NARROW, WIDE, KeyWidth
-from scrapy_neardup.quick import quick
 from scrapy_neardup.state.layout import kept_url
 
 _HEAD = struct.Struct(">BBH")
@@ -18,7 +18,7 @@ _ROW = struct.Struct(">Qc")
 _OWN, _DELIVERED, _FORMER, _DROPPED, _BODIED, _LEADS, _NARROW, _SINCE = 1, 2, 4, 8, 16, 32, 64, 128
 
 
-@quick(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class Record:
     """A page in the state.
 

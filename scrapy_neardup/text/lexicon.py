@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from scrapy_neardup.atomic import replacing
+from scrapy_neardup.atomic import replace_file
 from scrapy_neardup.errors import LexiconNeeded, NearDupError, SettingsError
 from scrapy_neardup.hashing import compiled
 from scrapy_neardup.text.characters import HAN_CHARACTER
@@ -207,7 +207,7 @@ class LexiconBuilder:
             "documents": self.documents,
             "words": len(rows),
         }
-        with replacing(path) as draft, draft.open("w", encoding="utf-8", newline="\n") as out:
+        with replace_file(path) as draft, draft.open("w", encoding="utf-8", newline="\n") as out:
             out.write(json.dumps(head, ensure_ascii=False) + "\n")
             out.writelines(f"{word}\t{-count}\n" for count, word in rows)
         return len(rows)
