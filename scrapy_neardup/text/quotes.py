@@ -241,6 +241,7 @@ def isolate_tags(text: str) -> str:
 
 
 def has_digit(line: str) -> bool:
+    """Whether a line has a digit."""
     return any(char.isdigit() for char in line)
 
 

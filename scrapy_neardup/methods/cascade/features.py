@@ -78,6 +78,7 @@ class Prose:
         self._is_prose = [kind is LineKind.PROSE for kind in self._kinds]
 
     def compare(self, old: Sketch) -> SharedProse:
+        """Estimate how much of the prose an earlier page has."""
         if sum(self._is_prose) < _SENTENCES:
             return SharedProse()
         ours, bits = self._origins, self._sketch[2]

@@ -49,6 +49,7 @@ class Lines:
         return max(self.lines) if len(self.lines) == MAX_LINES else 2**32 - 1
 
     def pack(self) -> bytes:
+        """Pack the lines."""
         return _pack_lines(sorted(self.headlines), sorted(self.lines), self.lines)
 
     @classmethod
@@ -251,6 +252,7 @@ class Sketch:
         return max(self.words) if len(self.words) >= most else _LARGEST_WORD
 
     def pack(self) -> bytes:
+        """Pack the sketch."""
         return pack_sketch(
             (self.body, self.title, self.site, self.whole, self.shingles),
             self.minwise,
