@@ -208,7 +208,8 @@ class Figures:
             self._add_copy(record, site, evidence)
         elif record.is_original:
             self._add_passed(record, site, evidence)
-        self.times.add(int(record.first_seen), 1 if copy else 0 if record.is_original else 2)
+        if not record.is_row:
+            self.times.add(int(record.first_seen), 1 if copy else 0 if record.is_original else 2)
 
     def totals(self) -> Totals:
         """Return the totals."""
