@@ -212,7 +212,6 @@ class TextTerms:
             "method": self.method,
             "parameters": dict(self.parameters),
             "secret": self.hashes.secret.hex(),
-            "bits": self.hashes.width.bits,
             "seconds": self.seconds,
         }
 

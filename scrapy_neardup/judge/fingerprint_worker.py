@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from scrapy_neardup.hashing.keyed import Keyed, KeyWidth
+from scrapy_neardup.hashing.keyed import Keyed
 from scrapy_neardup.judge.fingerprint_tasks import packed, packed_title, pages_of
 from scrapy_neardup.judge.speculation import Boilerplate, learned
 from scrapy_neardup.methods import make_method
@@ -33,7 +33,7 @@ class Maker:
     """Makes fingerprints on the terms of ``TextTerms``."""
 
     def __init__(self, terms: dict[str, Any]) -> None:
-        hashes = Keyed(bytes.fromhex(terms["secret"]), KeyWidth(terms["bits"]))
+        hashes = Keyed(bytes.fromhex(terms["secret"]))
         self._method = make_method(terms["method"], terms["parameters"]).under(hashes)
         self._known = Boilerplate()
         # Load what the first page would: it is not to be counted for its time and memory.

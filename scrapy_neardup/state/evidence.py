@@ -62,21 +62,21 @@ class Evidence:
     article: int = 0
     canonical: str = ""
 
-    def pack(self, *, gbk: bool = True) -> bytes:
+    def pack(self) -> bytes:
         """The fields in their order as a JSON array, compressed by zlib; no lone surrogate stops it.
 
         Most pages are originals of which the title is all that is told: that stands as it is, in half the room.
-        ``gbk``: whether either may be in GBK, as from format 4 of states on: see ``_coded``.
+        Either may be in GBK: see ``_coded``.
         """
         others = self.likeness, self.like, self.similarity, self.containment, self.shared, self.text, self.about
         if self.letters <= _MOST_LETTERS and not any((*others, self.article, self.canonical)):
-            is_gbk, title = _coded(self.title, gbk=gbk)
+            is_gbk, title = _coded(self.title)
             return _TITLED.pack(_TITLE_IN_GBK if is_gbk else _TITLE, self.letters) + title
         fields = list(astuple(self))
         while len(fields) > _FIELDS and not fields[-1]:
             fields.pop()
         plain = json.dumps(fields, ensure_ascii=False, separators=(",", ":"))
-        is_gbk, coded = _coded(plain, gbk=gbk)
+        is_gbk, coded = _coded(plain)
         return _IN_GBK * is_gbk + zlib.compress(coded)
 
     @classmethod
@@ -94,14 +94,14 @@ class Evidence:
             raise ValueError(f"{len(packed)} bytes are no evidence: {error}") from None
 
 
-def _coded(text: str, *, gbk: bool) -> tuple[bool, bytes]:
+def _coded(text: str) -> tuple[bool, bytes]:
     """Whether a text is written in GBK, and the text: so it is where that has all of its characters and is shorter.
 
     Chinese and Japanese take two bytes a character there instead of three, and a sixth less once they are compressed.
     Not in GB 18030, which has all characters: there are editions of it that spell some of them otherwise.
     """
     plain = text.encode("utf-8", "surrogatepass")
-    if gbk and len(plain) > len(text):
+    if len(plain) > len(text):
         try:
             short = text.encode("gbk")
         except UnicodeEncodeError:

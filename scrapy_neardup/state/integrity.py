@@ -13,7 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from scrapy_neardup.errors import StoreError
-from scrapy_neardup.hashing.keyed import Keyed, KeyWidth
+from scrapy_neardup.hashing.keyed import Keyed
+from scrapy_neardup.hashing.keys import keys_of
 from scrapy_neardup.state import layout
 from scrapy_neardup.state.kv import SETTING, Changes, KeyValueStore
 from scrapy_neardup.state.layout import last_id, unpack_id, url_key
@@ -33,14 +34,12 @@ class Recount:
     are compared by number and sum, and each record's URL must have a row, each such row name a record.
     """
 
-    def __init__(self, hashes: Keyed | None, width: KeyWidth, *, tally_alone: bool = False) -> None:
+    def __init__(self, hashes: Keyed | None, *, tally_alone: bool = False) -> None:
         """``hashes``: by what URLs are filed; where that is not known here, these are not looked at.
 
-        ``width``: of the keys of the state.
         ``tally_alone``: leave out what records tell, as somebody else looks at that.
         """
         self._hashes = hashes
-        self._width = width
         self._tally_alone = tally_alone
         self._last = b""
         self._pages = self._total = 0
@@ -81,7 +80,7 @@ class Recount:
         if self._hashes is not None and record.id not in self._replaced:
             self._urls.append(last_id(url_key(record.url, self._hashes)))
         if record.keys:
-            keys = self._width.keys(record.keys)
+            keys = keys_of(record.keys)
             self._postings -= len(keys)
             self._filed -= (sum(keys) << 64) + len(keys) * record.id
 
@@ -130,7 +129,6 @@ class Tallied(KeyValueStore):
     #: What hashes under the secret of the state; None where that is not known here.
     known_hashes: Keyed | None = None
     #: Of the keys under which pages are filed.
-    width: KeyWidth
     _tally: RowTally
     _witness: Witness | None = None
     #: Whether the files are those that were left at a clean close, as far as the backend can tell without all rows.
@@ -272,7 +270,7 @@ class Tallied(KeyValueStore):
     def tally_problems(self, *, tally_alone: bool = False) -> Iterator[str]:
         """What the tally, and unless it is alone what the records tell against the rows; reads all of them."""
         if self.tallied:
-            count = Recount(self.known_hashes, self.width, tally_alone=tally_alone)
+            count = Recount(self.known_hashes, tally_alone=tally_alone)
             try:
                 for key, value in self._scan(b""):
                     count.add(key, value)

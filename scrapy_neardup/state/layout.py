@@ -6,9 +6,9 @@
     e + id                      what can be told of it: see ``Evidence``
     o + id                      of a page of a former recipe: which one (2 bytes), and its sketch: see ``former``
     u + hash of the URL         id of the page's newest record (8 bytes), time it was last seen (4 bytes, seconds)
-    k + key                     ids of the pages that are filed under this key, of 5 bytes, or 8 in a state of format 2
-                                or 3. A page that is better than the one that stood for its group is filed under the
-                                group's id, too, as far as that fits: see ``leading``
+    k + key                     ids of the pages that are filed under this key of 5 bytes. A page that is better than
+                                the one that stood for its group is filed under the group's id, too, as far as that
+                                fits: see ``leading``
     k + key + id                a page more, and others that are filed there (8 bytes each), if any: see ``postings``
     x + 5 bytes of a digest     id of a page that was made from a body with this digest: see ``Record.body``
     f + hash of its name        what is in a feed that may be overwritten (JSON): see ``maintenance/tables``
@@ -29,15 +29,11 @@ from __future__ import annotations
 
 import struct
 
-from scrapy_neardup.hashing.keyed import NARROW, OPEN, WIDE, Keyed, KeyWidth
+from scrapy_neardup.hashing.keyed import OPEN, Keyed
+from scrapy_neardup.hashing.keys import pack_key
 
-#: Those that are read and written, with the width of their keys, and the one of a new state.
-FORMATS = {2: WIDE, 3: WIDE, 4: NARROW, 5: NARROW}
+#: The number of this layout. A state with another number is refused.
 FORMAT = 5
-#: From which format on titles may be in GBK: see ``Evidence``.
-GBK_FROM = 4
-#: From which format on a record names the first version of its page: see ``Record.since``.
-SINCE_FROM = 5
 
 _ID = struct.Struct(">Q")
 _PREFIX = struct.Struct(">cQ")
@@ -84,14 +80,14 @@ def url_key(url: str, hashes: Keyed) -> bytes:
     return _PREFIX.pack(b"u", hashes.of(kept_url(url)))
 
 
-def posting_prefix(key: int, width: KeyWidth = NARROW) -> bytes:
+def posting_prefix(key: int) -> bytes:
     """k + key, as far as it fits: where the postings of a key begin."""
-    return b"k" + width.pack(key)
+    return b"k" + pack_key(key)
 
 
-def posting_key(key: int, id: int, width: KeyWidth = NARROW) -> bytes:
+def posting_key(key: int, id: int) -> bytes:
     """k + key + id."""
-    return posting_prefix(key, width) + id.to_bytes(8, "big")
+    return posting_prefix(key) + id.to_bytes(8, "big")
 
 
 def body_key(body: int) -> bytes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
 from typing import Any, ClassVar
@@ -19,7 +19,7 @@ from scrapy_neardup.state.journal import BATCH, Generations
 from scrapy_neardup.state.kv import SETTING, Changes, Row
 from scrapy_neardup.state.layout import former_key, last_id, meta_key
 from scrapy_neardup.state.options import DEFAULT, Options
-from scrapy_neardup.state.postings import postings_of
+from scrapy_neardup.state.postings import PostingLists, Postings
 from scrapy_neardup.state.recipe import (
     PARAMETERS,
     SECRET_NAME,
@@ -88,8 +88,8 @@ class PageStore(SnapshotInfo, Generations, Counting):
     """
 
     _last_url: tuple[str | None, bytes] = None, b""
-    #: The format in which a new state is written; one that is there keeps its own.
-    new_format: ClassVar[int] = layout.FORMAT
+    #: How its postings are written.
+    postings_type: ClassVar[type[Postings]] = PostingLists
 
     def __init__(
         self,
@@ -114,14 +114,10 @@ class PageStore(SnapshotInfo, Generations, Counting):
             self._read_tally()
             #: By what the pages were fingerprinted, as plain data.
             self.recipe = self._check_recipe(recipe, secret)
-            format = self.recipe.get("format", layout.FORMAT)
-            self.width = layout.FORMATS[format]
-            self._has_gbk = format >= layout.GBK_FROM
-            self._has_since = format >= layout.SINCE_FROM
-            self._postings = postings_of(self, format)
+            self._postings = self.postings_type(self)
             #: Under which the state hashes; None where that is not known here.
             self.secret = secret_of(self.recipe, self._get(_SECRET), secret, location)
-            self.known_hashes = Keyed(self.secret.value, self.width) if self.secret else None
+            self.known_hashes = Keyed(self.secret.value) if self.secret else None
             newest = next(self._scan(b"r", reverse=True), None)
             self._newest = layout.last_id(newest[0]) if newest else 0
             if not self.is_shared:  # else others add pages, too
@@ -253,7 +249,7 @@ class PageStore(SnapshotInfo, Generations, Counting):
         self._postings.file(record.keys, id, changes)
         self._put_record(record, changes)
         if evidence is not None:
-            changes.put(layout.evidence_key(id), evidence.pack(gbk=self._has_gbk))
+            changes.put(layout.evidence_key(id), evidence.pack())
         if generation:
             changes.put(layout.journal_key(generation, id), layout.pack_id(replaces))
         changes.put(self._url_key(record.url), layout.pack_seen(id, seen))
@@ -316,8 +312,7 @@ class PageStore(SnapshotInfo, Generations, Counting):
 
     def _put_record(self, record: Record, changes: Changes) -> None:
         """Add what holds a record, and by which it is found if that is not its URL or a key."""
-        kept = record if self._has_since or not record.since else replace(record, since=0)
-        changes.put(layout.record_key(record.id), kept.pack(self.width))
+        changes.put(layout.record_key(record.id), record.pack())
         if record.body and record.is_found_by_body:
             changes.put(layout.body_key(record.body), layout.pack_id(record.id))
 
@@ -353,7 +348,7 @@ class PageStore(SnapshotInfo, Generations, Counting):
         if recipe is None:
             raise StoreError(f"There is no state at {self.location}. Name a state that a crawl has written.")
         secret = secret or Secret.drawn()
-        packed = pack_recipe({**recipe, "format": self.new_format, SECRET_NAME: secret.name})
+        packed = pack_recipe({**recipe, SECRET_NAME: secret.name})
         self._write(Changes({name: packed} | ({_SECRET: secret.value} if secret.is_own else {})), sync=True)
         return check_recipe(packed, None, self.location)
 

@@ -8,9 +8,7 @@ tells in one microsecond. A row holds as many ids as are rewritten in no time. W
 the ids says so, and they stand in further rows, k + key + id: in bundles, each named by the newest of its ids, with the
 others for a value, as many as the first row holds.
 
-The format in a state's recipe says which. In format 2 they are rows and in format 3 lists, of keys of 64 bits; without
-bundles, each id beyond the first row has one of its own. In format 4 keys have 40 bits, and they are lists with
-bundles; but rows on a server, where many file under one key at once.
+On a server they are rows, as many file under one key at once. Everywhere else they are lists.
 """
 
 from __future__ import annotations
@@ -22,12 +20,10 @@ from functools import lru_cache
 from itertools import islice
 from typing import ClassVar
 
-from scrapy_neardup.hashing.keyed import NARROW, WIDE, KeyWidth
+from scrapy_neardup.hashing.keys import SIZE, pack_keys
 from scrapy_neardup.state.kv import Changes, KeyValueStore, Row
-from scrapy_neardup.state.layout import FORMATS, last_id, posting_key
+from scrapy_neardup.state.layout import last_id, posting_key
 
-#: The format in which they are rows everywhere, and the one in which lists have no bundles.
-_ROWS, _SINGLES = 2, 3
 #: Ids that the row of a list holds at most.
 MOST = 32
 #: Before a key.
@@ -36,8 +32,8 @@ _POSTINGS = b"k"
 _MORE = b"+"
 _ID = 8
 #: Lengths of the keys of rows: the first ones of lists, and those that are named by an id.
-_HEADS = frozenset(1 + width.size for width in (NARROW, WIDE))
-_PAIRS = frozenset(head + _ID for head in _HEADS)
+_HEAD = 1 + SIZE
+_PAIR = _HEAD + _ID
 
 
 class Postings(ABC):
@@ -49,9 +45,8 @@ class Postings(ABC):
     #: Whether they are lists.
     are_lists: ClassVar[bool]
 
-    def __init__(self, rows: KeyValueStore, width: KeyWidth) -> None:
+    def __init__(self, rows: KeyValueStore) -> None:
         self._rows = rows
-        self._width = width
 
     @abstractmethod
     def find(self, keys: Sequence[int], limit: int) -> list[list[int]]:
@@ -72,16 +67,16 @@ class PostingRows(Postings):
     are_lists: ClassVar[bool] = False
 
     def find(self, keys: Sequence[int], limit: int) -> list[list[int]]:
-        found = (self._rows._scan(prefix, reverse=True) for prefix in self._width.pack_each(keys, _POSTINGS))
+        found = (self._rows._scan(prefix, reverse=True) for prefix in pack_keys(keys, _POSTINGS))
         return [[last_id(posting) for posting, _ in islice(rows, limit)] for rows in found]
 
     def file(self, keys: Sequence[int], id: int, changes: Changes) -> None:
         for key in keys:
-            changes.put(posting_key(key, id, self._width), b"")
+            changes.put(posting_key(key, id), b"")
 
     def remove(self, keys: Sequence[int], id: int, changes: Changes) -> None:
         for key in keys:
-            changes.delete(posting_key(key, id, self._width))
+            changes.delete(posting_key(key, id))
 
 
 class PostingLists(Postings):
@@ -93,7 +88,7 @@ class PostingLists(Postings):
     _read: tuple[int, tuple[int, ...], list[bytes], list[bytes | None]] = (-1, (), [], [])
 
     def find(self, keys: Sequence[int], limit: int) -> list[list[int]]:
-        rows = self._width.pack_each(keys, _POSTINGS)
+        rows = pack_keys(keys, _POSTINGS)
         heads = self._rows._get_all(rows)
         self._read = self._rows._writes, tuple(keys), rows, heads
         if not any(heads):
@@ -104,7 +99,7 @@ class PostingLists(Postings):
         ids, more = _unpacked(head)
         if more:
             for row in self._rows._scan(head_row, reverse=True):
-                if len(row[0]) not in _PAIRS:
+                if len(row[0]) != _PAIR:
                     continue
                 if len(ids) >= limit and last_id(row[0]) < min(ids):
                     break  # all that is left is older
@@ -151,8 +146,8 @@ class PostingLists(Postings):
 
     def _further(self, row: bytes, changes: Changes) -> list[Row]:
         """The further rows of a list, as they will be after these changes."""
-        found = {key: value for key, value in self._rows._scan(row) if len(key) in _PAIRS}
-        found.update(one for one in changes.puts.items() if len(one[0]) in _PAIRS and one[0].startswith(row))
+        found = {key: value for key, value in self._rows._scan(row) if len(key) == _PAIR}
+        found.update(one for one in changes.puts.items() if len(one[0]) == _PAIR and one[0].startswith(row))
         return [one for one in found.items() if one[0] not in changes.deletes]
 
     def remove(self, keys: Sequence[int], id: int, changes: Changes) -> None:
@@ -171,7 +166,7 @@ class PostingLists(Postings):
 
     def _heads(self, keys: Sequence[int], changes: Changes) -> Iterator[tuple[bytes, bytes]]:
         """The rows of different keys with the ids they hold, as they will be after these changes."""
-        rows = list(dict.fromkeys(self._width.pack_each(keys, _POSTINGS)))
+        rows = list(dict.fromkeys(pack_keys(keys, _POSTINGS)))
         unchanged = [row for row in rows if row not in changes.puts and row not in changes.deletes]
         written = self._written(unchanged)
         return ((row, changes.puts.get(row) or written.get(row) or b"") for row in rows)
@@ -185,44 +180,18 @@ class PostingLists(Postings):
         return {**known, **dict(zip(others, self._rows._get_all(others), strict=True))} if others else known
 
 
-class PostingListsOfSingles(PostingLists):
-    """A row for each key, and one for each id beyond that."""
-
-    def _is_beyond(self, row: bytes, id: int, changes: Changes) -> bool:
-        return False  # it would be put where it stands
-
-    def _add(self, row: bytes, ids: list[int], more: bytes, id: int, changes: Changes) -> None:
-        if len(ids) < MOST and not more:  # or a posting that has a row of its own might come to stand in both
-            changes.put(row, _packed(sorted((*ids, id)), b""))
-            return
-        changes.put(row + id.to_bytes(_ID, "big"), b"")
-        if not more:
-            changes.put(row, _packed(ids, _MORE))
-
-    def _take_away(self, row: bytes, id: int, changes: Changes) -> None:
-        changes.delete(row + id.to_bytes(_ID, "big"))
-
-
-def postings_of(rows: KeyValueStore, format: int) -> Postings:
-    """The postings of a state of this format."""
-    if format == _ROWS or rows.is_shared:
-        return PostingRows(rows, FORMATS[format])
-    kind = PostingListsOfSingles if format == _SINGLES else PostingLists
-    return kind(rows, FORMATS[format])
-
-
 def pairs(row: Row) -> Iterator[tuple[int, int]]:
-    """The keys and ids that a row of postings tells of, in any format."""
+    """The keys and ids that a row of postings tells of, in either way."""
     key, _ = row
-    number = int.from_bytes(key[1:-_ID] if len(key) in _PAIRS else key[1:], "big")
+    number = int.from_bytes(key[1:-_ID] if len(key) == _PAIR else key[1:], "big")
     yield from ((number, id) for id in ids_of(row))
 
 
 def ids_of(row: Row) -> list[int]:
-    """The ids that a row of postings tells of, in any format."""
+    """The ids that a row of postings tells of, in either way."""
     key, value = row
     ids = _unpacked(value)[0]
-    return [*ids, last_id(key)] if len(key) in _PAIRS else ids
+    return [*ids, last_id(key)] if len(key) == _PAIR else ids
 
 
 def _bundle(row: bytes, ids: Sequence[int]) -> Row:
@@ -234,19 +203,19 @@ def _bundle(row: bytes, ids: Sequence[int]) -> Row:
 def is_posting(row: Row) -> bool:
     """Whether a row can be one of postings."""
     key, value = row
-    if len(key) in _PAIRS:
+    if len(key) == _PAIR:
         return len(value) % _ID == 0
     return is_head(key) and value != b"" and (len(value) % 8 == 0 or _tells_of_more(value))
 
 
 def is_head(key: bytes) -> bool:
     """Whether a row can be one of a list."""
-    return len(key) in _HEADS
+    return len(key) == _HEAD
 
 
 def is_unreachable(key: bytes, head: Row) -> bool:
     """Whether a posting has a row of its own of which the row of the list before it does not tell."""
-    return len(key) in _PAIRS and not (key[:-_ID] == head[0] and _tells_of_more(head[1]))
+    return len(key) == _PAIR and not (key[:-_ID] == head[0] and _tells_of_more(head[1]))
 
 
 def _tells_of_more(head: bytes) -> bool:

@@ -11,7 +11,7 @@ from typing import Any
 
 from scrapy_neardup.errors import SettingsError, StoreMismatch
 from scrapy_neardup.state.kv import SETTING
-from scrapy_neardup.state.layout import FORMAT, FORMATS
+from scrapy_neardup.state.layout import FORMAT
 
 # ----------------------------------------------------------------------------------------------------------------------
 # The secret of a state, under which all is hashed that strangers have written: nobody outside can aim at a page.
@@ -108,11 +108,11 @@ def check_recipe(
     theirs = json.loads(written)
     if not isinstance(theirs, dict):
         raise ValueError("it is no JSON object")
-    if theirs.get("format") not in tuple(FORMATS):
+    if theirs.get("format") != FORMAT:
         raise StoreMismatch(
-            f"The state at {location} has format {theirs.get('format')}, but this release uses formats "
-            f"{min(FORMATS)} to {max(FORMATS)}. The state is unchanged. If a later release wrote it, run: pip "
-            f"install --upgrade scrapy-neardup; else set {named_by} to a new path to begin another state."
+            f"The state at {location} has format {theirs.get('format')}, but this release uses format {FORMAT}. The "
+            "state is unchanged. If a later release wrote it, run: pip install --upgrade scrapy-neardup; else crawl "
+            f"anew: set {named_by} to a new path. 'scrapy neardup migrate' cannot read other formats."
         )
     if recipe is not None and not fits(theirs, recipe):
         raise StoreMismatch(

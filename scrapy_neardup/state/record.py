@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import struct
-from dataclasses import replace
 
 from scrapy_neardup.hashing import compiled
-from scrapy_neardup.hashing.keyed import NARROW, WIDE, KeyWidth
+from scrapy_neardup.hashing.keys import SIZE, pack_keys
 from scrapy_neardup.quick import quick
 from scrapy_neardup.state.layout import kept_url
 
@@ -14,8 +13,8 @@ _HEAD = struct.Struct(">BBH")
 _ORIGINAL = struct.Struct(">QH")
 _TEXT = struct.Struct(">Q")
 _ROW = struct.Struct(">Qc")
-#: Bits of the first byte.
-_OWN, _DELIVERED, _FORMER, _DROPPED, _BODIED, _LEADS, _NARROW, _SINCE = 1, 2, 4, 8, 16, 32, 64, 128
+#: Bits of the first byte; each record has ``_RECORD``.
+_OWN, _DELIVERED, _FORMER, _DROPPED, _BODIED, _LEADS, _RECORD, _SINCE = 1, 2, 4, 8, 16, 32, 64, 128
 
 
 @quick(frozen=True, slots=True)
@@ -105,12 +104,6 @@ class Record:
         """Seconds since 1970."""
         return self.id / 1e9
 
-    def narrowed(self, width: KeyWidth) -> Record:
-        """The same with keys of this width; the id of its group, if it is filed under that, stays whole."""
-        if width == WIDE or not self.keys:
-            return self
-        return replace(self, keys=(*width.keys(self._hashed), *((self.original,) if self.leads else ())))
-
     @property
     def longest_key(self) -> int:
         """The bits of its longest key, but for the id of its group."""
@@ -121,24 +114,20 @@ class Record:
         """Its keys but for the id of its group."""
         return tuple(key for key in self.keys if key != self.original) if self.leads else self.keys
 
-    def pack(self, width: KeyWidth = WIDE) -> bytes:
-        """B 1 if others can be copies of it, 2 if it is a copy that was delivered, 4 if of a former recipe, 8 if it is
-        known what it was when it was dropped, 16 if its body is known, 128 for a later version of a page · B number of
-        keys · H bytes of URL · Q per key · URL · if others cannot, Q original · H similarity in 65535ths · if known, Q
+    def pack(self) -> bytes:
+        """B 64, and 1 if others can be copies of it, 2 if it is a copy that was delivered, 4 if of a former recipe, 8
+        if it is known what it was when it was dropped, 16 if its body is known, 32 if the page is filed under the id of
+        its group, which is not among the keys, 128 for a later version of a page · B number of keys · H bytes of URL ·
+        5 bytes per key · URL · if others cannot be copies of it, Q original · H similarity in 65535ths · if known, Q
         what it was · if known, Q body · of a later version, Q id of the first one · sketch.
-
-        Where keys are narrow, the first byte has 64, and 32 if the page is filed under the id of its group, which is
-        not among the keys; these have 5 bytes each. Of keys that are longer than the width the rest is left out.
         """
-        flags = self.delivered * _DELIVERED | self.former * _FORMER
+        flags = _RECORD | self.delivered * _DELIVERED | self.former * _FORMER
         keys, behind, kernels = self.keys, b"", compiled.kernels
-        if width.bits < WIDE.bits:
-            flags |= _NARROW
         if self.original == self.id and self.similarity == 1.0:
             flags |= _OWN
         else:
             behind = _ORIGINAL.pack(self.original, round(self.similarity * 65535))
-            if flags & _NARROW and self.leads:
+            if self.leads:
                 flags, keys = flags | _LEADS, self._hashed
         if self.dropped:
             flags, behind = flags | _DROPPED, behind + _TEXT.pack(self.dropped)
@@ -148,20 +137,21 @@ class Record:
             flags, behind = flags | _SINCE, behind + _TEXT.pack(self.since)
         url = kept_url(self.url)
         if kernels is not None:
-            return kernels.packed_record(flags, keys, width.size, url, behind, self.sketch)
+            return kernels.packed_record(flags, keys, SIZE, url, behind, self.sketch)
         packed_url = url.encode("utf-8", "surrogatepass")
         head = _HEAD.pack(flags, len(keys), len(packed_url))
-        return b"".join((head, *width.pack_each(keys), packed_url, behind, self.sketch))
+        return b"".join((head, *pack_keys(keys), packed_url, behind, self.sketch))
 
     @classmethod
     def unpack(cls, id: int, packed: bytes) -> Record:
         """The record that ``pack`` wrote; raises ValueError for what is none."""
         try:
             flags, keys, url = _HEAD.unpack_from(packed)
-            width = width_of(packed)
-            at = _HEAD.size + width.size * keys
+            if not flags & _RECORD:
+                raise ValueError("it does not begin as a record")
+            at = _HEAD.size + SIZE * keys
             end = at + url
-            filed = _unpacked_keys(packed, keys, width)
+            filed = _unpacked_keys(packed, keys)
             original, similarity, sketch, dropped, body, since = id, 65535, end, 0, 0, 0
             if not flags & _OWN:
                 original, similarity = _ORIGINAL.unpack_from(packed, end)
@@ -204,14 +194,7 @@ def is_same_mark(sketch: bytes, mark: bytes) -> bool:
     return sketch[: _TEXT.size] == mark[: _TEXT.size]
 
 
-def width_of(packed: bytes) -> KeyWidth:
-    """Of the keys in a record as ``pack`` wrote it."""
-    return NARROW if packed[0] & _NARROW else WIDE
-
-
-def _unpacked_keys(packed: bytes, many: int, width: KeyWidth) -> tuple[int, ...]:
+def _unpacked_keys(packed: bytes, many: int) -> tuple[int, ...]:
     """Raises struct.error where there are not so many."""
-    if width == WIDE:
-        return struct.unpack_from(f">{many}Q", packed, _HEAD.size)
     halves = struct.unpack_from(">" + "BI" * many, packed, _HEAD.size)
     return tuple([high << 32 | low for high, low in zip(halves[::2], halves[1::2], strict=True)])
