@@ -1,14 +1,11 @@
-"""Which pages are filed under a key, written down in one of two ways.
+"""Postings: which pages are filed under a key.
 
-Rows: one for each posting, k + key + id, without a value. To learn that nothing is filed under a key, as is true of
-nearly all keys of a new page, takes a search in each of LevelDB's levels: 25 microseconds a key in a million pages.
+Rows (on a server, where many crawlers file at once): one for each posting, k + key + id. A miss, which is what nearly
+all keys of a new page are, costs a search in each level of LevelDB: 25 microseconds in a million pages.
 
-Lists: a row for each key, k + key, whose value is the ids filed under it. That it is not there LevelDB's bloom filter
-tells in one microsecond. A row holds as many ids as are rewritten in no time. Where there are more, a plus sign behind
-the ids says so, and they stand in further rows, k + key + id: in bundles, each named by the newest of its ids, with the
-others for a value, as many as the first row holds.
-
-On a server they are rows, as many file under one key at once. Everywhere else they are lists.
+Lists (elsewhere): one row for each key, k + key, with the ids. LevelDB's Bloom filter answers a miss in one
+microsecond. A full row ends in a plus sign, and further ids stand in bundles, k + key + newest id, each as large as a
+row.
 """
 
 from __future__ import annotations
@@ -24,25 +21,25 @@ from scrapy_neardup.hashing.keys import SIZE, pack_keys
 from scrapy_neardup.state.kv import Changes, KeyValueStore, Row
 from scrapy_neardup.state.layout import last_id, posting_key
 
-#: Ids that the row of a list holds at most.
+#: Ids per row.
 MOST = 32
-#: Before a key.
+#: The first byte of postings.
 _POSTINGS = b"k"
-#: Behind these ids, where there are others.
+#: The mark of a full row.
 _MORE = b"+"
 _ID = 8
-#: Lengths of the keys of rows: the first ones of lists, and those that are named by an id.
+#: Length of a list's key.
 _HEAD = 1 + SIZE
 _PAIR = _HEAD + _ID
 
 
 class Postings(ABC):
-    """The postings of an open state. What is removed and filed is added to changes, on top of which it is seen.
+    """The postings of an open state. Removals and additions go into changes, and later reads see them.
 
-    Keys may be longer than those of the state, as the id of a group is.
+    Keys may be longer than usual, as ids of groups are.
     """
 
-    #: Whether they are lists.
+    #: Whether postings are lists.
     are_lists: ClassVar[bool]
 
     def __init__(self, rows: KeyValueStore) -> None:
@@ -50,7 +47,7 @@ class Postings(ABC):
 
     @abstractmethod
     def find(self, keys: Sequence[int], limit: int) -> list[list[int]]:
-        """For each key the ids of up to ``limit`` pages that are filed under it, the newest first."""
+        """Return up to ``limit`` ids for each key, newest first."""
 
     @abstractmethod
     def file(self, keys: Sequence[int], id: int, changes: Changes) -> None:
@@ -58,11 +55,11 @@ class Postings(ABC):
 
     @abstractmethod
     def remove(self, keys: Sequence[int], id: int, changes: Changes) -> None:
-        """Take a page back from under keys, if it is filed there."""
+        """Remove a page from keys."""
 
 
 class PostingRows(Postings):
-    """A row for each."""
+    """One row for each posting."""
 
     are_lists: ClassVar[bool] = False
 
@@ -80,11 +77,10 @@ class PostingRows(Postings):
 
 
 class PostingLists(Postings):
-    """A row for each key, and bundles."""
+    """One row for each key, and bundles."""
 
     are_lists: ClassVar[bool] = True
-    #: At what number of writes which keys were looked up last, in which rows, and what these held: a page is mostly
-    #: filed before anything else is written.
+    #: The last look-up: number of writes, keys, rows, values. A page is mostly filed right after its look-up.
     _read: tuple[int, tuple[int, ...], list[bytes], list[bytes | None]] = (-1, (), [], [])
 
     def find(self, keys: Sequence[int], limit: int) -> list[list[int]]:
@@ -109,7 +105,7 @@ class PostingLists(Postings):
     def file(self, keys: Sequence[int], id: int, changes: Changes) -> None:
         alone = id.to_bytes(_ID, "big")
         writes, asked, rows, heads = self._read
-        # So it is with nearly all new pages: these were read last, and nothing is filed there.
+        # True for nearly all new pages: these keys were read last and are empty.
         is_known = keys == asked and writes == self._rows._writes
         if is_known and not (changes.puts or changes.deletes or any(heads)):
             changes.puts.update(dict.fromkeys(rows, alone))
@@ -123,11 +119,11 @@ class PostingLists(Postings):
                 self._add(row, ids, more, id, changes)
 
     def _is_beyond(self, row: bytes, id: int, changes: Changes) -> bool:
-        """Whether an id stands in a further row; none does that is newer than all of the state."""
+        """Whether an id stands in a further row."""
         return id <= self._rows._largest and any(id in ids_of(one) for one in self._further(row, changes))
 
     def _add(self, row: bytes, ids: list[int], more: bytes, id: int, changes: Changes) -> None:
-        """Add an id to the row of a list; where that is full, its ids become a bundle."""
+        """Add an id to a list; a full row becomes a bundle."""
         if len(ids) < MOST:
             changes.put(row, _packed(sorted((*ids, id)), more))
         else:
@@ -145,7 +141,7 @@ class PostingLists(Postings):
                 return
 
     def _further(self, row: bytes, changes: Changes) -> list[Row]:
-        """The further rows of a list, as they will be after these changes."""
+        """Return the further rows of a list after these changes."""
         found = {key: value for key, value in self._rows._scan(row) if len(key) == _PAIR}
         found.update(one for one in changes.puts.items() if len(one[0]) == _PAIR and one[0].startswith(row))
         return [one for one in found.items() if one[0] not in changes.deletes]
@@ -165,14 +161,14 @@ class PostingLists(Postings):
                 changes.delete(row)
 
     def _heads(self, keys: Sequence[int], changes: Changes) -> Iterator[tuple[bytes, bytes]]:
-        """The rows of different keys with the ids they hold, as they will be after these changes."""
+        """Return the rows of different keys with their ids after these changes."""
         rows = list(dict.fromkeys(pack_keys(keys, _POSTINGS)))
         unchanged = [row for row in rows if row not in changes.puts and row not in changes.deletes]
         written = self._written(unchanged)
         return ((row, changes.puts.get(row) or written.get(row) or b"") for row in rows)
 
     def _written(self, rows: list[bytes]) -> dict[bytes, bytes | None]:
-        """What these rows hold, as it was read or else is read now."""
+        """Return the values of rows, from the last look-up or the store."""
         writes, _, *read = self._read
         held = dict(zip(*read, strict=True)) if writes == self._rows._writes else {}
         known = {row: held[row] for row in rows if row in held}
@@ -181,27 +177,27 @@ class PostingLists(Postings):
 
 
 def pairs(row: Row) -> Iterator[tuple[int, int]]:
-    """The keys and ids that a row of postings tells of, in either way."""
+    """Yield the keys and ids in a row, of either layout."""
     key, _ = row
     number = int.from_bytes(key[1:-_ID] if len(key) == _PAIR else key[1:], "big")
     yield from ((number, id) for id in ids_of(row))
 
 
 def ids_of(row: Row) -> list[int]:
-    """The ids that a row of postings tells of, in either way."""
+    """Return the ids in a row, of either layout."""
     key, value = row
     ids = _unpacked(value)[0]
     return [*ids, last_id(key)] if len(key) == _PAIR else ids
 
 
 def _bundle(row: bytes, ids: Sequence[int]) -> Row:
-    """The row of a bundle, behind that of its list."""
+    """Return the key of a bundle."""
     *others, newest = sorted(ids)
     return row + newest.to_bytes(_ID, "big"), _packed(others, b"")
 
 
 def is_posting(row: Row) -> bool:
-    """Whether a row can be one of postings."""
+    """Whether a row belongs to postings."""
     key, value = row
     if len(key) == _PAIR:
         return len(value) % _ID == 0
@@ -209,12 +205,12 @@ def is_posting(row: Row) -> bool:
 
 
 def is_head(key: bytes) -> bool:
-    """Whether a row can be one of a list."""
+    """Whether a row is the first of a list."""
     return len(key) == _HEAD
 
 
 def is_unreachable(key: bytes, head: Row) -> bool:
-    """Whether a posting has a row of its own of which the row of the list before it does not tell."""
+    """Whether a further row exists that the list's row does not announce."""
     return len(key) == _PAIR and not (key[:-_ID] == head[0] and _tells_of_more(head[1]))
 
 
@@ -228,7 +224,7 @@ def _of(count: int) -> struct.Struct:
 
 
 def _unpacked(head: bytes) -> tuple[list[int], bytes]:
-    """The ids in a row, and the plus sign if it is there."""
+    """Return the ids in a row, and its mark."""
     count, more = divmod(len(head), 8)
     return list(_of(count).unpack_from(head)), _MORE if more else b""
 

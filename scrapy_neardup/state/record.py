@@ -13,7 +13,7 @@ _HEAD = struct.Struct(">BBH")
 _ORIGINAL = struct.Struct(">QH")
 _TEXT = struct.Struct(">Q")
 _ROW = struct.Struct(">Qc")
-#: Bits of the first byte; each record has ``_RECORD``.
+#: Bits of the first byte.
 _OWN, _DELIVERED, _FORMER, _DROPPED, _BODIED, _LEADS, _RECORD, _SINCE = 1, 2, 4, 8, 16, 32, 64, 128
 
 
@@ -21,15 +21,11 @@ _OWN, _DELIVERED, _FORMER, _DROPPED, _BODIED, _LEADS, _RECORD, _SINCE = 1, 2, 4,
 class Record:
     """A page in the state.
 
-    An original is its own ``original``. A copy names the original that it is a copy of; only one that differs enough to
-    be a witness of its own (see ``Detector``) has keys and a sketch, and one that was ``delivered`` all the same, for
-    the policy lets it pass, has a sketch: by that it is known to be unchanged. A page that could not be judged is its
-    own original too, with similarity 0, no keys, and the fingerprint of what it was made from for a sketch; of a row of
-    a listing see ``row_mark``. One of a ``former`` recipe has neither keys nor sketch: it is known by its URL until it
-    comes again.
-
-    A copy that was better than the page which stood for its group until then is filed under the group's id as well:
-    see ``leading``.
+    An original is its own ``original``. A copy names its original; only a witness has keys and a sketch. A
+    ``delivered`` copy, which the policy let pass, has a sketch to recognise it as unchanged. An unjudged page is its
+    own original with similarity 0, no keys, and a fingerprint of its source as sketch; rows of listings: see
+    ``row_mark``. A page of a ``former`` recipe has neither keys nor sketch until it comes again. A copy that replaced
+    its original is filed under the id of its group; see ``pages.leader``.
     """
 
     id: int
@@ -38,25 +34,25 @@ class Record:
     similarity: float = 1.0
     keys: tuple[int, ...] = ()
     sketch: bytes = b""
-    #: Of a copy: whether its item passed and came through. Other pages are here because theirs did.
+    #: Whether the item of a copy came through. Other pages are here because theirs did.
     delivered: bool = False
-    #: Whether it was judged by another recipe, and is no more compared with any page.
+    #: Whether another recipe judged it; it is compared with no page.
     former: bool = False
-    #: Of a copy that was dropped: what it was then, see ``judge/copies``. 0 where that is not known.
+    #: The mark of a dropped copy, see ``judge/copies``; 0 if unknown.
     dropped: int = 0
-    #: By what the very bytes are known that the page was made from, see ``page/response``. 0 where that is not known.
+    #: The digest of the page's bytes, see ``page/response``; 0 if unknown.
     body: int = 0
-    #: Of a later version of a page: the id of the version that was delivered first. 0 for the first one.
+    #: For a later version: the id of the version that was delivered first; 0 for the first.
     since: int = 0
 
     @property
     def age(self) -> int:
-        """The id of the version of this page that was delivered first."""
+        """The id of the version that was delivered first."""
         return self.since or self.id
 
     @property
     def is_delivered(self) -> bool:
-        """Whether its text was delivered: as an original, or as a copy that passed."""
+        """Whether its text was delivered."""
         return self.is_original or self.delivered
 
     @property
@@ -66,7 +62,7 @@ class Record:
 
     @property
     def is_unjudged(self) -> bool:
-        """Whether it was compared with no page: it could not be judged, or is a row of a listing."""
+        """Whether it was compared with no page."""
         return self.original == self.id and self.similarity == 0
 
     @property
@@ -76,27 +72,27 @@ class Record:
 
     @property
     def leads(self) -> bool:
-        """Whether it is a copy that has come to stand for its group, or did until a better one came."""
+        """Whether it is a copy that replaced its original, now or once."""
         return self.original != self.id and self.original in self.keys
 
     @property
     def group(self) -> int:
-        """The id that names the group for which it stands."""
+        """The id of its group."""
         return self.original if self.leads else self.id
 
     @property
     def is_light(self) -> bool:
-        """Whether it is a copy by which no other page is judged."""
+        """Whether it is a copy without keys."""
         return self.original != self.id and not self.keys
 
     @property
     def is_witness(self) -> bool:
-        """Whether it is a copy that later pages are compared with, though it does not stand for its group."""
+        """Whether it is a copy that later pages are compared with."""
         return self.original != self.id and bool(self.keys) and not self.leads
 
     @property
     def is_found_by_body(self) -> bool:
-        """Whether pages of other URLs that are made from the same bytes are judged by it."""
+        """Whether pages of other URLs with the same bytes are judged by it."""
         return bool(self.body and self.keys) and not self.former
 
     @property
@@ -106,20 +102,19 @@ class Record:
 
     @property
     def longest_key(self) -> int:
-        """The bits of its longest key, but for the id of its group."""
+        """Bits of its longest key, without the id of its group."""
         return max((key.bit_length() for key in self._hashed), default=0)
 
     @property
     def _hashed(self) -> tuple[int, ...]:
-        """Its keys but for the id of its group."""
+        """Its keys, without the id of its group."""
         return tuple(key for key in self.keys if key != self.original) if self.leads else self.keys
 
     def pack(self) -> bytes:
-        """B 64, and 1 if others can be copies of it, 2 if it is a copy that was delivered, 4 if of a former recipe, 8
-        if it is known what it was when it was dropped, 16 if its body is known, 32 if the page is filed under the id of
-        its group, which is not among the keys, 128 for a later version of a page · B number of keys · H bytes of URL ·
-        5 bytes per key · URL · if others cannot be copies of it, Q original · H similarity in 65535ths · if known, Q
-        what it was · if known, Q body · of a later version, Q id of the first one · sketch.
+        """Return the bytes: B flags (64; 1 others can be copies, 2 delivered copy, 4 former recipe, 8 mark of a drop,
+        16 digest, 32 filed under its group, 128 later version) · B number of keys · H bytes of URL · 5 bytes per key
+        · URL · for a copy, Q original · H similarity in 65535ths · Q mark of the drop · Q digest · Q first version ·
+        sketch. Fields without their flag are absent.
         """
         flags = _RECORD | self.delivered * _DELIVERED | self.former * _FORMER
         keys, behind, kernels = self.keys, b"", compiled.kernels
@@ -144,7 +139,7 @@ class Record:
 
     @classmethod
     def unpack(cls, id: int, packed: bytes) -> Record:
-        """The record that ``pack`` wrote; raises ValueError for what is none."""
+        """Unpack a record. Raises ValueError."""
         try:
             flags, keys, url = _HEAD.unpack_from(packed)
             if not flags & _RECORD:
@@ -185,16 +180,16 @@ class Record:
 
 
 def row_mark(mark: int) -> bytes:
-    """The sketch of a row of a listing: one byte more than that of another page that was not judged."""
+    """Return the sketch of a row of a listing, one byte longer than other marks."""
     return _ROW.pack(mark, b"r")
 
 
 def is_same_mark(sketch: bytes, mark: bytes) -> bool:
-    """Whether two pages that were not judged were made from the very same."""
+    """Whether two unjudged pages have the same source."""
     return sketch[: _TEXT.size] == mark[: _TEXT.size]
 
 
 def _unpacked_keys(packed: bytes, many: int) -> tuple[int, ...]:
-    """Raises struct.error where there are not so many."""
+    """Raises struct.error if keys are missing."""
     halves = struct.unpack_from(">" + "BI" * many, packed, _HEAD.size)
     return tuple([high << 32 | low for high, low in zip(halves[::2], halves[1::2], strict=True)])
