@@ -22,7 +22,6 @@ from scrapy_neardup.judge.in_flight import Blocked, Ruling
 from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Kind, Verdict
 from scrapy_neardup.oneline import line_logger
-from scrapy_neardup.page.apart import MAX_SECONDS
 from scrapy_neardup.page.item import BY_TEXT
 from scrapy_neardup.page.limits import MAX_TEXT
 from scrapy_neardup.page.response import Served
@@ -31,6 +30,7 @@ from scrapy_neardup.page.source import Draft, PageSource
 from scrapy_neardup.settings import DEFAULT_FIELDS, Config, load_extractor
 from scrapy_neardup.state.opening import STORES, close_store, open_store, parse_url
 from scrapy_neardup.state.pages import PageStore
+from scrapy_neardup.workers.tasks import MAX_SECONDS
 
 logger = line_logger(__name__)
 
@@ -160,9 +160,9 @@ class Deduplicator:
                 if changed := take_over(self._store, recipe, config.deciding(judging)):
                     logger.info("The state at %s %s.", self._store.location, changed)
                 _tell_taken_back(self._store)
-                self._apart = config.make_apart()
-                if self._apart is not None:
-                    opened.callback(self._apart.close)
+                self._risky_pool = config.make_risky_pool()
+                if self._risky_pool is not None:
+                    opened.callback(self._risky_pool.close)
                 self._detector = _detector(judging, self._store, config)
                 opened.callback(self._detector.end)
                 self._glancing = _detector(judging, glance(self._store), config)
@@ -173,7 +173,7 @@ class Deduplicator:
                     config.max_html,
                     own,
                     max_text=config.max_text,
-                    apart=self._apart.read if self._apart else None,
+                    read_risky=self._risky_pool.read if self._risky_pool else None,
                     is_unchanged=self._detector.is_unchanged,
                     bodies=self._detector.bodies,
                 )
