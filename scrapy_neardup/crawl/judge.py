@@ -20,12 +20,12 @@ from scrapy_neardup.crawl.visits import Case, PendingVerdict, Visit, fields_of
 from scrapy_neardup.errors import ExtractionError, PageError, StoreError
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.in_flight import Reservation, Ruled, Ruling
-from scrapy_neardup.judge.page_tasks import ReadPage
 from scrapy_neardup.model import ROW, Kind, Page, Verdict
 from scrapy_neardup.oneline import line_logger, one_line
 from scrapy_neardup.page.item import Item, row_name, row_page
 from scrapy_neardup.page.sites import site_of
 from scrapy_neardup.page.source import TOO_MUCH, Draft, PageSource, text_cure
+from scrapy_neardup.workers.tasks import ReadPage
 
 if TYPE_CHECKING:
     from scrapy_neardup.judge.remote_crawl import SharedCrawl

@@ -169,7 +169,7 @@ class Kernels(Protocol):
         stands: int,
         /,
     ) -> bytes | None:
-        """See ``TitleWords.packed``; at most 64 words. None if one has spaces around it."""
+        """See ``TitleWords.encode``; at most 64 words. None if one has spaces around it."""
 
     def cut_numbers(self, cut: Any, offset: int, base: int, most: int, /) -> bytes:
         """See ``SegmentedText.numbers``."""
@@ -190,7 +190,7 @@ class Kernels(Protocol):
         """See ``Counts.note``: the site's table, a bit or None, the other table, the page's number or None."""
 
     def packed_keys(self, keys: Sequence[int], size: int, before: bytes, /) -> list[bytes]:
-        """See ``KeyWidth.pack_each``; ``size`` is at most 8 bytes, ``keys`` a tuple or a list."""
+        """See ``keys.pack_keys``; ``size`` is at most 8 bytes, ``keys`` a tuple or a list."""
 
     def packed_record(
         self, flags: int, keys: Sequence[int], size: int, url: str, behind: bytes, sketch: bytes, /

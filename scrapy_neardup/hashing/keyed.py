@@ -9,64 +9,13 @@ Wegman 1979): who does not know the base finds no collisions.
 from __future__ import annotations
 
 import struct
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable
 from hashlib import blake2b, md5
 
 import numpy as np
 import numpy.typing as npt
 
 from scrapy_neardup.hashing import compiled, fingerprint64, mix64, mix_one
-
-
-@dataclass(frozen=True, slots=True)
-class KeyWidth:
-    """The number of bits of all keys of a state, a multiple of 8.
-
-    A key is the lowest bits of a hash, as the smallest of many hashes begin with zeros.
-    """
-
-    bits: int
-    #: Bytes of a key.
-    size: int = field(init=False, compare=False, repr=False)
-    #: The mask of the bits of a key.
-    mask: int = field(init=False, compare=False, repr=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "size", self.bits // 8)
-        object.__setattr__(self, "mask", (1 << self.bits) - 1)
-
-    def key(self, hash: int) -> int:
-        """Return the key of a hash.
-
-        >>> hex(NARROW.key(0x0123_4567_89AB_CDEF))
-        '0x6789abcdef'
-        """
-        return hash & self.mask
-
-    def keys(self, hashes: Iterable[int]) -> tuple[int, ...]:
-        """Return the different keys of several hashes."""
-        mask = self.mask
-        return tuple({hash & mask: None for hash in hashes})
-
-    def pack_each(self, keys: Sequence[int], before: bytes = b"") -> list[bytes]:
-        """Pack each of several numbers of at most 64 bits, behind the bytes ``before``."""
-        kernels = compiled.kernels
-        if kernels is not None:
-            return kernels.packed_keys(keys, self.size, before)
-        size, mask = self.size, self.mask
-        return [before + (key & mask).to_bytes(size, "big") for key in keys]
-
-    def pack(self, key: int) -> bytes:
-        """Pack the lowest bits of a number, big-endian."""
-        return (key & self.mask).to_bytes(self.size, "big")
-
-
-#: Keys are whole hashes.
-WIDE = KeyWidth(64)
-#: Of 80 million keys, for 10 million pages, one in 10,000 collides by chance; that costs a comparison.
-NARROW = KeyWidth(40)
-
 
 #: Names for ``Keyed.digest``; the first is the faster.
 DIGESTS = ("blake2b", "md5")
@@ -78,12 +27,10 @@ class Keyed:
     The same secret gives the same hashes in every process, on every machine and in every release.
     """
 
-    __slots__ = ("_base", "_hash", "_offset", "_place", "drawn", "key", "secret", "width")
+    __slots__ = ("_base", "_hash", "_offset", "_place", "drawn", "key", "secret")
 
-    def __init__(self, secret: bytes = b"", width: KeyWidth = WIDE) -> None:
+    def __init__(self, secret: bytes = b"") -> None:
         self.secret = secret
-        #: The width of the state's keys.
-        self.width = width
         self._hash = blake2b(key=secret, digest_size=8)
         numbers = blake2b(key=secret, digest_size=24, person=b"neardup numbers").digest()
         base, offset, self._place = struct.unpack("<3Q", numbers)

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.hashing.keyed import OPEN, Keyed
+from scrapy_neardup.hashing.keys import keys_of
 from scrapy_neardup.model import Comparison, Explanation, Fingerprint, Page, SiteCounts
 from scrapy_neardup.text.normalize import SPELLING, converter_name
 
@@ -190,7 +191,7 @@ class Method(ABC):
 
     def with_hashes(self, hashes: Keyed) -> Method:
         """Return the same method with the hashes of a state; its sketches fit that state only."""
-        if (hashes.secret, hashes.width) == (self.hashes.secret, self.hashes.width):
+        if hashes.secret == self.hashes.secret:
             return self
         keyed = copy(self)
         keyed.hashes = hashes
@@ -202,10 +203,9 @@ class Method(ABC):
 
     @final
     def for_state(self, page: Page, site: SiteCounts | None) -> Fingerprint:
-        """Fingerprint a page for a state: without its boilerplate, and with keys of its width."""
+        """Fingerprint a page for a state: without its boilerplate, and with a state's keys."""
         found = self.fingerprint_own(page, site.is_common if site else nothing_is_common, site)
-        width = self.hashes.width
-        return found if max(found.keys, default=0) <= width.mask else found.with_keys(width.keys(found.keys))
+        return found.with_keys(keys_of(found.keys))
 
     def fingerprint_own(self, page: Page, is_common: IsCommon, site: SiteCounts | None = None) -> Fingerprint:
         """Fingerprint a page without its boilerplate, and return the sentences to count.
@@ -226,8 +226,8 @@ class Method(ABC):
     def compare(self, new: Fingerprint, old: bytes, common: Set[int]) -> Comparison:
         """Compare a new page with an earlier one's sketch.
 
-        ``common`` are keys of the new page that too many originals share to be evidence. The key of a hash in a sketch
-        is ``self.hashes.width.key(hash)``.
+        ``common`` are keys of the new page, as a state keeps them, that too many originals share to be evidence. The
+        key of a hash in a sketch is ``key_of(hash)``.
         """
 
     def pack_title(self, title: Any) -> str:

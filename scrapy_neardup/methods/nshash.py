@@ -77,7 +77,7 @@ class NSHash(PublishedMethod):
 
     def agreement(self, new: Fingerprint, one: bytes, other: bytes, common: Set[int]) -> Agreement:
         """The share of common hashes."""
-        return equal_hashes(one, other, common, self.hashes.width, self.parameters.equal)
+        return equal_hashes(one, other, common, self.parameters.equal)
 
     def _evidence(self, text: Text) -> list[int]:
         """Return nothing, as the signature is the evidence."""

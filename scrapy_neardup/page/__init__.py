@@ -14,13 +14,6 @@ limits      how much of a page is judged
 risk        whether a page may take long to read
 raw         what a page is read from, as it may be sent to another process
 bodies      by what that is known again, before it is read
-child       a process that answers what it is asked, and can be ended
-worker      that process
-deadlines   which is ended when its time is over
-apart       pages read in such a process
-elsewhere   what is done there
-pool        several such processes
-cores       how many there may be
 item_head   what an item says of its page beside its text
 item        what an item holds in which of its fields
 cures       what to do about an item of which the response is not the page

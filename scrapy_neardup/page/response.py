@@ -12,7 +12,6 @@ from scrapy_neardup.errors import ExtractionError
 from scrapy_neardup.hashing.keyed import Keyed
 from scrapy_neardup.page.extraction import decode_body, head
 from scrapy_neardup.page.item import NO_HEAD, ItemHead
-from scrapy_neardup.page.worker import Message
 
 # ----------------------------------------------------------------------------------------------------------------------
 # What a page is read from, as it may be sent to another process: nothing in it is decoded or parsed yet.
@@ -36,20 +35,6 @@ class Raw:
     def size(self) -> int:
         """Its bytes or characters."""
         return len(self.content)
-
-    def message(self) -> Message:
-        """As it is sent."""
-        content = self.content
-        text = isinstance(content, str)
-        told = {"url": self.url, "text": text, "type": self.content_type, "named": self.is_named, "said": self.said}
-        return Message(told, content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content)
-
-    @classmethod
-    def of_message(cls, message: Message) -> Raw:
-        """The same at the other end."""
-        told, content = message
-        html = content.decode("utf-8", "surrogatepass") if told["text"] else content
-        return cls(told["url"], html, told["type"], is_named=told["named"], said=ItemHead.of(told["said"]))
 
     def html(self) -> str:
         """The HTML; raises ExtractionError if it is none (``not_html``), or is another page's (``other_page``)."""

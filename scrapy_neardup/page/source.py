@@ -6,9 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from scrapy_neardup.errors import ExtractionError, Reason
+from scrapy_neardup.errors import ExtractionError, NoWorker, Reason
 from scrapy_neardup.model import Page
-from scrapy_neardup.page.apart import Answer, MayTakeLong, NoReader
 from scrapy_neardup.page.extraction import Extractor, extract, head, html_mark, is_too_large
 from scrapy_neardup.page.html import is_risky
 from scrapy_neardup.page.item import Item, ItemFields, joined, mark_of
@@ -69,6 +68,17 @@ Read = Callable[[Raw], Page]
 
 
 @dataclass(frozen=True, slots=True)
+class RiskyPage:
+    """The HTML of a page that a worker did not read, because that may take long."""
+
+    html: str
+
+
+#: The answer of a worker.
+Answer = Page | ExtractionError | RiskyPage
+
+
+@dataclass(frozen=True, slots=True)
 class Draft:
     """The page of an item that is still to be read, here or in another process; ``may_take_long``: that is known.
 
@@ -95,14 +105,14 @@ class PageSource:
         extractor: Extractor | None,
         *,
         max_text: int = MAX_TEXT,
-        apart: Read | None = None,
+        read_risky: Read | None = None,
         is_unchanged: Callable[[str, int], bool] = lambda url, mark: False,
         bodies: Bodies | None = None,
         marks: bool = True,
     ) -> None:
         """``fields``: which field of an item holds what; ``max_html``: see ``extract``; ``max_text``: see ``limited``.
 
-        ``apart`` reads pages that may take long, where they can be ended; without it they are read as all others.
+        ``read_risky`` reads pages that may take long in a worker; without it they are read as all others.
         ``is_unchanged``: whether a page is known by its URL and its mark, and need not be read. ``bodies``: by what
         drafts are known whose bytes were judged before; without it none is. ``marks``: whether an item that brings its
         text is given its mark at once; if not, see ``marked``.
@@ -111,7 +121,7 @@ class PageSource:
         self._max_html = max_html
         self._extractor = extractor
         self._max_text = max_text
-        self._apart = apart
+        self._read_risky = read_risky
         self._is_unchanged = is_unchanged
         self._bodies = bodies
         self._marks = marks
@@ -130,7 +140,7 @@ class PageSource:
         if isinstance(made, Page):
             return made
         try:
-            return self.finished(made, (self._apart or self._extracted)(made.raw))
+            return self.finished(made, (self._read_risky or self._extracted)(made.raw))
         except ExtractionError as error:
             return self.finished(made, error)
 
@@ -165,9 +175,9 @@ class PageSource:
 
     def answered(self, draft: Draft, answer: Answer) -> Page | Draft:
         """The page of which another process says this; one that may take long is left to whoever asked."""
-        if isinstance(answer, MayTakeLong):
+        if isinstance(answer, RiskyPage):
             return self._found_risky(draft, answer.html)
-        if isinstance(answer, NoReader):
+        if isinstance(answer, NoWorker):
             return self.read_here(draft)
         return self.finished(draft, answer)
 

@@ -12,12 +12,12 @@ from packaging.version import Version
 from scrapy_neardup.crawl.judge import Judge
 from scrapy_neardup.crawl.turns import AsyncPageReader, Turn
 from scrapy_neardup.crawl.visits import Case, Visit
-from scrapy_neardup.judge.page_tasks import ReadPage
 from scrapy_neardup.model import Kind
 from scrapy_neardup.page.response import Served
 from scrapy_neardup.page.source import Draft, PageSource
 from scrapy_neardup.settings import DEFAULT_FIELDS
 from scrapy_neardup.state.memory import MemoryStore
+from scrapy_neardup.workers.tasks import ReadPage
 from tests.crawl.conftest import Crawl, Result, Site
 from tests.crawl.pages import html
 from tests.crawl.parts import detector, notes, outage

@@ -113,7 +113,7 @@ def test_it_is_read_apart_where_that_can_be_and_not_at_all_if_it_is_unchanged() 
             raise ExtractionError("too_slow", "why")
         return Page(raw.url, text="read apart")
 
-    own = source(apart=apart, is_unchanged=lambda url, mark: url.endswith("/known") and mark != 0)
+    own = source(read_risky=apart, is_unchanged=lambda url, mark: url.endswith("/known") and mark != 0)
     names = ("new", "slow", "known")
     found = {name: own.page({}, Served(f"{URL}/{name}", LARGE.encode()), f"{URL}/{name}") for name in names}
     assert [found[name].text or found[name].unread for name in found] == ["read apart", "too_slow", "too_slow"]
