@@ -33,6 +33,7 @@ from hostile_pages import ITEMS, KINDS, Room, kinds
 from scrapy_neardup.errors import PageError
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.in_flight import Ruled
+from scrapy_neardup.judge.policy import Policy
 from scrapy_neardup.model import Page
 from scrapy_neardup.page.apart import Apart
 from scrapy_neardup.page.response import Raw, Served
@@ -92,7 +93,9 @@ class Bench:
         assert apart is not None
         self.apart: Apart = apart
         store = MemoryStore("memory:", {})
-        self.detector = Detector(config.make_method(), store, min_letters=config.min_letters, who="benchmark")
+        self.detector = Detector(
+            config.make_method(), store, who="benchmark", policy=Policy(min_letters=config.min_letters)
+        )
         self.waited = 0.0
         self.source = PageSource(config.fields, config.max_html, None, max_text=config.max_text, apart=self._read)
 

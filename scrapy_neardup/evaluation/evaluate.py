@@ -19,6 +19,7 @@ from scrapy_neardup.evaluation.labels import GREY, Corpus, Gold, agreement
 from scrapy_neardup.evaluation.scores import Score, score
 from scrapy_neardup.hashing.keyed import Keyed
 from scrapy_neardup.judge.detector import Detector
+from scrapy_neardup.judge.policy import Policy
 from scrapy_neardup.methods import Method, make_method
 from scrapy_neardup.model import Comparison, Fingerprint, Kind, Match, Page, Verdict
 from scrapy_neardup.state.layout import FORMAT, FORMATS
@@ -307,7 +308,7 @@ def _judging(
         yield joined.judge, joined.size
         return
     with _fresh_store(store_url, method) as store:
-        detector = Detector(method, store, min_letters=MIN_LETTERS, who="evaluate")
+        detector = Detector(method, store, who="evaluate", policy=Policy(MIN_LETTERS))
         yield partial(detector.judge_now, sealed=True), store.size
 
 
@@ -315,7 +316,7 @@ def _warm_up(method: Method, page: Page) -> bool:
     """Judge a page for nothing; False if it was not one that the method gets to see."""
     store = open_store("memory:", method.recipe(), secret=NO_SECRET)
     try:
-        detector = Detector(method, store, min_letters=MIN_LETTERS, who="warm up")
+        detector = Detector(method, store, who="warm up", policy=Policy(MIN_LETTERS))
         return detector.judge_now(page, sealed=True).kind is not Kind.UNJUDGED
     except PageError:
         return False

@@ -131,7 +131,7 @@ def test_pages_that_were_judged_meanwhile_are_not_fingerprinted() -> None:
 def judged(method: Method, pool: Pool[Texts, Answer] | None, read: list[Ready]) -> list[object]:
     """What is said of the odd records; ``read`` is told what processes have made of them."""
     store = open_store("memory:", {}, secret=Secret(SECRET))
-    detector = Detector(method, store, min_letters=40, who="test")
+    detector = Detector(method, store, who="test")
     batch = Batch(ImmediateJudge(detector), fields=DEFAULT_FIELDS, id_field="id", max_html=100_000, extractor=None)
     entries = [Entry("feed", number, "line", fields) for number, fields in enumerate(odd_records())]
     said = list[object]()

@@ -20,7 +20,7 @@ from scrapy_neardup.hashing.keyed import NARROW, WIDE, Keyed, KeyWidth
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.fingerprint_tasks import Prepared, Preparer, Texts, TextTerms
 from scrapy_neardup.judge.in_flight import Blocked, Ruled
-from scrapy_neardup.judge.preference import make_preference
+from scrapy_neardup.judge.policy import Policy, make_preference
 from scrapy_neardup.maintenance.verify import check
 from scrapy_neardup.methods import METHODS, make_method
 from scrapy_neardup.methods.published import PublishedMethod, signature_of, unpack_hashes
@@ -83,11 +83,7 @@ def looked_at(url: str) -> PageStore:
 
 def crawl(store: PageStore, method: str = "cascade") -> Detector:
     return Detector(
-        make_method(method, {}),
-        store,
-        min_letters=40,
-        who="test",
-        preference=make_preference(("better.example",)),
+        make_method(method, {}), store, who="test", policy=Policy(preference=make_preference(("better.example",)))
     )
 
 
