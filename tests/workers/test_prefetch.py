@@ -134,8 +134,13 @@ def test_the_pages_that_are_read_ahead_have_bounds(html: str, most: int, monkeyp
 
 def test_the_texts_that_are_read_ahead_are_as_many_as_keep_the_workers_busy() -> None:
     taken = []
-    records = (taken.append(one) or one for one in texts(300))  # type: ignore[func-returns-value, redundant-expr]
-    for place, _ in enumerate(read(records, None, text_pool())):
+
+    def records() -> Iterator[Entry]:
+        for one in texts(300):
+            taken.append(one)
+            yield one
+
+    for place, _ in enumerate(read(records(), None, text_pool())):
         assert len(taken) <= place + 80
     assert len(taken) == 300
 
