@@ -19,7 +19,7 @@ from scrapy_neardup.inputs import FORMATS, Entry, InputRecord, Malformed, Skippe
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.former import check_tools, state_recipe, take_over
 from scrapy_neardup.judge.immediate import make_immediate_judge
-from scrapy_neardup.judge.preference import KeepPolicy, Preference, make_preference
+from scrapy_neardup.judge.policy import KeepPolicy, Preference, make_preference
 from scrapy_neardup.judge.records import Batch, Judged
 from scrapy_neardup.methods import METHODS, Method, make_method
 from scrapy_neardup.model import Verdict
@@ -230,7 +230,7 @@ def run(arguments: argparse.Namespace) -> int:
             )
             entries = progress(_entries(arguments.input, arguments.format), what="records")
             found = _read_ahead(entries, batch, page_pool, text_pool, config)
-            passed = _judge_all(found, batch, detector.passes, rejects, tally)
+            passed = _judge_all(found, batch, detector.policy.passes, rejects, tally)
             _write_all(passed, out, tally, tag=arguments.tag, preference=preference)
         if store.lasts:
             detector.seal()  # only now: the records that are not sealed are those of an output that was not written
@@ -243,16 +243,13 @@ def run(arguments: argparse.Namespace) -> int:
 def _detector(
     method: Method, store: PageStore, config: Config, arguments: argparse.Namespace, preference: Preference | None
 ) -> Detector:
-    return Detector(
-        method,
-        store,
-        min_letters=config.min_letters,
-        who=f"{NAME} {' '.join(arguments.input)}",
-        also_copies=config.also_copies,
+    policy = replace(
+        config.make_policy(),
         passes=_passes(config, tag=arguments.tag),
         keep=config.keep if arguments.store else Keep.NOTHING,
         preference=preference,
     )
+    return Detector(method, store, who=f"{NAME} {' '.join(arguments.input)}", policy=policy)
 
 
 def _read_ahead(

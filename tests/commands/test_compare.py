@@ -19,6 +19,7 @@ from scrapy_neardup.commands import NearDupCommand, compare
 from scrapy_neardup.errors import NearDupError, SettingsError
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.former import state_recipe
+from scrapy_neardup.judge.policy import Policy
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Page
 from scrapy_neardup.state.evidence import Keep
@@ -146,7 +147,7 @@ def page(id: str, url: str) -> Page:
 
 
 def judged(store: PageStore, *pages: Page, sealed: bool = True, keep: Keep = Keep.NOTHING) -> None:
-    detector = Detector(make_method("cascade", {}), store, min_letters=40, who="morning", keep=keep)
+    detector = Detector(make_method("cascade", {}), store, who="morning", policy=Policy(keep=keep))
     for one in pages:
         detector.judge_now(one, sealed=sealed)
 

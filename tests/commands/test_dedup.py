@@ -411,7 +411,7 @@ def test_a_state_that_lasts_is_made_used_again_and_known_to_a_crawl(scheme: str,
     told = store.evidence(next(one.id for one in store.records() if not one.is_original))
     assert told is not None
     assert (told.likeness, told.title) == ("retitled", COPY["title"])
-    detector = Detector(method, store, min_letters=40, who="crawl")
+    detector = Detector(method, store, who="crawl")
     verdict = detector.judge_now(Page("http://mirror.example/", text=COPY["text"]), sealed=True)
     close_store(store)
     assert verdict.match is not None

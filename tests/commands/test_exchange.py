@@ -39,7 +39,7 @@ def url(path: Path) -> str:
 def crawled(path: Path, pages: Mapping[str, int], method: Method = CASCADE) -> Path:
     """A state with pages of these names, each with the story of a number."""
     store = SQLiteStore(str(path), method.recipe())
-    detector = Detector(method, store, min_letters=40, who="test")
+    detector = Detector(method, store, who="test")
     for name, seed in pages.items():
         detector.judge_now(page(name, story(seed)), sealed=True)
     detector.end()

@@ -134,8 +134,13 @@ def test_the_pages_that_are_read_ahead_have_bounds(html: str, most: int, monkeyp
 
 def test_the_texts_that_are_read_ahead_are_as_many_as_keep_the_workers_busy() -> None:
     taken = []
-    records = (taken.append(one) or one for one in texts(300))  # type: ignore[func-returns-value]
-    for place, _ in enumerate(read(records, None, text_pool())):
+
+    def records() -> Iterator[Entry]:
+        for one in texts(300):
+            taken.append(one)
+            yield one
+
+    for place, _ in enumerate(read(records(), None, text_pool())):
         assert len(taken) <= place + 80
     assert len(taken) == 300
 
@@ -218,7 +223,7 @@ def judged(
 ) -> tuple[list[dict[str, object]], list[Ready]]:
     """The verdicts on records, and the fingerprints that workers made."""
     store = open_store("memory:", {}, secret=Secret(SECRET))
-    detector = Detector(make_method(name, {}), store, min_letters=40, who="test")
+    detector = Detector(make_method(name, {}), store, who="test")
     batch = Batch(ImmediateJudge(detector), fields=DEFAULT_FIELDS, id_field="id", max_html=100_000, extractor=None)
     prefetcher = Prefetcher(batch.coming, None, pool)
     if prefetcher._texts:
