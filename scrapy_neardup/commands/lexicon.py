@@ -1,10 +1,11 @@
-"""``scrapy neardup lexicon``: how many of one's own pages hold each word, for the methods that weigh words."""
+"""``scrapy neardup lexicon``: count word frequencies in pages."""
 
 from __future__ import annotations
 
 import argparse
 from pathlib import Path
 
+from scrapy_neardup.commands.options import add_documents
 from scrapy_neardup.commands.output import progress, write
 from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.evaluation.documents import read_documents
@@ -29,8 +30,8 @@ use:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Options of the command."""
-    parser.add_argument("file", nargs="+", type=Path, metavar="FILE", help="documents: JSON lines, .txt, or a folder")
+    """Add the options."""
+    add_documents(parser)
     parser.add_argument("-o", "--output", type=Path, required=True, metavar="LEXICON", help="the file to write")
     parser.add_argument(
         "--at-least",
@@ -48,11 +49,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Write the lexicon, and say what is in it; 0."""
+    """Write the lexicon, and print how many words it has."""
     output: Path = arguments.output
     _check_output(output, arguments.file, force=arguments.force)
     if arguments.simplified:
-        converter_name()
+        converter_name()  # raises if there is no converter
     builder = LexiconBuilder()
     for document in progress(read_documents(*arguments.file)):
         text = normalize(f"{document.title}\n{document.text}", simplified=arguments.simplified)
@@ -63,7 +64,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _check_output(output: Path, files: list[Path], *, force: bool) -> None:
-    """Whatever can be known to be wrong before counting. Raises NearDupError."""
+    """Raise NearDupError if the file cannot be written, before the words are counted."""
     if output.is_dir():
         raise NearDupError(f"{output} is a folder. Name a file in it with -o.")
     if not output.parent.is_dir():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 from pathlib import Path
 
@@ -11,6 +10,7 @@ import pytest
 from scrapy_neardup.commands import collisions
 from scrapy_neardup.hashing.classic import CLASSIC
 from tests.commands.run import scrapy_neardup
+from tests.maintenance.states import run
 
 
 @pytest.fixture
@@ -37,15 +37,8 @@ def test_the_table_has_a_row_for_each_hash_on_texts_and_on_words(boats: Path) ->
     assert found["words", "sdbm"] == ["3", "3", "0"]
 
 
-def run(*given: str) -> int:
-    """The command in this process."""
-    parser = argparse.ArgumentParser()
-    collisions.add_arguments(parser)
-    return collisions.run(parser.parse_args(given))
-
-
 def test_json_has_a_line_for_each_row(boats: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(str(boats), str(boats), "--bits", "64", "--json") == 0
+    assert run(collisions, str(boats), str(boats), "--bits", "64", "--json") == 0
     rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert len(rows) == 2 * len(CLASSIC)
     assert {row["bits"] for row in rows} == {64}
@@ -63,5 +56,5 @@ def test_documents_without_text_are_an_error_in_words(boats: Path) -> None:
 
 def test_other_widths_are_refused(boats: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit, match="2"):
-        run(str(boats), "--bits", "16")
+        run(collisions, str(boats), "--bits", "16")
     assert "argument --bits: invalid choice" in capsys.readouterr().err

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,6 @@ from typing import Any
 import pytest
 
 from scrapy_neardup.commands import expire
-from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.maintenance.verify import check
 from tests.maintenance.states import (
     BREAD,
@@ -84,17 +82,3 @@ def test_without_options_the_settings_hold(state: str, capsys: pytest.CaptureFix
     assert capsys.readouterr().out == "There is nothing to forget.\n"
     assert run(expire, "--ttl", "70d", "--store", state, NEARDUP_TTL="10d") == 0
     assert left(state) == ALL - {BREAD, SHORT}
-
-
-@pytest.mark.parametrize(
-    ("arguments", "expected"),
-    [
-        ([], "Add --ttl 90d or --max-pages 1000000, or set NEARDUP_TTL or NEARDUP_MAX_PAGES"),
-        (["--ttl", "soon"], "--ttl is 'soon'"),
-        (["--max-pages", "0"], "--max-pages is '0'. Set it to a number from 1 to"),
-    ],
-)
-def test_what_is_wrong_is_told_with_what_to_write(state: str, arguments: list[str], expected: str) -> None:
-    with pytest.raises(SettingsError, match=re.escape(expected)):
-        run(expire, *arguments, "--store", state)
-    assert left(state) == ALL

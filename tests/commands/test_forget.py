@@ -11,7 +11,7 @@ import pytest
 
 from scrapy_neardup.ages import moment
 from scrapy_neardup.commands import forget
-from scrapy_neardup.errors import NearDupError, SettingsError
+from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.maintenance.verify import check
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Record
@@ -19,7 +19,6 @@ from tests.maintenance.states import (
     BREAD,
     EDITED,
     EXCERPT,
-    HOSTILE,
     PAGES,
     PEAR,
     POWER,
@@ -27,8 +26,6 @@ from tests.maintenance.states import (
     SAME,
     SHORT,
     aged,
-    contents,
-    is_harmless,
     judged,
     opened,
     outcome,
@@ -224,24 +221,6 @@ def test_what_is_no_time_is_refused(time: str) -> None:
         moment("--before", time, datetime(2025, 12, 31, tzinfo=timezone.utc))
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [[], [PEAR, "--host", "a.example"], ["--host", "a.example", "--before", "1d"], [PEAR, "--before", "1d"]],
-)
-def test_pages_are_named_in_exactly_one_way(sqlite: str, arguments: list[str], tmp_path: Path) -> None:
-    before = contents(tmp_path, tmp_path / "state.sqlite")
-    with pytest.raises(SettingsError, match="exactly one way"):
-        run(forget, *arguments, "--store", sqlite)
-    assert contents(tmp_path, tmp_path / "state.sqlite") == before
-
-
-@pytest.mark.parametrize("host", ["", " ", "https://a.example/", "a.example/x", "a.example:80", "a b c", "u@a.example"])
-def test_what_is_no_host_is_refused(sqlite: str, host: str) -> None:
-    with pytest.raises(SettingsError, match="--host is"):
-        run(forget, "--host", host, "--store", sqlite)
-    assert left(sqlite) == ALL
-
-
 def test_an_interrupted_run_is_ended_by_asking_again(sqlite: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Copies go first: were the original gone, nothing would name them any more."""
     forgotten: list[int] = []
@@ -260,21 +239,3 @@ def test_an_interrupted_run_is_ended_by_asking_again(sqlite: str, monkeypatch: p
     assert len(left(sqlite)) == len(ALL) - 1
     assert run(forget, PEAR, "--store", sqlite) == 0
     assert left(sqlite) == ALL - {PEAR, EDITED, SAME}
-
-
-def test_what_pages_say_does_not_steer_the_terminal(sqlite: str, capsys: pytest.CaptureFixture[str]) -> None:
-    url = f"https://evil.example/{HOSTILE}"
-    with opened(sqlite) as store:
-        id = store.new_id()
-        store.add(Record(id, url, id))
-    for arguments in ([url], [url, "--json"], [f"{url}\x9b"], ["--host", "evil.example"]):
-        run(forget, *arguments, "--dry-run", "--store", sqlite)
-        out, err = capsys.readouterr()
-        assert is_harmless(out + err)
-        assert "梨" in out + err
-
-
-def test_there_must_be_a_state(tmp_path: Path) -> None:
-    with pytest.raises(NearDupError, match="There is no state at"):
-        run(forget, "--before", "1d", "--store", (tmp_path / "none").as_uri().replace("file", "sqlite", 1))
-    assert list(tmp_path.iterdir()) == []
