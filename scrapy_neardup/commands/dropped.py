@@ -66,7 +66,7 @@ def run(arguments: argparse.Namespace) -> int:
     check_list_options(arguments)
     since = moment("--since", arguments.since, datetime.now(timezone.utc)) if arguments.since is not None else 0.0
     is_wanted = of_host(arguments.site) if arguments.site is not None else None
-    #: Drops that are not listed: of forgotten pages, and of pages with the verdict keep that came again.
+    # Drops that are not listed: of forgotten pages, and of pages with the verdict keep that came again.
     unlisted: Counter[str] = Counter()
     with snapshot_state(arguments.store, config_of(arguments)) as store:
         known = {crawl.generation: crawl for crawl in crawls(store)}

@@ -11,7 +11,6 @@ from scrapy_neardup.commands.opening import add_store, snapshot_state
 from scrapy_neardup.commands.options import add_json, check_minimum, config_of
 from scrapy_neardup.commands.output import (
     describe_missing,
-    describe_verdict,
     format_count,
     format_facts,
     format_time,
@@ -21,7 +20,7 @@ from scrapy_neardup.commands.output import (
 )
 from scrapy_neardup.judge.manual_verdicts import ManualVerdict
 from scrapy_neardup.maintenance.lookup import Known, KnownSite, Nearest, known, method_of, near_urls, nearest
-from scrapy_neardup.model import Kind
+from scrapy_neardup.model import ROW, Kind
 from scrapy_neardup.page.sites import site_of
 from scrapy_neardup.settings import Config
 from scrapy_neardup.state.evidence import Evidence
@@ -211,7 +210,7 @@ def _text(page: _Explanation) -> str:
 def _facts(page: _Explanation) -> Iterator[tuple[str, object]]:
     known, passage = page.known, page.passage
     record, evidence = known.record, known.evidence
-    yield "verdict", describe_verdict(known)
+    yield "verdict", _describe_verdict(known)
     yield from _other_page(known)
     if known.said:
         relation = "keep: no copy of" if known.said.said is ManualVerdict.KEEP else "a copy of"
@@ -248,6 +247,11 @@ def _facts(page: _Explanation) -> Iterator[tuple[str, object]]:
         yield "its site", f"{to_line(site.name)}: {pages} counted, {site.forms:.0%} of the last share a template"
     if known.verdict is not Kind.UNJUDGED:
         yield "group", "\n".join(_group_lines(known))
+
+
+def _describe_verdict(known: Known) -> str:
+    kind = ROW if known.record.is_row else _kind(known.evidence)
+    return f"{known.verdict.value} ({to_line(kind)})" if kind else known.verdict.value
 
 
 def _other_page(known: Known) -> Iterator[tuple[str, object]]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from scrapy_neardup.atomic import private, replacing
 from scrapy_neardup.commands.opening import add_store, snapshot_state
 from scrapy_neardup.commands.options import config_of
-from scrapy_neardup.commands.output import format_count, progress, write
+from scrapy_neardup.commands.output import check_new_file, format_count, progress, write
 from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.maintenance.export import write_export
 
@@ -40,7 +40,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Write the file, and print its size."""
     output = None if arguments.output == "-" else Path(arguments.output)
-    _check_output(output, force=arguments.force)
+    if output is not None:
+        check_new_file(output, force=arguments.force)
+    elif sys.stdout.isatty():
+        raise NearDupError("The export is binary. Name a file with -o, or send it on: … -o - | ssh …")
     with snapshot_state(arguments.store, config_of(arguments)) as store:
         watch = partial(progress, total=store.pages)
         if output is None:
@@ -52,14 +55,3 @@ def run(arguments: argparse.Namespace) -> int:
     left_out = f"; {unsealed:,} unsealed, left out" if unsealed else ""
     write(f"{output}: {format_count(pages, 'page')} in {output.stat().st_size:,} bytes{left_out}\n")
     return 0
-
-
-def _check_output(output: Path | None, *, force: bool) -> None:
-    """Raise NearDupError if the file cannot be written, before the state is read."""
-    if output is None:
-        if sys.stdout.isatty():
-            raise NearDupError("The export is binary. Name a file with -o, or send it on: … -o - | ssh …")
-    elif output.is_dir():
-        raise NearDupError(f"{output} is a folder. Name a file in it with -o.")
-    elif output.exists() and not force:
-        raise NearDupError(f"{output} exists. Name another file with -o, or replace it with --force.")

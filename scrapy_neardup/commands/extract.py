@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from scrapy_neardup.atomic import replacing
 from scrapy_neardup.commands.dissection import Dissection, dissect
 from scrapy_neardup.commands.opening import add_store, snapshot_if_exists
 from scrapy_neardup.commands.options import add_json, add_strict, config_of
@@ -16,10 +15,11 @@ from scrapy_neardup.commands.output import (
     format_count,
     format_facts,
     format_parts,
-    format_size,
     is_coloured,
+    save,
     to_line,
     write,
+    write_html,
     write_result,
 )
 from scrapy_neardup.commands.pages import fetch
@@ -130,13 +130,10 @@ def _save_html(found: Dissection, name: str, language: str) -> None:
     words = Words(language or language_of([(page.title or page.text[:SENTENCE], page.url)]))
     html = marked_page(found.html, page, found.lines, list(_facts(found, words)), words)
     if name == _STDIN:
-        sys.stdout.buffer.write(html.encode())  # the page declares UTF-8, whatever standard output is set to
-        return
-    path = Path(name)
-    with replacing(path) as draft:
-        draft.write_text(html, encoding="utf-8")
-    size = format_size(path.stat().st_size)
-    write(f"{name}: {page.reader}, {format_count(len(found.lines), 'line')} ({size}).\n")
+        write_html(html)
+    else:
+        size = save(html, Path(name))
+        write(f"{name}: {page.reader}, {format_count(len(found.lines), 'line')} ({size}).\n")
 
 
 def _data(found: Dissection) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from scrapy_neardup.commands.options import add_documents
-from scrapy_neardup.commands.output import progress, write
+from scrapy_neardup.commands.output import check_new_file, progress, write
 from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.evaluation.documents import read_documents
 from scrapy_neardup.text.lexicon import LexiconBuilder
@@ -65,15 +65,11 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _check_output(output: Path, files: list[Path], *, force: bool) -> None:
     """Raise NearDupError if the file cannot be written, before the words are counted."""
-    if output.is_dir():
-        raise NearDupError(f"{output} is a folder. Name a file in it with -o.")
     if not output.parent.is_dir():
         raise NearDupError(f"The folder {output.parent} does not exist. Make it, or name another file with -o.")
-    if output.exists():
-        if any(file.exists() and file.samefile(output) for file in files):
-            raise NearDupError(f"{output} is also an input. Name another file with -o.")
-        if not force:
-            raise NearDupError(f"{output} exists. Name another file with -o, or replace it with --force.")
+    if output.is_file() and any(file.exists() and file.samefile(output) for file in files):
+        raise NearDupError(f"{output} is also an input. Name another file with -o.")
+    check_new_file(output, force=force)
 
 
 def _positive(text: str) -> int:

@@ -11,14 +11,15 @@ import sys
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, timezone
+from pathlib import Path
 from typing import Any, TypeVar
 
 from tabulate import tabulate
 from tqdm import tqdm
 
+from scrapy_neardup.atomic import replacing
 from scrapy_neardup.commands.options import add_json, check_minimum
-from scrapy_neardup.maintenance.lookup import Known
-from scrapy_neardup.model import ROW
+from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.oneline import one_line
 from scrapy_neardup.outputs import WRITERS, opened_output, output_format
 from scrapy_neardup.text.marking import Mark, Part
@@ -39,7 +40,7 @@ _SHOWN = 50
 
 #: Text before and after a marked part: in brackets, or in green and grey.
 BRACKETS = {Mark.NONE: ("", ""), Mark.SHARED: ("[[", "]]"), Mark.BOILERPLATE: ("{{", "}}")}
-COLOURS = {Mark.NONE: ("", ""), Mark.SHARED: ("\x1b[32m", "\x1b[0m"), Mark.BOILERPLATE: ("\x1b[90m", "\x1b[0m")}
+_COLOURS = {Mark.NONE: ("", ""), Mark.SHARED: ("\x1b[32m", "\x1b[0m"), Mark.BOILERPLATE: ("\x1b[90m", "\x1b[0m")}
 
 
 def write(text: str) -> None:
@@ -57,6 +58,26 @@ def write_result(arguments: argparse.Namespace, data: Any, text: str | Iterable[
     """Write the result of a command: with ``--json`` the data, else the text or its lines."""
     text = as_json(data) if arguments.json else text if isinstance(text, str) else "\n".join(text)
     write(text.rstrip("\n") + "\n")
+
+
+def check_new_file(path: Path, *, force: bool) -> None:
+    """Raise NearDupError if the path is a folder, or exists and ``force`` is not given."""
+    if path.is_dir():
+        raise NearDupError(f"{path} is a folder. Name a file in it with -o.")
+    if path.exists() and not force:
+        raise NearDupError(f"{path} exists. Name another file with -o, or replace it with --force.")
+
+
+def save(text: str, path: Path) -> str:
+    """Write a file, all or nothing, and return its size."""
+    with replacing(path) as draft:
+        draft.write_text(text, encoding="utf-8", errors="backslashreplace")
+    return format_size(path.stat().st_size)
+
+
+def write_html(html: str) -> None:
+    """Write a page to standard output as UTF-8, which the page declares."""
+    sys.stdout.buffer.write(html.encode())
 
 
 def warn(text: str) -> None:
@@ -120,7 +141,7 @@ def _printable(char: str) -> str:
 
 def format_parts(parts: Iterable[Part], *, coloured: bool) -> str:
     """Return a text with its marked parts in colours or brackets."""
-    around = COLOURS if coloured else BRACKETS
+    around = _COLOURS if coloured else BRACKETS
     return "".join(f"{around[part.mark][0]}{printable(part.text)}{around[part.mark][1]}" for part in parts)
 
 
@@ -178,12 +199,6 @@ def format_table(headers: Sequence[str], rows: Iterable[Sequence[object]], *, wo
 def format_rest(rest: int) -> str:
     """Return a line for list items that are not shown; nothing if there are none."""
     return f"  (and {rest:,} more)\n" if rest > 0 else ""
-
-
-def describe_verdict(known: Known) -> str:
-    """Return the verdict on a page, with its kind if that is known."""
-    kind = ROW if known.record.is_row else known.evidence.likeness if known.evidence else ""
-    return f"{known.verdict.value} ({to_line(kind)})" if kind else known.verdict.value
 
 
 def describe_missing(url: str, near: list[str], location: str) -> str:

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Collection, Iterable
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 
-from scrapy_neardup.atomic import replacing
 from scrapy_neardup.commands.opening import add_store, snapshot_state
 from scrapy_neardup.commands.options import add_json, check_minimum, config_of
-from scrapy_neardup.commands.output import as_json, format_size, progress, write
+from scrapy_neardup.commands.output import as_json, progress, save, write, write_html
 from scrapy_neardup.inputs import Entry, read_input
-from scrapy_neardup.report.data import Report
 from scrapy_neardup.report.gather import gather
 from scrapy_neardup.report.page import check, page
 from scrapy_neardup.report.words import LANGUAGES, Words
@@ -82,11 +79,14 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         text, output = page(report, arguments.lang or config.lang), arguments.output or "report.html"
     if output != _STDOUT:
-        _save(text, Path(output), report, Words(config.lang or "en"))
+        words, totals = Words(config.lang or "en"), report.totals
+        counts = {name: words(name, getattr(totals, name)) for name in ("pages", "copies", "groups")}
+        size = save(text, Path(output))
+        write(words("closing.report", file=output, size=size, **counts) + "\n")
     elif arguments.json:
         write(text)
     else:
-        sys.stdout.buffer.write(text.encode())  # the page declares UTF-8, whatever standard output is set to
+        write_html(text)
     return 0
 
 
@@ -104,11 +104,3 @@ def _find_texts(inputs: Iterable[str], config: Config, urls: Collection[str]) ->
                     title, text = (str(entry.fields.get(names[part]) or "") for part in ("title", "text"))
                     found.setdefault(name, (title, text))
     return found
-
-
-def _save(text: str, path: Path, report: Report, words: Words) -> None:
-    with replacing(path) as draft:
-        draft.write_text(text, encoding="utf-8", errors="backslashreplace")
-    totals = report.totals
-    counts = {name: words(name, getattr(totals, name)) for name in ("pages", "copies", "groups")}
-    write(words("closing.report", file=path, size=format_size(path.stat().st_size), **counts) + "\n")

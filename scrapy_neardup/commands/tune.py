@@ -10,10 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from scrapy_neardup.atomic import replacing
 from scrapy_neardup.commands.opening import snapshot_state
 from scrapy_neardup.commands.options import add_json, add_method, check_minimum, config_of, parse_method
-from scrapy_neardup.commands.output import format_count, is_coloured, printable, progress, to_line, warn, write
+from scrapy_neardup.commands.output import format_count, is_coloured, printable, progress, save, to_line, warn, write
 from scrapy_neardup.commands.pages import check_feed, open_feed
 from scrapy_neardup.commands.tune_report import compare_methods, estimate, write_report
 from scrapy_neardup.errors import NearDupError, SettingsError
@@ -210,8 +209,7 @@ def _write_page(arguments: argparse.Namespace, config: Config, pairs: list[Asked
         )
     labels = _new_label_file(files)
     command = _next_command(arguments, [*files, labels])
-    with replacing(path) as draft:
-        draft.write_text(tuning_page(left, command, labels.name, config.lang), encoding="utf-8")
+    save(tuning_page(left, command, labels.name, config.lang), path)
     without = len(pairs) - len(left)
     more = f", without {format_count(without, 'pair')} that have labels" if without else ""
     write(

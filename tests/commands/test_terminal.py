@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
+from types import ModuleType
+from typing import cast
 
 import pytest
 
@@ -86,7 +88,7 @@ def test_no_command_prints_what_could_steer_the_terminal(
     monkeypatch.setenv("NO_COLOR", "1")
     for name, *given in COMMANDS:
         try:
-            run(load(name), *given, "--store", store, NEARDUP_KEEP="texts")
+            run(cast(ModuleType, load(name)), *given, "--store", store, NEARDUP_KEEP="texts")
         except NearDupError as error:
             sys.stderr.write(str(error))
         told = capsys.readouterr()
