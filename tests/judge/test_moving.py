@@ -207,7 +207,7 @@ def test_a_page_that_is_gone_without_a_break_is_taken_for_one_that_others_took(c
             one.crawl.commit(reserved, sealed=False)
             await one.crawl.settled()
             assert one.lost == []
-            assert ["not heard of" in str(error) for error in one.errors] == [True]
+            assert [type(error) for error in one.errors] == [PageLost]
 
     run(work)
 
