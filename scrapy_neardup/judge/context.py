@@ -117,7 +117,7 @@ class Context:
 
     @property
     def filed_fingerprint(self) -> Fingerprint:
-        """The fingerprint as the page is filed: marked if the page looks like others of its site under another title."""
+        """The fingerprint, marked if the page looks like others of its site under another title."""
         return replace(self.fingerprint, in_form=True) if self.matched.in_form else self.fingerprint
 
     def is_copy(self, comparison: Comparison) -> bool:

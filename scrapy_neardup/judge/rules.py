@@ -208,7 +208,7 @@ def pass_as_original(context: Context) -> Ruled:
 #: A rule answers, or leaves the page to the next rule.
 Rule = Callable[[Context], Ruling | None]
 
-#: The first rule that answers decides. Each is asked about every page, but for those of ``_FOR_KNOWN_URLS``.
+#: The first rule that answers decides.
 RULES: tuple[Rule, ...] = (
     judge_uncompared,
     wait_for_same_url,
@@ -223,7 +223,7 @@ RULES: tuple[Rule, ...] = (
 )
 
 
-#: Rules that need an earlier record of the page's URL. Most pages have none.
+#: Rules that ask nothing about a page whose URL is new, as most are; they are skipped to save time.
 _FOR_KNOWN_URLS: tuple[Rule, ...] = (judge_former, judge_unchanged, judge_returned_copy)
 _FOR_NEW_URLS = tuple(rule for rule in RULES if rule not in _FOR_KNOWN_URLS)
 
