@@ -184,7 +184,6 @@ class Method(ABC):
     memory_only: ClassVar[bool] = False
 
     def __init__(self, parameters: Any = None) -> None:
-        """Take an instance of ``parameters_type``, or the defaults."""
         self.parameters: Any = self.parameters_type() if parameters is None else parameters
         #: Hashes all text that strangers have written.
         self.hashes = OPEN

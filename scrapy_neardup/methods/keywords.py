@@ -117,7 +117,6 @@ class Keywords(PublishedMethod):
         return self.hashes.md5(string.encode("utf-8")) if string else 0
 
     def _description(self, text: Text) -> int:
-        """Hash the letters of the description, or of the first text."""
         described = letters(normalize(text.page.description, simplified=self.parameters.simplified))
         data = (described or text.letters).encode("utf-8", "replace")
         return self.hashes.md5(data if described else data[:_OPENING]) if data else 0

@@ -97,7 +97,6 @@ def classify_lines(sentences: list[str], lines: list[str]) -> list[LineKind]:
 
 
 def _classify(sentence: str, line: str) -> LineKind:
-    """Classify a sentence by itself."""
     # Combining vowels are neither letters nor marks here.
     marks = sum(mark.isascii() or not category(mark).startswith("M") for mark in _MARKS.findall(sentence))
     shown, words = len(line) + marks, len(sentence.split())

@@ -10,7 +10,7 @@ No page can make this slow: all patterns have bounded repetitions and see only s
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from enum import IntEnum
 from functools import cached_property
 from itertools import accumulate
@@ -40,7 +40,6 @@ class SubstringSet:
 
     @cached_property
     def _prepared(self) -> Any:
-        """The strings as the compiled module takes them; it must be there."""
         assert compiled.kernels is not None
         return compiled.kernels.signs(self._strings)
 
@@ -271,8 +270,13 @@ def split_quotes(text: str, title: str = "") -> tuple[str, str]:
     found = find_quotes(lines, is_reply=is_reply_to(title))
     if not found:
         return text, ""
-    own = [line for number, line in enumerate(lines) if number not in found]
-    return "\n".join(own), "\n".join(line for number, line in enumerate(lines) if number in found)
+    return split_lines(lines, found)
+
+
+def split_lines(lines: Sequence[str], quotes: Set[int]) -> tuple[str, str]:
+    """Split lines into own text and quotes, given the numbers of the quotes."""
+    own = [line for number, line in enumerate(lines) if number not in quotes]
+    return "\n".join(own), "\n".join(line for number, line in enumerate(lines) if number in quotes)
 
 
 def find_quotes(lines: Sequence[str], markup: Sequence[QuoteMarkup] = (), *, is_reply: bool = False) -> frozenset[int]:
@@ -286,8 +290,6 @@ def find_quotes(lines: Sequence[str], markup: Sequence[QuoteMarkup] = (), *, is_
 
 
 class _Message:
-    """The lines of one text, and the numbers of its quoted lines."""
-
     def __init__(self, lines: Sequence[str], markup: Sequence[QuoteMarkup], *, is_reply: bool) -> None:
         #: Lines that begin a signature.
         self._dashes = {number for number, line in enumerate(lines) if line.rstrip("\r") == "-- "}
@@ -370,7 +372,6 @@ class _Message:
         return ""
 
     def _skip_header(self, number: int) -> int:
-        """Return the first line after the lines of a header."""
         for _ in range(2 * _HEADER):
             if number < len(self._lines) and (not self._lines[number] or is_header(self._lines[number])):
                 number += 1
@@ -409,7 +410,6 @@ class _Message:
         return [(a, b) for a, b in runs if b <= last and min((d for d in depths[a:b] if d), default=1) < 3]
 
     def _is_wrapped(self, number: int) -> bool:
-        """Whether a sentence goes on in the next line."""
         line, after = self._lines[number], self._lines[number + 1].lstrip(">＞| \t")
         cut = (
             _WRAPPED[0] <= len(line) <= _WRAPPED[1]

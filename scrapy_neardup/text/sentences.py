@@ -155,7 +155,6 @@ class PythonText(SegmentedText):
     """Sentences as strings."""
 
     def __init__(self, sentences: Sequence[str], lines: Sequence[str], hashes: Keyed) -> None:
-        """Take sentences and their letters; sentences without letters are left out."""
         super().__init__(hashes)
         self._sentences = list(compress(sentences, lines))
         self._lines = list(filter(None, lines))

@@ -140,7 +140,6 @@ def are_unspaced(words: list[str]) -> list[bool]:
 
 
 def _are_unspaced(points: npt.NDArray[np.unsignedinteger]) -> npt.NDArray[np.bool_]:
-    """Return which characters are of scripts without spaces between words."""
     found: npt.NDArray[np.bool_] = np.searchsorted(_EDGES, points, side="right") % 2 == 1
     return found
 

@@ -140,7 +140,6 @@ def compare_same_lines(lines: Lines, counts: SiteCounts) -> SiteComparison:
 
 
 def _line_similarity(ours: Mapping[int, int], theirs: Mapping[int, int]) -> float:
-    """Return the Jaccard similarity of the lines, weighted by their letters."""
     both = {**ours, **theirs}
     shared = sum(letters for line, letters in ours.items() if line in theirs)
     return shared / sum(both.values()) if both else 0.0
@@ -307,7 +306,6 @@ class FineCheck:
         return p.on_catalogue() if self.forms >= p.catalogue else p
 
     def _by_text(self) -> Judgement:
-        """Judge by the whole texts, or else by the articles in them."""
         f, p, one, other = self.features, self.parameters, self._one, self._other
         if one.body == other.body and (one.article is None or one.article.shingles >= LEAST_ARTICLE):
             what = "articles on both pages" if one.article or other.article else "texts"
