@@ -64,8 +64,8 @@ class KeywordsParameters(Parameters):
     @property
     def rules(self) -> list[str]:
         """The names of the rules."""
-        given = self.rule.split(",")
-        return list(_RULES) if "any" in given else given
+        rules = self.rule.split(",")
+        return list(_RULES) if "any" in rules else rules
 
 
 class Keywords(PublishedMethod):
