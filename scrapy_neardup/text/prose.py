@@ -62,7 +62,7 @@ _PROSE_SIGNS, _PROSE_LEAST, _PROSE_WORDS = 0.02, 20, 6
 
 
 class LineKind(Enum):
-    """What a sentence or line reads as.
+    """The kind of a sentence or line.
 
     A listing is code, a log or a table: full of signs or digits, or of words longer than any language has. Characters
     alone decide, so every language is treated alike. ``OTHER`` is uncertain: headings, short lines, list entries,

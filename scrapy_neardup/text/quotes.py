@@ -189,18 +189,18 @@ def opens_quote(line: str) -> bool:
 
 
 def is_heading(line: str) -> bool:
-    """Whether a forum writes such a line before a quote."""
+    """Whether a line may stand before a forum's quote."""
     may_be = 4 < len(line) <= LONGEST_HEADING and any(map(line.__contains__, _IN_HEADING))
     return may_be and _POSTED.fullmatch(line) is not None
 
 
 def is_separator(line: str) -> bool:
-    """Whether a mail program writes such a line before the answered message."""
+    """Whether a line separates a mail from the answered message."""
     return line[:1] == "-" and _SEPARATOR.fullmatch(line) is not None
 
 
 def is_forwarded(line: str) -> bool:
-    """Whether a mail program writes such a line before a forwarded message."""
+    """Whether a line introduces a forwarded message."""
     return line[:1] in "-BbAaDd" and _FORWARDED.fullmatch(line) is not None
 
 
@@ -225,7 +225,7 @@ def is_sent_from(line: str) -> bool:
 
 
 def is_reply_to(title: str) -> bool:
-    """Whether a subject is that of a reply."""
+    """Whether a subject marks a reply."""
     return _REPLY.match(title) is not None
 
 
@@ -282,7 +282,7 @@ def split_lines(lines: Sequence[str], quotes: Set[int]) -> tuple[str, str]:
 def find_quotes(lines: Sequence[str], markup: Sequence[QuoteMarkup] = (), *, is_reply: bool = False) -> frozenset[int]:
     """Return the numbers, from 0, of the lines that are quotes or signatures.
 
-    ``markup``: marks of the lines, if they come from HTML; ``is_reply``: the title is that of a reply.
+    ``markup``: marks of the lines, if they come from HTML; ``is_reply``: the title marks a reply.
     """
     if len(lines) > _MOST_LINES or (not any(markup) and not may_quote("\n".join(lines))):
         return frozenset()
