@@ -125,7 +125,7 @@ class Sharing:
 
     def _lost(self) -> None:
         self._notes.count(stats.LOST_BY_SERVER)
-        if self._notes.is_new("lost by the server"):
+        if self._notes.mark_logged("lost by the server"):
             logger.warning(
                 "The server of the state at %s was down and has lost confirmed pages. They are judged again when they "
                 "come again. To prevent losses, see the guide 'Crawl with many machines'.",

@@ -33,14 +33,14 @@ class Watched:
     def export(self, *ids: int) -> None:
         """Items of these pages come through, and go into whatever feeds are open."""
         for id in ids:
-            self.watch.hold(id, self.watch.export(id, SPIDER))
+            self.watch.add(id, self.watch.export(id, SPIDER))
 
 
 def test_without_feeds_nothing_is_waited_for() -> None:
     sealed: list[int] = []
     watch = FeedWatch(None, sealed.extend)
     assert watch.export({}, SPIDER) == set()
-    watch.hold(1, frozenset())
+    watch.add(1, frozenset())
     assert sealed == [1]
 
 
@@ -126,8 +126,8 @@ def test_a_storage_that_is_awaited_seals_when_it_is_done(fails: bool) -> None:
 def test_a_page_that_was_taken_back_is_not_sealed() -> None:
     watched = Watched(slot := Slot())
     watched.export(1, 2)
-    watched.watch.drop(1)
-    watched.watch.drop(9)
+    watched.watch.remove(1)
+    watched.watch.remove(9)
     slot.store(None)
     assert watched.sealed == [2]
 
@@ -168,7 +168,7 @@ def test_a_full_batch_seals_its_own_pages_also_if_it_is_stored_while_the_last_it
     assert watched.exporter.full == [slot]
     slot.store(None)
     assert watched.sealed == [1]
-    watched.watch.hold(2, feeds)
+    watched.watch.add(2, feeds)
     assert watched.sealed == [1, 2]
 
 
@@ -176,7 +176,7 @@ def test_what_is_stored_already_is_not_waited_for() -> None:
     watched = Watched(slot := Slot())
     feeds = watched.watch.export(1, SPIDER)
     slot.store(None)
-    watched.watch.hold(1, feeds)
+    watched.watch.add(1, feeds)
     assert watched.sealed == [1]
 
 
@@ -220,7 +220,7 @@ def test_a_feed_that_cannot_be_brought_to_the_disk_is_not_stored_and_one_that_ha
 
 
 def lost(watched: Watched) -> dict[str, tuple[int, set[str]]]:
-    return {one.feed: (one.pages, one.beside) for one in watched.watch.not_stored()}
+    return {one.feed: (one.pages, one.others) for one in watched.watch.unstored()}
 
 
 @pytest.mark.parametrize("late", [False, True], ids=["it fails first", "it fails last"])
@@ -249,7 +249,7 @@ def test_batches_that_fail_are_one_feed_and_their_pages_are_not_held_any_longer(
         with pytest.raises(OSError, match="no room"):
             slot.store(None)
         watched.exporter.slots = [slot := Slot(uri=slot.uri).fails()]
-    assert len(watched.watch._held) == 0
+    assert len(watched.watch._waiting) == 0
     assert lost(watched) == {"mem://batches": (10, set())}
 
 
@@ -262,11 +262,11 @@ def test_a_feed_that_never_came_to_be_stored_is_told_of_too() -> None:
 def test_a_page_whose_first_feed_failed_is_not_sealed_by_the_feed_of_a_later_item() -> None:
     watched = Watched(bad := Slot(uri="mem://bad").fails())
     first = watched.watch.export(1, SPIDER)
-    watched.watch.hold(1, first)
+    watched.watch.add(1, first)
     with pytest.raises(OSError, match="no room"):
         bad.store(None)
     watched.exporter.slots = [good := Slot(uri="mem://good")]
-    watched.watch.hold(1, watched.watch.export(1, SPIDER), first)
+    watched.watch.add(1, watched.watch.export(1, SPIDER), first)
     good.store(None)
     assert watched.sealed == []
 
@@ -310,7 +310,7 @@ def test_half_a_line_is_ended_before_an_item_is_appended(
     exporter = FeedExporter.from_crawler(crawler)
     exporter.open_spider(Spider("any"))
     watch = FeedWatch(exporter, lambda ids: None)
-    watch.opened()
+    watch.begin()
     watch.export({"c": 2}, Spider("any"))
     [slot] = exporter.slots
     slot.finish_exporting()

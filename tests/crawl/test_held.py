@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scrapy import Spider
 
-from scrapy_neardup.crawl.feeds import FeedWatch
-from scrapy_neardup.crawl.pending_feeds import PagesAwaitingFeeds, Released
+from scrapy_neardup.crawl.feeds import FeedWatch, PagesAwaitingFeeds, Released
 from tests.crawl.parts import Exporter, Slot
 
 FEEDS = st.frozensets(st.sampled_from("abc"), min_size=1)
@@ -35,12 +34,12 @@ def test_pages_wait_for_all_their_feeds_in_whatever_order_they_come(steps: list[
             assert held.remove(id) == waiting.pop(id, frozenset())
         else:
             of_it = sorted(id for id, feeds in waiting.items() if which in feeds)
-            assert held.waiting_for(which) == len(of_it)
+            assert held.count(which) == len(of_it)
             if step == "failed":
-                assert held.failed(which) == len(of_it)
+                assert held.fail(which) == len(of_it)
                 waiting = {id: feeds for id, feeds in waiting.items() if which not in feeds}
             else:
-                released = held.stored(which)
+                released = held.store(which)
                 ready = [id for id in of_it if waiting[id] == {which}]
                 bounds = (of_it[0], of_it[-1]) if of_it else (0, 0)
                 assert released == Released(len(of_it), *bounds, array("Q", ready))
@@ -79,9 +78,9 @@ def test_a_page_that_waits_takes_a_few_bytes(make: Callable[[], Exporter], batch
     before = tracemalloc.get_traced_memory()[0]
     for id in range(1 << 60, (1 << 60) + PAGES):
         first = watch.export(0, spider)
-        watch.hold(id, first)
+        watch.add(id, first)
         if second := watch.export(1, spider):
-            watch.hold(id, second, first)
+            watch.add(id, second, first)
         if batch and last.itemcount >= batch:
             last.store(None)
             exporter.slots[-1] = last = Slot(uri=last.uri, accepts=last.accepts, items=Nothing())
