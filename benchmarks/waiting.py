@@ -124,7 +124,7 @@ def measured(kind: str, count: int) -> tuple[int, int, float]:
         verdict, record = Verdict(Kind.UNIQUE, "https://a.example/", id), Record(id, "https://a.example/", id)
         page = JudgedPage(verdict, Reservation(verdict, Fingerprint((), b""), record))
         for _ in range(items):
-            page.enter()
+            page.in_pipelines += 1
             ledger.end(page, End.SCRAPED, ledger.feeds.export(None, spider))
     held = memory() - before
     for slot in cast(list[FeedSlot], exporter.slots):

@@ -14,7 +14,7 @@ from scrapy_neardup.crawl import stats
 from scrapy_neardup.crawl.deliveries import Deliveries
 from scrapy_neardup.crawl.feeds import Feed, FeedWatch, NotWritten
 from scrapy_neardup.crawl.notes import Notes, Outage
-from scrapy_neardup.crawl.visits import End, JudgedPage, ResponseItems, Step, end_ticket
+from scrapy_neardup.crawl.visits import End, JudgedPage, ResponseItems, end_ticket
 from scrapy_neardup.errors import StoreError
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.oneline import line_logger
@@ -90,37 +90,51 @@ class Ledger:
         ticket.visit.items.end_item()
 
     def end(self, page: JudgedPage, end: End, feeds: Set[Feed] = frozenset()) -> None:
-        """An item of a page with a reservation has ended; these feeds wrote it."""
-        reservation = page.reservation
-        assert reservation is not None
-        id, was_committed = reservation.record.id, page.is_committed
-        if page.response_items is not None and not page.response_items.is_last:
-            feeds = feeds | {self._rest(page.response_items)}
+        """An item of a page with a reservation has ended; these feeds wrote it.
+
+        Once no item is in the pipelines, the page is committed if one came through and none failed.
+        """
+        page.in_pipelines -= 1
+        page.is_scraped |= end is End.SCRAPED
+        page.is_failed |= end is End.FAILED
+        items = page.response_items
+        if items is not None and not items.is_last:
+            feeds = feeds | {self._rest(items)}
         earlier, page.feeds = page.feeds, page.feeds | feeds
         try:
-            if feeds and was_committed and not page.is_lost:
-                self.feeds.add(id, feeds, earlier)
-            step = page.leave(end)
-            if step is Step.COMMIT:
-                self._detector.commit(reservation, sealed=not page.feeds)
-                if page.feeds:
-                    self.feeds.add(id, page.feeds)
-            elif step is Step.ROLL_BACK:
-                self._notes.count(stats.ROLLED_BACK)
-                if was_committed:
-                    self.feeds.remove(id)
-                    self._detector.withdraw(id)
-                else:
-                    self._detector.release(reservation)
+            self._settle(page, feeds, earlier)
         except StoreError as error:
             self._outage.report(error)
 
+    def _settle(self, page: JudgedPage, feeds: Set[Feed], earlier: Set[Feed]) -> None:
+        reservation = page.reservation
+        if reservation is None or page.is_lost:
+            return
+        id = reservation.record.id
+        if page.is_committed and feeds:
+            self.feeds.add(id, feeds, earlier)
+        if page.in_pipelines:
+            return
+        if page.is_failed or not page.is_scraped:
+            page.is_lost = True
+            self._notes.count(stats.ROLLED_BACK)
+            if page.is_committed:
+                self.feeds.remove(id)
+                self._detector.withdraw(id)
+            else:
+                self._detector.release(reservation)
+        elif not page.is_committed:
+            page.is_committed = True
+            self._detector.commit(reservation, sealed=not page.feeds)
+            if page.feeds:
+                self.feeds.add(id, page.feeds)
+
     def _rest(self, items: ResponseItems) -> Feed:
         """The items of a response that are still to come, as a feed that their page waits for."""
-        if items.feed is None:
-            items.feed = Feed(None, "")
-            items.when_over(partial(self.feeds.mark_stored, items.feed))
-        return items.feed
+        if items.rest is None:
+            items.rest = Feed(None, "")
+            items.on_over = partial(self.feeds.mark_stored, items.rest)
+        return items.rest
 
     def _seal(self, ids: Sequence[int]) -> None:
         if self._outage.happened or self._is_closed:

@@ -125,7 +125,7 @@ class NearDupPipeline:
                 raise (DuplicatePage if page.verdict.kind is Kind.DUPLICATE else UnchangedPage)(page.verdict)
             session.notes.count(stats.DRY_DROPPED)
         if page.reservation is not None:
-            page.enter()
+            page.in_pipelines += 1
             ticket.page = page
         if config.dry_run:
             if action == TAG:

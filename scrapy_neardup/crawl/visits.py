@@ -8,7 +8,7 @@ variable, because the pipelines of one item and the signals at its end run in on
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from enum import Enum
@@ -35,14 +35,6 @@ class End(Enum):
     FAILED = "failed"
 
 
-class Step(Enum):
-    """What the state has to do when an item ends."""
-
-    NOTHING = "nothing"
-    COMMIT = "commit"
-    ROLL_BACK = "roll back"
-
-
 @dataclass(eq=False, slots=True)
 class ResponseItems:
     """Counts the items of one response. A page that they share is not sealed before all of them have ended.
@@ -56,8 +48,9 @@ class ResponseItems:
     is_complete: bool = True
     is_cut_off: bool = False
     #: Stands for the items that are still to come: their page waits for it as for a feed.
-    feed: Feed | None = None
-    _callbacks: list[Callable[[], None]] = field(default_factory=list)
+    rest: Feed | None = None
+    #: Called when all items have ended. A callback of the spider that breaks off may prevent that.
+    on_over: Callable[[], None] | None = None
 
     @property
     def are_several(self) -> bool:
@@ -67,10 +60,6 @@ class ResponseItems:
     def is_last(self) -> bool:
         """Whether the item that ends now is the last one."""
         return self.is_complete and self.ended + 1 >= self.announced
-
-    def when_over(self, call: Callable[[], None]) -> None:
-        """Call back when all items have ended. A callback of the spider that breaks off may prevent that."""
-        self._callbacks.append(call)
 
     def complete(self) -> None:
         """The spider's callback yields no more items."""
@@ -83,50 +72,31 @@ class ResponseItems:
         self._call_back()
 
     def _call_back(self) -> None:
-        if self.is_complete and self.ended >= self.announced:
-            callbacks, self._callbacks = self._callbacks, []
-            for call in callbacks:
-                call()
+        if self.on_over is not None and self.is_complete and self.ended >= self.announced:
+            call, self.on_over = self.on_over, None
+            call()
 
 
 @dataclass(eq=False, slots=True)
 class JudgedPage:
-    """A page with its verdict, and the ends of the items that share it.
+    """A page with its verdict, and counts of the items that share it.
 
-    ``reservation``: only of a page that passes and is new to the state. ``feeds`` wrote an item of the page.
-    ``response_items``: those of its response, if they share the page. It holds no response, so that none stays in
-    memory until the next garbage collection.
+    ``reservation``: only of a page that passes and is new to the state. ``response_items``: those of its response, if
+    they share the page. It holds no visit: responses would stay in memory until the next garbage collection.
     """
 
     verdict: Verdict
     reservation: Reservation | None = None
     response_items: ResponseItems | None = None
-    feeds: set[Feed] = field(default_factory=set)
+    #: Items in the pipelines; whether one came through, and whether one failed.
+    in_pipelines: int = 0
+    is_scraped: bool = False
+    is_failed: bool = False
+    #: The feeds that wrote an item of the page.
+    feeds: Set[Feed] = frozenset()
     is_committed: bool = False
     #: It was rolled back, for good: the next item of the response has it judged anew.
     is_lost: bool = False
-    _in_pipelines: int = 0
-    _scraped: int = 0
-    _failed: int = 0
-
-    def enter(self) -> None:
-        """An item goes on to the next pipeline."""
-        self._in_pipelines += 1
-
-    def leave(self, end: End) -> Step:
-        """An item has ended. When no other is in the pipelines, commit if one came through and none failed."""
-        self._in_pipelines -= 1
-        self._scraped += end is End.SCRAPED
-        self._failed += end is End.FAILED
-        if self._in_pipelines or self.is_lost:
-            return Step.NOTHING
-        if self._failed or not self._scraped:
-            self.is_lost = True
-            return Step.ROLL_BACK
-        if self.is_committed:
-            return Step.NOTHING
-        self.is_committed = True
-        return Step.COMMIT
 
 
 @dataclass(eq=False, slots=True)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scrapy import Spider
 
 from scrapy_neardup.crawl.ledger import Ledger
-from scrapy_neardup.crawl.visits import End, JudgedPage, ResponseItems, Step
+from scrapy_neardup.crawl.visits import End, JudgedPage, ResponseItems
 from scrapy_neardup.errors import StoreError
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.in_flight import Reservation
@@ -22,68 +22,12 @@ from tests.crawl.parts import Exporter, Slot, notes, outage
 
 ID = 7
 ENDS = {"s": End.SCRAPED, "d": End.DROPPED, "f": End.FAILED}
-KEEP, BACK, NOTHING = Step.COMMIT, Step.ROLL_BACK, Step.NOTHING
 
 
 def judged_page() -> JudgedPage:
     record = Record(ID, "http://a.example/", ID)
     verdict = Verdict(Kind.UNIQUE, record.url, ID)
     return JudgedPage(verdict, Reservation(verdict, Fingerprint((), b""), record))
-
-
-def steps(events: str) -> list[Step]:
-    """What an page asks for at each end: "e" is an item that enters, the others are ends."""
-    page, found = judged_page(), []
-    for event in events:
-        if event == "e":
-            page.enter()
-        else:
-            found.append(page.leave(ENDS[event]))
-    return found
-
-
-@pytest.mark.parametrize(
-    ("events", "expected"),
-    [
-        ("es", [KEEP]),
-        ("ed", [BACK]),
-        ("ef", [BACK]),
-        ("eesd", [NOTHING, KEEP]),
-        ("eeds", [NOTHING, KEEP]),
-        ("eess", [NOTHING, KEEP]),
-        ("eedd", [NOTHING, BACK]),
-        ("eesf", [NOTHING, BACK]),
-        ("eefs", [NOTHING, BACK]),
-        ("eses", [KEEP, NOTHING]),
-        ("esed", [KEEP, NOTHING]),
-        ("esef", [KEEP, BACK]),
-        ("esefes", [KEEP, BACK, NOTHING]),
-        ("edes", [BACK, NOTHING]),
-        ("eedes", [NOTHING, NOTHING]),
-    ],
-)
-def test_a_page_is_kept_once_no_item_is_on_its_way_if_one_came_through_and_none_failed(
-    events: str, expected: list[Step]
-) -> None:
-    assert steps(events) == expected
-
-
-@given(st.lists(st.sampled_from("esdf")))
-def test_a_page_is_kept_and_taken_back_at_most_once_and_what_was_lost_stays_lost(events: list[str]) -> None:
-    page, on_their_way, found = judged_page(), 0, []
-    for event in events:
-        if event == "e":
-            page.enter()
-            on_their_way += 1
-        elif on_their_way:
-            found.append(page.leave(ENDS[event]))
-            on_their_way -= 1
-            assert on_their_way == 0 or found[-1] is NOTHING
-    assert found.count(KEEP) <= 1
-    assert found.count(BACK) <= 1
-    assert page.is_lost is (BACK in found)
-    if BACK in found:
-        assert set(found[found.index(BACK) + 1 :]) <= {NOTHING}
 
 
 @dataclass
@@ -127,11 +71,56 @@ class Desk:
     def play(self, events: str) -> list[Any]:
         for event in events:
             if event == "e":
-                self.page.enter()
+                self.page.in_pipelines += 1
             else:
                 feeds = self.ledger.feeds.export({}, Spider("any")) if event == "s" else frozenset()
                 self.ledger.end(self.page, ENDS[event], feeds)
         return self.book.told
+
+
+KEPT, RELEASED, WITHDRAWN = ("commit", ID, True), ("release", ID), ("withdraw", ID)
+
+
+@pytest.mark.parametrize(
+    ("events", "expected"),
+    [
+        ("es", [KEPT]),
+        ("ed", [RELEASED]),
+        ("ef", [RELEASED]),
+        ("ees", []),
+        ("eesd", [KEPT]),
+        ("eeds", [KEPT]),
+        ("eess", [KEPT]),
+        ("eedd", [RELEASED]),
+        ("eesf", [RELEASED]),
+        ("eefs", [RELEASED]),
+        ("eses", [KEPT]),
+        ("esed", [KEPT]),
+        ("esef", [KEPT, WITHDRAWN]),
+        ("esefes", [KEPT, WITHDRAWN]),
+        ("edes", [RELEASED]),
+        ("eedes", []),
+    ],
+)
+def test_a_page_counts_once_no_item_is_in_the_pipelines_if_one_came_through_and_none_failed(
+    events: str, expected: list[Any]
+) -> None:
+    desk = Desk()
+    assert desk.play(events) == expected
+    assert desk.rolled_back == sum(step is not KEPT for step in expected)
+
+
+@given(st.lists(st.sampled_from("esdf")))
+def test_a_page_is_kept_and_rolled_back_at_most_once_and_stays_lost(events: list[str]) -> None:
+    desk, items = Desk(), 0
+    for event in events:
+        if event == "e" or items:
+            items += 1 if event == "e" else -1
+            before = len(desk.book.told)
+            desk.play(event)
+            assert items == 0 or len(desk.book.told) == before
+    assert desk.book.told in ([], [KEPT], [RELEASED], [KEPT, WITHDRAWN])
+    assert desk.page.is_lost is bool({RELEASED, WITHDRAWN} & set(desk.book.told))
 
 
 def test_without_feeds_a_page_is_sealed_as_it_is_committed() -> None:
@@ -193,12 +182,6 @@ def test_the_only_item_of_a_page_is_not_waited_for_twice(feeds: int) -> None:
     assert desk.play("es") == [("commit", ID, not feeds)]
     items.end_item()
     assert len(desk.book.told) == 1
-
-
-def test_a_page_that_never_came_through_is_released() -> None:
-    desk = Desk(Slot())
-    assert desk.play("ed") == [("release", ID)]
-    assert desk.rolled_back == 1
 
 
 def test_a_page_that_was_kept_is_withdrawn_and_its_feed_seals_it_no_more() -> None:

@@ -125,7 +125,7 @@ class Crawls(RuleBasedStateMachine):
     def another_item_arrives(self, passed: Passed) -> None:
         """Of the same response, so it shares the case; unless that is lost, when its page would be judged anew."""
         if self.crawl.get(passed.url) is passed:
-            passed.page.enter()
+            passed.page.in_pipelines += 1
             passed.on_their_way += 1
 
     @rule(passed=pages, end=ENDS, broken=st.integers(0, 5).map(lambda number: number == 0))
