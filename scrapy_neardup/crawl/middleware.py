@@ -62,26 +62,31 @@ class NearDupSpiderMiddleware:
             async for one in _lighten_requests(result):
                 yield one
             return
-        held = _HeldItems(visit)
-        visit.items.is_complete = False
+        items, held, must_wait = visit.items, list[Any](), False
+        items.is_complete = False
         try:
             async for one in _lighten_requests(result):
                 if one is None or isinstance(one, Request):
                     yield one
                     continue
                 self.tickets.announce(one, visit)
-                visit.items.announced += 1
-                for ready in held.add(one, has_url=self._add_url(one, visit)):
-                    yield ready
+                items.announced += 1
+                has_url = self._add_url(one, visit)
+                must_wait = (must_wait or not has_url) and not visit.is_claimed and items.announced <= _MOST_HELD
+                held.append(one)
+                if items.announced > 1 and not must_wait:
+                    ready, held = held, []
+                    for item in ready:
+                        yield item
         except Exception:
-            visit.items.is_cut_off = True  # as a row of a listing, an item is not dropped for the page
-            visit.items.complete()
-            for ready in held.release():
-                yield ready
+            items.is_cut_off = True
+            items.complete()
+            for item in held:
+                yield item
             raise
-        visit.items.complete()
-        for ready in held.release():
-            yield ready
+        items.complete()
+        for item in held:
+            yield item
 
     def _add_url(self, item: Any, visit: Visit) -> bool:
         """Add the item's URL to its visit; returns whether the item needs none from its response."""
@@ -127,27 +132,6 @@ class NearDupSpiderMiddleware:
                 else "Set the response itself: meta={'neardup_response': response}.",
             )
         return None
-
-
-class _HeldItems:
-    """The items of one response that wait until the URLs of all of them are known."""
-
-    def __init__(self, visit: Visit) -> None:
-        self._visit = visit
-        self._items: list[Any] = []
-        self._waits = False
-
-    def add(self, item: Any, *, has_url: bool) -> list[Any]:
-        """Add the next item, and return those that go on."""
-        announced = self._visit.items.announced
-        self._items.append(item)
-        self._waits = (self._waits or not has_url) and not self._visit.is_claimed and announced <= _MOST_HELD
-        return [] if self._waits or announced == 1 else self.release()
-
-    def release(self) -> list[Any]:
-        """Take out all that wait, in their order."""
-        items, self._items = self._items, []
-        return items
 
 
 class ResponsePipeline:

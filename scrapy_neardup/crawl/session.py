@@ -78,7 +78,15 @@ class Session:
     ) -> None:
         store = self._detector.store
         if store.is_shared:
-            self._sharing = self._share(config)
+            from scrapy_neardup.crawl.server_crawl import Sharing  # most crawls do without its modules
+
+            self._sharing = Sharing(
+                self._detector,
+                self.notes,
+                waits=config.on_store_error == "wait",
+                bounds=config.bounds,
+                on_error=self._outage.report,
+            )
         shared = self._sharing.crawl if self._sharing is not None else None
         self._watch = DropWatch(self.notes, {one.site: one for one in site_drops(store)})
         self._remember_crawl()
@@ -123,18 +131,6 @@ class Session:
         stored = signals.spider_closed if exporter is None else signals.feed_exporter_closed
         crawler.signals.connect(self._finish, stored)
         crawler.signals.connect(self._finish, signals.engine_stopped)
-
-    def _share(self, config: Config) -> Sharing:
-        """The connection to a server; its modules are imported only if they are needed."""
-        from scrapy_neardup.crawl.server_crawl import Sharing
-
-        return Sharing(
-            self._detector,
-            self.notes,
-            waits=config.on_store_error == "wait",
-            bounds=config.bounds,
-            on_error=self._outage.report,
-        )
 
     def _finish(self) -> Coroutine[Any, Any, None] | None:
         """Every feed is stored: sum up, and close the state. The first signal that comes does it."""
