@@ -32,17 +32,13 @@ from scrapy_neardup.settings import DEFAULT_FIELDS, Config, load_extractor
 from scrapy_neardup.state.opening import STORES, close_store, open_store, parse_url
 from scrapy_neardup.state.pages import PageStore
 
-# ----------------------------------------------------------------------------------------------------------------------
-# What a script hands over: where the state is, the parts of a page; and errors in words of its parameters.
-
-
 logger = line_logger(__name__)
 
 _SETTING = re.compile(r"\bNEARDUP_([A-Z_]+)")
 
 
 def state_url(store: str | os.PathLike[str]) -> str:
-    """The URL of the state that is asked for."""
+    """Return the URL of the state."""
     if isinstance(store, str):
         try:
             kind, location = parse_url(store, "store")
@@ -63,7 +59,7 @@ def state_url(store: str | os.PathLike[str]) -> str:
 
 
 def string(name: str, value: Any) -> str:
-    """A string, or an empty one for nothing: None, and what stands for it in tables."""
+    """Return a string; an empty one for None and for missing values of tables."""
     if isinstance(value, str):
         return value
     if value is None or (isinstance(value, float) and value != value):  # not a number
@@ -75,24 +71,24 @@ def string(name: str, value: Any) -> str:
 
 
 def words_of(keywords: Any) -> str | list[str]:
-    """Keywords in one string, or in several."""
+    """Return keywords from one string or several."""
     if isinstance(keywords, (list, tuple)):
         return [string("keywords", word) for word in keywords]
     return string("keywords", keywords)
 
 
 def name_of(content: str | bytes, title: str) -> str:
-    """What a page is known by that has no URL: the same text under another title is another page."""
+    """Name a page without URL by its title and text."""
     return f"{BY_TEXT}{OPEN.of(f'{content!s}{title}'):016x}"
 
 
 @contextmanager
 def in_words_of_a_script(made: Callable[..., Any]) -> Iterator[None]:
-    """What is said of a crawl and its settings, as it is to be said of the parameters of what is ``made``."""
+    """Translate errors about settings of a crawl into errors about parameters of ``made``."""
     parameters = signature(made).parameters
 
     def parameter(found: re.Match[str]) -> str:
-        """That which stands for a setting; a setting that has none stays."""
+        """Return the parameter for a setting, or the setting itself."""
         name = found[1].lower()
         return name if name in parameters else found[0]
 
@@ -107,11 +103,7 @@ def in_words_of_a_script(made: Callable[..., Any]) -> Iterator[None]:
         raise type(error)(_SETTING.sub(parameter, str(error))) from None
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# The verdicts of a crawl for a script: a loop, a table, a notebook.
-
-
-#: Whoever judges holds it: two may share a store, and two threads in lxml at once bring the process down.
+#: Only one thread judges at a time: stores are not thread-safe, and two threads in lxml crash the process.
 _TURN = RLock()
 
 
@@ -247,7 +239,7 @@ class Deduplicator:
         return f"<Deduplicator on {self._store.url(self._store.location)}, {state}>"
 
     def _checked(self, item: Mapping[str, Any], served: Served | None, url: str, *, remember: bool) -> Verdict:
-        """What becomes of whatever is wrong with a page is what becomes of it in a crawl: it is unjudged."""
+        """Judge a page. A page that cannot be read is unjudged, as in a crawl."""
         if not (item["text"] or item.get("html") or served):
             return Verdict(Kind.UNJUDGED, url, reason="no_content")
         try:
@@ -271,7 +263,7 @@ class Deduplicator:
             return Verdict(Kind.UNJUDGED, url, reason="method_failed")
 
     def _by_bytes(self, draft: Draft, *, remember: bool) -> Verdict | None:
-        """The verdict on a page that need not be read."""
+        """Return the verdict on a page whose bytes are known."""
         url = draft.raw.url
         if remember:
             return self._now.judge_bytes(url, site_of(url), draft.body, sealed=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import MISSING, dataclass, field, fields, replace
 from difflib import get_close_matches
 from importlib import import_module
 from pathlib import PurePath
@@ -32,14 +32,9 @@ from scrapy_neardup.state.opening import parse_url, placeholders_checked
 from scrapy_neardup.state.options import Options, read_options
 from scrapy_neardup.state.recipe import Secret
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Values of settings by their kind: from Python, or as text from the command line.
-#
-# Each raises SettingsError that says what the setting must be.
-
 
 def boolean(name: str, value: Any) -> bool:
-    """True or False, or a word for it."""
+    """A boolean, or a word for it."""
     text = str(value).strip().lower()
     if text in ("true", "1", "yes", "on"):
         return True
@@ -49,7 +44,7 @@ def boolean(name: str, value: Any) -> bool:
 
 
 def text(name: str, value: Any) -> str:
-    """A string, as it is."""
+    """A string."""
     if isinstance(value, str):
         return value
     raise SettingsError(f"{name} is {value!r}. Set it to a string.")
@@ -65,7 +60,7 @@ def import_path(name: str, value: Any) -> str:
 
 
 def choice(*choices: str) -> Callable[[str, Any], str]:
-    """What reads one of these words."""
+    """A reader of one of these words."""
 
     def read(name: str, value: Any) -> str:
         if value in choices:
@@ -76,7 +71,7 @@ def choice(*choices: str) -> Callable[[str, Any], str]:
 
 
 def number(low: float, high: float) -> Callable[[str, Any], float]:
-    """What reads a number within these bounds."""
+    """A reader of a number within bounds."""
 
     def read(name: str, value: Any) -> float:
         try:
@@ -91,12 +86,12 @@ def number(low: float, high: float) -> Callable[[str, Any], float]:
 
 
 def _plain(number: float) -> str:
-    """A number as people write it, however large."""
+    """Format a bound without an exponent."""
     return str(int(number)) if number == int(number) else f"{number:g}"
 
 
 def whole(low: int, high: int) -> Callable[[str, Any], int]:
-    """What reads a whole number within these bounds."""
+    """A reader of a whole number within bounds."""
 
     def read(name: str, value: Any) -> int:
         found = number(low, high)(name, value)
@@ -121,12 +116,8 @@ def mapping(name: str, value: Any) -> dict[str, Any]:
     return dict(value)
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# A function of the user's that finds the text of a page.
-
-
 def load_extractor(path: str) -> Callable[[str, str], str | None]:
-    """The callable at an import path: takes HTML and URL, gives the text or None."""
+    """Import a user's function from HTML and URL to the text of a page, or to None."""
     module, _, name = path.rpartition(".")
     try:
         found = getattr(import_module(module), name)
@@ -137,11 +128,7 @@ def load_extractor(path: str) -> Callable[[str, str], str | None]:
     return found  # type: ignore[no-any-return]  # what it gives is checked where it is called
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# The table of settings: of each its field, and what reads its value or says what it may be.
-
-
-#: What part of an item holds what; a value is the name of the item's field, empty if none does.
+#: The item field that holds each part of a page; empty for none.
 DEFAULT_FIELDS = {
     "url": "url",
     "title": "title",
@@ -151,9 +138,9 @@ DEFAULT_FIELDS = {
     "html": "html",
     "part": "",
 }
-#: What can become of a page, and what becomes of each likeness if nothing else is said.
+#: What can happen to an item.
 ACTIONS = DROP, TAG, PASS = "drop", "tag", "pass"
-#: As many workers as the machine has room for, for a crawl that has much to read.
+#: As many workers as cores and memory allow, started once a crawl needs them.
 AUTO = "auto"
 DEFAULT_POLICY = {
     Likeness.IDENTICAL: DROP,
@@ -185,7 +172,7 @@ def _keep(name: str, value: Any) -> Keep:
 
 
 def many_workers(name: str, value: Any) -> int | str:
-    """A number of processes, or AUTO. Raises SettingsError for anything else."""
+    """A number of processes, or AUTO. Raises SettingsError."""
     try:
         return AUTO if value == AUTO else whole(0, 64)(name, value)
     except SettingsError:
@@ -195,7 +182,7 @@ def many_workers(name: str, value: Any) -> int | str:
 
 
 def many_pages(name: str, value: Any) -> int | None:
-    """How many pages at most; None for any number. Raises SettingsError for what is no number of pages."""
+    """A number of pages, or None for no limit. Raises SettingsError."""
     return None if value is None or value == "" else whole(1, 2**53)(name, value)
 
 
@@ -204,7 +191,7 @@ def _store_options(name: str, value: Any) -> Options:
 
 
 def _feeds(name: str, value: Any) -> dict[str, dict[str, Any]]:
-    """A URI, whose format is its ending, or a dict of URIs with their options, as FEEDS is one."""
+    """A URI whose suffix is the format, or a dict in the form of FEEDS."""
     if isinstance(value, (str, PurePath)) and not str(value).lstrip().startswith("{"):
         uri = str(value).strip()
         format = PurePath(uri.rstrip("/")).suffix[1:].lower()
@@ -243,7 +230,7 @@ def _policy(name: str, value: Any) -> dict[Likeness, str]:
 
 
 def _turned_policy(kind: str, action: Any, kinds: Mapping[str, Likeness]) -> str:
-    """What was probably meant by a policy that is the wrong way round."""
+    """A hint for a policy whose kinds and actions are swapped."""
     named = [action] if isinstance(action, str) else action
     if (
         kind not in ACTIONS
@@ -256,7 +243,7 @@ def _turned_policy(kind: str, action: Any, kinds: Mapping[str, Likeness]) -> str
 
 
 def read_keep_policy(name: str, value: Any) -> KeepPolicy:
-    """One of ``POLICIES``, or hosts: a list, or one as JSON."""
+    """One of ``POLICIES``, or a list of hosts."""
     if value in POLICIES:
         return str(value)
     try:
@@ -272,55 +259,20 @@ def read_keep_policy(name: str, value: Any) -> KeepPolicy:
 
 
 def _is_host(text: str) -> bool:
-    """Whether a text may be the name of a host: no URL, no path, no port."""
+    """Whether a text can be a host name, not a URL."""
     return bool(text.strip()) and not any(mark in text.strip() for mark in "/:@?#* \t\n")
 
 
-#: Of each NEARDUP_* setting the field of ``Config`` that holds it, and what reads it, by its name and value.
-READERS: dict[str, tuple[str, Callable[[str, Any], Any]]] = {
-    "NEARDUP_ENABLED": ("enabled", boolean),
-    "NEARDUP_POLICY": ("policy", _policy),
-    "NEARDUP_STORE": ("store", text),
-    "NEARDUP_STORE_OPTIONS": ("store_options", _store_options),
-    "NEARDUP_SCOPE": ("scope", choice("project", "spider")),
-    "NEARDUP_DRY_RUN": ("dry_run", _dry_run),
-    "NEARDUP_SECRET": ("secret", _secret),
-    "NEARDUP_PROFILE": ("profile", choice(*PROFILES)),
-    "NEARDUP_METHOD": ("method", import_path),
-    "NEARDUP_PARAMETERS": ("parameters", mapping),
-    "NEARDUP_EXTRACTOR": ("extractor", import_path),
-    "NEARDUP_FIELDS": ("fields", _fields),
-    "NEARDUP_LISTINGS": ("listings", boolean),
-    "NEARDUP_TAG_FIELD": ("tag_field", text),
-    "NEARDUP_MIN_LETTERS": ("min_letters", whole(1, 1_000_000)),
-    "NEARDUP_MAX_HTML": ("max_html", whole(1, 2**31)),
-    "NEARDUP_MAX_TEXT": ("max_text", whole(1, 2**31)),
-    "NEARDUP_MAX_SECONDS": ("max_seconds", number(0.1, 3600)),
-    "NEARDUP_WORKERS": ("workers", many_workers),
-    "NEARDUP_KEEP": ("keep", _keep),
-    "NEARDUP_KEEP_POLICY": ("keep_policy", read_keep_policy),
-    "NEARDUP_TTL": ("ttl", seconds),
-    "NEARDUP_MAX_PAGES": ("max_pages", many_pages),
-    "NEARDUP_DROPPED_FEED": ("dropped_feed", _feeds),
-    "NEARDUP_COMMIT": ("commit", choice("feed", "item")),
-    "NEARDUP_OVERWRITTEN": ("overwritten", choice("warn", "forget", "known")),
-    "NEARDUP_WAIT": ("wait", number(0, 3600)),
-    "NEARDUP_ON_STORE_ERROR": ("on_store_error", choice("close", "pass", "wait")),
-    "NEARDUP_STRICT": ("strict", boolean),
-    "NEARDUP_LANG": ("lang", choice("", *LANGUAGES)),
-}
-
-#: Every setting that is read.
-SETTINGS = ("DROP_DUPLICATES", *READERS)
+def _setting(read: Callable[[str, Any], Any], default: Any = MISSING, *, factory: Any = MISSING) -> Any:
+    """A field of ``Config`` with its reader, which takes the setting's name and value."""
+    if factory is not MISSING:
+        return field(default_factory=factory, metadata={"read": read})
+    return field(default=default, metadata={"read": read})
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Which setting was meant by a name that is none.
-
-
-#: What is no setting of its own: each method has its limits, which are parameters.
+#: Names that people try for parameters of a method.
 _OF_METHODS = ("THRESHOLD", "SIMILARITY", "SIMILARITY_THRESHOLD", "DISTANCE", "LIMIT")
-#: How our names are written by those who do not know them; and names that speak of dropping duplicates.
+#: Other spellings of our prefix, and of DROP_DUPLICATES.
 _PREFIX = re.compile(r"^(?:SCRAPY_?)?NEAR_?DUP(?:E|S|ES|LICATES?|LICATE_PAGES)?_")
 _DROPPING = re.compile(
     r"^(?:DROP|FILTER|SKIP|REMOVE)_?(?:NEAR_?)?DUP(?:E|S|ES|LICAT(?:E|ES|ED|ION|IONS))?(?:_PAGES|_ITEMS)?$"
@@ -328,7 +280,7 @@ _DROPPING = re.compile(
 
 
 def meant_setting(name: str) -> str:
-    """The setting that was probably meant by a name that is none; empty if there is no telling.
+    """Suggest the setting for a wrong name; empty if none is close.
 
     >>> meant_setting("NEARDUP_DROP_DUPLICATES"), meant_setting("NEARDUP_STROE"), meant_setting("DOWNLOAD_DELAY")
     ('DROP_DUPLICATES', 'NEARDUP_STORE', '')
@@ -353,110 +305,108 @@ def _is_close(name: str, other: str) -> bool:
 
 
 def look_alikes(settings: Mapping[str, Any]) -> dict[str, str]:
-    """Settings that are none of ours and may be meant to be, each with ours; they may also be somebody else's."""
+    """Names without our prefix that resemble our settings, each with the setting."""
     others = [name for name in settings if name not in SETTINGS and not name.startswith("NEARDUP_")]
     return {name: meant for name in others if (meant := meant_setting(name))}
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# What a crawl is told, as one frozen object.
-
-
 logger = line_logger(__name__)
 
-#: A page that may take long has NEARDUP_MAX_SECONDS. Any other takes one at most on an idle machine, and has so many
-#: times as long in a worker: there it keeps nobody waiting, and is not to be given up for a machine that is not idle.
+#: A worker has this many times NEARDUP_MAX_SECONDS for a page, as the machine may be busy and nobody waits for it.
 _TIMES = 4
 
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """The settings of one crawl. The name in capitals behind each field is that of its setting."""
+    """The settings of one crawl.
+
+    The field ``min_letters`` is the setting ``NEARDUP_MIN_LETTERS``; only ``drop`` is ``DROP_DUPLICATES``.
+    """
 
     #: Drop copies. With ``False`` nothing is dropped, and every item gets its verdict in the field
     #: ``NEARDUP_TAG_FIELD``.
-    drop: bool = True  # DROP_DUPLICATES
+    drop: bool = _setting(boolean, True)
     #: What happens to each kind of copy: ``drop``; ``tag`` (the item passes with its verdict); ``pass`` (the item
     #: passes as it is). Kinds that you leave out keep their default. Example: ``{"retitled": "tag", "excerpt":
     #: "drop"}``.
-    policy: Mapping[Likeness, str] = field(default_factory=lambda: dict(DEFAULT_POLICY))  # NEARDUP_POLICY
+    policy: Mapping[Likeness, str] = _setting(_policy, factory=lambda: dict(DEFAULT_POLICY))
     #: The URL of the state. By default a LevelDB folder (SQLite where plyvel is not installed) in the project's
     #: ``.scrapy/neardup``, or in that of the working directory outside of projects. Forms: ``leveldb:///path``,
     #: ``sqlite:///path``, ``memory:``, and on a server ``redis://host:6379/0?state=name``, ``rediss://…``,
     #: ``unix:///path/of/the.sock?state=name``, ``redis+sentinel://host,host/service?state=name``,
     #: ``redis+cluster://host,host?state=name``. ``%(name)s`` in a path is the spider's name; other attributes of the
     #: spider work the same way.
-    store: str = ""  # NEARDUP_STORE; empty: the default under the project's data directory
+    store: str = _setting(text, "")
     #: How the state uses memory and disk, such as ``{"cache": "64MB"}``.
-    store_options: Options = field(default_factory=Options)  # NEARDUP_STORE_OPTIONS
+    store_options: Options = _setting(_store_options, factory=Options)
     #: Who shares the default state: ``"spider"`` gives each spider its own state, ``"project"`` gives all spiders of
     #: the project one state. The default is ``"project"`` where the project has such a state already, else
     #: ``"spider"``.
-    scope: str = ""  # NEARDUP_SCOPE; empty: "spider", or "project" where that has a state already
+    scope: str = _setting(choice("project", "spider"), "")
     #: Judge pages, drop nothing, and leave the state as it is. With ``"tag"`` each item also gets its verdict.
-    dry_run: str = ""  # NEARDUP_DRY_RUN; empty: none, else TAG or PASS: what becomes of items
+    dry_run: str = _setting(_dry_run, "")
     #: A secret of at least 16 characters for the hashes of the state. States with the same secret can be merged. By
     #: default each state draws its own.
-    secret: Secret | None = None  # NEARDUP_SECRET; None: each state draws its own
+    secret: Secret | None = _setting(_secret, None)
     #: Parameters for a field of pages. ``"catalogue"`` is for product pages: two pages are copies only if nearly
     #: everything is the same and no word of a title is missing. Use it with ``DROP_DUPLICATES = False``.
-    profile: str = ARTICLE  # NEARDUP_PROFILE
+    profile: str = _setting(choice(*PROFILES), ARTICLE)
     #: The method that decides: a name from the list of methods, or the import path of your own.
-    method: str = METHOD  # NEARDUP_METHOD
+    method: str = _setting(import_path, METHOD)
     #: Parameters of the method. Those that you leave out keep their default.
-    parameters: Mapping[str, Any] = field(default_factory=dict)  # NEARDUP_PARAMETERS
+    parameters: Mapping[str, Any] = _setting(mapping, factory=dict)
     #: The import path of your own function from ``(html, url)`` to the text, or to ``None``. Its text is judged as it
     #: is.
-    extractor: str = ""  # NEARDUP_EXTRACTOR; import path, empty: trafilatura
+    extractor: str = _setting(import_path, "")
     #: Which field of an item holds the ``url``, ``title``, ``keywords``, ``description``, ``text``, ``html``. ``part``
     #: names the field that distinguishes several articles of one page; by default none does.
-    fields: Mapping[str, str] = field(default_factory=lambda: dict(DEFAULT_FIELDS))  # NEARDUP_FIELDS
+    fields: Mapping[str, str] = _setting(_fields, factory=lambda: dict(DEFAULT_FIELDS))
     #: Several items of one response without text and URL are rows of a listing, and each row is judged by itself. With
     #: ``False`` all items of a response are one article.
-    listings: bool = True  # NEARDUP_LISTINGS
+    listings: bool = _setting(boolean, True)
     #: The field of an item that holds the verdict. A ``scrapy.Item`` must declare it.
-    tag_field: str = "neardup"  # NEARDUP_TAG_FIELD
+    tag_field: str = _setting(text, "neardup")
     #: A page with fewer letters and digits is not judged (``too_short``).
-    min_letters: int = 40  # NEARDUP_MIN_LETTERS
+    min_letters: int = _setting(whole(1, 1_000_000), 40)
     #: A page with more characters of HTML is not judged (``too_large``).
-    max_html: int = 5_000_000  # NEARDUP_MAX_HTML, in characters
+    max_html: int = _setting(whole(1, 2**31), 5_000_000)
     #: A page with more characters of text is not judged (``too_large``).
-    max_text: int = MAX_TEXT  # NEARDUP_MAX_TEXT, in characters
+    max_text: int = _setting(whole(1, 2**31), MAX_TEXT)
     #: Seconds for reading a page that may take long. A page that takes longer is not judged (``too_slow``).
-    max_seconds: float = MAX_SECONDS  # NEARDUP_MAX_SECONDS
+    max_seconds: float = _setting(number(0.1, 3600), MAX_SECONDS)
     #: How many processes read pages beside the crawl. ``"auto"`` chooses by cores and memory once a crawl has spent 3
     #: seconds on reading; with a ``NEARDUP_EXTRACTOR`` it uses none.
-    workers: int | str = AUTO  # NEARDUP_WORKERS; a number, or AUTO
+    workers: int | str = _setting(many_workers, AUTO)
     #: What the state keeps for later questions: ``"evidence"`` keeps titles, and for copies the kind and shared
     #: sentences; ``"texts"`` also keeps all texts; ``"nothing"`` keeps neither evidence nor the list of dropped pages.
-    keep: Keep = Keep.EVIDENCE  # NEARDUP_KEEP
+    keep: Keep = _setting(_keep, Keep.EVIDENCE)
     #: Which copy stays: ``"first"``, ``"longest"``, ``"canonical"``, or a list of hosts with the best one first.
-    keep_policy: KeepPolicy = FIRST  # NEARDUP_KEEP_POLICY; hosts as a tuple
+    keep_policy: KeepPolicy = _setting(read_keep_policy, FIRST)
     #: How long the state knows a page after the page or a copy was last seen: an age such as ``"90d"`` or ``"12h"``. By
     #: default for ever.
-    ttl: float | None = None  # NEARDUP_TTL, in seconds
+    ttl: float | None = _setting(seconds, None)
     #: How many pages the state knows at most, copies included. The page that was last seen longest ago goes first. By
     #: default there is no limit.
-    max_pages: int | None = None  # NEARDUP_MAX_PAGES
+    max_pages: int | None = _setting(many_pages, None)
     #: A feed for the items that are dropped as copies, with their verdicts: a URI whose ending is the format, such as
     #: ``dropped-%(time)s.jsonl``, or a dict in the form of ``FEEDS``. By default there is none.
-    dropped_feed: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # NEARDUP_DROPPED_FEED; as FEEDS
+    dropped_feed: Mapping[str, Mapping[str, Any]] = _setting(_feeds, factory=dict)
     #: When pages become permanent: ``"feed"`` once the feed with their item is stored, ``"item"`` at once.
-    commit: str = "feed"  # NEARDUP_COMMIT
+    commit: str = _setting(choice("feed", "item"), "feed")
     #: What happens to known pages whose feed this crawl overwrites: ``"warn"`` logs a warning; ``"forget"`` forgets the
     #: pages so that they come again; ``"known"`` keeps them without a warning.
-    overwritten: str = "warn"  # NEARDUP_OVERWRITTEN
+    overwritten: str = _setting(choice("warn", "forget", "known"), "warn")
     #: Seconds that a page waits for each near-duplicate in flight. Then it is judged without that page; if it would be
     #: unique, it passes as ``unjudged`` (``in_flight``).
-    wait: float = 10.0  # NEARDUP_WAIT, in seconds
+    wait: float = _setting(number(0, 3600), 10.0)
     #: What happens if the state fails: ``"close"`` ends the crawl (``neardup_store_failed``); ``"pass"`` lets all items
     #: pass unjudged; ``"wait"`` waits for the server of the state.
-    on_store_error: str = "close"  # NEARDUP_ON_STORE_ERROR
+    on_store_error: str = _setting(choice("close", "pass", "wait"), "close")
     #: Refuse a state that other versions of the extractor or segmenter wrote, even if they read our samples alike.
-    strict: bool = False  # NEARDUP_STRICT
+    strict: bool = _setting(boolean, False)
     #: The language of the closing line and of the report: ``"en"`` or ``"zh"``. Empty: lines in English, and a report
     #: in the language of its pages.
-    lang: str = ""  # NEARDUP_LANG; empty: closing lines in English, a report as its pages
+    lang: str = _setting(choice("", *LANGUAGES), "")
 
     @classmethod
     def from_settings(cls, settings: Mapping[str, Any]) -> Config:
@@ -473,23 +423,23 @@ class Config:
 
     @property
     def tags_all(self) -> bool:
-        """Whether tags on all items are what is wanted, and not some as the policy says."""
+        """Whether every item gets a tag."""
         return not self.drop or self.dry_run == TAG
 
     @property
     def drops_catalogue(self) -> bool:
-        """Whether products are dropped, of which a reader would keep most: tags are what is advised."""
+        """Whether product pages are dropped, against our advice to tag them."""
         return self.profile == CATALOGUE and self.drop and not self.dry_run
 
     @property
     def also_copies(self) -> frozenset[Likeness]:
-        """What is dropped though no method calls it a duplicate."""
+        """Kinds that the policy drops though they are no duplicates."""
         return frozenset(
             likeness for likeness in (Likeness.EXCERPT, Likeness.SAME_TITLE) if self.policy[likeness] == DROP
         )
 
     def action(self, verdict: Verdict) -> str:
-        """What becomes of the item of a page with this verdict: one of ``ACTIONS``."""
+        """What happens to the item: one of ``ACTIONS``."""
         if not self.drop or verdict.kind is Kind.BETTER:  # the tag says what it supersedes
             return TAG
         if verdict.likeness is not None:
@@ -497,12 +447,12 @@ class Config:
         return DROP if verdict.is_copy else PASS
 
     def passes(self, verdict: Verdict) -> bool:
-        """Whether the item of a page with this verdict is passed on, tagged or not."""
+        """Whether the item goes on to later pipelines."""
         return self.action(verdict) != DROP
 
     @property
     def bounds(self) -> Bounds | None:
-        """How long and how many pages are known; None where nothing is to be forgotten."""
+        """The bounds of the state, or None."""
         bounds = Bounds(self.ttl, self.max_pages)
         return None if bounds == Bounds() else bounds
 
@@ -514,20 +464,20 @@ class Config:
             raise SettingsError(f"NEARDUP_METHOD, NEARDUP_PARAMETERS: {error}") from None
 
     def deciding(self, method: Method) -> dict[str, Any]:
-        """What two crawls of one state may have different, as it only decides: parameters of the method, settings."""
+        """Parameters and settings that change verdicts but no fingerprint; two crawls of a state may differ in them."""
         policy = {f"NEARDUP_POLICY {likeness.value}": action for likeness, action in self.policy.items()}
         return {**method.decisions(), "NEARDUP_MIN_LETTERS": self.min_letters, **policy}
 
     @property
     def terms(self) -> Terms:
-        """On which pages are read in other processes."""
+        """The bounds under which workers read pages."""
         return Terms(self.max_html, self.max_text, self.max_seconds, self.extractor)
 
     @property
     def many_workers(self) -> int:
-        """In how many processes pages are read; 0 where they are read in that of the crawl.
+        """How many worker processes read pages.
 
-        Whether an extractor of the user's can be called in several at once only the user knows, and says by a number.
+        "auto" starts none for an extractor of the user, which may not work in several processes.
         """
         if isinstance(self.workers, int):
             return self.workers
@@ -535,7 +485,7 @@ class Config:
 
     @property
     def worker_seconds(self) -> float:
-        """What a page may take in a worker."""
+        """Seconds that a worker has for a page."""
         return _TIMES * self.max_seconds
 
     def make_readers(self, hashes: Keyed | None) -> Readers | None:
@@ -559,8 +509,17 @@ class Config:
         return Apart(self.terms) if self.terms.can_be_sent else None
 
 
+#: Each NEARDUP_* setting: its field of ``Config``, and its reader.
+READERS: dict[str, tuple[str, Callable[[str, Any], Any]]] = {
+    "NEARDUP_ENABLED": ("enabled", boolean),
+    **{f"NEARDUP_{one.name.upper()}": (one.name, one.metadata["read"]) for one in fields(Config) if one.name != "drop"},
+}
+#: All settings.
+SETTINGS = ("DROP_DUPLICATES", *READERS)
+
+
 def _read(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """The values that are given, by the field that holds them; warns of names that may be meant for us."""
+    """The given values by field; warns of names that resemble our settings."""
     values: dict[str, Any] = {}
     for name in settings:
         if name in READERS:
@@ -583,7 +542,7 @@ def _read(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _profiled(values: Mapping[str, Any]) -> dict[str, Any]:
-    """The parameters of the method: those of the profile, and those that are given."""
+    """The parameters of the profile, then those of NEARDUP_PARAMETERS."""
     profiled = PROFILES[values.get("profile", ARTICLE)]
     if profiled and values.get("method", METHOD) != METHOD:
         raise SettingsError(

@@ -1,7 +1,7 @@
-"""How often the string hashes of the literature collide, on the texts and on the words of a corpus.
+"""How often the string hashes of the literature collide on texts and words of a corpus.
 
-The article "网页文本的排重算法", part 6, compares eight of them on 1,000 blog files by the number of collisions. Its
-figures hold true copies as well; here equal strings count once, and the collisions of an ideal hash stand beside.
+The article "网页文本的排重算法", part 6, counts collisions of eight hashes on 1,000 blog files, true copies included.
+Here equal strings count once, beside the collisions of an ideal hash.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from scrapy_neardup.text.tokens import words
 
 @dataclass(frozen=True, slots=True)
 class Collisions:
-    """What one hash did with ``strings`` different strings, which are ``texts`` or ``words``.
+    """The collisions of one hash on ``strings`` different strings, ``texts`` or ``words``.
 
-    ``values``: different hash values; ``collisions``: strings less values; ``expected``: the collisions of a hash
-    whose values are drawn at random; ``milliseconds``: the time of hashing, without the cutting of words.
+    ``values``: different hash values. ``collisions``: strings minus values. ``expected``: collisions of random values.
+    ``milliseconds``: time to hash, without cutting words.
     """
 
     hash: str
@@ -40,7 +40,7 @@ class Collisions:
 
 
 class _Strings:
-    """The hash values of different strings; of each string only 8 bytes are kept, for each hash 8 more."""
+    """Hash values of different strings, in 8 bytes a string and 8 more for each hash."""
 
     def __init__(self, bits: int) -> None:
         self._bits = bits
@@ -49,7 +49,7 @@ class _Strings:
         self._seconds = dict.fromkeys(CLASSIC, 0.0)
 
     def add(self, strings: Iterable[str]) -> None:
-        """Hash those that were not there before."""
+        """Hash the strings that are new."""
         new = {fingerprint64(string): string for string in strings}
         fresh = [string for fingerprint, string in new.items() if fingerprint not in self._seen]
         self._seen.update(new)
@@ -60,7 +60,7 @@ class _Strings:
             self._values[name].frombytes(hashed.tobytes())
 
     def count(self, of: str) -> list[Collisions]:
-        """A line for each hash."""
+        """Return a line for each hash."""
         strings = len(self._seen)
         expected = expected_collisions(strings, self._bits)
         found = []
@@ -72,10 +72,9 @@ class _Strings:
 
 
 def collisions(pages: Iterable[Page], bits: int = 32) -> list[Collisions]:
-    """Collisions of each classic hash: first on the letters of the normalised texts, then on the words in them.
+    """Return the collisions of each classic hash, on the letters of normalised texts and on their words.
 
-    Memory grows with the number of different strings, not with their length. Raises SettingsError unless
-    ``bits`` is 32 or 64.
+    Memory grows with the number of different strings. Raises SettingsError unless ``bits`` is 32 or 64.
     """
     if bits not in (32, 64):
         raise SettingsError(f"A hash has 32 or 64 bits, not {bits!r}. Give one of these.")
@@ -89,9 +88,9 @@ def collisions(pages: Iterable[Page], bits: int = 32) -> list[Collisions]:
 
 
 def expected_collisions(strings: int, bits: int) -> float:
-    """n - m(1 - (1 - 1/m)**n) for n strings and the m values of an ideal hash.
+    """Return n - m(1 - (1 - 1/m)**n) for n strings and the m values of an ideal hash.
 
-    For few strings by the first terms of its series: the difference of the formula loses all digits there.
+    For few strings it uses the first terms of the series, because the difference loses all digits.
 
     >>> expected_collisions(2, 1), round(expected_collisions(77_163, 32), 3)
     (0.5, 0.693)

@@ -24,16 +24,12 @@ from scrapy_neardup.page.extraction import decode_body, split_keywords
 from scrapy_neardup.page.sites import site_of
 from scrapy_neardup.page.source import PageSource
 
-# ----------------------------------------------------------------------------------------------------------------------
-# The pages of a feed, as a crawl would judge them: of any format that ``inputs`` reads, HTML among them.
-
-
-#: The field that holds the name of a record, if it has one.
+#: The field for the name of a record.
 _ID = "id"
 
 
 def told_format(path: Path) -> str:
-    """The format of a file by its name; JSON lines where that says nothing."""
+    """Return the format of a file by its name, JSON lines by default."""
     try:
         return format_of(str(path))
     except SettingsError:
@@ -41,24 +37,24 @@ def told_format(path: Path) -> str:
 
 
 class FeedReader:
-    """Reads feeds; ``left_out`` counts the records that are no pages, by the reason."""
+    """Reads feeds of any format as a crawl would judge them; ``left_out`` counts other records by reason."""
 
     def __init__(self, fields: Mapping[str, str], source: PageSource, *, renamed: bool = False) -> None:
-        """``fields``: which field of a record holds what; ``renamed``: they have names of the user's own."""
+        """``fields``: which field of a record holds what; ``renamed``: the user named them."""
         self.left_out: Counter[str] = Counter()
         self._fields = fields
         self._source = source
         self._renamed = renamed
 
     def is_needed(self, path: Path) -> bool:
-        """Whether a file is no plain corpus: not JSON lines under the usual names, and no text."""
+        """Whether a file is no plain corpus: neither JSON lines with the usual names nor text."""
         return not path.is_dir() and (self._renamed or told_format(path) not in ("jsonl", "text"))
 
     def pages(self, name: str) -> Iterator[tuple[str, Page]]:
-        """The URL of each page, where it has one, and the page under the name of its record.
+        """Yield the URL of each page, if any, and the page under the name of its record.
 
-        That is its id, or else its URL, or else its place. Of several records of one name the first one is read: the
-        others are versions of the same page. Of the folder of a corpus its documents are read.
+        The name is its id, its URL, or its place. Of several records with one name only the first counts. For the
+        folder of a corpus it reads the documents.
         """
         seen = set()
         docs = find_file(Path(name), "docs.jsonl") if Path(name).is_dir() else None
@@ -98,16 +94,12 @@ class FeedReader:
         return replace(page, url=own, site=site_of(url or own))
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# The documents of a corpus: what a record of ``inputs`` must hold to be one.
-
-
 _NEED = 'each line must be one JSON object with a text: {"id": "…", "title": "…", "text": "…"}'
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """An article of a corpus; ``id`` is unique in it: that of its record, or else its URL, or else its line."""
+    """An article of a corpus; ``id`` is unique: its record's id, its URL, or its line."""
 
     id: str
     title: str = ""
@@ -115,22 +107,22 @@ class Document:
     keywords: tuple[str, ...] = ()
     description: str = ""
     url: str = ""
-    #: The page as it was read, of one that may have been HTML.
+    #: The page, if the record was HTML.
     read: Page | None = None
 
     def page(self) -> Page:
-        """What a detector judges. The id stands for the URL, so that no page is another version of an earlier one."""
+        """Return the page for a detector. The id replaces the URL, so that no page updates an earlier one."""
         if self.read is not None:
             return self.read
         return Page(self.id, self.title, self.keywords, self.description, self.text, site=site_of(self.url))
 
 
 def read_documents(*paths: Path, feed: FeedReader | None = None) -> Iterator[Document]:
-    """The documents of files and folders in their order, one at a time.
+    """Yield the documents of files and folders.
 
-    A file holds JSON lines, or one document if its name ends in .txt; .gz, .xz, .bz2 and .zst are unpacked. In a
-    folder that is docs.jsonl, or else every .txt by name. ``feed`` reads files of other formats, and of other names of
-    fields. Raises NearDupError that names file and line.
+    A file holds JSON lines, or one document if its name ends in .txt; .gz, .xz, .bz2 and .zst are decompressed. A
+    folder holds docs.jsonl, or else .txt files. ``feed`` reads other formats and field names. Raises NearDupError that
+    names file and line.
     """
     for path in paths:
         if feed is not None and feed.is_needed(path):
@@ -144,7 +136,7 @@ def read_documents(*paths: Path, feed: FeedReader | None = None) -> Iterator[Doc
 
 
 def documents_of(feed: FeedReader, name: str) -> Iterator[Document]:
-    """The documents of any feed; records that are no pages are left out, and counted there."""
+    """Yield the documents of a feed; the feed counts records that are no pages."""
     for url, page in feed.pages(name):
         yield Document(page.url, page.title, page.text, page.keywords, page.description, url, page)
 
@@ -159,7 +151,7 @@ def is_text(path: Path) -> bool:
 
 
 def with_distinct_ids(documents: Iterable[Document]) -> Iterator[Document]:
-    """The same documents; raises NearDupError at an id that was there before, of which two could be meant."""
+    """Yield the documents. Raises NearDupError for a repeated id."""
     seen = set()
     for document in documents:
         if document.id in seen:
@@ -169,7 +161,7 @@ def with_distinct_ids(documents: Iterable[Document]) -> Iterator[Document]:
 
 
 def json_lines(path: Path, need: str) -> Iterator[Entry]:
-    """Every object of a file of JSON lines; ``need`` says in the NearDupError for any other line what must be there."""
+    """Yield the objects of JSON lines; ``need`` says in the NearDupError what a line must hold."""
     for record in read_jsonl_file(path):
         if not isinstance(record, Entry):
             raise NearDupError(f"{record.place} is {record.why}; {need}.")
@@ -187,7 +179,7 @@ def _files(path: Path) -> list[Path]:
 
 
 def _text(path: Path) -> Document:
-    """The whole file, however large, as a document under the file's name; an empty one is a document too."""
+    """Return the whole file as a document; an empty one is a document too."""
     with reading(str(path)), open_packed(path) as file:
         raw = file.read()
     try:
@@ -234,15 +226,11 @@ def _keywords(entry: Entry) -> tuple[str, ...]:
     raise NearDupError(f"{entry.place}: keywords must be a string or a list of strings, not {value!r}.")
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Pages on disk while they are worked on: a feed is read once, and its texts take no memory.
-
-
 _VALUES = attrgetter(*(field.name for field in fields(Page)))
 
 
 class Spool:
-    """Documents in a file, in the order in which they came; in memory are 8 bytes of each."""
+    """Documents on disk, in order, with 8 bytes of each in memory: a feed is read once."""
 
     def __init__(self, file: IO[bytes]) -> None:
         """``file``: an empty one, open for writing and reading."""
@@ -253,7 +241,7 @@ class Spool:
         return len(self._ends) - 1
 
     def add(self, document: Document) -> None:
-        """One more; lone surrogates, which no file in UTF-8 may hold, are written as escapes."""
+        """Add a document; lone surrogates become escapes."""
         self._file.seek(self._ends[-1])
         self._file.write(json.dumps([document.url, *_VALUES(document.page())]).encode())
         self._ends.append(self._file.tell())
@@ -269,7 +257,7 @@ class Spool:
 
 @contextmanager
 def spooled(documents: Iterable[Document]) -> Iterator[Spool]:
-    """All of them in a temporary file, which is gone at the end."""
+    """Yield the documents from a temporary file."""
     with tempfile.TemporaryFile(prefix="neardup-") as file:
         spool = Spool(file)
         for document in documents:

@@ -1,9 +1,8 @@
-"""What happens to an article when it is copied, as pure functions of a text and a random generator.
+"""What happens to an article when it is copied: pure functions of a text and a random generator.
 
-Adding, deleting and reordering are the edits of a Chinese experiment on the robustness of Simhash (sentences of 50
-other texts at random places, 1 to 20 per cent); the others are what reposts do besides: scattered small changes,
-another title, another site around the text, other widths of characters, the other Chinese script. A generator in
-the same state gives the same edit on every machine.
+Adding, deleting and reordering follow a Chinese experiment on the robustness of Simhash (sentences of 50 other texts at
+random places, 1 to 20 per cent). The others are what reposts do besides. A generator in the same state gives the same
+edit on every machine.
 """
 
 from __future__ import annotations
@@ -21,16 +20,16 @@ from scrapy_neardup.errors import NearDupError, SettingsError
 from scrapy_neardup.model import Page
 from scrapy_neardup.text.characters import HAN, HAN_CHARACTER
 
-#: A sentence's end marks with the quotes that close behind them and the white space that follows; or a line break.
+#: Marks that end a sentence, with closing quotes and following white space; or a line break.
 _END = re.compile(r"(?:[。！？；!?;…]+|\.(?=[\s\"'”’)\]]))[\"'”’」』）)\]]*\s*|[\r\n\u2028\u2029]\s*")
-#: What can be replaced by another of its kind: a Chinese character, or a word of another script.
+#: A unit that can be replaced: a Chinese character, or a word of another script.
 _UNIT = re.compile(rf"[{HAN}]|[^\W_{HAN}]+")
-#: Full-width forms stand this far behind the ASCII characters ``!`` to ``~``.
+#: The distance of full-width forms from ASCII.
 _FULL = 0xFEE0
 _WIDTHS = {code: code + _FULL for code in range(0x21, 0x7F)} | {code + _FULL: code for code in range(0x21, 0x7F)}
 _SPAN = 20  # characters that are deleted at one place, or more: about half a sentence
 _NO_OPENCC = 'The edit "script" needs the library opencc. Run: pip install "scrapy-neardup[opencc]"'
-#: Lines that sites write around an article, by language: above it, and below it.
+#: Lines that sites write above and below an article, by language.
 _AROUND = {
     "zh": (
         ("首页 > 资讯中心 > 正文", "字号：大 中 小", "我要评论　收藏本页　打印", "来源：本站综合　责任编辑：小禾"),
@@ -53,7 +52,7 @@ _AROUND = {
 
 @dataclass(frozen=True, slots=True)
 class Material:
-    """What other documents lend to an edit; Chinese characters and words stand in it as often as there."""
+    """What other documents lend to an edit. Characters and words are as frequent as there."""
 
     sentences: tuple[str, ...] = ()
     titles: tuple[str, ...] = ()
@@ -62,7 +61,7 @@ class Material:
 
     @classmethod
     def of(cls, pages: Iterable[Page]) -> Material:
-        """The material in ``pages``, which should be few: their texts are held several times over."""
+        """Collect material from a few pages, whose texts are held several times."""
         pages = list(pages)
         found = [unit for page in pages for unit in _UNIT.findall(page.text)]
         return cls(
@@ -74,10 +73,10 @@ class Material:
 
 
 def pieces(text: str) -> list[str]:
-    """The sentences of a text with their end marks and line breaks: joined they are the text again.
+    r"""Cut a text into sentences with end marks and line breaks; joined they are the text.
 
-    >>> pieces("他说：“走吧！”\\n没人动。 It cost 3.5 million. Why?")
-    ['他说：“走吧！”\\n', '没人动。 ', 'It cost 3.5 million. ', 'Why?']
+    >>> pieces("他说：“走吧！”\n没人动。 It cost 3.5 million. Why?")
+    ['他说：“走吧！”\n', '没人动。 ', 'It cost 3.5 million. ', 'Why?']
     """
     found: list[str] = []
     begin = 0
@@ -91,9 +90,9 @@ def pieces(text: str) -> list[str]:
 
 
 def add(text: str, amount: float, rng: Random, material: Material) -> str:
-    """Insert sentences of other documents between the text's own, ``amount`` of its length in all.
+    """Insert sentences of other documents, ``amount`` of the text's length in all.
 
-    Of the last one only as much is taken as is still missing: a whole sentence is more than 1% of most texts.
+    The last one is cut to fit, as a sentence is more than 1% of most texts.
     """
     own, missing = pieces(text), _count(amount, len(text))
     if not own or not material.sentences:
@@ -125,9 +124,9 @@ def delete(text: str, amount: float, rng: Random, material: Material) -> str:
 
 
 def replace(text: str, amount: float, rng: Random, material: Material) -> str:
-    """Replace ``amount`` of the text's Chinese characters and other scripts' words, scattered, by others.
+    """Replace ``amount`` of the Chinese characters and other words, scattered.
 
-    The hardest edit for shingles: every change spoils as many of them as a shingle is long.
+    The hardest edit for shingles: every change spoils as many as a shingle is long.
     """
     units = list(_UNIT.finditer(text))
     result, at = [], 0
@@ -141,7 +140,7 @@ def replace(text: str, amount: float, rng: Random, material: Material) -> str:
 
 
 def reorder(text: str, amount: float, rng: Random, material: Material) -> str:
-    """Take sentences out and insert them elsewhere, a random number of times up to their number; no amount."""
+    """Move a random number of sentences; no amount."""
     own = pieces(text)
     if len(own) < 2:
         return text
@@ -153,20 +152,20 @@ def reorder(text: str, amount: float, rng: Random, material: Material) -> str:
 
 
 def retitle(text: str, amount: float, rng: Random, material: Material) -> str:
-    """The title of another document; no amount."""
+    """Return the title of another document; no amount."""
     others = [title for title in material.titles if title != text]
     return rng.choice(others) if others else text
 
 
 def wrap(text: str, amount: float, rng: Random, material: Material) -> str:
-    """Another site's lines above and below the text, in its language; no amount."""
+    """Add another site's lines above and below the text; no amount."""
     above, below = _AROUND["zh" if 5 * sum(map(_is_han, text)) > len(text) else "en"]
     chosen = (rng.sample(lines, rng.randint(2, len(lines))) for lines in (above, below))
     return "\n".join((*next(chosen), text, *next(chosen)))
 
 
 def width(text: str, amount: float, rng: Random, material: Material) -> str:
-    """ASCII letters, digits and punctuation in full width, and full-width ones in ASCII; no amount.
+    """Swap half-width and full-width forms; no amount.
 
     >>> width("3.5元，共２台", 0, Random(1), Material())
     '３．５元,共2台'
@@ -175,7 +174,7 @@ def width(text: str, amount: float, rng: Random, material: Material) -> str:
 
 
 def script(text: str, amount: float, rng: Random, material: Material) -> str:
-    """Simplified Chinese as traditional and the other way round; no amount.
+    """Swap simplified and traditional Chinese; no amount.
 
     Raises NearDupError without the library opencc.
     """
@@ -186,14 +185,14 @@ def script(text: str, amount: float, rng: Random, material: Material) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """An edit as the experiment uses it: the function, whether it has an amount, the parts of a page it changes."""
+    """An edit: its function, whether it has an amount, and the parts of a page that it changes."""
 
     change: Callable[[str, float, Random, Material], str]
     has_amount: bool = False
     parts: tuple[str, ...] = ("text",)
 
 
-#: Name -> the edit.
+#: Edits by name.
 EDITS: dict[str, Edit] = {
     "add": Edit(add, has_amount=True),
     "delete": Edit(delete, has_amount=True),
@@ -207,21 +206,21 @@ EDITS: dict[str, Edit] = {
 
 
 def find_edit(name: str) -> Edit:
-    """The edit called ``name``; raises SettingsError that lists the valid names."""
+    """Return an edit. Raises SettingsError that lists the names."""
     if name not in EDITS:
         raise SettingsError(f"There is no edit {name!r}. Use one of: {', '.join(EDITS)}.")
     return EDITS[name]
 
 
 def edited(page: Page, name: str, amount: float, rng: Random, material: Material) -> Page:
-    """The page after the edit called ``name``; raises SettingsError for another name."""
+    """Return the edited page. Raises SettingsError for an unknown edit."""
     edit = find_edit(name)
     changed: dict[str, Any] = {p: edit.change(getattr(page, p), amount, rng, material) for p in edit.parts}
     return dataclasses.replace(page, **changed)
 
 
 def why_unavailable(name: str) -> str:
-    """Why an edit cannot be made here, in a sentence; empty if it can."""
+    """Say why an edit is unavailable here; empty if it is available."""
     return _NO_OPENCC if name == "script" and find_spec("opencc") is None else ""
 
 
@@ -235,12 +234,12 @@ def _converter(way: str) -> Any:
 
 
 def _count(amount: float, size: int) -> int:
-    """``amount`` of ``size``, at least 1 of what there is."""
+    """Return ``amount`` of ``size``, at least 1."""
     return min(size, max(1, round(amount * size)))
 
 
 def _closed(piece: str) -> str:
-    """A piece after which another sentence can stand: with an end mark, and with white space after a Latin one."""
+    """Return a piece that another sentence can follow."""
     if piece[-1:].isspace() or piece.endswith(tuple("。！？；…”’」』）")):
         return piece
     return piece + (" " if piece.endswith(tuple(".!?;\"')]")) else "\n")

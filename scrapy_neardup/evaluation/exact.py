@@ -16,12 +16,8 @@ import numpy.typing as npt
 from scrapy_neardup.text.normalize import letters, normalize
 from scrapy_neardup.text.shingles import distinct, shingles
 
-# ----------------------------------------------------------------------------------------------------------------------
-# The sets of character 5-grams of many texts, on disk: what exact similarities are computed from.
-#
-# As the reference pairs of ``evaluate`` define them: the different 5-grams of the letters and digits of the normalised
-# text. A gram is its 64-bit hash; of a hundred million different ones two are taken for one with a probability of
-# 0.0003.
+# Sets follow the reference pairs of ``evaluate``: the different 5-grams of letters and digits of the normalised text. A
+# gram is a 64-bit hash; in a hundred million grams two collide with probability 0.0003.
 
 
 #: Letters and digits of a gram.
@@ -31,17 +27,17 @@ Grams = npt.NDArray[np.uint64]
 
 
 class GramSets(Protocol):
-    """Sets by their place, each as ascending hashes."""
+    """Sets of ascending hashes, by place."""
 
     def sizes(self) -> npt.NDArray[np.int64]:
-        """How many grams each set has."""
+        """The size of each set."""
 
     def __getitem__(self, place: int) -> Grams:
-        """A set."""
+        """Return a set."""
 
 
 def grams(text: str) -> Grams:
-    """The different grams of a text, ascending; none of a text that is shorter than one.
+    """Return the different grams of a text, ascending; none for a text that is too short.
 
     >>> len(grams("The ferry, again!")), len(grams("Ship"))
     (9, 0)
@@ -51,17 +47,17 @@ def grams(text: str) -> Grams:
 
 
 class GramFile:
-    """Sets of grams in a file: in memory are 16 bytes of each."""
+    """Sets of grams on disk, with 16 bytes of each in memory."""
 
     def __init__(self, file: IO[bytes]) -> None:
-        """``file``: an empty one, open for writing and reading, without a buffer."""
+        """``file``: an empty one, open for writing and reading, unbuffered."""
         self._file = file
         self._sizes = array("q")
         self._starts = array("q")
         self._end = 0
 
     def add(self, text: str) -> Grams:
-        """The grams of one more text, which are kept."""
+        """Add the grams of a text."""
         found = grams(text)
         self._file.seek(self._end)
         self._file.write(found.tobytes())
@@ -71,7 +67,7 @@ class GramFile:
         return found
 
     def sizes(self) -> npt.NDArray[np.int64]:
-        """How many grams each set has."""
+        """The size of each set."""
         return np.array(self._sizes, np.int64)
 
     def __getitem__(self, place: int) -> Grams:
@@ -81,39 +77,33 @@ class GramFile:
 
 @contextmanager
 def gram_file() -> Iterator[GramFile]:
-    """Sets in a temporary file, which is gone at the end."""
+    """Yield a gram file on a temporary file."""
     with tempfile.TemporaryFile(prefix="neardup-", buffering=0) as file:
         yield GramFile(file)
 
 
 def common(one: Grams, other: Grams) -> int:
-    """How many grams two sets have in common."""
+    """Count the common grams of two sets."""
     return len(one) + len(other) - len(distinct(np.concatenate((one, other))))
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# All pairs of similar texts, exactly, without comparing each text with each.
-#
 # The prefix filter of Chaudhuri, Ganti and Kaushik 2006 ("A primitive operator for similarity joins in data cleaning")
 # and Bayardo, Ma and Srikant 2007 ("Scaling up all pairs similarity search", AllPairs), the size filter of the latter,
 # and a bound on the overlap as in Xiao, Wang, Lin and Yu 2008 ("Efficient similarity joins for near duplicate
-# detection", PPJoin). Of two similar sets the larger one must hold at least ``least`` of the s grams of the smaller
-# one: so of any s - least + 1 of these it holds one, and one may choose the rarest, most of which stand in no other
-# text.
-#
-# Where it departs: the papers index prefixes of both sets, which finds sets of high Jaccard similarity. Here a short
-# text that stands in a long one is wanted too (containment), so of the larger set all grams are indexed that are in any
-# prefix. How rare a gram is, is told by a table of fixed size: it may take a gram for more common than it is, never for
-# rarer, and what is found does not depend on it. The index is made in blocks of bounded size.
+# detection", PPJoin). Of two similar sets the larger one holds at least ``least`` of the s grams of the smaller one, so
+# it holds one of any s - least + 1 of them; we choose the rarest. The papers index prefixes of both sets, for high
+# Jaccard similarity. We also want a short text inside a long one (containment), so of the larger set all grams in any
+# prefix are indexed. A table of fixed size estimates how rare a gram is; it may overestimate frequency, which costs
+# time but finds the same. The index is made in blocks.
 
 
-#: From where on a pair is one: what the reference pairs of ``evaluate`` hold.
+#: Limits of a pair, as in the reference pairs of ``evaluate``.
 JACCARD, CONTAINMENT = 0.5, 0.8
-#: Postings of a block of the index, of 12 bytes each; as much again while it is sorted.
+#: Postings of a block, 12 bytes each, and as much again for sorting.
 _ROOM = 8_000_000
-#: Slots of the table of rarity, of which there are as many as grams, within these bounds: 2 bytes each.
+#: Bounds for the slots of the table of rarity, 2 bytes each.
 _FEWEST, _MOST = 2**16, 2**26
-#: What a product of floats may be too large by.
+#: The error of a product of floats.
 _TINY = 1e-9
 
 Watched = Callable[[Iterable[int], int], Iterable[int]]
@@ -121,7 +111,7 @@ Watched = Callable[[Iterable[int], int], Iterable[int]]
 
 @dataclass(frozen=True, slots=True)
 class Alike:
-    """Two texts by their places, ``a`` before ``b``, with the exact similarities of their sets."""
+    """Two texts, ``a`` before ``b``, with the exact similarities of their sets."""
 
     a: int
     b: int
@@ -130,7 +120,7 @@ class Alike:
 
 
 def similarity(a: int, b: int, sets: GramSets) -> Alike:
-    """The two texts at these places, however alike."""
+    """Compare two texts."""
     first, second = sorted((a, b))
     one, other = sets[first], sets[second]
     return _alike(first, second, len(one), len(other), common(one, other))
@@ -144,9 +134,9 @@ def alike_pairs(
     room: int = _ROOM,
     watch: Watched = lambda places, total: places,
 ) -> Iterator[Alike]:
-    """Every pair of sets with that Jaccard similarity at least, or that containment of the smaller in the larger.
+    """Yield every pair with at least that Jaccard similarity, or that containment of the smaller in the larger.
 
-    In no order. Both limits must be above 0; empty sets are like no other. ``room``: postings of a block.
+    In no order. Both limits are above 0; empty sets resemble nothing. ``room``: postings of a block.
     """
     sizes = sets.sizes()
     order = np.argsort(sizes, kind="stable")
@@ -161,7 +151,7 @@ def alike_pairs(
 
 
 class _Rarity:
-    """In how many sets a gram stands, at least as many as it does; and whether it is in any prefix."""
+    """Upper bounds for the number of sets with a gram, and whether it is in any prefix."""
 
     def __init__(self, sets: GramSets, places: Iterable[int], grams: int) -> None:
         slots = min(_MOST, max(_FEWEST, 1 << (2 * grams).bit_length()))
@@ -173,16 +163,16 @@ class _Rarity:
             self._counts[at] += self._counts[at] < np.iinfo(np.uint8).max
 
     def of(self, found: Grams) -> npt.NDArray[np.uint8]:
-        """In how many sets each gram stands, at least as many."""
+        """Return upper bounds for the number of sets with each gram."""
         counts: npt.NDArray[np.uint8] = self._counts[self._slots(found)]
         return counts
 
     def want(self, found: Grams) -> None:
-        """Note that these are looked for."""
+        """Mark grams as wanted."""
         self._wanted[self._slots(found)] = True
 
     def wanted(self, found: Grams) -> Grams:
-        """Those that may be looked for."""
+        """Return the grams that may be wanted."""
         return found[self._wanted[self._slots(found)]]
 
     def _slots(self, found: Grams) -> npt.NDArray[np.uint64]:
@@ -190,7 +180,7 @@ class _Rarity:
 
 
 class _Prefixes:
-    """The rarest grams of each set: so many that a larger set which is similar holds one of them."""
+    """The rarest grams of each set, so many that a similar larger set holds one of them."""
 
     def __init__(
         self, sets: GramSets, sizes: npt.NDArray[np.int64], rarity: _Rarity, jaccard: float, containment: float
@@ -202,12 +192,12 @@ class _Prefixes:
         self.containment = containment
 
     def least(self, size: int, larger: float) -> int:
-        """Grams that two sets must have in common: of J(x, y) >= t follows |x & y| >= t / (1 + t) * (|x| + |y|)."""
+        """Return the grams two sets must share: J(x, y) >= t implies |x & y| >= t / (1 + t) * (|x| + |y|)."""
         by_jaccard = self.jaccard / (1 + self.jaccard) * (size + larger)
         return max(1, ceil(min(by_jaccard, self.containment * size) - _TINY))
 
     def __getitem__(self, place: int) -> Grams:
-        """Those of the prefix that may stand in another set."""
+        """Return the grams of a prefix that may stand in another set."""
         found = self._sets[place]
         counts = self._rarity.of(found)
         size = len(found)
@@ -217,14 +207,14 @@ class _Prefixes:
 
 @dataclass(frozen=True, slots=True)
 class _Index:
-    """Grams, ascending, and beside each the set that holds it: the number of the set among ``places``."""
+    """Ascending grams, and beside each its set: a number among ``places``."""
 
     grams: Grams
     held_by: npt.NDArray[np.int32]
     places: npt.NDArray[np.int64]
 
     def matches(self, wanted: Grams) -> npt.NDArray[np.int64]:
-        """How many of these grams each set holds."""
+        """Count the common grams with each set."""
         low, high = (np.searchsorted(self.grams, wanted, side) for side in ("left", "right"))
         many = high - low
         ends = np.cumsum(many)
@@ -233,7 +223,7 @@ class _Index:
 
 
 def _blocks(sets: GramSets, order: list[int], rarity: _Rarity, room: int) -> Iterator[tuple[int, int, _Index]]:
-    """The index in blocks: the order of its first set, of the one behind its last, and the block."""
+    """Yield blocks of the index: the place of the first set, of the one behind the last, and the block."""
     first, filled, held = 0, 0, list[Grams]()
     for at, place in enumerate(order):
         held.append(rarity.wanted(sets[place]))
@@ -247,13 +237,13 @@ def _blocks(sets: GramSets, order: list[int], rarity: _Rarity, room: int) -> Ite
 
 
 def _found(place: int, begin: int, index: _Index, sets: GramSets, prefixes: _Prefixes) -> Iterator[Alike]:
-    """The pairs of a set with those of a block from ``begin`` on, none of which is smaller."""
+    """Yield the pairs of a set with sets of a block from ``begin`` on, none of which is smaller."""
     wanted = prefixes[place]
     if not len(wanted):
         return
     matches = index.matches(wanted)
     size = int(prefixes.sizes[place])
-    # As many of its other grams as there are may be in the larger set too.
+    # Grams outside the prefix may be in the larger set too.
     spare = prefixes.least(size, size) - 1
     own = sets[place]
     for at in begin + np.flatnonzero(matches[begin:]):

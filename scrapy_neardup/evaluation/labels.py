@@ -28,18 +28,14 @@ from scrapy_neardup.text.characters import HAN_CHARACTER
 from scrapy_neardup.text.normalize import letters, normalize
 from scrapy_neardup.text.titles import article_title
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Files that say something of pairs of documents: JSON lines, or a table.
-
-
-#: What a reader says of a pair; where it is to be skipped, nothing is known of it.
+#: Labels of a pair.
 COPY, DIFFERENT, SKIP = ANSWERS = ("copy", "different", "skip")
 
 
 def pair_lines(path: Path, need: str) -> Iterator[Entry]:
-    """Every pair of a file of JSON lines, or of a table in CSV, in which numbers and answers are told by their looks.
+    """Yield every pair of JSON lines, or of a CSV table whose cells become numbers where they look so.
 
-    ``need`` says in the NearDupError for anything else what must be there.
+    ``need`` says in the NearDupError what a line must hold.
     """
     if told_format(path) in ("jsonl", "text"):
         yield from json_lines(path, need)
@@ -52,9 +48,9 @@ def pair_lines(path: Path, need: str) -> Iterator[Entry]:
 
 
 def pair_ends(entry: Entry, known: Container[str], need: str) -> tuple[str, str]:
-    """The ids of both documents; raises NearDupError for one that is not ``known``, or if they are the same.
+    """Return the ids of both documents. Raises NearDupError for an unknown id, or for equal ids.
 
-    They may be written as numbers, as an integer may be an id.
+    Ids may be written as numbers.
     """
     one, other = (str(entry.fields.get(end)) for end in ("a", "b"))
     for id in (one, other):
@@ -66,7 +62,7 @@ def pair_ends(entry: Entry, known: Container[str], need: str) -> tuple[str, str]
 
 
 def _told(value: Any) -> Any:
-    """What a cell of a table holds: a number, true, false, nothing, or a text.
+    """Parse a cell: a number, true, false, nothing, or text.
 
     >>> _told("0.83"), _told("True"), _told(""), _told("copy")
     (0.83, True, None, 'copy')
@@ -81,14 +77,10 @@ def _told(value: Any) -> Any:
         return value
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Reference pairs as they are written: what ``labels`` reads.
-
-
 def pair_row(found: Alike, one: Document, other: Document) -> dict[str, Any]:
-    """A pair as plain data; ``a`` is the document that came first.
+    """Return a pair as plain data; ``a`` came first.
 
-    ``title``: how alike the titles are, None where one is missing. ``same_site``: None where a URL is missing.
+    ``title``: similarity of titles, None if one is missing. ``same_site``: None if a URL is missing.
     """
     first, second = _title(one), _title(other)
     sites = site_of(one.url), site_of(other.url)
@@ -104,7 +96,7 @@ def pair_row(found: Alike, one: Document, other: Document) -> dict[str, Any]:
 
 
 def titles_alike(one: str, other: str) -> float | None:
-    """The Jaccard similarity of the pairs of neighbouring letters; None where a title has none.
+    """Return the Jaccard similarity of pairs of letters; None if a title has none.
 
     >>> titles_alike("theferry", "theferryagain"), titles_alike("", "theferry")
     (0.5833, None)
@@ -114,20 +106,17 @@ def titles_alike(one: str, other: str) -> float | None:
 
 
 def _title(document: Document) -> str:
-    """The letters of a title, without the site's name."""
+    """Return the letters of a title without the site's name."""
     return letters(normalize(article_title(document.title)))
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Pairs that were read by hand, and how far the verdicts of a method agree with the reader.
-#
-# Classes that are made from similarity are not the truth: what two pages share may be a form. A reader answers another
-# question: would a publisher who wants each article once drop the later page? ``drop`` says yes, no, or unsure, which
-# counts for nothing. In its place there may be a ``verdict`` (which sort of pair it is, see ``VERDICTS``), or else the
-# ``label`` that `scrapy neardup tune` and `judgements` write.
+# Classes made from similarity are not the truth: two pages may share a template. A person answers whether a publisher
+# who wants each article once would drop the later page. ``drop`` is yes, no or unsure (which does not count); in its
+# place there may be a ``verdict`` (see ``VERDICTS``) or the ``label`` that `scrapy neardup tune` and `judgements`
+# write.
 
 
-#: The answers of each field, in the order in which the fields are asked; None: the reader is unsure.
+#: Answers by field, in the order of fields; None: unsure.
 DROP = {"yes": True, "no": False, "unsure": None}
 VERDICTS = {"repost": True, "reissue": True, "extended": True, "template": False, "sharedcode": False, "unsure": None}
 DROPS_BY_LABEL = {COPY: True, DIFFERENT: False, SKIP: None}
@@ -140,9 +129,9 @@ _GOLD_NEED = (
 
 @dataclass(frozen=True, slots=True)
 class Gold:
-    """What a reader said of two documents, by their ids; ``drop`` is None where he is unsure.
+    """A person's answer on two documents, by id; ``drop`` is None if unsure.
 
-    ``label`` is any word for the sort of pair, empty where none is given.
+    ``label``: any word for the sort of pair.
     """
 
     earlier: str
@@ -152,15 +141,15 @@ class Gold:
 
     @property
     def answer(self) -> str:
-        """What was said, as one of ``DROP``."""
+        """Return the answer as one of ``DROP``."""
         return next(name for name, drop in DROP.items() if drop is self.drop)
 
 
 @dataclass(frozen=True, slots=True)
 class GoldScore:
-    """How far verdicts agree with a reader, in pairs: of ``different`` ones so many were dropped, of ``copies`` kept.
+    """Agreement of verdicts with a person, in pairs: drops of ``different`` ones, and kept ``copies``.
 
-    ``unsure`` pairs are in none of these. ``by_label``: the same for the pairs of each label.
+    ``unsure`` pairs count in neither. ``by_label``: the same for each label.
     """
 
     different: int
@@ -172,16 +161,16 @@ class GoldScore:
 
     @property
     def pairs(self) -> int:
-        """All of which the reader is sure."""
+        """Pairs with a certain answer."""
         return self.different + self.copies
 
     @property
     def agree(self) -> int:
-        """Of these, how many the verdict agrees with."""
+        """Pairs on which the verdict agrees."""
         return self.pairs - self.dropped_wrongly - self.kept_wrongly
 
     def as_dict(self) -> dict[str, Any]:
-        """Everything as plain data."""
+        """Return plain data."""
         labels = {label: one.as_dict() for label, one in self.by_label.items()}
         return {
             "pairs": self.pairs,
@@ -196,7 +185,7 @@ class GoldScore:
 
 
 def agreement(gold: Iterable[Gold], dropped: Set[str]) -> GoldScore:
-    """The agreement of a method that has ``dropped`` these documents, for whatever original.
+    """Return the agreement of a method that ``dropped`` these documents.
 
     >>> agreement([Gold("a", "b", True), Gold("a", "c", False)], {"b", "c"}).as_dict()["dropped_wrongly"]
     1
@@ -215,10 +204,9 @@ def _agreement(gold: list[Gold], dropped: Set[str], by_label: dict[str, GoldScor
 
 
 def read_gold(path: Path, order: Mapping[str, int], names: Container[str] | None = None) -> list[Gold]:
-    """The pairs of a file, of one that is there twice the last; ``order``: the place of each document in the stream.
+    """Read the pairs of a file; the last one of a repeated pair counts. ``order``: the place of each document.
 
-    ``names``: those of the corpus. Lines that say in ``corpus`` that they are of another one are left out then.
-    Raises NearDupError that names file and line for anything that cannot be read.
+    ``names``: of the corpus; lines for another ``corpus`` are skipped. Raises NearDupError that names file and line.
     """
     if not path.is_file():
         raise NearDupError(f"{path} with the pairs read by a person does not exist. Put it there; {_GOLD_NEED}.")
@@ -233,7 +221,7 @@ def read_gold(path: Path, order: Mapping[str, int], names: Container[str] | None
 
 
 def _answer(entry: Entry) -> tuple[bool | None, str]:
-    """What the reader said, and the label of the pair."""
+    """Return the answer and the label of a pair."""
     name = next((name for name in _FIELDS if entry.fields.get(name) is not None), "drop")
     said, label = entry.fields.get(name), entry.fields.get("label")
     answers = _FIELDS[name]
@@ -244,44 +232,31 @@ def _answer(entry: Entry) -> tuple[bool | None, str]:
     return answers[said], "" if name == "label" else said if name == "verdict" and label is None else str(label or "")
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# What a method should do with each document of a corpus, by its most similar earlier document.
-#
-#     pos       Jaccard 0.8 and more: a copy, must be dropped
-#     neg       no Jaccard of 0.5 nor containment of 0.8: must be kept
-#     repost    Jaccard of 0.6 and more with an article of another account: should be dropped
-#     template  Jaccard under 0.75, and only with articles of the same account: a form filled in for another
-#               product, should be kept
-#     grey      anything between: people disagree, not scored
-#     skip      too short to say, or little but what stands on every page of the site: not scored
-#
-# Jaccard and containment come from the corpus: computed exactly, over all pairs, on the sets of character 5-grams of
-# letters and digits. ``jaccard_clean`` is the same without sentences that recur over the whole site and counts in
-# place of ``jaccard`` where it is given; ``left`` is the number of letters that remain then.
-#
-# A pair may also carry what a reader said of it (``scrapy neardup tune``), which counts in place of figures: a document
-# that is a copy of an earlier one is pos, one that is different from it is neg as far as that one is concerned. Where
-# every pair carries such a label, they are a sample, and of documents that are in none of them nothing is known.
-#
-# What figures say is no truth: of two notices in one form a publisher may keep both, however alike they are. What a
-# reader would drop is held in a file of its own (``gold``), and counted beside these labels.
+# The label of a document comes from its most similar earlier document: pos (Jaccard >= 0.8: must be dropped), neg
+# (Jaccard < 0.5 and containment < 0.8: must be kept), repost (Jaccard >= 0.6 with an article of another account: should
+# be dropped), template (Jaccard < 0.75, only with articles of the same account: should be kept), grey (between: not
+# scored), skip (too short, or mostly boilerplate: not scored). Jaccard and containment are exact, over all pairs, on
+# character 5-grams of letters and digits. ``jaccard_clean`` leaves out sentences that recur over the site and counts in
+# place of ``jaccard``; ``left``: letters that remain. A person's label on a pair (``scrapy neardup tune``) overrides
+# figures. If every pair has one, they are a sample, and documents outside it are unknown. Similarity is not the truth;
+# see ``Gold``.
 
 
 POS, NEG, REPOST, TEMPLATE, GREY, LEFT_OUT = LABELS = ("pos", "neg", "repost", "template", "grey", "skip")
 
-#: A pair below both is none.
+#: A pair is below both limits.
 _JACCARD, _CONTAINMENT = 0.5, 0.8
 _NEED = 'each line must be one JSON object: {"a": id, "b": id, "jaccard": 0.83, "containment": 0.91}, for two documents'
 _WORD = re.compile(r"\w+")
-#: Documents by which the language is told.
+#: Documents that decide the language.
 _FIRST = 100
 
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """How alike two documents are; ``same_account`` is None where a corpus does not say.
+    """The similarity of two documents; ``same_account`` is None if unknown.
 
-    ``copy``: what a reader said of them; None if nobody has.
+    ``copy``: a person's label, None if there is none.
     """
 
     jaccard: float
@@ -292,11 +267,10 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class Corpus:
-    """Documents on disk, and the label of each by its id.
+    """Documents on disk, and the label of each by id.
 
-    ``different``: the earlier documents that a reader found different from one; that this one is dropped for another
-    earlier document is no error then. ``feed`` reads the file where it is no plain corpus. ``gold``: what a
-    reader said, which is counted beside the labels.
+    ``different``: earlier documents that a person called different; dropping this one for another document is no error
+    then. ``feed``: the reader, if it is no plain corpus. ``gold``: pairs that a person has read.
     """
 
     name: str
@@ -307,17 +281,16 @@ class Corpus:
     gold: tuple[Gold, ...] = ()
 
     def documents(self) -> Iterator[Document]:
-        """The documents, read anew."""
+        """Read the documents again."""
         return read_documents(self.path, feed=self.feed)
 
 
 def read_corpus(
     path: Path, pairs: Path | None = None, feed: FeedReader | None = None, gold: Path | None = None
 ) -> Corpus:
-    """The corpus of a folder or of a file of documents.
+    """Read the corpus in a folder or file.
 
-    ``pairs`` and ``gold`` are beside the documents if nothing else is said; one of the two is enough.
-    Raises NearDupError if both are missing, or if anything is malformed.
+    ``pairs`` and ``gold`` lie beside the documents by default; one of them is enough. Raises NearDupError.
     """
     folder = path if path.is_dir() else path.parent
     gold_beside, name = find_file(folder, "gold.jsonl"), path.resolve().name
@@ -338,7 +311,7 @@ def read_corpus(
 def _labels(
     short: Mapping[str, bool], partners: Mapping[str, Mapping[str, Pair]] | None
 ) -> tuple[dict[str, str], dict[str, frozenset[str]]]:
-    """The labels, and what was found different; ``partners``: None if nothing is known of any pair."""
+    """Return labels, and what a person called different; ``partners``: None if nothing is known of any pair."""
     known = partners or {}
     found = [pair for earlier in known.values() for pair in earlier.values()]
     has_accounts = any(pair.same_account is not None for pair in found)
@@ -360,7 +333,7 @@ def _labels(
 
 
 def label(earlier: list[Pair], *, short: bool, accounts: bool) -> str:
-    """The label of a document from its pairs with earlier ones; ``accounts``: the corpus knows who published what.
+    """Label a document by its pairs with earlier ones; ``accounts``: the corpus knows publishers.
 
     >>> label([Pair(0.7, same_account=False)], short=False, accounts=True)
     'repost'
@@ -385,7 +358,7 @@ def label(earlier: list[Pair], *, short: bool, accounts: bool) -> str:
 
 
 def _partners(path: Path, order: Mapping[str, int]) -> dict[str, dict[str, Pair]]:
-    """Of each document its pairs with earlier ones, by their ids; what a reader said of a pair counts."""
+    """Return the pairs of each document with earlier ones, by id."""
     if not path.is_file():
         raise NearDupError(
             f"{path} with the reference pairs does not exist. Put it there, or give pairs read by a person in a "
@@ -406,7 +379,7 @@ def _partners(path: Path, order: Mapping[str, int]) -> dict[str, dict[str, Pair]
 
 
 def _pair(entry: Entry) -> Pair | None:
-    """The pair; None for one that a reader has skipped."""
+    """Return the pair; None for one that a person skipped."""
     answer = entry.fields.get("label")
     if answer not in (None, *ANSWERS):
         raise NearDupError(f"{entry.place}: label must be one of {', '.join(ANSWERS)}, not {answer!r}.")
@@ -429,7 +402,7 @@ def _figure(entry: Entry, name: str, most: float = 1.0) -> float:
 
 
 def _short(documents: Iterator[Document]) -> Iterator[tuple[str, bool]]:
-    """Of each document its id, and whether it is too short for its similarities to say anything."""
+    """Yield each document's id, and whether it is too short for similarities."""
     first = list(islice(documents, _FIRST))
     chinese = sum(bool(HAN_CHARACTER.search(document.text)) for document in first) > len(first) / 2
     too_short = _few_letters if chinese else _few_words

@@ -24,20 +24,16 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# How much of an edit a method bears: the share of edited pages that it still takes for copies of the originals.
-#
-# After the experiment of a Chinese paper on Simhash fingerprints: 1,000 texts, 1 to 20% added or deleted at random
-# places, sentences put in another order. Here every page is edited in more ways, a page counts only if it would also
-# have been found in a state, and pairs of different pages are the control, or a method that always agrees would come
-# first.
+# After the experiment of a Chinese paper on Simhash: 1,000 texts, 1 to 20% added or deleted at random places, sentences
+# reordered. Here pages are edited in more ways, a page counts only if a state would find it too, and pairs of different
+# pages are the control; else a method that always agrees would win.
 
 
-#: Shares of the text that an edit changes; the paper goes from 1% to 20%.
+#: Shares of the text that an edit changes, as in the paper.
 AMOUNTS = (0.01, 0.02, 0.05, 0.10, 0.15, 0.20)
-#: The name of the control, which stands among the edits: another page in place of an edited one.
+#: The name of the control among the edits.
 CONTROL = "other page"
-#: Texts whose sentences and titles are lent to the others, as many as in the paper.
+#: Texts that lend sentences and titles, as many as in the paper.
 _LENDERS = 50
 #: Pages that each page is compared with for the control.
 _OTHERS = 10
@@ -50,11 +46,11 @@ _Progress = Callable[[Sequence[int]], Iterable[int]]
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """What became of ``pages`` pages, those that the edit changed, under one method.
+    """The outcome of one edit on ``pages`` pages under one method.
 
-    ``compared``: the share that is a copy when both are laid side by side; ``recognised``: the share that also has a
-    key in common with the original, without which it is never compared. ``amount`` is 0 where an edit has none. In
-    points of the edit ``CONTROL`` the pages are pairs of different ones, and 0 is best.
+    ``compared``: the share called a copy when both are compared; ``recognised``: the share that also shares a key with
+    the original. ``amount`` is 0 for an edit without one. For ``CONTROL`` the pages are pairs of different ones, and 0
+    is best.
     """
 
     method: str
@@ -75,12 +71,11 @@ def robustness(
     progress: _Progress | None = None,
     on_failure: _OnFailure | None = None,
 ) -> list[Point]:
-    """A point for each method and each edit with each of its amounts, then for the control.
+    """Yield a point for each method, edit and amount, then for the control.
 
-    The edits are the same for all methods, and for the same documents and seed everywhere. ``progress`` goes through
-    the numbers of the pages in their order. A method that cannot judge a page, for want of a lexicon, raises
-    NearDupError; with ``on_failure`` that is told instead, once, and the method is left out. Raises NearDupError
-    if there are fewer than two pages with different text, SettingsError for an unknown edit.
+    Edits are the same for all methods, and for equal documents and seed everywhere. ``progress`` receives the pages'
+    numbers. A method that cannot judge a page raises NearDupError; ``on_failure`` is called instead, and the method is
+    left out. Raises NearDupError for fewer than two different pages, SettingsError for an unknown edit.
     """
     pages = _different(document.page() for document in documents)
     if len(pages) < 2:
@@ -100,7 +95,7 @@ def robustness(
 
 
 def sample_documents(documents: Iterable[Document], count: int, seed: int) -> list[Document]:
-    """``count`` of the documents, each as likely as the others, or all if there are no more; one pass, any length."""
+    """Draw ``count`` of the documents with equal probability, in one pass; all if there are no more."""
     rng = _random(seed, "documents")
     kept: list[Document] = []
     for number, document in enumerate(documents):
@@ -112,7 +107,7 @@ def sample_documents(documents: Iterable[Document], count: int, seed: int) -> li
 
 
 def method_label(method: Method) -> str:
-    """A method's name with those of its parameters that differ from what they are by default.
+    """Return a method's name with its parameters that differ from defaults.
 
     >>> from scrapy_neardup.methods import make_method
     >>> method_label(make_method("cascade", {"shingle": 4, "bins": 512, "certain": 0.9}))
@@ -123,7 +118,7 @@ def method_label(method: Method) -> str:
 
 
 class _Trial:
-    """One method's fingerprints of the originals, and its counts by edit and amount."""
+    """Fingerprints of the originals by one method, and its counts by edit and amount."""
 
     def __init__(self, method: Method) -> None:
         self.name = method_label(method)
@@ -134,7 +129,7 @@ class _Trial:
         self._recognised: Counter[_Step] = Counter()
 
     def compare(self, page: Page, versions: Iterable[tuple[_Step, Page]], on_failure: _OnFailure | None) -> bool:
-        """Compare the versions of a page with it; whether that could be done."""
+        """Compare the versions of a page with it; return whether that worked."""
         try:
             original = self._method.fingerprint(page)
             self._originals.append(original)
@@ -154,7 +149,7 @@ class _Trial:
             self._count((CONTROL, 0.0), self._originals[one], self._originals[other])
 
     def point(self, edit: str, amount: float) -> Point:
-        """The shares; 0 of 0 pages is 0."""
+        """Return the shares; 0 of 0 is 0."""
         step = edit, amount
         pages = self._pages[step]
         whole = pages or 1
@@ -170,7 +165,7 @@ class _Trial:
 def _versions(
     page: Page, plan: Iterable[_Step], material: Material, seed: int, index: int
 ) -> Iterator[tuple[_Step, Page]]:
-    """The page after each edit that changes it."""
+    """Yield the page after each edit that changes it."""
     for edit, amount in plan:
         version = edited(page, edit, amount, _random(seed, edit, amount, index), material)
         if version != page:
@@ -178,7 +173,7 @@ def _versions(
 
 
 def _different(pages: Iterable[Page]) -> list[Page]:
-    """The pages that hold text, of those with the same letters the first."""
+    """Return the pages with text; of pages with the same letters only the first."""
     found: dict[str, Page] = {}
     for page in pages:
         if own := letters(normalize(page.text)):
@@ -187,7 +182,7 @@ def _different(pages: Iterable[Page]) -> list[Page]:
 
 
 def _materials(pages: Sequence[Page], seed: int) -> list[Material]:
-    """For each page the material it is edited with, none of it its own: two sets of lenders lend to each other."""
+    """Return the material for each page, none of it its own: two sets of lenders lend to each other."""
     order = _random(seed, "material").sample(range(len(pages)), min(2 * _LENDERS, len(pages)))
     half = len(order) // 2
     first = frozenset(order[:half])
@@ -196,32 +191,28 @@ def _materials(pages: Sequence[Page], seed: int) -> list[Material]:
 
 
 def _pairs(count: int, rng: Random) -> Iterator[tuple[int, int]]:
-    """Pairs of different numbers below ``count``, some for each number as the first."""
+    """Yield pairs of different numbers below ``count``, some for each first number."""
     for one in range(count):
         for other in rng.sample(range(count - 1), min(_OTHERS, count - 1)):
             yield one, other + (other >= one)
 
 
 def _random(seed: int, *parts: object) -> Random:
-    """A generator of its own for every use, so that one more page, edit or method changes nothing for the others."""
+    """Return a generator for one use, so that one more page, edit or method changes nothing for others."""
     return Random(" ".join(map(str, (seed, *parts))))  # noqa: S311 - it is to be repeatable, not secret
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Robustness as a picture: share recognised against amount of edit, a line for each method.
-#
-# Methods differ in marker and dashes as well as in colour, and the marker stands on the bars too: the picture is read
-# without colours. The same points give the same file, byte by byte, under one version of matplotlib.
+# The figure is readable without colours: methods differ in marker and dashes too. Equal points give equal bytes under
+# one version of matplotlib.
 
 
-#: Suffix of the file -> what keeps the time of drawing out of it.
+#: Metadata by suffix that leaves out the time of drawing.
 _METADATA: dict[str, dict[str, None]] = {".svg": {"Date": None}, ".png": {}, ".pdf": {"CreationDate": None}}
 _MARKERS = "osD^vPX<>ph*"
 _DASHES = ("-", "--", "-.", ":")
-#: Colours of Okabe and Ito, which those who see fewer colours tell apart, without their yellow and black.
+#: Colours of Okabe and Ito for colour-blind readers, without yellow and black.
 _COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#666666")
-#: Settings of matplotlib that the file depends on, whatever the user's own are. Letters are drawn as outlines:
-#: a reader's fonts have other widths.
+#: Our settings of matplotlib, whatever the user's are. Letters are outlines, as fonts have other widths.
 _STYLE: Any = {
     "svg.hashsalt": "scrapy-neardup",
     "svg.fonttype": "path",
@@ -231,9 +222,8 @@ _STYLE: Any = {
 
 
 def check_drawable(path: Path) -> None:
-    """Raise what ``draw_curves`` would, as far as it is known before there is anything to draw.
-
-    SettingsError for a suffix or folder that cannot be, NearDupError without matplotlib.
+    """Raise the errors of ``draw_curves`` that are known before: SettingsError for a suffix or folder, NearDupError
+    without matplotlib.
     """
     if path.suffix not in _METADATA:
         raise SettingsError(f"{path} is no picture. Give it the suffix {' or '.join(_METADATA)}.")
@@ -244,9 +234,9 @@ def check_drawable(path: Path) -> None:
 
 
 def draw_curves(points: Sequence[Point], path: Path) -> None:
-    """Write the curves of all methods: a panel for each edit with amounts, one of bars for the others.
+    """Write the curves of all methods: a panel for each edit with amounts, bars for the others.
 
-    Raises NearDupError without matplotlib or where the file cannot be written, SettingsError for another suffix.
+    Raises NearDupError without matplotlib or if the file cannot be written, SettingsError for an unknown suffix.
     """
     check_drawable(path)
     from matplotlib import rc_context
@@ -320,7 +310,7 @@ def _bars(axes: Axes, edits: Sequence[str], points: Sequence[Point], methods: Se
 
 
 def _marker(number: int) -> dict[str, Any]:
-    """How the points of a method look; after the last colour the first ones come again, with hollow markers."""
+    """Return a method's marker; colours repeat with hollow markers."""
     return {
         "color": _COLOURS[number % len(_COLOURS)],
         "marker": _MARKERS[number % len(_MARKERS)],

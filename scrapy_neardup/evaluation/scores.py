@@ -1,4 +1,4 @@
-"""Figures from verdicts: what was missed, what was dropped and should not have been, and at what cost."""
+"""Figures from verdicts: missed copies, wrong drops, and cost."""
 
 from __future__ import annotations
 
@@ -11,12 +11,11 @@ from scrapy_neardup.evaluation.labels import NEG, POS, REPOST, TEMPLATE, GoldSco
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """One method on one corpus; ``parameters`` are those that differ from the method's defaults.
+    """One method on one corpus; ``parameters`` are those that differ from defaults.
 
-    Counts are of documents, by their labels: of ``pos`` duplicates ``missed`` were kept, of ``neg`` different
-    documents ``false_drops`` were dropped. ``ms_per_page`` is this process's time on the CPU, ``bytes_per_page`` the
-    room of the state over all documents, also those that were dropped. ``gold``: how far the verdicts agree with a
-    reader, of a corpus of which pairs were read.
+    Counts are documents by label: of ``pos`` duplicates ``missed`` were kept, of ``neg`` different documents
+    ``false_drops`` were dropped. ``ms_per_page``: CPU time of this process. ``bytes_per_page``: size of the state per
+    document, dropped ones too. ``gold``: agreement with pairs that a person has read.
     """
 
     method: str
@@ -36,34 +35,34 @@ class Score:
 
     @property
     def labelled(self) -> int:
-        """Documents that count by their class; 0 where nothing but what a reader said is known."""
+        """Labelled documents; 0 if only a person's pairs are known."""
         return self.pos + self.neg + self.reposts + self.templates
 
     @property
     def false_per_10k(self) -> float:
-        """Of 10,000 documents that are different from all earlier ones, how many are dropped."""
+        """Drops per 10,000 documents that differ from all earlier ones."""
         return 1e4 * self.false_drops / max(1, self.neg)
 
     @property
     def precision(self) -> float:
-        """Of the documents dropped, labelled pos or neg, the share that are duplicates; 1 if none was dropped."""
+        """The share of labelled drops that are duplicates; 1 without drops."""
         dropped = self.pos - self.missed + self.false_drops
         return (self.pos - self.missed) / dropped if dropped else 1.0
 
     @property
     def recall(self) -> float:
-        """The share of the duplicates that were dropped; 1 if there are none."""
+        """The share of duplicates that were dropped; 1 without duplicates."""
         return (self.pos - self.missed) / self.pos if self.pos else 1.0
 
     @property
     def f1(self) -> float:
-        """The harmonic mean of precision and recall; 0 if no duplicate was dropped."""
+        """The harmonic mean of precision and recall."""
         if self.missed == self.pos:
             return 0.0
         return 2 * self.precision * self.recall / (self.precision + self.recall)
 
     def as_dict(self) -> dict[str, Any]:
-        """Everything as plain data, rounded to what the figures carry."""
+        """Return plain data, rounded to significant digits."""
         return {
             "method": self.method,
             "parameters": self.parameters,
@@ -95,9 +94,9 @@ def score(
     size: int,
     gold: GoldScore | None = None,
 ) -> Score:
-    """The score from ``counts``: how many documents of a label were dropped (True) and kept (False).
+    """Return the score from ``counts``: documents by label, dropped (True) and kept (False).
 
-    ``seconds`` and ``size`` (bytes) are those of all documents together.
+    ``seconds`` and ``size`` (bytes) cover all documents.
     """
 
     def both(label: str) -> tuple[int, int]:

@@ -18,42 +18,32 @@ from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.evaluation.labels import ANSWERS, COPY, SKIP, pair_lines
 from scrapy_neardup.evaluation.tuning_pairs import Stratum
 
-# ----------------------------------------------------------------------------------------------------------------------
-# What each value of a threshold would have done to all pages, as far as the labels of a few pairs tell.
-#
-# A value calls whole strata copies, so that is known; how many of a stratum are copies is estimated from those of its
-# pairs that were labelled, each weighted by the inverse of the probability with which it was drawn: the estimator of
-# Horvitz and Thompson (1952), with the strata's own sizes in place of estimated ones.
-#
-# The interval of a figure is Wilson's (1927) for the share that is estimated, at 95 %. It counts as many labels as
-# would tell as much if all had one weight, ``(sum w)**2 / sum w**2`` (Kish 1965, "Survey sampling"), as is usual for
-# samples of unequal weights (Dean and Pagano 2015, "Evaluating confidence interval methods for binomial proportions in
-# clustered surveys"). That is more than is needed where strata are of one kind, so the interval is rather too wide.
-# Strata that are labelled as a whole are known; one of which nothing was labelled may hold any number of copies.
-#
-# Two values differ only by the strata between them, so which is better is told by these alone: their shares are drawn
-# many times from beta distributions under the prior of Jeffreys (Brown, Cai and DasGupta 2001, "Interval estimation for
-# a binomial proportion"), and counted is how often a value costs the least.
-#
-# A comparison of the values needs ten labels among the pairs on which the values differ, or all of these pairs, and the
-# strata with labels must hold half of them. Ten labels that all agree leave an interval of 28 %; fewer leave more.
+# A threshold calls whole strata copies. How many of a stratum are copies is estimated from its labelled pairs, each
+# weighted by the inverse of the probability of its draw: the estimator of Horvitz and Thompson (1952), with known sizes
+# of strata. Intervals are Wilson's (1927) at 95 %, for the effective number of labels ``(sum w)**2 / sum w**2`` (Kish
+# 1965, "Survey sampling"; Dean and Pagano 2015, "Evaluating confidence interval methods for binomial proportions in
+# clustered surveys"). They are rather too wide where strata are homogeneous. Two thresholds differ only in the strata
+# between them. Shares of these are drawn many times from beta distributions under the prior of Jeffreys (Brown, Cai and
+# DasGupta 2001, "Interval estimation for a binomial proportion"), and we count how often a threshold costs least. A
+# comparison needs ten labels among the pairs on which thresholds differ, or all of these pairs, and strata with labels
+# must hold half of them. Ten labels that agree leave an interval of 28 %.
 
 
 _Floats = npt.NDArray[np.float64]
 
-#: How often the shares are drawn.
+#: How often shares are drawn.
 _DRAWS = 2_000
 _JEFFREYS = 0.5
-#: Labels that a comparison of the values needs, and the share of the pairs that strata with labels hold.
+#: Labels that a comparison needs, and the share of pairs in labelled strata.
 ENOUGH = 10
 _KNOWN = 0.5
-#: Standard deviations of a normal distribution on each side that hold 95 % of it.
+#: The 97.5 % quantile of the normal distribution.
 _Z = 1.959964
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a reader said of a pair, and how many pairs of the feed it stands for."""
+    """A label, and the number of pairs that it represents."""
 
     copy: bool
     weight: float
@@ -61,7 +51,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """An estimate, and an interval that holds the true figure in 95 of 100 samples."""
+    """An estimate with its 95 % interval."""
 
     estimate: float
     low: float
@@ -70,9 +60,9 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """What one value would have done: of ``called`` pages that it calls copies, how many are none; and so on.
+    """The effect of one threshold: of ``called`` pages that it calls copies, how many are none; and so on.
 
-    ``best``: the probability that it costs the least of all values.
+    ``best``: the probability that it costs least.
     """
 
     value: float
@@ -84,16 +74,16 @@ class Estimate:
     best: float
 
     def as_dict(self) -> dict[str, Any]:
-        """Everything as plain data."""
+        """Return plain data."""
         return asdict(self)
 
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
-    """All values; the place of the ``chosen`` one, and how probable it is that it costs less than the present one.
+    """All thresholds; the place of the ``chosen`` one, and the probability that it costs less than the present one.
 
-    ``safe``: how probable it is that the chosen one costs no more than another value, at least. ``enough``: whether
-    there are labels enough to compare the values; ``deciding``: labels of pairs on which the values differ.
+    ``safe``: a lower bound for the probability that it costs no more than any other. ``enough``: there are enough
+    labels; ``deciding``: labels of pairs on which thresholds differ.
     """
 
     estimates: tuple[Estimate, ...]
@@ -113,10 +103,10 @@ def estimated(
     cost: float = 1.0,
     seed: int = 1,
 ) -> Outlook:
-    """The estimates; ``answers`` by the name of the stratum.
+    """Estimate every threshold; ``answers`` by stratum.
 
-    ``cost``: missed copies that are as bad as one page that is dropped wrongly. Chosen is the value that costs the
-    least, of equal ones that which is nearest to the present one.
+    ``cost``: how many missed copies are as bad as one wrong drop. The threshold with the least cost is chosen; of
+    equals the nearest to the present one.
     """
     parts = [_Part.of(one, answers.get(one.name, ())) for one in of]
     called = np.array([one.copy for one in of], np.bool_).reshape(len(of), len(values)).T
@@ -138,7 +128,7 @@ def estimated(
 
 
 def _is_enough(deciding: Sequence[_Part]) -> bool:
-    """Whether the labels of these strata suffice to compare the values that differ on them."""
+    """Whether there are enough labels to compare thresholds that differ on these strata."""
     pages = sum(part.size for part in deciding)
     known = sum(part.size for part in deciding if part.labels)
     return sum(part.labels for part in deciding) >= min(ENOUGH, pages) and known >= _KNOWN * pages
@@ -146,9 +136,9 @@ def _is_enough(deciding: Sequence[_Part]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """A stratum with its labels: ``copies`` are the weights of those that say copy, ``others`` of those that do not.
+    """A stratum with its labels: weights of ``copies`` and of ``others``.
 
-    Together the weights are the size of the stratum, unless nothing was labelled.
+    All weights add up to the size of the stratum, unless nothing was labelled.
     """
 
     size: int
@@ -157,7 +147,7 @@ class _Part:
 
     @classmethod
     def of(cls, stratum: Stratum, found: Sequence[Answer]) -> _Part:
-        """The part of a stratum."""
+        """Return the labels of a stratum."""
         scale = stratum.size / sum(one.weight for one in found) if found else 0.0
         weights = [[one.weight * scale for one in found if one.copy is copy] for copy in (True, False)]
         return cls(stratum.size, tuple(weights[0]), tuple(weights[1]))
@@ -182,7 +172,7 @@ _SURELY = Figure(1.0, 1.0, 1.0)
 
 
 def _total(strata: Sequence[tuple[int, Sequence[float], Sequence[float]]]) -> Figure:
-    """How many pairs are of a kind: from the size of each stratum, the weights of labels of that kind and of others."""
+    """Estimate how many pairs are of a kind."""
     known = sum(len(kind) for size, kind, others in strata if len(kind) + len(others) >= size)
     unknown = sum(size for size, kind, others in strata if not (kind or others))
     rest = [one for one in strata if 0 < len(one[1]) + len(one[2]) < one[0]]
@@ -197,7 +187,7 @@ def _total(strata: Sequence[tuple[int, Sequence[float], Sequence[float]]]) -> Fi
 
 
 def _recall(yes: Sequence[_Part], no: Sequence[_Part]) -> Figure:
-    """The share of the copies that are called copies."""
+    """Estimate the share of copies that are called copies."""
     found, missed = (sum(sum(part.copies) for part in parts) for parts in (yes, no))
     weights = [weight for part in (*yes, *no) for weight in part.copies]
     all = found + missed
@@ -210,7 +200,7 @@ def _recall(yes: Sequence[_Part], no: Sequence[_Part]) -> Figure:
 
 
 def wilson(share: float, count: float) -> tuple[float, float]:
-    """The interval of a share that was found among so many, at 95 %.
+    """Return the 95 % interval of a share.
 
     >>> [round(end, 3) for end in wilson(0.0, 10)], [round(end, 3) for end in wilson(0.5, 10)]
     ([0.0, 0.278], [0.237, 0.763])
@@ -222,7 +212,7 @@ def wilson(share: float, count: float) -> tuple[float, float]:
 
 
 def _drawn_costs(parts: Sequence[_Part], called: npt.NDArray[np.bool_], cost: float, seed: int) -> _Floats:
-    """What each value costs, for each draw of the shares."""
+    """Return the cost of each threshold, for each draw of the shares."""
     random = np.random.default_rng(seed)
     sizes = np.array([part.size for part in parts], np.float64)[:, None]
     copies = np.zeros((len(parts), _DRAWS))
@@ -237,10 +227,6 @@ def _drawn_costs(parts: Sequence[_Part], called: npt.NDArray[np.bool_], cost: fl
     return found
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# The file of labels: a drawn pair a line, with what a reader said of it.
-
-
 _NEED = (
     'each line must be one JSON object as written by `scrapy neardup tune`: {"a": id, "b": id, "jaccard": 0.83, '
     '"containment": 0.91, "label": "copy", "stratum": "…", "stratum_size": 12}'
@@ -249,7 +235,7 @@ _NEED = (
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """What was said of the documents ``a`` and ``b``: one of ``ANSWERS``; and the stratum that they were drawn from."""
+    """The label of documents ``a`` and ``b``: one of ``ANSWERS``, and the stratum they were drawn from."""
 
     a: str
     b: str
@@ -259,17 +245,17 @@ class Label:
 
 
 class LabelFile:
-    """Takes one answer after the other: each is on disk before the next pair is shown."""
+    """A file of labels. Each answer is on disk before the next pair is shown."""
 
     def __init__(self, path: Path) -> None:
-        """``path``: what is there already is kept, and counts."""
+        """``path``: existing answers stay."""
         self.path = path
         if path.exists():
             _mend(path)
         self.labels = {(one.a, one.b): one for one in read_answers(path)} if path.exists() else {}
 
     def add(self, row: Mapping[str, Any], said: str) -> None:
-        """Keep an answer; raises NearDupError where there is no place for it."""
+        """Append an answer. Raises NearDupError if it cannot be written."""
         line = json.dumps({**row, "label": said}, ensure_ascii=False).encode("utf-8", "backslashreplace")
         try:
             with self.path.open("ab") as file:
@@ -284,7 +270,7 @@ class LabelFile:
 
 
 def _mend(path: Path) -> None:
-    """End the last line, or take it off if a process was killed while it wrote it: that pair is asked about again."""
+    """Complete the last line, or remove it if a killed process left it unfinished."""
     last = path.read_bytes().rpartition(b"\n")[2]
     if not last:
         return
@@ -298,7 +284,7 @@ def _mend(path: Path) -> None:
 
 
 def read_answers(path: Path) -> list[Label]:
-    """The labels of a file, of a pair that is there twice the last one; raises NearDupError for any other line."""
+    """Read labels; the last one of a pair counts. Raises NearDupError for any other line."""
     if not path.is_file():
         raise NearDupError(f"The file of labels {path} does not exist. Name another one, or leave --labels out.")
     found: dict[tuple[str, str], Label] = {}
@@ -314,16 +300,16 @@ def read_answers(path: Path) -> list[Label]:
 
 
 def weighted(labels: Iterable[Label]) -> list[tuple[Label, Answer]]:
-    """Those that are yes or no, each with how many pairs of its stratum it stands for."""
+    """Return the labels yes and no with their weights."""
     told = [one for one in labels if one.said != SKIP]
     judged = Counter(one.stratum for one in told)
     return [(one, Answer(one.said == COPY, max(1.0, one.size / judged[one.stratum]))) for one in told]
 
 
 def by_stratum(labels: Iterable[Label], where: Mapping[tuple[str, str], str]) -> dict[str, Sequence[Answer]]:
-    """The answers by the stratum in which their pairs are now; ``where`` tells it by the ids of a pair.
+    """Group answers by the current stratum of their pair; ``where`` finds it by ids.
 
-    Pairs that it does not know, as they are no candidates any more, are left out.
+    Pairs that are no candidates any more are left out.
     """
     found: dict[str, list[Answer]] = defaultdict(list)
     for label, answer in weighted(labels):

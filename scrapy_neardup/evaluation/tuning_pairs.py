@@ -23,13 +23,10 @@ from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.recipe import NO_SECRET
 from scrapy_neardup.text.prose import has_prose
 
-# ----------------------------------------------------------------------------------------------------------------------
-# The values of a method's threshold that are tried, and the methods with them.
-
 
 @dataclass(frozen=True, slots=True)
 class Thresholds:
-    """A method under several values of its threshold, the most lenient first; ``now`` is the place of its own one."""
+    """A method under several thresholds, the most lenient first; ``now`` is the place of the present one."""
 
     name: str
     parameter: str
@@ -39,17 +36,17 @@ class Thresholds:
 
     @property
     def value(self) -> float:
-        """The value that the method has."""
+        """The present threshold."""
         return self.values[self.now]
 
     @property
     def share_sketches(self) -> bool:
-        """Whether the sketches of one are those of all: the parameter only decides on two of them."""
+        """Whether all thresholds share one sketch, because the parameter only decides."""
         return self.parameter in self.methods[0].decisions()
 
 
 def thresholds(name: str, parameters: dict[str, Any]) -> Thresholds:
-    """The values that the method wants tried, and the one that it has; raises SettingsError if it does not say."""
+    """Return the thresholds that a method wants tried. Raises SettingsError if it names none."""
     method = make_method(name, parameters)
     parameter = threshold_of(method)
     own = getattr(method.parameters, parameter)
@@ -57,10 +54,6 @@ def thresholds(name: str, parameters: dict[str, Any]) -> Thresholds:
     values = sorted({*type(method).sweep, own}, reverse=descending)
     methods = tuple(make_method(name, {**parameters, parameter: value}) for value in values)
     return Thresholds(name, parameter, tuple(values), values.index(own), methods)
-
-
-# ----------------------------------------------------------------------------------------------------------------------
-# How often methods disagree: of the pairs that one calls copies, how many the others do.
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +69,7 @@ class CopiesByMethod:
     called: tuple[tuple[int, ...], ...]
 
     def as_dict(self) -> dict[str, Any]:
-        """Everything as plain data."""
+        """Return plain data."""
         called = {
             one: dict(zip(self.methods, row, strict=True)) for one, row in zip(self.methods, self.called, strict=True)
         }
@@ -84,7 +77,7 @@ class CopiesByMethod:
 
 
 def agreement(said: Mapping[str, Sequence[bool]], only: Iterable[int] | None = None) -> CopiesByMethod:
-    """From what each method says of the same pairs, in their order; ``only``: the places of those that count."""
+    """Compare verdicts of several methods on the same pairs; ``only``: the pairs that count."""
     methods = tuple(said)
     places = list(range(len(next(iter(said.values()), ())))) if only is None else list(only)
     called = tuple(
@@ -93,23 +86,19 @@ def agreement(said: Mapping[str, Sequence[bool]], only: Iterable[int] | None = N
     return CopiesByMethod(methods, len(places), called)
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Of each page the earlier page that it is most like, and what a method says of the two.
-#
-# A page counts once, with one earlier page, as in a crawl it is dropped once: so figures over candidates are figures of
-# pages. That is the earlier page of the highest exact similarity, or where none is similar, the one for which the
-# method itself would have dropped it.
+# A page counts once, with one earlier page, as a crawl drops it once: the page of the highest exact similarity, or else
+# the page for which the method would drop it.
 
 
-#: The similarity from which two pages are candidates: below it nobody calls them copies.
+#: Below this similarity nobody calls two pages copies.
 LEAST = 0.3
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A page and the earlier one, with their exact similarities.
+    """A page and the earlier one, with their exact similarity.
 
-    ``same_site``: None where a site is not known. ``copy``: whether the method calls the page a copy, for each value.
+    ``same_site``: None if a site is unknown. ``copy``: the verdict of the method for each threshold.
     """
 
     alike: Alike
@@ -120,10 +109,9 @@ class Candidate:
 def candidates(
     documents: Spool, sets: GramFile, tried: Thresholds, min_letters: int, watch: Watch = unwatched
 ) -> list[Candidate]:
-    """All of them, in the order of the pages; ``sets`` is empty, and has the grams of all documents afterwards.
+    """Return all candidates in order of pages, and fill ``sets`` with the grams of all documents.
 
-    Pages with fewer than ``min_letters`` are not judged, and no candidates. Raises PageError if the method cannot read
-    most of the pages.
+    Pages with fewer than ``min_letters`` are no candidates. Raises PageError if the method cannot read most pages.
     """
     for place in range(len(documents)):
         text = documents[place].text
@@ -146,9 +134,9 @@ def candidates(
 def verdicts(
     documents: Spool, pairs: Iterable[Alike], method: Method, store: PageStore | None, watch: Watch = unwatched
 ) -> list[bool]:
-    """Whether the method calls the later page of each pair a copy of the earlier one; no, of pages that it cannot read.
+    """Return whether the method calls the later page of each pair a copy; False for pages that it cannot read.
 
-    ``store`` knows what is boilerplate. Raises PageError if it cannot read most of the pages.
+    ``store`` knows the boilerplate. Raises PageError if it cannot read most pages.
     """
     fingerprints = _Fingerprints(documents, method, store)
     said = []
@@ -166,7 +154,7 @@ def _rank(pair: Alike) -> tuple[float, float, int]:
 def _said(
     documents: Spool, pairs: list[Alike], tried: Thresholds, store: PageStore, watch: Watch
 ) -> Iterator[tuple[bool, ...]]:
-    """Of each pair what the method says under each value."""
+    """Return the verdict on each pair under each threshold."""
     if not tried.share_sketches:
         columns = [verdicts(documents, pairs, method, store, watch) for method in tried.methods]
         yield from zip(*columns, strict=True)
@@ -181,7 +169,7 @@ def _said(
 
 
 class _Fingerprints:
-    """Fingerprints of pages by their places, each made once."""
+    """Fingerprints of pages by place, each made once."""
 
     def __init__(self, documents: Spool, method: Method, store: PageStore | None) -> None:
         self._documents = documents
@@ -191,7 +179,7 @@ class _Fingerprints:
         self._why: PageError | None = None
 
     def of(self, place: int) -> Fingerprint | None:
-        """None for a page that the method cannot read."""
+        """Return the fingerprint; None if the method cannot read the page."""
         if place not in self._made:
             try:
                 self._made[place] = self._make(self._documents[place].page())
@@ -201,7 +189,7 @@ class _Fingerprints:
         return self._made[place]
 
     def check(self) -> None:
-        """Raise what the method raised if it could not read most of the pages."""
+        """Raise the method's error if it could not read most pages."""
         if self._why is not None and 2 * sum(one is None for one in self._made.values()) > len(self._made):
             raise self._why
 
@@ -214,7 +202,7 @@ class _Fingerprints:
 def _judged_once(
     documents: Spool, method: Method, min_letters: int, watch: Watch
 ) -> Iterator[tuple[PageStore, dict[int, int]]]:
-    """A state that has seen all pages and knows their boilerplate; and of those that were dropped the original."""
+    """Return a state that has seen all pages, and the original of each dropped page."""
     store = open_store("memory:", method.recipe(), secret=NO_SECRET)
     try:
         detector = Detector(method, store, min_letters=min_letters, who="tune")
@@ -246,27 +234,22 @@ def _same_site(documents: Spool, pair: Alike) -> bool | None:
     return sites[0] == sites[1] if all(sites) else None
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Which pairs a reader is asked about: a stratified sample, most of it where the verdict is least certain.
-#
-# Strata are pairs of which the method says the same under every value of its threshold, apart by whether they are of
-# one site. So what a value does to a stratum it does to all of it, and is known; what has to be asked is how many of it
-# are copies. Pairs whose verdict another value near the present one would change are drawn with a higher probability;
-# some are drawn from every stratum, the sure ones too. Each pair carries the size of its stratum, by which
-# ``estimates`` weights it (Horvitz and Thompson 1952, "A generalization of sampling without replacement from a finite
-# universe").
+# A stratum holds pairs with the same verdict under every threshold, separately for one site and two. So the effect of a
+# threshold on a stratum is known, and labels only have to say how many of it are copies. Pairs near the present
+# threshold are drawn more often; every stratum gives some. Each pair carries the size of its stratum for the weights
+# (Horvitz and Thompson 1952, "A generalization of sampling without replacement from a finite universe").
 
 
-#: Of pairs that are copies under every value, those that are all but the same are a stratum of their own.
+#: Pairs above this similarity are a stratum of their own.
 _SAME = 0.95
-#: How much less a stratum is asked about whose verdict no value changes.
+#: The urgency of a stratum whose verdict no threshold changes.
 _SURE = 0.2
 _SITES = {True: ", same site", False: ", other site", None: ""}
 
 
 @dataclass(frozen=True, slots=True)
 class Stratum:
-    """Pairs (places among the candidates) of which the method says the same; ``copy``: what, for each value."""
+    """Pairs (places among the candidates) with the same verdicts ``copy``, one for each threshold."""
 
     name: str
     copy: tuple[bool, ...]
@@ -274,12 +257,12 @@ class Stratum:
 
     @property
     def size(self) -> int:
-        """How many pairs there are."""
+        """The number of pairs."""
         return len(self.pairs)
 
 
 def strata(found: Sequence[Candidate], tried: Thresholds) -> list[Stratum]:
-    """All candidates in strata, the least like a copy first."""
+    """Return all candidates in strata, the least similar first."""
     held: dict[tuple[tuple[bool, ...], str], list[int]] = {}
     for place, one in enumerate(found):
         held.setdefault((one.copy, _name(one, tried)), []).append(place)
@@ -288,7 +271,7 @@ def strata(found: Sequence[Candidate], tried: Thresholds) -> list[Stratum]:
 
 
 def drawn(of: Sequence[Stratum], tried: Thresholds, count: int, seed: int) -> list[tuple[int, Stratum]]:
-    """``count`` pairs with their strata, or all if there are not so many, in an order that tells nothing of them."""
+    """Draw ``count`` pairs with their strata, in an order that reveals nothing."""
     random = Random(seed)  # noqa: S311  # a sample that can be drawn again
     many = quotas({one.name: one.size for one in of}, {one.name: urgency(one, tried) for one in of}, count)
     chosen = [(place, one) for one in of for place in random.sample(one.pairs, many[one.name])]
@@ -297,14 +280,14 @@ def drawn(of: Sequence[Stratum], tried: Thresholds, count: int, seed: int) -> li
 
 
 def urgency(stratum: Stratum, tried: Thresholds) -> float:
-    """How uncertain the verdict is: 1 if the next value changes it, less the farther off the first one is that does."""
+    """Return how uncertain a verdict is: 1 if the next threshold changes it, less if only a farther one does."""
     now = tried.now
     far = [abs(at - now) for at, copy in enumerate(stratum.copy) if copy != stratum.copy[now]]
     return 1 / min(far) if far else _SURE
 
 
 def quotas(sizes: Mapping[str, int], urgent: Mapping[str, float], count: int) -> dict[str, int]:
-    """How many are taken of each: one, and of the rest as many as the root of its size times its urgency says.
+    """Share ``count`` among strata: one each, and the rest by the root of the size times urgency.
 
     >>> quotas({"sure": 900, "near": 25, "next": 1}, {"sure": 0.2, "near": 1.0, "next": 1.0}, 10)
     {'sure': 5, 'near': 4, 'next': 1}

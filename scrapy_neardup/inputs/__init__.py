@@ -1,8 +1,7 @@
-"""Records and pages from what people have on disk: feeds, tables, folders of HTML, archives of the web.
+"""Records and pages from files: feeds, tables, folders of HTML, web archives.
 
-Everything is read as a stream, one record at a time. What cannot be read is never left out in silence: a record that is
-malformed is named among the others, and where nothing can be read any more an error names the place. A new format is a
-file beside this one and a line in ``FORMATS``.
+All formats are streams of one record at a time. A malformed record is named among the others; where a file cannot be
+read on, an error names the place. A new format is a reader and a line in ``FORMATS``.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ STDIN = "-"
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """What reads a format from an unpacked file, which stays open; the suffixes of such files; what a record is."""
+    """A format: its reader, the suffixes of its files, and what a record is called."""
 
     read: Callable[[BinaryIO, str], Iterator[InputRecord]]
     suffixes: tuple[str, ...]
@@ -58,10 +57,10 @@ FORMATS: dict[str, Format] = {
 
 
 def read_input(name: str, format: str = "") -> Iterator[InputRecord]:
-    """The records of a file or folder, or of standard input (``-``), in their order, one at a time.
+    """Yield the records of a file, a folder or standard input (``-``).
 
-    ``format`` is one of ``FORMATS``; empty, it is known by the suffix of the name, before that of a packing, and
-    standard input is JSON lines. Raises NearDupError if there is no such file, or from where on it cannot be read.
+    ``format`` is one of ``FORMATS``; by default the suffix decides, before that of a packing, and standard input is
+    JSON lines. Raises NearDupError if there is no such file, or where it cannot be read on.
     """
     if name != STDIN and Path(name).is_dir():
         yield from read_folder(name, format)
@@ -78,7 +77,7 @@ def read_input(name: str, format: str = "") -> Iterator[InputRecord]:
 
 
 def format_of(name: str, format: str = "") -> str:
-    """The format of a file, by its name unless it is given; raises SettingsError if that is none.
+    """Return the format of a file. Raises SettingsError.
 
     >>> format_of("crawl/feed.JL.gz"), format_of("-")
     ('jsonl', 'jsonl')

@@ -15,21 +15,17 @@ from scrapy_neardup.inputs import entry
 from scrapy_neardup.inputs.entry import Entry, InputRecord, Malformed, Skipped, guarded, library, library_errors
 from scrapy_neardup.inputs.packed import open_zst, packing, seekable, unpacked, unpacked_name
 
-# ----------------------------------------------------------------------------------------------------------------------
-# The body of a response without the encodings of HTTP (RFC 9110, section 8.4).
-
-
-#: Bytes that text in an encoding of one or two bytes does not have, and what is packed has nearly everywhere.
+#: Bytes that text in an 8- or 16-bit encoding lacks, and that compressed data has nearly everywhere.
 _NO_TEXT = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
 _GZIP = b"\x1f\x8b"
-#: Bytes that are unpacked at once.
+#: Bytes per step.
 _PART = 1 << 16
-#: For zlib: with a header, which is found out, or without.
+#: Window bits of zlib: detect the header, or expect none.
 _AUTOMATIC, _BARE = 32 + zlib.MAX_WBITS, -zlib.MAX_WBITS
 
 
 class _Broken(Exception):
-    """A body cannot be unpacked; ``start`` is what could be."""
+    """A body cannot be decoded; ``start`` is the part that could be."""
 
     def __init__(self, why: str, start: bytes = b"") -> None:
         super().__init__(why)
@@ -37,10 +33,11 @@ class _Broken(Exception):
 
 
 def unpack_body(body: bytes, encoding: str) -> tuple[bytes, str]:
-    """The body unpacked as its header Content-Encoding says, and why that cannot be done; empty if it can.
+    """Decode a body by its header Content-Encoding (RFC 9110, section 8.4). Return it and why it failed, empty if it
+    did not.
 
-    Of a body that breaks off, the start is given. A body that is text is taken as it is, whatever the header says: some
-    archives keep that of a page which they have unpacked. What is unpacked has at most ``entry.LARGEST`` bytes.
+    A broken body gives its start. A body that is text stays as it is, because some archives decode a page and keep its
+    header. The result has at most ``entry.LARGEST`` bytes.
     """
     for name in reversed([one.strip().lower() for one in encoding.split(",")]):
         if name in ("", "identity"):
@@ -61,7 +58,7 @@ def _unknown(name: str) -> bytes:
 
 
 def _gzip(body: bytes) -> bytes:
-    """One stream after the other, as a server may send them; what else stands behind the last is left out."""
+    """Decode concatenated streams, as servers send them; ignore what follows the last one."""
     whole, rest = _inflated(body, _AUTOMATIC)
     while rest.startswith(_GZIP) and len(whole) <= entry.LARGEST:
         part, rest = _inflated(rest, _AUTOMATIC, whole)
@@ -70,7 +67,7 @@ def _gzip(body: bytes) -> bytes:
 
 
 def _deflate(body: bytes) -> bytes:
-    """With the header of zlib, as it should be, or without, as some servers send it."""
+    """Decode with the header of zlib, or without, as some servers send it."""
     try:
         return _inflated(body, _AUTOMATIC)[0]
     except _Broken as broken:
@@ -80,11 +77,11 @@ def _deflate(body: bytes) -> bytes:
 
 
 def _inflated(body: bytes, bits: int, before: bytes = b"") -> tuple[bytes, bytes]:
-    """A stream unpacked, and what stands behind it; ``before`` it there was another."""
+    """Return the decoded stream and the rest; ``before``: an earlier stream was decoded."""
     unpacker = zlib.decompressobj(bits)
     found = bytearray()
     try:
-        # In parts, so that of a stream that is broken its start is there.
+        # In steps, so that a broken stream gives its start.
         for at in range(0, len(body), _PART):
             found += unpacker.decompress(body[at : at + _PART], entry.LARGEST + 1 - len(found))
             if unpacker.eof:
@@ -133,19 +130,14 @@ _UNPACK: dict[str, Callable[[bytes], bytes]] = {
 }
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Archives of pages in WARC (ISO 28500): the pages are responses with the status 200 that are HTML.
-
-
 _HTML = ("text/html", "application/xhtml+xml")
 _BREAKS_OFF = "the file ends within the next record"
 
 
 def read_warc(file: BinaryIO, source: str) -> Iterator[InputRecord]:
-    """Every record: a page, one that is none (skipped), or a page that cannot be unpacked (malformed).
+    """Yield every record: a page (HTML with status 200), Skipped, or Malformed.
 
-    ``file`` is unpacked already: whether each record was packed by itself does not matter then. Raises NearDupError
-    after the last record before a place where the archive is broken.
+    ``file`` is uncompressed already. Raises NearDupError where the archive is broken.
     """
     archive = library("warcio.archiveiterator", "files", f"{source}: WARC").WARCIterator(
         _Stream(file), no_record_parse=True
@@ -197,7 +189,7 @@ def _found(record: Any, source: str, number: int) -> InputRecord:
 
 
 def _http(stream: Any) -> Any:
-    """The head of a response, which is read from the stream."""
+    """Read the head of a response from the stream."""
     parser = library("warcio.statusandheaders", "files", "WARC").StatusAndHeadersParser([], verify=False)
     try:
         return parser.parse(stream)
@@ -206,7 +198,7 @@ def _http(stream: Any) -> Any:
 
 
 def _body(record: Any) -> tuple[bytes, str]:
-    """The page without the encodings of HTTP, and why it is none, if so."""
+    """Return the decoded page, and why decoding failed."""
     if record.length > entry.LARGEST:
         return b"", f"larger than {entry.LARGEST:,} bytes"
     http = record.http_headers
@@ -215,7 +207,7 @@ def _body(record: Any) -> tuple[bytes, str]:
     stream = record.raw_stream
     if (http.get_header("Transfer-Encoding") or "").strip().lower() == "chunked":
         stream = library("warcio.bufferedreaders", "files", "WARC").ChunkedDataReader(stream)
-    # The reader of the library cannot use today's brotli, and takes what is broken for the end.
+    # The library's own reader lacks today's brotli, and takes a broken stream for the end.
     return unpack_body(stream.read(), http.get_header("Content-Encoding") or "")
 
 
@@ -224,26 +216,22 @@ def _mime(content_type: str) -> str:
 
 
 class _Stream:
-    """A file of which the reader does not take the end of a packing that breaks off for that of the archive."""
+    """A file that raises an error where its compression breaks off. The WARC reader would take that for the end."""
 
     def __init__(self, file: BinaryIO) -> None:
-        # What is unpacked already is given before the error that comes next.
+        # Decoded bytes come before the next error.
         self._read: Callable[[int], bytes] = getattr(file, "read1", file.read)
 
     def read(self, size: int) -> bytes:
-        """Up to ``size`` bytes; raises OSError where EOFError would be taken for the end."""
+        """Return up to ``size`` bytes. Raises OSError where EOFError would mean the end."""
         try:
             return self._read(size)
         except EOFError as error:
             raise OSError(str(error)) from None
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Archives of pages in WACZ: a zip with archives in WARC.
-
-
 def read_wacz(file: BinaryIO, source: str) -> Iterator[InputRecord]:
-    """The records of every archive in it, numbered in each; raises NearDupError if zip or archive is broken."""
+    """Yield the records of every archive in the zip, numbered in each. Raises NearDupError."""
     with seekable(file) as whole:
         with library_errors(source, "archive"):
             book = ZipFile(whole)

@@ -14,26 +14,22 @@ from scrapy_neardup.inputs.entry import BOM, FAILURES, Entry, InputRecord, Malfo
 from scrapy_neardup.inputs.json_records import read_jsonl_file
 from scrapy_neardup.inputs.packed import find_file, open_packed, unpacked_name
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Files that are one document each: HTML and plain text.
-
-
 HTML = (".html", ".htm", ".xhtml", ".shtml")
 TEXT = (".txt",)
 
 
 def read_html(file: BinaryIO, source: str) -> Iterator[InputRecord]:
-    """The one page of a file, as bytes."""
+    """Yield the one page of a file."""
     yield html_page(file, source, 1, readable(source))
 
 
 def read_text(file: BinaryIO, source: str) -> Iterator[InputRecord]:
-    """The one text of a file, in UTF-8."""
+    """Yield the one UTF-8 text of a file."""
     yield text_page(file, source, 1, readable(source))
 
 
 def html_page(file: BinaryIO, source: str, number: int, path: str) -> InputRecord:
-    """A page with its bytes and, as its field ``path``, where it was found."""
+    """Return an entry with the bytes of a page; its field ``path`` names the file."""
     raw = file.read(entry.LARGEST + 1)
     if why := _wrong_size(raw):
         return Malformed(source, number, "", why)
@@ -41,7 +37,7 @@ def html_page(file: BinaryIO, source: str, number: int, path: str) -> InputRecor
 
 
 def text_page(file: BinaryIO, source: str, number: int, path: str) -> InputRecord:
-    """A text as the field ``text``."""
+    """Return an entry with a text."""
     raw = file.read(entry.LARGEST + 1)
     if why := _wrong_size(raw):
         return Malformed(source, number, "", why)
@@ -52,10 +48,10 @@ def text_page(file: BinaryIO, source: str, number: int, path: str) -> InputRecor
 
 
 def readable(path: str | PathLike[str]) -> str:
-    """A path with slashes, in which bytes that are no UTF-8 are written as escapes.
+    r"""Return a path with slashes; bytes that are no UTF-8 become escapes.
 
-    >>> readable("pages/caf\\udce9.html")
-    'pages/caf\\\\xe9.html'
+    >>> readable("pages/caf\udce9.html")
+    'pages/caf\\xe9.html'
     """
     return PurePath(path).as_posix().encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
@@ -66,17 +62,13 @@ def _wrong_size(raw: bytes) -> str:
     return f"larger than {entry.LARGEST:,} bytes" if len(raw) > entry.LARGEST else ""
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Folders of pages: every file of HTML below them, else docs.jsonl, else every text.
-
-
 _Page = Callable[[BinaryIO, str, int, str], InputRecord]
 
 
 def read_folder(name: str, format: str = "") -> Iterator[InputRecord]:
-    """The pages of a folder, plain or packed, in the order of their names; those that cannot be read are malformed.
+    """Yield the pages of a folder, plain or compressed, by name: all HTML files, else docs.jsonl, else all texts.
 
-    ``format``: only html, only text, or, if empty, the first that is there. Raises NearDupError if nothing is.
+    ``format``: only html, or only text. Unreadable files are malformed. Raises NearDupError if there is no page.
     """
     if format not in ("", "html", "text"):
         raise NearDupError(f"{name} is a folder. Name the {format} files in it.")
@@ -110,10 +102,10 @@ def _pages(root: Path, suffixes: tuple[str, ...], page: _Page) -> Iterator[Input
 
 
 def _walk(folder: Path, suffixes: tuple[str, ...], above: frozenset[tuple[int, int]]) -> Iterator[tuple[Path, str]]:
-    """The files with one of the suffixes, and the folders that cannot be read with the reason why.
+    """Yield the files with one of the suffixes, and unreadable folders with the reason.
 
-    One folder's names are in memory at a time. Links are followed, but never to a folder ``above``, known by device
-    and number.
+    Only one folder's names are in memory. Links are followed, but never to a folder ``above``, which device and number
+    identify.
     """
     try:
         stat = folder.stat()
@@ -133,7 +125,7 @@ def _walk(folder: Path, suffixes: tuple[str, ...], above: frozenset[tuple[int, i
 
 
 def _is_file(one: os.DirEntry[str]) -> bool:
-    """Whether it is a file, or a link to nothing, which is to be named; no pipe, for which one would wait for ever."""
+    """Whether it is a file or a dangling link, which gets named; a pipe would block for ever."""
     return one.is_file() or (one.is_symlink() and not Path(one.path).exists())
 
 

@@ -15,19 +15,15 @@ from typing import Any, TypeVar
 
 from scrapy_neardup.errors import NearDupError
 
-# ----------------------------------------------------------------------------------------------------------------------
-# What is read from files: an entry, or what is said of one that is malformed or no page.
-
-
-#: Bytes that one record may have. What is larger is no page, or was never ended; it is not taken into memory.
+#: A larger record is no page, or never ends. It is not read into memory.
 LARGEST = 50_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """Where something stands: the ``number``-th ``unit`` (line, row, item, record, from 1) of ``source``.
+    """A place: ``unit`` (line, row, item, record) ``number`` of ``source``, from 1.
 
-    ``unit`` is empty where the source holds nothing else, as an HTML file.
+    ``unit`` is empty if the source is one document.
     """
 
     source: str
@@ -36,7 +32,7 @@ class Placed:
 
     @property
     def place(self) -> str:
-        """The place in words.
+        """Format the place.
 
         >>> Placed("feed.jsonl", 17, "line").place
         'feed.jsonl, line 17'
@@ -48,9 +44,9 @@ class Placed:
 class Entry(Placed):
     """One record of a file.
 
-    ``fields``: name to value; of a document (an HTML file, an archived page) only what is known around it: url, date,
-    path. ``line``: of JSON lines the line as it stands, without line end and byte order mark, to be written out
-    unchanged. ``html``: of a document its bytes, with the ``content_type`` that its server named.
+    ``fields``: its values; for a document (an HTML file, an archived page) only url, date, path. ``line``: a line of
+    JSON lines without its end and byte order mark, to be written unchanged. ``html``: the bytes of a document, with the
+    ``content_type`` of its server.
     """
 
     fields: Mapping[str, Any]
@@ -61,7 +57,7 @@ class Entry(Placed):
 
 @dataclass(frozen=True, slots=True)
 class Malformed(Placed):
-    """A record that cannot be read; ``why``, said after its place and a colon, and its bytes if they are known."""
+    """A record that cannot be read: ``why``, and its bytes if they are known."""
 
     why: str
     raw: bytes = b""
@@ -69,27 +65,23 @@ class Malformed(Placed):
 
 @dataclass(frozen=True, slots=True)
 class Skipped(Placed):
-    """A record of an archive that is no page; ``why`` says what it is: "a request", "status 404", "image/png"."""
+    """A record of an archive that is no page; ``why``: "a request", "status 404", "image/png"."""
 
     why: str
 
 
-#: What stands at one place of an input; a record of a state is another thing.
+#: One entry of an input, not to be confused with a record of a state.
 InputRecord = Entry | Malformed | Skipped
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Errors of files and of the libraries that read them, as sentences that name the place.
-
-
 T = TypeVar("T")
-#: What reading raises where a file, or the packing of a file, is not whole.
+#: Errors of a file that is broken or badly compressed.
 FAILURES = (OSError, EOFError, lzma.LZMAError, zlib.error)
 
 
 @contextmanager
 def reading(name: str) -> Iterator[None]:
-    """Whatever can be wrong with a file, at its opening or in its middle, as a NearDupError that names it."""
+    """Translate errors of a file into a NearDupError that names it."""
     try:
         yield
     except FileNotFoundError:
@@ -104,7 +96,7 @@ def reading(name: str) -> Iterator[None]:
 
 @contextmanager
 def library_errors(source: str, unit: str, last: int = 0) -> Iterator[None]:
-    """Any exception of a library, which broken files make raise nearly all there are, as the error of ``broken``."""
+    """Translate every exception of a library into the error of ``broken``, because broken files raise nearly any."""
     try:
         yield
     except Exception as error:
@@ -112,10 +104,7 @@ def library_errors(source: str, unit: str, last: int = 0) -> Iterator[None]:
 
 
 def guarded(items: Iterable[T], source: str, unit: str) -> Iterator[T]:
-    """What a library reads; where it breaks down, a NearDupError tells after which unit.
-
-    For libraries only, as any exception counts: broken files make them raise nearly all there are.
-    """
+    """Iterate over what a library reads; raise a NearDupError that names the last good unit."""
     iterator, number = iter(items), 0
     while True:
         try:
@@ -129,10 +118,9 @@ def guarded(items: Iterable[T], source: str, unit: str) -> Iterator[T]:
 
 
 def broken(source: str, unit: str, last: int, why: object) -> NearDupError:
-    """The error for a file of which nothing can be read after the unit of number ``last``.
+    """Return the error for a file that cannot be read after unit ``last``.
 
-    'feed.xml cannot be read after item 17: no end tag. Repair the file there, or cut off the rest.'
-    'feed.xml cannot be read on after item 17: no end tag; repair it there, or cut it off.'
+    Example: 'feed.xml cannot be read after item 17: no end tag. Repair the file there, or cut off the rest.'
     """
     said = " ".join(str(why).split()) or type(why).__name__
     where = f"after {unit} {last}" if last else "from its start"
@@ -141,12 +129,8 @@ def broken(source: str, unit: str, last: int, why: object) -> NearDupError:
     )
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Libraries that are installed with an extra, imported when they are first used.
-
-
 def library(module: str, extra: str, what: str) -> Any:
-    """The module of that name, needed for ``what``; raises NearDupError that names the extra if it is missing."""
+    """Import a module of an extra, needed for ``what``. Raises NearDupError that names the extra."""
     try:
         return import_module(module)
     except ImportError as error:
@@ -157,14 +141,8 @@ def library(module: str, extra: str, what: str) -> Any:
         ) from None
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Values of tables as those that JSON has.
-
-
 def plain(value: Any) -> Any:
-    """Dates and times in ISO 8601, durations and decimals as numbers, bytes as text; what is none of these as it is.
-
-    Bytes that are no UTF-8 stay bytes: what they mean is not known here.
+    """Convert a value of a table to JSON's types: times to ISO 8601, durations and decimals to numbers, UTF-8 to text.
 
     >>> plain({"on": date(2024, 5, 1), "for": timedelta(minutes=2), "tags": [b"ferry"]})
     {'on': '2024-05-01', 'for': 120.0, 'tags': ['ferry']}
@@ -187,14 +165,10 @@ def plain(value: Any) -> Any:
     return value
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# The names of a table's columns.
-
-
 def column_names(cells: Iterable[Any], place: str) -> list[str]:
-    """The first row as names, without empty cells at its end; raises NearDupError for a name that comes twice.
+    """Return the names in the first row, without empty cells at its end. Raises NearDupError for a repeated name.
 
-    One column may be without a name: pandas writes its row numbers so.
+    One column may lack a name: pandas writes its row numbers so.
 
     >>> column_names(["", "title", 2024, None], "book.xlsx")
     ['', 'title', '2024']
@@ -207,23 +181,19 @@ def column_names(cells: Iterable[Any], place: str) -> list[str]:
 
 
 def require_distinct(names: Sequence[str], place: str) -> None:
-    """Raises NearDupError if two columns have the same name, or none."""
+    """Raise NearDupError if two columns share a name, or both lack one."""
     twice = [name for name, times in Counter(names).items() if times > 1]
     if twice:
         said = " and ".join(f"named {name!r}" if name else "without a name" for name in twice)
         raise NearDupError(f"{place} has several columns {said}. Give each column its own name.")
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Text in UTF-8 from bytes, or in words why they are none.
-
-
-#: The byte order mark, with which some programs begin a file.
+#: The byte order mark, which some programs write first.
 BOM = b"\xef\xbb\xbf"
 
 
 def decode_utf8(raw: bytes) -> str:
-    """The text, of which a byte order mark would be a part; raises ValueError that names the first wrong byte.
+    """Decode UTF-8. Raises ValueError that names the first wrong byte.
 
     >>> decode_utf8("café".encode("latin-1"))
     Traceback (most recent call last):

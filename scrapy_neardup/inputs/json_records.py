@@ -14,11 +14,7 @@ from scrapy_neardup.inputs import entry
 from scrapy_neardup.inputs.entry import BOM, Entry, InputRecord, Malformed, broken, decode_utf8, reading
 from scrapy_neardup.inputs.packed import open_packed
 
-# ----------------------------------------------------------------------------------------------------------------------
-# One object of JSON from bytes, or in words why it is none.
-
-
-#: How what JSON holds instead of an object is called.
+#: Names of JSON values that are no objects.
 _KINDS = {
     list: "a list",
     str: "a string",
@@ -30,9 +26,9 @@ _KINDS = {
 
 
 def parse_object(raw: bytes) -> dict[str, Any]:
-    """The object that the bytes hold; raises ValueError that says what they are instead.
+    """Parse an object. Raises ValueError that names what it is instead.
 
-    NaN and Infinity, which Python writes and few others read, are taken. The encoding is never guessed.
+    NaN and Infinity, which Python writes, are accepted. The encoding is never guessed.
 
     >>> parse_object(b'{"title": "Ferry"}')
     {'title': 'Ferry'}
@@ -51,48 +47,40 @@ def parse_object(raw: bytes) -> dict[str, Any]:
     return found
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# A stream of which the beginning has been read already, as a whole again.
-
-
 class Rejoined:
-    """First ``start``, then what is left of ``rest``; it can be read, not sought, and is not closed here."""
+    """A stream of ``start`` and then ``rest``. It is read-only, cannot seek, and does not close ``rest``."""
 
     def __init__(self, start: bytes, rest: BinaryIO) -> None:
         self._start = io.BytesIO(start)
         self._rest = rest
 
     def read(self, size: int) -> bytes:
-        """Up to ``size`` bytes, which may be fewer before the end; none at the end."""
+        """Return up to ``size`` bytes, perhaps fewer; none at the end."""
         return self._start.read(size) or self._rest.read(size)
 
     def readline(self, size: int) -> bytes:
-        """A line with its end, or its first ``size`` bytes."""
+        """Return a line with its end, or its first ``size`` bytes."""
         line = self._start.readline(size)
         if line.endswith(b"\n") or len(line) == size:
             return line
         return line + self._rest.readline(size - len(line))
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# JSON lines: one object a line.
-
-
 class ByteLines(Protocol):
-    """What lines are read from."""
+    """A stream of lines."""
 
     def readline(self, size: int, /) -> bytes:
-        """A line with its end, or its first ``size`` bytes."""
+        """Return a line with its end, or its first ``size`` bytes."""
 
 
 def read_jsonl_file(path: Path) -> Iterator[InputRecord]:
-    """Every line of a file, plain or packed, whatever its name; raises NearDupError from where it cannot be read."""
+    """Yield every line of a file, plain or compressed. Raises NearDupError where it cannot be read on."""
     with reading(str(path)), open_packed(path) as file:
         yield from read_jsonl(file, str(path))
 
 
 def read_jsonl(file: ByteLines, source: str) -> Iterator[InputRecord]:
-    """Every line, the malformed ones too; blank lines are passed over, but numbered with the others."""
+    """Yield every line, malformed ones too. Blank lines are skipped but counted."""
     number = 0
     while line := file.readline(entry.LARGEST):
         number += 1
@@ -110,7 +98,7 @@ def read_jsonl(file: ByteLines, source: str) -> Iterator[InputRecord]:
 
 
 def _too_long(file: ByteLines, kept: int) -> str:
-    """What is said of a line that is too long, once it has been read to its end."""
+    """Read a line that is too long to its end, and report it."""
     size = kept
     while rest := file.readline(1 << 16):
         size += len(rest)
@@ -119,27 +107,22 @@ def _too_long(file: ByteLines, kept: int) -> str:
     return f"too long: {size:,} bytes with the line end; the first {kept:,} bytes are kept"
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# A JSON file: a list of objects, or objects one after the other.
-#
-# The file is cut into its elements by brackets and quotation marks alone, and each element parsed by itself. A parser
-# of streams (ijson 3.6) ends at the first element that is malformed or holds an integer beyond 64 bits, loses half a
-# surrogate pair, and takes memory without end for lists in lists. Here one that is malformed is named and the next is
-# read, numbers and characters are what they are in JSON lines, and depth costs nothing. A crawl that was run twice into
-# the same file leaves two lists in it: both are read.
+# An array is cut into elements by brackets and quotation marks, and each element is parsed by itself. Stream parsers
+# (ijson 3.6) end at the first malformed element, lose half a surrogate pair, and need unbounded memory for nested
+# lists. A crawl that ran twice into one file leaves two lists; both are read.
 
 
 _CHUNK = 1 << 16
-#: A string, or a mark; a quotation mark by itself opens a string of which the end has not been read.
+#: A string or a mark. A single quotation mark begins a string whose end is not read yet.
 _TOKEN = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|["{}\[\],]', re.DOTALL)
 _QUOTE, _COMMA, _SQUARE, _CURLY = b'",[}'
 _OPEN, _CLOSE = b"[{", b"]}"
 
 
 def read_json(file: BinaryIO, source: str) -> Iterator[InputRecord]:
-    """Every element by its number; raises NearDupError where elements can no longer be told apart.
+    """Yield every element. Raises NearDupError where elements cannot be told apart.
 
-    Where the first line is an object, the file holds JSON lines under another name and is read as these.
+    If the first line is an object, the file is JSON lines under another name.
     """
     start, mark = _beginning(file)
     if mark not in (b"[", b"{", b""):
@@ -165,7 +148,7 @@ def _record(raw: bytes, source: str, number: int) -> InputRecord:
 
 
 def _beginning(file: BinaryIO) -> tuple[bytes, bytes]:
-    """The beginning of a file to its first character that is no space, and that character; empty if there is none."""
+    """Return the file up to its first character that is no space, and that character."""
     start = bytearray(file.read(len(BOM)))
     mark = start.removeprefix(BOM).strip()
     while not mark and (more := file.read(1)):
@@ -183,7 +166,7 @@ def _is_object(line: bytes) -> bool:
 
 
 class _Cutter:
-    """Cuts a stream into elements; it holds one of them and a chunk."""
+    """Cuts a stream into elements. It holds one element and a chunk."""
 
     def __init__(self, file: Rejoined, source: str) -> None:
         self._file, self._source = file, source
@@ -193,7 +176,7 @@ class _Cutter:
         self._count = 0
 
     def elements(self) -> Iterator[bytes]:
-        """The bytes of each element, without the space around it."""
+        """Yield the bytes of each element, without surrounding space."""
         depth, listed, after_comma = 0, False, False
         while mark := self._mark():
             if mark in _OPEN:
@@ -218,7 +201,7 @@ class _Cutter:
         raise self._broken("the file ends before its last bracket, as after a killed crawl")
 
     def _mark(self) -> int:
-        """The next bracket, comma or string (as a quotation mark), which then ends at ``_at``; 0 at the end."""
+        """Return the next bracket, comma or quotation mark, which ends at ``_at``; 0 at the end."""
         while True:
             token = _TOKEN.search(self._buffer, self._at)
             if token is not None:
@@ -231,7 +214,7 @@ class _Cutter:
                 return 0
 
     def _more(self) -> bool:
-        """Read on, twice as much each time that it was not enough; False at the end."""
+        """Read on, twice as much each time; return False at the end."""
         kept = self._buffer[self._start :]
         if len(kept) > entry.LARGEST:
             raise self._broken(f"an item has more than {entry.LARGEST:,} bytes; a quotation mark may be missing")
@@ -242,7 +225,7 @@ class _Cutter:
         return bool(more)
 
     def _cut(self, end: int) -> bytes:
-        """What has not been cut off yet, up to ``end``; the next begins after the last token."""
+        """Return the bytes up to ``end``; the next element begins after the last token."""
         found = self._buffer[self._start : end].strip()
         self._start = self._at
         return found

@@ -17,32 +17,29 @@ from typing import Any, BinaryIO, cast
 
 from scrapy_neardup.inputs.entry import library
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Files packed by Zstandard, as a stream of bytes that ends with an error where the file breaks off.
-#
-# The library's own reader takes a frame that breaks off for the end of the file; here each frame must be complete.
+# The library's own reader of Zstandard takes a broken frame for the end of the file; this one requires complete frames.
 
 
-#: Packed bytes that are unpacked at once. Of repetitions, four bytes make 128 KiB: more would be a lot of memory.
+#: Compressed bytes per step. Four bytes may become 128 KiB, so larger steps need much memory.
 _CHUNK = 4096
-#: Files packed with --long=31 are read too; they need so much memory, in bytes, as whoever packed them chose.
+#: Allows files compressed with --long=31, which need that much memory.
 _WINDOW = 1 << 31
 
 
 def open_zst(raw: BinaryIO) -> io.BufferedReader:
-    """The unpacked bytes; raises NearDupError if the library is missing, OSError or EOFError where it is not whole."""
+    """Open a stream of uncompressed bytes. Raises NearDupError without the library; reading may raise EOFError."""
     return io.BufferedReader(_Unpacking(raw), 1 << 16)
 
 
 def write_zst(raw: BinaryIO) -> BinaryIO:
-    """A stream that packs what is written, with a checksum; it is whole when closed, and leaves ``raw`` open."""
+    """Return a stream that compresses with a checksum. It is complete when closed, and leaves ``raw`` open."""
     zstandard = _library()
     writer = zstandard.ZstdCompressor(level=3, write_checksum=True).stream_writer(raw, closefd=False)
     return io.BufferedWriter(writer, 1 << 16)
 
 
 class _Unpacking(io.RawIOBase):
-    """Unpacks frame after frame, also those that hold nothing but somebody's notes."""
+    """Decompresses frame after frame, and skips frames of metadata."""
 
     def __init__(self, raw: BinaryIO) -> None:
         super().__init__()
@@ -58,7 +55,7 @@ class _Unpacking(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int:
-        """Fill the buffer as far as there is something unpacked; 0 is the end."""
+        """Fill the buffer; 0 is the end."""
         while not self._ready:
             packed = self._packed or self._raw.read(_CHUNK)
             self._packed = b""
@@ -89,13 +86,9 @@ def _library() -> Any:
     return library("zstandard", "files", "A .zst file")
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Files by their packing: .gz, .bz2, .xz and .zst are unpacked while they are read, and packed while written.
-
-
-#: The suffixes of packed files.
+#: Suffixes of compressed files.
 PACKINGS = (".gz", ".bz2", ".xz", ".zst")
-#: The first bytes of each, to know it without a name.
+#: Their first bytes.
 _MAGIC = {b"\x1f\x8b": ".gz", b"BZh": ".bz2", b"\xfd7zXZ\0": ".xz", b"\x28\xb5\x2f\xfd": ".zst"}
 
 _READ: dict[str, Callable[[BinaryIO], Any]] = {
@@ -113,7 +106,7 @@ _WRITE: dict[str, Callable[[BinaryIO], Any]] = {
 
 
 def packing(name: str | PathLike[str]) -> str:
-    """The suffix by which a file is packed; empty if it is not.
+    """Return the compression suffix of a name; empty for none.
 
     >>> packing("feed.jsonl.GZ"), packing("feed.jsonl")
     ('.gz', '')
@@ -123,7 +116,7 @@ def packing(name: str | PathLike[str]) -> str:
 
 
 def unpacked_name(name: str) -> str:
-    """The name without the suffix of its packing.
+    """Return a name without its compression suffix.
 
     >>> unpacked_name("feed.jsonl.gz")
     'feed.jsonl'
@@ -132,17 +125,17 @@ def unpacked_name(name: str) -> str:
 
 
 def find_file(folder: Path, name: str) -> Path | None:
-    """The file of that name in a folder, plain or packed; the plain one if there are several."""
+    """Find a file in a folder, plain or compressed; the plain one first."""
     files = (folder / f"{name}{suffix}" for suffix in ("", *PACKINGS))
     return next((file for file in files if file.is_file()), None)
 
 
 @contextmanager
 def open_packed(path: str | PathLike[str]) -> Iterator[BinaryIO]:
-    """The unpacked bytes of a file, by the suffix of its name.
+    """Open a file by the suffix of its name, for reading uncompressed bytes.
 
-    Reading raises OSError, EOFError, zlib.error or lzma.LZMAError if the file is not whole (see ``guard.reading``);
-    NearDupError if the library for it is missing.
+    Reading a broken file raises OSError, EOFError, zlib.error or lzma.LZMAError. Raises NearDupError without the
+    library.
     """
     with Path(path).open("rb") as raw, unpacked(raw, packing(path)) as file:
         yield file
@@ -150,7 +143,7 @@ def open_packed(path: str | PathLike[str]) -> Iterator[BinaryIO]:
 
 @contextmanager
 def unpacked(raw: BinaryIO, suffix: str) -> Iterator[BinaryIO]:
-    """The unpacked bytes of an open file, which stays open."""
+    """Return the uncompressed bytes of an open file, which stays open."""
     if suffix not in _READ:
         yield raw
         return
@@ -159,7 +152,7 @@ def unpacked(raw: BinaryIO, suffix: str) -> Iterator[BinaryIO]:
 
 
 def packing_of(raw: BinaryIO) -> str:
-    """The packing of a stream without a name, by its first bytes; empty where these cannot be looked at."""
+    """Detect the compression of a stream by its first bytes; empty if they cannot be peeked."""
     peek = getattr(raw, "peek", None)
     start = bytes(peek(6)) if peek else b""
     return next((suffix for magic, suffix in _MAGIC.items() if start.startswith(magic)), "")
@@ -167,9 +160,9 @@ def packing_of(raw: BinaryIO) -> str:
 
 @contextmanager
 def open_packed_for_writing(path: Path, like: str = "") -> Iterator[BinaryIO]:
-    """A new file, packed by the suffix of its name, or of the name ``like`` where it is written under another first.
+    """Open a new file, compressed by the suffix of its name, or of ``like`` for a draft under another name.
 
-    The same bytes give the same file: no name and no time are written into it. It is whole once the block is left.
+    The same bytes give the same file, as no name and time are written. The file is complete after the block.
     """
     suffix = packing(like or path)
     with path.open("wb") as raw:
@@ -182,9 +175,9 @@ def open_packed_for_writing(path: Path, like: str = "") -> Iterator[BinaryIO]:
 
 @contextmanager
 def seekable(file: BinaryIO) -> Iterator[BinaryIO]:
-    """The same bytes, to be read in any order: a packed file or a pipe is copied to a temporary file first.
+    """Return a file that can seek: a compressed file or a pipe is copied to a temporary file.
 
-    A packed file says that it is seekable, and unpacks itself from its start for every step back.
+    A compressed file can seek in theory, but decompresses from its start for every step back.
     """
     raw = getattr(file, "raw", file)
     if isinstance(raw, (io.FileIO, io.BytesIO)) and file.seekable():

@@ -25,22 +25,18 @@ from scrapy_neardup.inputs.entry import (
 )
 from scrapy_neardup.inputs.packed import seekable
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Tables of CSV and TSV, with the names of the columns in their first row.
-
-
-#: What separates cells, the likeliest first; where a comma separates decimals, spreadsheets write semicolons.
+#: Cell separators, the likeliest first. Spreadsheets write semicolons where a comma separates decimals.
 _DELIMITERS = ",\t;"
 
 
 def read_csv(file: BinaryIO, source: str, delimiter: str = "") -> Iterator[InputRecord]:
-    """Every row as strings by name; a row is numbered by the line on which it begins, the header's being 1.
+    """Yield every row as strings by name, numbered by its first line; the header is 1.
 
-    Without a ``delimiter``, it is what separates the names. Cells may hold line ends; rows that are blank are passed
-    over. Raises NearDupError if the header is no header.
+    Without ``delimiter`` the header decides. Cells may hold line ends; blank rows are skipped. Raises NearDupError for
+    a wrong header.
     """
     csv.field_size_limit(entry.LARGEST)
-    # A stand-in for each byte that is no UTF-8, so that the row with it is known and its bytes are kept.
+    # Each byte that is no UTF-8 becomes a placeholder, so its row is known and its bytes are kept.
     text = io.TextIOWrapper(file, "utf-8-sig", "surrogateescape", newline="")
     try:
         lines = _Lines(text, source)
@@ -80,7 +76,7 @@ def _header(row: list[str], lines: _Lines, source: str) -> list[str]:
 
 
 def _what_is_wrong(row: list[str], width: int, named: int, lines: _Lines) -> str:
-    """Why a row is none; empty if nothing is wrong with it. The last cells of a header may be empty, if others are."""
+    """Say why a row is malformed; empty if it is not. Cells at the end of a header may be empty together."""
     if lines.ended_within_row:
         return "a quotation mark is never closed, so the rest of the file is one cell"
     if len(row) != width:
@@ -99,9 +95,9 @@ def _is_utf8(row: list[str]) -> bool:
 
 
 class _Lines:
-    """The lines of a file for the parser, which are kept until the row that they make is done.
+    """Lines for the parser, kept until their row is complete. It reads one line ahead.
 
-    One line is read ahead. ``ended_within_row``: the parser asked for more where there was nothing more.
+    ``ended_within_row``: the file ended within a row.
     """
 
     def __init__(self, text: io.TextIOWrapper, source: str) -> None:
@@ -125,12 +121,12 @@ class _Lines:
         return line
 
     def begin_row(self) -> int:
-        """Forget the lines of the last row; gives the number of the next line."""
+        """Forget the lines of the last row; return the number of the next line."""
         self._taken.clear()
         return self._number + 1
 
     def row(self) -> bytes:
-        """The bytes of the row as they stand, without its line end."""
+        """Return the bytes of the row, without its line end."""
         return "".join(self._taken).encode("utf-8", "surrogateescape").rstrip(b"\r\n")
 
     def _read(self) -> str:
@@ -143,21 +139,16 @@ class _Lines:
         return line
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Sheets of Excel, with the names of the columns in the first row of each.
-
-
-#: Bytes that are looked at in one piece.
+#: Bytes per step.
 _PART = 2**20
 
 
 def read_excel(file: BinaryIO, source: str) -> Iterator[InputRecord]:
-    """Every row of every sheet by its number, the header's being 1; rows without any value are passed over.
+    """Yield every row of every sheet by its number; the header is 1. Empty rows are skipped.
 
-    A formula counts with the value that it had when the book was saved. Dates are strings in ISO 8601, empty cells are
-    None.
-    All distinct strings of the book are in memory, as the format keeps them apart from the sheets. Raises NearDupError
-    if the book is broken, a cell is too large, or two columns have the same name.
+    A formula has the value it had when the book was saved. Dates are strings in ISO 8601, empty cells None. All
+    distinct strings of the book are in memory. Raises NearDupError for a broken book, a cell that is too large, or a
+    repeated name.
     """
     openpyxl = library("openpyxl", "files", f"{source}: an Excel workbook")
     with seekable(file) as whole:
@@ -168,13 +159,13 @@ def read_excel(file: BinaryIO, source: str) -> Iterator[InputRecord]:
             book = openpyxl.load_workbook(whole, read_only=True, data_only=True, keep_links=False)
         with closing(book):
             for sheet in book.worksheets:
-                # Some programs write wrong dimensions, by which cells would be left out.
+                # Some programs write wrong dimensions, which would cut cells off.
                 sheet.reset_dimensions()
                 yield from _sheet_rows(sheet, f"{source}, sheet {sheet.title}")
 
 
 def _check_cells(book: BinaryIO) -> None:
-    """Raise ValueError for a cell that is too large: the library would have all of it in memory, several times."""
+    """Raise ValueError for a cell that is too large; the library would hold it in memory several times."""
     with ZipFile(book) as members:
         for name in members.namelist():
             if name.startswith("xl/") and name.endswith(".xml"):
@@ -217,19 +208,14 @@ def _text(value: Any) -> str:
     return "" if value is None else str(value)
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Tables of Parquet.
-
-
-#: Rows that are in memory at once, and bytes of a column that are.
+#: Rows, and bytes of a column, in memory at once.
 _ROWS, _BYTES = 64, 1 << 20
 
 
 def read_parquet(file: BinaryIO, source: str) -> Iterator[InputRecord]:
-    """Every row by its number from 1; raises NearDupError where the file is broken.
+    """Yield every row by its number from 1. Raises NearDupError where the file is broken.
 
-    Dates and times are strings in ISO 8601; of nanoseconds, microseconds are left. Bytes are text where they are UTF-8,
-    as some programs do not mark their strings as such.
+    Times are strings in ISO 8601 with microseconds. UTF-8 bytes are text, as some programs do not mark strings.
     """
     parquet = library("pyarrow.parquet", "parquet", f"{source}: Parquet")
     with seekable(file) as whole:
@@ -242,7 +228,7 @@ def read_parquet(file: BinaryIO, source: str) -> Iterator[InputRecord]:
 
 
 def _parquet_rows(table: Any) -> Iterator[dict[str, Any]]:
-    # By group, so that no batch takes rows of a sound group down with a broken one; threads would read ahead in memory.
+    # By group, so that a broken group costs no rows of a sound one. Threads would read ahead into memory.
     for group in range(table.num_row_groups):
         for batch in table.iter_batches(_ROWS, row_groups=[group], use_threads=False):
             columns = [_coarser(column).to_pylist() for column in batch.columns]
@@ -251,7 +237,7 @@ def _parquet_rows(table: Any) -> Iterator[dict[str, Any]]:
 
 
 def _coarser(column: Any) -> Any:
-    """Times in microseconds, which are all that Python's have."""
+    """Convert times to microseconds, Python's unit."""
     arrow = library("pyarrow", "parquet", "Parquet")
     kind = column.type
     if arrow.types.is_timestamp(kind) and kind.unit == "ns":

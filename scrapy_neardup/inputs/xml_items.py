@@ -9,17 +9,16 @@ from lxml import etree
 
 from scrapy_neardup.inputs.entry import Entry, InputRecord, Malformed, guarded
 
-#: What an export names the elements of a list.
+#: Scrapy's name for elements of a list.
 _VALUE = "value"
 
 
 def read_xml(file: BinaryIO, source: str) -> Iterator[InputRecord]:
-    """Every child of the root; raises NearDupError where the markup is broken, after which nothing can be read.
+    """Yield every child of the root. Raises NearDupError where the markup is broken.
 
-    A field of elements named ``value`` is a list, a field of other elements a mapping, one with text among its elements
-    all its text; names that come twice make a list. Attributes of a record are fields too, of a field they are ignored,
-    and so are namespaces. Entities other than those of XML itself are not resolved, nothing is fetched, and a text is
-    at most 10 MB, so that no file can eat the memory.
+    A field of ``value`` elements is a list, one of other elements a mapping, one of mixed content all its text;
+    repeated names make a list. Attributes of a record are fields; attributes of a field and namespaces are ignored.
+    Memory is bounded: no entities are resolved, nothing is fetched, and a text has at most 10 MB.
     """
     for number, element in enumerate(guarded(_children(file), source, "item"), 1):
         if why := _what_is_wrong(element):
@@ -30,7 +29,7 @@ def read_xml(file: BinaryIO, source: str) -> Iterator[InputRecord]:
 
 
 def _children(file: BinaryIO) -> Iterator[etree._Element]:
-    """The children of the root, each until the next is asked for: then it is taken out of the tree."""
+    """Yield the children of the root, and remove each from the tree afterwards."""
     parsed = etree.iterparse(
         file, events=("end",), resolve_entities=False, no_network=True, remove_comments=True, remove_pis=True
     )
@@ -45,7 +44,7 @@ def _children(file: BinaryIO) -> Iterator[etree._Element]:
 
 
 def _what_is_wrong(element: etree._Element) -> str:
-    """Why an element is no record; empty if nothing is wrong with it."""
+    """Say why an element is malformed; empty if it is not."""
     for entity in element.iter(etree.Entity):
         return f"the entity {entity.text} is not resolved"
     if _has_own_text(element):
@@ -54,7 +53,7 @@ def _what_is_wrong(element: etree._Element) -> str:
 
 
 def _has_own_text(element: etree._Element) -> bool:
-    """Whether something is written between its children."""
+    """Whether there is text between its children."""
     return any((text or "").strip() for text in (element.text, *(child.tail for child in element)))
 
 

@@ -14,10 +14,10 @@ from scrapy_neardup.state.record import Record
 
 @dataclass(frozen=True, slots=True)
 class Dropped:
-    """A page that was dropped, as it is known now.
+    """A dropped page as the state knows it now.
 
-    ``record``, ``original``: None where that was forgotten since, or taken back. ``title``: empty where it was not
-    kept. ``said``: what somebody has said of the page by hand since.
+    ``record``, ``original``: None if it was forgotten or rolled back. ``title``: empty if it was not kept. ``said``:
+    the manual verdict on the page.
     """
 
     drop: Drop
@@ -33,16 +33,16 @@ class Dropped:
 
     @property
     def came_since(self) -> bool:
-        """Whether somebody has kept the page by hand, and it passed in a crawl after that."""
+        """Whether a person kept the page, and it passed in a later crawl."""
         kept = self.said is not None and self.said.said is ManualVerdict.KEEP
         record = self.record
         return kept and record is not None and record.original == record.id > self.drop.id
 
 
 def dropped(store: PageStore, generation: int = 0) -> Iterator[Dropped]:
-    """The drops of a crawl in their order; without one those of all crawls, by their beginning.
+    """Yield the drops of a crawl in their order; without ``generation`` those of all crawls.
 
-    Raises StoreDamaged for a row that is none.
+    Raises StoreDamaged.
     """
     judgements = ManualVerdicts(store)
     for drop in _drops(store, generation):
@@ -53,7 +53,9 @@ def dropped(store: PageStore, generation: int = 0) -> Iterator[Dropped]:
 
 
 def originals_of(store: PageStore, records: Sequence[Record]) -> list[Record | None]:
-    """The page that each of these was dropped for: its original, or what it was dropped for last; None if unknown."""
+    """Return the page that each record was dropped for: its original, or the original of its last drop; None if
+    unknown.
+    """
     last: dict[int, int] = {}
     if any(record.original == record.id for record in records):
         last = {drop.page: drop.original for drop in _drops(store)}
@@ -69,7 +71,7 @@ def _drops(store: PageStore, generation: int = 0) -> Iterator[Drop]:
 
 
 def _at(store: PageStore, url: int) -> Record | None:
-    """The page whose URL has a hash."""
+    """Return the page at a hash of a URL."""
     return store.record(_id_at(store, url))
 
 

@@ -15,16 +15,13 @@ from scrapy_neardup.state.expiry import Bounds
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Record
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Which pages are to be forgotten, so that they are judged as if they had never been seen.
-
 
 @dataclass(frozen=True, slots=True)
 class Forgetting:
-    """What is to go: ids in the order in which to forget them, and how many of each sort they are.
+    """Ids of pages to forget, in order, and how many of each sort.
 
-    Copies of an original that goes stand before it: if the work is interrupted, asking for the same again ends it.
-    ``with_originals``: copies whose original goes too; ``copies``: others.
+    The copies of an original come before it, so an interrupted command can be repeated. ``with_originals``: copies
+    whose original goes too; ``copies``: other copies.
     """
 
     ids: tuple[int, ...]
@@ -35,7 +32,7 @@ class Forgetting:
 
 
 def pages_where(store: PageStore, is_wanted: Callable[[Record], bool], watch: Watch = unwatched) -> Forgetting:
-    """The pages that are wanted, and the copies of those of them that are originals; reads all records once."""
+    """Select pages, and the copies of originals among them. Reads all records once."""
     collector, wanted = Collector(), array("B")
     for record in watch(store.records(), store.pages):
         collector.add(record)
@@ -44,16 +41,16 @@ def pages_where(store: PageStore, is_wanted: Callable[[Record], bool], watch: Wa
 
 
 def unseen_since(store: PageStore, seconds: float, watch: Watch = unwatched) -> Forgetting:
-    """The pages that were last seen before a time (seconds since 1970).
+    """Select pages that were last seen before a time, in seconds since 1970.
 
-    An original stays while any of its copies was seen since: the next one is a copy too.
+    An original stays while one of its copies was seen since, because the next copy needs it.
     """
     found, seen = last_sights(store, watch)
     return forgetting_of(found, seen < np.uint64(max(seconds, 0)))
 
 
 def last_sights(store: PageStore, watch: Watch = unwatched) -> tuple[Members, npt.NDArray[np.uint64]]:
-    """All pages, and when each was last seen (seconds since 1970), itself or in a copy of it."""
+    """Return all pages, and when each page or a copy of it was last seen, in seconds since 1970."""
     found = members(watch(store.records(), store.pages))
     seen = last_seen(store, found)
     at, there = found.place(found.originals)
@@ -62,7 +59,7 @@ def last_sights(store: PageStore, watch: Watch = unwatched) -> tuple[Members, np
 
 
 def of_host(host: str) -> Callable[[Record], bool]:
-    """Whether a page is of this host or one below it; "mp.weixin.qq.com NAME" is one account of that host.
+    """Return a predicate: is a page of this host or below it? "mp.weixin.qq.com NAME" is one account of that host.
 
     >>> of_host("a.example")(Record(1, "https://news.a.example/1", 1)), of_host("a.example")(Record(1, "text:1", 1))
     (True, False)
@@ -83,7 +80,7 @@ def of_host(host: str) -> Callable[[Record], bool]:
 
 
 def forgetting_of(found: Members, wanted: Flags) -> Forgetting:
-    """These pages, and the copies of those of them that are originals."""
+    """Select these pages, and the copies of originals among them."""
     going = found.ids[wanted]
     copies = found.copies
     along = copies & np.isin(found.originals, going)
@@ -99,21 +96,17 @@ def forgetting_of(found: Members, wanted: Flags) -> Forgetting:
     )
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Which pages are too many, or were not seen for too long: all at once, where a crawl takes a few with each page.
-
-
 def expired(store: PageStore, bounds: Bounds, watch: Watch = unwatched) -> Forgetting:
-    """The pages that were last seen longer ago than the TTL, and of what is left those that are too many.
+    """Select pages older than the TTL, and then pages above the maximum, those seen longest ago first.
 
-    Those that were seen longest ago go first. An original is seen in its copies, so none of these outlives it.
+    A copy counts as a sight of its original, so no copy outlives its original.
     """
     found, seen = last_sights(store, watch)
     going = np.zeros(len(seen), np.bool_)
     if bounds.ttl is not None:
         going = seen < np.uint64(max(store.now() - bounds.ttl, 0))
     if bounds.exceeded(len(seen) - int(going.sum())):
-        # Of those that were seen at the same time a copy goes before its original, and else the older one.
+        # Seen at the same time: a copy goes before its original, and an older page before a newer one.
         order = np.lexsort((found.ids, ~found.copies, seen, ~going))
         going[order[: len(seen) - (bounds.max_pages or 0)]] = True
     return forgetting_of(found, going)

@@ -20,18 +20,15 @@ from scrapy_neardup.state.pages import PageStore, decisions_of, stands_for
 from scrapy_neardup.state.recipe import PARAMETERS, is_method_of
 from scrapy_neardup.state.record import Record
 
-# ----------------------------------------------------------------------------------------------------------------------
-# What a state knows of a page.
-
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """A page of the state.
+    """A page of the state with its group.
 
-    ``last_seen``: seconds since 1970. ``standing``: the page that stands for its group, which may be itself, None if it
-    is gone since. ``like``: the page that an original is an excerpt of or shares the title with. ``size``: pages of the
-    group that are in the state; ``newest``: some of them. ``said``: what somebody has said of it by hand.
-    ``title``: of ``original`` or ``like``, as far as it was kept.
+    ``last_seen``: seconds since 1970. ``standing``: the page that stands for the group, None if it is gone. ``like``:
+    the page that an original is an excerpt of, or whose title it shares. ``size``: pages of the group in the state;
+    ``newest``: some of them. ``said``: the manual verdict. ``title``: the title of ``original`` or ``like``, if it was
+    kept.
     """
 
     record: Record
@@ -46,46 +43,46 @@ class Known:
 
     @property
     def is_copy(self) -> bool:
-        """Whether another page was there before it; its item was dropped then, unless it was delivered."""
+        """Whether the page is a copy of an earlier one. Its item was dropped unless it was delivered."""
         return self.record.original != self.record.id
 
     @property
     def original(self) -> Record | None:
-        """The other page that stands for its group; of a page that is no copy, one that was better."""
+        """The other page that stands for the group; for an original, the better page that replaced it."""
         other = self.standing is not None and self.standing.id != self.record.id
         return self.standing if other and self.record.similarity > 0 else None
 
     @property
     def original_is_gone(self) -> bool:
-        """Whether it is a copy, and nothing stands for its group any more."""
+        """Whether nothing stands for the group of this copy."""
         return self.is_copy and self.standing is None
 
     @property
     def is_superseded(self) -> bool:
-        """Whether it stood for its group until a better page came."""
+        """Whether a better page replaced it."""
         return self.original is not None and (self.record.leads or not self.is_copy)
 
     @property
     def verdict(self) -> Kind:
-        """What was said of it; of a page that was updated the state knows its last version only."""
+        """The verdict at crawl time; for an updated page, the verdict on its last version."""
         if self.is_copy:
             return Kind.BETTER if self.record.leads else Kind.DUPLICATE
         return Kind.UNIQUE if self.record.is_original else Kind.UNJUDGED
 
     @property
     def was_delivered(self) -> bool:
-        """Whether its item came through: that of a copy, because the policy let it pass."""
+        """Whether its item came through. The policy lets some copies pass."""
         return not self.is_copy or self.record.delivered
 
     @property
     def similarity(self) -> float:
-        """To its original, or to the page that it is like; as exact as it is kept."""
+        """Similarity to its original or to the page it resembles, as exact as the record keeps it."""
         kept = self.evidence and self.evidence.similarity
         return kept or (round(self.record.similarity, 4) if self.is_copy else 0.0)
 
 
 def known(store: PageStore, found: Sequence[Record], limit: int = 20, watch: Watch = unwatched) -> list[Known]:
-    """What is known of each of these records, with the newest ``limit`` pages of its group; reads all records once."""
+    """Describe these records, with the newest ``limit`` pages of each group. Reads all records once."""
     newest: dict[int, deque[Record]] = {one.original: deque(maxlen=limit) for one in found if one.similarity > 0}
     sizes = dict.fromkeys(newest, 0)
     if newest:
@@ -115,7 +112,7 @@ def _known(store: PageStore, record: Record, size: int, newest: deque[Record]) -
 
 @dataclass(frozen=True, slots=True)
 class KnownSite:
-    """What the state has counted of a site: ``pages``, 256 at most, and the share of its last ones in one form."""
+    """Counts of a site: ``pages``, at most 256, and the share of its last pages that repeat one template."""
 
     name: str
     pages: int
@@ -123,16 +120,16 @@ class KnownSite:
 
     @classmethod
     def of(cls, store: PageStore, site: str) -> KnownSite:
-        """The counts of now."""
+        """Read the counts."""
         counts = store.on_site(site)
         return cls(site, counts.pages(), counts.forms())
 
 
 @dataclass(frozen=True, slots=True)
 class Nearest:
-    """The original that a page is most like now: what the method says of the two, and what decides on them.
+    """The original that a page resembles most now, with the comparison and what decides it.
 
-    ``is_copy``: whether the page would be a copy of it. ``came_first``: whether the original was there before the page.
+    ``is_copy``: whether the page would be a copy of it. ``came_first``: whether that original is older than the page.
     """
 
     original: Record
@@ -144,7 +141,7 @@ class Nearest:
 
 
 def nearest(store: PageStore, record: Record, method: Method, also_copies: Set[Likeness]) -> Nearest | None:
-    """The nearest original of a page that is an original itself; None if no page shares a telling key with it."""
+    """Find the nearest original of an original; None if no page shares a distinctive key with it."""
     common, best, _ = Matching(method, store, also_copies).nearest(record)
     if best is None:
         return None
@@ -161,7 +158,7 @@ def nearest(store: PageStore, record: Record, method: Method, also_copies: Set[L
 
 
 def method_of(store: PageStore, own: Method) -> Method | None:
-    """The method that judges in a state: ``own``, if the state is of it; else the last crawl's, if that is built in."""
+    """Return the method of a state: ``own`` if the recipe fits, else the recipe's method if it is built in."""
     if is_method_of(store.recipe, own.recipe()):
         return own.under(store.hashes)
     parameters = {**store.recipe.get(PARAMETERS, {}), **decisions_of(store)}
@@ -169,17 +166,13 @@ def method_of(store: PageStore, own: Method) -> Method | None:
     return method and method.under(store.hashes)
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# URLs that a reader takes for the same: what to try where the state does not know the one that was typed.
-
-
-#: What stands in a URL as it is; a percent sign too, so that nothing is encoded twice.
+#: Characters that stay as they are in a URL. The percent sign is one, so nothing is encoded twice.
 _SAFE = "%/:=&?~#+!$,;'@()*[]"
 _HEX = re.compile("%[0-9a-fA-F]{2}")
 
 
 def near_urls(store: PageStore, url: str, limit: int = 5) -> list[str]:
-    """URLs of the state that differ from this one only in how they are written."""
+    """Return URLs of the state that differ from this one only in spelling."""
     found: list[str] = []
     for other in variants(url):
         if len(found) < limit and store.find(other) is not None:
@@ -188,7 +181,8 @@ def near_urls(store: PageStore, url: str, limit: int = 5) -> list[str]:
 
 
 def variants(url: str) -> list[str]:
-    """Other ways to write a URL: scheme, ``www.``, port, last slash, fragment, percent-encoding, case of the host.
+    """Return other spellings of a URL: scheme, ``www.``, port, last slash, fragment, percent-encoding, case of the
+    host.
 
     >>> variants("https://a.example/b/")[:3]
     ['https://a.example/b', 'https://www.a.example/b/', 'https://www.a.example/b']

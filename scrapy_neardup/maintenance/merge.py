@@ -204,7 +204,9 @@ def _write(source: Source, store: PageStore, plan: Plan, watch: Watch) -> None:
         known = store.record(plan.here(record.id))
         what = fate(filed, known, store.last_seen(record.url))
         if what is Fate.NEW:
-            store.add(_placed(record, plan, store), _evidence_here(filed, plan), generation=generation, seen=filed.seen)
+            # Where its id is taken, it keeps its age; else the next merge would take it for older than itself.
+            placed = _aged(_placed(record, plan, store), record)
+            store.add(placed, _evidence_here(filed, plan), generation=generation, seen=filed.seen)
         elif what in (Fate.OLDER, Fate.SEEN_LATER) and known:
             store.touch(known, max(filed.seen, store.last_seen(known.url)), renewed=_aged(known, record, known))
         elif what is Fate.RENEWED and known:
@@ -242,9 +244,9 @@ def _renew(filed: Filed, known: Record, plan: Plan, store: PageStore) -> None:
     store.add(record, told, replaces=known.id, seen=seen)
 
 
-def _aged(placed: Record, record: Record, known: Record) -> Record:
-    """The page, with the version that was delivered first in either state."""
-    ages = [one.age for one in (record, known) if one.is_delivered]
+def _aged(placed: Record, *versions: Record) -> Record:
+    """Return the page with the age of the version that was delivered first."""
+    ages = [one.age for one in versions if one.is_delivered]
     return replace(placed, since=min(ages)) if ages and min(ages) != placed.id else placed
 
 

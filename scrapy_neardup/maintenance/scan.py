@@ -15,27 +15,23 @@ from scrapy_neardup.state.layout import last_id, unpack_seen
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Record
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Reading a state from end to end: records with their evidence, and who watches how far it has come.
-
-
 T = TypeVar("T")
 
 
 class Watch(Protocol):
-    """Sees items go by, to show how far the work has come."""
+    """A progress bar: it passes items through."""
 
     def __call__(self, iterable: Iterable[T], total: int | None = None, what: str = "pages") -> Iterable[T]:
-        """The same items."""
+        """Yield the items unchanged."""
 
 
 def unwatched(iterable: Iterable[T], total: int | None = None, what: str = "pages") -> Iterable[T]:
-    """The items, watched by nobody."""
+    """Show no progress."""
     return iterable
 
 
 def with_evidence(store: PageStore, watch: Watch = unwatched) -> Iterator[tuple[Record, Evidence | None]]:
-    """All records with what can be told of their pages, by id; two scans side by side, not a look-up for each."""
+    """Yield every record with its evidence, by id. It scans two tables side by side instead of looking each page up."""
     kept = store.rows(b"e")
     key, packed = next(kept, (b"", b""))
     for record in watch(store.records(), store.pages):
@@ -51,17 +47,15 @@ def _unpacked(store: PageStore, packed: bytes) -> Evidence:
         raise store.damaged(str(error)) from None
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Which page is whose copy, for all pages of a state at once, in columns of numbers: 17 bytes a page.
-
-
 Ids = npt.NDArray[np.uint64]
 Flags = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
 class Members:
-    """Of each record its id, its original's (its own, if it is no copy), and whether it could be judged; by id."""
+    """Columns of all records, by id, in 17 bytes a page: id, original (its own id if it is no copy), whether it was
+    judged.
+    """
 
     ids: Ids
     originals: Ids
@@ -69,18 +63,18 @@ class Members:
 
     @property
     def copies(self) -> Flags:
-        """Which records are copies."""
+        """A mask of the copies."""
         differ: Flags = self.originals != self.ids
         return differ
 
     def place(self, wanted: Ids) -> tuple[npt.NDArray[np.intp], Flags]:
-        """Where each of these ids stands, and whether it is there; the place of one that is not means nothing."""
+        """Return the positions of ids, and a mask of those that exist. Other positions mean nothing."""
         return place(self.ids, wanted)
 
     def groups(self, least: int = 2) -> Iterator[tuple[int, list[int]]]:
-        """Original and members, by id, of each group of at least so many pages; the largest first, then the oldest.
+        """Yield original and members of each group with at least ``least`` pages, the largest first, then the oldest.
 
-        Those of an original that is gone are still a group: they have that much in common.
+        Members whose original is gone are still a group.
         """
         ids, originals = self.ids[self.judged], self.originals[self.judged]
         order = np.lexsort((ids, originals))
@@ -92,7 +86,7 @@ class Members:
 
 
 class Collector:
-    """Takes one record after the other."""
+    """Builds ``Members`` from records that come by id."""
 
     def __init__(self) -> None:
         self._ids = array("Q")
@@ -100,18 +94,18 @@ class Collector:
         self._judged = array("B")
 
     def add(self, record: Record) -> None:
-        """Take the next record; they come in the order of their ids."""
+        """Add the next record."""
         self._ids.append(record.id)
         self._originals.append(record.original)
         self._judged.append(record.original != record.id or record.similarity > 0)
 
     def members(self) -> Members:
-        """All that were taken."""
+        """Return the columns."""
         return Members(column(self._ids), column(self._originals), np.array(self._judged, np.bool_))
 
 
 def place(ids: Ids, wanted: Ids) -> tuple[npt.NDArray[np.intp], Flags]:
-    """Where each of some ids stands among others in their order; see ``Members.place``."""
+    """Return the positions of sorted ids in a sorted column; see ``Members.place``."""
     if not len(ids):
         return np.zeros(len(wanted), np.intp), np.zeros(len(wanted), np.bool_)
     at = np.minimum(np.searchsorted(ids, wanted), len(ids) - 1)
@@ -119,12 +113,12 @@ def place(ids: Ids, wanted: Ids) -> tuple[npt.NDArray[np.intp], Flags]:
 
 
 def column(numbers: array[int]) -> Ids:
-    """An array of 64-bit numbers as a column."""
+    """View an array of 64-bit numbers as a column."""
     return np.array(numbers, np.uint64)
 
 
 def members(records: Iterable[Record]) -> Members:
-    """The columns of these records, which come by id."""
+    """Return the columns of records that come by id."""
     found = Collector()
     for record in records:
         found.add(record)
@@ -132,7 +126,7 @@ def members(records: Iterable[Record]) -> Members:
 
 
 def last_seen(store: PageStore, of: Members) -> npt.NDArray[np.uint64]:
-    """When each page was last judged, in seconds since 1970; when it was first seen, if its URL tells nothing."""
+    """Return when each page was last seen, in seconds since 1970; when it was first seen if its URL row is gone."""
     ids, seconds = array("Q"), array("Q")
     for _, seen in store.rows(b"u"):
         id, when = unpack_seen(seen)

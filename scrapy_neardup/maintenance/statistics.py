@@ -19,20 +19,16 @@ from scrapy_neardup.state.layout import unpack_seen
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Record
 
-# ----------------------------------------------------------------------------------------------------------------------
-# How many pages of which sort a state holds, counted as they go by.
-
-
 #: The kind of copies without evidence.
 UNKNOWN = "unknown"
 
 
 class Census:
-    """Takes every page once, by id; what grows with the state are eight bytes for each copy.
+    """Counts pages that come by id. It keeps eight bytes for each copy.
 
-    ``kinds``: copies by likeness. ``passed``: originals that are like an earlier page, by likeness. ``witnesses``:
-    copies that others are compared with. ``better``: copies that have come to stand for their group. ``first_seen``: of
-    the first page, in seconds since 1970, 0 if there is none. ``rows``: of listings, which are compared with no page.
+    ``kinds``: copies by kind. ``passed``: originals that resemble an earlier page, by kind. ``witnesses``: copies that
+    later pages are compared with. ``better``: copies that replaced their original. ``first_seen``: the oldest page, in
+    seconds since 1970; 0 for none. ``rows``: rows of listings, which are compared with no page.
     """
 
     def __init__(self) -> None:
@@ -67,34 +63,32 @@ class Census:
 
     @property
     def copies(self) -> int:
-        """Pages that were dropped for another one."""
+        """How many copies there are."""
         return len(self._copied)
 
     @property
     def unjudged(self) -> int:
-        """Pages that could not be judged; rows of listings are not among them."""
+        """How many pages could not be judged, without rows of listings."""
         return self.pages - self.originals - self.copies - self.rows
 
     def groups(self) -> tuple[Ids, npt.NDArray[np.intp]]:
-        """Ids of the originals that have copies, also of those that are gone, in their order; how many each has."""
+        """Return the sorted ids of originals with copies, even of originals that are gone, and the number of copies of
+        each.
+        """
         return np.unique(column(self._copied), return_counts=True)
 
     def led(self) -> Ids:
-        """Ids of the groups for which a better page stands."""
+        """Return the ids of groups that a better page stands for."""
         return np.unique(column(self._led))
 
     def last_seen(self, store: PageStore) -> int:
-        """When any page of the state was last judged, in seconds since 1970; 0 if there is none."""
+        """Return when any page was last seen, in seconds since 1970; 0 for an empty state."""
         return max(int(self._newest), max((unpack_seen(seen)[1] for _, seen in store.rows(b"u")), default=0))
-
-
-# ----------------------------------------------------------------------------------------------------------------------
-# What is in a state, in numbers.
 
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """Pages of one site (see ``site_of``; empty for pages without one), and how many of them are copies."""
+    """Pages of one site, and copies among them. The name is empty for pages without a site."""
 
     name: str
     pages: int
@@ -103,13 +97,12 @@ class Site:
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """The numbers of a state.
+    """The counts of a state. Times are in seconds since 1970, 0 for an empty state.
 
-    ``kinds``: copies by their likeness. ``passed``: originals that are like an earlier page, by likeness. ``better``:
-    copies that have come to stand for their group. ``lost``: copies whose original is gone. ``groups``: those of two
-    pages or more. Times in seconds since 1970, 0 for an empty state. ``judged``: manual verdicts
-    by their sort. ``rows``: rows of listings, which are compared with no page. ``dropped``: the sites with the largest
-    number of drops in the last crawls.
+    ``kinds``: copies by kind. ``passed``: originals that resemble an earlier page, by kind. ``better``: copies that
+    replaced their original. ``lost``: copies whose original is gone. ``groups``: groups of two pages or more.
+    ``judged``: manual verdicts by sort. ``rows``: rows of listings. ``dropped``: the sites with most drops in the last
+    crawls.
     """
 
     pages: int
@@ -134,7 +127,7 @@ class Statistics:
 
 
 def statistics(store: PageStore, limit: int = 10, watch: Watch = unwatched) -> Statistics:
-    """Count the pages of a state; ``limit``: how many sites are named, those with the most pages. Reads all once."""
+    """Count a state in one pass. ``limit``: how many sites to name, those with most pages first."""
     census, pages = Census(), _Pages()
     for record, evidence in with_evidence(store, watch):
         census.add(record, evidence)
@@ -167,7 +160,7 @@ def statistics(store: PageStore, limit: int = 10, watch: Watch = unwatched) -> S
 
 
 class _Pages:
-    """What is held of every page: its id, a hash of its site, and whether it is a copy."""
+    """Id, hash of the site, and whether it is a copy, of every page."""
 
     def __init__(self) -> None:
         self.ids = array("Q")
@@ -180,7 +173,7 @@ class _Pages:
         self._copies.append(record.original != record.id)
 
     def sites_of(self, store: PageStore, limit: int) -> tuple[int, tuple[Site, ...]]:
-        """How many there are, and those with the most pages; their names are read from the first page of each."""
+        """Return the number of sites, and the largest ones. The name of a site comes from its first page."""
         names, first, at, pages = np.unique(
             column(self._sites), return_index=True, return_inverse=True, return_counts=True
         )

@@ -16,20 +16,16 @@ from scrapy_neardup.state.layout import crawl_key, feed_key, last_id, site_key
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Record
 
-# ----------------------------------------------------------------------------------------------------------------------
-# The last crawls on a state: who they were, when, and what came of them.
-
-
-#: Crawls that are remembered: the last ones.
+#: The state remembers this many crawls, the last ones.
 _CRAWLS = 1000
 
 
 @dataclass(frozen=True, slots=True)
 class Crawl:
-    """A crawl by its generation, which is the time at which it began in nanoseconds since 1970.
+    """A crawl. ``generation``: when it began, in nanoseconds since 1970.
 
-    ``ended``: in seconds since 1970, 0 for one that runs, or was killed. ``counts``: its stats, by their names without
-    ``neardup/``; empty until it has ended.
+    ``ended``: in seconds since 1970; 0 while it runs, or if it was killed. ``counts``: its stats without the prefix
+    ``neardup/``, empty until it ends.
     """
 
     generation: int
@@ -44,7 +40,7 @@ class Crawl:
 
 
 def verdict_counts(counts: Mapping[str, float]) -> dict[str, int]:
-    """Pages of a crawl by verdict, from its stats; rows of listings, which are not judged, are counted as ``rows``.
+    """Count the pages of a crawl by verdict, from its stats. Rows of listings, which are not judged, are ``rows``.
 
     >>> verdict_counts({"pages": 9, "unique": 2, "unjudged/no_text": 1, "unjudged/listing": 6})
     {'unique': 2, 'duplicate': 0, 'unchanged': 0, 'updated': 0, 'better': 0, 'rows': 6, 'unjudged': 1}
@@ -56,7 +52,7 @@ def verdict_counts(counts: Mapping[str, float]) -> dict[str, int]:
 
 
 def remember_crawl(store: PageStore, crawl: Crawl) -> None:
-    """Write down a crawl, when it begins and when it ends; of too many the oldest are not remembered."""
+    """Write a crawl when it begins and when it ends. The oldest crawls go."""
     about = {"who": crawl.who, "ended": crawl.ended, "counts": dict(crawl.counts)}
     changes = Changes({crawl_key(crawl.generation): json.dumps(about).encode()})
     others = [key for key, _ in store.rows(b"c") if key not in changes.puts]
@@ -66,12 +62,12 @@ def remember_crawl(store: PageStore, crawl: Crawl) -> None:
 
 
 def crawls(store: PageStore) -> Iterator[Crawl]:
-    """All crawls that the state remembers, the oldest first; raises StoreDamaged for a row that is none."""
+    """Yield the crawls, oldest first. Raises StoreDamaged."""
     return store.unpacked(b"c", unpacked_crawl)
 
 
 def unpacked_crawl(key: bytes, packed: bytes) -> Crawl:
-    """The crawl that ``remember_crawl`` wrote; raises ValueError for another row."""
+    """Unpack the row of a crawl. Raises ValueError."""
     generation = last_id(key)
     try:
         about = json.loads(packed)
@@ -84,45 +80,41 @@ def unpacked_crawl(key: bytes, packed: bytes) -> Crawl:
     return found
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Which feeds hold the pages of which crawls, as far as a later crawl may overwrite them under the same name.
-
-
-#: Feeds that are remembered: those of which something was written last. And spans of each, more become one.
+#: The state remembers this many feeds, those written last, and this many spans of each.
 _FEEDS, _SPANS = 1000, 16
 
-#: Pages that were stored together: first and last id, and how many. Pages of other feeds may lie between.
+#: First id, last id and number of pages that were stored together. Pages of other feeds may lie between.
 Span = tuple[int, int, int]
 
 
 @dataclass(slots=True)
 class Delivery:
-    """A feed by its name: the pages that were stored in it, and those that were, before it was overwritten."""
+    """A feed: spans of the pages that it holds, and of pages that it held before it was overwritten."""
 
     feed: str
     held: list[Span] = field(default_factory=list)
     gone: list[Span] = field(default_factory=list)
-    #: When this was written, in seconds since 1970.
+    #: Seconds since 1970.
     when: int = 0
 
     def stored(self, span: Span, crawl: int) -> None:
-        """More pages are in it; those of one crawl, whose ids are larger than its own, are one span."""
+        """Add pages to the feed. Pages of one crawl, whose ids are larger than the crawl's, are one span."""
         if self.held and self.held[-1][0] > crawl:
             span = _joined(self.held.pop(), span)
         self.held = _few([*self.held, span])
 
     def overwritten(self, *, known: bool) -> None:
-        """What was in it is in no feed any more, unless somebody has fetched it: then it counts as ``known``."""
+        """The feed was emptied. Its pages are gone, or ``known`` if somebody fetched them before."""
         self.gone, self.held = _few([*self.gone, *([] if known else self.held)]), []
 
 
 def deliveries(store: PageStore) -> Iterator[Delivery]:
-    """All feeds that the state remembers; raises StoreDamaged for a row that is none."""
+    """Yield the feeds. Raises StoreDamaged."""
     return store.unpacked(b"f", unpacked_delivery)
 
 
 def unpacked_delivery(key: bytes, packed: bytes) -> Delivery:
-    """The feed that ``remember`` wrote; raises ValueError for another row."""
+    """Unpack the row of a feed. Raises ValueError."""
     try:
         about = json.loads(packed)
         held, gone = ([(int(a), int(b), int(n)) for a, b, n in about[name]] for name in ("held", "gone"))
@@ -135,7 +127,7 @@ def unpacked_delivery(key: bytes, packed: bytes) -> Delivery:
 
 
 def remember(store: PageStore, delivery: Delivery) -> None:
-    """Write down what became of a feed, and wait for the disk; of too many feeds the oldest are not remembered."""
+    """Write a feed, and wait for the disk. The oldest feeds go."""
     delivery.when = int(time.time())
     about = {name: getattr(delivery, name) for name in ("feed", "held", "gone", "when")}
     changes = Changes({feed_key(delivery.feed): json.dumps(about).encode()})
@@ -147,12 +139,12 @@ def remember(store: PageStore, delivery: Delivery) -> None:
 
 
 def overwritten(store: PageStore, watch: Watch = unwatched) -> Forgetting:
-    """The pages that were in feeds before these were overwritten."""
+    """Return the pages that overwritten feeds held."""
     return pages_of(store, [span for one in deliveries(store) for span in one.gone], watch)
 
 
 def settle(store: PageStore) -> None:
-    """What was overwritten has been forgotten."""
+    """Clear the list of overwritten pages: they were forgotten."""
     for one in list(deliveries(store)):
         if one.gone:
             one.gone = []
@@ -160,18 +152,18 @@ def settle(store: PageStore) -> None:
 
 
 def within(spans: Iterable[Span]) -> Callable[[Record], bool]:
-    """Whether a page was first seen within one of these spans."""
+    """Return a predicate: was a page first seen within one of these spans?"""
     bounds = [(first, last) for first, last, _ in spans]
     return lambda record: any(first <= record.id <= last for first, last in bounds)
 
 
 def pages_of(store: PageStore, spans: Iterable[Span], watch: Watch = unwatched) -> Forgetting:
-    """The pages of these spans that are there, with the copies of those that are originals."""
+    """Return the pages of these spans, with the copies of originals among them."""
     return pages_where(store, within(spans), watch)
 
 
 def _few(spans: list[Span]) -> list[Span]:
-    """The same pages in so many spans at most: the oldest become one."""
+    """Join the oldest spans until there are few enough."""
     while len(spans) > _SPANS:
         spans = [_joined(spans[0], spans[1]), *spans[2:]]
     return spans
@@ -181,19 +173,15 @@ def _joined(one: Span, other: Span) -> Span:
     return min(one[0], other[0]), max(one[1], other[1]), one[2] + other[2]
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# How many pages of each site the last crawls judged, and how many of them they dropped as copies.
-
-
-#: Sites that a state remembers: those that were crawled last. Strangers choose how many there are.
+#: The state remembers this many sites, those crawled last. Strangers choose how many sites there are.
 _SITES = 5000
-#: Of more pages the counts shrink together, so that they tell of the last crawls.
+#: Above this many pages the counts shrink in proportion, so they describe the last crawls.
 _PAGES = 1000
 
 
 @dataclass(frozen=True, slots=True)
 class SiteDrops:
-    """Pages of a site that were judged, and drops among them. ``delivered``: drops of pages delivered before.
+    """Judged pages of a site and drops among them. ``delivered``: drops of pages that were delivered before.
 
     ``crawled``: when a crawl last counted the site, in seconds since 1970.
     """
@@ -205,7 +193,7 @@ class SiteDrops:
     crawled: int = 0
 
     def plus(self, other: SiteDrops, crawled: int) -> SiteDrops:
-        """The sum of both, of the last pages."""
+        """Add counts, and shrink them to the last pages."""
         pages = self.pages + other.pages
         share = min(1.0, _PAGES / max(1, pages))
         drops, delivered = self.drops + other.drops, self.delivered + other.delivered
@@ -213,18 +201,18 @@ class SiteDrops:
 
 
 def site_drops(store: PageStore) -> Iterator[SiteDrops]:
-    """The counts of all sites; raises StoreDamaged for a row that is none."""
+    """Yield the counts of all sites. Raises StoreDamaged."""
     return store.unpacked(b"h", unpacked_site_drops)
 
 
 def most_dropped(store: PageStore, limit: int) -> list[SiteDrops]:
-    """The sites with drops; those whose delivered pages were dropped come first, then those with most drops."""
+    """Return the sites with drops: first those that lost delivered pages, then those with most drops."""
     found = [one for one in site_drops(store) if one.drops]
     return sorted(found, key=lambda one: (-one.delivered, -one.drops, one.site))[:limit]
 
 
 def add_site_drops(store: PageStore, found: Iterable[SiteDrops], crawled: int) -> None:
-    """Add the counts of a crawl at its end; above 5,000 sites those that were crawled longest ago go."""
+    """Add the counts of a crawl at its end. Above 5,000 sites, those crawled longest ago go."""
     known = {one.site: one for one in site_drops(store)}
     changed = {one.site: known.get(one.site, SiteDrops(one.site)).plus(one, crawled) for one in found}
     latest = sorted((known | changed).values(), key=lambda one: (one.crawled, one.pages), reverse=True)
@@ -241,7 +229,7 @@ def add_site_drops(store: PageStore, found: Iterable[SiteDrops], crawled: int) -
 
 
 def unpacked_site_drops(key: bytes, packed: bytes) -> SiteDrops:
-    """What ``add_site_drops`` wrote; raises ValueError for another row."""
+    """Unpack the counts of a site. Raises ValueError."""
     try:
         site, pages, drops, delivered, crawled = list[Any](json.loads(packed))
         found = SiteDrops(str(site), int(pages), int(drops), int(delivered), int(crawled))

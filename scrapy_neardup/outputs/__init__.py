@@ -1,4 +1,4 @@
-"""Records to files. A new format is a file beside this one and a line in ``WRITERS``."""
+"""Records to files. A new format is a writer and a line in ``WRITERS``."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ _SUFFIXES = {
 
 
 def output_format(name: str, given: str = "") -> str:
-    """The format that a file is to have: what was ``given``, or what its name says; JSON lines for standard output.
+    """Return the format of an output: ``given``, or by its name; JSON lines for standard output.
 
-    Raises NearDupError for a name that says nothing.
+    Raises NearDupError for an unknown name.
     """
     plain = unpacked_name(name)
     found = given or ("jsonl" if name == "-" else _SUFFIXES.get(Path(plain).suffix.lower(), ""))
@@ -50,9 +50,9 @@ def output_format(name: str, given: str = "") -> str:
 
 @contextmanager
 def opened_output(name: str, format: str, tag_field: str, *, for_spreadsheet: bool = False) -> Iterator[Writer]:
-    """A writer to a file, packed if its name says so; it takes its place once all is written, and after an error not.
+    """Open a writer to a file, compressed by its suffix. The file appears once it is complete, and not after an error.
 
-    ``-`` is standard output, which gets each record as it comes. ``for_spreadsheet``: see ``Writer``.
+    ``-`` is standard output, which gets each record at once. ``for_spreadsheet``: see ``Writer``.
     """
     if name == "-":
         yield from _writing(sys.stdout.buffer, format, tag_field, for_spreadsheet)

@@ -11,16 +11,12 @@ from typing import IO, Any, cast
 from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.outputs.writer import Tag, Writer, as_cells, as_json, with_tag
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Cells that a spreadsheet runs: a table is opened by whoever trusts it, and pages have filled in its cells.
-#
-# Excel, LibreOffice and the like take a cell of a CSV file for a formula if it begins as one, quoted or not; such a
-# formula can send what stands in other cells to somebody, or start a program. The cure is that of OWASP ("CSV
-# Injection"): an apostrophe before it makes it a text. It stays in the file, though, so a program that reads the table
-# gets another value than was there; which is why it must be asked for. Numbers are left as they are: they run nothing.
+# Excel, LibreOffice and others run a cell of a CSV file as a formula if it begins like one, quoted or not. Such a
+# formula can leak other cells or start a program, and pages fill these cells. OWASP ("CSV Injection") puts an
+# apostrophe in front. That changes the value for other programs, so a user must ask for it.
 
 
-#: So a formula begins, by characters of full width too; a tab or the end of a line before one may be skipped.
+#: The beginning of a formula, full-width characters too; a tab or line end before it may be skipped.
 _FORMULA = re.compile("[=+\\-@\\t\\r\\n＝＋－＠]")
 _NUMBER = re.compile(r"[+-]?\d+([.,]\d+)*([eE][+-]?\d+)?")
 
@@ -35,7 +31,7 @@ def is_formula(cell: Any) -> bool:
 
 
 def as_text(cell: Any) -> Any:
-    """The cell, with an apostrophe before what is a formula.
+    """Return the cell, with an apostrophe in front of a formula.
 
     >>> as_text("=HYPERLINK(A1)"), as_text(7)
     ("'=HYPERLINK(A1)", 7)
@@ -43,11 +39,7 @@ def as_text(cell: Any) -> Any:
     return f"'{cell}" if is_formula(cell) else cell
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# JSON, CSV and XML, such as Scrapy's feeds are.
-
-
-#: What no XML may hold; a reader would stop there.
+#: Characters that XML forbids.
 _ILLEGAL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 _XML_NAME = re.compile(r"[^\W\d][\w.-]*")
 
@@ -65,12 +57,12 @@ class JsonWriter(Writer):
         self._before = b",\n"
 
     def close(self) -> None:
-        """End the array; one without records is an array, too."""
+        """End the array."""
         self._file.write(self._before.strip(b",\n") + b"\n]\n")
 
 
 class XmlWriter(Writer):
-    """An element a field, as in Scrapy's feeds. What XML cannot hold is replaced by U+FFFD."""
+    """One element a field, as in Scrapy's feeds. U+FFFD replaces forbidden characters."""
 
     def __init__(self, file: IO[bytes], tag_field: str) -> None:
         from scrapy.exporters import XmlItemExporter  # it loads the libraries of all kinds of items
@@ -80,7 +72,7 @@ class XmlWriter(Writer):
         self._exporter.start_exporting()
 
     def write(self, fields: Mapping[str, Any], tag: Tag | None, line: bytes = b"") -> None:
-        """See ``Writer``; raises NearDupError for a field whose name no element can have."""
+        """See ``Writer``. Raises NearDupError for a field whose name no element can have."""
         for name in fields:
             if not _XML_NAME.fullmatch(name):
                 raise NearDupError(f"{name!r} cannot be a field name in XML. Write JSON lines instead.")
@@ -92,7 +84,7 @@ class XmlWriter(Writer):
 
 
 class CsvWriter(Writer):
-    """A row a record; the first record gives the columns. Cells stay as they are, unless it is for a spreadsheet."""
+    """A row a record; the first record gives the columns."""
 
     def __init__(self, file: IO[bytes], tag_field: str, **options: Any) -> None:
         from scrapy.exporters import CsvItemExporter
@@ -102,7 +94,7 @@ class CsvWriter(Writer):
         self._columns: set[str] | None = None
 
     def write(self, fields: Mapping[str, Any], tag: Tag | None, line: bytes = b"") -> None:
-        """See ``Writer``; a column for each part of the verdict."""
+        """See ``Writer``. Each part of the verdict has a column."""
         cells = as_cells(fields, tag, self._tag_field)
         self.formulas += sum(map(is_formula, [*(() if self._columns else cells), *cells.values()]))
         self._columns = same_columns(self._columns, cells)
@@ -111,19 +103,19 @@ class CsvWriter(Writer):
         self._exporter.export_item(cells)
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the text layer."""
         self._exporter.finish_exporting()
 
 
 class TsvWriter(CsvWriter):
-    """The same, with tabs."""
+    """CSV with tabs."""
 
     def __init__(self, file: IO[bytes], tag_field: str) -> None:
         super().__init__(file, tag_field, delimiter="\t")
 
 
 def same_columns(columns: set[str] | None, cells: Mapping[str, Any]) -> set[str]:
-    """The columns of a table, the first row's; raises NearDupError for a row that would lose something there."""
+    """Return the columns of the first row. Raises NearDupError for a row that has others."""
     if columns is None:
         return set(cells)
     if more := sorted(set(cells) - columns):

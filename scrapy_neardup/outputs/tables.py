@@ -11,17 +11,13 @@ from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.outputs.feeds import same_columns
 from scrapy_neardup.outputs.writer import Tag, Writer, as_cells, with_tag
 
-# ----------------------------------------------------------------------------------------------------------------------
-# A sheet of an Excel workbook.
-
-
 _ROWS = 1_048_576
 _CELL = 32_767
 _ILLEGAL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 
 
 class ExcelWriter(Writer):
-    """A row a record; the first record gives the columns. Strings stay strings, also where they begin with ``=``."""
+    """A row a record; the first record gives the columns. Strings stay strings, even if they begin with ``=``."""
 
     def __init__(self, file: IO[bytes], tag_field: str) -> None:
         super().__init__(file, tag_field)
@@ -35,7 +31,7 @@ class ExcelWriter(Writer):
         self._written = 0
 
     def write(self, fields: Mapping[str, Any], tag: Tag | None, line: bytes = b"") -> None:
-        """See ``Writer``; a column for each part of the verdict. Raises NearDupError for what no sheet can hold."""
+        """See ``Writer``. Each part of the verdict has a column. Raises NearDupError for what no sheet can hold."""
         cells = as_cells(fields, tag, self._tag_field)
         if self._columns is None:
             self._columns = dict.fromkeys(cells)
@@ -48,7 +44,7 @@ class ExcelWriter(Writer):
         self._book.save(self._file)
 
     def discard(self) -> None:
-        """Save it to nowhere: until then its rows lie in a temporary file."""
+        """Remove its temporary file."""
         self._book.save(BytesIO())
 
     def _append(self, values: list[Any]) -> None:
@@ -71,16 +67,12 @@ class ExcelWriter(Writer):
         self._sheet.append(row)
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# A Parquet file.
-
-
-#: Records that are written together; the first of them give the columns and their types.
+#: Records per batch. The first batch gives the columns and their types.
 _BATCH = 1000
 
 
 class ParquetWriter(Writer):
-    """Columns of the types that the first thousand records have; the verdict is a column of structs."""
+    """Columns with the types of the first thousand records; the verdict is a column of structs."""
 
     def __init__(self, file: IO[bytes], tag_field: str) -> None:
         super().__init__(file, tag_field)
@@ -102,12 +94,12 @@ class ParquetWriter(Writer):
             self._flush()
 
     def close(self) -> None:
-        """Write the rest, and what tells where everything lies."""
+        """Write the rest and the footer."""
         self._flush()
         self._writer.close()
 
     def discard(self) -> None:
-        """End what was begun, or it would be ended later, when the file is closed."""
+        """Close the writer, which would otherwise write when the file is closed."""
         if self._writer is not None:
             self._writer.close()
 

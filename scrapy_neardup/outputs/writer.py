@@ -8,11 +8,7 @@ from typing import IO, Any
 
 from scrapy.utils.serialize import ScrapyJSONEncoder
 
-# ----------------------------------------------------------------------------------------------------------------------
-# What every format of output has in common.
-
-
-#: A verdict as plain data, see ``Verdict.as_tag``.
+#: A verdict as plain data; see ``Verdict.as_tag``.
 Tag = Mapping[str, Any]
 
 _ENCODER = ScrapyJSONEncoder(ensure_ascii=False, default=str)
@@ -20,37 +16,36 @@ _ASCII = ScrapyJSONEncoder(ensure_ascii=True, default=str)
 
 
 class Writer(ABC):
-    """Writes records, one at a time; ``close`` ends what was begun, but leaves the file open.
+    """Writes records. ``close`` completes the output but leaves the file open.
 
-    ``for_spreadsheet``: cells of a table that a spreadsheet would run as formulas are to be written as texts, where the
-    format cannot say itself that they are; ``formulas``: how many there were.
+    ``for_spreadsheet``: write formulas as text, where the format cannot mark text; ``formulas`` counts them.
     """
 
     for_spreadsheet = False
     formulas = 0
 
     def __init__(self, file: IO[bytes], tag_field: str) -> None:
-        """``tag_field``: under what name a record carries its verdict."""
+        """``tag_field``: the field for the verdict."""
         self._file = file
         self._tag_field = tag_field
 
     @abstractmethod
     def write(self, fields: Mapping[str, Any], tag: Tag | None, line: bytes = b"") -> None:
-        """Write a record, with its verdict if there is a ``tag``; ``line`` is the JSON that it came as, if it did.
+        """Write a record, with its verdict if there is a ``tag``; ``line`` is the JSON line that it came from.
 
         Raises NearDupError for a record that the format cannot hold.
         """
 
     @abstractmethod
     def close(self) -> None:
-        """Write what belongs at the end."""
+        """Write the end."""
 
     def discard(self) -> None:  # noqa: B027  # most hold nothing but the file
-        """Let go of everything after an error: what was written does not count."""
+        """Release everything after an error."""
 
 
 def as_json(value: Any) -> bytes:
-    """JSON in UTF-8; where the text is none (half a surrogate pair), in ASCII. Dates and the like become strings."""
+    """Return JSON in UTF-8, or in ASCII for half a surrogate pair. Dates and the like become strings."""
     try:
         return _ENCODER.encode(value).encode()
     except UnicodeEncodeError:
@@ -58,12 +53,12 @@ def as_json(value: Any) -> bytes:
 
 
 def with_tag(fields: Mapping[str, Any], tag: Tag | None, tag_field: str) -> dict[str, Any]:
-    """The record with its verdict, if it is to have one."""
+    """Return the record with its verdict."""
     return dict(fields) if tag is None else {**fields, tag_field: dict(tag)}
 
 
 def as_cells(fields: Mapping[str, Any], tag: Tag | None, tag_field: str) -> dict[str, Any]:
-    """A record as one row of a table: a column for each part of its verdict; lists and the like as JSON.
+    """Return a record as one row: a column for each part of its verdict, and JSON for lists.
 
     >>> as_cells({"id": 7, "tags": ["a"]}, {"verdict": "unique", "shared": []}, "neardup")
     {'id': 7, 'tags': '["a"]', 'neardup.verdict': 'unique', 'neardup.shared': '[]'}
@@ -78,10 +73,6 @@ def _cell(value: Any) -> Any:
     return "" if value is None else value
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# JSON lines: a line that was read is written as it stood.
-
-
 class JsonLinesWriter(Writer):
     """One JSON object a line."""
 
@@ -90,7 +81,7 @@ class JsonLinesWriter(Writer):
         self._name = as_json(tag_field) + b": "
 
     def write(self, fields: Mapping[str, Any], tag: Tag | None, line: bytes = b"") -> None:
-        """Numbers, escapes and the order of fields stay; the verdict is put in behind the last field."""
+        """Keep numbers, escapes and the order of fields of a line; the verdict follows the last field."""
         if tag is None:
             self._file.write((line or as_json(fields)) + b"\n")
         elif line and self._tag_field not in fields:
@@ -100,4 +91,4 @@ class JsonLinesWriter(Writer):
             self._file.write(as_json(with_tag(fields, tag, self._tag_field)) + b"\n")
 
     def close(self) -> None:
-        """Nothing is missing."""
+        """Do nothing."""

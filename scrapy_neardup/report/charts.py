@@ -22,17 +22,13 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Numbers, times and sizes as they are written in a report.
-
-
-#: How the time of a bar is written in full, for tables, by the word in its unit.
+#: Formats of a bar's full time, by the word in its unit.
 _DATE_FORMATS = {"second": "%Y-%m-%d %H:%M:%S", "day": "%Y-%m-%d", "week": "%Y-%m-%d", "month": "%Y-%m", "year": "%Y"}
 _MINUTE = "%Y-%m-%d %H:%M"
 
 
 def number(value: int) -> str:
-    """With commas between thousands.
+    """Format a number with commas.
 
     >>> number(1234567)
     '1,234,567'
@@ -41,7 +37,7 @@ def number(value: int) -> str:
 
 
 def short(value: int, language: str = "en") -> str:
-    """A large number in few characters; in Chinese it is counted in ten thousands.
+    """Format a large number in few characters; Chinese counts in ten thousands.
 
     >>> short(950), short(28_344), short(2_340_000), short(3_000_000_000)
     ('950', '28.3 k', '2.34 M', '3.00 G')
@@ -58,7 +54,7 @@ def short(value: int, language: str = "en") -> str:
 
 
 def percent(share: float, language: str = "en") -> str:
-    """A share in [0, 1], with one digit behind the point; never 0 or 100 for what is not.
+    """Format a share with one decimal. Only exact 0 and 1 become 0 and 100.
 
     >>> percent(0.2503), percent(0.00001), percent(0.99999), percent(1)
     ('25.0 %', '< 0.1 %', '> 99.9 %', '100 %')
@@ -75,7 +71,7 @@ def percent(share: float, language: str = "en") -> str:
 
 
 def size(bytes: int) -> str:
-    """Bytes, in powers of ten.
+    """Format bytes in powers of ten.
 
     >>> size(820), size(53_200), size(1_240_000)
     ('820 B', '53.2 kB', '1.2 MB')
@@ -89,7 +85,7 @@ def size(bytes: int) -> str:
 
 
 def moment(seconds: int) -> str:
-    """A time to the minute, in UTC; who shows it says so.
+    """Format a time to the minute, in UTC.
 
     >>> moment(1_763_718_041)
     '2025-11-21 09:40'
@@ -98,7 +94,7 @@ def moment(seconds: int) -> str:
 
 
 def tick(unit: str, seconds: int, words: Words) -> str:
-    """The beginning of a bar in a chart, of a unit as in ``Times``.
+    """Format the beginning of a bar, in a unit of ``Times``.
 
     >>> english = Words("en")
     >>> tick("15 seconds", 1_763_718_041, english), tick("week", 1_763_718_041, english)
@@ -108,7 +104,7 @@ def tick(unit: str, seconds: int, words: Words) -> str:
 
 
 def unit_name(unit: str, words: Words) -> str:
-    """A unit as in ``Times``, as it is called.
+    """Return the name of a unit of ``Times``.
 
     >>> unit_name("5 minutes", Words("en")), unit_name("5 minutes", Words("zh")), unit_name("hour", Words("zh"))
     ('5 minutes', ' 5 分钟', '小时')
@@ -118,7 +114,7 @@ def unit_name(unit: str, words: Words) -> str:
 
 
 def full(unit: str, seconds: int) -> str:
-    """The same in a table.
+    """Format the beginning of a bar in full.
 
     >>> full("5 minutes", 1_763_718_041), full("month", 1_763_718_041)
     ('2025-11-21 09:40', '2025-11')
@@ -134,16 +130,13 @@ def _utc(seconds: int) -> datetime:
     return datetime.fromtimestamp(seconds, tz=timezone.utc)
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# A drawing of matplotlib as an SVG element that takes colours and fonts from the page around it.
-#
-# The same drawing gives the same SVG, byte by byte, under one version of matplotlib.
+# The SVG takes colours and fonts from the page. Equal drawings give equal bytes under one version of matplotlib.
 
 
-#: Colours to draw with, and by what they are replaced: variables of report.css.
+#: Colours to draw with; variables of report.css replace them.
 INK, LINE, COPY, OTHER, FAINT = "#010101", "#020202", "#030303", "#040404", "#050505"
 _VARIABLES = {INK: "--soft", LINE: "--line", COPY: "--accent", OTHER: "--neutral", FAINT: "--faint"}
-#: Whatever the user's own settings of matplotlib are; sizes are units of the SVG.
+#: Our settings of matplotlib, whatever the user's are. Sizes are units of the SVG.
 _STYLE: Any = {
     "svg.fonttype": "none",
     "font.family": "DejaVu Sans",
@@ -162,7 +155,7 @@ _STYLE: Any = {
     "ytick.major.pad": 7.0,
 }
 _TRIFLES = re.compile(r"<metadata>.*?</metadata>|<style.*?</style>|<!--.*?-->|\n *", re.DOTALL)
-# Written as one or as two, by the version of matplotlib.
+# One or two declarations, depending on the version of matplotlib.
 _FONT = re.compile(r"font: ([\d.]+)px [^;\"]*")
 _FAMILY = re.compile(r"font-family: [^;\"]*(; )?")
 _IDS = re.compile(r' id="([^"]*)"')
@@ -172,7 +165,7 @@ _OPENING = re.compile(r"<svg[^>]*>")
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """A drawing's size, and the room around its axes: left, right, above and below, all in units of the SVG."""
+    """The size of a drawing and its margins, in units of the SVG."""
 
     width: int
     height: int
@@ -183,9 +176,9 @@ class Frame:
 
 
 def svg(name: str, label: str, frame: Frame, draw: Callable[[Axes], None]) -> str:
-    """What ``draw`` draws, as an element whose ids all begin with ``name``; ``label`` is read to those who cannot see.
+    """Return the drawing of ``draw`` as an element whose ids begin with ``name``; screen readers read ``label``.
 
-    It has no size of its own, only proportions.
+    It has proportions but no size.
     """
     from matplotlib import rc_context
     from matplotlib.backends.backend_svg import FigureCanvasSVG
@@ -196,7 +189,7 @@ def svg(name: str, label: str, frame: Frame, draw: Callable[[Axes], None]) -> st
         io.StringIO() as file,
         catch_warnings(),
     ):  # undone at its end; pyplot, with its figures for all, is left alone
-        # Letters are drawn by whoever shows the page: it does not matter which of them matplotlib has.
+        # The browser draws the letters, so matplotlib may lack their glyphs.
         filterwarnings("ignore", "Glyph .* missing from", UserWarning)
         _take_style(name)
         figure = Figure(figsize=(frame.width / 72, frame.height / 72), facecolor="none")
@@ -220,7 +213,7 @@ def _take_style(name: str) -> None:
 
 
 def _embedded(drawn: str, name: str, label: str, frame: Frame) -> str:
-    """Without a size, with colours of the page, and with ids of its own where an id is needed."""
+    """Remove the size, use colours of the page, and make ids unique."""
     text = _TRIFLES.sub(" ", drawn)
     used = {found[1] for found in _LINKS.findall(text)}
     text = _IDS.sub(lambda found: f' id="{name}-{found[1]}"' if found[1] in used else "", text)
@@ -232,35 +225,33 @@ def _embedded(drawn: str, name: str, label: str, frame: Frame) -> str:
     return _OPENING.sub(lambda _: opening, text, count=1).strip()
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# The counts of a report as charts: numbers, dates and names of this package, never a string of a page.
-#
-# Each is drawn twice, for wide and for narrow screens, as letters must not shrink with the screen.
+# Charts show numbers, dates and our own names, never a string of a page. Each is drawn for wide and for narrow screens,
+# as letters must not shrink.
 
 
-#: Units of a wide chart over the whole page, of one beside another, and of a narrow one.
+#: Widths in units: the whole page, half of it, a narrow screen.
 _FULL, _HALF, _NARROW = 1040, 500, 320
 _ROW = 32
-#: A bar is cut off if it is more than so many times as long as the next.
+#: A bar is cut off if it is more than this many times as long as the next.
 _OUTLIER = 4
 
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """A chart for wide and for narrow screens, as SVG elements; empty where there is nothing to draw."""
+    """A chart for wide and for narrow screens; empty if there is nothing to draw."""
 
     wide: str = ""
     narrow: str = ""
 
 
 def check() -> None:
-    """Raise NearDupError if there is nothing to draw with."""
+    """Raise NearDupError without matplotlib."""
     if find_spec("matplotlib") is None:
         raise NearDupError("Charts need matplotlib. Run: pip install 'scrapy-neardup[report]'")
 
 
 def kinds(report: Report, words: Words = ENGLISH) -> Chart:
-    """Copies by kind, and below them the pages that passed though they are like an earlier one."""
+    """Draw copies by kind, and below them pages that passed though they resemble an earlier one."""
     bars = [(one, True) for one in report.kinds] + [(one, False) for one in report.passed]
     if not bars:
         return Chart()
@@ -278,7 +269,7 @@ def kinds(report: Report, words: Words = ENGLISH) -> Chart:
 
 
 def times(found: Times, words: Words = ENGLISH) -> Chart:
-    """Pages by the time at which they were first seen."""
+    """Draw pages over time."""
     if not found.buckets:
         return Chart()
     label = words("times.label", unit=unit_name(found.unit, words))
@@ -292,7 +283,7 @@ def times(found: Times, words: Words = ENGLISH) -> Chart:
 
 
 def similarities(found: Similarities, words: Words = ENGLISH) -> Chart:
-    """Copies, and pages that passed, by similarity, with the thresholds of the method."""
+    """Draw copies and passed pages by similarity, with the thresholds of the method."""
     if not any((*found.copies, *found.passed)):
         return Chart()
     label = words("similarities.label")
@@ -305,7 +296,7 @@ def similarities(found: Similarities, words: Words = ENGLISH) -> Chart:
 
 
 def kind(name: str, words: Words, *, copy: bool = True) -> str:
-    """What a kind is called, of a copy or of a page that passed."""
+    """Return the name of a kind."""
     called = words(f"kind.{name}")
     return called if copy else words("passed", kind=called)
 
@@ -369,7 +360,7 @@ def _similarities(axes: Axes, found: Similarities) -> None:
 
 
 def _thresholds(axes: Axes, found: Similarities, low: float) -> None:
-    """A dashed line for each, named above the axes, one name a line as values may lie close together."""
+    """Draw a dashed line for each threshold, named above the axes, one per line."""
     for row, one in enumerate(sorted(found.thresholds, key=lambda threshold: threshold.value)):
         up = 18 + 16 * row
         axes.axvline(one.value, color=INK, linewidth=1.2, dashes=(4, 3))
@@ -385,7 +376,7 @@ def _thresholds(axes: Axes, found: Similarities, low: float) -> None:
 
 
 def _top(heights: Sequence[int]) -> int:
-    """Up to where bars are drawn: so that one that is much longer than the others does not hide them.
+    """Return the height of the chart, so that one very long bar does not hide the others.
 
     >>> _top([3, 5, 4]), _top([3, 5, 900])
     (5, 9)
@@ -395,7 +386,7 @@ def _top(heights: Sequence[int]) -> int:
 
 
 def _counted(axes: Axes, top: int) -> None:
-    """Counts upwards, with few lines across."""
+    """Format the axis of counts."""
     from matplotlib.ticker import FuncFormatter, MaxNLocator
 
     axes.set_ylim(0, top * 1.04)

@@ -4,33 +4,28 @@ from __future__ import annotations
 
 import re
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Strings of pages as they may be shown: a page may hold anything, and a report is passed on.
-
-
-#: Longest title, sentence, URL and site that are shown.
+#: The longest title, sentence, URL and site.
 TITLE, SENTENCE, URL, SITE = 160, 300, 1000, 60
 
 _LINE_END = re.compile("\r\n?|[\x0b\x0c\x85\u2028\u2029]")
-# Control characters; marks that turn the direction of what follows them, up to the end of their line; halves of
-# characters, which no file in UTF-8 may hold; what is no character.
+# Control characters, marks that change the direction of text, halves of surrogate pairs, non-characters.
 _DANGEROUS = re.compile("[\0-\x08\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]")
 _SPACE = re.compile(r"\s+")
 
 
 def clean_text(text: str) -> str:
-    """A text of several lines; what could disturb is made visible.
+    r"""Return a text of several lines with disturbing characters replaced.
 
-    >>> clean_text("The boat\\x1b\\u202e sank.\\r\\n\\tAll swam.")
-    'The boat�� sank.\\n All swam.'
+    >>> clean_text("The boat\x1b\u202e sank.\r\n\tAll swam.")
+    'The boat�� sank.\n All swam.'
     """
     return _DANGEROUS.sub("\N{REPLACEMENT CHARACTER}", _LINE_END.sub("\n", text)).replace("\t", " ")
 
 
 def clean_line(text: str, limit: int) -> str:
-    """A single line of at most ``limit`` characters and an ellipsis.
+    r"""Return a single line of at most ``limit`` characters and an ellipsis.
 
-    >>> clean_line("  The boat\\n sank", 8)
+    >>> clean_line("  The boat\n sank", 8)
     'The boat…'
     """
     line = _SPACE.sub(" ", clean_text(text[: 4 * limit])).strip()
@@ -38,7 +33,7 @@ def clean_line(text: str, limit: int) -> str:
 
 
 def link(url: str) -> str:
-    """A cleaned URL if it may be a link, else nothing: another scheme can run code, a cut one leads elsewhere.
+    """Return a cleaned URL that may be a link, else nothing: another scheme can run code, a cut URL leads elsewhere.
 
     >>> link("https://a.example/ferry"), link("javascript:alert(1)")
     ('https://a.example/ferry', '')
@@ -47,16 +42,12 @@ def link(url: str) -> str:
     return url if whole and url.lower().startswith(("http://", "https://")) else ""
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Long URLs as they are shown: the browser cuts out of the middle what it has no room for; copied, they are whole.
-
-
-#: Characters of the end of a URL that always stay; shorter URLs are not parted.
+#: Characters at the end of a URL that always show; shorter URLs are not cut.
 TAIL, _LONG = 12, 28
 
 
 def parted(url: str) -> tuple[str, str]:
-    """A URL in two parts, of which the first may be cut short.
+    """Split a URL: the browser may shorten the first part. A copied URL is whole.
 
     >>> parted("https://ferry.example/2025/06/17/the-first-boat-was-empty-and-nobody-knew-why.html")
     ('https://ferry.example/2025/06/17/the-first-boat-was-empty-and-nobody-k', 'new-why.html')

@@ -1,6 +1,6 @@
-"""What a report says, as plain data: how it looks is nobody's business here.
+"""The data of a report. ``page`` decides how it looks.
 
-All strings of pages are clean (see ``clean``) and bounded in length; all times are whole seconds since 1970.
+Strings of pages are clean (see ``clean``) and bounded. Times are whole seconds since 1970.
 """
 
 from __future__ import annotations
@@ -9,20 +9,20 @@ from dataclasses import dataclass
 
 from scrapy_neardup.text.marking import Part
 
-#: The kinds in the order in which they are told: copies, and pages that passed though they are like an earlier one.
+#: All kinds in their order: copies, then pages that passed though they resemble an earlier one.
 COPIES = ("identical", "near", "retitled", "excerpt", "same_title", "unknown")
 PASSED = ("excerpt", "same_title")
-#: The kind of a page that is no copy, in a list of pages.
+#: The kind of a page that is no copy.
 ORIGINAL = "original"
 
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """The state in numbers.
+    """The counts of a state.
 
-    ``passed``: originals that are like an earlier page. ``saved``: characters of text of those copies whose length is
-    known, ``measured`` in number. ``first`` and ``last``: when the first page was first seen, and any page last; both 0
-    for an empty state. ``size`` in bytes. ``rows``: of listings, which are compared with no page.
+    ``passed``: originals that resemble an earlier page. ``saved``: characters of the ``measured`` copies whose length
+    is known. ``first``, ``last``: the first page's first sight and the latest sight of any page; 0 for an empty state.
+    ``size``: bytes. ``rows``: rows of listings.
     """
 
     pages: int = 0
@@ -41,7 +41,7 @@ class Totals:
 
     @property
     def share(self) -> float:
-        """Copies among all pages, in [0, 1].
+        """The share of copies, in [0, 1].
 
         >>> Totals(pages=8, copies=2).share
         0.25
@@ -51,7 +51,7 @@ class Totals:
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """How many pages are of a kind."""
+    """A name and its number of pages."""
 
     name: str
     pages: int
@@ -61,8 +61,8 @@ class Count:
 class SiteFlow:
     """Who copies from whom: ``cells[row][column]`` copies on site ``rows[row]`` of originals on ``columns[column]``.
 
-    The last row, column or both are all others together if there are more sites than ``shown``: of ``copying`` sites
-    that have copies, and ``copied`` sites that have originals of copies.
+    If there are more sites than ``shown``, the last row and column sum all others: of ``copying`` sites with copies,
+    and ``copied`` sites with their originals.
     """
 
     rows: tuple[str, ...] = ()
@@ -75,7 +75,7 @@ class SiteFlow:
 
 @dataclass(frozen=True, slots=True)
 class TimeBucket:
-    """Pages that were first seen from ``start`` on, up to the start of the next bucket."""
+    """Pages first seen from ``start`` until the next bucket."""
 
     start: int
     originals: int = 0
@@ -85,8 +85,7 @@ class TimeBucket:
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """Pages by the time at which they were first seen, in buckets of ``unit`` ("minute", "5 minutes", "week") without a
-    gap."""
+    """Pages by first sight, in gapless buckets of ``unit`` ("minute", "5 minutes", "week")."""
 
     unit: str = ""
     buckets: tuple[TimeBucket, ...] = ()
@@ -94,7 +93,7 @@ class Times:
 
 @dataclass(frozen=True, slots=True)
 class Threshold:
-    """A parameter of the method that is a similarity, and what it decides."""
+    """A deciding parameter that is a similarity."""
 
     name: str
     value: float
@@ -103,7 +102,7 @@ class Threshold:
 
 @dataclass(frozen=True, slots=True)
 class Similarities:
-    """Pages by similarity to their original: bin ``i`` holds those from i / bins on, the last one 1.0 as well."""
+    """Pages by similarity to their original: bin ``i`` begins at i / bins; the last one includes 1.0."""
 
     copies: tuple[int, ...] = ()
     passed: tuple[int, ...] = ()
@@ -112,7 +111,7 @@ class Similarities:
 
 @dataclass(frozen=True, slots=True)
 class PageLine:
-    """A page in a list. ``title`` is empty where none is known, and so is ``letters`` 0."""
+    """A page in a list. An unknown title is empty, unknown ``letters`` are 0."""
 
     url: str
     site: str
@@ -125,9 +124,9 @@ class PageLine:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """An original with its copies, ``copies`` in number, of which ``pages`` are the first.
+    """An original with ``copies`` copies; ``pages`` are the first of them.
 
-    ``similar_id`` is that of the tags of a crawl. ``title`` is the best name that is known.
+    ``similar_id`` is the one in tags. ``title`` is the best known one.
     """
 
     similar_id: str
@@ -139,9 +138,9 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class MarkedText:
-    """The beginning of a text, its shared sentences marked.
+    """The beginning of a text with its shared sentences marked.
 
-    ``letters`` of the whole text; ``hidden``: the shared sentences that are behind the cut, in as much as was read.
+    ``letters``: of the whole text. ``hidden``: shared sentences behind the cut, as far as the text was read.
     """
 
     parts: tuple[Part, ...]
@@ -150,16 +149,16 @@ class MarkedText:
 
     @property
     def is_cut(self) -> bool:
-        """Whether there is more of it."""
+        """Whether the text goes on."""
         return sum(len(part.text) for part in self.parts) < self.letters
 
 
 @dataclass(frozen=True, slots=True)
 class CopyLine:
-    """A copy with its original; None for an original that is no longer in the state.
+    """A copy with its original, None if that is gone.
 
-    ``similar_id`` is that of their group. ``shared`` and ``texts`` as in ``PagePair``; of too many copies the
-    older ones have no texts here, and those before them no sentences either: None.
+    ``shared`` and ``texts`` as in ``PagePair``; in a large report older copies have no texts, and still older ones no
+    sentences either (None).
     """
 
     page: PageLine
@@ -172,9 +171,9 @@ class CopyLine:
 
 @dataclass(frozen=True, slots=True)
 class PagePair:
-    """A page and the earlier one that it is like; ``texts`` of the earlier one and of the page, where they are known.
+    """A page and the earlier one that it resembles; ``texts``: of the earlier one and of the page, if known.
 
-    ``copy``: whether it is one, or passed. ``shared``: sentences that both hold, as far as the state knows them.
+    ``copy``: whether the page is a copy, or passed. ``shared``: sentences in both that the state keeps.
     """
 
     kind: str
@@ -188,14 +187,15 @@ class PagePair:
 
     @property
     def has_texts(self) -> bool:
-        """Whether both texts are there."""
+        """Whether both texts are known."""
         return None not in self.texts
 
 
 @dataclass(frozen=True, slots=True)
 class CrawlLine:
-    """A crawl that the state remembers; ``ended`` is 0 for one that runs, or was killed. Pages by verdict, ``lost``
-    those that were taken back as their items were."""
+    """A crawl; ``ended`` is 0 while it runs or if it was killed. ``lost``: pages that were rolled back with their
+    items.
+    """
 
     who: str
     begun: int
@@ -212,12 +212,11 @@ class CrawlLine:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """All that is told of a state.
+    """Everything in a report.
 
-    ``groups``, ``pairs`` and ``copies`` (the newest first) are bounded; ``totals`` say how many there are.
-    ``parameters`` are those of the recipe. ``language`` is that in which most of the pages seem to be written, of those
-    in which reports are. ``unjudged``: pages that could not be judged by reason, in all crawls that are remembered,
-    ``remembered`` in number; ``crawls`` are the last of them, the newest first.
+    ``groups``, ``pairs`` and ``copies`` (newest first) are bounded; ``totals`` has their numbers. ``parameters``: of
+    the recipe. ``language``: of most pages. ``unjudged``: pages by reason in all ``remembered`` crawls; ``crawls``: the
+    last of them, newest first.
     """
 
     location: str

@@ -21,30 +21,26 @@ from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Record
 from scrapy_neardup.text.characters import HAN_CHARACTER
 
-# ----------------------------------------------------------------------------------------------------------------------
-# The pairs of pages that are worth a look: those nearest to the border, and then some of other sites.
-
-
-#: Pairs of a kind that are remembered as the nearest to the border, and pairs of sites of which one each is.
+#: Pairs of a kind to remember as nearest to the threshold, and as examples of two sites.
 _NEAREST, _FLOWS = 64, 256
 
 
 @dataclass(slots=True)
 class _OfKind:
-    """The pairs of a kind: a heap of the least similar (negated: the most similar of them is first), one by sites."""
+    """The pairs of a kind: a heap of the least similar ones (negated), and one pair per two sites."""
 
     nearest: list[tuple[float, int]] = field(default_factory=list)
     by_sites: dict[tuple[int, int], tuple[float, int]] = field(default_factory=dict)
 
 
 class PairCandidates:
-    """Pairs by kind, few of them remembered; a pair is named by the id of its newer page."""
+    """Remembers a few pairs of each kind for a closer look. The id of the newer page names a pair."""
 
     def __init__(self) -> None:
         self._kinds: dict[str, _OfKind] = {}
 
     def add(self, kind: str, similarity: float, id: int, sites: tuple[int, int]) -> None:
-        """Remember a pair if it is less similar than others of its kind, or the first of two sites."""
+        """Remember a pair if it is less similar than others of its kind, or the first of its two sites."""
         found = self._kinds.setdefault(kind, _OfKind())
         entry = (-similarity, -id)
         if len(found.nearest) < _NEAREST:
@@ -56,7 +52,7 @@ class PairCandidates:
             found.by_sites[sites] = (similarity, id)
 
     def best(self, count: int) -> dict[str, list[int]]:
-        """Up to ``count`` ids of each kind: by turns one nearest to the border, and one of two sites not yet there.
+        """Return up to ``count`` ids of each kind, alternately near the threshold and of two new sites.
 
         >>> candidates = PairCandidates()
         >>> for similarity, id, sites in ((0.5, 1, (1, 2)), (0.6, 2, (1, 2)), (0.9, 3, (3, 4))):
@@ -70,13 +66,13 @@ class PairCandidates:
 def _by_turns(found: _OfKind) -> Iterator[int]:
     nearest = [-id for _, id in sorted(found.nearest, reverse=True)]
     spread = [id for _, id in sorted(found.by_sites.values())]
-    # The least similar of all leads both lists.
+    # Both lists begin with the least similar pair.
     both = chain.from_iterable(zip_longest(nearest, spread[1:]))
     yield from dict.fromkeys(id for id in both if id is not None)
 
 
 def quotas(there: Mapping[str, int], count: int) -> dict[str, int]:
-    """How many of each kind are taken if there are so many and ``count`` in all: the same, what one lacks to others.
+    """Share ``count`` among kinds: equal parts, and what one kind lacks goes to others.
 
     >>> quotas({"near": 9, "excerpt": 1, "retitled": 9}, 8)
     {'near': 4, 'excerpt': 1, 'retitled': 3}
@@ -89,18 +85,14 @@ def quotas(there: Mapping[str, int], count: int) -> dict[str, int]:
     return taken
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Pages by the time at which they were first seen: few buckets, whatever the span, in little memory.
-
-
-#: Buckets that are shown at most, and those that are counted in before a coarser unit is taken.
+#: Show at most this many buckets; count in at most this many before the unit gets coarser.
 SHOWN, _COUNTED = 60, 1000
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
-#: Units that are counted in: each is made of whole ones of the one before.
+#: Units of counting. Each divides the next one.
 _UNITS = ("second", "minute", "hour", "day", "month", "year")
 _SECONDS = {"second": 1, "minute": 60, "hour": 3600, "day": 86400}
-#: What is shown of what is counted, the finest first: name, and so many units from that offset on. Weeks begin on
-#: Mondays, and the first day of all was a Thursday.
+#: How counted units may be grouped, the finest first: name, number of units, offset. Weeks begin on Mondays; the first
+#: day of 1970 was a Thursday.
 _SHOWN = {
     "second": (("second", 1, 0), ("5 seconds", 5, 0), ("15 seconds", 15, 0)),
     "minute": (("minute", 1, 0), ("5 minutes", 5, 0), ("15 minutes", 15, 0)),
@@ -112,7 +104,7 @@ _SHOWN = {
 
 
 class TimeTally:
-    """Counts by unit, which becomes coarser as the span grows."""
+    """Counts pages over time. The unit gets coarser as the span grows."""
 
     def __init__(self) -> None:
         self._unit = 0
@@ -120,7 +112,7 @@ class TimeTally:
         self._low = self._high = -1
 
     def add(self, seconds: float, column: int) -> None:
-        """Count a page; ``column``: 0 for an original, 1 for a copy, 2 for one that could not be judged."""
+        """Count a page in ``column``: 0 original, 1 copy, 2 unjudged."""
         at = _number(_UNITS[self._unit], int(seconds))
         self._low, self._high = (min(self._low, at), max(self._high, at)) if self._counts else (at, at)
         self._counts[at, column] += 1
@@ -128,7 +120,7 @@ class TimeTally:
             self._coarsen()
 
     def times(self) -> Times:
-        """The buckets, in the finest unit in which they are few."""
+        """Return the buckets in the finest unit that gives few enough."""
         if not self._counts:
             return Times()
         while True:
@@ -155,7 +147,7 @@ class TimeTally:
 
 
 def _number(unit: str, seconds: int) -> int:
-    """The number of the unit that a time is in.
+    """Return the number of the unit at a time.
 
     >>> [_number(unit, 90_000) for unit in ("hour", "day", "month", "year")]
     [25, 1, 23640, 1970]
@@ -167,36 +159,33 @@ def _number(unit: str, seconds: int) -> int:
 
 
 def _start(unit: str, number: int) -> int:
-    """When the unit of this number begins, in seconds since 1970."""
+    """Return the beginning of a unit, in seconds since 1970."""
     if unit in _SECONDS:
         return number * _SECONDS[unit]
     year, month = (number, 0) if unit == "year" else divmod(number, 12)
     return int((datetime(year, month + 1, 1, tzinfo=timezone.utc) - _EPOCH).total_seconds())
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# One pass over all records: counts, and what to look at again. Small, however many pages there are.
-#
-# What grows with the state is a number for each copy, each site, and each pair of sites.
+# Memory grows by a number for each copy, each site, and each pair of sites.
 
 
 #: Bins of similarity.
 BINS = 50
-#: Sites of the matrix that have a row or a column of their own.
+#: Sites with a row or a column of their own in the matrix.
 _SITES = 15
-#: Originals of which the site is remembered.
+#: Originals whose site is remembered.
 _REMEMBERED = 50_000
 _KANA = re.compile("[\u3040-\u30ff]")
-#: Ends of hosts; the last one is 中国.
+#: Suffixes of hosts; the last one is 中国.
 _CHINESE_DOMAINS = frozenset(("cn", "tw", "hk", "mo", "中国", "xn--fiqs8s"))
 NO_SITE, GONE, OTHERS = "(no site)", "(no longer in the state)", "other sites"
 
 
 class Figures:
-    """What is counted; ``add`` every record once, by id."""
+    """The counts of a report. Add every record once, by id."""
 
     def __init__(self, store: PageStore, rows: int) -> None:
-        """``rows``: the newest copies that are remembered by id."""
+        """``rows``: how many of the newest copies to remember."""
         self._store = store
         self._census = Census()
         self._saved = self._measured = 0
@@ -219,10 +208,11 @@ class Figures:
             self._add_copy(record, site, evidence)
         elif record.is_original:
             self._add_passed(record, site, evidence)
-        self.times.add(int(record.first_seen), 1 if copy else 0 if record.is_original else 2)
+        if not record.is_row:
+            self.times.add(int(record.first_seen), 1 if copy else 0 if record.is_original else 2)
 
     def totals(self) -> Totals:
-        """The state in numbers."""
+        """Return the totals."""
         census = self._census
         return Totals(
             census.pages,
@@ -241,29 +231,29 @@ class Figures:
         )
 
     def language(self) -> str:
-        """That of most pages, of those in which a report can be."""
+        """Return the language of most pages."""
         return "zh" if 2 * self._chinese > self._census.pages else "en"
 
     def largest(self, many: int) -> dict[int, int]:
-        """Id of an original -> how many copies it has, of those with the most copies; then the oldest come first."""
+        """Return the originals with most copies, and their number of copies; then the oldest first."""
         originals, copies = self._census.groups()
         first = np.lexsort((originals, -copies))[:many]
         return dict(zip(originals[first].tolist(), copies[first].tolist(), strict=True))
 
     def by_kind(self) -> tuple[Count, ...]:
-        """Copies by kind, those kinds that are there."""
+        """Count copies by kind."""
         kinds: Counter[str] = Counter()
         for likeness, copies in self._census.kinds.items():
             kinds[_kind(likeness)] += copies
         return tuple(Count(kind, kinds[kind]) for kind in COPIES if kinds[kind])
 
     def by_passed(self) -> tuple[Count, ...]:
-        """Originals that are like an earlier page, by kind."""
+        """Count originals that resemble an earlier page, by kind."""
         passed = self._census.passed
         return tuple(Count(kind, passed[kind]) for kind in PASSED if passed[kind])
 
     def flow(self) -> SiteFlow:
-        """Who copies from whom."""
+        """Return who copies from whom."""
         copying: Counter[int] = Counter()
         copied: Counter[int] = Counter()
         for (row, column), count in self._flow.items():
@@ -302,7 +292,7 @@ class Figures:
         self.candidates.add(f"{evidence.likeness} passed", evidence.similarity, record.id, sites)
 
     def _site(self, url: str) -> int:
-        """The number of the site of a URL."""
+        """Return the number of a URL's site."""
         return self._sites.setdefault(site_of(url) or NO_SITE, len(self._sites))
 
     def _site_of_original(self, id: int) -> int:
@@ -317,7 +307,7 @@ class Figures:
 
 
 def is_chinese(title: str, url: str) -> bool:
-    """Whether a page seems to be in Chinese: its title holds Han characters and no kana, or else its host says so.
+    """Whether a page seems Chinese: its title has Han characters and no kana, or its host is Chinese.
 
     >>> is_chinese("渡口恢复通航", ""), is_chinese("渡し船は空でした", "")
     (True, False)
@@ -331,13 +321,13 @@ def is_chinese(title: str, url: str) -> bool:
 
 
 def language_of(pages: Iterable[tuple[str, str]]) -> str:
-    """The language of most pages, each given by title and URL, among those in which reports are."""
+    """Return the language of most pages, given by title and URL, among the languages of reports."""
     chinese = [is_chinese(title, url) for title, url in pages]
     return "zh" if 2 * sum(chinese) > len(chinese) else "en"
 
 
 def kind_of(evidence: Evidence | None) -> str:
-    """The kind of a copy, "unknown" where nothing was kept of it.
+    """Return the kind of a copy, "unknown" without evidence.
 
     >>> kind_of(Evidence("near")), kind_of(None)
     ('near', 'unknown')
@@ -350,11 +340,11 @@ def _kind(likeness: str) -> str:
 
 
 def _bin(similarity: float) -> int:
-    # A record holds similarities in 65535ths: what was 0.76 is not in the bin below.
+    # A record holds similarities in 65535ths, so 0.76 may be slightly less.
     return max(0, min(BINS - 1, int(similarity * BINS + 0.001)))
 
 
 def _largest(counts: Counter[int], names: list[str]) -> dict[int, int]:
-    """Site -> its place among those with the largest counts."""
+    """Return the sites with the largest counts, and their rank."""
     ordered = sorted(counts, key=lambda site: (-counts[site], names[site]))
     return {site: place for place, site in enumerate(ordered[:_SITES])}

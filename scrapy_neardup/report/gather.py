@@ -35,22 +35,18 @@ from scrapy_neardup.state.record import Record
 from scrapy_neardup.text.marking import Mark, cut, marked, own_letters, sentence_letters
 from scrapy_neardup.text.normalize import converter_name
 
-# ----------------------------------------------------------------------------------------------------------------------
-# The crawls that a state remembers, as lines of a report, and why pages could not be judged in them.
-
-
-#: Crawls that are shown: the last ones.
+#: Show this many crawls, the last ones.
 _SHOWN = 50
 _UNJUDGED = "unjudged/"
 
 
 def crawl_lines(found: Sequence[Crawl]) -> tuple[CrawlLine, ...]:
-    """The last crawls, the newest first; ``found`` begins with the oldest."""
+    """Return lines of the last crawls, newest first; ``found`` is oldest first."""
     return tuple(_line(crawl) for crawl in reversed(found[-_SHOWN:]))
 
 
 def reasons(found: Sequence[Crawl]) -> tuple[Count, ...]:
-    """Pages that could not be judged by reason, the most frequent first; rows of listings are not among them.
+    """Count unjudged pages by reason, the most frequent first, without rows of listings.
 
     >>> reasons([Crawl(1, "a", 2, {"unjudged/no_text": 1}), Crawl(3, "a", 4, {"unjudged/no_text": 2, "pages": 9})])
     (Count(name='no_text', pages=3),)
@@ -76,18 +72,14 @@ def _line(crawl: Crawl) -> CrawlLine:
     )
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Pages as lines of lists, from what the state and the given texts know of them.
-
-
-#: Title and text of pages from outside the state, by the URL as it stands in the state.
+#: Title and text of pages from outside the state, by URL.
 GivenTexts = Mapping[str, tuple[str, str]]
-#: What looks up title and text of pages outside the state, those that it finds.
+#: Looks up title and text of pages outside the state.
 Lookup = Callable[[Collection[str]], GivenTexts]
 
 
 class PageLines:
-    """Lines of pages; ``wanted`` are the URLs of those of which more is to be known than the state holds."""
+    """Makes lines of pages; ``wanted`` collects URLs whose title or text the state lacks."""
 
     def __init__(self, store: PageStore, given: GivenTexts) -> None:
         self.store = store
@@ -95,7 +87,7 @@ class PageLines:
         self._given = given
 
     def page(self, record: Record, evidence: Evidence | None, *, wanted: bool = False) -> PageLine:
-        """The line of a page; ``wanted``: its title is to be looked up elsewhere if need be."""
+        """Return the line of a page; ``wanted``: look its title up elsewhere if needed."""
         copy = record.original != record.id
         title = evidence.title if evidence else ""
         if not title and wanted:
@@ -111,7 +103,7 @@ class PageLines:
         )
 
     def text(self, record: Record, evidence: Evidence | None) -> str:
-        """The text of a page as it was kept, or else as it was given; empty if it is not known."""
+        """Return the text that was kept or given; empty if unknown."""
         return (evidence.text if evidence else "") or self._look_up(record.url)[1]
 
     def _look_up(self, url: str) -> tuple[str, str]:
@@ -120,27 +112,23 @@ class PageLines:
         return self._given.get(url, ("", ""))
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Two pages side by side, the sentences marked that both hold.
-
-
-#: Characters of a text that are shown, and those that are read to find what both hold.
+#: Show this many characters of a text; read this many to find shared sentences.
 SHOWN, _READ = 4_000, 100_000
 _ORDER = {
     kind: place for place, kind in enumerate(("retitled", "near", "excerpt", "same_title", "unknown", "identical"))
 }
-#: Characters of texts and of sentences that stand with the copies of the table, and copies whose texts are asked for.
+#: Limits of the table: characters of texts, characters of sentences, copies whose texts are looked up.
 _LETTERS_OF_TEXTS, _LETTERS_OF_SENTENCES, _WITH_TEXTS = 200_000, 120_000, 200
-#: Shared sentences that are shown of a pair without texts.
+#: Shared sentences to show of a pair without texts.
 _SENTENCES = 12
 
 
 def chosen(
     candidates: Mapping[str, Sequence[int]], lines: PageLines, count: int, *, simplified: bool
 ) -> tuple[PagePair, ...]:
-    """``count`` of the candidates, the same number of each kind if there are so many; before others those with texts.
+    """Choose ``count`` candidates, equally many of each kind; pairs with texts come first.
 
-    Those of a kind stand together, the least similar first; and first those kinds that are most in need of a look.
+    Pairs of a kind stay together, the least similar first; kinds that need a look most come first.
     """
     ordered = sorted(candidates, key=lambda kind: (_ORDER.get(kind.split()[0], len(_ORDER)), kind))
     found = {kind: [pair for id in candidates[kind] if (pair := _Draft.read(id, lines))] for kind in ordered}
@@ -152,14 +140,14 @@ def chosen(
 
 
 def compared(lines: PageLines, ids: Iterable[int], *, simplified: bool) -> Iterator[CopyLine]:
-    """The copies of these ids with what they can be compared by, as far as there is room for that in a report."""
+    """Return these copies with their texts or shared sentences, as far as a report has room."""
     texts, sentences = _LETTERS_OF_TEXTS, _LETTERS_OF_SENTENCES
     for number, id in enumerate(ids):
         page, evidence = lines.store.record(id), lines.store.evidence(id)
         if page is None:
             continue
         similar_id = f"{page.original:016x}"
-        # Of a page that was better: the one that came first.
+        # For a page that became the best of its group: the page that came first.
         original = lines.store.record(page.original) if page.leads else stands_for(lines.store, page, besides=page.url)
         if original is None:
             yield CopyLine(lines.page(page, evidence), None, similar_id)
@@ -195,7 +183,7 @@ class _Draft:
 
     @classmethod
     def read(cls, id: int, lines: PageLines) -> _Draft | None:
-        """The pair of the page with this id; None if either page is no longer there."""
+        """Return the pair of a page; None if either page is gone."""
         page, evidence = lines.store.record(id), lines.store.evidence(id)
         if page is None:
             return None
@@ -203,11 +191,11 @@ class _Draft:
         return None if original is None else cls(page, evidence, original, lines)
 
     def lacking(self) -> int:
-        """How many of the two texts are not there."""
+        """How many of the two texts are missing."""
         return self.texts.count("")
 
     def similarity(self) -> tuple[float, int]:
-        """By what pairs of a kind are ordered."""
+        """The order of pairs of a kind."""
         return self._similarity, self.page.id
 
     @property
@@ -216,7 +204,7 @@ class _Draft:
         return self.page.similarity if copy else self.evidence.similarity if self.evidence else 0.0
 
     def pair(self, lines: PageLines, *, simplified: bool) -> PagePair:
-        """The pair as it is shown."""
+        """Return the pair as it is shown."""
         old, new = map(clean_text, self.texts)
         evidence = self.evidence
         shared = _shared(evidence)
@@ -247,9 +235,9 @@ def _shared(evidence: Evidence | None) -> tuple[str, ...]:
 
 
 def _marked(text: str, shared: Set[str], unread: int, *, simplified: bool) -> MarkedText | None:
-    """The beginning of a text, with those of its sentences marked that are ``shared``; None for no text.
+    """Return the beginning of a text with its ``shared`` sentences marked; None for no text.
 
-    ``unread``: characters that follow it, and were not looked at.
+    ``unread``: characters that follow and were not compared.
     """
     if not text:
         return None
@@ -259,15 +247,11 @@ def _marked(text: str, shared: Set[str], unread: int, *, simplified: bool) -> Ma
     return MarkedText(tuple(few), len(text) + unread, hidden)
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# A state to a ``Report``: two passes over all records, the first to count, the second for the largest groups.
-
-
-#: Groups that are shown, the copies of each, and pairs in all.
+#: Groups to show, copies of each, and pairs in all.
 GROUPS, PAGES_OF_GROUP, PAIRS = 100, 20, 24
-#: Kinds of copies that have the title of their original.
+#: Kinds of copies that share the title of their original.
 _SAME_TITLE = ("identical", "near", "same_title")
-#: Parameters of methods that are similarities; what they decide, the words of the report say.
+#: Parameters of methods that are similarities. The words of the report explain them.
 _THRESHOLDS = ("certain", "base", "least", "similarity", "threshold")
 
 
@@ -278,10 +262,10 @@ def gather(
     texts: Lookup | None = None,
     watch: Watch = unwatched,
 ) -> Report:
-    """Read all that is to be told of a state; changes nothing in it.
+    """Read the data of a report from a state, in two passes. It changes nothing.
 
-    ``rows``: how many copies are listed, the newest. ``texts`` is called at most once, with the URLs of pages of which
-    the state keeps no title or no text. ``watch`` sees the records go by, in two passes. Raises StoreError.
+    ``rows``: how many of the newest copies to list. ``texts`` is called at most once, with the URLs of pages whose
+    title or text the state lacks. ``watch`` shows progress. Raises StoreError.
     """
     figures = Figures(store, rows)
     for record, evidence in with_evidence(store, watch):
@@ -321,7 +305,7 @@ def gather(
 
 
 def _members(records: Iterable[Record], largest: Collection[int]) -> dict[int, list[int]]:
-    """The ids of the first copies of each of these originals."""
+    """Return the ids of the first copies of each original."""
     members: dict[int, list[int]] = {id: [] for id in largest}
     for record in records:
         found = members.get(record.original)
@@ -354,7 +338,7 @@ def _lines(lines: PageLines, ids: Iterable[int]) -> Iterable[PageLine]:
 
 
 def _parameters(recipe: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
-    """The recipe's parameters, and what else belongs to it."""
+    """Return the parameters and other parts of the recipe."""
     given = {**recipe, **_own(recipe)}
     return tuple(
         (clean_line(str(name), SENTENCE), clean_line(value if isinstance(value, str) else json.dumps(value), SENTENCE))
@@ -364,13 +348,13 @@ def _parameters(recipe: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
 
 
 def _own(recipe: Mapping[str, Any]) -> dict[str, Any]:
-    """The parameters in a recipe, whatever wrote it."""
+    """Return the parameters of a recipe from any version."""
     own = recipe.get("parameters")
     return dict(own) if isinstance(own, dict) else {}
 
 
 def _thresholds(given: Mapping[str, Any]) -> tuple[Threshold, ...]:
-    """Those of the last crawl's decisions that are known to be similarities; a distance is none."""
+    """Return the deciding parameters that are similarities."""
     return tuple(
         Threshold(name, float(given[name]), ENGLISH(f"threshold.{name}"))
         for name in _THRESHOLDS
@@ -379,7 +363,7 @@ def _thresholds(given: Mapping[str, Any]) -> tuple[Threshold, ...]:
 
 
 def _is_simplified(recipe: Mapping[str, Any]) -> bool:
-    """Whether sentences in traditional and simplified characters are one; no if there is no converter here."""
+    """Whether sentences in traditional and simplified characters count as equal."""
     if not _own(recipe).get("simplified"):
         return False
     try:

@@ -18,18 +18,15 @@ from scrapy_neardup.page.blocks import INLINE, is_unseen
 from scrapy_neardup.page.extraction import absolute
 from scrapy_neardup.report.clean import clean_text, link
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Templates of this room filled in, and what a browser may do with the result.
-
 
 def check_template() -> None:
-    """Raise NearDupError if the library is missing that fills templates in."""
+    """Raise NearDupError if the template library is missing."""
     if find_spec("jinja2") is None:
         raise NearDupError("Reports need Jinja2. Run: pip install 'scrapy-neardup[report]'")
 
 
 def filled_in(name: str, filters: dict[str, Callable[..., Any]], values: dict[str, Any]) -> str:
-    """The template with values in it; they are escaped unless they are Markup."""
+    """Fill in a template. Values are escaped unless they are Markup."""
     from jinja2 import Environment, FunctionLoader, StrictUndefined
 
     environment = Environment(
@@ -44,17 +41,17 @@ def filled_in(name: str, filters: dict[str, Callable[..., Any]], values: dict[st
 
 
 def text_of(name: str) -> str:
-    """A file of this room."""
+    """Read a file of this package."""
     return files(__package__).joinpath(name).read_text(encoding="utf-8").strip()
 
 
 def policy(*, scripts: str = "'none'", styles: str) -> str:
-    """What the browser may do with a page: apply these scripts and styles, and load nothing."""
+    """Return a content security policy: only these scripts and styles, and nothing loaded."""
     return f"default-src 'none'; script-src {scripts}; style-src {styles}; base-uri 'none'; form-action 'none'"
 
 
 def this_one(code: str) -> str:
-    """A script or style as a policy names it, to let no other one in.
+    """Name a script or style for a policy.
 
     >>> this_one("")
     "'sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU='"
@@ -62,11 +59,8 @@ def this_one(code: str) -> str:
     return f"'sha256-{b64encode(sha256(code.encode()).digest()).decode()}'"
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# The body of a page as it may be shown to whoever looks at it: its structure and its text, and nothing that acts.
-#
-# A page is a stranger's. What remains of it are elements and attributes from two lists; links lead to http and https
-# alone; what a reader does not see is gone.
+# A page comes from a stranger. Only elements and attributes of two lists remain, links lead to http and https alone,
+# and invisible text goes.
 
 
 # fmt: off
@@ -78,7 +72,7 @@ _ELEMENTS = frozenset((
     "tr", "u", "ul", "var", "wbr",
 ))
 # fmt: on
-#: What is kept of an element; ``class`` is only there where it was put in after ``without_names``.
+#: Attributes to keep. ``class`` exists only after ``without_names``.
 _ATTRIBUTES = frozenset(("class", "colspan", "dir", "href", "lang", "rowspan", "start"))
 
 _cleaner = Cleaner(
@@ -103,12 +97,12 @@ _cleaner = Cleaner(
 
 
 def without_names(body: lxml.html.HtmlElement) -> None:
-    """Take off by what a style finds elements, so that none of the page can be taken for what we put in."""
+    """Remove the names by which styles find elements, so that the page cannot imitate our elements."""
     etree.strip_attributes(body, "class", "id")
 
 
 def safe_html(body: lxml.html.HtmlElement, url: str) -> str:
-    """The body as HTML; ``url`` is where its links start from. The tree is changed on the way."""
+    """Return the body as HTML; ``url`` is the base of its links. The tree changes."""
     if is_unseen(body, body.keys()):
         return ""
     for element in body.iter():  # lxml moves no text that holds control characters

@@ -1,4 +1,4 @@
-"""A page with its parts marked: its own structure, without anything that acts, below what is known of it."""
+"""A page with its parts marked: its own structure, without anything active."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from scrapy_neardup.report.words import ENGLISH, Words
 def marked_page(
     html: str, page: Page, lines: Sequence[Line], facts: Sequence[tuple[str, str]], words: Words = ENGLISH
 ) -> str:
-    """One HTML file that loads nothing and runs nothing; ``lines`` are those of ``html``, ``facts`` stand above it."""
+    """Return one HTML file that loads and runs nothing. ``facts`` stand above the page."""
     from markupsafe import Markup
 
     style = text_of("marked.css")
@@ -41,7 +41,7 @@ def marked_page(
 
 
 def _marked_body(html: str, url: str, lines: Sequence[Line]) -> str:
-    """The body with each stretch of its text in an element of the class of its role."""
+    """Return the body with each stretch of text in an element whose class is its role."""
     root = root_of(html)
     if root is None:
         return ""
@@ -67,7 +67,7 @@ def _marked_body(html: str, url: str, lines: Sequence[Line]) -> str:
 
 
 def _roles(lines: Sequence[Line]) -> Iterator[Role]:
-    """The role of each character that is no white space, in the order of the page."""
+    """Return the role of each character that is no white space."""
     for line in lines:
         for text, role in line.stretches():
             for char in text:
@@ -76,7 +76,7 @@ def _roles(lines: Sequence[Line]) -> Iterator[Role]:
 
 
 def _stretches(text: str, roles: Iterator[Role]) -> Iterator[tuple[Role, str]]:
-    """The text in pieces of one role each; white space goes with what stands before it."""
+    """Cut a text into stretches of one role. White space joins the stretch before it."""
     told: list[tuple[Role | None, str]] = []
     role = None
     for char in text:

@@ -1,7 +1,6 @@
-"""A report as one HTML file that loads nothing: report.html filled in, with report.css and report.js inside.
+"""A report as one HTML file that loads nothing: report.html with report.css and report.js inside.
 
-All that comes from pages is escaped by the template, or is data that the script puts in as text; the policy in its head
-lets no other script run, and nothing be loaded.
+The template escapes strings of pages, or the script inserts them as text. The policy allows no other script.
 """
 
 from __future__ import annotations
@@ -25,13 +24,13 @@ from scrapy_neardup.text.marking import Mark
 if TYPE_CHECKING:
     from markupsafe import Markup
 
-#: What ends a script or an attribute, and what is an end of line for a script but not for JSON.
+#: Characters that end a script or an attribute, or a line of a script but not of JSON.
 _ESCAPES = {ord(char): f"\\u{ord(char):04x}" for char in "<>&\u2028\u2029"}
-#: Rows of the table that are there without JavaScript, and those that the script shows at a time.
+#: Rows that the table shows without JavaScript, and adds per step with it.
 ROWS = 50
-#: Where no site is, the data has its English words.
+#: English words of the data where there is no site.
 _NO_SITES = {NO_SITE: "site.none", GONE: "site.gone", OTHERS: "site.others"}
-#: Words that the script needs, beside those below "kind".
+#: Words for the script, besides those below "kind".
 _SCRIPTED = (
     *("theme.light", "theme.dark", "kind", "csv.title", "pair.chosen", "pair.copy", "pair.likeness", "pair.first"),
     *("pair.later", "pair.no_text", "pair.both_say", "pair.nothing", "pair.left_out", "text.cut", "text.cut_more"),
@@ -42,15 +41,15 @@ _SCRIPTED = (
 
 
 def check() -> None:
-    """Raise NearDupError if a library is missing that a report is made with."""
+    """Raise NearDupError if a library of reports is missing."""
     check_template()
     charts.check()
 
 
 def page(report: Report, language: str = "") -> str:
-    """The report as HTML, in its own language unless another is named.
+    """Return the report as HTML, in its own language unless another one is named.
 
-    It is the same for the same data, under the same versions of the libraries.
+    Equal data gives equal HTML under equal library versions.
     """
     from markupsafe import Markup
 
@@ -105,7 +104,7 @@ def page(report: Report, language: str = "") -> str:
 
 
 def _said(words: Words, name: str, many: int | None = None, /, **values: object) -> Markup:
-    """Words as HTML: `` ` `` marks code in a pattern, and values are escaped."""
+    """Return words as HTML: `` ` `` marks code, values are escaped."""
     from markupsafe import Markup, escape
 
     parts = str(escape(words.pattern(name, many))).split("`")
@@ -115,18 +114,18 @@ def _said(words: Words, name: str, many: int | None = None, /, **values: object)
 
 
 def as_data(data: Any) -> str:
-    """JSON that can stand in a script element, whatever strings it holds.
+    r"""Return JSON that is safe in a script element.
 
     >>> as_data(["</script>", "a&b"])
-    '["\\\\u003c/script\\\\u003e","a\\\\u0026b"]'
+    '["\\u003c/script\\u003e","a\\u0026b"]'
     """
     return json.dumps(data, ensure_ascii=False, separators=(",", ":")).translate(_ESCAPES)
 
 
 def flows(flow: SiteFlow) -> list[tuple[str, str, int]]:
-    """Who copies from whom as a list: the site of the copies, that of their originals, how many.
+    """List who copies from whom: site of the copies, site of the originals, count.
 
-    Most first, but those behind all others of which a side is no single site.
+    The largest come first; sums of several sites come last.
 
     >>> flows(SiteFlow(("a", "b"), ("c", "d"), ((0, 2), (3, 1))))
     [('b', 'c', 3), ('a', 'd', 2), ('b', 'd', 1)]
@@ -141,15 +140,15 @@ def flows(flow: SiteFlow) -> list[tuple[str, str, int]]:
 
 
 def _pair_places(report: Report) -> dict[tuple[str, str], int]:
-    """The pairs that stand side by side in the page itself, by both URLs."""
+    """Return the pairs that the page shows, by both URLs."""
     return {(pair.page.url, pair.original.url): at for at, pair in reversed(list(enumerate(report.pairs))) if pair.copy}
 
 
 def _rows(report: Report, words: Words) -> list[list[Any]]:
-    """The rows of the table as report.js takes them.
+    """Return the rows of the table for report.js.
 
-    When, kind, similarity; the page, its original, each in four; then, to compare them: the place of their pair or -1,
-    the name of their group if that is shown, containment, and their texts or else the sentences that both hold.
+    Time, kind, similarity; page and original, four values each; then the place of their pair or -1, the name of a shown
+    group, containment, and their texts or else shared sentences.
     """
     places = _pair_places(report)
     groups = {group.similar_id for group in report.groups}
@@ -167,7 +166,7 @@ def _rows(report: Report, words: Words) -> list[list[Any]]:
 
 
 def _sides(one: CopyLine, *, is_there: bool) -> list[Any]:
-    """When the original was seen, the shared sentences, both texts; nothing where it is there already or gone."""
+    """Return the time of the original, shared sentences and both texts; nothing if the pair is shown or gone."""
     if is_there or one.original is None:
         return []
     texts = [_marked(text) for text in one.texts if text is not None]
@@ -175,13 +174,13 @@ def _sides(one: CopyLine, *, is_there: bool) -> list[Any]:
 
 
 def _marked(text: MarkedText) -> list[Any]:
-    """Letters in all, sentences that are hidden, whether it is cut; then its parts, those that are shared in lists."""
+    """Return letters in all, hidden sentences, whether it is cut, and its parts; shared parts are lists."""
     parts = [[part.text] if part.mark is Mark.SHARED else part.text for part in text.parts]
     return [text.letters, text.hidden, text.is_cut, parts]
 
 
 def _named(page: PageLine | None, words: Words) -> tuple[str, str, bool, str]:
-    """Title, URL, whether that may be a link, site; of a page that is gone nothing."""
+    """Return title, URL, whether that may be a link, and site; nothing for a page that is gone."""
     return (page.title, page.url, bool(link(page.url)), _site(page.site, words)) if page else ("", "", False, "")
 
 
@@ -190,13 +189,13 @@ def _site(name: str, words: Words) -> str:
 
 
 def _bins(found: Similarities) -> list[tuple[float, int, int]]:
-    """Where a bin begins, its copies, its pages that passed; those that are not empty."""
+    """Return the non-empty bins: lower bound, copies, pages that passed."""
     counts = list(zip(found.copies, found.passed, strict=True))
     return [(at / len(counts), *pages) for at, pages in enumerate(counts) if any(pages)]
 
 
 def _heat(count: int, most: int) -> str:
-    """How strong the colour of a cell is, in [0, 1]: the root, so that small counts can be told from none.
+    """Return the strength of a cell's colour in [0, 1]: the square root, so that small counts differ from none.
 
     >>> _heat(0, 9), _heat(4, 16), _heat(9, 9)
     ('0.00', '0.50', '1.00')

@@ -1,7 +1,6 @@
-"""Pairs to be labelled as one HTML file: a pair at a time, keys for the answers, a file of labels to save at the end.
+"""Pairs to label as one HTML file: one pair at a time, keys for answers, and a file of labels to save.
 
-What comes from pages is escaped by the template, or is data that the script writes into the file of labels and nowhere
-else. The policy in its head lets no other script run, and nothing be loaded.
+The template escapes strings of pages. The policy allows no other script and loads nothing.
 """
 
 from __future__ import annotations
@@ -19,17 +18,17 @@ from scrapy_neardup.report.html import check_template, filled_in, policy, text_o
 from scrapy_neardup.report.words import Words
 from scrapy_neardup.text.marking import Mark, Part, differing
 
-#: Characters of a text that are shown.
+#: Characters of a text to show.
 SHOWN = 6_000
-#: Words that the script needs.
+#: Words for the script.
 _SCRIPTED = ("tune.where", "tune.answered", "tune.forgets")
-#: What ends a script, or an attribute.
+#: Characters that end a script or an attribute.
 _ESCAPES = {ord(char): f"\\u{ord(char):04x}" for char in "<>&"}
 
 
 @dataclass(frozen=True, slots=True)
 class AskedSide:
-    """One of two pages: what is shown of its text, in parts of which the other one has those that are ``SHARED``."""
+    """One of two pages: the parts of its text; those in the other page are ``SHARED``."""
 
     id: str
     title: str
@@ -45,14 +44,14 @@ class AskedSide:
 
 @dataclass(frozen=True, slots=True)
 class AskedPair:
-    """Two pages, the earlier one first, and the line of the file of labels that the answer is put into."""
+    """Two pages, the earlier one first, and their line in the file of labels."""
 
     sides: tuple[AskedSide, AskedSide]
     row: Mapping[str, Any]
 
 
 def asked_pair(one: tuple[str, str, str, str], other: tuple[str, str, str, str], row: Mapping[str, Any]) -> AskedPair:
-    """The pair of two pages, each given as id, title, URL and text."""
+    """Return the pair of two pages, each given as id, title, URL and text."""
     texts = [clean_text(text[: 2 * SHOWN]) for *_, text in (one, other)]
     parts = differing(texts[0][:SHOWN], texts[1][:SHOWN])
     first, second = (
@@ -69,19 +68,19 @@ def asked_pair(one: tuple[str, str, str, str], other: tuple[str, str, str, str],
 
 
 def _beginning(side: AskedSide) -> str:
-    """What shows the language of a page."""
+    """Return enough of the pages to detect the language."""
     return side.title or "".join(part.text for part in side.parts)[:TITLE]
 
 
 def check() -> None:
-    """Raise NearDupError if the library is missing that a page is made with."""
+    """Raise NearDupError if a library is missing."""
     check_template()
 
 
 def tuning_page(pairs: Sequence[AskedPair], command: str, labels: str = "labels.jsonl", language: str = "") -> str:
-    """The page, in the language of most pages unless another is named.
+    """Return the page, in the language of most pages unless another one is named.
 
-    ``labels``: the file that the page saves; ``command`` reads it back.
+    ``labels``: the file to save; ``command`` reads it.
     """
     from markupsafe import Markup
 

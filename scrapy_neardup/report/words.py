@@ -1,4 +1,4 @@
-"""The words of a report and of closing lines in each language, from one catalogue a language."""
+"""The words of a report and of closing lines; one catalogue a language."""
 
 from __future__ import annotations
 
@@ -12,10 +12,9 @@ LANGUAGES = ("en", "zh")
 
 
 class Words:
-    """What is said in one language, by name; a catalogue is ``words.LANGUAGE.json``.
+    """The words of one language; a catalogue is ``words.LANGUAGE.json``.
 
-    A pattern may hold ``{placeholders}``, and two forms with a ``|`` between them: for one thing, and for another
-    number of them.
+    A pattern may have ``{placeholders}``, and two forms with a ``|`` between them: singular and plural.
     """
 
     def __init__(self, language: str) -> None:
@@ -23,12 +22,12 @@ class Words:
         self._patterns = catalogue(language)
 
     def pattern(self, name: str, many: int | None = None) -> str:
-        """What is to be filled in; of two forms that which fits ``many``."""
+        """Return the pattern; of two forms the one for ``many``."""
         one, _, more = self._patterns[name].partition("|")
         return more if more and many != 1 else one
 
     def __call__(self, name: str, many: int | None = None, /, **values: object) -> str:
-        """The words of this name; ``many`` is the number of things that they speak of, ``{many}``.
+        """Return the words of a name, for ``many`` things.
 
         >>> Words("en")("pages", 1), Words("en")("pages", 2400), Words("zh")("pages", 2400)
         ('1 page', '2,400 pages', '2,400 个网页')
@@ -40,13 +39,13 @@ class Words:
         return name in self._patterns
 
     def below(self, name: str) -> dict[str, str]:
-        """All patterns whose names begin with this one and a point."""
+        """Return all patterns whose names begin with this one and a point."""
         return {key: pattern for key, pattern in self._patterns.items() if key.startswith(f"{name}.")}
 
 
 @cache
 def catalogue(language: str) -> Mapping[str, str]:
-    """Every name with its pattern."""
+    """Return all names with their patterns."""
     packed = files(__package__).joinpath(f"words.{language}.json").read_text(encoding="utf-8")
     return MappingProxyType(json.loads(packed))
 

@@ -37,3 +37,11 @@ def project(folder: Path) -> Path:
     (package / "__init__.py").touch()
     (package / "settings.py").write_text('BOT_NAME = "shop"\nADDONS = {"scrapy_neardup.Addon": 500}\n')
     return folder
+
+
+def add_spider(folder: Path, name: str) -> None:
+    """Add a spider that requests nothing to a project."""
+    spider = f"import scrapy\n\n\nclass News(scrapy.Spider):\n    name = {name!r}\n"
+    (folder / "shop" / "spiders.py").write_text(spider, encoding="utf-8")
+    with (folder / "shop" / "settings.py").open("a", encoding="utf-8") as settings:
+        settings.write('SPIDER_MODULES = ["shop.spiders"]\n')

@@ -53,7 +53,7 @@ https://orchard.example/pears
                 "套袋的孩子"
                 first seen TIME, after this page
   it passed     similarity 0.NNNN, containment 0.NNNN: @
-  its site      orchard.example: 1 page counted, 0% of the last in one form
+  its site      orchard.example: 1 page counted, 0% of the last share a template
 {GROUP}""",
     EDITED: f"""\
 https://www.mirror.example/p/7
@@ -68,14 +68,14 @@ https://www.mirror.example/p/7
   first seen    TIME
   last seen     TIME
   witness       yes: it differs much from its original, so later pages are compared with it too
-  both say      {PEARS[0]}
+  both contain  {PEARS[0]}
                 {PEARS[2]}
                 {PEARS[6]}
 {GROUP}""",
     POWER_AGAIN: """\
 https://town.example/notice/7
   verdict       unique (same_title)
-  like          under the same title as https://town.example/notice/5
+  like          the same title as https://town.example/notice/5
                 "通知"
   similarity    0.NNNN
   containment   0.NNNN
@@ -87,7 +87,7 @@ https://town.example/notice/7
                 "通知"
                 first seen TIME
   it passed     similarity 0.NNNN, containment 0.NNNN: @
-  its site      town.example: 2 pages counted, 0% of the last in one form
+  its site      town.example: 2 pages counted, 0% of the last share a template
   group         ID, no other page
 """,
     SHORT: """\

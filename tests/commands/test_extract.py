@@ -299,8 +299,8 @@ def test_what_is_no_page_is_refused_as_in_a_crawl(
 @pytest.mark.parametrize(
     ("body", "said"),
     [
-        (f"<p{''.join(f' a{n}' for n in range(100_000))}>", r"more than 0\.5 s \(too_slow\)"),
-        ("<p>" + "The ferry sails. " * 100, r"its text has more than 1,000 characters .* \(too_large\)"),
+        (f"<p{''.join(f' a{n}' for n in range(100_000))}>", r".*\(too_slow\)"),
+        ("<p>" + "The ferry sails. " * 100, r".*\(too_large\)"),
     ],
 )
 def test_what_is_too_much_for_a_crawl_is_refused_likewise(

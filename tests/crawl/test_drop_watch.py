@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import shlex
 from collections.abc import Iterator
@@ -211,8 +212,9 @@ def test_one_command_brings_back_what_a_crawl_dropped_of_a_site(
     assert len(warnings) == 2
     assert all("scrapy neardup keep --last --site 127.0.0.1" in one for one in warnings)
     store = ("--store", settings["NEARDUP_STORE"])
-    assert run_command(keep, "--last", "--site", "127.0.0.1", *store) == 0
-    assert "19 pages kept" in capsys.readouterr().out
+    assert run_command(keep, "--last", "--site", "127.0.0.1", "--json", *store) == 0
+    kept = json.loads(capsys.readouterr().out)["kept"]
+    assert sorted(one["url"] for one in kept) == sorted(site.base + path for path in NEW[1:])
     second, third = crawl(OLD + NEW, **settings), crawl(OLD + NEW, **settings)
     assert second.paths == NEW[1:]
     assert (third.items, third.count("unchanged")) == ([], len(OLD + NEW))

@@ -51,7 +51,8 @@ def test_what_a_killed_job_does_not_request_again_is_listed_until_it_has_come(
     anew = crawl(paths, **settings)
     assert sorted(anew.paths) == sorted(lost)
     again = crawl(paths, **settings, JOBDIR=str(job))
-    assert "taken back" not in again.log
+    assert (again.count("taken_back"), again.count("taken_back/not_requested")) == (0, 0)
+    assert "rolled back" not in again.log
     assert not (job / LIST).exists()
 
 

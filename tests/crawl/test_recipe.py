@@ -36,7 +36,7 @@ def test_a_threshold_is_changed_between_two_crawls_and_a_line_says_so(news: Site
 
     first = crawled()
     assert first.paths == NEWS[:2]
-    assert "from here on" not in first.log
+    assert "now decides by" not in first.log
     second = crawled(NEARDUP_PARAMETERS={"base": 0.6, "certain": 1}, NEARDUP_POLICY={"excerpt": "drop"})
     assert (second.items, second.count("unchanged"), second.count("duplicate")) == ([], 2, 1)
     changed = "state.sqlite now decides by certain = 1, base = 0.6, NEARDUP_POLICY excerpt = drop; before by"

@@ -97,7 +97,9 @@ def test_without_asyncio_it_is_said_what_to_do(news: Site, crawl: Crawl, url: st
 
 def test_waiting_is_for_servers(news: Site, crawl: Crawl, tmp_path: Path) -> None:
     said = crawl(NEWS, NEARDUP_STORE=f"sqlite://{tmp_path}/state", NEARDUP_ON_STORE_ERROR="wait")
-    assert "which is for a state on a server" in said.log
+    [refused] = [line for line in said.log.splitlines() if " CRITICAL: " in line]
+    assert "NEARDUP_ON_STORE_ERROR" in refused
+    assert "response_received_count" not in said.stats
 
 
 @pytest.mark.parametrize("then", ["close", "wait"])

@@ -106,6 +106,6 @@ if __name__ == "__main__":
     try:
         asyncio.run(crawl(sys.argv[1], int(sys.argv[2]), Path(sys.argv[3])))
     except StoreError as error:
-        if "was not heard of" in str(error):
+        if "was silent" in str(error):
             os._exit(NOT_HEARD_OF)
         raise

@@ -182,6 +182,9 @@ def test_an_id_that_another_page_has_gives_way_with_all_that_names_it() -> None:
     assert ours.postings(1, 9) == [7]
     assert ours.new_id() > 11
     check(ours)
+    before = rows(ours)
+    assert merged(ours, theirs) == Merged(0, 5, 0, 0)
+    assert rows(ours) == before
 
 
 def test_of_a_page_that_both_know_the_version_that_was_seen_later_stays_under_our_id() -> None:

@@ -138,7 +138,7 @@ def test_who_closes_it_in_the_midst_of_a_page_waits_for_nothing() -> None:
 
 def test_without_an_interpreter_the_page_passes_and_it_is_said_why(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "executable", "/nowhere/python")
-    with reader() as apart, pytest.raises(ExtractionError, match=r"cannot be started: .*/nowhere/python"):
+    with reader() as apart, pytest.raises(ExtractionError, match="/nowhere/python"):
         apart.read(Raw(URL, ARTICLE))
 
 

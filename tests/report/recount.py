@@ -13,7 +13,7 @@ from scrapy_neardup.page.sites import site_of
 from scrapy_neardup.report.data import COPIES, PASSED
 from scrapy_neardup.state.evidence import Evidence
 from scrapy_neardup.state.memory import MemoryStore
-from scrapy_neardup.state.record import Record
+from scrapy_neardup.state.record import Record, row_mark
 
 SECOND = 10**9
 #: When the first page of most states is first seen, in seconds since 1970.
@@ -76,9 +76,9 @@ _told = st.builds(
 
 @st.composite
 def small_states(draw: st.DrawFn) -> list[Filed]:
-    """A few pages: originals, copies of them and of pages that are gone, pages unjudged."""
+    """A few pages: originals, copies of them and of pages that are gone, pages unjudged, rows of listings."""
     ids = sorted(draw(st.lists(st.integers(1, 2**64 - 1), unique=True, max_size=8)))
-    kinds = [draw(st.sampled_from(["original", "copy", "unjudged"])) for _ in ids]
+    kinds = [draw(st.sampled_from(["original", "copy", "unjudged", "row"])) for _ in ids]
     originals = [id for id, kind in zip(ids, kinds, strict=True) if kind == "original"]
     gone = [id for id in (7, 2**63) if id not in ids]
     hosts = ["https://a.example/{}", "http://www.b.example/{}", "{}", "http://[{}", "https://c.example/{}"]
@@ -87,6 +87,8 @@ def small_states(draw: st.DrawFn) -> list[Filed]:
         record = Record(id, draw(st.sampled_from(hosts)).format(id), id, float(kind == "original"))
         if kind == "copy":
             record = replace(record, original=draw(st.sampled_from(originals + gone)), similarity=draw(_shares))
+        if kind == "row":
+            record = replace(record, sketch=row_mark(draw(st.integers(0, 2**64 - 1))))
         told = draw(st.none() | _told)
         if told is not None and draw(st.booleans()):
             told = replace(told, like=draw(st.sampled_from([*ids, *gone])))
@@ -143,7 +145,8 @@ def totals(pages: list[Filed]) -> dict[str, int]:
         "pages": len(pages),
         "originals": sum(one.similarity > 0 for one in own),
         "copies": len(copies(pages)),
-        "unjudged": sum(one.similarity == 0 for one in own),
+        "unjudged": sum(one.similarity == 0 and not one.sketch for one in own),
+        "rows": sum(one.similarity == 0 and bool(one.sketch) for one in own),
         "passed": len(passed(pages)),
         "groups": len({one.record.original for one in copies(pages)}),
         "sites": len({site(one.record.url) for one in pages} - {NO_SITE}),

@@ -201,8 +201,10 @@ def test_a_file_that_appeared_since_is_refused_as_well(state: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("at", [0.001, 0.2, 0.5, 0.7])
 def test_a_bit_that_flipped_inside_a_table_is_an_error_and_never_a_wrong_page(at: float, state: Path) -> None:
-    table = one("db/*.ldb")(state)
-    flip(at)(table)
+    # In all: where closing cut a compaction short, the largest holds no page, and LevelDB deletes it unread.
+    tables = [*(state / "db").glob("*.ldb")]
+    for table in tables:
+        flip(at)(table)
     with pytest.raises(StoreDamaged) as refused:  # noqa: PT012 - at the opening or at the reading, both will do
         store = open_at(state)
         try:
@@ -211,7 +213,8 @@ def test_a_bit_that_flipped_inside_a_table_is_an_error_and_never_a_wrong_page(at
             with suppress(StoreError):
                 store.close()
     assert str(state) in str(refused.value)
-    flip(at)(table)
+    for table in filter(Path.exists, tables):
+        flip(at)(table)
     with closing(open_at(state)) as store:
         read_all(store)
 
