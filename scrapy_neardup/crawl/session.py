@@ -151,16 +151,22 @@ class Session:
             self._end()
 
     def _end(self) -> None:
-        """Run each step, even if others fail. A failed state is left alone."""
-        count = self._set_closing_stats
+        """Run each step, even if others fail, and close the state."""
         try:
-            for step in (self._detector.trim, count, self._end_generation, self._remember_end):
-                if step == count or not self._outage.happened:
-                    with self._report_errors():
-                        step()
+            self._run(self._detector.trim)
+            with self._report_errors():
+                self._set_closing_stats()
+            self._run(self._end_generation)
+            self._run(self._remember_end)
             logger.info("%s", stats.closing_line(self.notes.stats.get_stats(), self._language))
         finally:
             self._close()
+
+    def _run(self, step: Callable[[], object]) -> None:
+        """Run a step that uses the state, unless the state has failed."""
+        if not self._outage.happened:
+            with self._report_errors():
+                step()
 
     @contextmanager
     def _report_errors(self) -> Iterator[None]:
