@@ -28,7 +28,7 @@ from scrapy_neardup.page.sites import site_of
 from scrapy_neardup.page.source import TOO_MUCH, Draft, PageSource, text_cure
 
 if TYPE_CHECKING:
-    from scrapy_neardup.judge.remote_crawl import SharedCrawl
+    from scrapy_neardup.judge.remote_crawl import RemoteCrawl
 
 
 logger = line_logger(__name__)
@@ -70,7 +70,7 @@ class Judge:
         listings: bool = True,
         watch: DropWatch | None = None,
         aside: AsyncPageReader | None = None,
-        shared: SharedCrawl | None = None,
+        shared: RemoteCrawl | None = None,
     ) -> None:
         """``wait``: how many seconds a page waits for each one before it. ``listings``: whether several items may be
         several rows. ``shared``: how the detector is asked where the state is on a server.
@@ -252,8 +252,8 @@ class Judge:
         page = made if isinstance(made, Page) else (await self._read(made, turn)).page
         await turn.comes()
         turn.leave()  # on the server the pages of all crawlers stand in one line
-        async with self._sharing.filing(page) as filing:
-            return await self._heard(filing.check, partial(filing.wait, seconds=self._wait), lambda: page, turn)
+        async with self._sharing.judgement(page) as judgement:
+            return await self._heard(judgement.check, partial(judgement.wait, seconds=self._wait), lambda: page, turn)
 
     async def _at_once(self, made: Page | Draft, turn: Turn) -> Ruled:
         """The ruling on a page when it is its turn; it is read first, unless its bytes may have been judged by then."""

@@ -15,7 +15,7 @@ from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.in_flight import Reservation
 
 if TYPE_CHECKING:
-    from scrapy_neardup.judge.remote_crawl import SharedCrawl
+    from scrapy_neardup.judge.remote_crawl import RemoteCrawl
 
 
 class End(Enum):
@@ -82,7 +82,7 @@ class Ledger:
     """Follows each item of a page to its end, then commits the page or takes it back."""
 
     def __init__(
-        self, detector: Detector | SharedCrawl, feeds: FeedWatch, outage: Outage, on_lost: Callable[[], None]
+        self, detector: Detector | RemoteCrawl, feeds: FeedWatch, outage: Outage, on_lost: Callable[[], None]
     ) -> None:
         """``on_lost`` is called for each page that is taken back."""
         self._detector = detector

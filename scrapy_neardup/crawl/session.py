@@ -42,8 +42,8 @@ from scrapy_neardup.state.opening import close_store, open_store, parse_url
 from scrapy_neardup.state.transaction import Overlay
 
 if TYPE_CHECKING:
-    from scrapy_neardup.crawl.server_crawl import Sharing
-    from scrapy_neardup.judge.remote_crawl import SharedCrawl
+    from scrapy_neardup.crawl.server_crawl import ServerCrawl
+    from scrapy_neardup.judge.remote_crawl import RemoteCrawl
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -108,9 +108,9 @@ def opened_detector(
 
 async def opened_session(crawler: Crawler, config: Config, store_url: str) -> Session:
     """A session on a server that is waited for if it is gone: where NEARDUP_ON_STORE_ERROR is 'wait'."""
-    from scrapy_neardup.crawl.server_crawl import until_it_answers
+    from scrapy_neardup.crawl.server_crawl import wait_for_server
 
-    await until_it_answers(store_url, Notes(crawler.stats))
+    await wait_for_server(store_url, Notes(crawler.stats))
     return Session(crawler, config, store_url)
 
 
@@ -135,7 +135,7 @@ class Session:
         on_expired = partial(self.notes.count, stats.EXPIRED)
         self._detector = opened_detector(config, store_url, extractor, who, self._job, config.passes, on_expired)
         self._is_over = False
-        self._sharing: Sharing | None = None
+        self._sharing: ServerCrawl | None = None
         self._aside: AsyncPageReader | None = None
         self._who = who
         self._language = config.lang
@@ -161,13 +161,13 @@ class Session:
             deliveries = Deliveries(store, store.new_id(), config.overwritten, self.notes, self._outage)
         self._feeds = FeedWatch(exporter, self._seal, deliveries)
         lost = partial(self.notes.count, stats.ROLLED_BACK)
-        self._keeper: Detector | SharedCrawl = self._detector if shared is None else shared
+        self._keeper: Detector | RemoteCrawl = self._detector if shared is None else shared
         self._ledger = Ledger(self._keeper, self._feeds, self._outage, lost)
         # The state must outlive the feeds: they are stored while spider_closed is handled.
         self._listen(crawler.signals, signals.spider_closed if exporter is None else signals.feed_exporter_closed)
 
     def _made_judge(
-        self, config: Config, extractor: Extractor | None, shared: SharedCrawl | None
+        self, config: Config, extractor: Extractor | None, shared: RemoteCrawl | None
     ) -> tuple[AsyncPageReader, Judge]:
         """What reads pages beside the crawl, and what judges them."""
         source = PageSource(
@@ -203,13 +203,13 @@ class Session:
         sent.connect(self._finish, stored)
         sent.connect(self._finish, signals.engine_stopped)
 
-    def _made_sharing(self, config: Config) -> Sharing | None:
+    def _made_sharing(self, config: Config) -> ServerCrawl | None:
         """What the crawl has beside the detector where its state is on a server; modules that others do without."""
         if not self._detector.store.is_shared:
             return None
-        from scrapy_neardup.crawl.server_crawl import Sharing
+        from scrapy_neardup.crawl.server_crawl import ServerCrawl
 
-        return Sharing(
+        return ServerCrawl(
             self._detector,
             self.notes,
             waits=config.on_store_error == "wait",
@@ -268,7 +268,7 @@ class Session:
             return None
         return self._end_shared(self._sharing)
 
-    async def _end_shared(self, sharing: Sharing) -> None:
+    async def _end_shared(self, sharing: ServerCrawl) -> None:
         try:
             with self._reported():
                 await sharing.close()

@@ -15,7 +15,7 @@ from scrapy_neardup.judge.in_flight import Blocked
 from scrapy_neardup.model import Page, Verdict
 
 if TYPE_CHECKING:
-    from scrapy_neardup.judge.remote_crawl import SharedCrawl
+    from scrapy_neardup.judge.remote_crawl import RemoteCrawl
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -113,29 +113,29 @@ class ServerImmediateJudge(ImmediateJudge):
         self._thread.join()
         self._loop.close()
 
-    async def _opened(self) -> SharedCrawl:
+    async def _opened(self) -> RemoteCrawl:
         # Modules that nobody needs whose state is on a disk.
-        from scrapy_neardup.judge.remote_crawl import SharedCrawl
+        from scrapy_neardup.judge.remote_crawl import RemoteCrawl
         from scrapy_neardup.server.asynchronous import AsyncLink
         from scrapy_neardup.server.store import RedisStore
 
         store = self.detector.store
         assert isinstance(store, RedisStore)
         link = AsyncLink(store.location, store.named_by)
-        return SharedCrawl(self.detector, store, link, self._errors.append)
+        return RemoteCrawl(self.detector, store, link, self._errors.append)
 
     async def _judged(self, page: Page, *, sealed: bool) -> Verdict:
         if self._loop.time() - self._caught_up >= _PAUSE:
             self._caught_up = self._loop.time()
             await self._crawl.catch_up()
         try:
-            async with self._crawl.filing(page) as filing:
-                while isinstance(ruled := await filing.check(), Blocked):
-                    await filing.wait(ruled.by, self._wait)
+            async with self._crawl.judgement(page) as judgement:
+                while isinstance(ruled := await judgement.check(), Blocked):
+                    await judgement.wait(ruled.by, self._wait)
             if ruled.reservation is not None:
                 self._crawl.commit(ruled.reservation, sealed=sealed)
         finally:
-            await self._crawl.settled()
+            await self._crawl.finish()
         if self._errors:
             raise self._errors.pop()
         return ruled.verdict

@@ -85,7 +85,6 @@ def main(state: str, folder: str, articles: int) -> None:
             "ADDONS": {"scrapy_neardup.Addon": 500},
             "NEARDUP_STORE": state,
             "NEARDUP_WAIT": WAIT,
-            "NEARDUP_BRAKE": "warn",  # two of three pages are copies
             "DOWNLOADER_MIDDLEWARES": {Hosts: 10},
             "ITEM_PIPELINES": {Database: 900},
             "FEEDS": {f"whole://{folder}/{os.getpid()}-%(batch_id)d.jsonl": FEED},

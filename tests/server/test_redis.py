@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import random
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -19,9 +21,9 @@ from scrapy_neardup.commands import check, dropped, export, import_, merge, stat
 from scrapy_neardup.errors import SettingsError, StoreDamaged, StoreError, StoreMismatch
 from scrapy_neardup.maintenance.verify import check as check_state
 from scrapy_neardup.server.asynchronous import AsyncLink, NoAnswer
-from scrapy_neardup.server.counting import Note, most_entries, packed, unpacked
 from scrapy_neardup.server.in_flight import PendingPage
 from scrapy_neardup.server.layout import level_of, pending_name
+from scrapy_neardup.server.notes import Note, most_entries, pack_notes, unpack_notes
 from scrapy_neardup.server.program import Program
 from scrapy_neardup.server.store import RedisStore
 from scrapy_neardup.state import layout
@@ -40,7 +42,7 @@ from scrapy_neardup.state.opening import (
 from scrapy_neardup.state.record import Record
 from tests.maintenance.states import PAGES, judged, opened, parsed, records, run
 from tests.server.redis_cluster import free_ports
-from tests.server.redis_server import IS_KVROCKS, Server, as_redis_does, certified, running
+from tests.server.redis_server import IS_KVROCKS, Server, as_redis_does, certified, client_of, running
 from tests.state.clock import HOUR, Clock
 
 RECIPE = {"method": "any", "seed": 7}
@@ -75,9 +77,7 @@ def put(store: RedisStore, url: str = URL, *keys: int, generation: int = 0, repl
 
 def stops(store: RedisStore) -> None:
     """Its process is no more, or asleep: nobody renews its leases."""
-    store.leases._stop.set()
-    if store.leases._thread is not None:
-        store.leases._thread.join()
+    store.leases.stop_renewing()
 
 
 # URLs
@@ -144,10 +144,24 @@ def test_a_state_for_each_spider_has_a_name_of_its_own() -> None:
     assert existing_states("redis://host/0?state=%(name)s") == []
 
 
-def test_without_redis_py_it_is_said_how_to_get_it_or_do_without(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(__import__("sys").modules, "redis", None)
-    with pytest.raises(StoreError, match=r"scrapy-neardup\[redis\].*leveldb:///path"):
-        open_store("redis://localhost/0", RECIPE)
+WITHOUT_REDIS = """
+import sys
+sys.modules["redis"] = None
+from scrapy_neardup.errors import StoreError
+from scrapy_neardup.crawl.server_crawl import need_asyncio
+from scrapy_neardup.state.opening import SERVERS, open_store, parse_url
+assert "redis+cluster://" in SERVERS.forms() and parse_url("redis://host")[1]
+try:
+    open_store("redis://localhost/0", {})
+except StoreError as error:
+    print(error)
+"""
+
+
+def test_without_redis_py_it_is_said_how_to_get_it_or_do_without() -> None:
+    done = subprocess.run([sys.executable, "-c", WITHOUT_REDIS], capture_output=True, text=True, timeout=60)
+    assert "scrapy-neardup[redis]" in done.stdout, done.stderr
+    assert "leveldb:///path" in done.stdout
 
 
 # Leases
@@ -272,28 +286,28 @@ def test_a_state_that_is_refused_was_not_touched_though_a_crawl_in_it_is_no_more
     crawl = one.begin("one")
     page = PendingPage(Record(one.new_id(), URL, 7, 1.0, (5,), b"sketch"), crawl)
     program = one._link.program()
-    page.file(program, one.hashes)
+    page.register(program, one.hashes)
     one._link.run(program)
     stops(one)
     time.sleep(1.5 * one.lease)
     one.write(Changes({layout.generation_key(crawl + 1): b"{"}))
     with pytest.raises(StoreDamaged):
         opening()
-    assert not one.leases.is_others(crawl)
-    with one._link.used() as client:
-        assert client.hlen(one._link.prefix + pending_name(crawl)) == 1
+    assert not one.leases.is_held_by_others(crawl)
+    client = client_of(one)
+    assert client.hlen(one._link.prefix + pending_name(crawl)) == 1
 
 
 def test_a_program_that_meets_a_key_of_another_kind_writes_nothing(opening: Open) -> None:
     store = opening()
     row = layout.meta_key("first")
-    with store._link.used() as client:
-        client.set(store._link.prefix + pending_name(7), "a string")
+    client = client_of(store)
+    client.set(store._link.prefix + pending_name(7), "a string")
     for is_first in (True, False):
         program = store._link.program()
         if is_first:
             program.put(row, b"value", 0)
-        program.strike(pending_name(7), b"field")
+        program.delete_field(pending_name(7), b"field")
         if not is_first:
             program.put(row, b"value", 0)
         with pytest.raises(StoreError, match="WRONGTYPE"):
@@ -315,7 +329,7 @@ def test_a_lease_is_renewed_again_after_an_error_that_nobody_foresaw(
 
     monkeypatch.setattr(store._link, "run", fails)
     time.sleep(4 * store.lease)
-    assert (errors, opening().leases.is_others(crawl)) == ([], True)
+    assert (errors, opening().leases.is_held_by_others(crawl)) == ([], True)
     assert caplog.text.count("RuntimeError: odd") == 1
 
 
@@ -324,8 +338,8 @@ def test_of_a_server_that_was_emptied_it_is_not_said_that_the_crawl_was_asleep(o
     """However long after its lease would have ended."""
     store = opening()
     crawl = store.begin("one")
-    with store._link.used() as client:
-        client.delete(*client.keys(store._link.prefix + b"*"))
+    client = client_of(store)
+    client.delete(*client.keys(store._link.prefix + b"*"))
     time.sleep(wait)
     with pytest.raises(StoreError, match="FLUSHALL"):
         put(store, URL, generation=crawl)
@@ -410,7 +424,7 @@ def test_pages_that_were_filed_when_there_were_fewer_are_found(opening: Open, mo
     monkeypatch.undo()
     filed = [record.id for record in store.records()]
     assert store.postings(7, 9) == filed[::-1]
-    assert len(list(store._link.client.scan_iter(match=store._link.prefix + b"k*"))) == 3
+    assert len(list(client_of(store).scan_iter(match=store._link.prefix + b"k*"))) == 3
     new = put(store, URL, 7, replaces=early.id)
     assert store.find(URL) == new
     assert [row[0][:1] for row in store._scan(b"u")] == [b"u"] * 4
@@ -424,7 +438,7 @@ def test_postings_of_keys_that_begin_alike_are_spread_and_so_packed(opening: Ope
     keys = {put(store, f"{URL}?{n}", chance.getrandbits(32)).keys[0] for n in range(200)}
     assert all(len(store.postings(key, 9)) == 1 for key in keys)
     assert {int.from_bytes(row[1:6], "big") for row, _ in store.rows(b"k")} == keys
-    client, prefix = store._link.client, store._link.prefix
+    client, prefix = client_of(store), store._link.prefix
     names = list(client.scan_iter(match=prefix + b"k*", count=1000))
     assert len(names) > 150
     assert max(map(client.zcard, names)) < 9
@@ -498,18 +512,18 @@ def test_what_is_told_of_a_page_comes_back(site: str) -> None:
     other = [Note(SENTENCES[1:], site, yes=True)] * 2
     for sentences in (SENTENCES, SENTENCES[:0]):
         notes = [Note(None, site, True), Note(sentences, site, False), Note(None, "b.example", False), *other]
-        entry = packed(b"12345678", notes)
-        assert [told(one) for one in unpacked(entry)] == [told(one) for one in notes]
+        entry = pack_notes(b"12345678", notes)
+        assert [told(one) for one in unpack_notes(entry)] == [told(one) for one in notes]
         assert entry.startswith(b"12345678")
-    assert unpacked(packed(b"12345678", [])) == []
+    assert unpack_notes(pack_notes(b"12345678", [])) == []
 
 
 def test_what_is_told_and_cannot_be_read_is_damage(opening: Open) -> None:
     one = opening()
-    one._link.client.xadd(one._link.prefix + b"+", {b"n": b"short"})
+    client_of(one).xadd(one._link.prefix + b"+", {b"n": b"short"})
     with pytest.raises(StoreDamaged, match="counted sentences of a page"):
         opening()
-    one._link.client.delete(one._link.prefix + b"+")
+    client_of(one).delete(one._link.prefix + b"+")
 
 
 # Servers that say no

@@ -170,8 +170,8 @@ def test_a_store_goes_on_when_its_replica_takes_over(cluster: Cluster) -> None:
         assert paths(store) == ["after", "before"]
         assert len(store.postings(5, 9)) == 2
         assert check_state(store).sound
-        assert store._link._locator is not None
-        assert store._link._locator.moves >= 1
+        assert store._link.locator is not None
+        assert store._link.locator.moves >= 1
         assert other.client.exists("{neardup:" + state + "}#")
 
 
@@ -230,7 +230,7 @@ class Said(Slot):
         super().__init__([("h", port) for port in says], b"{a}", {})
         self.says, self.asked, self.seconds = says, list[int](), seconds
 
-    def _says(self, client: Any, host: str) -> Address:
+    def _ask_one(self, client: Any, host: str) -> Address:
         port = client.connection_pool.connection_kwargs["port"]
         self.asked.append(port)
         time.sleep(self.seconds)
@@ -242,26 +242,26 @@ class Said(Slot):
 
 def test_who_answers_is_asked_again_until_what_he_says_leads_to_nothing() -> None:
     locator = Said({1: OSError(), 2: ("old", 5), 3: ("new", 6)})
-    assert [locator.located() for _ in range(3)] == [("old", 5)] * 3
+    assert [locator.locate() for _ in range(3)] == [("old", 5)] * 3
     assert (locator.asked, locator.moves) == ([1, 2, 2, 2], 0)
     locator.doubt()
-    assert [locator.located() for _ in range(2)] == [("new", 6)] * 2
+    assert [locator.locate() for _ in range(2)] == [("new", 6)] * 2
     assert (locator.asked[4:], locator.moves) == ([3, 3], 1)
-    locator.look()
+    locator.refresh()
     assert len(locator.asked) == 6  # it was asked less than a second ago
     locator._ended -= 2
-    locator.look()
+    locator.refresh()
     assert len(locator.asked) == 7
 
 
 def test_if_one_refuses_the_others_are_asked_and_if_nobody_knows_the_first_refusal_is_told() -> None:
     locator = Said({1: Unlocated("refuses"), 2: OSError(), 3: ("there", 5)})
-    assert locator.located() == ("there", 5)
+    assert locator.locate() == ("there", 5)
     locator.says[3] = Unlocated("refuses too")
     with pytest.raises(Unlocated, match="refuses too"):
-        locator.located()
+        locator.locate()
     locator._ended -= 2
-    locator.look()  # nobody says where it is, so it is where it was
+    locator.refresh()  # nobody says where it is, so it is where it was
     assert locator.address == ("there", 5)
 
 
@@ -270,7 +270,7 @@ def test_threads_that_ask_at_once_share_an_answer() -> None:
 
     def ask() -> None:
         barrier.wait()
-        assert locator.located() == ("there", 5)
+        assert locator.locate() == ("there", 5)
 
     threads = [threading.Thread(target=ask) for _ in range(8)]
     for thread in threads:
@@ -293,8 +293,8 @@ def test_a_store_is_where_the_sentinels_say(watched: Watched) -> None:
         caught_up(master)
         watched.sentinels[0].execute_command("SENTINEL FAILOVER", watched.service)
         until(lambda: watched.sides()[0] is other, "the replica is the master")
-        assert store._link._locator is not None
-        store._link._locator._ended -= 1.5
+        assert store._link.locator is not None
+        store._link.locator._ended -= 1.5
         put(store, "after", 5)
         assert paths(store) == ["after", "before"]
         assert other.client.get("{neardup:a}#") == b"2"
