@@ -205,7 +205,7 @@ async def crawl(url: str, job: Job, number: int, barrier: Barrier) -> tuple[list
     store = kind(location, method.recipe())
     assert isinstance(store, RedisStore)
     detector = Detector(method, store, min_letters=40, who=f"benchmark {number}", keep=Keep.EVIDENCE)
-    link, errors, latencies = AsyncLink(location, "NEARDUP_STORE"), list[Exception](), list[float]()
+    link, errors, latencies = AsyncLink(location), list[Exception](), list[float]()
     shared = RemoteCrawl(detector, store, link, errors.append)
     todo, ids = enumerate(found), list[int]()
 

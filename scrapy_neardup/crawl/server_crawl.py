@@ -67,7 +67,7 @@ async def wait_for_server(url: str, notes: Notes) -> None:
     from scrapy_neardup.server.asynchronous import AsyncLink  # needs redis-py
 
     _, location = parse_url(url)
-    link = AsyncLink(location, SETTING, ServerWatch(location, notes))
+    link = AsyncLink(location, ServerWatch(location, notes))
     program = link.program()
     program.count()
     try:
@@ -100,7 +100,7 @@ class ServerCrawl:
         self._bounds = bounds
         self._waits = waits
         self._notes = notes
-        self._link = AsyncLink(store.location, store.named_by, ServerWatch(store.location, notes) if waits else None)
+        self._link = AsyncLink(store.location, ServerWatch(store.location, notes) if waits else None)
         self.crawl = RemoteCrawl(detector, store, self._link, on_error, self._note_lost)
         self._stop = asyncio.Event()
         self._upkeep = asyncio.ensure_future(self._keep_up())

@@ -121,7 +121,7 @@ class ServerImmediateJudge(ImmediateJudge):
 
         store = self.detector.store
         assert isinstance(store, RedisStore)
-        link = AsyncLink(store.location, store.named_by)
+        link = AsyncLink(store.location)
         return RemoteCrawl(self.detector, store, link, self._errors.append)
 
     async def _judged(self, page: Page, *, sealed: bool) -> Verdict:

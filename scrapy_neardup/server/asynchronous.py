@@ -15,7 +15,6 @@ from scrapy_neardup.errors import StoreError
 from scrapy_neardup.server.connection import describe_error, is_no_answer, read_access, refusal_in, translate_errors
 from scrapy_neardup.server.counting import FEW
 from scrapy_neardup.server.layout import STREAM
-from scrapy_neardup.server.location import need_redis
 from scrapy_neardup.server.nodes import Address, Relocated, is_elsewhere, lacks_replicas
 from scrapy_neardup.server.notes import Entries, entries_of
 from scrapy_neardup.server.program import SCRIPT, Program, script_digest
@@ -98,9 +97,8 @@ class AsyncLink:
     #: The levels of the state in use, as far as this process knows.
     levels = 1
 
-    def __init__(self, location: str, named_by: str, patience: Patience | None = None) -> None:
+    def __init__(self, location: str, patience: Patience | None = None) -> None:
         """With ``patience`` the link waits for the server as long as it takes; else it tries three more times."""
-        need_redis(named_by)
         self._location = location
         self._patience = patience
         self._is_gone = False

@@ -96,7 +96,7 @@ class Link:
     #: The levels of the state in use, as far as this process knows.
     levels = 1
 
-    def __init__(self, location: str, named_by: str) -> None:
+    def __init__(self, location: str) -> None:
         """Raises StoreError if the server cannot be reached."""
         self._location = location
         self._access = read_access(location)

@@ -39,7 +39,7 @@ class Leases:
 
     def __init__(self, link: Link, location: str, seconds: float = LEASE) -> None:
         #: The crawls whose lease is ours.
-        self.held: set[int] = set()
+        self.crawls: set[int] = set()
         self.seconds = seconds
         self.token = token_bytes(8)
         self._link = link
@@ -64,7 +64,7 @@ class Leases:
     def take_new(self, crawl: int, program: Program) -> None:
         """Take the lease of a crawl that begins with this program."""
         program.take_lease(lease_name(crawl), self.token, self._milliseconds)
-        self.held.add(crawl)
+        self.crawls.add(crawl)
         self._renewed = _clock()
         self._start_thread()
 
@@ -78,11 +78,11 @@ class Leases:
     def end(self, crawl: int, program: Program) -> None:
         """Give back the lease of a crawl."""
         program.end_lease(lease_name(crawl), self.token)
-        self.held.discard(crawl)
+        self.crawls.discard(crawl)
 
     def take_over(self, crawl: int) -> bool:
         """Take the lease of a crawl, to roll it back; False if somebody holds it."""
-        if crawl in self.held:
+        if crawl in self.crawls:
             return False
         program = self._link.program()
         self.take_new(crawl, program)
@@ -90,14 +90,14 @@ class Leases:
         program.set_field(GIVEN_UP, layout.generation_key(crawl), b"")
         if self._link.run(program)[0] == 1:
             return True
-        self.held.discard(crawl)
+        self.crawls.discard(crawl)
         return False
 
     def is_held_by_others(self, crawl: int) -> bool:
         """Whether somebody else holds the lease of a crawl."""
         program = self._link.program()
         program.milliseconds_left(lease_name(crawl))
-        return crawl not in self.held and self._link.run(program)[1] >= 0
+        return crawl not in self.crawls and self._link.run(program)[1] >= 0
 
     def loss(self, kind: type[StoreError] = StoreError) -> StoreError:
         """Return the error that says why the server no longer knows a lease or a page of ours."""
@@ -125,7 +125,7 @@ class Leases:
         """Give back all leases, so that nobody waits for their end."""
         self.stop_renewing()
         program = self._link.program()
-        for crawl in self.held.copy():
+        for crawl in self.crawls.copy():
             self.end(crawl, program)
         if self._number is not None:
             program.end_lease(number_name(self._number), self.token)
@@ -164,7 +164,7 @@ class Leases:
             logger.exception("A lease on the state at %s could not be renewed. It is tried again.", self._location)
 
     def _renew(self) -> None:
-        for crawl in self.held.copy():
+        for crawl in self.crawls.copy():
             program = self._link.program()
             self.expect(crawl, program)
             program.take_lease(lease_name(crawl), self.token, self._milliseconds)

@@ -55,13 +55,13 @@ class Locator(ABC):
     WRONG_SERVER: ClassVar[str]
     NO_ANSWER: ClassVar[str]
 
-    def __init__(self, asked: list[Address], arguments: dict[str, Any]) -> None:
-        """``asked``: servers that may know the node; ``arguments``: how to connect to them."""
-        self._asked = deque(asked)
+    def __init__(self, servers: list[Address], arguments: dict[str, Any]) -> None:
+        """``servers``: they may know the node; ``arguments``: how to connect to them."""
+        self._servers = deque(servers)
         self._arguments = {**arguments, "socket_timeout": _SECONDS, "socket_connect_timeout": _SECONDS}
         self._lock = threading.Lock()
         self._began = self._ended = float("-inf")
-        self._answer: Address | Unlocated = asked[0]
+        self._answer: Address | Unlocated = servers[0]
         self._is_doubted = False
         #: The last known address of the node, and how often it has changed.
         self.address: Address | None = None
@@ -99,9 +99,9 @@ class Locator(ABC):
         refused: Unlocated | None = None
         if self._is_doubted:
             self._is_doubted = False
-            self._asked.rotate(-1)
-        for _ in range(len(self._asked)):
-            host, port = self._asked[0]
+            self._servers.rotate(-1)
+        for _ in range(len(self._servers)):
+            host, port = self._servers[0]
             client = redis.Redis(host=host, port=port, retry=Retry(NoBackoff(), 0), **self._arguments)
             try:
                 return self._ask_one(client, host)
@@ -115,7 +115,7 @@ class Locator(ABC):
                 pass
             finally:
                 client.close()
-            self._asked.rotate(-1)  # the next time, the server that answered is asked first
+            self._servers.rotate(-1)  # the next time, the server that answered is asked first
         return refused or Unlocated(self.NO_ANSWER)
 
     @abstractmethod
@@ -175,8 +175,8 @@ class Slot(Locator):
         slots = client.execute_command("CLUSTER SLOTS")
         for _, _, *nodes in slots:  # ask these too later: the nodes that the URL names may fail
             for address in (_address(node, host) for node in nodes):
-                if address not in self._asked:
-                    self._asked.append(address)
+                if address not in self._servers:
+                    self._servers.append(address)
         for first, last, master, *_ in slots:
             if first <= self._slot <= last:
                 return _address(master, host)
@@ -186,9 +186,9 @@ class Slot(Locator):
         )
 
 
-def _address(node: list[Any], asked: str) -> Address:
+def _address(node: list[Any], host: str) -> Address:
     """Return the address of a node. One that tells no host of its own has the host that was asked."""
-    return _text(node[0]) or asked, int(node[1])
+    return _text(node[0]) or host, int(node[1])
 
 
 def _text(value: Any) -> str:

@@ -241,11 +241,11 @@ class RedisStore(SharedCounting):
         for row, value in read_set.items():
             program.expect(row, value)
         crawls = {layout.generation_of(row) for row in (*changes.puts, *changes.deletes) if row[:1] == b"j"}
-        for crawl in crawls & self.leases.held:
+        for crawl in crawls & self.leases.crawls:
             self.leases.expect(crawl, program)
         for row in changes.deletes:
             program.delete(row)
-            if row[:1] == b"g" and layout.last_id(row) in self.leases.held:
+            if row[:1] == b"g" and layout.last_id(row) in self.leases.crawls:
                 self.leases.end(layout.last_id(row), program)
                 program.delete_field(GIVEN_UP, row)
         for row, value in changes.puts.items():
@@ -304,7 +304,7 @@ def _open_link(location: str, named_by: str) -> Link:
     need_redis(named_by)
     from scrapy_neardup.server.connection import Link  # needs redis-py
 
-    return Link(location, named_by)
+    return Link(location)
 
 
 # The rows are the same, however the server is reached.

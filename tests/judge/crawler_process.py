@@ -44,7 +44,7 @@ async def crawl(url: str, number: int, feed: Path) -> None:
     store = kind(location, method.recipe())
     assert isinstance(store, RedisStore)
     detector = Detector(method, store, min_letters=40, who=f"crawler {number}")
-    link = AsyncLink(location, "NEARDUP_STORE")
+    link = AsyncLink(location)
     errors: list[StoreError] = []
     shared = RemoteCrawl(detector, store, link, errors.append)
     chance = random.Random(f"{number} {os.getpid()}")

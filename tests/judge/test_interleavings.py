@@ -120,9 +120,9 @@ async def played(opening: Opening, plan: Sequence[str], trouble: tuple[int, str,
             if at == step:
                 leases = gates[whose].crawler.store.leases
                 client = client_of(gates[whose].crawler.store)
-                client.delete(*(leases._link.prefix + lease_name(crawl) for crawl in leases.held))
+                client.delete(*(leases._link.prefix + lease_name(crawl) for crawl in leases.crawls))
                 if what == "kill":
-                    leases.held.clear()
+                    leases.crawls.clear()
                     gates[whose].is_dead = True
                     tasks[whose].cancel()
                     gates[whose].open()

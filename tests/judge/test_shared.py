@@ -103,7 +103,7 @@ class Opening:
         store = kind(location, METHOD.recipe())
         assert isinstance(store, RedisStore)
         detector = Detector(METHOD, store, min_letters=40, who="test", **options)
-        link = AsyncLink(location, "NEARDUP_STORE", self.patience)
+        link = AsyncLink(location, self.patience)
         errors, lost = list[StoreError](), list[None]()
         crawl = RemoteCrawl(detector, store, link, errors.append, lambda: lost.append(None))
         crawler = Crawler(store, link, crawl, errors, lost)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import random
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -18,7 +16,7 @@ import numpy as np
 import pytest
 
 from scrapy_neardup.commands import check, dropped, export, import_, merge, stats
-from scrapy_neardup.errors import SettingsError, StoreDamaged, StoreError, StoreMismatch
+from scrapy_neardup.errors import StoreDamaged, StoreError, StoreMismatch
 from scrapy_neardup.maintenance.verify import check as check_state
 from scrapy_neardup.server.asynchronous import AsyncLink, NoAnswer
 from scrapy_neardup.server.in_flight import PendingPage
@@ -32,12 +30,9 @@ from scrapy_neardup.state.expiry import Bounds
 from scrapy_neardup.state.journal import TakenBack
 from scrapy_neardup.state.kv import Changes
 from scrapy_neardup.state.opening import (
-    SERVERS,
     close_store,
-    existing_states,
     open_store,
     parse_url,
-    placeholders_filled,
 )
 from scrapy_neardup.state.record import Record
 from tests.maintenance.states import PAGES, judged, opened, parsed, records, run
@@ -78,90 +73,6 @@ def put(store: RedisStore, url: str = URL, *keys: int, generation: int = 0, repl
 def stops(store: RedisStore) -> None:
     """Its process is no more, or asleep: nobody renews its leases."""
     store.leases.stop_renewing()
-
-
-# URLs
-
-
-@pytest.mark.parametrize(
-    ("url", "location"),
-    [
-        ("redis://cache.example", "redis://cache.example:6379/0?state=neardup"),
-        ("redis://cache.example:7000/3?state=news", "redis://cache.example:7000/3?state=news"),
-        ("REDIS://Cache.Example/", "redis://cache.example:6379/0?state=neardup"),
-        ("redis://crawler:p%40ss@cache.example/1", "redis://cache.example:6379/1?state=neardup"),
-        ("rediss://:secret@[2001:db8::7]/", "rediss://[2001:db8::7]:6379/0?state=neardup"),
-        ("unix:///run/redis.sock?db=2&state=新闻", "unix:///run/redis.sock?db=2&state=%E6%96%B0%E9%97%BB"),
-        ("unix://:secret@/run/redis.sock", "unix:///run/redis.sock?db=0&state=neardup"),
-    ],
-)
-def test_a_url_names_a_state_and_what_is_shown_of_it_has_no_password(url: str, location: str) -> None:
-    kind, found = parse_url(url)
-    assert kind is SERVERS[url.partition(":")[0].lower()]
-    assert found == location
-    assert parse_url(found) == (kind, location)
-    assert "p@ss" not in repr(found)
-
-
-def test_the_password_goes_along_unseen() -> None:
-    _, location = parse_url("redis://crawler:p%40s%2Fs@cache.example/1")
-    assert location.options["username"], location.options["password"] == ("crawler", "p@s/s")  # type: ignore[attr-defined]
-
-
-@pytest.mark.parametrize(
-    ("url", "told"),
-    [
-        ("redis://", "names no server"),
-        ("redis://:hush@/0", "names no server"),
-        ("redis://user:hush@host:port/0", "no valid port"),
-        ("redis://user:hush@host/news", "no database by number"),
-        ("redis://user:hush@host/0?stat=news", "unknown option stat"),
-        ("redis://user:hush@host/0?state=a%20b", "no valid name"),
-        ("redis://user:hush@host/0?state={a}", "no valid name"),
-        ("redis://user:hush@host/0#hush", "Write %23 for it in a password"),
-        ("unix://user:hush@/", "no absolute path of a socket"),
-        ("unix://run/redis.sock", "no absolute path of a socket"),
-        ("mongodb://user:hush@host/0", "names no state"),
-    ],
-)
-def test_a_url_that_cannot_be_is_refused_and_its_password_not_shown(url: str, told: str) -> None:
-    with pytest.raises(SettingsError, match=told) as refused:
-        parse_url(url)
-    assert "hush" not in str(refused.value).replace("#hush", "")
-    assert "NEARDUP_STORE" in str(refused.value)
-
-
-@pytest.mark.parametrize("end", ["%(name", "%(missing)s", "%(name)d"])
-def test_nor_does_a_placeholder_show_it(end: str) -> None:
-    with pytest.raises(SettingsError, match="redis://host/0") as refused:
-        placeholders_filled(f"redis://user:hush@host/0?state={end}", lambda name: "a" if name == "name" else None)
-    assert "hush" not in str(refused.value)
-
-
-def test_a_state_for_each_spider_has_a_name_of_its_own() -> None:
-    url = placeholders_filled("redis://user:hush@host/0?state=%(name)s", lambda name: "a b")
-    assert parse_url(placeholders_filled(url.replace("a%20b", "news"), str))[1] == "redis://host:6379/0?state=news"
-    assert existing_states("redis://host/0?state=%(name)s") == []
-
-
-WITHOUT_REDIS = """
-import sys
-sys.modules["redis"] = None
-from scrapy_neardup.errors import StoreError
-from scrapy_neardup.crawl.server_crawl import need_asyncio
-from scrapy_neardup.state.opening import SERVERS, open_store, parse_url
-assert "redis+cluster://" in SERVERS.forms() and parse_url("redis://host")[1]
-try:
-    open_store("redis://localhost/0", {})
-except StoreError as error:
-    print(error)
-"""
-
-
-def test_without_redis_py_it_is_said_how_to_get_it_or_do_without() -> None:
-    done = subprocess.run([sys.executable, "-c", WITHOUT_REDIS], capture_output=True, text=True, timeout=60)
-    assert "scrapy-neardup[redis]" in done.stdout, done.stderr
-    assert "leveldb:///path" in done.stdout
 
 
 # Leases
@@ -235,7 +146,7 @@ def test_who_is_killed_while_taking_back_is_followed_by_another(opening: Open, m
             batches.append(journals)
             if len(batches) == 3:
                 stops(store)
-                store.leases.held.clear()  # nothing is given back
+                store.leases.crawls.clear()  # nothing is given back
                 raise MemoryError
             some(store, journals)
 
@@ -650,7 +561,7 @@ def test_a_port_and_tls_with_a_certificate(tmp_path: Path) -> None:
 
 
 async def pages_of(location: str) -> int:
-    link = AsyncLink(location, "NEARDUP_STORE")
+    link = AsyncLink(location)
     try:
         program = link.program()
         program.count()
@@ -673,7 +584,7 @@ def test_what_a_loop_sends_is_sent_once_where_that_matters_and_else_again(tmp_pa
 
     async def work() -> None:
         async with await asyncio.start_unix_server(deaf, tmp_path / "s"):
-            link = AsyncLink(f"unix://{tmp_path}/s?db=0&state=a", "NEARDUP_STORE")
+            link = AsyncLink(f"unix://{tmp_path}/s?db=0&state=a")
             program = link.program()
             program.count()
             with pytest.raises(NoAnswer):

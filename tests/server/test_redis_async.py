@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from scrapy_neardup.errors import StoreError
-from scrapy_neardup.server.asynchronous import AsyncLink
+from scrapy_neardup.server.asynchronous import AsyncLink, Pipelines
 from scrapy_neardup.server.program import Program
 from tests.server.redis_server import Server
 
@@ -49,7 +49,7 @@ def test_what_is_there_at_one_moment_goes_in_one_pipeline(url: str, redis_server
     """Sixteen at most; also where the server does not know the script."""
 
     async def work() -> None:
-        link = AsyncLink(url, "NEARDUP_STORE")
+        link = AsyncLink(url)
         programs = [asks(link, b"a", bytes([n])) for n in range(40)]
         found, pieces = await pieces_of(link, programs)
         assert found == [[1, b"value of " + bytes([n])] for n in range(40)]
@@ -63,7 +63,7 @@ def test_what_is_there_at_one_moment_goes_in_one_pipeline(url: str, redis_server
 
 def test_one_that_fails_is_no_failure_of_the_others(url: str) -> None:
     async def work() -> None:
-        link = AsyncLink(url, "NEARDUP_STORE")
+        link = AsyncLink(url)
         await link.run(asks(link, b"a", b"0"))
         wrong = link.program()
         wrong.append(b"a", 9, b"a hash is no stream")
@@ -78,7 +78,7 @@ def test_one_that_fails_is_no_failure_of_the_others(url: str) -> None:
 
 def test_where_the_way_there_breaks_each_is_sent_again(url: str, redis_server: Server) -> None:
     async def work() -> None:
-        link = AsyncLink(url, "NEARDUP_STORE")
+        link = AsyncLink(url)
         programs = [asks(link, b"a", bytes([n])) for n in range(5)]
         await link.run(programs[0])
         redis_server.client.client_kill_filter(_type="normal", skipme=True)
@@ -89,26 +89,30 @@ def test_where_the_way_there_breaks_each_is_sent_again(url: str, redis_server: S
     asyncio.run(work())
 
 
-def test_what_comes_while_two_pipelines_are_under_way_is_collected(url: str) -> None:
+def test_what_comes_while_two_pipelines_are_under_way_is_collected() -> None:
     async def work() -> None:
-        link = AsyncLink(url, "NEARDUP_STORE")
-        await link.run(asks(link, b"a", b"0"))
-        pieces, tasks = pipelines_of(link), list[asyncio.Future[Any]]()
+        answered, pieces = asyncio.Event(), list[int]()
+
+        async def execute(programs: list[Program]) -> list[Any]:
+            pieces.append(len(programs))
+            await answered.wait()
+            return [program.levels for program in programs]
+
+        pipelines, answers = Pipelines(execute), list[asyncio.Future[Any]]()
         for many in (3, 1, 15, 5):
-            tasks += [asyncio.ensure_future(link.run(asks(link, b"a", b"%d" % len(tasks)))) for _ in range(many)]
-            await asyncio.sleep(0)
+            answers += [pipelines.send(Program(len(answers) + n)) for n in range(many)]
             await asyncio.sleep(0)
         assert pieces == [3, 1]
-        assert [answer[0] for answer in await asyncio.gather(*tasks)] == [1] * 24
+        answered.set()
+        assert await asyncio.gather(*answers) == list(range(24))
         assert pieces == [3, 1, 16, 4]
-        await link.close()
 
     asyncio.run(work())
 
 
 def test_a_connection_that_was_idle_and_is_gone_is_no_lost_answer(url: str, redis_server: Server) -> None:
     async def work() -> None:
-        link = AsyncLink(url, "NEARDUP_STORE")
+        link = AsyncLink(url)
         for n in range(2):
             assert await link.run_once(asks(link, b"a", bytes([n]))) == [1, b"value of " + bytes([n])]
             redis_server.client.client_kill_filter(_type="normal", skipme=True)
@@ -121,7 +125,7 @@ def test_a_connection_that_was_idle_and_is_gone_is_no_lost_answer(url: str, redi
 
 def test_who_is_cancelled_takes_no_answer_from_others(url: str) -> None:
     async def work() -> None:
-        link = AsyncLink(url, "NEARDUP_STORE")
+        link = AsyncLink(url)
         await link.run(asks(link, b"a", b"0"))
         tasks = [asyncio.ensure_future(link.run(asks(link, b"a", bytes([n])))) for n in range(6)]
         await asyncio.sleep(0)
@@ -140,7 +144,7 @@ def test_who_knows_fewer_levels_than_are_in_use_asks_again(url: str) -> None:
     key, ids = bytes(range(8)), [n.to_bytes(8, "big") for n in (1, 2)]
 
     async def work() -> None:
-        links = [AsyncLink(url, "NEARDUP_STORE") for _ in range(3)]
+        links = [AsyncLink(url) for _ in range(3)]
         for link, id, pages in zip(links, ids, (10, 1_000_000), strict=False):
             program = link.program()
             program.put(b"k" + key + id, b"", pages)
@@ -163,7 +167,7 @@ def test_of_a_state_that_does_not_say_which_levels_are_in_use_all_are_asked(url:
     key, id = bytes(range(8)), (7).to_bytes(8, "big")
 
     async def work() -> None:
-        link = AsyncLink(url, "NEARDUP_STORE")
+        link = AsyncLink(url)
         program = link.program()
         program.put(b"r" + id, b"a page, which is counted", 10)
         program.put(b"k" + key + id, b"", 100_000_000)

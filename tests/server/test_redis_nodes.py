@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 
 from scrapy_neardup.commands import check, export, import_, merge, stats
-from scrapy_neardup.errors import SettingsError, StoreError
+from scrapy_neardup.errors import StoreError
 from scrapy_neardup.maintenance.verify import check as check_state
 from scrapy_neardup.server.nodes import Address, Slot, Unlocated
 from scrapy_neardup.server.store import RedisStore
-from scrapy_neardup.state.opening import SERVERS, parse_url, placeholders_filled
+from scrapy_neardup.state.opening import parse_url
 from scrapy_neardup.state.record import Record
 from tests.maintenance.states import PAGES, judged, opened, parsed, records, run
 from tests.server.redis_cluster import Cluster, Watched, caught_up, free_ports, sentinel_running, until, watched_running
@@ -56,74 +56,6 @@ def watched() -> Iterator[Watched]:
 def tried_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """What does not answer is not tried again, as that takes its time."""
     monkeypatch.setattr("scrapy_neardup.server.connection._TIMES", 0)
-
-
-# URLs
-
-
-@pytest.mark.parametrize(
-    ("url", "location"),
-    [
-        ("redis+cluster://a.example", "redis+cluster://a.example:6379?state=neardup"),
-        ("redis+cluster://A.example:7000,b.example/0?state=a", "redis+cluster://a.example:7000,b.example:6379?state=a"),
-        (
-            "rediss+cluster://u:p%40ss@a.example,[2001:db8::7]:1",
-            "rediss+cluster://a.example:6379,[2001:db8::7]:1?state=",
-        ),
-        ("redis+sentinel://a.example/news", "redis+sentinel://a.example:26379/news/0?state=neardup"),
-        (
-            "redis+sentinel://:p%40ss@a.example,b.example:5/the%20one/3?state=x&sentinel_password=p%40ss",
-            "redis+sentinel://a.example:26379,b.example:5/the%20one/3?state=x",
-        ),
-        (
-            "rediss+sentinel://a.example/news?ssl_ca_certs=/tls/ca&sentinel_password=p%40ss",
-            "rediss+sentinel://a.example:26379/news/0?state=neardup",
-        ),
-    ],
-)
-def test_a_url_names_several_servers_and_what_is_shown_has_no_password(url: str, location: str) -> None:
-    kind, found = parse_url(url)
-    assert kind is SERVERS[url.partition(":")[0]]
-    assert found == (f"{location}neardup" if location.endswith("=") else location)
-    assert parse_url(found) == (kind, location if not location.endswith("=") else found)
-    assert "p@ss" not in repr(found)
-    assert kind.form().startswith(f"{kind.scheme}://")
-    assert parse_url(kind.form())[0] is kind
-
-
-def test_passwords_of_servers_and_sentinels_go_along_unseen() -> None:
-    _, location = parse_url("redis+sentinel://u:o%40ne@a/news?sentinel_password=t%26wo")
-    options: dict[str, Any] = location.options  # type: ignore[attr-defined]
-    assert (options["username"], options["password"], options["sentinel_password"]) == ("u", "o@ne", "t&wo")
-
-
-@pytest.mark.parametrize(
-    ("url", "told"),
-    [
-        ("redis+sentinel://user:hush@a,b", "lacks the service name"),
-        ("redis+sentinel://user:hush@a,b/?sentinel_password=hush", "lacks the service name"),
-        ("redis+sentinel://user:hush@/news", "names no server"),
-        ("redis+sentinel://a,,b/news?sentinel_password=hush", "names no server"),
-        ("redis+sentinel://user:hush@a/news/first", "no database by number"),
-        ("redis+sentinel://user:hush@a:b/news", "no valid port"),
-        ("redis+sentinel://a/news?Sentinel_password=hush", "unknown option Sentinel_password"),
-        ("redis+cluster://user:hush@a,b/1", "only database 0"),
-        ("redis+cluster://user:hush@a,b?sentinel_password=hush", "unknown option sentinel_password"),
-        ("redis+cluster://a?password=hush#hush", "unknown option password"),
-        ("redis://user:hush@a,b/0", "several servers\\. For a cluster write redis\\+cluster://"),
-        ("redis+other://user:hush@a", "names no state"),
-    ],
-)
-def test_a_url_that_cannot_be_is_refused_and_no_password_shown(url: str, told: str) -> None:
-    with pytest.raises(SettingsError, match=told) as refused:
-        parse_url(url)
-    assert "hush" not in str(refused.value)
-
-
-def test_nor_does_a_placeholder_show_it() -> None:
-    with pytest.raises(SettingsError, match="state=%\\(name") as refused:
-        placeholders_filled("redis+sentinel://u:hush@a/news?sentinel_password=hush&state=%(name", str)
-    assert "hush" not in str(refused.value)
 
 
 # Clusters
