@@ -126,6 +126,6 @@ except StoreError as error:
 
 
 def test_without_redis_py_it_is_said_how_to_get_it_or_do_without() -> None:
-    done = subprocess.run([sys.executable, "-c", WITHOUT_REDIS], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", WITHOUT_REDIS], capture_output=True, text=True, timeout=110)
     assert "scrapy-neardup[redis]" in done.stdout, done.stderr
     assert "leveldb:///path" in done.stdout
