@@ -35,13 +35,13 @@ def main() -> None:
             kind, location = parse_url(f"unix://{folder}/s?state=a")
             store = kind(location, {"method": "none"})
             assert isinstance(store, RedisStore)
-            with store._link.used() as client:
-                before = client.info("memory")["used_memory"]
-                fill(store, count, round(1e9 / rate))
-                taken = client.info("memory")["used_memory"] - before
-                found: Counter[str] = Counter()
-                for key in client.scan_iter(count=10_000):
-                    found[PARTS.get(key[len(store._link.prefix) :][:1], "rest")] += client.memory_usage(key) or 0
+            client = store._link.call(lambda client: client)
+            before = client.info("memory")["used_memory"]
+            fill(store, count, round(1e9 / rate))
+            taken = client.info("memory")["used_memory"] - before
+            found: Counter[str] = Counter()
+            for key in client.scan_iter(count=10_000):
+                found[PARTS.get(key[len(store._link.prefix) :][:1], "rest")] += client.memory_usage(key) or 0
             parts = ", ".join(f"{part} {size / count:.0f}" for part, size in found.most_common())
             print(f"{taken / count:.0f} bytes a page of {count:,} ({parts})")
             store.close()

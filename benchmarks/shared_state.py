@@ -33,7 +33,7 @@ from workers import made_page
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.in_flight import Blocked
 from scrapy_neardup.judge.policy import Policy
-from scrapy_neardup.judge.remote_crawl import SharedCrawl
+from scrapy_neardup.judge.remote_crawl import RemoteCrawl
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Page
 from scrapy_neardup.page.extraction import extract
@@ -122,11 +122,11 @@ def looked(url: str) -> tuple[int, int, float]:
     store = kind(location, None)
     assert isinstance(store, RedisStore)
     weighed = 0
-    with store._link.used() as client:
-        cpu = client.info("cpu")
-        for key in client.scan_iter(count=10_000):
-            if not key.endswith((b"}+", b"}*b")):  # what is counted has its bound, whatever the number of pages
-                weighed += client.memory_usage(key, samples=0) or 0
+    client = store._link.call(lambda client: client)
+    cpu = client.info("cpu")
+    for key in client.scan_iter(count=10_000):
+        if not key.endswith((b"}+", b"}*b")):  # what is counted has its bound, whatever the number of pages
+            weighed += client.memory_usage(key, samples=0) or 0
     held = store.pages
     store.close()
     return weighed, held, cpu["used_cpu_user"] + cpu["used_cpu_sys"]
@@ -206,16 +206,16 @@ async def crawl(url: str, job: Job, number: int, barrier: Barrier) -> tuple[list
     store = kind(location, method.recipe())
     assert isinstance(store, RedisStore)
     detector = Detector(method, store, who=f"benchmark {number}", policy=Policy(keep=Keep.EVIDENCE))
-    link, errors, latencies = AsyncLink(location, "NEARDUP_STORE"), list[Exception](), list[float]()
-    shared = SharedCrawl(detector, store, link, errors.append)
+    link, errors, latencies = AsyncLink(location), list[Exception](), list[float]()
+    shared = RemoteCrawl(detector, store, link, errors.append)
     todo, ids = enumerate(found), list[int]()
 
     async def worker() -> None:
         for at, page in todo:
             job.read(at)
             begun = time.perf_counter()
-            async with shared.filing(page) as filing:
-                while isinstance(ruling := await filing.check(), Blocked):
+            async with shared.judgement(page) as judgement:
+                while isinstance(ruling := await judgement.check(), Blocked):
                     settled = asyncio.Event()
                     ruling.by.when_settled(settled.set)
                     await settled.wait()
@@ -238,9 +238,9 @@ async def crawl(url: str, job: Job, number: int, barrier: Barrier) -> tuple[list
     await asyncio.gather(*(worker() for _ in range(job.at_once)))
     over.set()
     await upkeep
-    await shared.settled()
+    await shared.finish()
     shared.seal(ids)
-    await shared.settled()
+    await shared.finish()
     busy = time.process_time() - idle
     assert not errors, errors
     detector.end()

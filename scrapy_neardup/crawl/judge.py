@@ -26,7 +26,7 @@ from scrapy_neardup.workers.tasks import ReadPage
 
 if TYPE_CHECKING:
     from scrapy_neardup.judge.remote import RemoteJudgement
-    from scrapy_neardup.judge.remote_crawl import SharedCrawl
+    from scrapy_neardup.judge.remote_crawl import RemoteCrawl
 
 
 logger = line_logger(__name__)
@@ -67,7 +67,7 @@ class Judge:
         wait: float,
         listings: bool = True,
         watch: DropWatch | None = None,
-        shared: SharedCrawl | None = None,
+        shared: RemoteCrawl | None = None,
     ) -> None:
         """``wait``: seconds that a page waits for each one before it. ``listings``: several items may be several rows.
 
@@ -233,7 +233,7 @@ class Judge:
             page = made if isinstance(made, Page) else (await self._reader.read(made, turn)).page
             await turn.comes()
             turn.leave()  # the server keeps the order of the pages of all crawlers
-            async with self._shared.filing(page) as remote:
+            async with self._shared.judgement(page) as remote:
                 return await self._ask(remote, lambda: page, turn)
         body = made.body if isinstance(made, Draft) else 0
         self._bodies[body] += 1

@@ -20,7 +20,7 @@ from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.oneline import line_logger
 
 if TYPE_CHECKING:
-    from scrapy_neardup.judge.remote_crawl import SharedCrawl
+    from scrapy_neardup.judge.remote_crawl import RemoteCrawl
 
 logger = line_logger(__name__)
 
@@ -33,7 +33,7 @@ class Ledger:
 
     def __init__(
         self,
-        detector: Detector | SharedCrawl,
+        detector: Detector | RemoteCrawl,
         notes: Notes,
         outage: Outage,
         exporter: FeedExporter | None = None,

@@ -89,10 +89,10 @@ class NearDupPipeline:
         return url
 
     async def _open_when_it_answers(self, url: str) -> None:
-        from scrapy_neardup.crawl.server_crawl import until_it_answers
+        from scrapy_neardup.crawl.server_crawl import wait_for_server
 
         with log_refusal():
-            await until_it_answers(url, Notes(self._crawler.stats))
+            await wait_for_server(url, Notes(self._crawler.stats))
             self._session = Session(self._crawler, self._config, url)
 
     def _join_backlog(self) -> None:

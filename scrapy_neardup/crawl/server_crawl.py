@@ -1,4 +1,4 @@
-"""A crawl whose state is on a server."""
+"""A crawl whose state is on a server: its connections and its periodic work."""
 
 from __future__ import annotations
 
@@ -14,9 +14,8 @@ from scrapy_neardup.crawl.notes import Notes
 from scrapy_neardup.errors import SettingsError, StoreError
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.drops import trim
-from scrapy_neardup.judge.remote_crawl import SharedCrawl
 from scrapy_neardup.oneline import line_logger
-from scrapy_neardup.server.asynchronous import AsyncLink
+from scrapy_neardup.server.location import need_redis
 from scrapy_neardup.server.store import RedisStore
 from scrapy_neardup.state.expiry import Bounds
 from scrapy_neardup.state.kv import SETTING
@@ -24,14 +23,14 @@ from scrapy_neardup.state.opening import parse_url
 
 logger = line_logger(__name__)
 
-#: Seconds that a new crawl waits for its server: longer than a failover with the defaults of Redis and Sentinel.
-_BEGINNING = 120.0
-#: Seconds between two looks at the counts of others, and between two times of forgetting; steps of that at most.
-_PAUSE, _FORGETTING, _STEPS = 1.0, 10.0, 5000
+#: Seconds for which a new crawl waits for its server: longer than a failover with the defaults of Redis and Sentinel.
+_START = 120.0
+#: Seconds between two exchanges of counts, and between two rounds of expiry; and steps of a round, at most.
+_PAUSE, _EXPIRY, _STEPS = 1.0, 10.0, 5000
 
 
 def need_asyncio() -> None:
-    """Raise SettingsError if Scrapy does not run on asyncio."""
+    """Raise SettingsError if Scrapy runs on another loop."""
     if not is_asyncio_available():
         raise SettingsError(
             f"{SETTING} names a state on a server, which needs Scrapy's asyncio reactor. Remove TWISTED_REACTOR from "
@@ -41,13 +40,13 @@ def need_asyncio() -> None:
 
 @dataclass
 class ServerWatch:
-    """Logs that the server is gone, and that it is back, for NEARDUP_ON_STORE_ERROR = 'wait'."""
+    """Logs once that the server is gone, and once that it is back: NEARDUP_ON_STORE_ERROR = 'wait'."""
 
     location: str
     notes: Notes
 
     def gone(self, why: str) -> None:
-        """Pages wait until the server is back."""
+        """Log that pages wait."""
         self.notes.count(stats.SERVER_GONE)
         logger.warning(
             "The server of the state at %s does not answer (%s). Pages wait for it, because "
@@ -57,27 +56,30 @@ class ServerWatch:
         )
 
     def back(self) -> None:
-        """Pages are judged again."""
+        """Log that the crawl goes on."""
         logger.info("The server of the state at %s answers again. Pages are judged again.", self.location)
 
 
-async def until_it_answers(url: str, notes: Notes) -> None:
-    """Wait at most two minutes for the server of a state. If it does not answer, opening the state says why."""
+async def wait_for_server(url: str, notes: Notes) -> None:
+    """Wait up to two minutes for the server before a crawl begins. Opening the state then says what is wrong."""
     need_asyncio()
+    need_redis(SETTING)
+    from scrapy_neardup.server.asynchronous import AsyncLink  # needs redis-py
+
     _, location = parse_url(url)
-    link = AsyncLink(location, SETTING, ServerWatch(location, notes))
+    link = AsyncLink(location, ServerWatch(location, notes))
     program = link.program()
     program.count()
     try:
-        await asyncio.wait_for(link.run(program), _BEGINNING)
+        await asyncio.wait_for(link.run(program), _START)
     except (asyncio.TimeoutError, StoreError):
         return
     finally:
         await link.close()
 
 
-class Sharing:
-    """The connection of one crawl to its server, and the upkeep there. Judge and ledger use ``crawl``."""
+class ServerCrawl:
+    """Owns the connections of a crawl. ``crawl`` is its detector; a task exchanges counts and expires pages."""
 
     def __init__(
         self,
@@ -88,23 +90,26 @@ class Sharing:
         bounds: Bounds | None,
         on_error: Callable[[StoreError], None],
     ) -> None:
-        """``bounds`` of the state: a connection of its own forgets old pages. ``waits`` for a server that is gone."""
+        """``waits``: wait for a server that is gone. ``bounds``: of the state; a second connection expires pages."""
+        from scrapy_neardup.judge.remote_crawl import RemoteCrawl  # needs redis-py
+        from scrapy_neardup.server.asynchronous import AsyncLink
+
         store = detector.store
         assert isinstance(store, RedisStore)
         self._store = store
         self._bounds = bounds
         self._waits = waits
         self._notes = notes
-        self._link = AsyncLink(store.location, store.named_by, ServerWatch(store.location, notes) if waits else None)
-        self.crawl = SharedCrawl(detector, store, self._link, on_error, self._lost)
+        self._link = AsyncLink(store.location, ServerWatch(store.location, notes) if waits else None)
+        self.crawl = RemoteCrawl(detector, store, self._link, on_error, self._note_lost)
         self._stop = asyncio.Event()
         self._upkeep = asyncio.ensure_future(self._keep_up())
 
     async def close(self) -> None:
-        """Wait until everything is written, and close the connection. The store itself writes the last rows."""
+        """Wait until all is written, and close the connections. The store sends the rest itself."""
         self._stop.set()
         await self._upkeep
-        await self.crawl.settled()
+        await self.crawl.finish()
         if self._waits:
             self._store.wait_longer()
         if self._bounds:
@@ -113,10 +118,10 @@ class Sharing:
         await self._link.close()
 
     def give_up(self) -> None:
-        """The crawl does not begin, so nothing waits to be written."""
+        """Cancel the periodic work of a crawl that does not begin."""
         self._upkeep.cancel()
 
-    def _lost(self) -> None:
+    def _note_lost(self) -> None:
         self._notes.count(stats.LOST_BY_SERVER)
         if self._notes.mark_logged("lost by the server"):
             logger.warning(
@@ -126,27 +131,25 @@ class Sharing:
             )
 
     async def _keep_up(self) -> None:
-        """Roll back pages of dead crawls, and forget pages beyond the bounds, until the crawl ends."""
         loop = asyncio.get_running_loop()
-        last = loop.time()
-        while not await self._is_over(_PAUSE):
-            with suppress(StoreError):  # the next judged page meets it, too
+        tidied = loop.time()
+        while not await self._has_stopped(_PAUSE):
+            with suppress(StoreError):  # who judges a page meets it too
                 await self.crawl.catch_up()
-            is_due = loop.time() - last >= self._store.lease
-            if not (is_due or (self._bounds and loop.time() - last >= _FORGETTING)):
-                continue
-            last = loop.time()
-            with suppress(StoreError):
-                await self._tidy()
+            seconds = loop.time() - tidied
+            if seconds >= self._store.lease or (self._bounds and seconds >= _EXPIRY):
+                tidied = loop.time()
+                with suppress(StoreError):
+                    await self._tidy()
 
-    async def _is_over(self, seconds: float) -> bool:
-        """Wait so long, or until the crawl ends. Nothing is cancelled, because an answer may be on its way."""
+    async def _has_stopped(self, seconds: float) -> bool:
+        """Wait for the end of the crawl. Nobody cancels the upkeep: an answer may be under way."""
         with suppress(asyncio.TimeoutError):
             await asyncio.wait_for(self._stop.wait(), seconds)
         return self._stop.is_set()
 
     async def _tidy(self) -> None:
-        rolled_back, expired = await asyncio.to_thread(self._tidy_in_thread)
+        rolled_back, expired = await asyncio.to_thread(self._tidy_blocking)
         if rolled_back:
             self._notes.count(stats.TAKEN_BACK, rolled_back)
             logger.warning(
@@ -157,8 +160,8 @@ class Sharing:
         if expired:
             self._notes.count(stats.EXPIRED, expired)
 
-    def _tidy_in_thread(self) -> tuple[int, int]:
-        """Returns how many pages were rolled back, and forgotten. Removes old drops, too."""
+    def _tidy_blocking(self) -> tuple[int, int]:
+        """Roll back the pages of dead crawls, expire pages and old drops; return how many of the first two."""
         store = type(self._store)(self._store.location, None, self._store.named_by, self._store.secret)
         try:
             expired = 0

@@ -37,7 +37,7 @@ from scrapy_neardup.state.opening import close_store, open_store, parse_url
 from scrapy_neardup.state.transaction import Overlay
 
 if TYPE_CHECKING:
-    from scrapy_neardup.crawl.server_crawl import Sharing
+    from scrapy_neardup.crawl.server_crawl import ServerCrawl
 
 logger = line_logger(__name__)
 
@@ -62,7 +62,7 @@ class Session:
         self._job = str(Path(job).absolute()) if job else ""
         self._language = config.lang
         self._is_over = False
-        self._sharing: Sharing | None = None
+        self._sharing: ServerCrawl | None = None
         self._reader: AsyncPageReader | None = None
         on_expired = partial(self.notes.count, stats.EXPIRED)
         self._detector = _open_detector(config, store_url, extractor, self._spider_name, self._job, on_expired)
@@ -77,9 +77,9 @@ class Session:
     ) -> None:
         store = self._detector.store
         if store.is_shared:
-            from scrapy_neardup.crawl.server_crawl import Sharing  # most crawls do without its modules
+            from scrapy_neardup.crawl.server_crawl import ServerCrawl  # most crawls do without its modules
 
-            self._sharing = Sharing(
+            self._sharing = ServerCrawl(
                 self._detector,
                 self.notes,
                 waits=config.on_store_error == "wait",
@@ -142,7 +142,7 @@ class Session:
         self._end()
         return None
 
-    async def _end_shared(self, sharing: Sharing) -> None:
+    async def _end_shared(self, sharing: ServerCrawl) -> None:
         try:
             with self._report_errors():
                 await sharing.close()
@@ -258,7 +258,7 @@ def _open_detector(
             who=who,
             policy=config.make_policy(),
             job=job,
-            # A dry run forgets nothing, and on a server Sharing does it.
+            # A dry run forgets nothing, and on a server ServerCrawl does it.
             bounds=None if config.dry_run or store.is_shared else config.bounds,
             on_expired=on_expired,
         )

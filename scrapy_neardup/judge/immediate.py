@@ -15,7 +15,7 @@ from scrapy_neardup.model import Page, Verdict
 from scrapy_neardup.workers.speculation import PreparedFingerprint
 
 if TYPE_CHECKING:
-    from scrapy_neardup.judge.remote_crawl import SharedCrawl
+    from scrapy_neardup.judge.remote_crawl import RemoteCrawl
 
 T = TypeVar("T")
 #: Seconds between two requests for the counts of other crawls.
@@ -68,7 +68,7 @@ class ServerImmediateJudge(ImmediateJudge):
         self._thread = threading.Thread(target=self._loop.run_forever, name="neardup-judging", daemon=True)
         self._thread.start()
         try:
-            self._crawl = self._run(self._open())
+            self._crawl = self._run(self._open_crawl())
         except BaseException:
             self._stop()
             raise
@@ -105,29 +105,29 @@ class ServerImmediateJudge(ImmediateJudge):
         self._thread.join()
         self._loop.close()
 
-    async def _open(self) -> SharedCrawl:
-        # Only a state on a server needs these modules.
-        from scrapy_neardup.judge.remote_crawl import SharedCrawl
+    async def _open_crawl(self) -> RemoteCrawl:
+        # Only a state on a server needs these.
+        from scrapy_neardup.judge.remote_crawl import RemoteCrawl
         from scrapy_neardup.server.asynchronous import AsyncLink
         from scrapy_neardup.server.store import RedisStore
 
         store = self.detector.store
         assert isinstance(store, RedisStore)
-        link = AsyncLink(store.location, store.named_by)
-        return SharedCrawl(self.detector, store, link, self._errors.append)
+        link = AsyncLink(store.location)
+        return RemoteCrawl(self.detector, store, link, self._errors.append)
 
     async def _judge(self, page: Page, *, sealed: bool) -> Verdict:
         if self._loop.time() - self._caught_up >= _PAUSE:
             self._caught_up = self._loop.time()
             await self._crawl.catch_up()
         try:
-            async with self._crawl.filing(page) as filing:
-                while isinstance(ruling := await filing.check(), Blocked):
-                    await filing.wait(ruling.by, self._wait)
+            async with self._crawl.judgement(page) as judgement:
+                while isinstance(ruling := await judgement.check(), Blocked):
+                    await judgement.wait(ruling.by, self._wait)
             if ruling.reservation is not None:
                 self._crawl.commit(ruling.reservation, sealed=sealed)
         finally:
-            await self._crawl.settled()
+            await self._crawl.finish()
         if self._errors:
             raise self._errors.pop()
         return ruling.verdict

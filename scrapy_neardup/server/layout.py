@@ -1,32 +1,41 @@
-"""How the rows of a state lie on a Redis server."""
+"""Where the rows of a state lie on a Redis server.
+
+Pages, journals and drops lie in hashes of neighbours, which the directory lists. URLs and postings are spread by a hash
+over many small hashes and sorted sets: a level has 2**bits of them. A growing state moves on to the next level, and old
+rows stay where they are. All other rows are in one hash for each first letter.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-#: Bits of each level, and the pages up to which it is the one that is filed on.
+#: Bits of each level, and the number of pages up to which a state files on it.
 _LEVELS = ((12, 37_000), (16, 600_000), (20, 9_600_000), (24, 2**63))
-#: By which of their bytes rows are told apart there.
+#: The bytes of a URL's hash or of a key that decide where a row lies.
 _PARTS = {b"u": slice(4), b"k": slice(-4, None)}
-#: Pages of so many nanoseconds lie together, as a power of two: 34 seconds.
+#: Pages of 2**35 nanoseconds (34 seconds) lie together.
 _TOGETHER = 35
+#: Names of keys: the sorted set of listed hashes,
 DIRECTORY = b"/"
+#: the number of pages,
 COUNTER = b"#"
+#: the highest level in use,
 HIGHEST = b"^"
+#: the crawls that somebody rolls back,
 GIVEN_UP = b"!"
+#: the pages in flight, by URL and key,
 PENDING = b"w"
+#: and the stream of counted sentences.
+STREAM = b"+"
 _BY_TIME, _BY_CRAWL = b"reo", b"jd"
 _ID, _PAIR = 9, 17
-#: Length of a row of postings.
-_POSTING = 14
+#: Lengths of the rows of postings, with keys of 8 and of 5 bytes.
+_POSTINGS = (_PAIR, 14)
 
 
 class Spot(NamedTuple):
-    """Where a row lies: the names of keys in which it may be, and its field or member there.
-
-    ``listed``: whether the directory names the key.
-    """
+    """Where a row lies: the keys that may hold it, its field or member there, and whether the directory lists them."""
 
     names: tuple[bytes, ...]
     field: bytes
@@ -34,12 +43,12 @@ class Spot(NamedTuple):
 
 
 def level_of(pages: int) -> int:
-    """The level on which a state of so many pages files."""
+    """Return the level on which a state of so many pages files."""
     return next(level for level, (_, most) in enumerate(_LEVELS) if pages < most)
 
 
 def spot(row: bytes) -> Spot:
-    """Where a row lies that is no posting; of a URL on each level."""
+    """Return where a row lies that is no posting. A URL may lie on each level."""
     letter, size = row[:1], len(row)
     if letter in _BY_TIME and size == _ID:
         return Spot((_time_name(letter, row[1:]),), row[1:])
@@ -51,26 +60,26 @@ def spot(row: bytes) -> Spot:
 
 
 def is_url(row: bytes) -> bool:
-    """Whether a row is one that says which page a URL has, and when that was seen."""
+    """Whether a row names the page of a URL and the time at which that was last seen."""
     return row[:1] == b"u" and len(row) == _ID
 
 
 def is_posting(row: bytes) -> bool:
-    """Whether a row is one that says by being there that a page is filed under a key."""
-    return row[:1] == b"k" and len(row) == _POSTING
+    """Whether a row files a page under a key."""
+    return row[:1] == b"k" and len(row) in _POSTINGS
 
 
 def names_on(letter: bytes, keys: Iterable[bytes], level: int) -> list[bytes]:
-    """The names of keys in which rows with this letter lie on one level, by the hash of the URL, or by the key.
+    """Return the names of the sets on one level for ``keys``: hashes of URLs, or keys of pages.
 
-    Of a posting by the last four bytes of its key.
+    The last four bytes of a page's key decide: keys are the smallest of many hashes, so their first bytes are alike.
     """
     begin, shift, part = b"%b%c" % (letter, 65 + level), 32 - _LEVELS[level][0], _PARTS[letter]
     return [begin + (int.from_bytes(key[part], "big") >> shift).to_bytes(3, "big") for key in keys]
 
 
 def rows_of(name: bytes, fields: Sequence[bytes]) -> list[bytes]:
-    """The rows that fields of a hash, or members of a sorted set, stand for."""
+    """Return the rows that lie in these fields of a hash."""
     if name[:1] == b"*":
         return list(fields)
     head = name if name[:1] in _BY_CRAWL else name[:1]
@@ -78,10 +87,7 @@ def rows_of(name: bytes, fields: Sequence[bytes]) -> list[bytes]:
 
 
 def names_between(prefix: bytes) -> tuple[bytes, bytes, bytes]:
-    """For the rows that begin with ``prefix``: first and last name in the directory, and the name of the other rows.
-
-    The last one is that of a hash for rows of any form.
-    """
+    """Return the first and last name in the directory for rows that begin with ``prefix``, and the hash for others."""
     letter = prefix[:1]
     if letter in _BY_TIME and letter:
         low, high = prefix[1:].ljust(8, b"\0")[:8], prefix[1:].ljust(8, b"\xff")[:8]
@@ -90,23 +96,23 @@ def names_between(prefix: bytes) -> tuple[bytes, bytes, bytes]:
 
 
 def first_bits(name: bytes) -> int:
-    """Of a name with a level those bits that all levels share: they tell in what order names come."""
+    """Return the bits of a name that all levels have: names of all levels are sorted by them."""
     bits, _ = _LEVELS[name[1] - 65]
     return int.from_bytes(name[2:], "big") >> bits - _LEVELS[0][0]
 
 
 def lease_name(crawl: int) -> bytes:
-    """Under which it stands who is at work on a crawl; no row."""
+    """Return the name of the lease of a crawl."""
     return b"L" + crawl.to_bytes(8, "big")
 
 
 def pending_name(crawl: int) -> bytes:
-    """Where the pages of a crawl stand that are on their way; no rows."""
+    """Return the name of the hash with the records of a crawl's pages in flight."""
     return b"p" + crawl.to_bytes(8, "big")
 
 
 def number_name(number: int) -> bytes:
-    """Under which it stands who gives ids with this number; no row."""
+    """Return the name of the lease of a number: its holder alone gives ids that end in it."""
     return b"N" + number.to_bytes(2, "big")
 
 

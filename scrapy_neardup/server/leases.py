@@ -1,4 +1,4 @@
-"""Leases: which crawls are alive, and who works on what."""
+"""Leases: time-limited claims on crawls, and on the numbers that make ids different."""
 
 from __future__ import annotations
 
@@ -6,99 +6,103 @@ import threading
 import time
 from contextlib import suppress
 from secrets import randbelow, token_bytes
+from typing import TYPE_CHECKING
 
 from scrapy_neardup.errors import StoreError
 from scrapy_neardup.oneline import line_logger
-from scrapy_neardup.server.connection import Link
 from scrapy_neardup.server.layout import GIVEN_UP, Spot, lease_name, number_name, spot
 from scrapy_neardup.server.program import Program
 from scrapy_neardup.state import layout
 
+if TYPE_CHECKING:
+    from scrapy_neardup.server.connection import Link
+
 logger = line_logger(__name__)
 
-#: Seconds for which a crawl that is not heard of keeps what it has not sealed, and its place before others.
+#: Seconds after which a silent crawl may lose its unsealed pages.
 LEASE = 60.0
-#: Low bits of an id that tell who gave it: two crawlers never give the same one.
+#: The low bits of an id are the number of the crawler: two crawlers never give the same id.
 NUMBER_BITS = 12
 
 
 class PageLost(StoreError):
-    """A page that was on its way is not there any more: it was taken back, or the server has lost it."""
+    """A page is no longer in flight: others rolled it back, or the server lost it."""
 
 
 def _clock() -> float:
-    """Seconds, of which those count during which the machine slept."""
+    """Return seconds, including those in which the machine slept."""
     return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
 
 
 class Leases:
-    """Those of one store. A thread renews them: a loop that is busy must not cost a crawl its place."""
+    """The leases of one store. A thread renews them, so that a busy loop does not lose them."""
 
     def __init__(self, link: Link, location: str, seconds: float = LEASE) -> None:
-        self.held: set[int] = set()
+        #: The crawls whose lease is ours.
+        self.crawls: set[int] = set()
         self.seconds = seconds
+        self.token = token_bytes(8)
         self._link = link
         self._location = location
-        self._crawls: dict[int, tuple[bytes, Spot]] = {}
-        self.token = token_bytes(8)
         self._milliseconds = round(seconds * 1000)
+        self._names: dict[int, tuple[bytes, Spot]] = {}
         self._number: int | None = None
         self._thread: threading.Thread | None = None
         self._stop = threading.Event()
-        #: When the server was last known to hold a lease of ours, and whether it forgot one that had not ended.
+        #: When the server last confirmed a lease, and whether it lost one that had not ended.
         self._renewed = _clock()
-        self._is_forgotten = False
+        self._is_lost_early = False
 
     @property
     def number(self) -> int:
-        """What tells our ids from those of others; drawn when it is first asked for."""
+        """The number in our ids; drawn at first use."""
         if self._number is None:
-            self._number = self._drawn()
-            self._renew_from_now_on()
+            self._number = self._draw_number()
+            self._start_thread()
         return self._number
 
-    def hold(self, crawl: int, program: Program) -> None:
-        """Have a program, with which a crawl begins, take its lease."""
+    def take_new(self, crawl: int, program: Program) -> None:
+        """Take the lease of a crawl that begins with this program."""
         program.take_lease(lease_name(crawl), self.token, self._milliseconds)
-        self.held.add(crawl)
+        self.crawls.add(crawl)
         self._renewed = _clock()
-        self._renew_from_now_on()
+        self._start_thread()
 
     def expect(self, crawl: int, program: Program) -> None:
-        """Have a program done only if the crawl is still ours, or nobody's."""
-        where = self._crawls.get(crawl)
-        if where is None:  # asked for twice for each page
-            where = self._crawls[crawl] = lease_name(crawl), spot(layout.generation_key(crawl))
-        program.expect_lease(where[0], self.token, self._milliseconds, where[1])
+        """Require that nobody else has taken the crawl."""
+        names = self._names.get(crawl)
+        if names is None:  # needed twice for each page
+            names = self._names[crawl] = lease_name(crawl), spot(layout.generation_key(crawl))
+        program.expect_lease(names[0], self.token, self._milliseconds, names[1])
 
     def end(self, crawl: int, program: Program) -> None:
-        """Have a program give a lease back; of a crawl that is known no more, nothing is left."""
+        """Give back the lease of a crawl."""
         program.end_lease(lease_name(crawl), self.token)
-        self.held.discard(crawl)
+        self.crawls.discard(crawl)
 
-    def take(self, crawl: int) -> bool:
-        """Whether nobody was at work on a crawl, and now it is ours."""
-        if crawl in self.held:
+    def take_over(self, crawl: int) -> bool:
+        """Take the lease of a crawl, to roll it back; False if somebody holds it."""
+        if crawl in self.crawls:
             return False
         program = self._link.program()
-        self.hold(crawl, program)
-        # From here on whoever had it cannot go on: some of its pages may have gone, and it would not know which.
-        program.note(GIVEN_UP, layout.generation_key(crawl), b"")
+        self.take_new(crawl, program)
+        # From now on the former holder cannot go on: it would not know which of its pages are gone.
+        program.set_field(GIVEN_UP, layout.generation_key(crawl), b"")
         if self._link.run(program)[0] == 1:
             return True
-        self.held.discard(crawl)
+        self.crawls.discard(crawl)
         return False
 
-    def is_others(self, crawl: int) -> bool:
-        """Whether somebody else is at work on a crawl."""
+    def is_held_by_others(self, crawl: int) -> bool:
+        """Whether somebody else holds the lease of a crawl."""
         program = self._link.program()
-        program.lasts(lease_name(crawl))
-        return crawl not in self.held and self._link.run(program)[1] >= 0
+        program.milliseconds_left(lease_name(crawl))
+        return crawl not in self.crawls and self._link.run(program)[1] >= 0
 
-    def lost(self, kind: type[StoreError] = StoreError) -> StoreError:
-        """The error to raise where our place was given to others, or the server knows nothing of it."""
+    def loss(self, kind: type[StoreError] = StoreError) -> StoreError:
+        """Return the error that says why the server no longer knows a lease or a page of ours."""
         seconds = _clock() - self._renewed
-        if self._is_forgotten or seconds < self.seconds:
+        if self._is_lost_early or seconds < self.seconds:
             return kind(
                 f"The server of the state at {self._location} has lost this crawl, which it knew {seconds:.0f} seconds "
                 "ago. Check whether it was emptied (FLUSHALL) or restarted without its data, then start the crawl "
@@ -110,61 +114,63 @@ class Leases:
             "again. The lost pages come again."
         )
 
-    def close(self) -> None:
-        """Give all of them back, so that nobody waits for them to end."""
+    def stop_renewing(self) -> None:
+        """Let the leases run out."""
         self._stop.set()
         if self._thread is not None:
             self._thread.join()
             self._thread = None
+
+    def close(self) -> None:
+        """Give back all leases, so that nobody waits for their end."""
+        self.stop_renewing()
         program = self._link.program()
-        for crawl in self.held.copy():
+        for crawl in self.crawls.copy():
             self.end(crawl, program)
         if self._number is not None:
             program.end_lease(number_name(self._number), self.token)
             self._number = None
-        if program.writes:
-            with suppress(StoreError):  # the server is gone: they end by themselves
+        if program.has_writes:
+            with suppress(StoreError):  # without the server they end by themselves
                 self._link.run(program)
 
-    def _drawn(self) -> int:
+    def _draw_number(self) -> int:
         for _ in range(4 << NUMBER_BITS):
             number = randbelow(1 << NUMBER_BITS)
-            if self._link.run(self._numbered(number))[0] == 1:
+            if self._has_taken(number):
                 return number
         raise StoreError(f"More than {(1 << NUMBER_BITS) - 1:,} crawls use the state at {self._location}. Run fewer.")
 
-    def _numbered(self, number: int) -> Program:
+    def _has_taken(self, number: int) -> bool:
         program = self._link.program()
         program.take_lease(number_name(number), self.token, self._milliseconds)
-        return program
+        return bool(self._link.run(program)[0] == 1)
 
-    def _renew_from_now_on(self) -> None:
+    def _start_thread(self) -> None:
         if self._thread is None:
-            self._thread = threading.Thread(target=self._renew, name="neardup-lease", daemon=True)
+            self._thread = threading.Thread(target=self._keep_renewing, name="neardup-lease", daemon=True)
             self._thread.start()
 
-    def _renew(self) -> None:
+    def _keep_renewing(self) -> None:
         while not self._stop.wait(self.seconds / 4):
             self._try_to_renew()
 
     def _try_to_renew(self) -> None:
-        """Whatever goes wrong is tried again: if the thread ended, others would take the crawl back."""
         try:
-            self._renew_all()
+            self._renew()
         except StoreError:
             pass  # who uses the state meets it too
-        except Exception:
+        except Exception:  # without the thread, others would roll the crawl back
             logger.exception("A lease on the state at %s could not be renewed. It is tried again.", self._location)
 
-    def _renew_all(self) -> None:
-        for crawl in self.held.copy():
+    def _renew(self) -> None:
+        for crawl in self.crawls.copy():
             program = self._link.program()
             self.expect(crawl, program)
             program.take_lease(lease_name(crawl), self.token, self._milliseconds)
-            # Who writes under one that is lost meets the error.
             if self._link.run(program)[0] == 1:
                 self._renewed = _clock()
-            elif _clock() - self._renewed < self.seconds:
-                self._is_forgotten = True
-        if self._number is not None and self._link.run(self._numbered(self._number))[0] == 0:
-            self._number = self._drawn()
+            elif _clock() - self._renewed < self.seconds:  # the next write of this crawl meets the error
+                self._is_lost_early = True
+        if self._number is not None and not self._has_taken(self._number):
+            self._number = self._draw_number()

@@ -1,4 +1,4 @@
-"""URLs of states on a Redis server, and what of them may be shown: never a password."""
+"""URLs of states on a Redis server. Messages never show a password."""
 
 from __future__ import annotations
 
@@ -6,30 +6,42 @@ import re
 from typing import Any
 from urllib.parse import SplitResult, parse_qsl, quote, unquote
 
-#: A state is named in its URL, as many have room on one server.
+from scrapy_neardup.errors import StoreError
+
+#: The name of a state; a server has room for many.
 DEFAULT_STATE = "neardup"
 _STATE = re.compile(r"[^\s{}\x00-\x1f\x7f-\x9f]{1,64}")
-#: Files that TLS needs, under the names that redis-py has for them.
+#: Files for TLS, as redis-py names them.
 _TLS = ("ssl_ca_certs", "ssl_certfile", "ssl_keyfile")
-#: What stands between the scheme and the host of a URL, if it names a user or a password; and one for Sentinels.
 
 
 class ServerLocation(str):
-    """A location as it may be shown and compared; with it goes what opens it, which is not shown.
+    """A location to show and compare, with the hidden ``options`` that open it.
 
-    A plain string that looks the same opens the same state where no password is asked for.
+    An equal plain string opens the same state if no password is needed.
     """
 
     __slots__ = ("options",)
     options: dict[str, Any]
 
 
+def need_redis(named_by: str) -> None:
+    """Raise StoreError that names the extra if redis-py is not installed."""
+    try:
+        import redis  # noqa: F401
+    except ImportError as error:
+        raise StoreError(
+            "A state on a Redis server needs redis-py. Run: pip install 'scrapy-neardup[redis]', or set "
+            f"{named_by} to leveldb:///path or sqlite:///path."
+        ) from error
+
+
 def read_url(parts: SplitResult) -> ServerLocation:
-    """The location in the URL of a state on a server, of any kind; raises ValueError that goes on after the URL."""
-    scheme, _, way = parts.scheme.partition("+")
-    if way == "sentinel":
+    """Return the location that a URL names. The message of the ValueError goes on after the URL."""
+    scheme, _, kind = parts.scheme.partition("+")
+    if kind == "sentinel":
         return _read_sentinels(parts, tls=scheme == "rediss")
-    if way == "cluster":
+    if kind == "cluster":
         return _read_cluster(parts, tls=scheme == "rediss")
     return _read_socket(parts) if scheme == "unix" else _read_server(parts, tls=scheme == "rediss")
 
@@ -44,9 +56,9 @@ def _read_server(parts: SplitResult, *, tls: bool) -> ServerLocation:
             f"server {form}"
         )
     database = _database(parts.path.strip("/"), form)
-    said = _query(parts, ("state", *(_TLS if tls else ())), form)
-    state = said.pop("state", DEFAULT_STATE)
-    options = {"host": host, "port": port, "db": database, **_user(parts), **said, "ssl": tls}
+    query = _query(parts, ("state", *(_TLS if tls else ())), form)
+    state = query.pop("state", DEFAULT_STATE)
+    options = {"host": host, "port": port, "db": database, **_user(parts), **query, "ssl": tls}
     return _location(f"{parts.scheme}://{_shown([(host, port)])}/{database}?state={quote(state)}", state, options)
 
 
@@ -58,9 +70,9 @@ def _read_sentinels(parts: SplitResult, *, tls: bool) -> ServerLocation:
     if not (service := unquote(service)) or not service.isprintable():
         raise ValueError(f"which lacks the service name of the master at the Sentinels. Write {form}")
     number = _database(database, form)
-    said = _query(parts, ("state", "sentinel_password", *(_TLS if tls else ())), form)
-    state = said.pop("state", DEFAULT_STATE)
-    options = {"sentinels": hosts, "service": service, "db": number, **_user(parts), **said, "ssl": tls}
+    query = _query(parts, ("state", "sentinel_password", *(_TLS if tls else ())), form)
+    state = query.pop("state", DEFAULT_STATE)
+    options = {"sentinels": hosts, "service": service, "db": number, **_user(parts), **query, "ssl": tls}
     shown = f"{parts.scheme}://{_shown(hosts)}/{quote(service, safe='')}/{number}?state={quote(state)}"
     return _location(shown, state, options)
 
@@ -71,9 +83,9 @@ def _read_cluster(parts: SplitResult, *, tls: bool) -> ServerLocation:
     hosts = _hosts(parts, 6379, form)
     if _database(parts.path.strip("/"), form):
         raise ValueError(f"but a cluster has only database 0. Write {form}")
-    said = _query(parts, ("state", *(_TLS if tls else ())), form)
-    state = said.pop("state", DEFAULT_STATE)
-    options = {"nodes": hosts, **_user(parts), **said, "ssl": tls}
+    query = _query(parts, ("state", *(_TLS if tls else ())), form)
+    state = query.pop("state", DEFAULT_STATE)
+    options = {"nodes": hosts, **_user(parts), **query, "ssl": tls}
     return _location(f"{parts.scheme}://{_shown(hosts)}?state={quote(state)}", state, options)
 
 
@@ -82,15 +94,15 @@ def _read_socket(parts: SplitResult) -> ServerLocation:
     form = "unix:///path/of/the.sock?state=name"
     if not parts.path.strip("/") or parts.hostname:
         raise ValueError(f"which names no absolute path of a socket. Write {form}")
-    said = _query(parts, ("state", "db"), form)
-    database = _database(said.get("db", ""), f"{form}&db=0")
-    state = said.get("state", DEFAULT_STATE)
+    query = _query(parts, ("state", "db"), form)
+    database = _database(query.get("db", ""), f"{form}&db=0")
+    state = query.get("state", DEFAULT_STATE)
     options = {"path": unquote(parts.path), "db": database, **_user(parts)}
     return _location(f"unix://{parts.path}?db={database}&state={quote(state)}", state, options)
 
 
 def _hosts(parts: SplitResult, port: int, form: str) -> list[tuple[str, int]]:
-    """The hosts that a URL names, separated by commas, each with a port."""
+    """Return the hosts of a URL, separated by commas, each with its port."""
     found = []
     for one in parts.netloc.rpartition("@")[2].split(","):
         try:
@@ -108,22 +120,22 @@ def _shown(hosts: list[tuple[str, int]]) -> str:
     return ",".join(f"[{host}]:{port}" if ":" in host else f"{host}:{port}" for host, port in hosts)
 
 
-def _database(said: str, form: str) -> int:
-    said = said or "0"
-    if not (said.isascii() and said.isdigit()):
+def _database(number: str, form: str) -> int:
+    number = number or "0"
+    if not (number.isascii() and number.isdigit()):
         raise ValueError(f"which names no database by number. Write {form}")
-    return int(said)
+    return int(number)
 
 
 def _query(parts: SplitResult, known: tuple[str, ...], form: str) -> dict[str, str]:
-    said = dict(parse_qsl(parts.query, keep_blank_values=True))
-    if unknown := sorted(said.keys() - set(known)):
+    query = dict(parse_qsl(parts.query, keep_blank_values=True))
+    if unknown := sorted(query.keys() - set(known)):
         raise ValueError(f"which has an unknown option {', '.join(unknown)}. Use one of: {', '.join(known)}")
     if parts.fragment:
         raise ValueError(f"which has a #. Write %23 for it in a password. The form is {form}")
-    if not _STATE.fullmatch(said.get("state", DEFAULT_STATE)):
+    if not _STATE.fullmatch(query.get("state", DEFAULT_STATE)):
         raise ValueError("whose state has no valid name. Use up to 64 characters without spaces and braces")
-    return said
+    return query
 
 
 def _user(parts: SplitResult) -> dict[str, str]:

@@ -18,7 +18,7 @@ from pathlib import Path
 from scrapy_neardup.errors import StoreError
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.in_flight import Blocked, Reservation
-from scrapy_neardup.judge.remote_crawl import SharedCrawl
+from scrapy_neardup.judge.remote_crawl import RemoteCrawl
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Kind, Page
 from scrapy_neardup.server.asynchronous import AsyncLink
@@ -44,16 +44,16 @@ async def crawl(url: str, number: int, feed: Path) -> None:
     store = kind(location, method.recipe())
     assert isinstance(store, RedisStore)
     detector = Detector(method, store, who=f"crawler {number}")
-    link = AsyncLink(location, "NEARDUP_STORE")
+    link = AsyncLink(location)
     errors: list[StoreError] = []
-    shared = SharedCrawl(detector, store, link, errors.append)
+    shared = RemoteCrawl(detector, store, link, errors.append)
     chance = random.Random(f"{number} {os.getpid()}")
     there: list[tuple[int, int]] = []
     lost: set[int] = set()
 
     async def comes(family: int) -> None:
-        async with shared.filing(article(family, f"host{number}x{chance.randrange(10**9)}")) as filing:
-            while isinstance(ruling := await filing.check(), Blocked):
+        async with shared.judgement(article(family, f"host{number}x{chance.randrange(10**9)}")) as judgement:
+            while isinstance(ruling := await judgement.check(), Blocked):
                 settled = asyncio.Event()
                 ruling.by.when_settled(settled.set)
                 await asyncio.wait_for(settled.wait(), 30)
@@ -71,7 +71,7 @@ async def crawl(url: str, number: int, feed: Path) -> None:
             there.append((reservation.record.id, family))
 
     async def store_feed() -> None:
-        await shared.settled()
+        await shared.finish()
         if errors:
             raise errors[0]
         done, there[:] = list(there), []
@@ -81,7 +81,7 @@ async def crawl(url: str, number: int, feed: Path) -> None:
         draft.rename(name)
         # A kill right here leaves a feed of which the state knows nothing: as of any crawl.
         shared.seal([id for id, _ in done])
-        await shared.settled()
+        await shared.finish()
         if errors:
             raise errors[0]
 
@@ -106,6 +106,6 @@ if __name__ == "__main__":
     try:
         asyncio.run(crawl(sys.argv[1], int(sys.argv[2]), Path(sys.argv[3])))
     except StoreError as error:
-        if "was silent" in str(error):
+        if "was silent for" in str(error):
             os._exit(NOT_HEARD_OF)
         raise

@@ -1,8 +1,7 @@
 """Two crawlers on a real server, whose steps are driven through all orders: what each sends goes when it is told to.
 
-The model of ``test_protocol`` is of what the code should do; this is the code. A plan names who goes next, step by
-step; behind its end those go in turn. From each run it is seen where somebody else could have gone: that is the next
-plan, until there is none that is new.
+A plan names who goes next, step by step; behind its end they take turns. A run shows where somebody else could have
+gone: that is the next plan, until there is none that is new.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from scrapy_neardup.judge.in_flight import Blocked
 from scrapy_neardup.server.layout import lease_name
 from scrapy_neardup.server.program import Program
 from tests.judge.test_shared import Crawler, Opening, page
-from tests.server.redis_server import Server
+from tests.server.redis_server import Server, client_of
 
 #: Turns of the loop after which whoever can go has come to the gate.
 _TURNS = 8
@@ -39,7 +38,7 @@ class Gate:
     is_dead: bool = False
 
     def __post_init__(self) -> None:
-        send = self.crawler.link._sent
+        send = self.crawler.link._send
 
         async def gated(program: Program) -> list[Any]:
             if not self.is_open:
@@ -54,7 +53,7 @@ class Gate:
             finally:
                 self.passing -= 1
 
-        self.crawler.link._sent = gated  # type: ignore[method-assign]
+        self.crawler.link._send = gated  # type: ignore[method-assign]
 
     def step(self) -> None:
         """Let one program through; one that nobody waits for any more does not count."""
@@ -88,12 +87,12 @@ class Run:
 
 async def crawl(name: str, crawler: Crawler, run: Run) -> None:
     """A copy of the one article comes, and its item comes through. It would give up at once who is heard of."""
-    async with crawler.crawl.filing(page(name)) as filed:
-        while isinstance(ruling := await filed.check(), Blocked):
-            await filed.wait(ruling.by, 0)
+    async with crawler.crawl.judgement(page(name)) as judgement:
+        while isinstance(ruling := await judgement.check(), Blocked):
+            await judgement.wait(ruling.by, 0)
     if ruling.reservation is not None:
         crawler.crawl.commit(ruling.reservation, sealed=True)
-        await crawler.crawl.settled()
+        await crawler.crawl.finish()
         if not crawler.errors:
             run.through.append(name)
 
@@ -120,10 +119,10 @@ async def played(opening: Opening, plan: Sequence[str], trouble: tuple[int, str,
             await gates[name].still()
             if at == step:
                 leases = gates[whose].crawler.store.leases
-                with leases._link.used() as client:
-                    client.delete(*(leases._link.prefix + lease_name(crawl) for crawl in leases.held))
+                client = client_of(gates[whose].crawler.store)
+                client.delete(*(leases._link.prefix + lease_name(crawl) for crawl in leases.crawls))
                 if what == "kill":
-                    leases.held.clear()
+                    leases.crawls.clear()
                     gates[whose].is_dead = True
                     tasks[whose].cancel()
                     gates[whose].open()

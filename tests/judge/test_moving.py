@@ -52,7 +52,7 @@ async def all_come_through(crawlers: tuple[Crawler, ...], names: list[str], paus
         await asyncio.sleep(pause)
     found = await asyncio.gather(*tasks)
     for crawler in crawlers:
-        await crawler.crawl.settled()
+        await crawler.crawl.finish()
         assert crawler.errors == []
     return [verdict.kind for verdict in found]
 
@@ -121,9 +121,9 @@ def test_a_crawl_waits_for_the_replica_of_a_node_that_was_killed_and_knows_all_t
             kinds = await all_come_through((one, two), [f"b{number}" for number in range(12)])
             assert kinds == [Kind.DUPLICATE] * 12
             one.crawl.commit(waits, sealed=False)
-            await one.crawl.settled()
+            await one.crawl.finish()
             assert (await two.judged(page("copy", 5))).verdict.kind is Kind.DUPLICATE
-            await two.crawl.settled()
+            await two.crawl.finish()
             assert one.errors == one.lost == two.errors == []
             ended((one, two))
 
@@ -147,15 +147,15 @@ def test_what_a_killed_node_had_confirmed_to_itself_alone_comes_again(cluster: C
                 assert committed is not None
                 assert filed is not None
                 one.crawl.commit(committed, sealed=False)
-                await one.crawl.settled()
+                await one.crawl.finish()
                 assert (await two.judged(page("early", 1))).verdict.kind is Kind.DUPLICATE
-                await two.crawl.settled()
+                await two.crawl.finish()
                 master.stop()
             finally:
                 hears_again(other)
             await asyncio.to_thread(until, lambda: cluster.master(opening.state) is other, "the replica is the master")
             one.crawl.commit(filed, sealed=False)
-            await one.crawl.settled()
+            await one.crawl.finish()
             assert (len(one.lost), one.errors) == (1, [])
             await one.crawl.catch_up()
             assert nobody_is_on_the_way(two.store)
@@ -182,13 +182,13 @@ def test_what_is_on_its_way_stays_so_when_a_crawl_looks_for_what_is_over(cluster
             judging = asyncio.ensure_future(one.judged(page("judging", 1)))
             await asyncio.to_thread(cluster.replica_takes_over, opening.state)
             with suppress(StoreError):  # the connection is the one before; as in a crawl it is tried again
-                await one.crawl._strike_what_is_over()
-            await one.crawl._strike_what_is_over()
+                await one.crawl._remove_revived()
+            await one.crawl._remove_revived()
             other = (await judging).reservation
             assert other is not None
             for reservation in (reserved, other):
                 one.crawl.commit(reservation, sealed=False)
-            await one.crawl.settled()
+            await one.crawl.finish()
             assert one.errors == one.lost == []
             assert one.store.pages == 2
 
@@ -203,10 +203,10 @@ def test_a_page_that_is_gone_without_a_break_is_taken_for_one_that_others_took(c
         async with opening() as one:
             reserved = (await one.judged(page("reserved"))).reservation
             assert reserved is not None
-            one.crawl.filings.clear()
-            await one.crawl._strike_what_is_over()  # as if it were over
+            one.crawl.judgements.clear()
+            await one.crawl._remove_revived()  # as if it were over
             one.crawl.commit(reserved, sealed=False)
-            await one.crawl.settled()
+            await one.crawl.finish()
             assert one.lost == []
             assert [type(error) for error in one.errors] == [PageLost]
 
@@ -216,7 +216,6 @@ def test_a_page_that_is_gone_without_a_break_is_taken_for_one_that_others_took(c
 @as_redis_does
 def test_a_crawl_waits_for_a_server_that_lacks_replicas(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("scrapy_neardup.server.asynchronous.PAUSES", (0.05,))
-    monkeypatch.setattr("scrapy_neardup.judge.remote.PAUSES", (0.05,))
     monkeypatch.setattr("scrapy_neardup.server.asynchronous._LATER", 0.1)
     told = Told()
 
@@ -285,7 +284,7 @@ def test_crawls_come_through_whatever_happens_to_the_nodes(cluster: Cluster, see
             is_over.set()
             await asyncio.gather(*tasks)
             for crawler in crawlers:
-                await crawler.crawl.settled()
+                await crawler.crawl.finish()
                 assert crawler.errors == []
                 await crawler.crawl.catch_up()
             known = {record.url for record in one.store.records() if record.is_original}

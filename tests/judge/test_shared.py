@@ -19,14 +19,15 @@ from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.in_flight import Blocked, Reservation, Ruled
 from scrapy_neardup.judge.manual_verdicts import ManualVerdict, Opinion, write_judgements
 from scrapy_neardup.judge.policy import Policy, make_preference
-from scrapy_neardup.judge.remote_crawl import SharedCrawl
+from scrapy_neardup.judge.remote_crawl import RemoteCrawl
 from scrapy_neardup.maintenance.verify import check
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Kind, Page, Verdict
 from scrapy_neardup.server.asynchronous import AsyncLink, NoAnswer, Patience
-from scrapy_neardup.server.counting import Note, PageView
 from scrapy_neardup.server.layout import PENDING
+from scrapy_neardup.server.notes import Note
 from scrapy_neardup.server.program import Program
+from scrapy_neardup.server.rows import RemoteTransaction
 from scrapy_neardup.server.store import RedisStore
 from scrapy_neardup.state.evidence import Keep
 from scrapy_neardup.state.memory import MemoryStore
@@ -34,7 +35,7 @@ from scrapy_neardup.state.opening import parse_url
 from scrapy_neardup.state.postings import pairs
 from tests.judge.test_detector import story
 from tests.server.redis_cluster import Cluster
-from tests.server.redis_server import Server, running
+from tests.server.redis_server import Server, client_of, running
 
 METHOD = make_method("cascade", {})
 
@@ -50,15 +51,15 @@ class Crawler:
 
     store: RedisStore
     link: AsyncLink
-    crawl: SharedCrawl
+    crawl: RemoteCrawl
     errors: list[StoreError] = field(default_factory=list)
     lost: list[None] = field(default_factory=list)
     ways: int = 0
 
     async def judged(self, wanted: Page, *, wait: float = 5.0) -> Ruled:
         """The ruling on a page, which waits for others as a crawl does."""
-        async with self.crawl.filing(wanted) as filing:
-            while isinstance(ruling := await filing.check(), Blocked):
+        async with self.crawl.judgement(wanted) as judgement:
+            while isinstance(ruling := await judgement.check(), Blocked):
                 settled = asyncio.Event()
                 ruling.by.when_settled(settled.set)
                 await asyncio.wait_for(settled.wait(), wait)
@@ -66,16 +67,16 @@ class Crawler:
 
     async def patient(self, wanted: Page, seconds: float = 0.1) -> Ruled:
         """The ruling on a page that gives up what takes longer."""
-        async with self.crawl.filing(wanted) as filing:
-            while isinstance(ruling := await filing.check(), Blocked):
-                await filing.wait(ruling.by, seconds)
+        async with self.crawl.judgement(wanted) as judgement:
+            while isinstance(ruling := await judgement.check(), Blocked):
+                await judgement.wait(ruling.by, seconds)
         return ruling
 
     async def through(self, ruling: Ruled) -> None:
         """Its item comes through."""
         assert ruling.reservation is not None
         self.crawl.commit(ruling.reservation, sealed=True)
-        await self.crawl.settled()
+        await self.crawl.finish()
         assert self.errors == []
 
     async def kept(self, wanted: Page, *, sealed: bool = True) -> Verdict:
@@ -83,7 +84,7 @@ class Crawler:
         ruling = await self.judged(wanted)
         if ruling.reservation is not None:
             self.crawl.commit(ruling.reservation, sealed=sealed)
-        await self.crawl.settled()
+        await self.crawl.finish()
         assert self.errors == []
         return ruling.verdict
 
@@ -102,21 +103,21 @@ class Opening:
         store = kind(location, METHOD.recipe())
         assert isinstance(store, RedisStore)
         detector = Detector(METHOD, store, who="test", **options)
-        link = AsyncLink(location, "NEARDUP_STORE", self.patience)
+        link = AsyncLink(location, self.patience)
         errors, lost = list[StoreError](), list[None]()
-        crawl = SharedCrawl(detector, store, link, errors.append, lambda: lost.append(None))
+        crawl = RemoteCrawl(detector, store, link, errors.append, lambda: lost.append(None))
         crawler = Crawler(store, link, crawl, errors, lost)
-        run = link._sent
+        run = link._send
 
         async def counted(program: Program) -> list[Any]:
             crawler.ways += 1
             return await run(program)
 
-        link._sent = counted  # type: ignore[method-assign]
+        link._send = counted  # type: ignore[method-assign]
         try:
             yield crawler
         finally:
-            await crawler.crawl.settled()
+            await crawler.crawl.finish()
             await link.close()
             store.close()
 
@@ -188,13 +189,13 @@ def test_verdicts_are_those_of_a_store_in_memory(opening: Opening, passing: str)
 
 
 def nobody_is_on_the_way(store: RedisStore) -> bool:
-    with store._link.used() as client:
-        names = [
-            key[len(store._link.prefix) :][:1]
-            for key in client.scan_iter(match=b"{neardup:*", count=1000)
-            if key.startswith(store._link.prefix)
-        ]
-        fields = client.hkeys(store._link.prefix + PENDING)
+    client = client_of(store)
+    names = [
+        key[len(store._link.prefix) :][:1]
+        for key in client.scan_iter(match=b"{neardup:*", count=1000)
+        if key.startswith(store._link.prefix)
+    ]
+    fields = client.hkeys(store._link.prefix + PENDING)
     return b"p" not in names and fields in ([], [b"-"])
 
 
@@ -214,7 +215,7 @@ def test_a_verdict_takes_two_ways_to_the_server_and_back(opening: Opening) -> No
                 assert (ruling.verdict.kind, crawler.ways <= 2) == (kind, True), (kind, crawler.ways)
                 if ruling.reservation:
                     crawler.crawl.release(ruling.reservation)
-                await crawler.crawl.settled()
+                await crawler.crawl.finish()
             assert crawler.errors == []
 
     run(work)
@@ -235,7 +236,7 @@ def test_a_copy_waits_for_what_becomes_of_a_page_of_another_crawler(opening: Ope
             assert (ruling.reservation is None) is comes_through
             if ruling.reservation:
                 other.crawl.commit(ruling.reservation, sealed=True)
-            await other.crawl.settled()
+            await other.crawl.finish()
             assert one.store.pages == 2 if comes_through else 1
             assert one.errors == other.errors == []
 
@@ -257,7 +258,7 @@ def test_of_many_copies_at_once_on_several_crawlers_one_passes(opening: Opening)
 
             found = await asyncio.gather(*(comes_through(crawlers[at % 3], one) for at, one in enumerate(pages)))
             for crawler in crawlers:
-                await crawler.crawl.settled()
+                await crawler.crawl.finish()
                 assert crawler.errors == []
             kinds = [verdict.kind for verdict in found]
             assert (kinds.count(Kind.UNIQUE), kinds.count(Kind.DUPLICATE)) == (2, 28)
@@ -265,7 +266,7 @@ def test_of_many_copies_at_once_on_several_crawlers_one_passes(opening: Opening)
             for crawler in crawlers:
                 ids = list(crawler.store.unsealed(crawler.crawl.detector.generation))
                 crawler.crawl.seal(ids)
-                await crawler.crawl.settled()
+                await crawler.crawl.finish()
                 assert crawler.crawl.detector.end() == 0
             assert check(one.store).sound
             assert nobody_is_on_the_way(one.store)
@@ -282,15 +283,15 @@ def test_a_page_of_a_crawler_that_is_no_more_is_taken_away_once_its_lease_has_en
         async with opening() as one, opening() as other:
             first = (await one.judged(page("first"))).reservation
             assert first is not None
-            one.store.leases._stop.set()  # it is asleep
+            one.store.leases.stop_renewing()  # it is asleep
             ruling = await other.judged(page("copy"))
             assert ruling.verdict.kind is Kind.UNIQUE
             one.crawl.commit(first, sealed=True)  # it wakes up
-            await one.crawl.settled()
+            await one.crawl.finish()
             assert ["others rolled back" in str(error) for error in one.errors] == [True]
             assert ruling.reservation is not None
             other.crawl.commit(ruling.reservation, sealed=True)
-            await other.crawl.settled()
+            await other.crawl.finish()
             assert [record.url for record in other.store.records()] == ["http://copy.example/"]
 
     run(work)
@@ -304,8 +305,7 @@ def test_no_page_gives_up_one_whose_crawl_is_not_heard_of_and_only_the_first_tak
     async def work() -> None:
         async with opening() as one, opening() as two, opening() as three:
             await one.judged(page("first"))
-            one.store.leases._stop.set()  # it is killed
-            await asyncio.to_thread(one.store.leases._thread.join)  # type: ignore[union-attr]
+            await asyncio.to_thread(one.store.leases.stop_renewing)  # it is killed
             second = asyncio.ensure_future(two.patient(page("second")))
             await asyncio.sleep(0.05)
             third = asyncio.ensure_future(three.patient(page("third")))
@@ -381,10 +381,10 @@ def test_a_page_that_is_given_up_leaves_its_place(opening: Opening) -> None:
             await one.judged(page("first"))
             with pytest.raises(asyncio.TimeoutError):
                 await other.judged(page("copy"), wait=0.1)
-            await other.crawl.settled()
-            with other.store._link.used() as client:
-                named = client.scan_iter(match=one.store._link.prefix + b"p*")
-                assert len([name for name in named if len(name) == len(one.store._link.prefix) + 9]) == 1
+            await other.crawl.finish()
+            client = client_of(other.store)
+            named = client.scan_iter(match=one.store._link.prefix + b"p*")
+            assert len([name for name in named if len(name) == len(one.store._link.prefix) + 9]) == 1
 
     run(work)
 
@@ -399,15 +399,15 @@ def test_what_a_crawl_counts_the_others_know_once_both_have_looked(opening: Open
     async def work() -> None:
         async with opening() as one, opening() as other:
             for _ in range(2):
-                one.crawl.counted(PageView(notes=[Note(sentences, "river.example", yes=True)] * 50))
-            await one.crawl.settled()
+                one.crawl.count(RemoteTransaction(notes=[Note(sentences, "river.example", yes=True)] * 50))
+            await one.crawl.finish()
             await other.crawl.catch_up()
             assert (stood(one), stood(other)) == ([100, 100], [0, 0]), "the next are waited for"
-            one.crawl.counted(PageView(notes=[Note(sentences, "river.example", yes=True)] * 50))
-            await one.crawl.settled()
+            one.crawl.count(RemoteTransaction(notes=[Note(sentences, "river.example", yes=True)] * 50))
+            await one.crawl.finish()
             await other.crawl.catch_up()
             assert (stood(one), stood(other)) == ([150, 150], [150, 150]), "so much is told at once"
-            one.crawl.counted(PageView(notes=[Note(sentences, "river.example", yes=True)]))
+            one.crawl.count(RemoteTransaction(notes=[Note(sentences, "river.example", yes=True)]))
             for crawler in (one, other, one):
                 await crawler.crawl.catch_up()
             assert (stood(one), stood(other)) == ([151, 151], [151, 151])
@@ -418,7 +418,7 @@ def test_what_a_crawl_counts_the_others_know_once_both_have_looked(opening: Open
                 await run_once(program)
                 raise NoAnswer(OSError("the way back is broken"))
 
-            one.crawl.counted(PageView(notes=[Note(sentences, "river.example", yes=True)]))
+            one.crawl.count(RemoteTransaction(notes=[Note(sentences, "river.example", yes=True)]))
             with patch.object(one.link, "run_once", unanswered):
                 await one.crawl.catch_up()
             await one.crawl.catch_up()
@@ -479,7 +479,7 @@ def test_the_first_drop_of_a_crawl_fetches_no_other_and_upkeep_trims_them(
     async def work() -> None:
         async with opening(policy=Policy(keep=Keep.EVIDENCE)) as crawler:
             with monkeypatch.context() as patched:
-                patched.setattr(crawler.store, "scanned", None)
+                patched.setattr(crawler.store, "read_rows", None)
                 await crawler.kept(page("first"))
                 for number in range(7):
                     assert (await crawler.kept(page(f"copy{number}"))).kind is Kind.DUPLICATE
@@ -508,7 +508,7 @@ def test_where_a_server_is_waited_for_so_it_is_with_what_a_thread_reads(monkeypa
             await crawler.kept(page("first"))
             monkeypatch.setattr(crawler.link, "_patience", Patient())
             server.stop()
-            assert await crawler.crawl.done(lambda: list(crawler.store.rows(b"r")), PageView()) != []
+            assert await crawler.crawl.run(lambda: list(crawler.store.rows(b"r")), RemoteTransaction()) != []
             assert crawler.errors == []
 
     with running("--appendonly", "yes", "--appendfsync", "always") as server:

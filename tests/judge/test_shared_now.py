@@ -156,16 +156,15 @@ def test_a_page_waits_for_what_another_is_about_to_say_of_a_copy(url: str, monke
     monkeypatch.setattr(RedisStore, "lease", 2.0)
     with opened(url) as one, opened(url, wait=0.2) as hasty, opened(url) as patient:
         goes_on, is_filed = threading.Event(), threading.Event()
-        filed = RemoteJudgement._filed
+        filed = RemoteJudgement._register
 
-        async def stays(self: RemoteJudgement) -> object:
-            answers = await filed(self)
+        async def stays(self: RemoteJudgement) -> None:
+            await filed(self)
             if self._page.url.startswith("http://a.example/"):
                 is_filed.set()
                 await asyncio.to_thread(goes_on.wait)
-            return answers
 
-        monkeypatch.setattr(RemoteJudgement, "_filed", stays)
+        monkeypatch.setattr(RemoteJudgement, "_register", stays)
         slow = threading.Thread(target=one.judge, args=(page(1, "a"),), kwargs={"sealed": True})
         slow.start()
         is_filed.wait()
@@ -211,7 +210,7 @@ def test_a_server_that_fails_is_an_error_and_the_next_page_is_judged(
 ) -> None:
     with opened(url) as now:
         assert isinstance(now.detector.store, RedisStore)
-        monkeypatch.setattr(RemoteJudgement, "_heard", _fails)
+        monkeypatch.setattr(RemoteJudgement, "_fetch_earlier", _fails)
         with pytest.raises(StoreError, match="gone"):
             now.judge(page(1, "a"), sealed=True)
         monkeypatch.undo()
@@ -221,5 +220,5 @@ def test_a_server_that_fails_is_an_error_and_the_next_page_is_judged(
     assert redis_server.client.hkeys(b"{neardup:" + state + b"}w") == [b"-"]
 
 
-async def _fails(filing: RemoteJudgement) -> None:
+async def _fails(judgement: RemoteJudgement) -> None:
     raise StoreError("The server is gone.")

@@ -144,3 +144,8 @@ def certified(folder: Path) -> tuple[Path, list[str]]:
     subprocess.run([*made, *files], check=True, capture_output=True)
     secured = ["--tls-cert-file", str(certificate), "--tls-key-file", str(key), "--tls-ca-cert-file", str(certificate)]
     return certificate, [*secured, "--tls-auth-clients", "no"]
+
+
+def client_of(store: Any) -> Any:
+    """The client of redis-py that a store on a server uses."""
+    return store._link.call(lambda client: client)

@@ -16,12 +16,12 @@ import numpy as np
 import pytest
 
 from scrapy_neardup.commands import check, dropped, export, import_, merge, stats
-from scrapy_neardup.errors import SettingsError, StoreDamaged, StoreError, StoreMismatch
+from scrapy_neardup.errors import StoreDamaged, StoreError, StoreMismatch
 from scrapy_neardup.maintenance.verify import check as check_state
 from scrapy_neardup.server.asynchronous import AsyncLink, NoAnswer
-from scrapy_neardup.server.counting import Note, most_entries, packed, unpacked
 from scrapy_neardup.server.in_flight import PendingPage
 from scrapy_neardup.server.layout import level_of, pending_name
+from scrapy_neardup.server.notes import Note, most_entries, pack_notes, unpack_notes
 from scrapy_neardup.server.program import Program
 from scrapy_neardup.server.store import RedisStore
 from scrapy_neardup.state import layout
@@ -30,17 +30,14 @@ from scrapy_neardup.state.expiry import Bounds
 from scrapy_neardup.state.journal import TakenBack
 from scrapy_neardup.state.kv import Changes
 from scrapy_neardup.state.opening import (
-    SERVERS,
     close_store,
-    existing_states,
     open_store,
     parse_url,
-    placeholders_filled,
 )
 from scrapy_neardup.state.record import Record
 from tests.maintenance.states import PAGES, judged, opened, parsed, records, run
 from tests.server.redis_cluster import free_ports
-from tests.server.redis_server import IS_KVROCKS, Server, as_redis_does, certified, running
+from tests.server.redis_server import IS_KVROCKS, Server, as_redis_does, certified, client_of, running
 from tests.state.clock import HOUR, Clock
 
 RECIPE = {"method": "any", "seed": 7}
@@ -75,79 +72,7 @@ def put(store: RedisStore, url: str = URL, *keys: int, generation: int = 0, repl
 
 def stops(store: RedisStore) -> None:
     """Its process is no more, or asleep: nobody renews its leases."""
-    store.leases._stop.set()
-    if store.leases._thread is not None:
-        store.leases._thread.join()
-
-
-# URLs
-
-
-@pytest.mark.parametrize(
-    ("url", "location"),
-    [
-        ("redis://cache.example", "redis://cache.example:6379/0?state=neardup"),
-        ("redis://cache.example:7000/3?state=news", "redis://cache.example:7000/3?state=news"),
-        ("REDIS://Cache.Example/", "redis://cache.example:6379/0?state=neardup"),
-        ("redis://crawler:p%40ss@cache.example/1", "redis://cache.example:6379/1?state=neardup"),
-        ("rediss://:secret@[2001:db8::7]/", "rediss://[2001:db8::7]:6379/0?state=neardup"),
-        ("unix:///run/redis.sock?db=2&state=新闻", "unix:///run/redis.sock?db=2&state=%E6%96%B0%E9%97%BB"),
-        ("unix://:secret@/run/redis.sock", "unix:///run/redis.sock?db=0&state=neardup"),
-    ],
-)
-def test_a_url_names_a_state_and_what_is_shown_of_it_has_no_password(url: str, location: str) -> None:
-    kind, found = parse_url(url)
-    assert kind is SERVERS[url.partition(":")[0].lower()]
-    assert found == location
-    assert parse_url(found) == (kind, location)
-    assert "p@ss" not in repr(found)
-
-
-def test_the_password_goes_along_unseen() -> None:
-    _, location = parse_url("redis://crawler:p%40s%2Fs@cache.example/1")
-    assert location.options["username"], location.options["password"] == ("crawler", "p@s/s")  # type: ignore[attr-defined]
-
-
-@pytest.mark.parametrize(
-    ("url", "told"),
-    [
-        ("redis://", "names no server"),
-        ("redis://:hush@/0", "names no server"),
-        ("redis://user:hush@host:port/0", "no valid port"),
-        ("redis://user:hush@host/news", "no database by number"),
-        ("redis://user:hush@host/0?stat=news", "unknown option stat"),
-        ("redis://user:hush@host/0?state=a%20b", "no valid name"),
-        ("redis://user:hush@host/0?state={a}", "no valid name"),
-        ("redis://user:hush@host/0#hush", "Write %23 for it in a password"),
-        ("unix://user:hush@/", "no absolute path of a socket"),
-        ("unix://run/redis.sock", "no absolute path of a socket"),
-        ("mongodb://user:hush@host/0", "names no state"),
-    ],
-)
-def test_a_url_that_cannot_be_is_refused_and_its_password_not_shown(url: str, told: str) -> None:
-    with pytest.raises(SettingsError, match=told) as refused:
-        parse_url(url)
-    assert "hush" not in str(refused.value).replace("#hush", "")
-    assert "NEARDUP_STORE" in str(refused.value)
-
-
-@pytest.mark.parametrize("end", ["%(name", "%(missing)s", "%(name)d"])
-def test_nor_does_a_placeholder_show_it(end: str) -> None:
-    with pytest.raises(SettingsError, match="redis://host/0") as refused:
-        placeholders_filled(f"redis://user:hush@host/0?state={end}", lambda name: "a" if name == "name" else None)
-    assert "hush" not in str(refused.value)
-
-
-def test_a_state_for_each_spider_has_a_name_of_its_own() -> None:
-    url = placeholders_filled("redis://user:hush@host/0?state=%(name)s", lambda name: "a b")
-    assert parse_url(placeholders_filled(url.replace("a%20b", "news"), str))[1] == "redis://host:6379/0?state=news"
-    assert existing_states("redis://host/0?state=%(name)s") == []
-
-
-def test_without_redis_py_it_is_said_how_to_get_it_or_do_without(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(__import__("sys").modules, "redis", None)
-    with pytest.raises(StoreError, match=r"scrapy-neardup\[redis\].*leveldb:///path"):
-        open_store("redis://localhost/0", RECIPE)
+    store.leases.stop_renewing()
 
 
 # Leases
@@ -221,7 +146,7 @@ def test_who_is_killed_while_taking_back_is_followed_by_another(opening: Open, m
             batches.append(journals)
             if len(batches) == 3:
                 stops(store)
-                store.leases.held.clear()  # nothing is given back
+                store.leases.crawls.clear()  # nothing is given back
                 raise MemoryError
             some(store, journals)
 
@@ -272,28 +197,28 @@ def test_a_state_that_is_refused_was_not_touched_though_a_crawl_in_it_is_no_more
     crawl = one.begin("one")
     page = PendingPage(Record(one.new_id(), URL, 7, 1.0, (5,), b"sketch"), crawl)
     program = one._link.program()
-    page.file(program, one.hashes)
+    page.register(program, one.hashes)
     one._link.run(program)
     stops(one)
     time.sleep(1.5 * one.lease)
     one.write(Changes({layout.generation_key(crawl + 1): b"{"}))
     with pytest.raises(StoreDamaged):
         opening()
-    assert not one.leases.is_others(crawl)
-    with one._link.used() as client:
-        assert client.hlen(one._link.prefix + pending_name(crawl)) == 1
+    assert not one.leases.is_held_by_others(crawl)
+    client = client_of(one)
+    assert client.hlen(one._link.prefix + pending_name(crawl)) == 1
 
 
 def test_a_program_that_meets_a_key_of_another_kind_writes_nothing(opening: Open) -> None:
     store = opening()
     row = layout.meta_key("first")
-    with store._link.used() as client:
-        client.set(store._link.prefix + pending_name(7), "a string")
+    client = client_of(store)
+    client.set(store._link.prefix + pending_name(7), "a string")
     for is_first in (True, False):
         program = store._link.program()
         if is_first:
             program.put(row, b"value", 0)
-        program.strike(pending_name(7), b"field")
+        program.delete_field(pending_name(7), b"field")
         if not is_first:
             program.put(row, b"value", 0)
         with pytest.raises(StoreError, match="WRONGTYPE"):
@@ -315,7 +240,7 @@ def test_a_lease_is_renewed_again_after_an_error_that_nobody_foresaw(
 
     monkeypatch.setattr(store._link, "run", fails)
     time.sleep(4 * store.lease)
-    assert (errors, opening().leases.is_others(crawl)) == ([], True)
+    assert (errors, opening().leases.is_held_by_others(crawl)) == ([], True)
     assert caplog.text.count("RuntimeError: odd") == 1
 
 
@@ -324,8 +249,8 @@ def test_of_a_server_that_was_emptied_it_is_not_said_that_the_crawl_was_asleep(o
     """However long after its lease would have ended."""
     store = opening()
     crawl = store.begin("one")
-    with store._link.used() as client:
-        client.delete(*client.keys(store._link.prefix + b"*"))
+    client = client_of(store)
+    client.delete(*client.keys(store._link.prefix + b"*"))
     time.sleep(wait)
     with pytest.raises(StoreError, match="FLUSHALL"):
         put(store, URL, generation=crawl)
@@ -410,7 +335,7 @@ def test_pages_that_were_filed_when_there_were_fewer_are_found(opening: Open, mo
     monkeypatch.undo()
     filed = [record.id for record in store.records()]
     assert store.postings(7, 9) == filed[::-1]
-    assert len(list(store._link.client.scan_iter(match=store._link.prefix + b"k*"))) == 3
+    assert len(list(client_of(store).scan_iter(match=store._link.prefix + b"k*"))) == 3
     new = put(store, URL, 7, replaces=early.id)
     assert store.find(URL) == new
     assert [row[0][:1] for row in store._scan(b"u")] == [b"u"] * 4
@@ -424,7 +349,7 @@ def test_postings_of_keys_that_begin_alike_are_spread_and_so_packed(opening: Ope
     keys = {put(store, f"{URL}?{n}", chance.getrandbits(32)).keys[0] for n in range(200)}
     assert all(len(store.postings(key, 9)) == 1 for key in keys)
     assert {int.from_bytes(row[1:6], "big") for row, _ in store.rows(b"k")} == keys
-    client, prefix = store._link.client, store._link.prefix
+    client, prefix = client_of(store), store._link.prefix
     names = list(client.scan_iter(match=prefix + b"k*", count=1000))
     assert len(names) > 150
     assert max(map(client.zcard, names)) < 9
@@ -498,18 +423,18 @@ def test_what_is_told_of_a_page_comes_back(site: str) -> None:
     other = [Note(SENTENCES[1:], site, yes=True)] * 2
     for sentences in (SENTENCES, SENTENCES[:0]):
         notes = [Note(None, site, True), Note(sentences, site, False), Note(None, "b.example", False), *other]
-        entry = packed(b"12345678", notes)
-        assert [told(one) for one in unpacked(entry)] == [told(one) for one in notes]
+        entry = pack_notes(b"12345678", notes)
+        assert [told(one) for one in unpack_notes(entry)] == [told(one) for one in notes]
         assert entry.startswith(b"12345678")
-    assert unpacked(packed(b"12345678", [])) == []
+    assert unpack_notes(pack_notes(b"12345678", [])) == []
 
 
 def test_what_is_told_and_cannot_be_read_is_damage(opening: Open) -> None:
     one = opening()
-    one._link.client.xadd(one._link.prefix + b"+", {b"n": b"short"})
+    client_of(one).xadd(one._link.prefix + b"+", {b"n": b"short"})
     with pytest.raises(StoreDamaged, match="counted sentences of a page"):
         opening()
-    one._link.client.delete(one._link.prefix + b"+")
+    client_of(one).delete(one._link.prefix + b"+")
 
 
 # Servers that say no
@@ -636,7 +561,7 @@ def test_a_port_and_tls_with_a_certificate(tmp_path: Path) -> None:
 
 
 async def pages_of(location: str) -> int:
-    link = AsyncLink(location, "NEARDUP_STORE")
+    link = AsyncLink(location)
     try:
         program = link.program()
         program.count()
@@ -659,7 +584,7 @@ def test_what_a_loop_sends_is_sent_once_where_that_matters_and_else_again(tmp_pa
 
     async def work() -> None:
         async with await asyncio.start_unix_server(deaf, tmp_path / "s"):
-            link = AsyncLink(f"unix://{tmp_path}/s?db=0&state=a", "NEARDUP_STORE")
+            link = AsyncLink(f"unix://{tmp_path}/s?db=0&state=a")
             program = link.program()
             program.count()
             with pytest.raises(NoAnswer):

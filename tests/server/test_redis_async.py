@@ -1,4 +1,4 @@
-"""Programs of one moment go to the server in one piece, and each has an answer of its own."""
+"""Programs that come at one time go to the server in one pipeline, and each has its own answer."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from scrapy_neardup.errors import StoreError
-from scrapy_neardup.server import asynchronous
-from scrapy_neardup.server.asynchronous import AsyncLink
+from scrapy_neardup.server.asynchronous import AsyncLink, Pipelines
 from scrapy_neardup.server.program import Program
 from tests.server.redis_server import Server
 
@@ -21,34 +20,40 @@ def url(redis_server: Server) -> str:
 
 def asks(link: AsyncLink, name: bytes, field: bytes) -> Program:
     program = link.program()
-    program.note(name, field, b"value of " + field)
-    program.field(name, field)
+    program.set_field(name, field, b"value of " + field)
+    program.get_field(name, field)
     return program
 
 
+def pipelines_of(link: AsyncLink) -> list[int]:
+    """How many programs each pipeline has; grows."""
+    found, execute = list[int](), link._pipelines._execute
+
+    async def counted(programs: list[Program]) -> list[Any]:
+        found.append(len(programs))
+        return await execute(programs)
+
+    link._pipelines._execute = counted
+    return found
+
+
 async def pieces_of(link: AsyncLink, programs: list[Program]) -> tuple[list[Any], list[int]]:
-    """The answers, and of how many commands each piece was."""
-    pieces, send = list[int](), link._wire._send
-
-    def counted(piece: Any) -> None:
-        pieces.append(len(piece.programs))
-        send(piece)
-
-    link._wire._send = counted  # type: ignore[method-assign]
+    """The answers, and how many programs each pipeline had."""
+    pieces = pipelines_of(link)
     found = await asyncio.gather(*map(link.run, programs), return_exceptions=True)
     await link.close()
     return list(found), pieces
 
 
-def test_what_is_there_at_one_moment_goes_in_one_piece(url: str, redis_server: Server) -> None:
-    """Sixteen at most; also where the server has to be told the script first."""
+def test_what_is_there_at_one_moment_goes_in_one_pipeline(url: str, redis_server: Server) -> None:
+    """Sixteen at most; also where the server does not know the script."""
 
     async def work() -> None:
-        link = AsyncLink(url, "NEARDUP_STORE")
+        link = AsyncLink(url)
         programs = [asks(link, b"a", bytes([n])) for n in range(40)]
         found, pieces = await pieces_of(link, programs)
         assert found == [[1, b"value of " + bytes([n])] for n in range(40)]
-        assert (pieces[:2], pieces[-1]) == ([16, 16], 8)
+        assert pieces == [16, 16, 8]
 
     for flush in (False, True):
         if flush:
@@ -58,7 +63,7 @@ def test_what_is_there_at_one_moment_goes_in_one_piece(url: str, redis_server: S
 
 def test_one_that_fails_is_no_failure_of_the_others(url: str) -> None:
     async def work() -> None:
-        link = AsyncLink(url, "NEARDUP_STORE")
+        link = AsyncLink(url)
         await link.run(asks(link, b"a", b"0"))
         wrong = link.program()
         wrong.append(b"a", 9, b"a hash is no stream")
@@ -73,7 +78,7 @@ def test_one_that_fails_is_no_failure_of_the_others(url: str) -> None:
 
 def test_where_the_way_there_breaks_each_is_sent_again(url: str, redis_server: Server) -> None:
     async def work() -> None:
-        link = AsyncLink(url, "NEARDUP_STORE")
+        link = AsyncLink(url)
         programs = [asks(link, b"a", bytes([n])) for n in range(5)]
         await link.run(programs[0])
         redis_server.client.client_kill_filter(_type="normal", skipme=True)
@@ -84,42 +89,30 @@ def test_where_the_way_there_breaks_each_is_sent_again(url: str, redis_server: S
     asyncio.run(work())
 
 
-def test_what_comes_while_pieces_are_on_their_way_is_collected(url: str) -> None:
-    """The first of a moment goes at its end, eight at once go at once; with two on their way all others wait."""
-
+def test_what_comes_while_two_pipelines_are_under_way_is_collected() -> None:
     async def work() -> None:
-        link = AsyncLink(url, "NEARDUP_STORE")
-        await link.run(asks(link, b"a", b"0"))
-        pieces, send = list[int](), link._wire._send
+        answered, pieces = asyncio.Event(), list[int]()
 
-        def counted(piece: Any) -> None:
-            pieces.append(len(piece.programs))
-            send(piece)
+        async def execute(programs: list[Program]) -> list[Any]:
+            pieces.append(len(programs))
+            await answered.wait()
+            return [program.levels for program in programs]
 
-        link._wire._send = counted  # type: ignore[method-assign]
-        tasks = [asyncio.ensure_future(link.run(asks(link, b"a", bytes([n])))) for n in range(9)]
-        await asyncio.sleep(0)
-        assert pieces == [8], "the server is at work while the rest of the loop's turn is done"
-        await asyncio.sleep(0)
-        assert pieces == [8, 1]
-        tasks += [asyncio.ensure_future(link.run(asks(link, b"a", bytes([n])))) for n in range(9, 30)]
-        await asyncio.sleep(0)
-        assert pieces == [8, 1], "two are on their way"
-        assert await asyncio.gather(*tasks) == [[1, b"value of " + bytes([n])] for n in range(30)]
-        assert sum(pieces) == 30
-        assert max(pieces[2:]) == 16
-        await link.close()
+        pipelines, answers = Pipelines(execute), list[asyncio.Future[Any]]()
+        for many in (3, 1, 15, 5):
+            answers += [pipelines.send(Program(len(answers) + n)) for n in range(many)]
+            await asyncio.sleep(0)
+        assert pieces == [3, 1]
+        answered.set()
+        assert await asyncio.gather(*answers) == list(range(24))
+        assert pieces == [3, 1, 16, 4]
 
     asyncio.run(work())
 
 
-def test_a_connection_that_was_idle_and_is_gone_is_no_lost_answer(
-    url: str, redis_server: Server, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(asynchronous, "_IDLE", 0.0)
-
+def test_a_connection_that_was_idle_and_is_gone_is_no_lost_answer(url: str, redis_server: Server) -> None:
     async def work() -> None:
-        link = AsyncLink(url, "NEARDUP_STORE")
+        link = AsyncLink(url)
         for n in range(2):
             assert await link.run_once(asks(link, b"a", bytes([n]))) == [1, b"value of " + bytes([n])]
             redis_server.client.client_kill_filter(_type="normal", skipme=True)
@@ -132,7 +125,7 @@ def test_a_connection_that_was_idle_and_is_gone_is_no_lost_answer(
 
 def test_who_is_cancelled_takes_no_answer_from_others(url: str) -> None:
     async def work() -> None:
-        link = AsyncLink(url, "NEARDUP_STORE")
+        link = AsyncLink(url)
         await link.run(asks(link, b"a", b"0"))
         tasks = [asyncio.ensure_future(link.run(asks(link, b"a", bytes([n])))) for n in range(6)]
         await asyncio.sleep(0)
@@ -151,7 +144,7 @@ def test_who_knows_fewer_levels_than_are_in_use_asks_again(url: str) -> None:
     key, ids = bytes(range(5)), [n.to_bytes(8, "big") for n in (1, 2)]
 
     async def work() -> None:
-        links = [AsyncLink(url, "NEARDUP_STORE") for _ in range(3)]
+        links = [AsyncLink(url) for _ in range(3)]
         for link, id, pages in zip(links, ids, (10, 1_000_000), strict=False):
             program = link.program()
             program.put(b"k" + key + id, b"", pages)
@@ -174,7 +167,7 @@ def test_of_a_state_that_does_not_say_which_levels_are_in_use_all_are_asked(url:
     key, id = bytes(range(5)), (7).to_bytes(8, "big")
 
     async def work() -> None:
-        link = AsyncLink(url, "NEARDUP_STORE")
+        link = AsyncLink(url)
         program = link.program()
         program.put(b"r" + id, b"a page, which is counted", 10)
         program.put(b"k" + key + id, b"", 100_000_000)

@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 
 from scrapy_neardup.commands import check, export, import_, merge, stats
-from scrapy_neardup.errors import SettingsError, StoreError
+from scrapy_neardup.errors import StoreError
 from scrapy_neardup.maintenance.verify import check as check_state
 from scrapy_neardup.server.nodes import Address, Slot, Unlocated
 from scrapy_neardup.server.store import RedisStore
-from scrapy_neardup.state.opening import SERVERS, parse_url, placeholders_filled
+from scrapy_neardup.state.opening import parse_url
 from scrapy_neardup.state.record import Record
 from tests.maintenance.states import PAGES, judged, opened, parsed, records, run
 from tests.server.redis_cluster import Cluster, Watched, caught_up, free_ports, sentinel_running, until, watched_running
@@ -56,74 +56,6 @@ def watched() -> Iterator[Watched]:
 def tried_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """What does not answer is not tried again, as that takes its time."""
     monkeypatch.setattr("scrapy_neardup.server.connection._TIMES", 0)
-
-
-# URLs
-
-
-@pytest.mark.parametrize(
-    ("url", "location"),
-    [
-        ("redis+cluster://a.example", "redis+cluster://a.example:6379?state=neardup"),
-        ("redis+cluster://A.example:7000,b.example/0?state=a", "redis+cluster://a.example:7000,b.example:6379?state=a"),
-        (
-            "rediss+cluster://u:p%40ss@a.example,[2001:db8::7]:1",
-            "rediss+cluster://a.example:6379,[2001:db8::7]:1?state=",
-        ),
-        ("redis+sentinel://a.example/news", "redis+sentinel://a.example:26379/news/0?state=neardup"),
-        (
-            "redis+sentinel://:p%40ss@a.example,b.example:5/the%20one/3?state=x&sentinel_password=p%40ss",
-            "redis+sentinel://a.example:26379,b.example:5/the%20one/3?state=x",
-        ),
-        (
-            "rediss+sentinel://a.example/news?ssl_ca_certs=/tls/ca&sentinel_password=p%40ss",
-            "rediss+sentinel://a.example:26379/news/0?state=neardup",
-        ),
-    ],
-)
-def test_a_url_names_several_servers_and_what_is_shown_has_no_password(url: str, location: str) -> None:
-    kind, found = parse_url(url)
-    assert kind is SERVERS[url.partition(":")[0]]
-    assert found == (f"{location}neardup" if location.endswith("=") else location)
-    assert parse_url(found) == (kind, location if not location.endswith("=") else found)
-    assert "p@ss" not in repr(found)
-    assert kind.form().startswith(f"{kind.scheme}://")
-    assert parse_url(kind.form())[0] is kind
-
-
-def test_passwords_of_servers_and_sentinels_go_along_unseen() -> None:
-    _, location = parse_url("redis+sentinel://u:o%40ne@a/news?sentinel_password=t%26wo")
-    options: dict[str, Any] = location.options  # type: ignore[attr-defined]
-    assert (options["username"], options["password"], options["sentinel_password"]) == ("u", "o@ne", "t&wo")
-
-
-@pytest.mark.parametrize(
-    ("url", "told"),
-    [
-        ("redis+sentinel://user:hush@a,b", "lacks the service name"),
-        ("redis+sentinel://user:hush@a,b/?sentinel_password=hush", "lacks the service name"),
-        ("redis+sentinel://user:hush@/news", "names no server"),
-        ("redis+sentinel://a,,b/news?sentinel_password=hush", "names no server"),
-        ("redis+sentinel://user:hush@a/news/first", "no database by number"),
-        ("redis+sentinel://user:hush@a:b/news", "no valid port"),
-        ("redis+sentinel://a/news?Sentinel_password=hush", "unknown option Sentinel_password"),
-        ("redis+cluster://user:hush@a,b/1", "only database 0"),
-        ("redis+cluster://user:hush@a,b?sentinel_password=hush", "unknown option sentinel_password"),
-        ("redis+cluster://a?password=hush#hush", "unknown option password"),
-        ("redis://user:hush@a,b/0", "several servers\\. For a cluster write redis\\+cluster://"),
-        ("redis+other://user:hush@a", "names no state"),
-    ],
-)
-def test_a_url_that_cannot_be_is_refused_and_no_password_shown(url: str, told: str) -> None:
-    with pytest.raises(SettingsError, match=told) as refused:
-        parse_url(url)
-    assert "hush" not in str(refused.value)
-
-
-def test_nor_does_a_placeholder_show_it() -> None:
-    with pytest.raises(SettingsError, match="state=%\\(name") as refused:
-        placeholders_filled("redis+sentinel://u:hush@a/news?sentinel_password=hush&state=%(name", str)
-    assert "hush" not in str(refused.value)
 
 
 # Clusters
@@ -170,8 +102,8 @@ def test_a_store_goes_on_when_its_replica_takes_over(cluster: Cluster) -> None:
         assert paths(store) == ["after", "before"]
         assert len(store.postings(5, 9)) == 2
         assert check_state(store).sound
-        assert store._link._locator is not None
-        assert store._link._locator.moves >= 1
+        assert store._link.locator is not None
+        assert store._link.locator.moves >= 1
         assert other.client.exists("{neardup:" + state + "}#")
 
 
@@ -230,7 +162,7 @@ class Said(Slot):
         super().__init__([("h", port) for port in says], b"{a}", {})
         self.says, self.asked, self.seconds = says, list[int](), seconds
 
-    def _says(self, client: Any, host: str) -> Address:
+    def _ask_one(self, client: Any, host: str) -> Address:
         port = client.connection_pool.connection_kwargs["port"]
         self.asked.append(port)
         time.sleep(self.seconds)
@@ -242,26 +174,26 @@ class Said(Slot):
 
 def test_who_answers_is_asked_again_until_what_he_says_leads_to_nothing() -> None:
     locator = Said({1: OSError(), 2: ("old", 5), 3: ("new", 6)})
-    assert [locator.located() for _ in range(3)] == [("old", 5)] * 3
+    assert [locator.locate() for _ in range(3)] == [("old", 5)] * 3
     assert (locator.asked, locator.moves) == ([1, 2, 2, 2], 0)
     locator.doubt()
-    assert [locator.located() for _ in range(2)] == [("new", 6)] * 2
+    assert [locator.locate() for _ in range(2)] == [("new", 6)] * 2
     assert (locator.asked[4:], locator.moves) == ([3, 3], 1)
-    locator.look()
+    locator.refresh()
     assert len(locator.asked) == 6  # it was asked less than a second ago
     locator._ended -= 2
-    locator.look()
+    locator.refresh()
     assert len(locator.asked) == 7
 
 
 def test_if_one_refuses_the_others_are_asked_and_if_nobody_knows_the_first_refusal_is_told() -> None:
     locator = Said({1: Unlocated("refuses"), 2: OSError(), 3: ("there", 5)})
-    assert locator.located() == ("there", 5)
+    assert locator.locate() == ("there", 5)
     locator.says[3] = Unlocated("refuses too")
     with pytest.raises(Unlocated, match="refuses too"):
-        locator.located()
+        locator.locate()
     locator._ended -= 2
-    locator.look()  # nobody says where it is, so it is where it was
+    locator.refresh()  # nobody says where it is, so it is where it was
     assert locator.address == ("there", 5)
 
 
@@ -270,7 +202,7 @@ def test_threads_that_ask_at_once_share_an_answer() -> None:
 
     def ask() -> None:
         barrier.wait()
-        assert locator.located() == ("there", 5)
+        assert locator.locate() == ("there", 5)
 
     threads = [threading.Thread(target=ask) for _ in range(8)]
     for thread in threads:
@@ -293,8 +225,8 @@ def test_a_store_is_where_the_sentinels_say(watched: Watched) -> None:
         caught_up(master)
         watched.sentinels[0].execute_command("SENTINEL FAILOVER", watched.service)
         until(lambda: watched.sides()[0] is other, "the replica is the master")
-        assert store._link._locator is not None
-        store._link._locator._ended -= 1.5
+        assert store._link.locator is not None
+        store._link.locator._ended -= 1.5
         put(store, "after", 5)
         assert paths(store) == ["after", "before"]
         assert other.client.get("{neardup:a}#") == b"2"
