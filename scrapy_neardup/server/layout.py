@@ -31,7 +31,7 @@ STREAM = b"+"
 _BY_TIME, _BY_CRAWL = b"reo", b"jd"
 _ID, _PAIR = 9, 17
 #: Lengths of the rows of postings, with keys of 8 and of 5 bytes.
-_POSTINGS = (_PAIR, 14)
+_POSTING = 14
 
 
 class Spot(NamedTuple):
@@ -66,7 +66,7 @@ def is_url(row: bytes) -> bool:
 
 def is_posting(row: bytes) -> bool:
     """Whether a row files a page under a key."""
-    return row[:1] == b"k" and len(row) in _POSTINGS
+    return row[:1] == b"k" and len(row) == _POSTING
 
 
 def names_on(letter: bytes, keys: Iterable[bytes], level: int) -> list[bytes]:

@@ -22,6 +22,7 @@ from scrapy_neardup.state import layout
 from scrapy_neardup.state.journal import TakenBack
 from scrapy_neardup.state.kv import SETTING, Changes, Row
 from scrapy_neardup.state.pages import Pending
+from scrapy_neardup.state.postings import PostingRows, Postings
 from scrapy_neardup.state.recipe import Secret
 from scrapy_neardup.state.record import Record
 
@@ -67,6 +68,8 @@ class RedisStore(SharedCounting):
     scheme: ClassVar[str] = "redis"
     tallied: ClassVar[bool] = False
     is_shared: ClassVar[bool] = True
+    #: Rows, because many crawlers file under one key at once.
+    postings_type: ClassVar[type[Postings]] = PostingRows
     #: Seconds after which a silent crawl may lose its unsealed pages.
     lease: ClassVar[float] = LEASE
 
