@@ -113,10 +113,10 @@ def test_a_hash_whose_key_is_common_is_no_evidence_whatever_of_it_is_a_key(metho
 
 def test_crawlers_of_one_server_see_each_others_pages(redis_server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     opening = Opening(redis_server)
-    better = make_preference(("better.example",))
+    better = Policy(preference=make_preference(("better.example",)))
 
     async def scene() -> None:
-        async with opening(preference=better) as one, opening(preference=better) as other:
+        async with opening(policy=better) as one, opening(policy=better) as other:
             ruling = await one.judged(page(1, "first"))
             assert ruling.reservation is not None
             waiting = asyncio.ensure_future(other.kept(page(1, "copy", "又及。")))

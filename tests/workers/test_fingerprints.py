@@ -67,7 +67,7 @@ def is_right(pool: WorkerPool, number: int, counts: SiteCounts) -> bool:
 def assert_same(prepared: PreparedFingerprint | None, page: Page, method: Method, counts: SiteCounts) -> None:
     assert prepared is not None
     assert all(one.holds(counts) for one in prepared.assumptions)
-    here, there = method.fingerprint_own(page, counts.is_common, counts), prepared.verified(page, counts, method)
+    here, there = method.for_state(page, counts), prepared.verified(page, counts, method)
     assert there == replace(here, title=there.title)
     assert there.sentences.tolist() == here.sentences.tolist()
 

@@ -162,7 +162,7 @@ def prepared(method: Method, page: Page, boilerplate: Boilerplate) -> PreparedFi
 def test_a_fingerprint_comes_back_as_it_was_made(method: Method) -> None:
     for page in PAGES.values():
         counts = open_store("memory:", {}).on_site(page.site)
-        here = method.fingerprint_own(page, counts.is_common, counts)
+        here = method.for_state(page, counts)
         there = prepared(method, page, Boilerplate()).verified(page, counts, method)
         assert there == replace(here, title=there.title)
         assert (there.site, there.boilerplate) == (here.site, here.boilerplate)
