@@ -196,7 +196,7 @@ def test_crawlers_of_one_server_see_each_others_pages(
     better = make_preference(("better.example",))
 
     async def scene() -> None:
-        async with opening(preference=better) as one, opening(preference=better) as other:
+        async with opening(policy=Policy(preference=better)) as one, opening(preference=better) as other:
             ruling = await one.judged(page(1, "first"))
             assert ruling.reservation is not None
             waiting = asyncio.ensure_future(other.kept(page(1, "copy", "又及。")))
