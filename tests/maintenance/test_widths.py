@@ -193,10 +193,10 @@ def test_crawlers_of_one_server_see_each_others_pages(
 ) -> None:
     opening = Opening(redis_server)
     monkeypatch.setattr(parse_url(opening.url)[0], "new_format", format)
-    better = make_preference(("better.example",))
+    better = Policy(preference=make_preference(("better.example",)))
 
     async def scene() -> None:
-        async with opening(policy=Policy(preference=better)) as one, opening(preference=better) as other:
+        async with opening(policy=better) as one, opening(policy=better) as other:
             ruling = await one.judged(page(1, "first"))
             assert ruling.reservation is not None
             waiting = asyncio.ensure_future(other.kept(page(1, "copy", "又及。")))
