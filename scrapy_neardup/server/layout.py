@@ -30,7 +30,7 @@ PENDING = b"w"
 STREAM = b"+"
 _BY_TIME, _BY_CRAWL = b"reo", b"jd"
 _ID, _PAIR = 9, 17
-#: Lengths of the rows of postings, with keys of 8 and of 5 bytes.
+#: Length of a row of postings.
 _POSTING = 14
 
 
