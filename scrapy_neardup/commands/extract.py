@@ -21,10 +21,10 @@ from scrapy_neardup.judge.former import state_recipe
 from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Fingerprint, Page
 from scrapy_neardup.oneline import one_line
-from scrapy_neardup.page.extraction import Line, Role, lines_of, look_into
+from scrapy_neardup.page.extraction import Line, LineKind, analyse, classify_lines
 from scrapy_neardup.page.html import is_risky
 from scrapy_neardup.page.reading import Reading
-from scrapy_neardup.page.response import Served
+from scrapy_neardup.page.response import PageResponse
 from scrapy_neardup.page.sites import site_of
 from scrapy_neardup.report.clean import SENTENCE
 from scrapy_neardup.report.figures import language_of
@@ -61,7 +61,7 @@ class Dissected:
     noted: int
 
 
-def dissect(served: Served, method: Method, config: Config, store: PageStore | None) -> Dissected:
+def dissect(served: PageResponse, method: Method, config: Config, store: PageStore | None) -> Dissected:
     """Read a page as a crawl does that comes to it now; ``store`` is asked for boilerplate, and left as it is.
 
     Raises ExtractionError if there is no page in the response.
@@ -70,7 +70,7 @@ def dissect(served: Served, method: Method, config: Config, store: PageStore | N
     html = served.html()
     if is_risky(html):
         read_bounded(html, served.url, config)  # first where it can be ended
-    found = look_into(html, served.url, max_html=config.max_html, extractor=page_extractor(config))
+    found = analyse(html, served.url, max_html=config.max_html, extractor=page_extractor(config))
     page = replace(within_bounds(found.page, config), site=site_of(served.url))
     fingerprint, reason, why = _judged(method, page, config.min_letters, store)
     simplified = method.parameters.simplified
@@ -78,7 +78,7 @@ def dissect(served: Served, method: Method, config: Config, store: PageStore | N
         html=html,
         page=page,
         reading=found.reading,
-        lines=lines_of(found, _boilerplate(fingerprint, page.site, method, store), simplified=simplified),
+        lines=classify_lines(found, _boilerplate(fingerprint, page.site, method, store), simplified=simplified),
         letters=len(own_letters(page.text, simplified=simplified)),
         own=fingerprint.own if fingerprint else None,
         quoted=fingerprint.quoted if fingerprint else 0,
@@ -114,7 +114,7 @@ def _boilerplate(
 
 
 #: Letters of the longest role.
-_WIDTH = max(len(role.value) for role in Role)
+_WIDTH = max(len(role.value) for role in LineKind)
 #: As many pages of a site as are counted.
 _MOST = 256
 
@@ -126,7 +126,7 @@ def as_lines(found: Dissected, location: str | None, why: str, *, coloured: bool
     yield ""
     for one in found.lines:
         stood = f" (on {one.pages:,} pages)" if one.pages else ""
-        yield f"{one.role.value:<{_WIDTH}}  {_shown(one, coloured=coloured)}{stood}"
+        yield f"{one.kind.value:<{_WIDTH}}  {_shown(one, coloured=coloured)}{stood}"
     if not found.lines:
         yield "It shows no text."
 
@@ -183,7 +183,7 @@ def _facts(found: Dissected, location: str | None, why: str, words: Words) -> It
 
 def _why(reading: Reading, words: Words) -> str:
     """Why the page was read in this way."""
-    name, numbers = reading.explanation()
+    name, numbers = reading.explain()
     shown = {key: f"{value:.0%}" if isinstance(value, float) else f"{value:,}" for key, value in numbers.items()}
     letters = {"letters": words("letters", int(numbers["letters"]))} if "letters" in numbers else {}
     return words(f"reading.{name}", **{**shown, **letters})
@@ -216,13 +216,13 @@ def _state(found: Dissected, location: str | None, why: str, words: Words) -> st
 
 def _shown(one: Line, *, coloured: bool) -> str:
     """A line in one line; where all of it is boilerplate, that has been said."""
-    whole = one.role is Role.BOILERPLATE and not coloured
+    whole = one.kind is LineKind.BOILERPLATE and not coloured
     return " ".join(shown([Part(one.text)] if whole else list(one.parts), coloured=coloured).split())
 
 
 def _line(one: Line) -> dict[str, Any]:
     boilerplate = [part.text for part in one.parts if part.mark is Mark.BOILERPLATE]
-    return {"role": one.role.value, "text": one.text, "boilerplate": boilerplate, "pages": one.pages or None}
+    return {"role": one.kind.value, "text": one.text, "boilerplate": boilerplate, "pages": one.pages or None}
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -296,7 +296,7 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _served(arguments: argparse.Namespace) -> Served:
+def _served(arguments: argparse.Namespace) -> PageResponse:
     """The page as a server gave it, or as it would have."""
     source: str = arguments.source
     if source.partition("://")[0].lower() in ("http", "https"):
@@ -304,10 +304,10 @@ def _served(arguments: argparse.Namespace) -> Served:
             raise SettingsError("--url is for a page in a file. A fetched page has its own URL; leave --url out.")
         return fetch(source, arguments.settings)
     if source == _STDIN:
-        return Served(arguments.url or "", sys.stdin.buffer.read())
+        return PageResponse(arguments.url or "", sys.stdin.buffer.read())
     path = Path(source)
     try:
-        return Served(arguments.url or path.absolute().as_uri(), path.read_bytes())
+        return PageResponse(arguments.url or path.absolute().as_uri(), path.read_bytes())
     except (OSError, ValueError) as error:  # such as a NUL in the name
         raise NearDupError(
             f"{one_line(source)} cannot be read: {one_line(str(error))}. Name an HTML file, a URL with http:// "

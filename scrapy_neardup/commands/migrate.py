@@ -151,7 +151,7 @@ def _pages(entries: Any, source: PageSource, html: str) -> Iterator[Page | None]
             if entry.html:
                 fields[html] = decode_body(entry.html, entry.content_type or None)
             url = source.fields.url(fields)
-            name = source.fields.named(fields, url)
+            name = source.fields.article_url(fields, url)
             yield replace(source.page(fields, None, url), url=name, site=site_of(url)) if url else None
         except PageError:
             yield None

@@ -31,8 +31,8 @@ from scrapy_neardup.model import Fingerprint, Page
 from scrapy_neardup.oneline import one_line
 from scrapy_neardup.page.extraction import decode_body, extract
 from scrapy_neardup.page.html import is_risky
-from scrapy_neardup.page.limits import limited
-from scrapy_neardup.page.response import Raw, Served
+from scrapy_neardup.page.limits import limit_page
+from scrapy_neardup.page.response import PageContent, PageResponse
 from scrapy_neardup.page.sites import site_of
 from scrapy_neardup.page.source import PageSource
 from scrapy_neardup.settings import DEFAULT_FIELDS, Config
@@ -49,7 +49,7 @@ def read_bounded(html: str, url: str, config: Config) -> Page:
     apart = config.make_apart() if len(html) <= config.max_html and is_risky(html) else None
     if apart is not None:
         with closing(apart):
-            page = apart.read(Raw(url, html))
+            page = apart.read(PageContent(url, html))
     else:
         page = extract(html, url, max_html=config.max_html, extractor=page_extractor(config))
     return within_bounds(page, config)
@@ -57,7 +57,7 @@ def read_bounded(html: str, url: str, config: Config) -> Page:
 
 def within_bounds(page: Page, config: Config) -> Page:
     """As much of the page as is judged; raises ExtractionError if its text is too much."""
-    page = limited(page, config.max_text)
+    page = limit_page(page, config.max_text)
     if page.unread:
         raise ExtractionError(page.unread, f"its text has more than {config.max_text:,} characters (NEARDUP_MAX_TEXT)")
     return page
@@ -160,7 +160,7 @@ def _url(fields: object, place: str) -> str:
 _ONLY_LOOKING = {"NEARDUP_ENABLED": False, "ITEM_PIPELINES": {}, "FEEDS": {}, "JOBDIR": None}
 
 
-def fetch(url: str, settings: Settings) -> Served:
+def fetch(url: str, settings: Settings) -> PageResponse:
     """What the server answers, whatever its status; redirects are followed.
 
     The settings of the project hold: user agent, proxies, robots.txt, middlewares. Works once in a process, as

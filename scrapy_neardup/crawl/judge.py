@@ -25,7 +25,7 @@ from scrapy_neardup.model import ROW, Kind, Page, Verdict
 from scrapy_neardup.oneline import line_logger, one_line
 from scrapy_neardup.page.item import Item, row_name, row_page
 from scrapy_neardup.page.sites import site_of
-from scrapy_neardup.page.source import TOO_MUCH, Draft, PageSource, text_cure
+from scrapy_neardup.page.source import LIMIT_REASONS, PageSource, ReadTask
 
 if TYPE_CHECKING:
     from scrapy_neardup.judge.remote_crawl import SharedCrawl
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 logger = line_logger(__name__)
 
 #: Makes the page of an item, or what is to be read for it.
-Make = Callable[[], "Page | Draft"]
+Make = Callable[[], "Page | ReadTask"]
 
 #: What to do about pages that pass for want of something, where the reason alone does not say it.
 _CURES = {
@@ -109,13 +109,13 @@ class Judge:
         if visit.is_bare and not self._source.fields.has_content(fields):
             return await self._hear(url, _without_response)
         if served is None or self._source.fields.has_content(fields):
-            return await self._hear(url, partial(self._source.draft, fields, served, url))
+            return await self._hear(url, partial(self._source.prepare, fields, served, url))
         if self._source.fields.part(fields):
             return self._tell_row(await self._shared(visit, url, partial(row_page, fields, url)), fields)
         if self._listings and visit.items > 1 and not self._source.fields.url(fields):
             url = row_name(fields, served.url, self._detector.is_enough)
             return self._tell_row(await self._hear(url, partial(row_page, fields, url)), fields)
-        return await self._shared(visit, url, partial(self._source.draft, fields, served, url))
+        return await self._shared(visit, url, partial(self._source.prepare, fields, served, url))
 
     def _tell_row(self, case: Case, fields: Item) -> Case:
         """Say of the first row that passes that it is one, and what to do about that."""
@@ -126,7 +126,7 @@ class Judge:
                 "unchanged. %s. If all are one article, give them the page's URL, or set NEARDUP_LISTINGS = False. "
                 "(Further rows are only counted.)",
                 case.verdict.sentence(),
-                text_cure(self._source.fields, fields),
+                self._source.text_cure(fields),
             )
         return case
 
@@ -154,14 +154,14 @@ class Judge:
         """
         has_content, part = self._source.fields.has_content(fields), self._source.fields.part(fields)
         if own := self._source.fields.url(fields):
-            url = self._source.fields.named(fields, own)
+            url = self._source.fields.article_url(fields, own)
             if has_content and visit.items > 1:
                 self._see_text(fields, url, visit)
             return url
         if visit.served is None:
-            return self._source.fields.name_of_content(fields)
+            return self._source.fields.content_name(fields)
         if not has_content or part:
-            return self._source.fields.named(fields, visit.served.url)
+            return self._source.fields.article_url(fields, visit.served.url)
         visit.unnamed += 1
         if visit.unnamed == 1 and not (visit.is_claimed or (visit.has_bare and not self._listings)):
             return visit.served.url
@@ -171,7 +171,7 @@ class Judge:
 
     def _see_text(self, fields: Item, url: str, visit: Visit) -> None:
         """Tell once of several texts under one URL: each counts as a new version of the one before it."""
-        text = self._source.fields.text_hash(fields)
+        text = self._source.fields.content_hash(fields)
         if visit.texts.setdefault(url, text) != text and self._notes.is_new("part"):
             logger.warning(
                 "Several items of one response have different texts but one URL, %s. Each counts as a new version of "
@@ -220,11 +220,13 @@ class Judge:
         if ruled.verdict.kind is Kind.UNJUDGED and ruled.verdict.reason != ROW:
             cure = _CURES.get(ruled.verdict.reason, "")
             said = self._notes.warn_once(ruled.verdict.reason, "%s passes%s.", ruled.verdict.sentence(), cure)
-            if not said and ruled.verdict.reason in TOO_MUCH:  # each by its name, as somebody may have written it so
+            if (
+                not said and ruled.verdict.reason in LIMIT_REASONS
+            ):  # each by its name, as somebody may have written it so
                 logger.info("%s passes.", ruled.verdict.sentence())
         return ruled.verdict, ruled.reservation
 
-    def _made(self, make: Make) -> Page | Draft:
+    def _made(self, make: Make) -> Page | ReadTask:
         with self._timed():
             return make()
 
@@ -236,17 +238,17 @@ class Judge:
         finally:
             self._extraction += perf_counter() - begun
 
-    def _may_know(self, draft: Draft) -> bool:
+    def _may_know(self, draft: ReadTask) -> bool:
         """Whether it may turn out that a page need not be read."""
-        return self._coming[draft.body] > 1 or self._detector.may_know(draft.raw.url, draft.body)
+        return self._coming[draft.body] > 1 or self._detector.may_know(draft.content.url, draft.body)
 
-    async def _read(self, draft: Draft, turn: Turn) -> ReadPage:
+    async def _read(self, draft: ReadTask, turn: Turn) -> ReadPage:
         if self._aside is not None:
             return await self._aside.read(draft, turn)
         with self._timed():
             return ReadPage(self._source.read(draft))
 
-    async def _ruled(self, made: Page | Draft, turn: Turn) -> Ruled:
+    async def _ruled(self, made: Page | ReadTask, turn: Turn) -> Ruled:
         if self._sharing is None:
             return await self._at_once(made, turn)
         page = made if isinstance(made, Page) else (await self._read(made, turn)).page
@@ -255,13 +257,13 @@ class Judge:
         async with self._sharing.filing(page) as filing:
             return await self._heard(filing.check, partial(filing.wait, seconds=self._wait), lambda: page, turn)
 
-    async def _at_once(self, made: Page | Draft, turn: Turn) -> Ruled:
+    async def _at_once(self, made: Page | ReadTask, turn: Turn) -> Ruled:
         """The ruling on a page when it is its turn; it is read first, unless its bytes may have been judged by then."""
-        body = made.body if isinstance(made, Draft) else 0
+        body = made.body if isinstance(made, ReadTask) else 0
         self._coming[body] += 1
         try:
             read = ReadPage(made) if isinstance(made, Page) else None
-            if isinstance(made, Draft) and not (body and self._may_know(made)):
+            if isinstance(made, ReadTask) and not (body and self._may_know(made)):
                 read = await self._read(made, turn)
             await turn.comes()
             return await self._asked(made, read, turn)
@@ -270,14 +272,14 @@ class Judge:
             if not self._coming[body]:
                 del self._coming[body]
 
-    async def _asked(self, made: Page | Draft, read: ReadPage | None, turn: Turn) -> Ruled:
-        url = made.raw.url if isinstance(made, Draft) else made.url
+    async def _asked(self, made: Page | ReadTask, read: ReadPage | None, turn: Turn) -> Ruled:
+        url = made.content.url if isinstance(made, ReadTask) else made.url
         given_up = list[Reservation]()
 
         async def check() -> Ruling:
             nonlocal read
             if read is None:
-                assert isinstance(made, Draft)
+                assert isinstance(made, ReadTask)
                 ruling = self._detector.check_bytes(url, site_of(url), made.body, given_up)
                 if ruling is not None:
                     return ruling

@@ -17,7 +17,7 @@ from scrapy_neardup.crawl.tickets import Tickets
 from scrapy_neardup.crawl.visits import Visit, fields_of
 from scrapy_neardup.oneline import line_logger, one_line
 from scrapy_neardup.page.item import ItemFields
-from scrapy_neardup.page.response import Served
+from scrapy_neardup.page.response import PageResponse
 from scrapy_neardup.settings import DEFAULT_FIELDS, item_fields
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -154,7 +154,7 @@ class NearDupSpiderMiddleware:
         """Keep the URL that an item brings along; whether it needs none from its response."""
         fields = fields_of(item)
         if url := self._fields.url(fields):
-            visit.urls.add(self._fields.named(fields, url))
+            visit.urls.add(self._fields.article_url(fields, url))
             return True
         if self._fields.part(fields):
             return True
@@ -224,10 +224,10 @@ def visit_of(response: Response, handed: Response | None = None) -> Visit:
     return Visit(served_of(handed, led_here(response) | {str(response.url)}), opted_out)
 
 
-def served_of(response: Response, aliases: frozenset[str] = frozenset()) -> Served:
+def served_of(response: Response, aliases: frozenset[str] = frozenset()) -> PageResponse:
     """A response as the rest of the package knows it; ``aliases``: other URLs that it answers for."""
     content_type = response.headers.get("Content-Type")
-    return Served(
+    return PageResponse(
         str(response.url),
         response.body,
         response.status,

@@ -20,8 +20,8 @@ from scrapy_neardup.judge.page_tasks import Readers, ReadPage
 from scrapy_neardup.model import Page
 from scrapy_neardup.page.apart import MayTakeLong, NoReader
 from scrapy_neardup.page.pool import Pages, Pool
-from scrapy_neardup.page.response import Raw
-from scrapy_neardup.page.source import Draft, PageSource
+from scrapy_neardup.page.response import PageContent
+from scrapy_neardup.page.source import PageSource, ReadTask
 from scrapy_neardup.settings import AUTO, Config
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -132,7 +132,7 @@ class Turn:
 #: Seconds that nobody waits in vain: what is waited for is bounded itself, and so are those before it.
 _FOR_GOOD = 3600.0
 IsUnchanged = Callable[[str, int], Awaitable[bool]]
-_Made = TypeVar("_Made", Page, Page | Draft)
+_Made = TypeVar("_Made", Page, Page | ReadTask)
 _A = TypeVar("_A")
 #: Seconds of reading before workers that nobody asked for are started: each takes one to start, and some 150 MB.
 _BEGINNING = 3.0
@@ -166,40 +166,40 @@ class AsyncPageReader:
         self._close = [pool.close for pool in (workers, apart) if pool is not None]
         self._after = after
 
-    async def read(self, draft: Draft, turn: Turn) -> ReadPage:
+    async def read(self, draft: ReadTask, turn: Turn) -> ReadPage:
         """The page of a draft; raises ExtractionError if there is none. Others need not wait for what may take long."""
         made, prepared = await self._made(draft, turn)
         if isinstance(made, Page):
             return ReadPage(made, prepared)
         if self._is_unchanged is not None:
-            mark = self._source.mark(made)
-            if await self._is_unchanged(made.raw.url, mark):
-                return ReadPage(self._source.unread(made, mark, "too_slow"))
+            mark = self._source.hash_html(made)
+            if await self._is_unchanged(made.content.url, mark):
+                return ReadPage(self._source.skip(made, mark, "too_slow"))
         await turn.comes()  # so that such pages are read in the order in which they came
         turn.leave()
         if self._apart is None:
             return ReadPage(self._timed(self._source.read, made))
         self._notes.count(stats.APART)
-        answer = await self._asked(self._apart, made.raw)
+        answer = await self._asked(self._apart, made.content)
         assert not isinstance(answer, MayTakeLong)
-        return ReadPage(self._source.finished(made, answer))
+        return ReadPage(self._source.finish(made, answer))
 
     def close(self) -> None:
         """End the processes; pages that are still to be read are too slow."""
         for close in self._close:
             close()
 
-    async def _made(self, draft: Draft, turn: Turn) -> tuple[Page | Draft, Prepared | None]:
+    async def _made(self, draft: ReadTask, turn: Turn) -> tuple[Page | ReadTask, Prepared | None]:
         """The page, or the draft of one that may take long; of one that a worker has read, with its fingerprint."""
         pool = self._workers
         if pool is None or self.spent < self._after:
             return self._timed(self._source.read_here, draft), None
-        answer = await self._asked(pool, draft.raw, turn)
+        answer = await self._asked(pool, draft.content, turn)
         self._tell(pool)
         if isinstance(answer, ReadPage):
-            return self._source.answered(draft, answer.page), answer.prepared
+            return self._source.accept(draft, answer.page), answer.prepared
         if not isinstance(answer, NoReader):
-            return self._source.answered(draft, answer), None
+            return self._source.accept(draft, answer), None
         self._workers = None
         self._notes.warn_once(
             "workers",
@@ -209,14 +209,16 @@ class AsyncPageReader:
         )
         return self._timed(self._source.read_here, draft), None
 
-    def _timed(self, read: Callable[[Draft], _Made], draft: Draft) -> _Made:
+    def _timed(self, read: Callable[[ReadTask], _Made], draft: ReadTask) -> _Made:
         begun = perf_counter()
         try:
             return read(draft)
         finally:
             self.spent += perf_counter() - begun
 
-    async def _asked(self, pool: Pool[Raw, _A], raw: Raw, turn: Turn | None = None) -> _A | ExtractionError:
+    async def _asked(
+        self, pool: Pool[PageContent, _A], raw: PageContent, turn: Turn | None = None
+    ) -> _A | ExtractionError:
         """What the pool answers."""
         done, found, wake = Event(), list[tuple[_A | ExtractionError, float]](), _waker()
 

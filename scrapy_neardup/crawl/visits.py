@@ -12,7 +12,7 @@ from scrapy_neardup.crawl.ledger import Account
 from scrapy_neardup.crawl.response_items import ResponseItems
 from scrapy_neardup.model import Verdict
 from scrapy_neardup.page.item import Item
-from scrapy_neardup.page.response import Served
+from scrapy_neardup.page.response import PageResponse
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class Visit:
     ``coming``: those of them that have not ended. ``is_bare``: there is no response though the add-on is on.
     """
 
-    served: Served | None = None
+    served: PageResponse | None = None
     opted_out: bool = False
     hearings: dict[str, PendingVerdict] = field(default_factory=dict)
     unnamed: int = 0

@@ -19,7 +19,7 @@ from scrapy_neardup.judge.preference import Preference, Succession
 from scrapy_neardup.judge.rules import ByBytes, ByMark, ByText, SameUrl
 from scrapy_neardup.methods import Method
 from scrapy_neardup.model import ROW, Fingerprint, Kind, Likeness, Page, Verdict
-from scrapy_neardup.page.response import Bodies
+from scrapy_neardup.page.response import BodyHasher
 from scrapy_neardup.state.evidence import Keep
 from scrapy_neardup.state.expiry import Bounds
 from scrapy_neardup.state.pages import PageStore
@@ -189,7 +189,7 @@ class Detector:
         self._by_text = ByText(registrar, matching, *by_others, also_copies, min_letters)
         rules = {"recipe": store.recipe, "decisions": method.decisions(), "min_letters": min_letters}
         #: By what bodies are known again under these rules.
-        self.bodies = Bodies(store.hashes, {**rules, "also_copies": sorted(also_copies)})
+        self.bodies = BodyHasher(store.hashes, {**rules, "also_copies": sorted(also_copies)})
 
     def check(
         self,

@@ -14,12 +14,12 @@ from scrapy_neardup.page.apart import Answer, MayTakeLong, Terms, as_extraction_
 from scrapy_neardup.page.child import Child, ChildError
 from scrapy_neardup.page.deadlines import Deadlines
 from scrapy_neardup.page.pool import Pool
-from scrapy_neardup.page.response import Raw
+from scrapy_neardup.page.response import PageContent
 from scrapy_neardup.page.worker import Message
 
 
 class ReadPage(NamedTuple):
-    """A page as it was read, and its fingerprint, if that was made ahead, of what ``ItemHead.whole`` makes of it."""
+    """A page as it was read, and its fingerprint, if that was made ahead, after ``ItemMetadata.apply_to``."""
 
     page: Page
     prepared: Prepared | None = None
@@ -46,7 +46,7 @@ class PageReader:
         self.child = Child("scrapy_neardup.judge.page_worker", told, self._seconds, "page", deadlines)
         self._lessons = BoilerplateUpdates(terms.texts.known, self.child)
 
-    def answer(self, raw: Raw, begun: Callable[[], None] = lambda: None) -> ReadPage | Answer:
+    def answer(self, raw: PageContent, begun: Callable[[], None] = lambda: None) -> ReadPage | Answer:
         """The page with its fingerprint, or why it was not read."""
         head, content = raw.message()
         try:
@@ -61,4 +61,4 @@ class PageReader:
 
 
 #: Reads pages, with or without their fingerprints.
-Readers = Pool[Raw, ReadPage | Page | MayTakeLong]
+Readers = Pool[PageContent, ReadPage | Page | MayTakeLong]

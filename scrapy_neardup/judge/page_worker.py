@@ -7,7 +7,7 @@ from typing import Any
 
 from scrapy_neardup.judge.fingerprint_worker import Maker
 from scrapy_neardup.page import elsewhere
-from scrapy_neardup.page.item import ItemHead
+from scrapy_neardup.page.item import ItemMetadata
 from scrapy_neardup.page.worker import Message, answer_all
 
 
@@ -24,7 +24,7 @@ def _begin(terms: dict[str, Any]) -> Callable[[Message], Message]:
         page = read(asked)
         if isinstance(page, Message):
             return page
-        made, title = maker.made(ItemHead.of(asked.head["said"]).whole(page, page.url, max_text))
+        made, title = maker.made(ItemMetadata.from_json(asked.head["metadata"]).apply_to(page, page.url, max_text))
         return Message({**elsewhere.told(page).head, "made": made}, title)
 
     return answer

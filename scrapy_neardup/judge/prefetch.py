@@ -12,7 +12,7 @@ from scrapy_neardup.judge.fingerprint_tasks import Preparing, Ready
 from scrapy_neardup.judge.page_tasks import Readers, ReadPage
 from scrapy_neardup.model import Page
 from scrapy_neardup.page.apart import Answer
-from scrapy_neardup.page.response import Raw
+from scrapy_neardup.page.response import PageContent
 
 #: Records that are read ahead at most, and bytes and characters of their pages.
 _MOST = 64
@@ -40,7 +40,7 @@ class Prefetcher:
 
     def __init__(
         self,
-        coming: Callable[[Entry], Raw | Page | None],
+        coming: Callable[[Entry], PageContent | Page | None],
         pages: Readers | None,
         texts: Preparing | None,
         *,

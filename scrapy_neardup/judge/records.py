@@ -17,9 +17,9 @@ from scrapy_neardup.oneline import line_logger
 from scrapy_neardup.page.apart import Answer
 from scrapy_neardup.page.extraction import Extractor
 from scrapy_neardup.page.limits import MAX_TEXT
-from scrapy_neardup.page.response import Raw
+from scrapy_neardup.page.response import PageContent
 from scrapy_neardup.page.sites import site_of
-from scrapy_neardup.page.source import Draft, PageSource, Read
+from scrapy_neardup.page.source import ContentReader, PageSource, ReadTask
 
 logger = line_logger(__name__)
 
@@ -48,7 +48,7 @@ class Batch:
         max_html: int,
         extractor: Extractor | None,
         max_text: int = MAX_TEXT,
-        apart: Read | None = None,
+        apart: ContentReader | None = None,
     ) -> None:
         """``now``: what judges them. ``fields``: which field of a record holds what; ``id_field``: which one its id,
         empty if none does.
@@ -73,7 +73,7 @@ class Batch:
         #: Bodies of records that are to be judged soon, and of how many.
         self._coming: Counter[int] = Counter()
 
-    def coming(self, entry: Entry) -> Raw | Page | None:
+    def coming(self, entry: Entry) -> PageContent | Page | None:
         """What the page of a record is to be read from, in their order, or the page of one that brings its text.
 
         None if nothing is to be asked of it: of one that is no page, as is said later, and one that will be known by
@@ -88,7 +88,7 @@ class Batch:
         except Exception:  # it happens again, and is told, when the record is judged
             return None
         self._coming[made.body] += 1
-        return None if is_known and not (entry.html and self._passes(Verdict(Kind.DUPLICATE, name))) else made.raw
+        return None if is_known and not (entry.html and self._passes(Verdict(Kind.DUPLICATE, name))) else made.content
 
     def judge(self, entry: Entry, found: ReadAhead = NOTHING) -> Judged:
         """The verdict on a record; whatever is wrong with its content, it is unjudged. Raises StoreError.
@@ -120,7 +120,7 @@ class Batch:
         verdict = self._ruled(page, ready)
         if verdict.kind is not Kind.UNJUDGED or page.html or page.reader:
             return verdict
-        marked = self._source.marked(page, entry.fields, self._url(entry, page.url))
+        marked = self._source.add_item_hash(page, entry.fields, self._url(entry, page.url))
         return self._ruled(marked, ready) if marked.html else verdict  # without it, nothing was written
 
     def _ruled(self, page: Page, ready: Prepared | None) -> Verdict:
@@ -133,10 +133,10 @@ class Batch:
         if isinstance(id, (str, int)) and not isinstance(id, bool) and str(id).strip():
             return str(id).strip()
         if isinstance(url, str) and url.strip():
-            return self._source.fields.named(entry.fields, url.strip())
+            return self._source.fields.article_url(entry.fields, url.strip())
         return f"{entry.source}#{entry.number}" if entry.unit else entry.source
 
-    def _by_bytes(self, made: Page | Draft, entry: Entry, name: str) -> Verdict | None:
+    def _by_bytes(self, made: Page | ReadTask, entry: Entry, name: str) -> Verdict | None:
         """The verdict on a page that need not be read."""
         if isinstance(made, Page) or not made.body:
             return None
@@ -146,16 +146,16 @@ class Batch:
             del self._coming[made.body]
         return self._now.judge_bytes(name, site_of(self._url(entry, name)), made.body, sealed=False)
 
-    def _page(self, made: Page | Draft, entry: Entry, name: str, answer: Answer | None) -> Page:
+    def _page(self, made: Page | ReadTask, entry: Entry, name: str, answer: Answer | None) -> Page:
         if isinstance(made, Page):
             return made
         return replace(self._source.read(made, answer), url=name)
 
-    def _draft(self, entry: Entry, name: str) -> Page | Draft:
+    def _draft(self, entry: Entry, name: str) -> Page | ReadTask:
         fields = dict(entry.fields)
         if entry.html:
             fields[self._fields["html"]] = entry.html
-        made = self._source.draft(fields, None, self._url(entry, name), entry.content_type or None)
+        made = self._source.prepare(fields, None, self._url(entry, name), entry.content_type or None)
         return replace(made, url=name) if isinstance(made, Page) and made.url != name else made
 
     def _url(self, entry: Entry, name: str) -> str:

@@ -16,7 +16,7 @@ from scrapy_neardup.model import Page
 from scrapy_neardup.page.child import CannotStart, Child, ChildError, Died, TookTooLong
 from scrapy_neardup.page.deadlines import Deadlines
 from scrapy_neardup.page.limits import MAX_TEXT
-from scrapy_neardup.page.response import Raw
+from scrapy_neardup.page.response import PageContent
 from scrapy_neardup.page.worker import Message
 
 #: Seconds that a page may take unless something else is said.
@@ -69,7 +69,7 @@ class Apart:
         self._seconds = terms.seconds
         self.child = Child("scrapy_neardup.page.elsewhere", asdict(terms), terms.seconds, "page", deadlines)
 
-    def read(self, raw: Raw, begun: Callable[[], None] = lambda: None) -> Page:
+    def read(self, raw: PageContent, begun: Callable[[], None] = lambda: None) -> Page:
         """The page; raises ExtractionError, with ``too_slow`` or ``too_large`` if it took more than it may.
 
         ``begun`` is called once there is a child to read it, in the thread that asks. Raises NoReader if there is none,
@@ -80,7 +80,7 @@ class Apart:
         except ChildError as error:
             raise as_extraction_error(error, self._seconds) from None
 
-    def answer(self, raw: Raw, begun: Callable[[], None] = lambda: None) -> Answer:
+    def answer(self, raw: PageContent, begun: Callable[[], None] = lambda: None) -> Answer:
         """The same, with what is raised as an answer."""
         try:
             return self.read(raw, begun)

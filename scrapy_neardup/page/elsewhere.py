@@ -12,8 +12,8 @@ from scrapy_neardup.errors import ExtractionError
 from scrapy_neardup.model import Page
 from scrapy_neardup.page.extraction import Extractor, extract, is_too_large
 from scrapy_neardup.page.html import is_risky
-from scrapy_neardup.page.limits import limited
-from scrapy_neardup.page.response import Raw
+from scrapy_neardup.page.limits import limit_page
+from scrapy_neardup.page.response import PageContent
 from scrapy_neardup.page.worker import MEMORY, Message, answer_all
 
 
@@ -48,12 +48,12 @@ def told(page: Page) -> Message:
 def _read(extractor: Extractor | None, terms: dict[str, Any], asked: Message) -> Page | Message:
     """The page; or what is answered: why there is none, or the HTML of one that may take long and was not asked for."""
     try:
-        raw = Raw.of_message(asked)
+        raw = PageContent.of_message(asked)
         html = raw.html()
         if terms["only_quick"] and not is_too_large(html, terms["max_html"]) and is_risky(html):
             return Message({}, html.encode("utf-8", "surrogatepass"))
         page = extract(html, raw.url, max_html=terms["max_html"], extractor=extractor)
-        return limited(page, terms["max_text"])
+        return limit_page(page, terms["max_text"])
     except ExtractionError as error:
         if not isinstance(error.__cause__, MemoryError):
             return Message({"reason": error.reason, "message": str(error)})

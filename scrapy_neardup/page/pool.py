@@ -22,7 +22,7 @@ from scrapy_neardup.model import Page
 from scrapy_neardup.page.apart import MayTakeLong, NoReader
 from scrapy_neardup.page.child import Child
 from scrapy_neardup.page.deadlines import Deadlines
-from scrapy_neardup.page.response import Raw
+from scrapy_neardup.page.response import PageContent
 
 #: The parameter of mallopt in malloc.h.
 _ARENA_MAX = -8
@@ -138,4 +138,4 @@ class Pool(Generic[J, A]):
 #: Is told what comes of a job, and the seconds that it took, in the thread that waited for it.
 Answered = Callable[[A | ExtractionError, float], None]
 #: Reads pages.
-Pages = Pool[Raw, Page | MayTakeLong]
+Pages = Pool[PageContent, Page | MayTakeLong]

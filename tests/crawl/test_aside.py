@@ -17,8 +17,8 @@ from scrapy_neardup.hashing.keyed import OPEN
 from scrapy_neardup.model import Page
 from scrapy_neardup.page.apart import Answer, MayTakeLong, NoReader
 from scrapy_neardup.page.pool import Answered
-from scrapy_neardup.page.response import Raw
-from scrapy_neardup.page.source import Draft, PageSource
+from scrapy_neardup.page.response import PageContent
+from scrapy_neardup.page.source import PageSource, ReadTask
 from scrapy_neardup.settings import AUTO, DEFAULT_FIELDS, Config
 from tests.crawl.parts import notes
 from tests.page.pages import ARTICLE
@@ -35,12 +35,14 @@ class Answers:
     """In the place of a pool: says one thing of every page, from a thread."""
 
     def __init__(self, answer: Answer | None = None) -> None:
-        self.asked: list[Raw] = []
+        self.asked: list[PageContent] = []
         self.answer = answer
         self.replaced, self.why = 0, ""
         self.closed = False
 
-    def ask(self, raw: Raw, answered: Answered[Page | MayTakeLong], begun: Callable[[], None] = lambda: None) -> None:
+    def ask(
+        self, raw: PageContent, answered: Answered[Page | MayTakeLong], begun: Callable[[], None] = lambda: None
+    ) -> None:
         self.asked.append(raw)
         assert self.answer is not None
         Thread(target=answered, args=[self.answer, 2.0]).start()
@@ -59,8 +61,8 @@ class Desk:
         self.aside = AsyncPageReader(self.source, self.notes, workers=pools[0], apart=pools[1], **more)
 
     def read(self, html: str = ARTICLE) -> str:
-        draft = self.source.draft({"html": html}, None, URL)
-        assert isinstance(draft, Draft)
+        draft = self.source.prepare({"html": html}, None, URL)
+        assert isinstance(draft, ReadTask)
         page = asyncio.run(self.aside.read(draft, Turns().join())).page
         return page.text or page.unread
 
@@ -99,9 +101,9 @@ def test_one_that_was_too_much_before_is_not_read_again_whoever_is_asked_for_tha
     apart = Answers(ExtractionError("too_slow", "why"))
     desk = Desk(None, apart, is_unchanged=is_unchanged)
     assert [desk.read(RISKY), len(apart.asked)] == ["too_slow", 1]
-    draft = desk.source.draft({"html": RISKY}, None, URL)
-    assert isinstance(draft, Draft)
-    known.add((URL, desk.source.mark(draft)))
+    draft = desk.source.prepare({"html": RISKY}, None, URL)
+    assert isinstance(draft, ReadTask)
+    known.add((URL, desk.source.hash_html(draft)))
     assert [desk.read(RISKY), len(apart.asked)] == ["too_slow", 1]
     assert [desk.read(f"{RISKY}<p>More."), len(apart.asked)] == ["too_slow", 2]
 
@@ -109,12 +111,12 @@ def test_one_that_was_too_much_before_is_not_read_again_whoever_is_asked_for_tha
 def test_such_pages_are_read_in_the_order_in_which_they_came() -> None:
     workers, apart = Answers(), Answers(READ)
     desk, turns = Desk(workers, apart), Turns()
-    waiting: list[tuple[Raw, Answered[Page | MayTakeLong]]] = []
+    waiting: list[tuple[PageContent, Answered[Page | MayTakeLong]]] = []
     workers.ask = lambda raw, answered, begun=lambda: None: waiting.append((raw, answered))  # type: ignore[method-assign]
 
     async def run() -> None:
-        drafts = [desk.source.draft({"html": f"{RISKY}{n}"}, None, f"{URL}/{n}") for n in range(3)]
-        reads = [desk.aside.read(draft, turns.join()) for draft in drafts if isinstance(draft, Draft)]
+        drafts = [desk.source.prepare({"html": f"{RISKY}{n}"}, None, f"{URL}/{n}") for n in range(3)]
+        reads = [desk.aside.read(draft, turns.join()) for draft in drafts if isinstance(draft, ReadTask)]
         tasks = [asyncio.create_task(one) for one in reads]
         await asyncio.sleep(0.01)
         for raw, answered in reversed(waiting):

@@ -22,8 +22,8 @@ from scrapy_neardup.judge.fingerprint_tasks import Prepared
 from scrapy_neardup.judge.page_tasks import ReadPage
 from scrapy_neardup.judge.speculation import Asked, Boilerplate
 from scrapy_neardup.model import Kind, Page
-from scrapy_neardup.page.response import Served
-from scrapy_neardup.page.source import Draft, PageSource
+from scrapy_neardup.page.response import PageResponse
+from scrapy_neardup.page.source import PageSource, ReadTask
 from scrapy_neardup.settings import DEFAULT_FIELDS
 from scrapy_neardup.state.memory import MemoryStore
 from tests.crawl.parts import detector, notes, outage, text, url
@@ -61,7 +61,7 @@ class Court:
 
 
 def visit(family: int, version: int = 0, *, items: int = 1) -> Visit:
-    served = Served(url(family, version), text(family, version).encode(), content_type="text/html; charset=utf-8")
+    served = PageResponse(url(family, version), text(family, version).encode(), content_type="text/html; charset=utf-8")
     return Visit(served, items=items)
 
 
@@ -369,7 +369,7 @@ def test_a_page_that_cannot_be_judged_passes_with_its_reason_and_the_first_is_to
     body: bytes, more: dict[str, Any], reason: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     court = Court()
-    visits = [Visit(Served(url(1, version), body, **more)) for version in range(2)]
+    visits = [Visit(PageResponse(url(1, version), body, **more)) for version in range(2)]
     assert court.kinds(*(({}, one) for one in visits)) == [f"unjudged ({reason})"] * 2
     assert court.count(f"unjudged/{reason}") == 2
     assert caplog.text.count("Further cases") == 1
@@ -391,7 +391,7 @@ class Ahead:
         self.page = page
         self.prepared: Prepared | None = None
 
-    async def read(self, draft: Draft, turn: object) -> ReadPage:
+    async def read(self, draft: ReadTask, turn: object) -> ReadPage:
         return ReadPage(self.page, self.prepared)
 
 

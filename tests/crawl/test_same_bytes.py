@@ -14,8 +14,8 @@ from scrapy_neardup.crawl.turns import AsyncPageReader, Turn
 from scrapy_neardup.crawl.visits import Case, Visit
 from scrapy_neardup.judge.page_tasks import ReadPage
 from scrapy_neardup.model import Kind
-from scrapy_neardup.page.response import Served
-from scrapy_neardup.page.source import Draft, PageSource
+from scrapy_neardup.page.response import PageResponse
+from scrapy_neardup.page.source import PageSource, ReadTask
 from scrapy_neardup.settings import DEFAULT_FIELDS
 from scrapy_neardup.state.memory import MemoryStore
 from tests.crawl.conftest import Crawl, Result, Site
@@ -81,7 +81,7 @@ class Court:
         )
 
     async def case(self, url: str, content: str) -> Case:
-        return await self.judge.case({}, Visit(Served(url, content.encode()), items=1))
+        return await self.judge.case({}, Visit(PageResponse(url, content.encode()), items=1))
 
 
 class Slow:
@@ -92,8 +92,8 @@ class Slow:
     def __init__(self, source: PageSource, court: Court) -> None:
         self.source, self.court = source, court
 
-    async def read(self, draft: Draft, turn: Turn) -> ReadPage:
-        self.court.read.append(draft.raw.url)
+    async def read(self, draft: ReadTask, turn: Turn) -> ReadPage:
+        self.court.read.append(draft.content.url)
         turn.begin()
         await asyncio.sleep(0.05)
         turn.end()

@@ -18,19 +18,22 @@ from scrapy_neardup.judge.speculation import Boilerplate
 from scrapy_neardup.model import Fingerprint, Page
 from scrapy_neardup.page.apart import MayTakeLong, NoReader
 from scrapy_neardup.page.pool import Answered, Pool
-from scrapy_neardup.page.response import Raw
+from scrapy_neardup.page.response import PageContent
 
 
 class Asked:
     """In the place of a pool: answers when it is told to, the last page first."""
 
     def __init__(self, *, at_once: bool = False, prepared: Prepared | None = None) -> None:
-        self.waiting: list[tuple[Raw, Answered[ReadPage | Page | MayTakeLong]]] = []
+        self.waiting: list[tuple[PageContent, Answered[ReadPage | Page | MayTakeLong]]] = []
         self.at_once = at_once
         self.prepared = prepared
 
     def ask(
-        self, raw: Raw, answered: Answered[ReadPage | Page | MayTakeLong], begun: Callable[[], None] = lambda: None
+        self,
+        raw: PageContent,
+        answered: Answered[ReadPage | Page | MayTakeLong],
+        begun: Callable[[], None] = lambda: None,
     ) -> None:
         self.waiting.append((raw, answered))
         if self.at_once:
@@ -66,11 +69,11 @@ class Groups:
         return Preparing(cast(Pool[Texts, Made], self))
 
 
-def coming(entry: Entry) -> Raw | Page | None:
+def coming(entry: Entry) -> PageContent | Page | None:
     html, text = entry.fields.get("html"), entry.fields.get("text")
     if isinstance(text, str):
         return Page(str(entry.number), text=text)
-    return Raw(str(entry.number), html) if isinstance(html, str) else None
+    return PageContent(str(entry.number), html) if isinstance(html, str) else None
 
 
 def entry(number: int, html: str | None = "<p>", text: str | None = None) -> Entry:

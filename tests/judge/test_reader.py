@@ -20,10 +20,10 @@ from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Page
 from scrapy_neardup.page.apart import Answer, MayTakeLong, NoReader, Terms
 from scrapy_neardup.page.extraction import extract
-from scrapy_neardup.page.item import ItemHead
+from scrapy_neardup.page.item import ItemMetadata
 from scrapy_neardup.page.pool import Pool
-from scrapy_neardup.page.response import Raw
-from scrapy_neardup.page.source import Draft, PageSource
+from scrapy_neardup.page.response import PageContent
+from scrapy_neardup.page.source import PageSource, ReadTask
 from scrapy_neardup.settings import DEFAULT_FIELDS
 from scrapy_neardup.state.opening import open_store
 from scrapy_neardup.state.recipe import Secret
@@ -37,10 +37,10 @@ SITE = "http://moor.example"
 FOOTER = ["本站编辑部设在河湾镇旧码头的第三仓库二楼。", "版权所有，转载请先给编辑部写信说明。"]
 
 
-def raw(number: int, said: ItemHead | None = None, title: str = "") -> Raw:
+def raw(number: int, said: ItemMetadata | None = None, title: str = "") -> PageContent:
     lines = "".join(f"<p>{line}</p>" for line in [*story(number), *FOOTER])
     html = f"<html><head><title>{title or f'第{number}号船'}</title></head><body>{lines}</body></html>"
-    return Raw(f"{SITE}/{number}", html, said=said or ItemHead())
+    return PageContent(f"{SITE}/{number}", html, metadata=said or ItemMetadata())
 
 
 @contextmanager
@@ -52,17 +52,17 @@ def readers(method: str = "cascade", seconds: float = 30.0, terms: TextTerms | N
     assert process_ids(pool) == []
 
 
-def asked(pool: Readers, page: Raw) -> ReadPage | Answer:
+def asked(pool: Readers, page: PageContent) -> ReadPage | Answer:
     answers: SimpleQueue[ReadPage | Answer] = SimpleQueue()
     pool.ask(page, lambda answer, _: answers.put(answer))
     return answers.get(timeout=60)
 
 
-def whole(page: Raw) -> Page:
+def whole(page: PageContent) -> Page:
     """The page as it is judged."""
     source = PageSource(DEFAULT_FIELDS, 1_000_000, None)
-    draft = source.draft({**page.said._asdict(), "html": page.content}, None, page.url)
-    assert isinstance(draft, Draft)
+    draft = source.prepare({**page.metadata._asdict(), "html": page.content}, None, page.url)
+    assert isinstance(draft, ReadTask)
     return source.read(draft)
 
 
@@ -71,8 +71,8 @@ def test_page_and_fingerprint_are_those_that_are_made_here() -> None:
     method, terms = make_method("cascade", {}).under(store.hashes), TextTerms("cascade", {}, store.hashes, 30.0)
     pages = [
         raw(0),
-        raw(1, ItemHead("渡口的另一艘船", ("渡口", "木船"), "它今天第一次开航。")),
-        raw(2, ItemHead("\ud800")),
+        raw(1, ItemMetadata("渡口的另一艘船", ("渡口", "木船"), "它今天第一次开航。")),
+        raw(2, ItemMetadata("\ud800")),
     ]
     with readers(terms=terms) as pool:
         for one in pages:
@@ -94,7 +94,7 @@ def test_what_the_state_says_of_one_page_is_presumed_of_the_next_one() -> None:
     method = make_method("cascade", {}).under(store.hashes)
     terms = TextTerms("cascade", {}, store.hashes, 30.0)
 
-    def holds(read: ReadPage | Answer, page: Raw) -> bool:
+    def holds(read: ReadPage | Answer, page: PageContent) -> bool:
         assert isinstance(read, ReadPage)
         assert read.prepared is not None
         known = store.on_site("moor.example")
@@ -114,10 +114,10 @@ def test_what_the_state_says_of_one_page_is_presumed_of_the_next_one() -> None:
 
 def test_what_is_no_page_or_may_take_long_has_no_fingerprint() -> None:
     with readers() as pool:
-        nothing = asked(pool, Raw(SITE, b"%PDF-1.7"))
+        nothing = asked(pool, PageContent(SITE, b"%PDF-1.7"))
         assert isinstance(nothing, ExtractionError)
         assert nothing.reason == "not_html"
-        assert isinstance(asked(pool, Raw(SITE, "<p>渡口" + "<br>" * 9_000)), MayTakeLong)
+        assert isinstance(asked(pool, PageContent(SITE, "<p>渡口" + "<br>" * 9_000)), MayTakeLong)
         assert isinstance(asked(pool, raw(1)), ReadPage)
 
 

@@ -10,13 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from lxml import etree
 
-from scrapy_neardup.page.blocks import Block, blocks_of
-from scrapy_neardup.page.html import root_of
+from scrapy_neardup.page.blocks import Block, find_blocks
+from scrapy_neardup.page.html import parse_page
 from scrapy_neardup.text.quotes import Told
 
 
 def visible_blocks(html: str) -> list[Block]:
-    return blocks_of(root_of(html))
+    return find_blocks(parse_page(html))
 
 
 def lines(html: str) -> list[str]:
@@ -118,7 +118,7 @@ def test_a_headline_is_what_stands_in_an_h1() -> None:
 @pytest.mark.parametrize("end", ["<br class=gmail_quote>", "<br role=navigation>", "<br class=uncited hidden>"])
 def test_an_end_of_a_line_tells_nothing_of_what_follows(end: str) -> None:
     blocks = visible_blocks(f"<p>one{end}two</p><p>three")
-    assert {(block.frame, block.told) for block in blocks} == {(False, Told.NOTHING)}
+    assert {(block.frame, block.quote) for block in blocks} == {(False, Told.NOTHING)}
 
 
 #: Elements, and what each tells of the lines in it.
@@ -164,7 +164,7 @@ def test_a_line_is_what_the_elements_around_it_tell(steps: list[tuple[tuple[str,
             open_.pop()
             kinds.pop()
             line()
-    assert blocks_of(root) == expected
+    assert find_blocks(root) == expected
 
 
 # What nobody sees

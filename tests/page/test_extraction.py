@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scrapy_neardup.errors import ExtractionError
 from scrapy_neardup.hashing.keyed import OPEN
 from scrapy_neardup.model import Page
-from scrapy_neardup.page.extraction import MAX_TAGS, decode_body, extract, extractor_name, head, trafilatura_text
+from scrapy_neardup.page.extraction import MAX_TAGS, decode_body, extract, extractor_name, parse_head, trafilatura_text
 
 URL = "http://river.example/news/7/ferry.html"
 
@@ -56,7 +56,7 @@ class TestHead:
         ],
     )
     def test_the_title_is_that_of_the_article(self, html: str, title: str) -> None:
-        assert head(f"{html}</head>", URL).title == title
+        assert parse_head(f"{html}</head>", URL).title == title
 
     @pytest.mark.parametrize(
         ("content", "keywords"),
@@ -74,7 +74,7 @@ class TestHead:
     def test_keywords_are_separated_as_chinese_and_western_sites_do(
         self, content: str, keywords: tuple[str, ...]
     ) -> None:
-        assert head(f"<head><meta name='Keywords' content='{content}'></head>", URL).keywords == keywords
+        assert parse_head(f"<head><meta name='Keywords' content='{content}'></head>", URL).keywords == keywords
 
     @pytest.mark.parametrize(
         ("html", "description"),
@@ -88,7 +88,7 @@ class TestHead:
         ],
     )
     def test_the_description_is_read(self, html: str, description: str) -> None:
-        assert head(f"<head>{html}</head>", URL).description == description
+        assert parse_head(f"<head>{html}</head>", URL).description == description
 
     @pytest.mark.parametrize(
         ("link", "canonical"),
@@ -111,7 +111,7 @@ class TestHead:
         ],
     )
     def test_the_canonical_address_is_absolute_and_of_the_web(self, link: str, canonical: str) -> None:
-        assert head(f"<head><link {link}></head>", URL).canonical == canonical
+        assert parse_head(f"<head><link {link}></head>", URL).canonical == canonical
 
     @pytest.mark.parametrize(
         "html",
@@ -127,7 +127,7 @@ class TestHead:
         ],
     )
     def test_a_broken_head_gives_what_can_be_read(self, html: str) -> None:
-        assert head(html, URL).title == "The ferry is late"
+        assert parse_head(html, URL).title == "The ferry is late"
 
     @pytest.mark.parametrize(
         "html",
@@ -147,16 +147,16 @@ class TestHead:
         ],
     )
     def test_without_a_head_only_the_address_is_known(self, html: str) -> None:
-        assert head(html, URL) == Page(URL)
+        assert parse_head(html, URL) == Page(URL)
 
     def test_what_stands_in_the_body_is_not_read(self) -> None:
         html = "<head></head><body><title>no</title><meta name=description content=no><link rel=canonical href=/no>"
-        assert head(html, URL) == Page(URL)
+        assert parse_head(html, URL) == Page(URL)
 
     def test_of_a_head_of_one_megabyte_the_beginning_is_read(self) -> None:
         filler = "<meta name=filler content=filler>" * 32_000
         html = f"<head><title>The ferry is late</title>{filler}<meta name=description content=end></head><body>"
-        page = head(html, URL)
+        page = parse_head(html, URL)
         assert len(html) > 1_000_000
         assert (page.title, page.description) == ("The ferry is late", "")
 
@@ -169,7 +169,7 @@ class TestHead:
         assert _time(large) < 12 * max(_time(small), 0.005)
 
     def test_a_lone_surrogate_does_not_cost_the_title(self) -> None:
-        assert head("<title>\ud800渡口开航</title>", URL).title.endswith("渡口开航")
+        assert parse_head("<title>\ud800渡口开航</title>", URL).title.endswith("渡口开航")
 
     @settings(deadline=None)
     @given(
@@ -185,7 +185,7 @@ class TestHead:
         ).map("".join)
     )
     def test_no_html_makes_it_fail(self, html: str) -> None:
-        assert head(html, URL).url == URL
+        assert parse_head(html, URL).url == URL
 
 
 class TestExtract:
@@ -344,6 +344,6 @@ def _time(html: str) -> float:
     times = []
     for _ in range(3):
         begun = process_time()
-        head(html, URL)
+        parse_head(html, URL)
         times.append(process_time() - begun)
     return min(times)

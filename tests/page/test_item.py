@@ -38,7 +38,7 @@ def test_fields_have_the_names_that_they_are_given() -> None:
 def test_a_part_is_told_by_its_letters(value: object, part: str) -> None:
     own = fields(part="headline")
     assert own.part({"headline": value}) == part
-    assert own.named({"headline": value}, URL) == (f"{URL}#{part}" if part else URL)
+    assert own.article_url({"headline": value}, URL) == (f"{URL}#{part}" if part else URL)
 
 
 def test_no_field_tells_parts_unless_one_is_named() -> None:
@@ -51,7 +51,7 @@ def test_what_is_no_url_is_none(value: object) -> None:
 
 
 def test_an_item_is_known_by_its_content_where_it_has_nothing_else() -> None:
-    names = [fields().name_of_content(item) for item in ({"text": "One."}, {"html": "One."}, {"text": "Two."}, {})]
+    names = [fields().content_name(item) for item in ({"text": "One."}, {"html": "One."}, {"text": "Two."}, {})]
     assert names[0] == names[1]
     assert len(set(names)) == 3
     assert all(name.startswith("text:") for name in names)
@@ -59,7 +59,7 @@ def test_an_item_is_known_by_its_content_where_it_has_nothing_else() -> None:
 
 def test_what_has_the_name_of_its_content_is_told_from_a_url_that_looks_like_one() -> None:
     item = {"text": "One."}
-    name = fields().name_of_content(item)
-    assert fields().is_named_by_content(item, name)
-    assert not fields().is_named_by_content({"text": "Two."}, name)
-    assert not fields().is_named_by_content(item, URL)
+    name = fields().content_name(item)
+    assert fields().is_content_name(item, name)
+    assert not fields().is_content_name({"text": "Two."}, name)
+    assert not fields().is_content_name(item, URL)

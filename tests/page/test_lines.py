@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_neardup.page.blocks import Block, blocks_of, visible_texts
-from scrapy_neardup.page.extraction import Extractor, Line, Role, extract, lines_of, look_into
-from scrapy_neardup.page.html import root_of
-from scrapy_neardup.page.reading import read, read_own
+from scrapy_neardup.page.blocks import Block, find_blocks, visible_texts
+from scrapy_neardup.page.extraction import Extractor, Line, LineKind, analyse, classify_lines, extract
+from scrapy_neardup.page.html import parse_page
+from scrapy_neardup.page.reading import locate_text, read_blocks
 from scrapy_neardup.text.marking import Mark, Part
 from tests.page.pages import ARTICLE, ASIDE, BODY, HOSTILE, NONE, PARAGRAPHS, PROSE
 
@@ -21,12 +21,12 @@ def by_hand(html: str, url: str) -> str:
 
 
 def of_page(html: str, extractor: Extractor | None = None, pages: dict[str, int] | None = None) -> list[Line]:
-    found = look_into(html, URL, max_html=100_000, extractor=extractor)
-    return lines_of(found, lambda sentence: (pages or {}).get(sentence, 0))
+    found = analyse(html, URL, max_html=100_000, extractor=extractor)
+    return classify_lines(found, lambda sentence: (pages or {}).get(sentence, 0))
 
 
 def test_each_line_of_an_article_is_what_it_is() -> None:
-    assert [(line.role.value, line.text) for line in of_page(ARTICLE)] == [
+    assert [(line.kind.value, line.text) for line in of_page(ARTICLE)] == [
         ("frame", "Home | News"),
         ("article", "The ferry sails again"),
         *(("article", paragraph) for paragraph in PARAGRAPHS),
@@ -43,32 +43,32 @@ def test_each_line_of_an_article_is_what_it_is() -> None:
 def test_what_a_message_quotes_is_a_quote_and_what_an_article_cites_is_not(before: str) -> None:
     quote = f"<blockquote><p>{PARAGRAPHS[0]}</p></blockquote></div>"
     lines = of_page(f"<body>{before}{quote}<p>{PARAGRAPHS[1]}</p><p>{PARAGRAPHS[2]}</p></body>")
-    assert [line.role for line in lines[:2]] == [Role.QUOTE] * 2
-    assert {line.role for line in lines[2:]} <= {Role.ARTICLE, Role.PROSE}
+    assert [line.kind for line in lines[:2]] == [LineKind.QUOTE] * 2
+    assert {line.kind for line in lines[2:]} <= {LineKind.ARTICLE, LineKind.PROSE}
     cited = of_page(f"<body><div><p>Ada wrote:</p>{quote}<p>{PARAGRAPHS[1]}</p><p>{PARAGRAPHS[2]}</p></body>")
-    assert Role.QUOTE not in {line.role for line in cited}
+    assert LineKind.QUOTE not in {line.kind for line in cited}
 
 
 def test_without_an_article_all_prose_is_prose_and_without_prose_nothing_is() -> None:
-    assert {line.role for line in of_page(PROSE)} == {Role.PROSE}
-    assert [line.role for line in of_page(NONE)] == [Role.FRAME, Role.FRAME]
+    assert {line.kind for line in of_page(PROSE)} == {LineKind.PROSE}
+    assert [line.kind for line in of_page(NONE)] == [LineKind.FRAME, LineKind.FRAME]
     assert of_page("") == of_page("<p> </p>") == []
 
 
 def test_of_an_own_extractor_what_it_gives_is_judged_and_what_is_not_on_the_page_comes_last() -> None:
     lines = of_page(ARTICLE, by_hand)
-    assert [line.text for line in lines if line.role is Role.PROSE] == [PARAGRAPHS[0]]
-    assert [line.text for line in lines if line.role is Role.OTHER] == [
+    assert [line.text for line in lines if line.kind is LineKind.PROSE] == [PARAGRAPHS[0]]
+    assert [line.text for line in lines if line.kind is LineKind.OTHER] == [
         *("The ferry sails again", *PARAGRAPHS[1:], ASIDE, "* * *")
     ]
-    assert [(line.role, line.text) for line in lines[-2:]] == [
-        *((Role.UNSEEN, text) for text in ("A line that is nowhere on the page", "Hi"))
+    assert [(line.kind, line.text) for line in lines[-2:]] == [
+        *((LineKind.UNSEEN, text) for text in ("A line that is nowhere on the page", "Hi"))
     ]
 
 
 def test_what_the_main_text_holds_beside_what_is_visible_is_judged() -> None:
     unseen = "a paragraph that a script would unfold, and nobody sees without it"
-    found = read([Block(PARAGRAPHS[0])], f"{PARAGRAPHS[0]}\n{unseen}")
+    found = read_blocks([Block(PARAGRAPHS[0])], f"{PARAGRAPHS[0]}\n{unseen}")
     assert (found.unseen, found.text.split("\n")[-1]) == ((unseen,), unseen)
     assert (found.letters, found.main_letters) == (sum(map(str.isalnum, PARAGRAPHS[0] + unseen)),) * 2
 
@@ -77,7 +77,7 @@ def test_what_the_main_text_holds_beside_what_is_visible_is_judged() -> None:
 @pytest.mark.parametrize("html", [ARTICLE, PROSE, NONE, HOSTILE, "", "\0"])
 def test_a_page_that_is_looked_into_is_the_one_that_is_judged(html: str, extractor: Extractor | None) -> None:
     judged = extract(html, URL, max_html=100_000, extractor=extractor)
-    assert look_into(html, URL, max_html=100_000, extractor=extractor).page == judged
+    assert analyse(html, URL, max_html=100_000, extractor=extractor).page == judged
 
 
 def test_boilerplate_is_left_out_by_the_sentence_and_by_the_line() -> None:
@@ -86,9 +86,11 @@ def test_boilerplate_is_left_out_by_the_sentence_and_by_the_line() -> None:
     pages = {"subscribetoustoday": 40, "writetous": 30, "callus": 20}
     first, *_, last, second = of_page(html, pages=pages)
     assert [first, last, second] == [
-        Line(Role.ARTICLE, (Part("Subscribe to us today", Mark.BOILERPLATE), Part("! The ferry sank at nine.")), 40),
         Line(
-            Role.BOILERPLATE,
+            LineKind.ARTICLE, (Part("Subscribe to us today", Mark.BOILERPLATE), Part("! The ferry sank at nine.")), 40
+        ),
+        Line(
+            LineKind.BOILERPLATE,
             (
                 Part("Write to us", Mark.BOILERPLATE),
                 Part(". "),
@@ -97,12 +99,12 @@ def test_boilerplate_is_left_out_by_the_sentence_and_by_the_line() -> None:
             ),
             pages=20,
         ),
-        Line(Role.ARTICLE, (Part("Write to us", Mark.BOILERPLATE), Part(". Swim.")), pages=30),
+        Line(LineKind.ARTICLE, (Part("Write to us", Mark.BOILERPLATE), Part(". Swim.")), pages=30),
     ]
 
 
 def test_what_is_left_out_anyway_is_not_called_boilerplate() -> None:
-    assert of_page(NONE, pages={"allrightsreservedbythedaybook": 90})[-1].role is Role.FRAME
+    assert of_page(NONE, pages={"allrightsreservedbythedaybook": 90})[-1].kind is LineKind.FRAME
 
 
 @pytest.mark.parametrize(
@@ -124,17 +126,17 @@ def test_what_is_left_out_anyway_is_not_called_boilerplate() -> None:
 def test_why_a_page_is_read_as_it_is_is_told_with_figures(
     blocks: list[Block], main: str, reader: str, why: tuple[str, dict[str, float]]
 ) -> None:
-    found = read(blocks, main)
-    assert (found.reader, found.explanation()) == (reader, why)
+    found = read_blocks(blocks, main)
+    assert (found.reader, found.explain()) == (reader, why)
 
 
 def test_what_an_own_extractor_gave_is_counted() -> None:
-    assert read_own([Block("Ferry")], "A b, 3!").explanation() == ("extractor", {"letters": 3})
+    assert locate_text([Block("Ferry")], "A b, 3!").explain() == ("extractor", {"letters": 3})
 
 
 def standing(html: str) -> str:
     """The text of a page as it stands in its tree, without white space."""
-    body = root_of(html)
+    body = parse_page(html)
     places = visible_texts(body) if body is not None else []
     return "".join("".join((element.tail if behind else element.text) or "" for element, behind in places).split())
 
@@ -168,12 +170,12 @@ FRAGMENTS += [
 
 @given(st.lists(st.sampled_from(FRAGMENTS)).map("".join))
 def test_the_places_of_the_texts_hold_the_lines_character_by_character(html: str) -> None:
-    assert standing(html) == "".join("".join(block.text.split()) for block in blocks_of(root_of(html)))
+    assert standing(html) == "".join("".join(block.text.split()) for block in find_blocks(parse_page(html)))
 
 
 def test_what_follows_an_embedded_object_is_seen() -> None:
     """For the parser it stands within the object, up to where the element around that ends."""
-    assert [block.text for block in blocks_of(root_of("<div>one <embed src=x>two<p>three</p></div>"))] == [
+    assert [block.text for block in find_blocks(parse_page("<div>one <embed src=x>two<p>three</p></div>"))] == [
         "one two",
         "three",
     ]

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from scrapy_neardup.page.item import mark_of
+from scrapy_neardup.page.item import hash_item
 
 NOW = datetime(2026, 5, 1, tzinfo=timezone.utc)
 ITEMS: list[dict[str, Any]] = [
@@ -32,14 +32,14 @@ ITEMS: list[dict[str, Any]] = [
 
 
 def test_items_that_differ_in_anything_have_other_marks() -> None:
-    marks = [mark_of(item) for item in ITEMS]
+    marks = [hash_item(item) for item in ITEMS]
     assert len(set(marks)) == len(ITEMS)
     assert all(marks)
-    assert marks == [mark_of(dict(item)) for item in ITEMS]
+    assert marks == [hash_item(dict(item)) for item in ITEMS]
 
 
 def test_a_mark_is_the_same_in_every_process() -> None:
-    code = "from scrapy_neardup.page.item import mark_of; print(mark_of({'b': ['x', 2], 'a': 'é'}))"
+    code = "from scrapy_neardup.page.item import hash_item; print(hash_item({'b': ['x', 2], 'a': 'é'}))"
     told = {
         subprocess.run(
             [sys.executable, "-c", code],
@@ -50,7 +50,7 @@ def test_a_mark_is_the_same_in_every_process() -> None:
         ).stdout
         for seed in "12"
     }
-    assert told == {f"{mark_of({'a': 'é', 'b': ['x', 2]})}\n"}
+    assert told == {f"{hash_item({'a': 'é', 'b': ['x', 2]})}\n"}
 
 
 CIRCLE: list[Any] = []
@@ -64,8 +64,8 @@ for _ in range(100_000):
     "value", [object(), {1, 2}, CIRCLE, DEEP, {1: 2, "a": 3}], ids=["object", "set", "circle", "deep", "keys"]
 )
 def test_what_cannot_be_told_apart_for_certain_has_none(value: object) -> None:
-    assert mark_of({"a": value}) == 0
+    assert hash_item({"a": value}) == 0
 
 
 def test_neither_has_an_item_that_holds_nothing() -> None:
-    assert mark_of({}) == 0
+    assert hash_item({}) == 0

@@ -19,9 +19,9 @@ from scrapy_neardup.errors import ExtractionError
 from scrapy_neardup.model import Page
 from scrapy_neardup.page.apart import MayTakeLong, NoReader, Terms
 from scrapy_neardup.page.extraction import extract
-from scrapy_neardup.page.limits import limited
+from scrapy_neardup.page.limits import limit_page
 from scrapy_neardup.page.pool import Pages, Pool
-from scrapy_neardup.page.response import Raw
+from scrapy_neardup.page.response import PageContent
 from tests.page.pages import ARTICLE, HOSTILE, NONE, PROSE
 from tests.processes import process_ids
 
@@ -56,9 +56,9 @@ class Reader:
     pool: Pages
     answers: SimpleQueue[tuple[str, object]] = field(default_factory=SimpleQueue)
 
-    def ask(self, *contents: str | Raw) -> None:
+    def ask(self, *contents: str | PageContent) -> None:
         for content in contents:
-            raw = content if isinstance(content, Raw) else Raw(URL, content)
+            raw = content if isinstance(content, PageContent) else PageContent(URL, content)
 
             def answered(answer: object, _: float, name: str = str(raw.content)) -> None:
                 self.answers.put((name, answer))
@@ -68,7 +68,7 @@ class Reader:
     def answer(self) -> object:
         return self.answers.get(timeout=60)[1]
 
-    def asked(self, content: str | Raw) -> object:
+    def asked(self, content: str | PageContent) -> object:
         self.ask(content)
         return self.answer()
 
@@ -77,7 +77,7 @@ class Reader:
         assert isinstance(page, Page), page
         return page.text
 
-    def reason(self, content: str | Raw) -> str:
+    def reason(self, content: str | PageContent) -> str:
         error = self.asked(content)
         assert isinstance(error, ExtractionError), error
         return error.reason
@@ -108,11 +108,11 @@ def is_gone(process: int) -> bool:
 def test_pages_are_read_as_they_are_here_in_as_many_processes_as_are_needed() -> None:
     pages = [ARTICLE, PROSE, NONE, HOSTILE, ARTICLE.replace("ferry", "ferry \ud800 \U0001f6a2"), ""]
     with reading(2, extractor="") as reader:
-        assert reader.asked(ARTICLE) == limited(extract(ARTICLE, URL, max_html=10**6), 100_000)
+        assert reader.asked(ARTICLE) == limit_page(extract(ARTICLE, URL, max_html=10**6), 100_000)
         assert len(process_ids(reader.pool)) == 1, "one page at a time takes one process"
         reader.ask(*pages)
         found = dict(reader.answers.get(timeout=60) for _ in pages)
-        assert found == {html: limited(extract(html, URL, max_html=10**6), 100_000) for html in pages}
+        assert found == {html: limit_page(extract(html, URL, max_html=10**6), 100_000) for html in pages}
         assert len(set(process_ids(reader.pool))) == 2
         assert (reader.pool.replaced, reader.pool.why) == (0, "")
 
@@ -120,12 +120,12 @@ def test_pages_are_read_as_they_are_here_in_as_many_processes_as_are_needed() ->
 def test_bytes_are_decoded_there_and_what_is_no_page_of_that_url_is_refused() -> None:
     gbk = ARTICLE.replace("The ferry sails again", "渡口今天早上重新开航").replace("<html>", "<html><meta charset=gbk>")
     with reading(extractor="") as reader:
-        page = reader.asked(Raw(URL, gbk.encode("gbk")))
-        assert page == limited(extract(gbk, URL, max_html=10**6), 100_000)
-        assert reader.asked(Raw(URL, gbk.encode("gbk"), "text/html; charset=gb2312")) == page
-        assert reader.reason(Raw(URL, b"%PDF-1.7")) == "not_html"
-        assert isinstance(reader.asked(Raw(URL, ARTICLE.encode(), is_named=False)), Page), "its canonical URL"
-        assert reader.reason(Raw(f"{URL}/other", PROSE.encode(), is_named=False)) == "other_page"
+        page = reader.asked(PageContent(URL, gbk.encode("gbk")))
+        assert page == limit_page(extract(gbk, URL, max_html=10**6), 100_000)
+        assert reader.asked(PageContent(URL, gbk.encode("gbk"), "text/html; charset=gb2312")) == page
+        assert reader.reason(PageContent(URL, b"%PDF-1.7")) == "not_html"
+        assert isinstance(reader.asked(PageContent(URL, ARTICLE.encode(), is_of_url=False)), Page), "its canonical URL"
+        assert reader.reason(PageContent(f"{URL}/other", PROSE.encode(), is_of_url=False)) == "other_page"
         assert reader.reason("x" * 1_000_001) == "too_large"
         assert reader.pool.replaced == 0
 
@@ -133,7 +133,7 @@ def test_bytes_are_decoded_there_and_what_is_no_page_of_that_url_is_refused() ->
 def test_a_page_that_may_take_long_is_given_back_unless_it_is_asked_for() -> None:
     risky = ARTICLE + "<br>" * 9_000
     with reading(extractor="") as reader:
-        answer = reader.asked(Raw(URL, risky.encode()))
+        answer = reader.asked(PageContent(URL, risky.encode()))
         assert isinstance(answer, MayTakeLong)
         assert answer.html == risky
     with reading(extractor="", quick=False) as reader:

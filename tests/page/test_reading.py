@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_neardup.page.blocks import Block
-from scrapy_neardup.page.reading import read
+from scrapy_neardup.page.reading import read_blocks
 
 FERRY = "The new ferry left the pier before dawn, all benches taken by growers."
 PEARS = "Pears that used to bruise on the road now arrive at the market by noon."
@@ -44,20 +44,22 @@ def link(text: str, *, frame: bool = False) -> Block:
     ],
 )
 def test_prose_is_kept_and_links_frame_and_mere_marks_are_not(block: Block, kept: bool) -> None:
-    found = read([block], "")
+    found = read_blocks([block], "")
     assert (found.text, found.main) == (block.text if kept else "", "")
     assert (found.reader, found.kept) == ("prose" if kept else "none", (kept,))
 
 
 def test_lines_stay_in_their_order_and_there_is_an_answer_for_each() -> None:
-    found = read([link("Home"), *prose(FERRY), link("More"), Block("(c)", frame=True), *prose(PEARS, "* * *")], "")
+    found = read_blocks(
+        [link("Home"), *prose(FERRY), link("More"), Block("(c)", frame=True), *prose(PEARS, "* * *")], ""
+    )
     assert found.text == f"{FERRY}\n{PEARS}"
     assert found.kept == (False, True, False, False, True, False)
 
 
 @pytest.mark.parametrize(("block", "kept"), [(link(FERRY), True), (link(FERRY, frame=True), False)])
 def test_a_line_of_the_main_text_that_is_a_link_is_kept_unless_it_stands_in_the_frame(block: Block, kept: bool) -> None:
-    found = read([block, *prose(PEARS, KEEPER)], "\n".join(ARTICLE))
+    found = read_blocks([block, *prose(PEARS, KEEPER)], "\n".join(ARTICLE))
     assert found.kept == (kept, True, True)
     assert found.text.split("\n") == ARTICLE[not kept :]
 
@@ -65,7 +67,7 @@ def test_a_line_of_the_main_text_that_is_a_link_is_kept_unless_it_stands_in_the_
 @pytest.mark.parametrize(("links", "believed"), [(0, True), (1, True), (2, False), (3, False)])
 def test_main_text_that_is_links_for_the_most_part_is_the_menu_and_no_article(links: int, believed: bool) -> None:
     lines = [f"{FERRY} Day {day}" for day in range(5)]
-    found = read([*map(link, lines[:links]), *prose(*lines[links:])], "\n".join(lines))
+    found = read_blocks([*map(link, lines[:links]), *prose(*lines[links:])], "\n".join(lines))
     assert bool(found.main) is believed
     assert found.text.split("\n") == lines
 
@@ -85,7 +87,7 @@ def test_main_text_that_is_links_for_the_most_part_is_the_menu_and_no_article(li
     ids=["line by line", "joined", "marked up", "within longer lines", "a row of a table"],
 )
 def test_lines_are_found_in_the_main_text_however_that_is_cut(main_text: str) -> None:
-    found = read(prose("Weather", FERRY, PEARS, "Sponsored words"), main_text)
+    found = read_blocks(prose("Weather", FERRY, PEARS, "Sponsored words"), main_text)
     assert (found.main.split("\n")[:2], found.reader) == ([FERRY, PEARS], "article")
     assert "Weather" not in found.main
     assert "Sponsored words" in found.text
@@ -94,27 +96,29 @@ def test_lines_are_found_in_the_main_text_however_that_is_cut(main_text: str) ->
 def test_a_line_of_a_few_letters_is_the_main_texts_only_where_it_stands_alone() -> None:
     blocks = prose(PEARS, KEEPER, "the pier", "the pier before dawn")
     joined = [f"{FERRY} And so on.", PEARS, KEEPER]
-    assert read(blocks, "\n".join(joined)).main.split("\n")[:3] == [PEARS, KEEPER, "the pier before dawn"]
-    assert read(blocks, "\n".join([*joined, "the pier"])).main.split("\n")[:4] == [block.text for block in blocks]
+    assert read_blocks(blocks, "\n".join(joined)).main.split("\n")[:3] == [PEARS, KEEPER, "the pier before dawn"]
+    assert read_blocks(blocks, "\n".join([*joined, "the pier"])).main.split("\n")[:4] == [
+        block.text for block in blocks
+    ]
 
 
 def test_a_part_of_a_line_that_is_visible_by_itself_is_not_the_main_texts() -> None:
-    assert read(prose(*ARTICLE, "the pier before dawn"), "\n".join(ARTICLE)).main.split("\n") == ARTICLE
+    assert read_blocks(prose(*ARTICLE, "the pier before dawn"), "\n".join(ARTICLE)).main.split("\n") == ARTICLE
 
 
 def test_what_the_main_text_has_and_nobody_sees_is_added_to_both() -> None:
-    found = read(prose(FERRY, PEARS), f"{FERRY}\n- {KEEPER}\n{PEARS}")
+    found = read_blocks(prose(FERRY, PEARS), f"{FERRY}\n- {KEEPER}\n{PEARS}")
     assert found.text == found.main == f"{FERRY}\n{PEARS}\n- {KEEPER}"
     assert found.kept == (True, True)
 
 
 @pytest.mark.parametrize("hidden", ["", "a pier", "* * * * * * * *", f"{FERRY} {PEARS}", FERRY[4:20]])
 def test_nothing_is_added_that_is_short_or_visible_in_another_cut(hidden: str) -> None:
-    assert read(prose(FERRY, PEARS), f"{FERRY}\n{PEARS}\n{hidden}").text == f"{FERRY}\n{PEARS}"
+    assert read_blocks(prose(FERRY, PEARS), f"{FERRY}\n{PEARS}\n{hidden}").text == f"{FERRY}\n{PEARS}"
 
 
 def test_main_text_alone_is_a_text() -> None:
-    found = read([], "\n".join(ARTICLE))
+    found = read_blocks([], "\n".join(ARTICLE))
     assert found.text == found.main == "\n".join(ARTICLE)
     assert (found.reader, found.kept) == ("article", ())
 
@@ -137,7 +141,7 @@ def test_main_text_alone_is_a_text() -> None:
 def test_the_main_text_is_believed_if_it_is_long_enough_and_half_of_what_is_judged(
     own: int, others: int, believed: bool
 ) -> None:
-    found = read(prose("a" * own, *["b" * others][: bool(others)]), "a" * own)
+    found = read_blocks(prose("a" * own, *["b" * others][: bool(others)]), "a" * own)
     assert found.main == "a" * own * believed
     assert found.reader == ("article" if believed else "prose")
     assert found.text == "\n".join(["a" * own, "b" * others]).strip()
@@ -145,18 +149,18 @@ def test_the_main_text_is_believed_if_it_is_long_enough_and_half_of_what_is_judg
 
 def test_neither_links_nor_the_frame_count_against_it_and_the_frame_does_not_count_for_it() -> None:
     around = [link("c" * 500), Block("d" * 500, frame=True)]
-    assert read([*around, Block("a" * 60)], "a" * 60).reader == "article"
-    assert read([*around, Block("a" * 60)], "d" * 500).reader == "prose"
+    assert read_blocks([*around, Block("a" * 60)], "a" * 60).reader == "article"
+    assert read_blocks([*around, Block("a" * 60)], "d" * 500).reader == "prose"
 
 
 def test_what_nobody_sees_counts_for_it() -> None:
-    assert read(prose("b" * 100), "a" * 99).reader == "prose"
-    assert read(prose("b" * 100), "a" * 100).reader == "article"
+    assert read_blocks(prose("b" * 100), "a" * 99).reader == "prose"
+    assert read_blocks(prose("b" * 100), "a" * 100).reader == "article"
 
 
 @pytest.mark.parametrize("blocks", [[], prose("***"), [link("Home")], [Block("(c) Daybook", frame=True)]])
 def test_where_nothing_is_kept_there_is_no_reader(blocks: list[Block]) -> None:
-    assert read(blocks, "").reader == "none"
+    assert read_blocks(blocks, "").reader == "none"
 
 
 # Headlines
@@ -164,7 +168,7 @@ def test_where_nothing_is_kept_there_is_no_reader(blocks: list[Block]) -> None:
 
 def test_headlines_are_told_whether_they_are_kept_or_not() -> None:
     blocks = [Block("Daybook", 7, headline=True), Block("Ferry", headline=True), *prose(FERRY)]
-    found = read(blocks, "")
+    found = read_blocks(blocks, "")
     assert found.headline == "Daybook\nFerry"
     assert found.text == f"Ferry\n{FERRY}"
 
@@ -179,7 +183,7 @@ def test_of_a_page_with_very_many_lines_and_a_very_long_main_text_the_cost_has_a
         blocks = prose(*(f"{'a' * 9}{number}" for number in range(size)))
         main_text = "\n".join(f"{'a' * 300}{number}" for number in range(size))
         begun = process_time()
-        read(blocks, main_text)
+        read_blocks(blocks, main_text)
         return process_time() - begun
 
     cost(100)
@@ -200,7 +204,7 @@ def test_of_a_page_with_very_many_lines_and_a_very_long_main_text_the_cost_has_a
     st.lists(st.sampled_from([*ARTICLE, "pier", "", "- ", f"{PEARS} {KEEPER}"]), max_size=6).map("\n".join),
 )
 def test_whatever_is_read_the_article_is_a_part_of_the_text(blocks: list[Block], main_text: str) -> None:
-    found = read(blocks, main_text)
+    found = read_blocks(blocks, main_text)
     text = found.text.split("\n")
     assert len(found.kept) == len(blocks)
     assert [block.text for block, kept in zip(blocks, found.kept, strict=True) if kept] == text[: sum(found.kept)]

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 from lxml import etree
 
-from scrapy_neardup.page.html import has_many_marks, is_risky, root_of
+from scrapy_neardup.page.html import has_many_marks, is_risky, parse_page
 from tests.page.pages import ARTICLE, HOSTILE, NONE, PROSE
 
 MARKS = "\u0300\u0316"
@@ -72,7 +72,7 @@ def test_attributes_are_counted_wherever_they_stand_and_whatever_the_sample(betw
     ],
 )
 def test_a_tree_holds_no_long_row_of_marks(make: Callable[[int], str]) -> None:
-    long, short = root_of(make(5_000)), root_of(make(15))
+    long, short = parse_page(make(5_000)), parse_page(make(15))
     assert long is not None
     assert short is not None
     assert etree.tostring(long, encoding="unicode") == etree.tostring(short, encoding="unicode")
@@ -81,7 +81,7 @@ def test_a_tree_holds_no_long_row_of_marks(make: Callable[[int], str]) -> None:
 def test_a_page_with_few_marks_stays_as_it_is() -> None:
     html = f"<p>a{MARKS * 40}b"
     assert not has_many_marks(html, len(html.encode()))
-    root = root_of(html)
+    root = parse_page(html)
     assert root is not None
     assert root.text_content() == f"a{MARKS * 40}b"
 
@@ -90,7 +90,7 @@ def test_a_page_with_few_marks_stays_as_it_is() -> None:
 def test_marks_are_limited_beside_characters_that_lxml_does_not_take(odd: str) -> None:
     """A page that writes each letter as a reference is looked at for marks, and holds whatever it likes."""
     letters = "<b>&#233;</b>" * 2_500
-    root = root_of(f"<p>{letters}<i>x{odd}y</i><u>a{MARKS * 20}{odd}b</u>")
+    root = parse_page(f"<p>{letters}<i>x{odd}y</i><u>a{MARKS * 20}{odd}b</u>")
     assert root is not None
     assert root.findtext(".//b") == "\xe9"
     plain, marked = root.findtext(".//i") or "", root.findtext(".//u") or ""

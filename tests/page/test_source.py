@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from scrapy_neardup.errors import ExtractionError
-from scrapy_neardup.page.response import Served
+from scrapy_neardup.page.response import PageResponse
 from scrapy_neardup.page.source import PageSource
 from scrapy_neardup.settings import DEFAULT_FIELDS
 
@@ -23,8 +23,8 @@ def source(**fields: str) -> PageSource:
     return PageSource({**DEFAULT_FIELDS, **fields}, 100_000, lambda html, url: f"extracted from {url}")
 
 
-def served(url: str = URL, html: str = HTML, **more: Any) -> Served:
-    return Served(url, html.encode(), content_type="text/html; charset=utf-8", **more)
+def served(url: str = URL, html: str = HTML, **more: Any) -> PageResponse:
+    return PageResponse(url, html.encode(), content_type="text/html; charset=utf-8", **more)
 
 
 def test_without_fields_everything_is_taken_from_the_response() -> None:
@@ -69,7 +69,7 @@ def test_an_item_with_a_text_of_its_own_is_marked_by_all_that_it_holds_unless_it
     marks = [source().page(one, None, URL).html for one in (item, dict(item), {**item, "author": "B"})]
     assert marks[0] == marks[1] != marks[2]
     assert source().page(item, served(), URL).html == marks[0] != source().page({}, served(), URL).html
-    assert source().page(item, None, source().fields.name_of_content(item)).html == 0
+    assert source().page(item, None, source().fields.content_name(item)).html == 0
 
 
 @pytest.mark.parametrize(
@@ -78,12 +78,12 @@ def test_an_item_with_a_text_of_its_own_is_marked_by_all_that_it_holds_unless_it
         (served(), "https://other.example/", "other_page"),
         (served(status=404), URL, "http_error"),
         (served(html="%PDF-1.7"), URL, "not_html"),
-        (Served(URL, b"{}", content_type="application/json"), URL, "not_html"),
+        (PageResponse(URL, b"{}", content_type="application/json"), URL, "not_html"),
         (served(html="x" * 400_001), URL, "too_large"),
         (None, URL, "no_content"),
     ],
 )
-def test_what_no_page_can_be_made_of_is_named(response: Served | None, url: str, said: str) -> None:
+def test_what_no_page_can_be_made_of_is_named(response: PageResponse | None, url: str, said: str) -> None:
     with pytest.raises(ExtractionError) as told:
         source().page({}, response, url)
     assert told.value.reason == said
@@ -105,12 +105,14 @@ def test_a_response_speaks_for_its_aliases_and_for_what_its_html_names(url: str)
         (served(), f"{URL}#2"),
         (served(is_text=False), URL),
         (served(status=500), URL),
-        (Served(URL, b"{}", content_type="application/json"), URL),
+        (PageResponse(URL, b"{}", content_type="application/json"), URL),
         (None, URL),
     ],
     ids=["another page", "one of several", "binary", "an error", "an API", "no response"],
 )
-def test_a_text_of_its_own_is_judged_though_the_response_says_nothing_of_it(response: Served | None, url: str) -> None:
+def test_a_text_of_its_own_is_judged_though_the_response_says_nothing_of_it(
+    response: PageResponse | None, url: str
+) -> None:
     page = source().page({"text": "Own text."}, response, url)
     assert (page.url, page.text, page.title) == (url, "Own text.", "")
 
@@ -134,7 +136,9 @@ def test_an_item_of_which_the_response_is_not_the_page_is_told_what_to_name_or_t
     item: dict[str, Any], cure: str, reason: str
 ) -> None:
     answer = (
-        Served("https://a.example/api", b"{}", content_type="application/json") if reason == "not_html" else served()
+        PageResponse("https://a.example/api", b"{}", content_type="application/json")
+        if reason == "not_html"
+        else served()
     )
     with pytest.raises(ExtractionError) as raised:
         source().page(item, answer, URL if reason == "not_html" else "https://a.example/other")
