@@ -28,7 +28,7 @@ _MENU = 0.3
 _LEAST_HIDDEN = 12
 #: The least letters of a line that is searched within the main text, where lines may be joined.
 _LEAST_PART = 8
-#: The most characters that such searches scan, because pages may have very long lines and texts.
+#: The most characters that these searches scan, because pages may have very long lines and texts.
 _MAX_SCANNED = 100_000_000
 
 #: The name of the reader if the user's own extractor returned the text.

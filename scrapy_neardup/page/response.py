@@ -20,7 +20,7 @@ class PageContent:
     """The HTML of a page, neither decoded nor parsed. It can be sent to another process.
 
     ``content``: text, or a body with its ``content_type``. ``is_of_url``: whether it surely belongs to the URL; if not,
-    the HTML must name the URL as canonical. ``metadata``: that of the item.
+    the HTML must name the URL as canonical. ``metadata``: from the item.
     """
 
     url: str

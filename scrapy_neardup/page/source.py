@@ -30,7 +30,7 @@ ContentReader = Callable[[PageContent], Page]
 
 @dataclass(frozen=True, slots=True)
 class ReadTask:
-    """A page to read from HTML, here or in another process. ``is_risky``: it is known that this may take long.
+    """A page to read from HTML, here or in another process. ``is_risky``: this may take long.
 
     ``body``: the hash of its bytes, which identifies it under any URL; 0 if it must be read.
     """
@@ -101,7 +101,7 @@ class PageSource:
             raise self._with_cure(error, item, response) from None
 
     def read(self, task: ReadTask, answer: Answer | None = None) -> Page:
-        """Read a page. ``answer``: that of another process, if it was asked."""
+        """Read a page, or use the ``answer`` of another process."""
         made: Page | ReadTask = task
         if answer is not None:
             made = self.accept(task, answer)
