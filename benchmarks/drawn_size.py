@@ -1,6 +1,6 @@
 """Bytes of state a page of a method, part by part, of more pages than can be fingerprinted in a while.
 
-    python benchmarks/drawn_size.py METHOD PAGES ... [--store leveldb|sqlite] [--format 2|3|4 ...] [--directory DIR]
+    python benchmarks/drawn_size.py METHOD PAGES ... [--store leveldb|sqlite] [--directory DIR]
 
 As many keys, and as long a sketch, as the method makes of articles of 1,500 letters; what is in them is drawn, as
 hashes look like that. Those of ``simhash`` are the keys of a fingerprint that is drawn, so with many pages each is that
@@ -18,19 +18,19 @@ from array import array
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing
-from itertools import chain, groupby, islice, product
+from itertools import chain, groupby, islice
 from operator import itemgetter
 
 import numpy as np
 from growth import id_of, parts
 from synthetic import pages as synthetic_pages
 
+from scrapy_neardup.hashing.keys import keys_of
 from scrapy_neardup.methods import Method, make_method
 from scrapy_neardup.methods.simhash import SimHash
 from scrapy_neardup.model import Fingerprint
 from scrapy_neardup.state import layout
 from scrapy_neardup.state.kv import Changes, Row
-from scrapy_neardup.state.layout import FORMAT, FORMATS
 from scrapy_neardup.state.opening import STORES
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Record
@@ -43,13 +43,11 @@ def main() -> None:
     parser.add_argument("method")
     parser.add_argument("pages", type=int, nargs="+")
     parser.add_argument("--store", default="leveldb")
-    parser.add_argument("--format", type=int, nargs="+", choices=FORMATS, default=[FORMAT], help="one after the other")
     parser.add_argument("--directory", default=None)
     given = parser.parse_args()
     method = make_method(given.method, {})
     models = [method.fingerprint(page) for page in synthetic_pages(200)]
-    for pages, format in product(given.pages, given.format):
-        STORES[given.store].new_format = format
+    for pages in given.pages:
         with tempfile.TemporaryDirectory(dir=given.directory) as directory:
             begun = time.monotonic()
             with closing(STORES[given.store](f"{directory}/state", method.recipe())) as store:
@@ -57,7 +55,7 @@ def main() -> None:
                 store.compact()
                 time.sleep(3)  # until the files that are no more in use are gone
                 print(
-                    f"{method.name}, {given.store}, format {format}, {pages:,} pages, URLs of {letters / pages:.0f} "
+                    f"{method.name}, {given.store}, {pages:,} pages, URLs of {letters / pages:.0f} "
                     f"letters: {store.size() / pages:.1f} bytes a page ({time.monotonic() - begun:.0f} s)",
                     flush=True,
                 )
@@ -75,10 +73,10 @@ def fill(store: PageStore, method: Method, models: list[Fingerprint], pages: int
         for number in range(pages):
             record = drawn(number, method, models[number % len(models)], chance)
             letters += len(record.url)
-            keys.extend(store.width.keys(record.keys))
+            keys.extend(keys_of(record.keys))
             ids.extend([record.id] * (len(keys) - len(ids)))
             urls.append(layout.last_id(layout.url_key(record.url, store.hashes)))
-            yield layout.record_key(record.id), record.pack(store.width)
+            yield layout.record_key(record.id), record.pack()
 
     write(store, records())
     write(store, posted(keys, ids, store))

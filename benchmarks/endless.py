@@ -30,6 +30,7 @@ from pathlib import Path
 
 from synthetic import pages as synthetic_pages
 
+from scrapy_neardup.hashing.keys import keys_of
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.in_flight import Ruled
 from scrapy_neardup.methods.base import IsCommon
@@ -67,7 +68,7 @@ class Drawn(Cascade):
         sketch = bytearray(HEAD.pack(body, title, *rest) + drawn[8 * many + 12 + HEAD.size :])
         counted = self.order_of(model.sketch)
         sketch[counted] = model.sketch[counted]
-        return Fingerprint(self.hashes.width.keys(keys), bytes(sketch), own=1500)
+        return Fingerprint(keys_of(keys), bytes(sketch), own=1500)
 
     def order_of(self, sketch: bytes) -> int:
         """Where it is counted how many sentences the order of a sketch is of."""

@@ -1,7 +1,7 @@
 """How a state grows: time, memory and disk a page with 10 thousand, 100 thousand, 1 and 10 million pages in it.
 
     python benchmarks/growth.py [PAGES ...] [--store leveldb|sqlite] [--window N] [--keep nothing|evidence]
-                                [--options JSON] [--format 2|3|4 ...] [--directory DIR]
+                                [--options JSON] [--directory DIR]
 
 Of what comes, 68 in a hundred are new articles, 17 copies at a new URL, 15 come again as they were; half of the copies
 are of one of the last 10,000 pages, the others of any. Keys and sketches are drawn as in ``endless.py``, as many and as
@@ -32,8 +32,8 @@ from array import array
 from collections.abc import Iterator, Set
 from contextlib import closing
 from dataclasses import dataclass, field, replace
-from functools import lru_cache, partial
-from itertools import islice, product
+from functools import lru_cache
+from itertools import islice
 from multiprocessing import get_context
 from pathlib import Path
 from statistics import fmean, median
@@ -42,7 +42,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from endless import Drawn, page_of
 
-from scrapy_neardup.hashing.keyed import KeyWidth
+from scrapy_neardup.hashing.keys import keys_of
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.in_flight import Ruled
 from scrapy_neardup.judge.matching import distinctive_keys
@@ -50,16 +50,7 @@ from scrapy_neardup.methods.base import IsCommon
 from scrapy_neardup.model import Comparison, Fingerprint, Kind, Likeness, Match, Page, SiteCounts
 from scrapy_neardup.state.evidence import Evidence, Keep, evidence
 from scrapy_neardup.state.kv import Changes, Row
-from scrapy_neardup.state.layout import (
-    FORMAT,
-    FORMATS,
-    evidence_key,
-    last_id,
-    pack_seen,
-    posting_prefix,
-    record_key,
-    url_key,
-)
+from scrapy_neardup.state.layout import evidence_key, last_id, pack_seen, posting_prefix, record_key, url_key
 from scrapy_neardup.state.opening import STORES
 from scrapy_neardup.state.options import DEFAULT, Options, read_options
 from scrapy_neardup.state.pages import PageStore
@@ -158,7 +149,7 @@ class Growing(Drawn):
             keys[0] = _shared(b"title %d" % draw.title)
         if draw.form >= 0:
             keys[-1] = _shared(b"form %d" % draw.form)
-        return Fingerprint(self.hashes.width.keys(keys), found.sketch, own=found.own)
+        return Fingerprint(keys_of(keys), found.sketch, own=found.own)
 
     def compare(self, new: Fingerprint, old: bytes, common: Set[int]) -> Comparison:
         begun = time.perf_counter_ns()
@@ -278,11 +269,11 @@ class Grower:
         rows: dict[bytes, bytes] = {}
         keys, ids, urls, named = array("Q"), array("Q"), array("Q"), array("Q")
         held: list[int] = []
-        packed = lru_cache(maxsize=1000)(partial(Evidence.pack, gbk=store._has_gbk))
+        packed = lru_cache(maxsize=1000)(Evidence.pack)
         with tempfile.TemporaryFile() as later:
 
             def add(record: Record, told: Evidence | None, **_: object) -> None:
-                rows[record_key(record.id)] = record.pack(store.width)
+                rows[record_key(record.id)] = record.pack()
                 keys.extend(record.keys)
                 ids.extend([record.id] * len(record.keys))
                 urls.append(last_id(url_key(record.url, store.hashes)))
@@ -299,7 +290,7 @@ class Grower:
             store.add, self.hold = before, Grower.hold.__get__(self)  # type: ignore[method-assign]
             later.seek(0)
             self._write_all(row for _ in named if (row := marshal.load(later)))
-        self._write_all(_posted(keys, ids, store.width))
+        self._write_all(_posted(keys, ids))
         order = np.argsort(np.frombuffer(urls, np.uint64))
         self._write_all(
             (b"u" + urls[at].to_bytes(8, "big"), pack_seen(named[at], named[at] / 1e9)) for at in order.tolist()
@@ -384,7 +375,7 @@ class Times:
         return self._Watch(into)
 
 
-def _posted(keys: array[int], ids: array[int], width: KeyWidth) -> Iterator[Row]:
+def _posted(keys: array[int], ids: array[int]) -> Iterator[Row]:
     """The rows of postings, in their order; no key has more ids than a row holds."""
     numbers, pages = np.frombuffer(keys, np.uint64), np.frombuffer(ids, np.uint64)
     order = np.lexsort((pages, numbers))
@@ -394,19 +385,17 @@ def _posted(keys: array[int], ids: array[int], width: KeyWidth) -> Iterator[Row]
         for key, id in zip(numbers[some].tolist(), pages[some].tolist(), strict=True):
             if key != before:
                 if held:
-                    yield posting_prefix(before, width), held
+                    yield posting_prefix(before), held
                 before, held = key, b""
             held += id.to_bytes(8, "big")
     if held:
-        yield posting_prefix(before, width), held
+        yield posting_prefix(before), held
 
 
-def made(
-    location: str, kind: str, keep: Keep, pages: int, options: Options = DEFAULT, format: int = FORMAT
-) -> tuple[PageStore, Grower]:
+def made(location: str, kind: str, keep: Keep, pages: int, options: Options = DEFAULT) -> tuple[PageStore, Grower]:
     """A store with so many pages, and what fills it further."""
     last = min(100_000, pages // 2)
-    child = get_context("spawn").Process(target=_make, args=(location, kind, keep, pages - last, options, format))
+    child = get_context("spawn").Process(target=_make, args=(location, kind, keep, pages - last, options))
     child.start()
     child.join()
     if child.exitcode:
@@ -419,8 +408,7 @@ def made(
     return store, grower
 
 
-def _make(location: str, kind: str, keep: Keep, pages: int, options: Options, format: int) -> None:
-    STORES[kind].new_format = format
+def _make(location: str, kind: str, keep: Keep, pages: int, options: Options) -> None:
     with closing(STORES[kind](location, {}, options=options)) as store:
         grower = Grower(store, keep)
         grower.fill_sorted(pages)
@@ -435,7 +423,6 @@ def main() -> None:
     parser.add_argument("--window", type=int, default=10_000, help="pages that are judged at each size")
     parser.add_argument("--keep", choices=[Keep.NOTHING.value, Keep.EVIDENCE.value], default=Keep.EVIDENCE.value)
     parser.add_argument("--options", default="{}", help="NEARDUP_STORE_OPTIONS, as JSON")
-    parser.add_argument("--format", type=int, nargs="+", choices=FORMATS, default=[FORMAT], help="one after the other")
     parser.add_argument("--directory", default=None)
     given = parser.parse_args()
     options = read_options("--options", json.loads(given.options))
@@ -448,15 +435,14 @@ def main() -> None:
         f"{'':>10} | {'median':>7} {'mean':>7} | {'median':>6} {'mean':>6} | {'median':>7} {'mean':>7} | "
         f"{'median':>6} {'mean':>6} |       |"
     )
-    for size, format in product(given.pages, given.format):
+    for size in given.pages:
         with tempfile.TemporaryDirectory(dir=given.directory) as directory:
             begun = time.monotonic()
-            store, grower = made(f"{directory}/state", given.store, Keep(given.keep), size, options, format)
+            store, grower = made(f"{directory}/state", given.store, Keep(given.keep), size, options)
             with closing(store):
                 filled = time.monotonic() - begun
                 times = grower.judge(given.window)
                 print(row(size, times, store, filled), flush=True)
-                print(f"{'':>10}   format {store.recipe['format']}")
                 for line in parts(store):
                     print(line, flush=True)
                 grower.detector.end()

@@ -34,7 +34,6 @@ from scrapy_neardup.errors import PageError
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.in_flight import Ruled
 from scrapy_neardup.model import Page
-from scrapy_neardup.page.apart import Apart
 from scrapy_neardup.page.response import PageContent, PageResponse
 from scrapy_neardup.page.source import PageSource
 from scrapy_neardup.settings import Config
@@ -88,18 +87,18 @@ class Bench:
 
     def __init__(self) -> None:
         config = Config()
-        apart = config.make_apart()
-        assert apart is not None
-        self.apart: Apart = apart
+        pool = config.make_risky_pool()
+        assert pool is not None
+        self.pool = pool
         store = MemoryStore("memory:", {})
         self.detector = Detector(config.make_method(), store, min_letters=config.min_letters, who="benchmark")
         self.waited = 0.0
-        self.source = PageSource(config.fields, config.max_html, None, max_text=config.max_text, apart=self._read)
+        self.source = PageSource(config.fields, config.max_html, None, max_text=config.max_text, read_risky=self._read)
 
     def _read(self, raw: PageContent) -> Page:
         begun = time.perf_counter()
         try:
-            return self.apart.read(raw)
+            return self.pool.read(raw)
         finally:
             self.waited += time.perf_counter() - begun
 
@@ -107,7 +106,7 @@ class Bench:
         """Load what is loaded once, the child among it: that no page is to be charged with."""
         text = "Of the 23 boats of the harbour, none of which had been painted, eleven went out again."
         page = PageResponse("http://sea.example/", ("<p>" * 9_000 + text).encode())
-        while not self.apart.process_id:  # on a busy machine one may be ended for the time that its start takes
+        while not self.pool.process_ids:  # on a busy machine one may be ended for the time that its start takes
             with suppress(PageError):
                 self.source.page({}, page, "http://sea.example/")
         self.verdict({"text": text}, None, "http://sea.example/")
@@ -134,10 +133,10 @@ def measured(kind: str, room: str, *, cpu: bool) -> Figures:
     packed, size = len(gzip.compress(plain, 6)), len(plain)
     made, plain = "", b""
     bench = Bench()
-    with closing(bench.apart):
+    with closing(bench.pool):
         bench.warm_up()
         gc.collect()
-        with Use((os.getpid(), bench.apart.process_id)) as use:
+        with Use((os.getpid(), *bench.pool.process_ids)) as use:
             begun, own = time.perf_counter(), time.process_time()
             verdict = bench.verdict(item, served)
             seconds, own = time.perf_counter() - begun, time.process_time() - own

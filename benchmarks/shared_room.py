@@ -61,7 +61,7 @@ def fill(store: RedisStore, count: int, step: int) -> None:
             record = Record(id, url, id, 1.0, tuple(chance.getrandbits(40) for _ in range(9)), chance.randbytes(245))
             for key in record.keys:
                 changes.put(layout.posting_key(key, id), b"")
-            changes.put(layout.record_key(id), record.pack(store.width))
+            changes.put(layout.record_key(id), record.pack())
             changes.put(layout.evidence_key(id), title)
             changes.put(layout.url_key(url, store.hashes), layout.pack_seen(id, begun))
         store._pages = at

@@ -22,15 +22,15 @@ from scrapy_neardup.judge.in_flight import Blocked, Ruling
 from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Kind, Verdict
 from scrapy_neardup.oneline import line_logger
-from scrapy_neardup.page.apart import MAX_SECONDS
 from scrapy_neardup.page.item import TEXT_PREFIX
 from scrapy_neardup.page.limits import MAX_TEXT
 from scrapy_neardup.page.response import PageResponse
 from scrapy_neardup.page.sites import site_of
-from scrapy_neardup.page.source import PageSource, ReadTask
+from scrapy_neardup.page.source import PageSource, UnreadPage
 from scrapy_neardup.settings import DEFAULT_FIELDS, Config, load_extractor
 from scrapy_neardup.state.opening import STORES, close_store, open_store, parse_url
 from scrapy_neardup.state.pages import PageStore
+from scrapy_neardup.workers.tasks import MAX_SECONDS
 
 logger = line_logger(__name__)
 
@@ -160,9 +160,9 @@ class Deduplicator:
                 if changed := take_over(self._store, recipe, config.deciding(judging)):
                     logger.info("The state at %s %s.", self._store.location, changed)
                 _tell_taken_back(self._store)
-                self._apart = config.make_apart()
-                if self._apart is not None:
-                    opened.callback(self._apart.close)
+                self._risky_pool = config.make_risky_pool()
+                if self._risky_pool is not None:
+                    opened.callback(self._risky_pool.close)
                 self._detector = _detector(judging, self._store, config)
                 opened.callback(self._detector.end)
                 self._glancing = _detector(judging, glance(self._store), config)
@@ -173,7 +173,7 @@ class Deduplicator:
                     config.max_html,
                     own,
                     max_text=config.max_text,
-                    apart=self._apart.read if self._apart else None,
+                    read_risky=self._risky_pool.read if self._risky_pool else None,
                     is_unchanged=self._detector.is_unchanged,
                     bodies=self._detector.bodies,
                 )
@@ -246,7 +246,7 @@ class Deduplicator:
             return Verdict(Kind.UNJUDGED, url, reason="no_content")
         try:
             page = self._source.prepare(item, served, url)
-            if isinstance(page, ReadTask):
+            if isinstance(page, UnreadPage):
                 if (verdict := self._by_bytes(page, remember=remember)) is not None:
                     return verdict
                 page = self._source.read(page)
@@ -264,7 +264,7 @@ class Deduplicator:
             logger.exception("%s could not be judged. This is a bug; please report it with the traceback.", url)
             return Verdict(Kind.UNJUDGED, url, reason="method_failed")
 
-    def _by_bytes(self, draft: ReadTask, *, remember: bool) -> Verdict | None:
+    def _by_bytes(self, draft: UnreadPage, *, remember: bool) -> Verdict | None:
         """Return the verdict on a page whose bytes are known."""
         url = draft.content.url
         if remember:

@@ -77,5 +77,9 @@ class ExtractionError(PageError):
     """No page could be made of the HTML."""
 
 
+class NoWorker(ExtractionError):
+    """No worker process could be started to read a page."""
+
+
 class LexiconNeeded(PageError):
     """The lexicon does not know the language of a text."""

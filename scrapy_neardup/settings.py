@@ -14,23 +14,20 @@ from typing import Any
 from scrapy_neardup.ages import seconds
 from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.hashing.keyed import Keyed
-from scrapy_neardup.judge.fingerprint_tasks import TextTerms
-from scrapy_neardup.judge.page_tasks import Readers, ReadingTerms
 from scrapy_neardup.judge.preference import FIRST, POLICIES, KeepPolicy
 from scrapy_neardup.methods import Method, make_method
 from scrapy_neardup.methods.cascade.parameters import ARTICLE, CATALOGUE, METHOD, PROFILES
 from scrapy_neardup.model import Kind, Likeness, Verdict
 from scrapy_neardup.oneline import line_logger
-from scrapy_neardup.page.apart import MAX_SECONDS, Apart, Terms
-from scrapy_neardup.page.cores import workers_by_machine
 from scrapy_neardup.page.limits import MAX_TEXT
-from scrapy_neardup.page.pool import Pool
 from scrapy_neardup.report.words import LANGUAGES
 from scrapy_neardup.state.evidence import Keep
 from scrapy_neardup.state.expiry import Bounds
 from scrapy_neardup.state.opening import parse_url, placeholders_checked
 from scrapy_neardup.state.options import Options, read_options
 from scrapy_neardup.state.recipe import Secret
+from scrapy_neardup.workers.pool import WorkerPool, default_size
+from scrapy_neardup.workers.tasks import MAX_SECONDS, FingerprintOptions, ReadingOptions, WorkerOptions
 
 
 def boolean(name: str, value: Any) -> bool:
@@ -469,9 +466,9 @@ class Config:
         return {**method.decisions(), "NEARDUP_MIN_LETTERS": self.min_letters, **policy}
 
     @property
-    def terms(self) -> Terms:
-        """The bounds under which workers read pages."""
-        return Terms(self.max_html, self.max_text, self.max_seconds, self.extractor)
+    def reading(self) -> ReadingOptions:
+        """How workers read pages."""
+        return ReadingOptions(self.max_html, self.max_text, self.extractor)
 
     @property
     def many_workers(self) -> int:
@@ -481,32 +478,42 @@ class Config:
         """
         if isinstance(self.workers, int):
             return self.workers
-        return 0 if self.extractor else workers_by_machine()
+        return 0 if self.extractor else default_size()
 
     @property
     def worker_seconds(self) -> float:
         """Seconds that a worker has for a page."""
         return _TIMES * self.max_seconds
 
-    def make_readers(self, hashes: Keyed | None) -> Readers | None:
-        """What reads all other pages, to be closed by whoever asked; None where they are to be read here.
+    def make_page_pool(self, hashes: Keyed | None) -> WorkerPool | None:
+        """Workers that read pages, but give back those that may take long; None if they are to be read here.
 
-        ``hashes``: of the state, for which it makes their fingerprints, too, where that can be.
+        ``hashes``: of the state. With them the workers also make fingerprints, if they can import the method.
         """
-        terms = replace(self.terms, seconds=self.worker_seconds, only_quick=True)
-        many = self.many_workers
-        if not (many and terms.can_be_sent):
+        if not (self.many_workers and self.reading.can_be_sent):
             return None
-        texts = self.text_terms(hashes) if hashes is not None else None
-        return Pool(ReadingTerms(terms, texts) if texts is not None and texts.can_be_sent else terms, many)
+        fingerprints = self.fingerprint_options(hashes) if hashes is not None else None
+        if fingerprints is not None and not fingerprints.can_be_sent:
+            fingerprints = None
+        reading = replace(self.reading, only_quick=True)
+        return WorkerPool(WorkerOptions(self.worker_seconds, reading, fingerprints), self.many_workers)
 
-    def text_terms(self, hashes: Keyed) -> TextTerms:
-        """On which fingerprints are made in other processes, for a state with these hashes."""
-        return TextTerms(self.method, self.parameters, hashes, self.worker_seconds)
+    def make_text_pool(self, hashes: Keyed, size: int) -> WorkerPool | None:
+        """Workers that fingerprint texts for a state with these hashes; None if they cannot import the method."""
+        fingerprints = self.fingerprint_options(hashes)
+        if not (size and fingerprints.can_be_sent):
+            return None
+        return WorkerPool(WorkerOptions(self.worker_seconds, None, fingerprints), size, "neardup-text")
 
-    def make_apart(self) -> Apart | None:
-        """What reads pages that may take long, to be closed by whoever asked; None where the extractor bars it."""
-        return Apart(self.terms) if self.terms.can_be_sent else None
+    def make_risky_pool(self) -> WorkerPool | None:
+        """One worker that reads pages that may take long; None if it cannot import the extractor."""
+        if not self.reading.can_be_sent:
+            return None
+        return WorkerPool(WorkerOptions(self.max_seconds, self.reading), 1, "neardup-risky")
+
+    def fingerprint_options(self, hashes: Keyed) -> FingerprintOptions:
+        """How workers make fingerprints for a state with these hashes."""
+        return FingerprintOptions(self.method, self.parameters, hashes)
 
 
 #: Each NEARDUP_* setting: its field of ``Config``, and its reader.

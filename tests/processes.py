@@ -1,4 +1,4 @@
-"""Code in a process of its own, whose hashes of strings have another seed; the processes of a pool."""
+"""Code in a process of its own, whose hashes of strings have another seed."""
 
 from __future__ import annotations
 
@@ -7,8 +7,6 @@ import os
 import subprocess
 import sys
 from typing import Any
-
-from scrapy_neardup.page.pool import Pool
 
 
 def answer_with_hash_seed(seed: str, code: str, given: object = None, timeout: int = 60) -> Any:
@@ -23,9 +21,3 @@ def answer_with_hash_seed(seed: str, code: str, given: object = None, timeout: i
         timeout=timeout,
     )
     return json.loads(done.stdout)
-
-
-def process_ids(pool: Pool[Any, Any]) -> list[int]:
-    """The ids of the processes that a pool has now."""
-    children = [reader.child for reader in pool._lines]
-    return [child.process_id for child in children if child.process_id]

@@ -233,7 +233,7 @@ def test_a_look_sees_the_pages_in_flight_and_leaves_them(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(
-    "step", ["check_tools", "take_over", "make_immediate_judge", "PageSource", "Config.make_apart"]
+    "step", ["check_tools", "take_over", "make_immediate_judge", "PageSource", "Config.make_risky_pool"]
 )
 def test_one_that_cannot_be_made_lets_go_of_the_state(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str

@@ -29,6 +29,7 @@ ORDER = [
     "page",
     "inputs",
     "methods",
+    "workers",
     "state",
     "server",
     "judge",
@@ -47,7 +48,7 @@ STRANGERS = [{"methods", "state"}]
 SCRAPY_FROM = "outputs"
 CRAWLING = {"scrapy", "twisted"}
 #: Files that stand loose on the top level, and rooms: files and folders there, without those that hold no code.
-MOST_LOOSE, MOST_ROOMS = 9, 23
+MOST_LOOSE, MOST_ROOMS = 9, 24
 FILES = sorted(ROOT.rglob("*.py"))
 MODULES = [file for file in FILES if file != ROOT / "__init__.py"]
 

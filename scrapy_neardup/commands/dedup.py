@@ -17,25 +17,22 @@ from scrapy_neardup.crawl.state_location import page_extractor
 from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.inputs import FORMATS, Entry, InputRecord, Malformed, Skipped, read_input
 from scrapy_neardup.judge.detector import Detector
-from scrapy_neardup.judge.fingerprint_tasks import Preparing
 from scrapy_neardup.judge.former import check_tools, state_recipe, take_over
 from scrapy_neardup.judge.immediate import make_immediate_judge
-from scrapy_neardup.judge.page_tasks import Readers
 from scrapy_neardup.judge.preference import KeepPolicy, Preference, make_preference
-from scrapy_neardup.judge.prefetch import NOTHING, Prefetcher, ReadAhead
 from scrapy_neardup.judge.records import Batch, Judged
 from scrapy_neardup.methods import METHODS, Method, make_method
 from scrapy_neardup.model import Verdict
 from scrapy_neardup.oneline import one_line
 from scrapy_neardup.outputs import WRITERS, Writer, opened_output, output_format
-from scrapy_neardup.page.cores import workers_by_machine
-from scrapy_neardup.page.pool import Pool
 from scrapy_neardup.report.words import Words
 from scrapy_neardup.settings import AUTO, DEFAULT_FIELDS, Config, many_workers, read_keep_policy
 from scrapy_neardup.state.evidence import Keep
 from scrapy_neardup.state.memory import MemoryStore
 from scrapy_neardup.state.opening import STORES, close_store, open_store, open_temporary, parse_url
 from scrapy_neardup.state.pages import PageStore
+from scrapy_neardup.workers.pool import WorkerPool, default_size
+from scrapy_neardup.workers.prefetch import NOTHING, Prefetcher, ReadAhead
 
 # ----------------------------------------------------------------------------------------------------------------------
 # The state by which ``dedup`` judges: one that lasts, or one that ends with the command.
@@ -64,49 +61,45 @@ def state_for(asked: str | None, method: Method, config: Config) -> Iterator[Pag
             close_store(store)
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# The processes of ``dedup``: those that read pages of HTML ahead, and those that fingerprint texts.
-
-
-#: Seconds after which a thread that has an answer for a process, or from it, is let in while this one judges. With
-#: Python's own five milliseconds, a process would wait for its next texts as long as it takes for them.
-_SWITCH = 0.0005
+#: Seconds after which the thread that judges lets another thread run, which has a text for a worker or an answer. With
+#: Python's own five milliseconds a worker would wait as long for its next texts as it needs for them.
+_SWITCH_INTERVAL = 0.0005
 
 
 @contextmanager
-def reading(store: PageStore, config: Config) -> Iterator[Readers | None]:
-    """What reads pages ahead; None where they are read one after the other."""
-    pool = config.make_readers(None if store.is_shared else store.hashes)
-    with closing(pool) if pool is not None else nullcontext():
+def opened_page_pool(store: PageStore, config: Config) -> Iterator[WorkerPool | None]:
+    """Workers that read HTML ahead; None if this process reads it."""
+    pool = config.make_page_pool(None if store.is_shared else store.hashes)
+    with closing(pool) if pool else nullcontext():
         yield pool
 
 
 @contextmanager
-def preparing(store: PageStore, config: Config) -> Iterator[Preparing | None]:
-    """What fingerprints texts ahead; None where they are fingerprinted one after the other."""
-    many = text_workers(workers_by_machine()) if config.workers == AUTO else int(config.workers)
-    terms = config.text_terms(store.hashes)
-    if not many or store.is_shared or not terms.can_be_sent:
+def opened_text_pool(store: PageStore, config: Config) -> Iterator[WorkerPool | None]:
+    """Workers that fingerprint texts ahead; None if this process does."""
+    size = text_workers(default_size()) if config.workers == AUTO else int(config.workers)
+    pool = None if store.is_shared else config.make_text_pool(store.hashes, size)
+    if pool is None:
         yield None
         return
-    before = sys.getswitchinterval()
-    sys.setswitchinterval(_SWITCH)
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(_SWITCH_INTERVAL)
     try:
-        with closing(Pool(terms, many, "neardup-text")) as pool:
-            yield Preparing(pool)
+        with closing(pool):
+            yield pool
     finally:
-        sys.setswitchinterval(before)
+        sys.setswitchinterval(interval)
 
 
-def text_workers(many: int) -> int:
-    """How many processes fingerprint texts where so many would read HTML, and nobody has said it.
+def text_workers(page_workers: int) -> int:
+    """How many workers fingerprint texts by default, where so many would read HTML.
 
-    It and this one are to have a core each. More would wait, as judging is the slower part.
+    The worker and this process need a core each. More workers would wait, because judging is the slower part.
 
-    >>> [text_workers(many) for many in range(5)]
+    >>> [text_workers(page_workers) for page_workers in range(5)]
     [0, 0, 1, 1, 1]
     """
-    return min(many // 2, 1)
+    return min(page_workers // 2, 1)
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -213,12 +206,12 @@ def run(arguments: argparse.Namespace) -> int:
     policy = _keep_policy(arguments.keep_policy) if arguments.keep_policy else config.keep_policy
     preference = make_preference(policy)
     tally = Tally()
-    apart = config.make_apart()
+    risky_pool = config.make_risky_pool()
     with (
         state_for(arguments.store, method, config) as store,
-        closing(apart) if apart else nullcontext(),
-        reading(store, config) as pages,
-        preparing(store, config) as texts,
+        closing(risky_pool) if risky_pool else nullcontext(),
+        opened_page_pool(store, config) as page_pool,
+        opened_text_pool(store, config) as text_pool,
     ):
         detector = _detector(method, store, config, arguments, preference)
         with (
@@ -233,10 +226,10 @@ def run(arguments: argparse.Namespace) -> int:
                 max_html=config.max_html,
                 extractor=page_extractor(config),
                 max_text=config.max_text,
-                apart=apart.read if apart else None,
+                read_risky=risky_pool.read if risky_pool else None,
             )
             entries = progress(_entries(arguments.input, arguments.format), what="records")
-            found = _read_ahead(entries, batch, pages, texts, config)
+            found = _read_ahead(entries, batch, page_pool, text_pool, config)
             passed = _judge_all(found, batch, detector.passes, rejects, tally)
             _write_all(passed, out, tally, tag=arguments.tag, preference=preference)
         if store.lasts:
@@ -263,13 +256,18 @@ def _detector(
 
 
 def _read_ahead(
-    entries: Iterable[InputRecord], batch: Batch, pages: Readers | None, texts: Preparing | None, config: Config
+    entries: Iterable[InputRecord],
+    batch: Batch,
+    page_pool: WorkerPool | None,
+    text_pool: WorkerPool | None,
+    config: Config,
 ) -> Iterator[tuple[InputRecord, ReadAhead]]:
-    """The records, each with what processes have read of it while others were judged."""
-    if not (pages or texts):
+    """The records, each with what workers read of it while others were judged."""
+    if not (page_pool or text_pool):
         return ((entry, NOTHING) for entry in entries)
     few, few_characters = (_FEW, _FEW_CHARACTERS) if config.workers == AUTO else (0, 0)
-    return Prefetcher(batch.coming, pages, texts, after=few, after_characters=few_characters).read(entries)
+    prefetcher = Prefetcher(batch.coming, page_pool, text_pool, first_pages=few, first_characters=few_characters)
+    return prefetcher.read(entries)
 
 
 def _judge_all(

@@ -13,7 +13,7 @@ from typing import Any
 from scrapy_neardup.commands.opening import OPTION, add_store, existing, existing_or_new, location_of, opened_or_made
 from scrapy_neardup.commands.output import as_json, progress, write
 from scrapy_neardup.errors import StoreError
-from scrapy_neardup.maintenance.export import ExportFile, OpenState, Source, check_recipes, for_state, method_of
+from scrapy_neardup.maintenance.export import ExportFile, OpenState, Source, check_recipes, method_of
 from scrapy_neardup.maintenance.merge import Merged, merge
 from scrapy_neardup.methods import Method
 from scrapy_neardup.settings import Config
@@ -64,7 +64,6 @@ def run(arguments: argparse.Namespace) -> int:
             check_recipes(sources, recipe, OPTION)
         store = stack.enter_context(opened_or_made(url, recipe, secret))
         check_recipes(sources, store.recipe, OPTION)
-        sources = [for_state(source, store) for source in sources]
         method = None if arguments.keep_originals else _method(store, config)
         merged = [(source.name, merge(source, store, method, progress)) for source in sources]
         render = _as_data if arguments.json else _as_text

@@ -125,14 +125,14 @@ def _migrated(
     migration.take_all(progress)
     if arguments.feeds:
         fields = {part: getattr(arguments, part) or name for part, name in config.fields.items()}
-        apart = config.make_apart()
-        with closing(apart) if apart else nullcontext():
+        risky_pool = config.make_risky_pool()
+        with closing(risky_pool) if risky_pool else nullcontext():
             source = PageSource(
                 fields,
                 config.max_html,
                 page_extractor(config),
                 max_text=config.max_text,
-                apart=apart.read if apart else None,
+                read_risky=risky_pool.read if risky_pool else None,
             )
             entries = (entry for name in arguments.feeds for entry in read_input(name, arguments.format))
             migration.take_feed(_pages(progress(entries, what="records"), source, fields["html"]))

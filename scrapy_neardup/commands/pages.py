@@ -46,10 +46,10 @@ from scrapy_neardup.text.prose import why_unjudged
 
 def read_bounded(html: str, url: str, config: Config) -> Page:
     """The page; raises ExtractionError if there is none, or it is too much to be read or judged."""
-    apart = config.make_apart() if len(html) <= config.max_html and is_risky(html) else None
-    if apart is not None:
-        with closing(apart):
-            page = apart.read(PageContent(url, html))
+    risky_pool = config.make_risky_pool() if len(html) <= config.max_html and is_risky(html) else None
+    if risky_pool is not None:
+        with closing(risky_pool):
+            page = risky_pool.read(PageContent(url, html))
     else:
         page = extract(html, url, max_html=config.max_html, extractor=page_extractor(config))
     return within_bounds(page, config)
@@ -214,14 +214,14 @@ class OnePage(Spider):
 @contextmanager
 def opened_feed(config: Config) -> Iterator[FeedReader]:
     """What reads feeds; pages that may take long are read in a process of their own, which ends with it."""
-    apart = config.make_apart()
-    with closing(apart) if apart else nullcontext():
+    risky_pool = config.make_risky_pool()
+    with closing(risky_pool) if risky_pool else nullcontext():
         source = PageSource(
             config.fields,
             config.max_html,
             page_extractor(config),
             max_text=config.max_text,
-            apart=apart.read if apart else None,
+            read_risky=risky_pool.read if risky_pool else None,
         )
         yield FeedReader(config.fields, source, renamed=dict(config.fields) != DEFAULT_FIELDS)
 

@@ -20,12 +20,12 @@ from scrapy_neardup.crawl.visits import Case, PendingVerdict, Visit, fields_of
 from scrapy_neardup.errors import ExtractionError, PageError, StoreError
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.in_flight import Reservation, Ruled, Ruling
-from scrapy_neardup.judge.page_tasks import ReadPage
 from scrapy_neardup.model import ROW, Kind, Page, Verdict
 from scrapy_neardup.oneline import line_logger, one_line
 from scrapy_neardup.page.item import Item, row_name, row_page
 from scrapy_neardup.page.sites import site_of
-from scrapy_neardup.page.source import LIMIT_REASONS, PageSource, ReadTask
+from scrapy_neardup.page.source import LIMIT_REASONS, PageSource, UnreadPage
+from scrapy_neardup.workers.tasks import ReadPage
 
 if TYPE_CHECKING:
     from scrapy_neardup.judge.remote_crawl import SharedCrawl
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 logger = line_logger(__name__)
 
 #: Makes the page of an item, or what is to be read for it.
-Make = Callable[[], "Page | ReadTask"]
+Make = Callable[[], "Page | UnreadPage"]
 
 #: What to do about pages that pass for want of something, where the reason alone does not say it.
 _CURES = {
@@ -220,13 +220,11 @@ class Judge:
         if ruled.verdict.kind is Kind.UNJUDGED and ruled.verdict.reason != ROW:
             cure = _CURES.get(ruled.verdict.reason, "")
             said = self._notes.warn_once(ruled.verdict.reason, "%s passes%s.", ruled.verdict.sentence(), cure)
-            if (
-                not said and ruled.verdict.reason in LIMIT_REASONS
-            ):  # each by its name, as somebody may have written it so
+            if not said and ruled.verdict.reason in LIMIT_REASONS:  # each by its name
                 logger.info("%s passes.", ruled.verdict.sentence())
         return ruled.verdict, ruled.reservation
 
-    def _made(self, make: Make) -> Page | ReadTask:
+    def _made(self, make: Make) -> Page | UnreadPage:
         with self._timed():
             return make()
 
@@ -238,17 +236,17 @@ class Judge:
         finally:
             self._extraction += perf_counter() - begun
 
-    def _may_know(self, draft: ReadTask) -> bool:
+    def _may_know(self, draft: UnreadPage) -> bool:
         """Whether it may turn out that a page need not be read."""
         return self._coming[draft.body] > 1 or self._detector.may_know(draft.content.url, draft.body)
 
-    async def _read(self, draft: ReadTask, turn: Turn) -> ReadPage:
+    async def _read(self, draft: UnreadPage, turn: Turn) -> ReadPage:
         if self._aside is not None:
             return await self._aside.read(draft, turn)
         with self._timed():
             return ReadPage(self._source.read(draft))
 
-    async def _ruled(self, made: Page | ReadTask, turn: Turn) -> Ruled:
+    async def _ruled(self, made: Page | UnreadPage, turn: Turn) -> Ruled:
         if self._sharing is None:
             return await self._at_once(made, turn)
         page = made if isinstance(made, Page) else (await self._read(made, turn)).page
@@ -257,13 +255,13 @@ class Judge:
         async with self._sharing.filing(page) as filing:
             return await self._heard(filing.check, partial(filing.wait, seconds=self._wait), lambda: page, turn)
 
-    async def _at_once(self, made: Page | ReadTask, turn: Turn) -> Ruled:
+    async def _at_once(self, made: Page | UnreadPage, turn: Turn) -> Ruled:
         """The ruling on a page when it is its turn; it is read first, unless its bytes may have been judged by then."""
-        body = made.body if isinstance(made, ReadTask) else 0
+        body = made.body if isinstance(made, UnreadPage) else 0
         self._coming[body] += 1
         try:
             read = ReadPage(made) if isinstance(made, Page) else None
-            if isinstance(made, ReadTask) and not (body and self._may_know(made)):
+            if isinstance(made, UnreadPage) and not (body and self._may_know(made)):
                 read = await self._read(made, turn)
             await turn.comes()
             return await self._asked(made, read, turn)
@@ -272,14 +270,14 @@ class Judge:
             if not self._coming[body]:
                 del self._coming[body]
 
-    async def _asked(self, made: Page | ReadTask, read: ReadPage | None, turn: Turn) -> Ruled:
-        url = made.content.url if isinstance(made, ReadTask) else made.url
+    async def _asked(self, made: Page | UnreadPage, read: ReadPage | None, turn: Turn) -> Ruled:
+        url = made.content.url if isinstance(made, UnreadPage) else made.url
         given_up = list[Reservation]()
 
         async def check() -> Ruling:
             nonlocal read
             if read is None:
-                assert isinstance(made, ReadTask)
+                assert isinstance(made, UnreadPage)
                 ruling = self._detector.check_bytes(url, site_of(url), made.body, given_up)
                 if ruling is not None:
                     return ruling

@@ -5,24 +5,24 @@ from __future__ import annotations
 import asyncio
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from time import monotonic, perf_counter
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from scrapy.utils.asyncio import call_later, is_asyncio_available
 
 from scrapy_neardup.crawl import stats
 from scrapy_neardup.crawl.event import Event
 from scrapy_neardup.crawl.notes import Notes
-from scrapy_neardup.errors import ExtractionError
+from scrapy_neardup.errors import ExtractionError, NoWorker
 from scrapy_neardup.hashing.keyed import Keyed
-from scrapy_neardup.judge.fingerprint_tasks import Prepared
-from scrapy_neardup.judge.page_tasks import Readers, ReadPage
 from scrapy_neardup.model import Page
-from scrapy_neardup.page.apart import MayTakeLong, NoReader
-from scrapy_neardup.page.pool import Pages, Pool
 from scrapy_neardup.page.response import PageContent
-from scrapy_neardup.page.source import PageSource, ReadTask
+from scrapy_neardup.page.source import PageSource, RiskyPage, UnreadPage
 from scrapy_neardup.settings import AUTO, Config
+from scrapy_neardup.workers.pool import WorkerPool
+from scrapy_neardup.workers.speculation import PreparedFingerprint
+from scrapy_neardup.workers.tasks import ReadPage, ReadTask
 
 # ----------------------------------------------------------------------------------------------------------------------
 # Pages are judged in the order in which they came, though some are read sooner than those before them.
@@ -125,144 +125,141 @@ class Turn:
         return self._begun + PATIENCE - monotonic()
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Pages are read elsewhere, and the crawl goes on in the meantime: those that may take long, and with workers all.
-
-
-#: Seconds that nobody waits in vain: what is waited for is bounded itself, and so are those before it.
-_FOR_GOOD = 3600.0
+#: Seconds for which a page waits for a worker. It never takes so long, because all tasks have bounds.
+_FOREVER = 3600.0
+#: Seconds of reading here before workers start by default: each takes a second to start, and some 150 MB.
+_START_AFTER = 3.0
 IsUnchanged = Callable[[str, int], Awaitable[bool]]
-_Made = TypeVar("_Made", Page, Page | ReadTask)
-_A = TypeVar("_A")
-#: Seconds of reading before workers that nobody asked for are started: each takes one to start, and some 150 MB.
-_BEGINNING = 3.0
+_Read = TypeVar("_Read", Page, Page | UnreadPage)
 
 
 class AsyncPageReader:
-    """Reads pages for a loop that must not be held up."""
+    """Reads pages without holding up the loop, in workers if there are any. ``spent``: seconds of reading."""
 
     def __init__(
         self,
         source: PageSource,
         notes: Notes,
         *,
-        apart: Pages | None,
-        workers: Readers | None = None,
-        after: float = 0.0,
+        risky_pool: WorkerPool | None,
+        page_pool: WorkerPool | None = None,
+        start_after: float = 0.0,
         is_unchanged: IsUnchanged | None = None,
     ) -> None:
-        """``apart`` reads pages that may take long, ``workers`` all others; without them they are read here.
+        """``risky_pool`` reads pages that may take long, ``page_pool`` all others; without them they are read here.
 
-        ``after``: seconds of reading here before workers are started. ``is_unchanged``: what the source asks of a page
+        ``start_after``: seconds of reading here before workers start. ``is_unchanged`` is asked before a page is read
         that may take long, where the answer comes over a network.
         """
-        #: Seconds spent on reading, wherever that was.
         self.spent = 0.0
         self._source = source
-        self._is_unchanged = is_unchanged
         self._notes = notes
-        self._apart = apart
-        self._workers = workers
-        self._close = [pool.close for pool in (workers, apart) if pool is not None]
-        self._after = after
+        self._risky_pool = risky_pool
+        self._page_pool = page_pool
+        self._pools = [pool for pool in (page_pool, risky_pool) if pool is not None]
+        self._start_after = start_after
+        self._is_unchanged = is_unchanged
 
-    async def read(self, draft: ReadTask, turn: Turn) -> ReadPage:
-        """The page of a draft; raises ExtractionError if there is none. Others need not wait for what may take long."""
-        made, prepared = await self._made(draft, turn)
-        if isinstance(made, Page):
-            return ReadPage(made, prepared)
+    async def read(self, draft: UnreadPage, turn: Turn) -> ReadPage:
+        """The page of a draft. Raises ExtractionError. Later pages overtake a page that may take long."""
+        read = await self._read_quickly(draft, turn)
+        if isinstance(read, ReadPage):
+            return read
         if self._is_unchanged is not None:
-            mark = self._source.hash_html(made)
-            if await self._is_unchanged(made.content.url, mark):
-                return ReadPage(self._source.skip(made, mark, "too_slow"))
+            mark = self._source.hash_html(read)
+            if await self._is_unchanged(read.raw.url, mark):
+                return ReadPage(self._source.skip(read, mark, "too_slow"))
         await turn.comes()  # so that such pages are read in the order in which they came
         turn.leave()
-        if self._apart is None:
-            return ReadPage(self._timed(self._source.read, made))
+        if self._risky_pool is None:
+            return ReadPage(self._timed(self._source.read, read))
         self._notes.count(stats.APART)
-        answer = await self._asked(self._apart, made.content)
-        assert not isinstance(answer, MayTakeLong)
-        return ReadPage(self._source.finish(made, answer))
+        result = await self._run(self._risky_pool, read.raw)
+        assert not isinstance(result, RiskyPage)
+        return ReadPage(self._source.finish(read, result.page if isinstance(result, ReadPage) else result))
 
     def close(self) -> None:
-        """End the processes; pages that are still to be read are too slow."""
-        for close in self._close:
-            close()
+        """End the workers; pages that they have not read are too slow."""
+        for pool in self._pools:
+            pool.close()
 
-    async def _made(self, draft: ReadTask, turn: Turn) -> tuple[Page | ReadTask, Prepared | None]:
-        """The page, or the draft of one that may take long; of one that a worker has read, with its fingerprint."""
-        pool = self._workers
-        if pool is None or self.spent < self._after:
-            return self._timed(self._source.read_here, draft), None
-        answer = await self._asked(pool, draft.content, turn)
-        self._tell(pool)
-        if isinstance(answer, ReadPage):
-            return self._source.accept(draft, answer.page), answer.prepared
-        if not isinstance(answer, NoReader):
-            return self._source.accept(draft, answer), None
-        self._workers = None
+    async def _read_quickly(self, draft: UnreadPage, turn: Turn) -> ReadPage | UnreadPage:
+        """The page, or the draft of a page that may take long."""
+        if self._page_pool is None or self.spent < self._start_after:
+            return _as_read_page(self._timed(self._source.read_here, draft))
+        result = await self._run(self._page_pool, draft.content, turn)
+        self._report_replaced(self._page_pool)
+        if isinstance(result, ReadPage):
+            return _as_read_page(self._source.accept(draft, result.page), result.prepared)
+        if not isinstance(result, NoWorker):
+            return _as_read_page(self._source.accept(draft, result))
+        self._page_pool = None
         self._notes.warn_once(
             "workers",
             "NEARDUP_WORKERS is off from here on, because %s. If other processes cannot import NEARDUP_EXTRACTOR or "
             "NEARDUP_METHOD, move it to a module that they can import.",
-            str(answer).rstrip("."),
+            str(result).rstrip("."),
         )
-        return self._timed(self._source.read_here, draft), None
+        return _as_read_page(self._timed(self._source.read_here, draft))
 
-    def _timed(self, read: Callable[[ReadTask], _Made], draft: ReadTask) -> _Made:
-        begun = perf_counter()
+    def _timed(self, read: Callable[[UnreadPage], _Read], draft: UnreadPage) -> _Read:
+        started = perf_counter()
         try:
             return read(draft)
         finally:
-            self.spent += perf_counter() - begun
+            self.spent += perf_counter() - started
 
-    async def _asked(
-        self, pool: Pool[PageContent, _A], raw: PageContent, turn: Turn | None = None
-    ) -> _A | ExtractionError:
-        """What the pool answers."""
-        done, found, wake = Event(), list[tuple[_A | ExtractionError, float]](), _waker()
+    async def _run(
+        self, pool: WorkerPool, raw: PageContent, turn: Turn | None = None
+    ) -> ReadPage | RiskyPage | ExtractionError:
+        """What a worker makes of a page. A page with a ``turn`` is overtaken if that takes long."""
+        done, wake, started, seconds = Event(), _make_waker(), perf_counter(), 0.0
 
-        def answered(answer: _A | ExtractionError, seconds: float) -> None:
-            found.append((answer, seconds))
+        def start() -> None:  # in a thread
+            nonlocal started
+            started = perf_counter()
+            if turn is not None:
+                turn.begin()
+
+        def finish(_: object) -> None:  # in a thread
+            nonlocal seconds
+            seconds = perf_counter() - started
             if turn is not None:
                 turn.end()
             wake(done.happen)
 
-        pool.ask(raw, answered, turn.begin if turn is not None else lambda: None)
-        await done.wait(_FOR_GOOD)
-        if not found:
+        future = pool.submit(ReadTask(raw), start)
+        future.add_done_callback(finish)
+        if not await done.wait(_FOREVER):
             return ExtractionError("too_slow", "no worker answered within an hour")
-        answer, seconds = found[0]
         self.spent += seconds
-        return answer
+        return future.result()
 
-    def _tell(self, pool: Readers) -> None:
-        """Say that processes were replaced, once, and count them."""
+    def _report_replaced(self, pool: WorkerPool) -> None:
         if replaced := pool.replaced:
             self._notes.stats.set_value(stats.REPLACED, replaced)
             self._notes.warn_once(
                 "replaced",
                 "A worker that reads pages %s. Another one replaces it.",
-                pool.why,
+                pool.why_replaced,
             )
 
 
-def _waker() -> Callable[[Callable[[], Any]], Any]:
-    """Has something called by the loop that runs here, from a thread."""
-    if is_asyncio_available():
-        loop = asyncio.get_running_loop()
-        return _unless_over(loop.call_soon_threadsafe)
-    from twisted.internet import reactor
-
-    return reactor.callFromThread  # type: ignore[no-any-return]  # the module is the reactor
+def _as_read_page(read: Page | UnreadPage, prepared: PreparedFingerprint | None = None) -> ReadPage | UnreadPage:
+    return ReadPage(read, prepared) if isinstance(read, Page) else read
 
 
-def _unless_over(call: Callable[[Callable[[], Any]], Any]) -> Callable[[Callable[[], Any]], Any]:
-    def wake(what: Callable[[], Any]) -> None:
-        try:
-            call(what)
-        except RuntimeError:  # the loop is closed, and nobody waits any more
-            return
+def _make_waker() -> Callable[[Callable[[], None]], None]:
+    """A function by which a thread lets the loop that runs here call something."""
+    if not is_asyncio_available():
+        from twisted.internet import reactor
+
+        return reactor.callFromThread  # type: ignore[no-any-return]  # the module is the reactor
+    loop = asyncio.get_running_loop()
+
+    def wake(call: Callable[[], None]) -> None:
+        with suppress(RuntimeError):  # the loop is closed, and nobody waits any more
+            loop.call_soon_threadsafe(call)
 
     return wake
 
@@ -275,23 +272,21 @@ def make_page_reader(
     hashes: Keyed | None = None,
     is_unchanged: IsUnchanged | None = None,
 ) -> AsyncPageReader:
-    """What reads the pages of a crawl with these settings, to be closed by whoever asked.
+    """The reader for a crawl with these settings; the caller closes it.
 
-    ``hashes``: of the state, if fingerprints can be made ahead. The rest is as for ``AsyncPageReader``.
+    ``hashes``: of the state, if workers may make fingerprints. ``is_unchanged``: see ``AsyncPageReader``.
     """
-    if not config.terms.can_be_sent:
-        if config.many_workers:
-            notes.warn_once(
-                "workers",
-                "NEARDUP_WORKERS is off, because NEARDUP_EXTRACTOR is a function of the started script, which workers "
-                "cannot import. Move it to a module of its own.",
-            )
-        return AsyncPageReader(source, notes, apart=None, is_unchanged=is_unchanged)
+    if config.many_workers and not config.reading.can_be_sent:
+        notes.warn_once(
+            "workers",
+            "NEARDUP_WORKERS is off, because NEARDUP_EXTRACTOR is a function of the started script, which workers "
+            "cannot import. Move it to a module of its own.",
+        )
     return AsyncPageReader(
         source,
         notes,
-        apart=Pool(config.terms, 1, "neardup-apart"),
-        workers=config.make_readers(hashes),
-        after=_BEGINNING if config.workers == AUTO else 0.0,
+        risky_pool=config.make_risky_pool(),
+        page_pool=config.make_page_pool(hashes),
+        start_after=_START_AFTER if config.workers == AUTO else 0.0,
         is_unchanged=is_unchanged,
     )

@@ -17,11 +17,10 @@ from scrapy_neardup.errors import NearDupError, PageError, SettingsError
 from scrapy_neardup.evaluation.documents import Document, with_distinct_ids
 from scrapy_neardup.evaluation.labels import GREY, Corpus, Gold, agreement
 from scrapy_neardup.evaluation.scores import Score, score
-from scrapy_neardup.hashing.keyed import Keyed
+from scrapy_neardup.hashing.keys import keys_of
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.methods import Method, make_method
-from scrapy_neardup.model import Comparison, Fingerprint, Kind, Match, Page, Verdict
-from scrapy_neardup.state.layout import FORMAT, FORMATS
+from scrapy_neardup.model import Comparison, Kind, Match, Page, Verdict
 from scrapy_neardup.state.opening import close_store, open_store
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.recipe import NO_SECRET
@@ -105,7 +104,7 @@ class Joined:
         self.groups.add(page.url)
         fingerprint = self._method.fingerprint(page)
         best: Comparison | None = None
-        common, candidates = self._candidates(fingerprint)
+        common, candidates = self._candidates(keys_of(fingerprint.keys))
         for place in candidates:
             url, sketch = self._pages[place]
             found = self._method.compare(fingerprint, sketch, common)
@@ -118,11 +117,11 @@ class Joined:
         match = Match(0, self.groups.name(page.url), 0.0, best.similarity, best.containment)
         return Verdict(Kind.DUPLICATE, page.url, match=match)
 
-    def _candidates(self, fingerprint: Fingerprint) -> tuple[set[int], list[int]]:
+    def _candidates(self, keys: Iterable[int]) -> tuple[set[int], list[int]]:
         """The keys that are no evidence, and the places of earlier pages; the new page is filed under the others."""
         found: Counter[int] = Counter()
         common = set()
-        for key in fingerprint.keys:
+        for key in keys:
             filed = self._filed.setdefault(key, [])
             if len(filed) < self._method.common:
                 found.update(filed)
@@ -179,8 +178,6 @@ def evaluate(
     dropped: set[str] = set()
     seconds, warm = 0.0, False
     refused = _Refused()
-    # As the states here have it: it is this one that gets warm.
-    method = method.under(Keyed(NO_SECRET.value, FORMATS[FORMAT]))
     with _judging(method, store_url, grouping) as (judge, size_of_state):
         for document in with_distinct_ids(progress(documents) if progress else documents):
             if document.id not in labels:

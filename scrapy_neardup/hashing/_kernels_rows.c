@@ -1,4 +1,4 @@
-/* Rows of a state: see hashing/keyed.py, state/record.py, state/tally.py and state/tally.py. */
+/* Rows of a state: see hashing/width.py, state/record.py, state/tally.py and state/tally.py. */
 #include "_kernels.h"
 
 #define MOST_BEFORE 16 /* bytes that stand before a key, at most */

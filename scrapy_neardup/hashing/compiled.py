@@ -194,7 +194,7 @@ class Kernels(Protocol):
         or None."""
 
     def packed_keys(self, keys: Sequence[int], size: int, before: bytes, /) -> list[bytes]:
-        """See ``KeyWidth.pack_each``; ``size``: bytes of a key, 8 at most. The keys are a tuple or a list."""
+        """See ``keys.pack_keys``; ``size``: bytes of a key, 8 at most. The keys are a tuple or a list."""
 
     def packed_record(
         self, flags: int, keys: Sequence[int], size: int, url: str, behind: bytes, sketch: bytes, /

@@ -3,77 +3,13 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable
 from hashlib import blake2b, md5
 
 import numpy as np
 import numpy.typing as npt
 
 from scrapy_neardup.hashing import compiled, fingerprint64, mix64, mixed
-
-# ----------------------------------------------------------------------------------------------------------------------
-# How many bits of a hash are a key, by which a page is found and nothing is decided.
-
-
-@dataclass(frozen=True, slots=True)
-class KeyWidth:
-    """All keys of a state have the same ``bits``, a multiple of 8: those of two widths never meet.
-
-    Kept are the lowest. Some keys are the smallest of many hashes, and begin with zeros.
-    """
-
-    bits: int
-    #: Bytes of a key.
-    size: int = field(init=False, compare=False, repr=False)
-    #: The bits that are kept.
-    mask: int = field(init=False, compare=False, repr=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "size", self.bits // 8)
-        object.__setattr__(self, "mask", (1 << self.bits) - 1)
-
-    def key(self, hash: int) -> int:
-        """What is kept of a hash; of a key of this width all.
-
-        >>> hex(NARROW.key(0x0123_4567_89AB_CDEF))
-        '0x6789abcdef'
-        """
-        return hash & self.mask
-
-    def keys(self, hashes: Iterable[int]) -> tuple[int, ...]:
-        """The same of each of several hashes; what is the same then comes once."""
-        mask = self.mask
-        return tuple({hash & mask: None for hash in hashes})
-
-    def pack_each(self, keys: Sequence[int], before: bytes = b"") -> list[bytes]:
-        """``pack`` of each of several numbers of at most 64 bits, behind what stands ``before`` each."""
-        kernels = compiled.kernels
-        if kernels is not None:
-            return kernels.packed_keys(keys, self.size, before)
-        size, mask = self.size, self.mask
-        return [before + (key & mask).to_bytes(size, "big") for key in keys]
-
-    def pack(self, key: int) -> bytes:
-        """The bytes of a key, big-endian; of a longer number the lowest bits."""
-        return (key & self.mask).to_bytes(self.size, "big")
-
-
-#: All of a hash.
-WIDE = KeyWidth(64)
-#: Among 80 million keys, those of 10 million pages, one of 10,000 is there by chance: a page is compared in vain then.
-NARROW = KeyWidth(40)
-
-
-# ----------------------------------------------------------------------------------------------------------------------
-# Hashes under a secret: who does not know it can make no text that is taken for another one.
-#
-# Of farmhash anyone can: 32 printable characters with the fingerprint of a given text are a second's work, whatever its
-# seed. So farmhash may find an earlier page, and never says that two texts are the same. That is said by BLAKE2b under
-# a key (RFC 7693), and n-grams, of which there are too many for that, are hashed by a polynomial whose base and whose
-# characters' values are drawn from the key: universal hashing (Carter and Wegman 1979), whose collisions can only be
-# found by who knows the base.
-
 
 #: The names by which ``Keyed.digest`` knows its functions; the first is the faster.
 DIGESTS = ("blake2b", "md5")
@@ -85,12 +21,10 @@ class Keyed:
     The same secret gives the same hashes in every process, on every machine and in every release.
     """
 
-    __slots__ = ("_base", "_hash", "_offset", "_place", "drawn", "key", "secret", "width")
+    __slots__ = ("_base", "_hash", "_offset", "_place", "drawn", "key", "secret")
 
-    def __init__(self, secret: bytes = b"", width: KeyWidth = WIDE) -> None:
+    def __init__(self, secret: bytes = b"") -> None:
         self.secret = secret
-        #: How much of a hash the state has for a key.
-        self.width = width
         self._hash = blake2b(key=secret, digest_size=8)
         numbers = blake2b(key=secret, digest_size=24, person=b"neardup numbers").digest()
         base, offset, self._place = struct.unpack("<3Q", numbers)

@@ -11,7 +11,6 @@ from weakref import WeakKeyDictionary
 from scrapy_neardup.errors import AnyReason, SettingsError
 from scrapy_neardup.judge.copies import Copies, Registrar, Returning, note_once
 from scrapy_neardup.judge.drops import Drops
-from scrapy_neardup.judge.fingerprint_tasks import Prepared
 from scrapy_neardup.judge.in_flight import Blocked, Earlier, InFlight, ReadOnlyInFlight, Reservation, Ruled, Ruling
 from scrapy_neardup.judge.manual_verdicts import ManualVerdicts
 from scrapy_neardup.judge.matching import Matching, candidates
@@ -24,6 +23,7 @@ from scrapy_neardup.state.evidence import Keep
 from scrapy_neardup.state.expiry import Bounds
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.text.prose import why_unjudged
+from scrapy_neardup.workers.speculation import PreparedFingerprint
 
 # ----------------------------------------------------------------------------------------------------------------------
 # A crawl forgets what a state is no longer to know, a step with each page that is judged.
@@ -195,7 +195,7 @@ class Detector:
         self,
         page: Page,
         fingerprint: Fingerprint | None = None,
-        prepared: Prepared | None = None,
+        prepared: PreparedFingerprint | None = None,
         given_up: Collection[Reservation] = (),
     ) -> Ruling:
         """Judge a page. Raises StoreError if the state fails; then nothing is reserved.
@@ -248,9 +248,9 @@ class Detector:
         finally:
             self.spent["store"] += perf_counter() - begun
 
-    def learn(self, page: Page, prepared: Prepared) -> None:
+    def learn(self, page: Page, prepared: PreparedFingerprint) -> None:
         """What the state says of a page of which something else was presumed is presumed of the next ones."""
-        prepared.known.learn(page.site, self.store.on_site(page.site), prepared.asked)
+        prepared.learn(page.site, self.store.on_site(page.site))
 
     def may_know(self, url: str, body: int) -> bool:
         """Whether it is worth while to wait for what ``check_bytes`` says before a page is read. Raises StoreError."""
@@ -266,12 +266,12 @@ class Detector:
             return None
         return self._fingerprint(page)
 
-    def _fingerprint(self, page: Page, prepared: Prepared | None = None) -> Fingerprint:
+    def _fingerprint(self, page: Page, prepared: PreparedFingerprint | None = None) -> Fingerprint:
         begun = perf_counter()
         try:
             known = self.store.on_site(page.site)
             if prepared is not None:
-                return prepared.under(page, known, self._method)
+                return prepared.verified(page, known, self._method)
             return self._method.for_state(page, known)
         finally:
             self.spent["method"] += perf_counter() - begun
@@ -289,7 +289,7 @@ class Detector:
         """Whether a text can be judged."""
         return not why_unjudged(text, self._min_letters)
 
-    def judge_now(self, page: Page, *, sealed: bool, prepared: Prepared | None = None) -> Verdict:
+    def judge_now(self, page: Page, *, sealed: bool, prepared: PreparedFingerprint | None = None) -> Verdict:
         """Judge a page that counts at once, for good if ``sealed``: for whoever has no items on their way.
 
         Where a crawl of this process is at work on the same state, a near-duplicate may be on its way: nobody waits for

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from scrapy_neardup.errors import StoreError
 from scrapy_neardup.judge.detector import Detector
-from scrapy_neardup.judge.fingerprint_tasks import Prepared
 from scrapy_neardup.judge.in_flight import Blocked
 from scrapy_neardup.model import Page, Verdict
+from scrapy_neardup.workers.speculation import PreparedFingerprint
 
 if TYPE_CHECKING:
     from scrapy_neardup.judge.remote_crawl import SharedCrawl
@@ -36,7 +36,7 @@ class ImmediateJudge:
         """The verdict on a page, which counts from then on, for good if ``sealed``. Raises StoreError."""
         return self.detector.judge_now(page, sealed=sealed)
 
-    def judge_prepared(self, page: Page, prepared: Prepared, *, sealed: bool) -> Verdict:
+    def judge_prepared(self, page: Page, prepared: PreparedFingerprint, *, sealed: bool) -> Verdict:
         """The same of one whose fingerprint was made ahead; of a state that is shared there are none."""
         verdict = self.detector.judge_now(page, sealed=sealed, prepared=prepared)
         # Now, as this page may have been the one that makes a sentence boilerplate.

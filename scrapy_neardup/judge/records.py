@@ -9,17 +9,16 @@ from typing import Any
 
 from scrapy_neardup.errors import ExtractionError, PageError, StoreError
 from scrapy_neardup.inputs import Entry
-from scrapy_neardup.judge.fingerprint_tasks import Prepared, Ready
 from scrapy_neardup.judge.immediate import ImmediateJudge
-from scrapy_neardup.judge.prefetch import NOTHING, ReadAhead
 from scrapy_neardup.model import Kind, Page, Verdict
 from scrapy_neardup.oneline import line_logger
-from scrapy_neardup.page.apart import Answer
 from scrapy_neardup.page.extraction import Extractor
 from scrapy_neardup.page.limits import MAX_TEXT
 from scrapy_neardup.page.response import PageContent
 from scrapy_neardup.page.sites import site_of
-from scrapy_neardup.page.source import ContentReader, PageSource, ReadTask
+from scrapy_neardup.page.source import Answer, ContentReader, PageSource, UnreadPage
+from scrapy_neardup.workers.prefetch import NOTHING, ReadAhead, Ready
+from scrapy_neardup.workers.speculation import PreparedFingerprint
 
 logger = line_logger(__name__)
 
@@ -48,7 +47,7 @@ class Batch:
         max_html: int,
         extractor: Extractor | None,
         max_text: int = MAX_TEXT,
-        apart: ContentReader | None = None,
+        read_risky: ContentReader | None = None,
     ) -> None:
         """``now``: what judges them. ``fields``: which field of a record holds what; ``id_field``: which one its id,
         empty if none does.
@@ -65,7 +64,7 @@ class Batch:
             max_html,
             extractor,
             max_text=max_text,
-            apart=apart,
+            read_risky=read_risky,
             is_unchanged=detector.is_unchanged,
             bodies=detector.bodies,
             marks=detector.store.is_shared,
@@ -123,7 +122,7 @@ class Batch:
         marked = self._source.add_item_hash(page, entry.fields, self._url(entry, page.url))
         return self._ruled(marked, ready) if marked.html else verdict  # without it, nothing was written
 
-    def _ruled(self, page: Page, ready: Prepared | None) -> Verdict:
+    def _ruled(self, page: Page, ready: PreparedFingerprint | None) -> Verdict:
         if ready is None:
             return self._now.judge(page, sealed=False)
         return self._now.judge_prepared(page, ready, sealed=False)
@@ -136,7 +135,7 @@ class Batch:
             return self._source.fields.article_url(entry.fields, url.strip())
         return f"{entry.source}#{entry.number}" if entry.unit else entry.source
 
-    def _by_bytes(self, made: Page | ReadTask, entry: Entry, name: str) -> Verdict | None:
+    def _by_bytes(self, made: Page | UnreadPage, entry: Entry, name: str) -> Verdict | None:
         """The verdict on a page that need not be read."""
         if isinstance(made, Page) or not made.body:
             return None
@@ -146,12 +145,12 @@ class Batch:
             del self._coming[made.body]
         return self._now.judge_bytes(name, site_of(self._url(entry, name)), made.body, sealed=False)
 
-    def _page(self, made: Page | ReadTask, entry: Entry, name: str, answer: Answer | None) -> Page:
+    def _page(self, made: Page | UnreadPage, entry: Entry, name: str, answer: Answer | None) -> Page:
         if isinstance(made, Page):
             return made
         return replace(self._source.read(made, answer), url=name)
 
-    def _draft(self, entry: Entry, name: str) -> Page | ReadTask:
+    def _draft(self, entry: Entry, name: str) -> Page | UnreadPage:
         fields = dict(entry.fields)
         if entry.html:
             fields[self._fields["html"]] = entry.html

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
 from scrapy_neardup.errors import StoreError
-from scrapy_neardup.hashing.keyed import KeyWidth
+from scrapy_neardup.hashing.keys import pack_key
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.in_flight import Blocked, Earlier, Reservation, Ruling
 from scrapy_neardup.model import Fingerprint, Kind, Page, Verdict
@@ -180,7 +180,7 @@ class Transactions:
     async def fetch(self, view: PageView, rows: Iterable[bytes] = (), postings: Iterable[tuple[int, int]] = ()) -> None:
         """Fetch rows and postings that are not there yet, all in one way to the server and back."""
         program = self.link.program()
-        take = wanted(program, view, rows, postings, self.store.width)
+        take = wanted(program, view, rows, postings)
         if not program.is_empty:
             take(iter((await self.link.run(program))[1:]))
 
@@ -210,25 +210,22 @@ class Transactions:
 
 
 def wanted(
-    program: Program, view: PageView, rows: Iterable[bytes], postings: Iterable[tuple[int, int]], width: KeyWidth
+    program: Program, view: PageView, rows: Iterable[bytes], postings: Iterable[tuple[int, int]]
 ) -> Callable[[Iterator[Any]], None]:
-    """Have a program read what a view has not yet; the answer takes what it says into the view.
-
-    ``width``: of the keys of the state.
-    """
+    """Have a program read what a view has not yet; the answer takes what it says into the view."""
     new_rows = [row for row in dict.fromkeys(rows) if row not in view.rows]
     new_postings = [one for one in dict.fromkeys(postings) if one not in view.postings]
     for row in new_rows:
         program.get(row)
     limits = {limit: [key for key, one in new_postings if one == limit] for _, limit in new_postings}
     for limit, keys in limits.items():
-        program.newest([width.pack(key) for key in keys], limit)
+        program.newest([pack_key(key) for key in keys], limit)
 
     def take(answers: Iterator[Any]) -> None:
         view.rows.update(zip(new_rows, answers))  # noqa: B905  # others take what follows
         for limit, keys in limits.items():
             found = newest_of(next(answers), limit)
-            view.postings.update([((key, limit), found.get(width.pack(key), [])) for key in keys])
+            view.postings.update([((key, limit), found.get(pack_key(key), [])) for key in keys])
 
     return take
 
@@ -414,7 +411,7 @@ class RemoteJudgement:
         rows = [*urls, layout.judgement_key(page.url, store.hashes)]
         keys = self._fingerprint.keys if self._fingerprint else ()
         self.view = PageView()
-        self._take = wanted(program, self.view, rows, [(key, detector.common) for key in keys], store.width)
+        self._take = wanted(program, self.view, rows, [(key, detector.common) for key in keys])
 
     # Second way: what was found.
 
@@ -424,7 +421,7 @@ class RemoteJudgement:
         for place in self._earlier:
             ask(program, place)
         rows, postings = self._found()
-        take = wanted(program, self.view, rows, postings, crawl.store.width)
+        take = wanted(program, self.view, rows, postings)
         if program.is_empty:
             return []
         answers = iter((await crawl.link.run(program))[1:])

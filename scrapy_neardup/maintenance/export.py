@@ -10,7 +10,7 @@ import zlib
 from array import array
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from hashlib import sha256
 from itertools import count
 from pathlib import Path
@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from scrapy_neardup.errors import NearDupError, StoreMismatch
-from scrapy_neardup.hashing.keyed import NARROW, WIDE, KeyWidth
+from scrapy_neardup.hashing.keys import BITS
 from scrapy_neardup.judge.former import former_method
 from scrapy_neardup.judge.manual_verdicts import ManualVerdict, Opinion, judgement_of, judgements, write_judgements
 from scrapy_neardup.judge.matching import Matching
@@ -257,9 +257,8 @@ def _typed(value: Any, name: str, kind: type) -> Any:
 # Where pages come from: an export, or a state that is open.
 
 
-#: The forms of an export, with the width of the keys in it; there is a new one with every change that an earlier
-#: release would read wrong.
-VERSIONS = {2: WIDE, 3: NARROW}
+#: The number of the export format.
+VERSION = 3
 
 #: Put around the pages of a source, to show how far it is.
 Watch = Callable[[Iterable[Filed]], Iterable[Filed]]
@@ -279,10 +278,6 @@ class Source(Protocol):
     @property
     def secret(self) -> Secret | None:
         """Under which they were, if it is there: several states may share one that none of them holds."""
-
-    @property
-    def width(self) -> KeyWidth:
-        """Of the keys under which the pages are filed."""
 
     @property
     def counts(self) -> Counts:
@@ -308,7 +303,6 @@ class OpenState:
         #: Without the format, which is that of the store and not of the pages.
         self.recipe = {name: value for name, value in store.recipe.items() if name != "format"}
         self.secret = store.secret
-        self.width = store.width
         self._store = store
 
     @property
@@ -348,7 +342,6 @@ class ExportFile:
         self.name = str(path)
         self.recipe: dict[str, Any] = {}
         self.secret: Secret | None = None
-        self.width = WIDE
         self.judgements: list[Opinion] = []
         self._path = path
         blocks: dict[int, bytes] = {}
@@ -375,7 +368,6 @@ class ExportFile:
                 if number == 1:
                     self.recipe = {name: value for name, value in data["recipe"].items() if name != "format"}
                     self.secret = _own_secret(data)
-                    self.width = VERSIONS[data["version"]]
                 elif "sha256" in data:
                     if data != {"pages": pages, "sha256": digest.hexdigest()}:
                         raise ValueError("it does not fit the lines before it")
@@ -390,8 +382,8 @@ class ExportFile:
                     filed = from_data(data)
                     if blocks or said or filed.record.id <= newest:
                         raise ValueError("its page is out of order")
-                    if filed.record.longest_key > self.width.bits:
-                        raise ValueError(f"a key of its page has more than {self.width.bits} bits")
+                    if filed.record.longest_key > BITS:
+                        raise ValueError(f"a key of its page has more than {BITS} bits")
                     pages, newest = pages + 1, filed.record.id
                     yield filed
                 digest.update(line)
@@ -414,10 +406,10 @@ class ExportFile:
                 f"{self.name} is no export of a state, or its start is damaged. Make an export with: scrapy neardup "
                 "export -o FILE. Name a state by its URL, such as sqlite:///path."
             )
-        if version not in VERSIONS:
+        if version != VERSION:
             raise NearDupError(
-                f"{self.name} has export format {version}, but this release reads formats {min(VERSIONS)} to "
-                f"{max(VERSIONS)}. Run: pip install --upgrade scrapy-neardup"
+                f"{self.name} has export format {version}, but this release reads format {VERSION}. If a later release "
+                "wrote it, run: pip install --upgrade scrapy-neardup; else crawl anew."
             )
         return data
 
@@ -425,46 +417,6 @@ class ExportFile:
         return NearDupError(
             f"{self.name} is damaged: {what}. Nothing of it is used. Copy the file again from its source, or "
             "export the state again."
-        )
-
-
-class Narrowed:
-    """The pages of a source with keys of another width, as a state files them."""
-
-    def __init__(self, source: Source, width: KeyWidth) -> None:
-        self.name, self.recipe, self.secret = source.name, source.recipe, source.secret
-        self.width = width
-        self._source = source
-
-    @property
-    def counts(self) -> Counts:
-        """As they are."""
-        return self._source.counts
-
-    @property
-    def judgements(self) -> Sequence[Opinion]:
-        """As they are."""
-        return self._source.judgements
-
-    def pages(self) -> Iterator[Filed]:
-        """All pages by id."""
-        for filed in self._source.pages():
-            yield replace(filed, record=filed.record.narrowed(self.width))
-
-
-def for_state(source: Source, store: PageStore) -> Source:
-    """A source with keys as the store's; raises StoreMismatch if they are shorter, as bits cannot be made up."""
-    check_width(source, store.width, store.location)
-    return source if source.width == store.width else Narrowed(source, store.width)
-
-
-def check_width(source: Source, width: KeyWidth, location: str) -> None:
-    """Raise StoreMismatch if the keys of a source are too short for a state that has keys of this width."""
-    if source.width.bits < width.bits:
-        raise StoreMismatch(
-            f"{source.name} has keys of {source.width.bits} bits, but the state at {location}, made by an earlier "
-            f"release, has keys of {width.bits} bits. Merge both into a new state: "
-            "scrapy neardup merge ONE OTHER --store NEW."
         )
 
 
@@ -548,8 +500,7 @@ def write_export(store: PageStore, stream: IO[bytes], watch: Watch = iter) -> in
             packed.write(line)
 
         own = {"secret": state.secret.value.hex()} if state.secret and state.secret.is_own else {}
-        version = next(form for form, width in VERSIONS.items() if width == state.width)
-        put({"scrapy-neardup": "state", "version": version, "recipe": state.recipe, **own})
+        put({"scrapy-neardup": "state", "version": VERSION, "recipe": state.recipe, **own})
         for filed in watch(state.pages()):
             put(to_data(filed))
             pages += 1
@@ -570,14 +521,13 @@ def import_state(source: Source, store: PageStore, watch: Watch = iter) -> int:
 
     Nothing counts before all is there: what an import that was stopped has added is taken back when the state is next
     opened. Only one that is stopped while it seals, at the very end, leaves a part, which ``merge`` completes. Raises
-    NearDupError if there are pages, StoreMismatch if the source's keys are shorter than those of the state.
+    NearDupError if there are pages.
     """
     if store.pages:
         raise NearDupError(
             f"The state at {store.location} already has {store.pages:,} pages, so nothing is imported. Name a new "
             "place with --store, or add the pages with: scrapy neardup merge."
         )
-    source = for_state(source, store)
     generation = store.begin(f"import of {source.name}")
     for filed in watch(source.pages()):
         store.add(filed.record, filed.evidence, generation=generation, seen=filed.seen)

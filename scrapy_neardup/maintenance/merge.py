@@ -13,7 +13,6 @@ from scrapy_neardup.maintenance.export import (
     Source,
     Watch,
     find_copy,
-    for_state,
     take_judgements,
 )
 from scrapy_neardup.methods import Method
@@ -182,9 +181,9 @@ def merge(source: Source, store: PageStore, method: Method | None = None, watch:
 
     What is added counts when all is there: if a merge is stopped, the next opening takes it back. Pages that are newer
     there may have been renewed by then; the same merge once more does the rest. Memory grows with the pages that get
-    another id or become copies, and no others. Raises StoreMismatch if the source's keys are shorter than the store's.
+    another id or become copies, and no others.
     """
-    source, method = for_state(source, store), method.under(store.hashes) if method else None
+    method = method.under(store.hashes) if method else None
     judgements, against = take_judgements(source.judgements, store)
     plan = make_plan(source, store, method, watch)
     pages = plan.pages

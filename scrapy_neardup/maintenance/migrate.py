@@ -94,7 +94,7 @@ class Migration:
     def _file(self, record: Record, told: Evidence | None, seen: int, soon: Changes) -> None:
         """What ``PageStore.add`` would write, to be written with that of other pages: nobody reads the state yet."""
         self._new.file_postings(record, soon)
-        soon.put(record_key(record.id), record.pack(self._new.width))
+        soon.put(record_key(record.id), record.pack())
         if told is not None:
             soon.put(evidence_key(record.id), told.pack())
         soon.put(url_key(record.url, self._new.hashes), pack_seen(record.id, seen))

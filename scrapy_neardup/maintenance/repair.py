@@ -248,7 +248,7 @@ class _Filing:
                     return
                 self._store.forget([earlier.id])
         self._store.file_postings(record, self._changes)
-        self._changes.put(record_key(record.id), record.pack(self._store.width))
+        self._changes.put(record_key(record.id), record.pack())
         if record.is_found_by_body:
             self._changes.put(body_key(record.body), pack_id(record.id))
         self._changes.put(url, pack_seen(record.id, self._last_seen(record)))

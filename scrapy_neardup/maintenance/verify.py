@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from scrapy_neardup.errors import StoreError
 from scrapy_neardup.hashing.keyed import Keyed
+from scrapy_neardup.hashing.keys import keys_of
 from scrapy_neardup.judge.drops import Drop
 from scrapy_neardup.judge.manual_verdicts import Opinion
 from scrapy_neardup.maintenance.scan import Collector, Ids, Members, Watch, column, unwatched
@@ -30,7 +31,7 @@ from scrapy_neardup.state.pages import DECISIONS_KEY as DECISIONS
 from scrapy_neardup.state.pages import FORMER_KEY as FORMER
 from scrapy_neardup.state.pages import PageStore, former_problem, former_recipes
 from scrapy_neardup.state.postings import is_head, is_posting, is_unreachable, pairs
-from scrapy_neardup.state.record import Record, width_of
+from scrapy_neardup.state.record import Record
 from scrapy_neardup.state.tally import KEY
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -138,7 +139,7 @@ class Pages:
         if record.former:
             self.former.append(record.id)
         self._urls.append(last_id(url_key(record.url, self._hashes)))
-        keys = self._hashes.width.keys(record.keys)
+        keys = keys_of(record.keys)
         self._many.append(len(keys))
         self._sums.append(sum(keys) & 0xFFFFFFFFFFFFFFFF)
 
@@ -191,7 +192,7 @@ def unpacked(key: bytes, packed: bytes) -> Record | None:
     """The record of a row; None if it cannot be what was written."""
     try:
         record = Record.unpack(last_id(key), packed)
-        return record if key == record_key(record.id) and record.pack(width_of(packed)) == packed else None
+        return record if key == record_key(record.id) and record.pack() == packed else None
     except ValueError:
         return None
 
@@ -253,7 +254,7 @@ def check_postings(store: PageStore, found: Findings, pages: Pages, watch: Watch
     wrong = (many != pages.many) | (sums != pages.sums)
     for id, filed in zip(pages.members.ids[wrong].tolist(), many[wrong].tolist(), strict=True):
         record = _record(store, id)
-        own = store.width.keys(record.keys) if record else ()
+        own = keys_of(record.keys) if record else ()
         right = sum(id in ids for ids in store.all_postings(own, _ALL))
         if right < len(own):
             found.add("page without key", f"{id:016x} is not filed under {len(own) - right} of its {len(own)} keys")

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.hashing.keyed import OPEN, Keyed
+from scrapy_neardup.hashing.keys import keys_of
 from scrapy_neardup.model import Comparison, Explanation, Fingerprint, Page, SiteCounts
 from scrapy_neardup.text.normalize import SPELLING, converter_name
 
@@ -199,7 +200,7 @@ class Method(ABC):
 
     def under(self, hashes: Keyed) -> Method:
         """The same method with the hashes of a state: its sketches can be compared with those of that state alone."""
-        if (hashes.secret, hashes.width) == (self.hashes.secret, self.hashes.width):
+        if hashes.secret == self.hashes.secret:
             return self
         keyed = copy(self)
         keyed.hashes = hashes
@@ -211,9 +212,9 @@ class Method(ABC):
 
     @final
     def for_state(self, page: Page, site: SiteCounts | None) -> Fingerprint:
-        """``guarded`` by what a state knows of the page's site, if it knows any, with keys as wide as the state's."""
-        made, width = self.guarded(page, site.is_common if site else nothing_is_common, site), self.hashes.width
-        return made if max(made.keys, default=0) <= width.mask else made.with_keys(width.keys(made.keys))
+        """``guarded`` by what a state knows of the page's site, if it knows any, with keys of a state."""
+        made = self.guarded(page, site.is_common if site else nothing_is_common, site)
+        return made.with_keys(keys_of(made.keys))
 
     def guarded(self, page: Page, is_common: IsCommon, site: SiteCounts | None = None) -> Fingerprint:
         """The same of what a page says itself, without sentences that stand on many pages, and those to be counted.
@@ -235,8 +236,8 @@ class Method(ABC):
     def compare(self, new: Fingerprint, old: bytes, common: Set[int]) -> Comparison:
         """Compare a new page with an earlier one's sketch.
 
-        ``common`` holds those keys of the new page that too many originals share to be evidence. Who keeps hashes in a
-        sketch finds one there by as much of it as is a key: ``self.hashes.width.key(hash)``.
+        ``common`` holds those keys of the new page that too many originals share to be evidence, as a state keeps them.
+        A method that keeps hashes in its sketch finds one there by ``key_of(hash)``.
         """
 
     def carried(self, title: Any) -> str:

@@ -78,7 +78,7 @@ class NSHash(PublishedMethod):
 
     def agreement(self, new: Fingerprint, one: bytes, other: bytes, common: Set[int]) -> Agreement:
         """The share of the hashes that both have."""
-        return equal_hashes(one, other, common, self.hashes.width, self.parameters.equal)
+        return equal_hashes(one, other, common, self.parameters.equal)
 
     def _evidence(self, text: Text) -> list[int]:
         """None: the signature serves."""

@@ -7,7 +7,7 @@ from abc import abstractmethod
 from collections.abc import Sequence, Set
 from dataclasses import dataclass
 
-from scrapy_neardup.hashing.keyed import KeyWidth
+from scrapy_neardup.hashing.keys import key_of
 from scrapy_neardup.methods.base import Method
 from scrapy_neardup.methods.evidence import longest_sentences, shared_sentences
 from scrapy_neardup.model import Comparison, Fingerprint, Likeness, Page
@@ -127,7 +127,7 @@ def signature_of(sketch: bytes) -> bytes:
     return sketch[_HEAD.size + 4 * _HEAD.unpack_from(sketch)[2] :]
 
 
-def equal_hashes(one: bytes, other: bytes, common: Set[int], width: KeyWidth, needed: int) -> Agreement:
+def equal_hashes(one: bytes, other: bytes, common: Set[int], needed: int) -> Agreement:
     """Compare two signatures that are sets of 8-byte hashes; those whose keys are ``common`` count for neither.
 
     The similarity is the share of the hashes that both have, of the page that has more of them. Duplicates have as many
@@ -135,7 +135,7 @@ def equal_hashes(one: bytes, other: bytes, common: Set[int], width: KeyWidth, ne
     """
     a, b = (frozenset(unpack_hashes(packed)) for packed in (one, other))
     if common:
-        a, b = (frozenset(hash for hash in hashes if width.key(hash) not in common) for hashes in (a, b))
+        a, b = (frozenset(hash for hash in hashes if key_of(hash) not in common) for hashes in (a, b))
     both, most = len(a & b), max(len(a), len(b))
     return Agreement(both / most if most else 0.0, 0 < min(needed, most) <= both)
 

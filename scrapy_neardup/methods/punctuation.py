@@ -21,6 +21,7 @@ from itertools import pairwise, starmap
 from typing import ClassVar
 
 from scrapy_neardup.hashing.keyed import DIGESTS
+from scrapy_neardup.hashing.keys import key_of
 from scrapy_neardup.methods.base import Parameters, choice, decides, number, whole
 from scrapy_neardup.methods.published import Agreement, PublishedMethod, Text
 from scrapy_neardup.model import Fingerprint
@@ -75,11 +76,10 @@ class Punctuation(PublishedMethod):
 
     def agreement(self, new: Fingerprint, one: bytes, other: bytes, common: Set[int]) -> Agreement:
         """The share of the whole weight, 4.5, that agrees; common titles and pieces have none."""
-        key = self.hashes.width.key
         weight = sum(
             1.0 if place else _TITLE_WEIGHT
             for place, (a, b) in enumerate(zip(_SIGNATURE.unpack(one), _SIGNATURE.unpack(other), strict=True))
-            if a == b != 0 and key(a) not in common
+            if a == b != 0 and key_of(a) not in common
         )
         return Agreement(weight / (_TITLE_WEIGHT + _PIECES), weight >= self.parameters.threshold)
 

@@ -65,7 +65,7 @@ class Segments(PublishedMethod):
 
     def agreement(self, new: Fingerprint, one: bytes, other: bytes, common: Set[int]) -> Agreement:
         """The share of the hashes that both have."""
-        return equal_hashes(one, other, common, self.hashes.width, self.parameters.equal)
+        return equal_hashes(one, other, common, self.parameters.equal)
 
 
 def equal_pieces(text: str, count: int, at_least: int) -> list[str]:

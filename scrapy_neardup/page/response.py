@@ -12,7 +12,6 @@ from scrapy_neardup.errors import ExtractionError
 from scrapy_neardup.hashing.keyed import Keyed
 from scrapy_neardup.page.extraction import decode_body, parse_head
 from scrapy_neardup.page.item import NO_METADATA, ItemMetadata
-from scrapy_neardup.page.worker import Message
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,25 +32,6 @@ class PageContent:
     def size(self) -> int:
         """Bytes or characters."""
         return len(self.content)
-
-    def message(self) -> Message:
-        """Encode it for another process."""
-        about = {
-            "url": self.url,
-            "text": isinstance(self.content, str),
-            "type": self.content_type,
-            "is_of_url": self.is_of_url,
-            "metadata": self.metadata,
-        }
-        return Message(about, _encode(self.content))
-
-    @classmethod
-    def of_message(cls, message: Message) -> PageContent:
-        """Decode a message."""
-        about, content = message
-        html = content.decode("utf-8", "surrogatepass") if about["text"] else content
-        metadata = ItemMetadata.from_json(about["metadata"])
-        return cls(about["url"], html, about["type"], is_of_url=about["is_of_url"], metadata=metadata)
 
     def html(self) -> str:
         """Decode the HTML. Raises ExtractionError for other content (``not_html``) or another page (``other_page``)."""

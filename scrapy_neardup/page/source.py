@@ -6,9 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from scrapy_neardup.errors import ExtractionError, Reason
+from scrapy_neardup.errors import ExtractionError, NoWorker, Reason
 from scrapy_neardup.model import Page
-from scrapy_neardup.page.apart import Answer, MayTakeLong, NoReader
 from scrapy_neardup.page.extraction import Extractor, extract, hash_html, is_too_large, parse_head
 from scrapy_neardup.page.html import is_risky
 from scrapy_neardup.page.item import Item, ItemFields, hash_item, join_lines
@@ -29,7 +28,18 @@ ContentReader = Callable[[PageContent], Page]
 
 
 @dataclass(frozen=True, slots=True)
-class ReadTask:
+class RiskyPage:
+    """The HTML of a page that a worker did not read, because that may take long."""
+
+    html: str
+
+
+#: The answer of a worker.
+Answer = Page | ExtractionError | RiskyPage
+
+
+@dataclass(frozen=True, slots=True)
+class UnreadPage:
     """A page to read from HTML, here or in another process. ``is_risky``: this may take long.
 
     ``body``: the hash of its bytes, which identifies it under any URL; 0 if it must be read.
@@ -55,14 +65,14 @@ class PageSource:
         extractor: Extractor | None,
         *,
         max_text: int = MAX_TEXT,
-        apart: ContentReader | None = None,
+        read_risky: ContentReader | None = None,
         is_unchanged: Callable[[str, int], bool] = lambda url, html_hash: False,
         bodies: BodyHasher | None = None,
         marks: bool = True,
     ) -> None:
         """``fields``: see ``ItemFields``; ``max_html``: see ``extract``; ``max_text``: see ``limit_page``.
 
-        ``apart`` reads risky pages in a process that can be killed; without it they are read here. ``is_unchanged``:
+        ``read_risky`` reads risky pages in a worker; without it they are read here. ``is_unchanged``:
         whether the page of a URL has this hash already and need not be read. ``bodies`` hashes the bytes of pages;
         without it every page is read. ``marks``: whether pages of items with text get an item hash at once, see
         ``add_item_hash``.
@@ -71,7 +81,7 @@ class PageSource:
         self._max_html = max_html
         self._extractor = extractor
         self._max_text = max_text
-        self._apart = apart
+        self._read_risky = read_risky
         self._is_unchanged = is_unchanged
         self._bodies = bodies
         self._marks = marks
@@ -83,8 +93,8 @@ class PageSource:
 
     def prepare(
         self, item: Item, response: PageResponse | None, url: str, content_type: str | None = None
-    ) -> Page | ReadTask:
-        """Return the page of an item that brings its text, or a task to read it from HTML.
+    ) -> Page | UnreadPage:
+        """Return the page of an item that brings its text, or the unread page of one with HTML.
 
         ``content_type`` belongs to HTML that the item brings as bytes. Raises ExtractionError.
         """
@@ -96,67 +106,67 @@ class PageSource:
         response = None if html else response
         try:
             content = replace(self._content(html, response, url, content_type), metadata=self.fields.metadata(item))
-            return ReadTask(content, item, response, body=self._hash_body(content))
+            return UnreadPage(content, item, response, body=self._hash_body(content))
         except ExtractionError as error:
             raise self._with_cure(error, item, response) from None
 
-    def read(self, task: ReadTask, answer: Answer | None = None) -> Page:
+    def read(self, unread: UnreadPage, answer: Answer | None = None) -> Page:
         """Read a page, or use the ``answer`` of another process."""
-        made: Page | ReadTask = task
+        made: Page | UnreadPage = unread
         if answer is not None:
-            made = self.accept(task, answer)
-        elif not task.is_risky:
-            made = self.read_here(task)
+            made = self.accept(unread, answer)
+        elif not unread.is_risky:
+            made = self.read_here(unread)
         if isinstance(made, Page):
             return made
         try:
-            return self.finish(made, (self._apart or self._extract)(made.content))
+            return self.finish(made, (self._read_risky or self._extract)(made.content))
         except ExtractionError as error:
             return self.finish(made, error)
 
-    def read_here(self, task: ReadTask) -> Page | ReadTask:
-        """Read a page in this process. Return a task for a risky page."""
+    def read_here(self, unread: UnreadPage) -> Page | UnreadPage:
+        """Read a page in this process. Return a risky page unread."""
         try:
-            html = task.content.html()
+            html = unread.content.html()
         except ExtractionError as error:
-            raise self._with_cure(error, task.item, task.response) from None
+            raise self._with_cure(error, unread.item, unread.response) from None
         if is_too_large(html, self._max_html):
-            return self.skip(task, hash_html(html), "too_large")
+            return self.skip(unread, hash_html(html), "too_large")
         if is_risky(html):
-            return self._mark_risky(task, html)
-        return self.finish(task, self._extract(PageContent(task.content.url, html)))
+            return self._mark_risky(unread, html)
+        return self.finish(unread, self._extract(PageContent(unread.content.url, html)))
 
-    def accept(self, task: ReadTask, answer: Answer) -> Page | ReadTask:
-        """Return the page that another process has read. Return a task for a risky page."""
-        if isinstance(answer, MayTakeLong):
-            return self._mark_risky(task, answer.html)
-        if isinstance(answer, NoReader):
-            return self.read_here(task)
-        return self.finish(task, answer)
+    def accept(self, unread: UnreadPage, answer: Answer) -> Page | UnreadPage:
+        """Return the page that another process has read. Return a risky page unread."""
+        if isinstance(answer, RiskyPage):
+            return self._mark_risky(unread, answer.html)
+        if isinstance(answer, NoWorker):
+            return self.read_here(unread)
+        return self.finish(unread, answer)
 
-    def _mark_risky(self, task: ReadTask, html: str) -> Page | ReadTask:
-        """Return a task with the decoded HTML, or a skipped page if the same HTML took too long before."""
+    def _mark_risky(self, unread: UnreadPage, html: str) -> Page | UnreadPage:
+        """Return the unread page with its decoded HTML, or a skipped page if the same HTML took too long before."""
         html_hash = hash_html(html)
-        if self._is_unchanged(task.content.url, html_hash):
-            return self.skip(task, html_hash, "too_slow")
-        content = PageContent(task.content.url, html, metadata=task.content.metadata)
-        return replace(task, content=content, is_risky=True)
+        if self._is_unchanged(unread.content.url, html_hash):
+            return self.skip(unread, html_hash, "too_slow")
+        content = PageContent(unread.content.url, html, metadata=unread.content.metadata)
+        return replace(unread, content=content, is_risky=True)
 
-    def finish(self, task: ReadTask, result: Page | ExtractionError) -> Page:
+    def finish(self, unread: UnreadPage, result: Page | ExtractionError) -> Page:
         """Return the judged page. Raises ExtractionError if it could not be read for a reason other than a limit."""
         if isinstance(result, Page):
-            return self._complete(replace(result, body=task.body), task)
+            return self._complete(replace(result, body=unread.body), unread)
         if result.reason in LIMIT_REASONS:
-            return self.skip(task, self.hash_html(task), result.reason)
-        raise self._with_cure(result, task.item, task.response)
+            return self.skip(unread, self.hash_html(unread), result.reason)
+        raise self._with_cure(result, unread.item, unread.response)
 
-    def skip(self, task: ReadTask, html_hash: int, reason: Reason) -> Page:
+    def skip(self, unread: UnreadPage, html_hash: int, reason: Reason) -> Page:
         """Return a page without text that was not read."""
-        return self._complete(Page(task.content.url, html=html_hash, unread=reason, body=task.body), task)
+        return self._complete(Page(unread.content.url, html=html_hash, unread=reason, body=unread.body), unread)
 
-    def hash_html(self, task: ReadTask) -> int:
+    def hash_html(self, unread: UnreadPage) -> int:
         """Return the hash that shows whether an unread page has changed."""
-        return hash_html(task.content.html())
+        return hash_html(unread.content.html())
 
     def add_item_hash(self, page: Page, item: Item, url: str) -> Page:
         """Add the hash of the item, which shows whether a page with little text has changed.
@@ -166,8 +176,8 @@ class PageSource:
         is_long = len(self.fields.text(item, "text")) > _MAX_HASHED
         return page if is_long or self.fields.is_content_name(item, url) else replace(page, html=hash_item(item))
 
-    def _complete(self, page: Page, task: ReadTask) -> Page:
-        return task.content.metadata.apply_to(page, task.content.url, self._max_text)
+    def _complete(self, page: Page, unread: UnreadPage) -> Page:
+        return unread.content.metadata.apply_to(page, unread.content.url, self._max_text)
 
     def _extract(self, content: PageContent) -> Page:
         return extract(content.html(), content.url, max_html=self._max_html, extractor=self._extractor)

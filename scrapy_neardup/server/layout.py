@@ -18,8 +18,8 @@ GIVEN_UP = b"!"
 PENDING = b"w"
 _BY_TIME, _BY_CRAWL = b"reo", b"jd"
 _ID, _PAIR = 9, 17
-#: Lengths of rows of postings, with keys of 8 and of 5 bytes.
-_POSTINGS = (_PAIR, 14)
+#: Length of a row of postings.
+_POSTING = 14
 
 
 class Spot(NamedTuple):
@@ -57,14 +57,13 @@ def is_url(row: bytes) -> bool:
 
 def is_posting(row: bytes) -> bool:
     """Whether a row is one that says by being there that a page is filed under a key."""
-    return row[:1] == b"k" and len(row) in _POSTINGS
+    return row[:1] == b"k" and len(row) == _POSTING
 
 
 def names_on(letter: bytes, keys: Iterable[bytes], level: int) -> list[bytes]:
     """The names of keys in which rows with this letter lie on one level, by the hash of the URL, or by the key.
 
-    Of a posting by the last four bytes of its key: keys of 8 bytes are the smallest of many hashes, so what they begin
-    with is alike, and most of them would lie in a few large sets.
+    Of a posting by the last four bytes of its key.
     """
     begin, shift, part = b"%b%c" % (letter, 65 + level), 32 - _LEVELS[level][0], _PARTS[letter]
     return [begin + (int.from_bytes(key[part], "big") >> shift).to_bytes(3, "big") for key in keys]

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Concatenate, ParamSpec, TypeVar
 from urllib.parse import SplitResult
 
 from scrapy_neardup.errors import StoreError, StoreMismatch
+from scrapy_neardup.hashing.keys import pack_key
 from scrapy_neardup.server.connection import Link
 from scrapy_neardup.server.counting import OvertakenError, ServerRows, SharedCounting
 from scrapy_neardup.server.in_flight import PendingPage
@@ -21,6 +22,7 @@ from scrapy_neardup.state import layout
 from scrapy_neardup.state.journal import TakenBack
 from scrapy_neardup.state.kv import SETTING, Changes, Row
 from scrapy_neardup.state.pages import Pending
+from scrapy_neardup.state.postings import PostingRows, Postings
 from scrapy_neardup.state.recipe import Secret
 from scrapy_neardup.state.record import Record
 
@@ -59,6 +61,7 @@ class RedisStore(SharedCounting):
     scheme: ClassVar[str] = "redis"
     tallied: ClassVar[bool] = False
     is_shared: ClassVar[bool] = True
+    postings_type: ClassVar[type[Postings]] = PostingRows
     #: Seconds for which a crawl is held without being heard of.
     lease: ClassVar[float] = LEASE
 
@@ -198,7 +201,7 @@ class RedisStore(SharedCounting):
     def all_postings(self, keys: Sequence[int], limit: int) -> list[list[int]]:
         if self.view is not None:
             return [self.view.filed(key, limit) for key in keys]
-        return [self._rows.postings(self.width.pack(key), limit) for key in keys]
+        return [self._rows.postings(pack_key(key), limit) for key in keys]
 
     def _scan(self, prefix: bytes, *, reverse: bool = False) -> Iterator[Row]:
         scan = self._rows.scan if self.view is None else self.view.scan

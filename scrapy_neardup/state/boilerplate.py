@@ -21,55 +21,52 @@ if TYPE_CHECKING:
     from tldextract import TLDExtract
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Of the last pages of a site, how many looked like another one of it under another title: what makes a catalogue.
-#
-# On most sites one page in a hundred does. Where one in five does, as among the products of a shop, what two pages
-# share is the form of the site, and the method asks for more: see ``cascade_check``.
+# How many of a site's last pages repeat another one's template under another title. On most sites 1 in 100 does. Where
+# 1 in 5 does, as in a shop, shared text is the site's template, and the method asks for more.
 
 
-#: Sites of which that is known at once, the last ones that were noted.
+#: Sites to remember, those noted last.
 _SITES = 4096
-#: Pages after which those of a site are halved, with those in a form: so it is the last ones that count.
+#: Above this many pages the counts of a site are halved, so the last pages count.
 _LAST = 1024
-#: Before so many pages nothing is said of a site.
+#: Below this many pages the share is unknown.
 _LEAST = 64
-#: How a site is written, before all are compressed; the same on every machine. The one that was noted last comes last.
+#: The format of a site before compression; the site noted last comes last.
 _PACKED = np.dtype([("site", ">u4"), ("pages", ">u2"), ("forms", ">u2")])
 
 
 class Forms:
-    """The counts of 4,096 sites, by 32-bit fingerprint; half a megabyte, whatever the number of sites."""
+    """Template counts of 4,096 sites by 32-bit fingerprint, in half a megabyte."""
 
     def __init__(self) -> None:
         self._sites: dict[int, tuple[int, int]] = {}
         self._is_changed = False
 
     def note(self, site: int, *, in_form: bool) -> None:
-        """Count a page of a site, and whether it looked like another one under another title."""
+        """Count a page of a site, and whether it repeats a template."""
         pages, forms = self._sites.pop(site, (0, 0))
         self._put(site, pages + 1, forms + in_form)
 
     def share(self, site: int) -> float:
-        """The share of such pages among the last ones of a site; 0 where too few are known."""
+        """Return the share of such pages of a site; 0 if too few pages are known."""
         pages, forms = self._sites.get(site, (0, 0))
         return forms / pages if pages >= _LEAST else 0.0
 
     def changed(self) -> bytes | None:
-        """All of it, packed, if it was changed since it was last ``saved``."""
+        """Return everything packed, if it changed since ``saved``."""
         return self.packed() if self._is_changed else None
 
     def packed(self) -> bytes | None:
-        """All of it, compressed, unless it is empty."""
+        """Return everything compressed, unless it is empty."""
         rows = [(site, *counts) for site, counts in self._sites.items()]
         return zlib.compress(np.array(rows, _PACKED).tobytes(), 1) if rows else None
 
     def saved(self) -> None:
-        """What ``changed`` gave has been written."""
+        """The result of ``changed`` was written."""
         self._is_changed = False
 
     def load(self, packed: bytes) -> None:
-        """Take what was written; raises ValueError if it is none, and then takes nothing."""
+        """Load what was written. Raises ValueError and loads nothing if it is damaged."""
         try:
             plain = zlib.decompress(packed)
         except zlib.error as error:
@@ -85,7 +82,7 @@ class Forms:
         self._sites = {site: (pages, forms) for site, pages, forms in zip(*columns, strict=True)}
 
     def merge(self, other: Forms) -> None:
-        """Add those of another state."""
+        """Add the counts of another state."""
         for site, (pages, forms) in other._sites.items():
             ours = self._sites.pop(site, (0, 0))
             self._put(site, ours[0] + pages, ours[1] + forms)
@@ -99,25 +96,21 @@ class Forms:
         self._is_changed = True
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# On how many pages of its own site a sentence stands, and on how many sites: two tables of one kind; and a third.
-#
-# What stands on many pages of a site is boilerplate of that site, and of no other: so nobody makes a sentence of
-# somebody else's article boilerplate by publishing it often. What stands on many sites is boilerplate everywhere; there
-# a site counts once, however many pages and hosts it has, and which of the 32 bits it sets is told by the secret of the
-# state.
-#
-# The third table is of the sites themselves: see ``Forms``.
+# A sentence on many pages of a site is boilerplate of that site only, so nobody can make a sentence of another
+# publisher boilerplate by repeating it. A sentence on many sites is boilerplate everywhere; a site counts once there,
+# and the secret of the state chooses which of 32 bits it sets. A third table counts templates; see ``Forms``.
 
 
-#: Pages of a site that make a sentence boilerplate of it.
+#: A sentence on this many pages of a site is boilerplate there.
 _COMMON_HERE = 16
-#: Bits of the 32 for sites that make a sentence boilerplate everywhere: about 36 publishers.
+#: A sentence with this many of 32 site bits is boilerplate everywhere: about 36 publishers.
 _COMMON_BITS = 22
 
 
 class Counts:
-    """The counts of a state; ``blocks``, ``changed``, ``load`` and ``saved`` as of ``Recurrence``, for all tables."""
+    """The boilerplate counts of a state. ``blocks``, ``changed``, ``load``, ``saved``: as in ``Recurrence``, for all
+    tables.
+    """
 
     def __init__(self) -> None:
         self._here = Recurrence()
@@ -127,10 +120,10 @@ class Counts:
     def note(
         self, sentences: Sentences, site: str, hashes: Keyed, *, everywhere: bool, page: int | None = None
     ) -> bool:
-        """Count the different sentences of one page, for its site, and unless it is a copy for all sites.
+        """Count the different sentences of a page for its site, and unless it is a copy for all sites.
 
-        ``page``: a number of the page's own, of 32 bits, which is counted as well; if it was counted on that site,
-        nothing is. Whether it was done now.
+        ``page``: the page's 32-bit number; a number that the site has already counts nothing. Return whether it
+        counted.
         """
         by = _bit(site, hashes) if everywhere else None
         kernels = compiled.kernels
@@ -148,32 +141,32 @@ class Counts:
         return True
 
     def note_form(self, site: str, hashes: Keyed, *, in_form: bool) -> None:
-        """Count a page, and whether it looked like another one of its site under another title; if that is known."""
+        """Count a page and whether it repeats a template, if the site is known."""
         if site:
             self._forms.note(_form(site, hashes), in_form=in_form)
 
     def forms(self, site: str, hashes: Keyed) -> float:
-        """The share of such pages among the last ones of a site."""
+        """Return the share of pages of a site that repeat a template."""
         return self._forms.share(_form(site, hashes))
 
     def pages(self, site: str, hashes: Keyed) -> int:
-        """How many pages of a site were noted, 256 at most."""
+        """Return how many pages of a site were counted, at most 256."""
         return int(self.stood_on(_PAGES, site, hashes)[0])
 
     def stood_on(self, sentences: Sentences, site: str, hashes: Keyed) -> npt.NDArray[np.uint16]:
-        """On how many pages of a site each sentence stood, 256 at most."""
+        """Return on how many pages of a site each sentence stood, at most 256."""
         return self._here.pages(_of_site(sentences, site, hashes))
 
     def is_common_here(self, sentences: Sentences, site: str, hashes: Keyed) -> npt.NDArray[np.bool_]:
-        """Which sentences are boilerplate of a site; pages whose site is not known are taken for those of one."""
+        """Return which sentences are boilerplate of a site. Pages without a site count as one site."""
         return self.stood_on(sentences, site, hashes) >= _COMMON_HERE
 
     def is_common_everywhere(self, sentences: Sentences) -> npt.NDArray[np.bool_]:
-        """Which sentences are boilerplate on whatever site."""
+        """Return which sentences are boilerplate everywhere."""
         return self._everywhere.sites(sentences) >= _COMMON_BITS
 
     def are_common(self, sentences: Sentences, site: str, hashes: Keyed) -> npt.NDArray[np.bool_]:
-        """Which sentences are boilerplate, of a site or on whatever site."""
+        """Return which sentences are boilerplate, of the site or everywhere."""
         kernels = compiled.kernels
         if kernels is not None:
             tables = _COMMON_HERE, self._here.memory, _COMMON_BITS, self._everywhere.memory
@@ -182,25 +175,25 @@ class Counts:
         return self.is_common_here(sentences, site, hashes) | self.is_common_everywhere(sentences)
 
     def everywhere(self, sentences: Sentences) -> npt.NDArray[np.uint16]:
-        """On how many pages of whatever sites each sentence stood, copies left out: at least on so many."""
+        """Return a lower bound for the pages of each sentence on all sites, without copies."""
         return self._everywhere.pages(sentences)
 
     def changed(self) -> dict[int, bytes]:
-        """Number and packed content of each block that was changed since it was last ``saved``."""
+        """Yield number and content of blocks that changed since ``saved``."""
         return _all(self._here.changed(), self._everywhere.changed(), self._forms.changed())
 
     def blocks(self) -> dict[int, bytes]:
-        """The same of each block that holds a sentence."""
+        """Yield number and content of blocks with sentences."""
         return _all(self._here.blocks(), self._everywhere.blocks(), self._forms.packed())
 
     def saved(self) -> None:
-        """All that ``changed`` gave has been written."""
+        """The result of ``changed`` was written."""
         self._here.saved()
         self._everywhere.saved()
         self._forms.saved()
 
     def load(self, block: int, packed: bytes) -> None:
-        """Take a block as it was written; raises ValueError if it is none, and then takes nothing."""
+        """Load a block. Raises ValueError and loads nothing if it is damaged."""
         if block < BLOCKS:
             self._here.load(block, packed)
             return
@@ -213,14 +206,14 @@ class Counts:
             raise ValueError(f"{error}, in the counts over all sites, from {BLOCKS} on") from None
 
     def merge(self, other: Counts, in_both: int = 0) -> None:
-        """Add the counts of another state of the same secret; ``in_both``: see ``Recurrence.merge``."""
+        """Add the counts of another state with the same secret; ``in_both``: see ``Recurrence.merge``."""
         self._here.merge(other._here, in_both)
         self._everywhere.merge(other._everywhere, in_both)
         self._forms.merge(other._forms)
 
 
 class CountsOfSite:
-    """What is known of one site; empty: pages of which none is known, and nothing is said of it but what is common."""
+    """The counts of one site. An empty name stands for an unknown site, where only general boilerplate counts."""
 
     def __init__(self, counts: Counts, site: str, hashes: Keyed) -> None:
         self._counts = counts
@@ -228,36 +221,36 @@ class CountsOfSite:
         self._hashes = hashes
 
     def pages(self) -> int:
-        """How many of its pages were noted, 256 at most."""
+        """How many of its pages were counted, at most 256."""
         return self._counts.pages(self._site, self._hashes) if self._site else 0
 
     def stood_on(self, sentences: Sentences) -> npt.NDArray[np.uint16]:
-        """On how many of its pages each sentence stood, 256 at most."""
+        """Return on how many of its pages each sentence stood, at most 256."""
         if not self._site:
             return np.zeros(len(sentences), np.uint16)
         return self._counts.stood_on(sentences, self._site, self._hashes)
 
     def stood_anywhere(self, sentences: Sentences) -> npt.NDArray[np.uint16]:
-        """On how many pages each sentence stood at least, of this site or of all."""
+        """Return a lower bound for the pages of each sentence, here or anywhere."""
         here = self._counts.stood_on(sentences, self._site, self._hashes)
         return np.maximum(here, self._counts.everywhere(sentences))
 
     def forms(self) -> float:
-        """The share of its last pages that looked like another one of it under another title; 0 if few are known."""
+        """The share of its last pages that repeat a template; 0 if unknown."""
         return self._counts.forms(self._site, self._hashes) if self._site else 0.0
 
     def is_own(self, sentences: Sentences) -> npt.NDArray[np.bool_]:
-        """Which of these sentences are boilerplate of the site itself."""
+        """Return which sentences are boilerplate of the site itself."""
         return self._counts.is_common_here(sentences, self._site, self._hashes)
 
     def is_common(self, sentences: Sentences) -> npt.NDArray[np.bool_]:
-        """Which of them are boilerplate, of the site or everywhere."""
+        """Return which sentences are boilerplate, of the site or everywhere."""
         return self._counts.are_common(sentences, self._site, self._hashes)
 
 
 @lru_cache(maxsize=10_000)
 def publisher(site: str) -> str:
-    """Who answers for a site: its registered domain, as hosts below that cost nothing; an account is its own.
+    """Return the publisher of a site: its registered domain, because subdomains are free; an account is its own.
 
     >>> publisher("news.daybook.example.co.uk"), publisher("mp.weixin.qq.com MzA5"), publisher("localhost")
     ('example.co.uk', 'mp.weixin.qq.com MzA5', 'localhost')
@@ -276,41 +269,41 @@ def publisher(site: str) -> str:
 
 @cache
 def _domains() -> TLDExtract:
-    """By the list of public suffixes that comes with the package: nothing is fetched.
+    """Return the packaged list of public suffixes. Nothing is fetched.
 
-    Loaded when a host is met: it takes a tenth of a second, half of it for what would fetch.
+    It loads on first use, which takes a tenth of a second.
     """
     from tldextract import TLDExtract
 
     return TLDExtract(suffix_list_urls=(), cache_dir=None)
 
 
-#: Counted with each page of a site, as if it were a sentence of them all.
+#: A pseudo-sentence on every page, which counts the pages of a site.
 _PAGES = np.array([0], np.uint32)
-#: The block that the forms are written in.
+#: The block of the template counts.
 _FORMS = 2 * BLOCKS
 
 
 def _of_site(sentences: Sentences, site: str, hashes: Keyed) -> Sentences:
-    """The fingerprints of these sentences on this site, which say nothing of the same sentences on another one."""
+    """Return fingerprints of sentences on this site, unrelated to those on other sites."""
     return hashes.halves(sentences, _number(site, hashes))
 
 
 @lru_cache(maxsize=1000)
 def _number(site: str, hashes: Keyed) -> int:
-    """What a site's sentences are mixed with."""
+    """Return the number that is mixed into a site's sentences."""
     return hashes.of(f"site {site}")
 
 
 @lru_cache(maxsize=1000)
 def _bit(site: str, hashes: Keyed) -> int:
-    """Which of the bits for sites its pages set."""
+    """Return the site's bit."""
     return hashes.short(publisher(site)) & 31
 
 
 @lru_cache(maxsize=1000)
 def _form(site: str, hashes: Keyed) -> int:
-    """By what a site is known among the forms."""
+    """Return the site's fingerprint among the templates."""
     return hashes.short(f"forms {site}")
 
 
@@ -319,38 +312,33 @@ def _all(here: Mapping[int, bytes], everywhere: Mapping[int, bytes], forms: byte
     return blocks if forms is None else {**blocks, _FORMS: forms}
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# The counts of sentences of a state: held in memory, written now and then.
-
-
-#: Pages after which the counts of sentences are written; a kill costs as many pages' counts at most.
+#: Pages between writes of the counts. A kill loses the counts of these pages at most.
 _COUNTS_EVERY = 5000
 
 
 class Counting(KeyValueStore):
-    """What a store does with sentences; see ``Recurrence`` for how they are counted."""
+    """The boilerplate counts of a store."""
 
     _counts: Counts
-    #: Pages that were noted since the opening.
+    #: Pages counted since the opening.
     _noted = 0
 
     @property
     @abstractmethod
     def hashes(self) -> Keyed:
-        """What hashes under the secret of the state."""
+        """The hashes under the state's secret."""
 
     def on_site(self, site: str) -> CountsOfSite:
-        """What is known of a site by its name (see ``site_of``), which is empty where it is not known."""
+        """Return the counts of a site; see ``site_of``. The name may be empty."""
         return CountsOfSite(self._counts, site, self.hashes)
 
     def note(self, sentences: Sentences, site: str, *, everywhere: bool = True, page: int | None = None) -> None:
-        """Count the sentences of a page (32-bit fingerprints), for its site, and unless it is a copy for all sites.
+        """Count the sentences of a page (32-bit fingerprints) for its site, and unless it is a copy for all sites.
 
-        ``page``: a number of the page's own, of 32 bits: if it was counted before, nothing is.
+        ``page``: the page's 32-bit number; a known number counts nothing.
 
-        The counts are bounded in size, are written at a close and every few thousand pages, and are not taken back
-        with a page: they are a statistic, and one page more makes few sentences common. If that write fails, the page
-        is counted all the same, and the counts are written with the next.
+        Counts have a fixed size and are written at the close and every few thousand pages. A rolled-back page stays
+        counted, as one page makes few sentences boilerplate. If the write fails, the next one includes it.
         """
         if not self._counts.note(sentences, site, self.hashes, everywhere=everywhere, page=page):
             return
@@ -359,18 +347,15 @@ class Counting(KeyValueStore):
             self._write_counts({}, sync=False)
 
     def note_form(self, site: str, *, in_form: bool) -> None:
-        """Count a page of a site, and whether it looked like another one of it under another title.
-
-        It is written with the counts of sentences.
-        """
+        """Count a page of a site, and whether it repeats a template."""
         self._counts.note_form(site, self.hashes, in_form=in_form)
 
     def counted(self) -> dict[int, bytes]:
-        """The counts of sentences, by number of block, as ``Counts.load`` takes them."""
+        """Return the blocks of the counts by number, for ``Counts.load``."""
         return self._counts.blocks()
 
     def add_counts(self, counts: Counts, in_both: int = 0) -> None:
-        """Add those of another state, and write them; ``in_both``: how many pages at most both states have noted."""
+        """Add counts of another state and write them; ``in_both``: an upper bound for pages that both have counted."""
         self._counts.merge(counts, in_both)
         self._write_counts({}, sync=True)
 
@@ -384,7 +369,7 @@ class Counting(KeyValueStore):
         return found
 
     def _write_counts(self, puts: Mapping[bytes, bytes], *, sync: bool) -> None:
-        """Write the counts of sentences that have changed, in one batch with ``puts``; what fails is still to do."""
+        """Write changed counts in one batch with ``puts``. A failed write is repeated later."""
         counts = {layout.block_key(block): packed for block, packed in self._counts.changed().items()}
         self._write(Changes({**counts, **puts}), sync=sync)
         self._counts.saved()

@@ -9,25 +9,22 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-# ----------------------------------------------------------------------------------------------------------------------
-# What a manifest of LevelDB names: the tables of the database, and the first log that is not in them.
-#
-# A log of edits, each a record of pieces in blocks of 32 kB (leveldb/doc/log_format.md, db/version_edit.cc). Checksums
-# are left to LevelDB, which reads it after us.
+# The manifest of LevelDB is a log of edits, in pieces in blocks of 32 kB (leveldb/doc/log_format.md,
+# db/version_edit.cc). LevelDB verifies its checksums later.
 
 
 _BLOCK = 32768
 #: Checksum, length and type of a piece: 1 a whole record, 2 its first, 3 a middle, 4 its last one.
 _PIECE = struct.Struct("<IHB")
 _WHOLE, _FIRST, _LAST = 1, 2, 4
-#: What an edit holds, by its tag: n a number, s bytes.
+#: The contents of an edit by tag: n a number, s bytes.
 _EDITS = {1: "s", 2: "n", 3: "n", 4: "n", 5: "ns", 6: "nn", 7: "nnnss", 9: "n"}
 _LOG, _NEXT, _DELETED, _NEW = 2, 3, 6, 7
 
 
 @dataclass(slots=True)
 class Manifest:
-    """``tables``: number and size of each; ``next``: larger than the number of any file; ``log``: its number."""
+    """``tables``: number and size of each. ``next``: above all file numbers. ``log``: number of the first log."""
 
     tables: dict[int, int] = field(default_factory=dict)
     next: int = 0
@@ -35,7 +32,7 @@ class Manifest:
 
 
 def read_manifest(packed: bytes) -> Manifest:
-    """What the edits come to, up to one that is not all there; raises ValueError for what is no manifest."""
+    """Sum up the edits, up to an incomplete one. Raises ValueError for another file."""
     found = Manifest()
     for record in _records(packed):
         for tag, values in _edit(record):
@@ -69,7 +66,7 @@ def _records(packed: bytes) -> Iterator[bytes]:
 
 
 def _edit(record: bytes) -> Iterator[tuple[int, list[int]]]:
-    """Tags with their numbers; bytes are passed over."""
+    """Yield tags with their numbers; skip bytes."""
     at = 0
     while at < len(record):
         tag, at = _number(record, at)
@@ -86,7 +83,7 @@ def _edit(record: bytes) -> Iterator[tuple[int, list[int]]]:
 
 
 def _number(packed: bytes, at: int) -> tuple[int, int]:
-    """A number of seven bits a byte, the lowest first, and where it ends."""
+    """Read a varint; return it and its end."""
     value = shift = 0
     while at < len(packed):
         byte = packed[at]
@@ -98,17 +95,10 @@ def _number(packed: bytes, at: int) -> tuple[int, int]:
     raise ValueError("its manifest ends within a number")
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# The files of a LevelDB database as they are at one moment, while another process may be writing to it.
-#
-# A database is what its manifest names: tables, and logs from a certain one on. Tables never change, so a second name
-# will do. A log and the manifest only grow, so that a copy of either is one of an earlier moment. A log goes once the
-# manifest names the table that it became. So if the manifest is the same before and after all was linked or copied, the
-# copy is the database as it was at one write or another in between; a write that was under way when the end of the log
-# was copied is left out by LevelDB, as after a kill.
-#
-# No table gets a second name that the manifest does not name: it may be one that is being written, and as LevelDB,
-# opening the copy, gives its own tables the next numbers, it would write into that very file.
+# Tables never change, so hard links will do. Logs and the manifest only grow, so a copy is a state of an earlier
+# moment. A log goes once the manifest names its table. So if the manifest is equal before and after copying, the copy
+# is the database at one write in between; LevelDB drops an incomplete last write, as after a kill. Tables outside the
+# manifest are not linked: LevelDB would reuse their numbers for the copy and write into the original.
 
 
 _CURRENT = "CURRENT"
@@ -116,13 +106,13 @@ _TABLES = (".ldb", ".sst")
 
 
 class Moving(Exception):
-    """The files changed while they were looked at; try once more."""
+    """Files changed while they were read; try again."""
 
 
 def checkpoint(files: Path, copy: Path) -> None:
-    """Make the folder ``copy``, with the database in it.
+    """Make the folder ``copy`` with the database.
 
-    Raises Moving, ValueError for a manifest that cannot be read, OSError.
+    Raises Moving, ValueError for a damaged manifest, OSError.
     """
     copy.mkdir()
     try:

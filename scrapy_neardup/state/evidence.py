@@ -1,4 +1,4 @@
-"""What a state can tell of a page beside what it needs to judge others: for people, and for NEARDUP_KEEP_POLICY."""
+"""Evidence: what a state keeps of a page for people and for NEARDUP_KEEP_POLICY."""
 
 from __future__ import annotations
 
@@ -14,40 +14,39 @@ from scrapy_neardup.quick import quick
 
 _LONGEST_TITLE = 200
 _LONGEST_SENTENCE = 300
-#: Fields that are always there; those behind them are written as far as one says something.
+#: Fields that are always written; later ones only as far as needed.
 _FIELDS = 8
-#: What else of a page goes into its fingerprint.
+#: Parts of a page that its fingerprint needs besides the text.
 _ABOUT = ("title", "keywords", "description", "site", "main", "headline", "reader", "quotes")
-#: So a row begins that holds a mere title (in UTF-8, in GBK), with no byte with which zlib does. Then come the
-#: characters of the text, and the title.
+#: A row with only a title begins so (in UTF-8, in GBK), unlike zlib. Then follow the number of characters and the
+#: title.
 _TITLED = struct.Struct(">cI")
 _TITLE, _TITLE_IN_GBK = b"t", b"g"
-#: So one that holds all fields in GBK; in UTF-8 it begins as zlib does.
+#: A row with all fields in GBK begins so; in UTF-8 it begins like zlib.
 _IN_GBK = b"z"
 _MOST_LETTERS = 0xFFFFFFFF
 
 
 class Keep(str, Enum):
-    """How much of it is kept; the value is that of NEARDUP_KEEP."""
+    """How much is kept, as in NEARDUP_KEEP."""
 
     NOTHING = "nothing"
-    #: Of pages that are like an earlier one; of other originals the title, by which people know them.
+    #: Evidence of pages that resemble an earlier one; the title of other originals.
     EVIDENCE = "evidence"
-    #: That, and title and text of every page.
+    #: Also title and text of every page.
     TEXTS = "texts"
 
 
 @quick(frozen=True, slots=True)
 class Evidence:
-    """Why a page is a copy, or what it is like; kept apart from its record, so that judging never reads it.
+    """Why a page is a copy, or what it resembles. It is apart from the record, so judging never reads it.
 
-    ``likeness``: the name of the kind, empty for a page that is like none. ``like``: id of the page of which an
-    original is an excerpt, or shares the title; 0 for a copy, whose record names its original. ``letters``: characters
-    of the page's text. ``shared``: sentences of this page that the other one holds too. ``text``: only with
-    ``Keep.TEXTS``; and ``about``, which is what else a page is judged by, as JSON.
+    ``likeness``: kind, or empty. ``like``: the page that an original is an excerpt of, or whose title it shares; 0 for
+    a copy. ``letters``: characters of the text. ``shared``: sentences in both pages. ``text``, ``about``: with
+    ``Keep.TEXTS``, the text and other parts of the page as JSON.
 
-    ``article``: letters of the article, and ``canonical``: the other page that this one names as its original. They are
-    kept where the policy weighs pages by them, and take no room elsewhere.
+    ``article``: letters of the article; ``canonical``: the page it names as original. Only policies that need them keep
+    them.
     """
 
     likeness: str = ""
@@ -62,26 +61,25 @@ class Evidence:
     article: int = 0
     canonical: str = ""
 
-    def pack(self, *, gbk: bool = True) -> bytes:
-        """The fields in their order as a JSON array, compressed by zlib; no lone surrogate stops it.
+    def pack(self) -> bytes:
+        """Return a compressed JSON array of the fields; lone surrogates are allowed.
 
-        Most pages are originals of which the title is all that is told: that stands as it is, in half the room.
-        ``gbk``: whether either may be in GBK, as from format 4 of states on: see ``_coded``.
+        Most pages have only a title, which needs half the space uncompressed. Either may be in GBK; see ``_coded``.
         """
         others = self.likeness, self.like, self.similarity, self.containment, self.shared, self.text, self.about
         if self.letters <= _MOST_LETTERS and not any((*others, self.article, self.canonical)):
-            is_gbk, title = _coded(self.title, gbk=gbk)
+            is_gbk, title = _coded(self.title)
             return _TITLED.pack(_TITLE_IN_GBK if is_gbk else _TITLE, self.letters) + title
         fields = list(astuple(self))
         while len(fields) > _FIELDS and not fields[-1]:
             fields.pop()
         plain = json.dumps(fields, ensure_ascii=False, separators=(",", ":"))
-        is_gbk, coded = _coded(plain, gbk=gbk)
+        is_gbk, coded = _coded(plain)
         return _IN_GBK * is_gbk + zlib.compress(coded)
 
     @classmethod
     def unpack(cls, packed: bytes) -> Evidence:
-        """What ``pack`` wrote; raises ValueError for anything else."""
+        """Unpack evidence. Raises ValueError."""
         try:
             if packed[:1] in (_TITLE, _TITLE_IN_GBK):
                 begin, letters = _TITLED.unpack_from(packed)
@@ -94,14 +92,14 @@ class Evidence:
             raise ValueError(f"{len(packed)} bytes are no evidence: {error}") from None
 
 
-def _coded(text: str, *, gbk: bool) -> tuple[bool, bytes]:
-    """Whether a text is written in GBK, and the text: so it is where that has all of its characters and is shorter.
+def _coded(text: str) -> tuple[bool, bytes]:
+    """Return whether GBK is shorter, and the encoded text.
 
-    Chinese and Japanese take two bytes a character there instead of three, and a sixth less once they are compressed.
-    Not in GB 18030, which has all characters: there are editions of it that spell some of them otherwise.
+    Chinese and Japanese take two bytes a character instead of three, a sixth less after compression. GB 18030 would
+    cover all characters, but its editions differ.
     """
     plain = text.encode("utf-8", "surrogatepass")
-    if gbk and len(plain) > len(text):
+    if len(plain) > len(text):
         try:
             short = text.encode("gbk")
         except UnicodeEncodeError:
@@ -116,7 +114,7 @@ def _decoded(coded: bytes, is_gbk: bool) -> str:
 
 
 def evidence(page: Page, likeness: Likeness | None, match: Match | None, *, copy: bool, keep: Keep) -> Evidence | None:
-    """What is to be kept of a page that is a copy of ``match``, or else like it in a way; None for nothing."""
+    """Return the evidence of a page with this ``match``; None for nothing."""
     if keep is Keep.NOTHING or (keep is Keep.EVIDENCE and likeness is None and not page.title):
         return None
     text, about = (page.text, about_page(page)) if keep is Keep.TEXTS else ("", "")
@@ -137,9 +135,9 @@ def evidence(page: Page, likeness: Likeness | None, match: Match | None, *, copy
 
 
 def about_page(page: Page) -> str:
-    """What a page is judged by beside its text, so that it can be fingerprinted anew by another method.
+    """Return the parts of a page besides its text, so that another method can fingerprint it.
 
-    Lines of the article are written once more, as packing makes next to nothing of what stands there already.
+    Repeated lines of the article compress to nearly nothing.
     """
     values = {name: getattr(page, name) for name in _ABOUT if getattr(page, name)}
     if len(page.title) <= _LONGEST_TITLE:  # it is kept as a whole already
@@ -148,7 +146,7 @@ def about_page(page: Page) -> str:
 
 
 def kept_page(url: str, told: Evidence | None) -> Page | None:
-    """The page that was judged, as far as a state keeps it; None if it keeps no text of it."""
+    """Return the page as the state keeps it; None without its text."""
     if told is None or not told.text:
         return None
     page = Page(url, told.title, text=told.text)

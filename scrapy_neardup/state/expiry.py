@@ -14,27 +14,24 @@ from scrapy_neardup.state.kv import Changes
 from scrapy_neardup.state.postings import Postings
 from scrapy_neardup.state.record import Record
 
-# ----------------------------------------------------------------------------------------------------------------------
-# A page goes with all that points to it, and an unsealed one gives its place to the one before it.
-
 
 class Removal(Tallied):
-    """What a removal has to write, added to the changes of a batch."""
+    """Removes a page with all rows that point to it, as changes of a batch."""
 
-    #: Generations of this opening that may have unsealed pages.
+    #: Crawls of this process that may have unsealed pages.
     _running: set[int]
     _postings: Postings
 
     @abstractmethod
     def _url_key(self, url: str) -> bytes:
-        """Where it is written which page is the newest of a URL."""
+        """Return the key of a URL row."""
 
     @abstractmethod
     def now(self) -> float:
-        """Seconds since 1970; a simulation may put another clock in its place."""
+        """Return seconds since 1970. A simulation may replace the clock."""
 
     def record(self, id: int) -> Record | None:
-        """The record with this id; None if there is none, or no longer."""
+        """Return the record with this id, or None."""
         packed = self._get(layout.record_key(id))
         return None if packed is None else self._unpacked(id, packed)
 
@@ -63,13 +60,12 @@ class Removal(Tallied):
         return gone
 
     def _may_go(self, id: int) -> None:
-        """Nobody needs this page any more, if it is not wanted for itself: see ``Expiry``."""
+        """A page may expire from now on; see ``Expiry``."""
 
     def _supersede(self, id: int, changes: Changes) -> int:
-        """Add the removal of a page in whose place another one is for good, and of those in whose place it was.
+        """Remove a page that was replaced permanently, and those that it had replaced. Return how many.
 
-        All at once: what was not sealed is off its crawl's list, so nothing done to it later, or to the page in its
-        place, touches those before it. Returns how many records that is.
+        All in one batch, so later changes of an unsealed page never touch the earlier ones.
         """
         gone = 0
         while id:
@@ -78,7 +74,7 @@ class Removal(Tallied):
         return gone
 
     def _off_the_list(self, id: int, changes: Changes, generations: Iterable[int]) -> int:
-        """Add that a page is not unsealed any more; returns the one in whose place it was to be, 0 if there is none."""
+        """Remove a page from the journal; return the page that it replaces, or 0."""
         for generation in generations:
             journal = layout.journal_key(generation, id)
             if journal not in changes.deletes and (replaced := self._get(journal)) is not None:
@@ -87,7 +83,7 @@ class Removal(Tallied):
         return 0
 
     def _erase(self, id: int, changes: Changes) -> int:
-        """Add the removal of a record with all that points to it; returns how many records that is, 0 or 1."""
+        """Remove a record with all rows that point to it; return 0 or 1."""
         record = self._kept(id, changes)
         if record is None:
             return 0
@@ -103,13 +99,13 @@ class Removal(Tallied):
         return 1
 
     def _lose_body(self, record: Record, changes: Changes) -> None:
-        """Have a page no longer found by its bytes, unless another one was since."""
+        """Remove the row of a page's digest, unless a later page has it."""
         key = layout.body_key(record.body)
         if record.is_found_by_body and self._get(key) == layout.pack_id(record.id):
             changes.delete(key)
 
     def _kept(self, id: int, changes: Changes) -> Record | None:
-        """The record, unless these changes remove it."""
+        """Return the record, unless these changes remove it."""
         return self.record(id) if id and layout.record_key(id) not in changes.deletes else None
 
     def _points_to(self, url: bytes, id: int, changes: Changes) -> bool:
@@ -117,30 +113,22 @@ class Removal(Tallied):
         return seen is not None and layout.unpack_seen(seen)[0] == id
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Pages that were not seen for long are forgotten, a few with each page that comes, so an endless crawl's state ends.
-#
-# Hands go over the pages in the order in which they were first seen, a few pages at a time, and go on the next time
-# where they were: from the beginning a scan would pass whatever was deleted there, and pages that stay would be looked
-# at again and again. Where they are is written with what they remove, so that it outlives a crawl.
-#
-# * One looks for pages that were last seen too long ago. None that was first seen later can be among them, so there it
-#   waits, and goes round once more a few times in a TTL, for pages that stayed as they had been seen again.
-# * Where there are too many pages the oldest go, and a frontier moves on behind them. It passes over those seen again;
-#   a second cursor goes round among these, and where one of them was last seen before the page on the frontier was,
-#   it goes first. So about those go that were not seen for longest, and nothing has to be written where a page is seen.
-#
-# A page that is not sealed stays, as it may be taken back, and so does one in whose place a page is that is not sealed.
+# Each judged page takes a small step, so the state of an endless crawl stays bounded. Cursors move over the pages by
+# age, and their places are written with each removal. The first cursor looks for pages last seen too long ago; it waits
+# at pages that are too young, and restarts a few times in a TTL, because some pages were seen again. If there are too
+# many pages, a frontier removes the oldest and passes those that were seen again; a second cursor moves among these and
+# removes what was last seen before the page at the frontier. So roughly the pages unseen for longest go, and a sight
+# writes nothing extra. Unsealed pages stay, as do the pages that they replace.
 
 
-#: Where it stands how far the hands have come.
+#: The key of the cursors.
 HANDS = layout.meta_key("hands")
 _PACKED = struct.Struct(">3Q")
-#: Pages that a hand looks at in a step, and those that the frontier passes over at most.
+#: Pages per step of a cursor, and pages that the frontier passes at most.
 _LOOKS, _PASSES = 4, 16
-#: Pages that a step removes at most where there are too many.
+#: Surplus pages to remove per step.
 _MOST = 4
-#: Seconds behind a page's first sight in which its own item arrives: a later sight is another one.
+#: Seconds after a page's first sight that still belong to its own item.
 _AGAIN = 60
 #: Rounds in a TTL.
 _ROUNDS = 16
@@ -150,59 +138,56 @@ _NO_ID = 2**64 - 1
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """How many seconds a page is known after it was last seen, and how many pages are; None: without bound."""
+    """Seconds that a page is known after its last sight, and the maximum number of pages; None: unbounded."""
 
     ttl: float | None = None
     max_pages: int | None = None
 
     def exceeded(self, pages: int) -> bool:
-        """Whether so many pages are too many."""
+        """Whether there are too many pages."""
         return self.max_pages is not None and pages > self.max_pages
 
 
 @dataclass(slots=True)
 class ScanCursor:
-    """A place among the pages by id. ``at``: the next one to be looked at.
+    """A place among the pages by id. ``at``: the next page.
 
-    ``kept``: of the pages behind the hand no smaller id is still there; None if none is.
+    ``kept``: the smallest id behind the cursor that still exists; None for none.
     """
 
     at: int = 0
     kept: int | None = None
 
     def keep(self, id: int) -> None:
-        """The page with this id is behind the hand, and stays."""
+        """Note that a page behind the cursor stays."""
         self.kept = id if self.kept is None else min(self.kept, id)
 
     def turn(self) -> None:
-        """Go back to the first page."""
+        """Restart at the first page."""
         self.at, self.kept = self.at if self.kept is None else self.kept, None
 
 
 class Expiry(Removal):
-    """What a store does to hold its bounds."""
+    """Keeps the bounds of a store."""
 
-    #: The number of pages; a copy is one, and so is a page that could not be judged.
+    #: The number of pages, with copies and unjudged pages.
     pages: int
     _newest: int
     _by_time: ScanCursor
     _by_number: ScanCursor
-    #: When the first hand last turned, in seconds since 1970.
+    #: When the first cursor last restarted, in seconds since 1970.
     _turned = 0.0
-    #: No page before this one is there but those that were passed over.
+    #: Pages before this one exist only if the frontier passed them.
     _frontier: int
-    #: Whether it is to be written how far they have come.
+    #: Whether the cursors have moved since they were written.
     _moved = False
 
     @abstractmethod
     def _commit(self, changes: Changes) -> None:
-        """Write, and now and then wait for the disk."""
+        """Write, and sync now and then."""
 
     def expire(self, bounds: Bounds) -> int:
-        """Take a small step to hold the bounds: remove a few pages at most, and return how many. Call it for each page.
-
-        What is removed was last seen longer ago than ``ttl``, or was too much for ``max_pages``.
-        """
+        """Remove a few pages that exceed the bounds; return how many. Call it for each page."""
         changes = Changes()
         before = replace(self._by_time), replace(self._by_number), self._frontier, self._turned, self._moved
         try:
@@ -222,7 +207,7 @@ class Expiry(Removal):
 
     def _overdue(self, ttl: float, changes: Changes) -> int:
         now, hand = self.now(), self._by_time
-        # After a clock that was ahead ids do not tell when a page was seen.
+        # If the clock was ahead, ids do not tell when a page was seen.
         horizon = int((now - ttl) * 1e9) if self._newest <= now * 1e9 else _NO_ID
         if hand.at >= horizon and not self._turns(hand, now, ttl):
             return 0
@@ -245,7 +230,7 @@ class Expiry(Removal):
         return gone
 
     def _turns(self, hand: ScanCursor, now: float, ttl: float) -> bool:
-        """Whether the hand, which has come as far as it can, goes back to the first page."""
+        """Restart the cursor at its end, if enough time has passed; return whether it did."""
         if now < self._turned + ttl / _ROUNDS:
             return False
         hand.turn()
@@ -274,7 +259,7 @@ class Expiry(Removal):
         return gone or (self._erase(old[0][1], changes) if old else 0)
 
     def _behind_frontier(self, changes: Changes) -> Iterator[tuple[int, int]]:
-        """A few of the pages that the frontier has passed over: when they were last seen, and their ids."""
+        """Yield a few pages that the frontier passed: last seen, id."""
         hand, looked = self._by_number, 0
         if hand.at >= self._frontier:  # its last look ended just there
             hand.turn()
@@ -294,13 +279,13 @@ class Expiry(Removal):
             hand.turn()
 
     def _on_from(self, id: int, limit: int) -> Iterator[tuple[int, bytes]]:
-        """The next records by id."""
+        """Yield the next records by id."""
         self._moved = True
         rows = islice(self._rows_from(layout.record_key(id), b"r"), limit)
         return ((layout.last_id(key), packed) for key, packed in rows)
 
     def _last_seen_if_free(self, record: Record) -> int | None:
-        """When a page was last seen; None if it has to stay."""
+        """Return when a page was last seen; None if it must stay."""
         written = self._get(self._url_key(record.url))
         if written is None:
             return None
@@ -310,8 +295,6 @@ class Expiry(Removal):
     def _is_unsealed(self, id: int) -> bool:
         running = (generation for generation in self._running if generation < id)
         return any(self._get(layout.journal_key(generation, id)) is not None for generation in running)
-
-    # How far the hands have come.
 
     def _load_hands(self) -> None:
         packed = self._get(HANDS)
@@ -325,18 +308,18 @@ class Expiry(Removal):
         return _PACKED.pack(self._by_time.at, self._by_number.at, self._frontier)
 
     def _unwritten_hands(self) -> dict[bytes, bytes]:
-        """The row that tells of the hands, if they have moved since it was written."""
+        """Return the row of the cursors, if they have moved."""
         return {HANDS: self._packed_hands()} if self._moved else {}
 
     def _may_go(self, id: int) -> None:
-        """A page can go from now on; hand and frontier may have passed over it."""
+        """Move cursor and frontier back to a page that may expire now."""
         if id < self._by_time.at or id < self._frontier:
             self._by_time.at = min(self._by_time.at, id)
             self._frontier = min(self._frontier, id)
             self._moved = True
 
     def _added(self, id: int) -> None:
-        """There is a new page; pages arrive later than they got their ids, so the hands may be behind it already."""
+        """Note a new page. Pages arrive after they got their ids, so the cursors may have passed it."""
         if id < self._by_number.at:
             self._by_number.at = id
         self._may_go(id)

@@ -13,7 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from scrapy_neardup.errors import StoreError
-from scrapy_neardup.hashing.keyed import Keyed, KeyWidth
+from scrapy_neardup.hashing.keyed import Keyed
+from scrapy_neardup.hashing.keys import keys_of
 from scrapy_neardup.state import layout
 from scrapy_neardup.state.kv import SETTING, Changes, KeyValueStore
 from scrapy_neardup.state.layout import last_id, unpack_id, url_key
@@ -22,36 +23,28 @@ from scrapy_neardup.state.recipe import Secret
 from scrapy_neardup.state.record import Record
 from scrapy_neardup.state.tally import CLOSED, DERIVED, KEY, MASK, RECORD, RowTally, Witness, of_row, of_rows
 
-# ----------------------------------------------------------------------------------------------------------------------
-# All rows of a state, counted anew and held against its tally.
-
 
 class Recount:
-    """Rows are taken in byte order; held are 32 bytes a page.
+    """Counts all rows in byte order, in 32 bytes a page, to verify the tally.
 
-    The tally covers what nothing else tells of. Of postings and URLs the records say which there must be: the postings
-    are compared by number and sum, and each record's URL must have a row, each such row name a record.
+    The tally covers rows that no other row implies. Records imply postings and URLs: postings are compared by number
+    and sum, and each record needs a URL row and vice versa.
     """
 
-    def __init__(self, hashes: Keyed | None, width: KeyWidth, *, tally_alone: bool = False) -> None:
-        """``hashes``: by what URLs are filed; where that is not known here, these are not looked at.
-
-        ``width``: of the keys of the state.
-        ``tally_alone``: leave out what records tell, as somebody else looks at that.
-        """
+    def __init__(self, hashes: Keyed | None, *, tally_alone: bool = False) -> None:
+        """``hashes``: of URLs; None skips these. ``tally_alone``: skip what records imply."""
         self._hashes = hashes
-        self._width = width
         self._tally_alone = tally_alone
         self._last = b""
         self._pages = self._total = 0
-        #: Postings less those that the records name: how many, and the sum of keys and ids as one number.
+        #: Postings minus those of records: their number, and the sum of keys and ids.
         self._postings = self._filed = 0
         self._ids, self._urls = array("Q"), array("Q")
         self._named, self._known = array("Q"), array("Q")
         self._replaced: set[int] = set()
 
     def add(self, key: bytes, value: bytes) -> None:
-        """Take the next row; raises ValueError if it cannot be there."""
+        """Add the next row. Raises ValueError if it cannot exist."""
         if key < self._last:
             raise ValueError(f"its rows are not in order at the key {key!r:.60}")
         self._last = key
@@ -77,16 +70,16 @@ class Recount:
     def _take(self, record: Record) -> None:
         self._pages += 1
         self._ids.append(record.id)
-        # One that is to go has no row of its own any more if the versions after it were taken back; else theirs is its.
+        # A superseded page may have no URL row: later versions were rolled back, or have it.
         if self._hashes is not None and record.id not in self._replaced:
             self._urls.append(last_id(url_key(record.url, self._hashes)))
         if record.keys:
-            keys = self._width.keys(record.keys)
+            keys = keys_of(record.keys)
             self._postings -= len(keys)
             self._filed -= (sum(keys) << 64) + len(keys) * record.id
 
     def problems(self, tally: RowTally) -> Iterator[str]:
-        """What does not agree, once all rows were taken."""
+        """Yield what disagrees, after the last row."""
         if self._pages != tally.pages:
             yield f"it has {self._pages:,} pages, but had {tally.pages:,} after its last write"
         elif self._total & MASK != tally.total:
@@ -114,40 +107,34 @@ def _record(key: bytes, packed: bytes) -> Record:
         raise ValueError(f"the record {last_id(key):016x} cannot be read ({error})") from None
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Every write keeps the tally up, and every opening holds the state against its tally and its witness.
-
-
 class Tallied(KeyValueStore):
-    """Ordered bytes that notice when some of them are missing or have changed.
+    """A key-value store that notices missing and changed rows.
 
-    A backend that has a witness calls ``_meet_witness`` before it opens its database, ``_end_witness`` when that is
-    closed and ``_release_witness`` in any case, all under its lock.
+    An engine with a witness calls ``_meet_witness`` before it opens its database, ``_end_witness`` after closing it,
+    and ``_release_witness`` in any case, all under its lock.
     """
 
-    #: Whether there is anything to keep up; a state that ends with its process has no tally.
+    #: Whether there is a tally. A state that ends with its process has none.
     tallied: ClassVar[bool] = True
-    #: What hashes under the secret of the state; None where that is not known here.
+    #: Hashes under the secret of the state; None if the secret is unknown.
     known_hashes: Keyed | None = None
-    #: Of the keys under which pages are filed.
-    width: KeyWidth
     _tally: RowTally
     _witness: Witness | None = None
-    #: Whether the files are those that were left at a clean close, as far as the backend can tell without all rows.
+    #: Whether the files are as a clean close left them, as far as the engine can tell.
     _untouched = False
-    #: Whether the state was held against its tally; until then nothing of it may be changed.
+    #: Whether the state was verified. Nothing may change before.
     _accepted = False
     _ending = False
 
     @abstractmethod
     def _apply(self, changes: Changes, *, sync: bool) -> None:
-        """Apply all changes or none; with ``sync`` they, and all before them, survive a power cut."""
+        """Apply all changes or none. ``sync``: they and all earlier ones survive a power cut."""
 
     def _accept(self) -> None:
-        """The state is whole, and will be written to."""
+        """The state is sound and will be written to."""
 
     def _settle(self) -> None:
-        """It says now that it is open: see that a copy of its largest file alone says so too."""
+        """The state is marked open: make sure that its largest file says so too."""
 
     # Writing.
 
@@ -168,7 +155,7 @@ class Tallied(KeyValueStore):
             self._witness.note(tally, synced=sync)
 
     def _tally_after(self, changes: Changes) -> RowTally:
-        """That of the state once these are written. Called for every page, so it looks up only what it must."""
+        """Return the tally after these changes. This runs for every page, so it reads only what it must."""
         state, sequence, pages, total, _ = self._tally
         for key in changes.deletes:
             if key[0] not in DERIVED and (old := self._get(key)) is not None:
@@ -186,7 +173,9 @@ class Tallied(KeyValueStore):
     # Opening, in four steps.
 
     def _meet_witness(self, *, new: bool) -> None:
-        """Before the database is opened; ``new``: there is none. Raises StoreDamaged if there must be one."""
+        """Open the witness before the database; ``new``: there is no database. Raises StoreDamaged if there must be
+        one.
+        """
         path = self.witness_of(self.location)
         assert path is not None
         try:
@@ -207,7 +196,7 @@ class Tallied(KeyValueStore):
             raise self._gone(self._witness)
 
     def _read_tally(self) -> None:
-        """After the database is opened: it must be as new as its witness."""
+        """Read the tally after the database is open. It must be as new as the witness."""
         if not self.tallied:
             return
         packed, witness = self._get(KEY), self._witness
@@ -240,7 +229,7 @@ class Tallied(KeyValueStore):
             )
 
     def _hold_against_tally(self) -> None:
-        """After its recipe is known: unless it was closed, its rows must be those that its tally tells of."""
+        """Verify all rows against the tally, unless the state was closed cleanly."""
         if not self.tallied:
             return
         if not self._tally.sequence:
@@ -251,7 +240,7 @@ class Tallied(KeyValueStore):
                 raise self.damaged(problem)
 
     def _take_up(self) -> None:
-        """After all that must be read to open it: from here on the state may change, and says that it is open."""
+        """Mark the state as open. Everything that can refuse it was read; from here on it may change."""
         if not self.tallied or self._accepted:
             return
         self._accept()
@@ -264,15 +253,15 @@ class Tallied(KeyValueStore):
         self._settle()
 
     def _keep_secret(self, secret: Secret | None) -> None:
-        """Have the witness hold it too, if it is the state's own."""
+        """Let the witness keep a secret of the state's own."""
         if self._witness is not None and secret is not None and secret.is_own:
             with suppress(OSError):
                 self._witness.keep(secret.value)
 
     def tally_problems(self, *, tally_alone: bool = False) -> Iterator[str]:
-        """What the tally, and unless it is alone what the records tell against the rows; reads all of them."""
+        """Yield what rows contradict: the tally and, unless ``tally_alone``, the records. Reads all rows."""
         if self.tallied:
-            count = Recount(self.known_hashes, self.width, tally_alone=tally_alone)
+            count = Recount(self.known_hashes, tally_alone=tally_alone)
             try:
                 for key, value in self._scan(b""):
                     count.add(key, value)
@@ -284,12 +273,12 @@ class Tallied(KeyValueStore):
     # Closing.
 
     def _end_witness(self, digest: str = CLOSED) -> None:
-        """The database is closed. Raises OSError."""
+        """Record the close. Raises OSError."""
         if self._witness is not None and self._accepted and self._tally.closed:
             self._witness.close(self._tally, digest)
 
     def _release_witness(self) -> None:
-        """Let go of the file; a second time does nothing."""
+        """Close the file. A second call does nothing."""
         if self._witness is not None:
             self._witness.release()
             self._witness = None

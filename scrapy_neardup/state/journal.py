@@ -20,25 +20,21 @@ from scrapy_neardup.state import layout
 from scrapy_neardup.state.expiry import Expiry
 from scrapy_neardup.state.kv import Changes
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Pages that were taken back, and that a resumed crawl will not request again: their URLs, in a file for people.
-#
-# Scrapy's JOBDIR remembers what was requested, not what was delivered. So the URLs are listed there, by whoever opens
-# the state and takes the pages back, before that is done: after a kill in between they are in the list twice, not in
-# none.
+# Scrapy's JOBDIR remembers requests, not deliveries. So the URLs of rolled-back pages are listed in the directory of
+# the job. They are written before the pages are rolled back: after a kill in between they are listed twice, not never.
 
 
-#: The name of the list, in the directory of the job.
+#: The list in the directory of a job.
 LIST = "neardup-taken-back.txt"
-#: URLs of it that a message names.
+#: URLs to name in a message.
 _FEW = 3
 _NOT_IN_A_LINE = re.compile(r"[\x00-\x20\x7f-\xa0\u2028\u2029]")
 
 
 def add_to_list(directory: str, urls: Iterable[str]) -> None:
-    """Append URLs, a line each, and wait for the disk; a job whose directory is gone begins anew and needs no list.
+    """Append URLs, and wait for the disk. A job whose directory is gone needs no list.
 
-    Raises StoreError if that fails, and then nothing may be taken back.
+    Raises StoreError; then nothing may be rolled back.
     """
     path = Path(directory, LIST)
     try:
@@ -56,9 +52,9 @@ def add_to_list(directory: str, urls: Iterable[str]) -> None:
 
 
 def prune_list(directory: str, is_known: Callable[[str], bool]) -> tuple[int, list[str]]:
-    """Leave those URLs in the list of a job that are not known yet, each once; how many they are, and the first few.
+    """Remove known URLs from the list; return how many are left, and the first few. An empty list goes.
 
-    Without any the list goes. Raises NearDupError if it cannot be read or written.
+    Raises NearDupError.
     """
     path, many, first = Path(directory, LIST), 0, list[str]()
     if not path.is_file():
@@ -82,40 +78,33 @@ def prune_list(directory: str, is_known: Callable[[str], bool]) -> tuple[int, li
 
 
 def _line(url: str) -> str:
-    """A URL without what would end its line."""
+    """Escape line ends in a URL."""
     return _NOT_IN_A_LINE.sub(lambda found: quote(found[0]), url)
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# The pages of a crawl: they are sealed, or taken back by the next opening.
-#
-# A page counts at once, but for good only when the feed that holds it is stored. Until then it is in the journal of its
-# crawl, and a crawl that was killed leaves its journal behind.
-
-
-#: Pages that are sealed, taken back or removed in one batch.
+#: Pages per batch.
 BATCH = 1000
 
 
 @dataclass(frozen=True, slots=True)
 class TakenBack:
-    """What an opening found unsealed: pages of crawls that were killed or whose feed was not stored."""
+    """Pages that an opening rolled back, and their crawls."""
 
     pages: int
     crawls: tuple[str, ...]
 
 
 class Generations(Expiry):
-    """What a store does for the crawls that write to it, each of which is a generation of its pages."""
+    """The crawls that write to a store. Each is a generation whose journal lists unsealed pages."""
 
     @abstractmethod
     def new_id(self) -> int:
-        """An id larger than every other."""
+        """Return an id larger than every other."""
 
     def begin(self, who: str, job: str = "") -> int:
-        """A new generation for a crawl; ``who`` names it in the line that tells of its being taken back.
+        """Begin a crawl; ``who`` names it in messages.
 
-        ``job``: the directory by which the crawl can be resumed, and where then the URLs of its pages are listed.
+        ``job``: the directory from which it can be resumed, where URLs of rolled-back pages are listed.
         """
         generation = self.new_id()
         self._running.add(generation)
@@ -124,7 +113,7 @@ class Generations(Expiry):
         return generation
 
     def seal(self, generation: int, ids: Iterable[int]) -> None:
-        """Keep these pages of a generation for good; they are on disk when this returns."""
+        """Make pages permanent. They are on disk when this returns."""
         ids = iter(ids)
         while batch := list(islice(ids, BATCH)):
             changes, gone = Changes(), 0
@@ -139,18 +128,18 @@ class Generations(Expiry):
             self.pages -= gone
 
     def withdraw(self, generation: int, id: int) -> None:
-        """Take one page back, sealed or not; an unsealed one gives its place to the record that it replaced."""
+        """Roll one page back, sealed or not. The record that an unsealed one replaced comes back."""
         changes = Changes()
         gone = self._withdraw(layout.journal_key(generation, id), changes)
         self._commit(changes)
         self.pages -= gone
 
     def unsealed(self, generation: int) -> Iterator[int]:
-        """The ids of a crawl's pages that are not sealed, in their order."""
+        """Yield the unsealed pages of a crawl."""
         return (layout.last_id(journal) for journal, _ in self._scan(layout.journal_prefix(generation)))
 
     def end(self, generation: int) -> int:
-        """End a crawl's generation; returns how many of its pages stay unsealed, to be taken back later."""
+        """End a crawl; return how many pages stay unsealed."""
         unsealed = sum(1 for _ in self.unsealed(generation))
         if not unsealed:
             self._running.discard(generation)
@@ -183,13 +172,13 @@ class Generations(Expiry):
         self._write(changes, sync=True)
 
     def _take_over(self, generation: int) -> bool:
-        """End a crawl whose process is gone, but for its unsealed pages; False if somebody is at work on it."""
+        """Take over an abandoned crawl; False if it is alive."""
         return True
 
     def _all_unsealed(self, left: Iterable[int]) -> Iterator[bytes]:
-        """The journal of all crawls, the newest page first: of two versions of a URL the later names the earlier one.
+        """Yield the journal of all crawls, newest page first: the later version of a URL names the earlier one.
 
-        ``left``: those that nobody is at work on. They are not held at once: of a long crawl they are millions.
+        ``left``: abandoned crawls. Their pages may be millions, so they are not collected.
         """
         generations = {layout.generation_of(journal) for journal, _ in self._scan(b"j")}
         scans = (self._scan(layout.journal_prefix(generation), reverse=True) for generation in generations)

@@ -15,20 +15,16 @@ from urllib.request import url2pathname
 
 from scrapy_neardup.errors import StoreDamaged, StoreError
 
-# ----------------------------------------------------------------------------------------------------------------------
-# A row of a state, and what is written into it at once.
-
-
-#: A key and its value.
+#: Key and value.
 Row = tuple[bytes, bytes]
 
 
 @dataclass(slots=True)
 class Changes:
-    """What one batch puts and deletes; a backend writes all of it or nothing.
+    """One atomic batch of puts and deletes.
 
-    ``sights``: values of URLs that are to be put if these still name the same page then, and were not seen later; of
-    a backend that others write to in the meantime, alone.
+    ``sights``: values of URL rows on a server; each is written only if its URL still names the same page and was not
+    seen later.
     """
 
     puts: dict[bytes, bytes] = field(default_factory=dict)
@@ -36,34 +32,30 @@ class Changes:
     sights: dict[bytes, bytes] = field(default_factory=dict)
 
     def put(self, key: bytes, value: bytes) -> None:
-        """Write a value, whatever was to happen to the key before."""
+        """Write a value."""
         self.deletes.discard(key)
         self.puts[key] = value
 
     def delete(self, key: bytes) -> None:
-        """Remove a key, whatever was to happen to it before."""
+        """Remove a key."""
         self.puts.pop(key, None)
         self.deletes.add(key)
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Copies of damaged states, opened to be read as far as that goes.
-
-
 class UnreadableError(Exception):
-    """A row, or what leads to it, cannot be read."""
+    """A row cannot be read."""
 
 
 class DamagedCopy(Protocol):
-    """Rows in byte order, of which some cannot be read."""
+    """Rows of a damaged state in byte order."""
 
     def rows(self, low: bytes, high: bytes, *, reverse: bool = False) -> Iterator[Row]:
-        """The rows from ``low`` to before ``high``, up to the first that cannot be read: then UnreadableError."""
+        """Yield the rows from ``low`` to before ``high``. Raises UnreadableError at the first unreadable row."""
 
 
 @contextmanager
 def copying(source: Path) -> Iterator[None]:
-    """What goes wrong while files are copied, as StoreError."""
+    """Translate errors of copying into StoreError."""
     try:
         yield
     except OSError as error:
@@ -74,17 +66,13 @@ def copying(source: Path) -> Iterator[None]:
 
 
 def hopeless(source: Path, why: str) -> StoreError:
-    """The error where not even a copy can be opened."""
+    """Return the error for a state whose copy cannot even be opened."""
     return StoreError(f"Nothing in the state at {source} can be read ({why}). Restore it from a backup.")
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Where the states of one kind of store lie, and what can be asked of them without opening one.
-
-
-#: Characters that no path of a state may have: the system refuses NUL, a terminal acts on the others.
+#: Characters that no path of a state may have: systems refuse NUL, terminals act on the others.
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
-#: What names the state of a crawl; a command has an option for it.
+#: The setting that names the state of a crawl.
 SETTING = "NEARDUP_STORE"
 
 
@@ -93,7 +81,7 @@ _PASSWORD = re.compile(r"([?&])[^=&]*password=[^&]*&?", re.IGNORECASE)
 
 
 def without_password(url: str) -> str:
-    """A URL as it may be shown: without user and password, wherever somebody has put an ``@``.
+    """Return a URL without user and password, for messages.
 
     >>> without_password("redis://crawler:s3cret@cache.example:6379/0?state=news")
     'redis://cache.example:6379/0?state=news'
@@ -106,23 +94,23 @@ def without_password(url: str) -> str:
 
 
 class Place(ABC):
-    """The places of one kind. As it stands, they are paths; a kind that lies elsewhere has URLs of its own."""
+    """Where states of one kind lie. By default a location is a path; servers have URLs of their own."""
 
-    #: The scheme of the URLs that open it.
+    #: The scheme of their URLs.
     scheme: ClassVar[str]
-    #: Whether a state outlives the store that made it; one that does not has no place, and nothing is ever there.
+    #: Whether a state outlives its store.
     lasts: ClassVar[bool] = True
 
     @classmethod
     def form(cls) -> str:
-        """How its URLs look, for a message."""
+        """Return the form of the URLs, for messages."""
         return f"{cls.scheme}:///path"
 
     @classmethod
     def read_url(cls, parts: SplitResult) -> str:
-        """The location in a URL of this scheme, the same for all that name one place.
+        """Return the location in a URL, equal for all URLs of one place.
 
-        Raises ValueError that goes on after the URL: "which …".
+        Raises ValueError whose text continues a sentence: "which …".
         """
         if parts.netloc or not parts.path.startswith("/") or not parts.path.strip("/"):
             raise ValueError(f"which names no absolute path. Write three slashes: {cls.form()}")
@@ -135,12 +123,12 @@ class Place(ABC):
 
     @classmethod
     def url(cls, location: str) -> str:
-        """The URL of a location."""
+        """Return the URL of a location."""
         return cls.scheme + Path(location).as_uri().removeprefix("file")
 
     @classmethod
     def misplaced(cls, location: str) -> str:
-        """Of a new state in the root of the disk a sentence that shows the URL of one in the working directory."""
+        """Return a hint if a new state would lie in the root directory; else an empty string."""
         path = Path(location)
         if str(path.parent) != path.anchor or cls.exists(location):
             return ""
@@ -150,40 +138,35 @@ class Place(ABC):
     @classmethod
     @abstractmethod
     def exists(cls, location: str) -> bool:
-        """Whether there is a state, which opening would make if there is none; it need not be whole."""
+        """Whether there is a state, sound or not."""
 
     @classmethod
     def witness_of(cls, location: str) -> Path | None:
-        """The small file that tells how far the state had come (see ``Witness``); None for a kind that keeps none."""
+        """Return the path of the witness file, or None."""
         return None
 
     @classmethod
     def parts(cls, location: str) -> str:
-        """What is to be moved or copied together, for a message."""
+        """Name the files that belong together, for messages."""
         return location
 
     @classmethod
     def pieces(cls, location: str) -> tuple[Path, ...]:
-        """The files and folders of a state that is closed, for whoever moves it; none for a kind that has no such."""
+        """Return the files and folders of a closed state."""
         return ()
 
     @classmethod
     def lock_of(cls, location: str) -> Path:
-        """The file that is locked while a state is used, and gone otherwise."""
+        """Return the lock file, which exists while the state is open."""
         return Path(f"{location}.lock")
 
     @classmethod
     def damaged_copy(cls, location: str, folder: Path) -> AbstractContextManager[DamagedCopy]:
-        """The state, locked while it is copied into ``folder``, which is the caller's to remove, to be read from there.
+        """Copy the state under its lock into ``folder``, which the caller removes, and open the copy.
 
-        Raises StoreLocked while a crawl uses the state, StoreError if it cannot be copied, or nothing of it can be
-        opened.
+        Raises StoreLocked while a crawl uses the state, StoreError if it cannot be copied or opened.
         """
         raise StoreError(f"A {cls.scheme} state cannot be repaired. Restore it from a backup.")
-
-
-# ----------------------------------------------------------------------------------------------------------------------
-# What a backend gives: ordered bytes.
 
 
 T = TypeVar("T")
@@ -192,30 +175,28 @@ T = TypeVar("T")
 class KeyValueStore(Place):
     """Keys and values in byte order at a ``location``, written in atomic batches.
 
-    ``named_by`` is what a message tells the user to change: the setting or the option that named the location.
-
-    Every method may raise StoreError.
+    ``named_by``: the setting or option that named the location, for messages. Every method may raise StoreError.
     """
 
-    #: Whether others may write to the state while it is open here.
+    #: Whether other processes may write at the same time.
     is_shared: ClassVar[bool] = False
-    #: Writes that were tried since the opening: what was read before the last one may be another by now.
+    #: Writes since the opening; a write invalidates earlier reads.
     _writes = 0
-    #: No row of a page with a larger id has ever been there, so there is no old one to look for.
+    #: No page with a larger id ever existed, so its rows need no look-up.
     _largest = 2**64 - 1
 
     def __init__(self, location: str, named_by: str = SETTING) -> None:
         self.location = location
         self.named_by = named_by
 
-    # For whoever counts, checks or mends a state; those who judge pages use the methods of ``PageStore``.
+    # For commands that count, verify or repair. The judge uses the methods of ``PageStore``.
 
     def rows(self, prefix: bytes) -> Iterator[Row]:
-        """All rows that begin with ``prefix``, in byte order; see ``layout`` for what they mean."""
+        """Yield all rows with a prefix, in byte order; see ``layout``."""
         return self._scan(prefix)
 
     def unpacked(self, prefix: bytes, unpack: Callable[[bytes, bytes], T]) -> Iterator[T]:
-        """What all rows that begin with ``prefix`` hold; raises StoreDamaged where ``unpack`` raises ValueError."""
+        """Yield unpacked rows. Raises StoreDamaged where ``unpack`` raises ValueError."""
         try:
             for key, packed in self.rows(prefix):
                 yield unpack(key, packed)
@@ -223,19 +204,19 @@ class KeyValueStore(Place):
             raise self.damaged(str(error)) from None
 
     def count_rows(self, prefix: bytes) -> int:
-        """How many rows begin with ``prefix``, which is a letter."""
+        """Count the rows of a prefix, which is a letter."""
         return sum(1 for _ in self._scan(prefix))
 
     def value(self, key: bytes) -> bytes | None:
-        """The value of one row."""
+        """Return the value of one row."""
         return self._get(key)
 
     def write(self, changes: Changes) -> None:
-        """Apply the changes, and wait for the disk; nobody looks whether they make sense."""
+        """Apply changes unchecked, and wait for the disk."""
         self._write(changes, sync=True)
 
     def damaged(self, what: str) -> StoreDamaged:
-        """The error to raise for a row that cannot be what was written."""
+        """Return the error for a row that is not what was written."""
         return StoreDamaged(
             f"The state at {self.location} is damaged: {what}. It is unchanged. Restore it from a backup, save what "
             f"can be read with: scrapy neardup check --repair TO, or set {SETTING} to a new path to begin another "
@@ -243,7 +224,7 @@ class KeyValueStore(Place):
         )
 
     def out_of_reach(self, error: Exception) -> StoreError:
-        """The error to raise where the disk or the system does not let us, and the state may be as it should."""
+        """Return the error for a failure of disk or system; the state may be sound."""
         return StoreError(
             f"The state at {self.location} cannot be read or written: {error}. Check the disk (is it full, is it "
             "there, may you write to it?) and start again. If that does not help, run: scrapy neardup check"
@@ -251,41 +232,41 @@ class KeyValueStore(Place):
 
     @abstractmethod
     def size(self) -> int:
-        """How much room it takes, in bytes."""
+        """Return the size in bytes."""
 
     @abstractmethod
     def compact(self) -> None:
-        """Give back the room of what was deleted; takes as much room again while it works."""
+        """Release the space of deleted rows. It needs as much space again meanwhile."""
 
     def file_problems(self) -> Iterator[str]:
-        """What is wrong with the files themselves, if that can be told beside reading all rows."""
+        """Yield problems of the files that reading all rows would not show."""
         yield from ()
 
-    # For the methods of ``PageStore``; a backend has these.
+    # For ``PageStore``; an engine implements these.
 
     @abstractmethod
     def _connect(self) -> None:
-        """Open what is at ``self.location``, alone."""
+        """Open the state at ``self.location`` exclusively."""
 
     @abstractmethod
     def _disconnect(self) -> None:
-        """Let go of it; must not fail a second time."""
+        """Close it. A second call does nothing."""
 
     @abstractmethod
     def _get(self, key: bytes) -> bytes | None: ...
 
     def _get_all(self, keys: Sequence[bytes]) -> list[bytes | None]:
-        """The values of several keys; a backend may have a quicker way than one after the other."""
+        """Return the values of several keys."""
         return [self._get(key) for key in keys]
 
     @abstractmethod
     def _scan(self, prefix: bytes, *, reverse: bool = False) -> Iterator[Row]:
-        """All keys that begin with ``prefix``, in byte order, with their values."""
+        """Yield the rows with a prefix."""
 
     def _rows_from(self, low: bytes, prefix: bytes) -> Iterator[Row]:
-        """The same from the key ``low`` on; a backend that goes there at once does not pass what was deleted before."""
+        """Yield the rows with a prefix from key ``low`` on. An engine that seeks does not pass deleted rows."""
         return (row for row in self._scan(prefix) if row[0] >= low)
 
     @abstractmethod
     def _write(self, changes: Changes, *, sync: bool) -> None:
-        """Apply all changes or none, and keep the tally up; with ``sync`` they, and all before, survive a power cut."""
+        """Apply all changes or none, and update the tally. ``sync``: they and all earlier ones survive a power cut."""

@@ -6,9 +6,9 @@
     e + id                      what can be told of it: see ``Evidence``
     o + id                      of a page of a former recipe: which one (2 bytes), and its sketch: see ``former``
     u + hash of the URL         id of the page's newest record (8 bytes), time it was last seen (4 bytes, seconds)
-    k + key                     ids of the pages that are filed under this key, of 5 bytes, or 8 in a state of format 2
-                                or 3. A page that is better than the one that stood for its group is filed under the
-                                group's id, too, as far as that fits: see ``leading``
+    k + key                     ids of the pages that are filed under this key of 5 bytes. A page that is better than
+                                the one that stood for its group is filed under the group's id, too, as far as that
+                                fits: see ``leading``
     k + key + id                a page more, and others that are filed there (8 bytes each), if any: see ``postings``
     x + 5 bytes of a digest     id of a page that was made from a body with this digest: see ``Record.body``
     f + hash of its name        what is in a feed that may be overwritten (JSON): see ``maintenance/tables``
@@ -29,27 +29,23 @@ from __future__ import annotations
 
 import struct
 
-from scrapy_neardup.hashing.keyed import NARROW, OPEN, WIDE, Keyed, KeyWidth
+from scrapy_neardup.hashing.keyed import OPEN, Keyed
+from scrapy_neardup.hashing.keys import pack_key
 
-#: Those that are read and written, with the width of their keys, and the one of a new state.
-FORMATS = {2: WIDE, 3: WIDE, 4: NARROW, 5: NARROW}
+#: The number of this layout. A state with another number is refused.
 FORMAT = 5
-#: From which format on titles may be in GBK: see ``Evidence``.
-GBK_FROM = 4
-#: From which format on a record names the first version of its page: see ``Record.since``.
-SINCE_FROM = 5
 
 _ID = struct.Struct(">Q")
 _PREFIX = struct.Struct(">cQ")
 _PAIR = struct.Struct(">cQQ")
 _SEEN = struct.Struct(">QI")
-#: Bytes of a digest under which a body is found; its record has all of them.
+#: Bytes of a digest in its key; the record has all of it.
 _BODY = 5
 _LONGEST_URL = 65535
 
 
 def kept_url(url: str) -> str:
-    """As much of a URL as a record has room for, which is nearly always all: 65,535 bytes."""
+    """Return as much of a URL as a record has room for: 65,535 bytes."""
     if len(url) <= _LONGEST_URL // 4:  # no character has more than four
         return url
     packed = url.encode("utf-8", "surrogatepass")
@@ -80,27 +76,27 @@ def former_key(id: int) -> bytes:
 
 
 def url_key(url: str, hashes: Keyed) -> bytes:
-    """u + the hash of a URL, as far as that is kept, under the secret of the state."""
+    """u + the keyed hash of a URL."""
     return _PREFIX.pack(b"u", hashes.of(kept_url(url)))
 
 
-def posting_prefix(key: int, width: KeyWidth = NARROW) -> bytes:
-    """k + key, as far as it fits: where the postings of a key begin."""
-    return b"k" + width.pack(key)
+def posting_prefix(key: int) -> bytes:
+    """k + key: the beginning of a key's postings."""
+    return b"k" + pack_key(key)
 
 
-def posting_key(key: int, id: int, width: KeyWidth = NARROW) -> bytes:
+def posting_key(key: int, id: int) -> bytes:
     """k + key + id."""
-    return posting_prefix(key, width) + id.to_bytes(8, "big")
+    return posting_prefix(key) + id.to_bytes(8, "big")
 
 
 def body_key(body: int) -> bytes:
-    """x + the first bytes of a digest: of two bodies that share these, the later one is found."""
+    """x + the first bytes of a digest. The later of two equal ones is found."""
     return b"x" + body.to_bytes(8, "big")[:_BODY]
 
 
 def feed_key(feed: str) -> bytes:
-    """f + the hash of a feed's name, which is nothing that a page says."""
+    """f + the hash of a feed's name."""
     return _PREFIX.pack(b"f", OPEN.of(feed))
 
 
@@ -115,7 +111,7 @@ def site_key(site: str) -> bytes:
 
 
 def drops_prefix(generation: int) -> bytes:
-    """d + generation: where the drops of a crawl begin."""
+    """d + generation: the beginning of a crawl's drops."""
     return _PREFIX.pack(b"d", generation)
 
 
@@ -125,7 +121,7 @@ def drop_key(generation: int, id: int) -> bytes:
 
 
 def judgement_key(url: str, hashes: Keyed) -> bytes:
-    """n + the hash of a URL, as in ``url_key``."""
+    """n + the hash of a URL."""
     return b"n" + url_key(url, hashes)[1:]
 
 
@@ -135,7 +131,7 @@ def generation_key(generation: int) -> bytes:
 
 
 def journal_prefix(generation: int) -> bytes:
-    """j + generation: where the unsealed pages of a crawl begin."""
+    """j + generation: the beginning of a crawl's unsealed pages."""
     return _PREFIX.pack(b"j", generation)
 
 
@@ -145,49 +141,49 @@ def journal_key(generation: int, id: int) -> bytes:
 
 
 def generation_of(journal: bytes) -> int:
-    """The generation in a key that ``journal_key`` or ``drop_key`` made."""
+    """Return the generation in the key of a journal or drop."""
     return int.from_bytes(journal[1:9], "big")
 
 
 def block_key(block: int) -> bytes:
-    """b + the block's number, 2 bytes."""
+    """b + the number of the block, 2 bytes."""
     return b"b" + block.to_bytes(2, "big")
 
 
 def unpack_block(key: bytes) -> int:
-    """The number in a key that ``block_key`` made; raises ValueError for another key."""
+    """Return the number of a block. Raises ValueError for another key."""
     if len(key) != len(block_key(0)):
         raise ValueError(f"{key!r} is no key of counted sentences")
     return int.from_bytes(key[1:], "big")
 
 
 def after(prefix: bytes) -> bytes | None:
-    """The first key behind all that begin with ``prefix``; None where there is none."""
+    """Return the first key behind all keys with a prefix; None if there is none."""
     kept = prefix.rstrip(b"\xff")
     return kept[:-1] + bytes([kept[-1] + 1]) if kept else None
 
 
 def last_id(key: bytes) -> int:
-    """The id at the end of a record, posting, generation or journal key."""
+    """Return the id at the end of a key."""
     return int.from_bytes(key[-8:], "big")
 
 
 def pack_id(id: int) -> bytes:
-    """The id of a replaced record as a journal's value; nothing for 0."""
+    """Pack the id of a replaced record; nothing for 0."""
     return _ID.pack(id) if id else b""
 
 
 def unpack_id(packed: bytes) -> int:
-    """What ``pack_id`` wrote."""
+    """Unpack an id."""
     return int.from_bytes(packed, "big")
 
 
 def pack_seen(id: int, seconds: float) -> bytes:
-    """A URL's value: its newest record, and when it was last seen."""
+    """Pack the row of a URL: newest record, last seen."""
     return _SEEN.pack(id, min(int(seconds), 0xFFFFFFFF))
 
 
 def unpack_seen(packed: bytes) -> tuple[int, int]:
-    """What ``pack_seen`` wrote."""
+    """Unpack the row of a URL."""
     id, seconds = _SEEN.unpack(packed)
     return id, seconds

@@ -1,13 +1,13 @@
-"""State in a LevelDB directory, guarded against the ways in which LevelDB loses data without a word.
+"""A state in a LevelDB directory, protected from the ways in which LevelDB loses data silently.
 
-    <location>/lock        ours, taken before LevelDB's own: that one is dropped in silence by a second opening
+    <location>/lock        ours, taken before LevelDB's own, which a second opening drops silently
     <location>/db/         LevelDB's files
     <location>/seal.json   after a clean close: name and size of every file, checksum of all but tables
     <location>/witness     how far the state had come: see ``Witness``
 
-LevelDB opens with a truncated log or manifest as if nothing were missing, and then deletes the files that the manifest
-no longer names. So the seal is compared before LevelDB is let near the files, and without one, as after a kill, they
-are kept (see ``Snapshot``) until all rows were held against the tally.
+LevelDB opens with a truncated log or manifest as if nothing were missing, and then deletes files that the manifest does
+not name. So the seal is compared before LevelDB opens. Without a seal, as after a kill, ``Snapshot`` keeps the files
+until all rows are verified.
 """
 
 from __future__ import annotations
@@ -31,23 +31,19 @@ from scrapy_neardup.state.kv import Changes, DamagedCopy, Row, UnreadableError, 
 from scrapy_neardup.state.lock import lock
 from scrapy_neardup.state.pages import PageStore
 
-# ----------------------------------------------------------------------------------------------------------------------
-# The files of a database as they are before it is opened, to be put back if it is refused.
-#
-# LevelDB changes files by opening them: it moves its log into tables, and deletes what a damaged manifest does not
-# name. It never writes into a file that is there already, so a second name for each keeps them all, at no cost.
-#
-#     <location>/db.before     whole, or not there; what is in it counts, as the opening that made it was cut short
-#     <location>/db.draft      one that is being made
-#     <location>/db.after      one that is being removed
+# LevelDB changes files when it opens. It never writes into an existing file, so a hard link to each keeps them all at
+# no cost.
+#     <location>/db.before     complete or absent; it counts if it is there, as an opening was cut short
+#     <location>/db.draft      being made
+#     <location>/db.after      being removed
 
 
-#: Files that hold no data.
+#: Files without data.
 NOISE = ("LOCK", "LOG", "LOG.old")
 
 
 class Snapshot:
-    """That of one directory; where the file system knows no second names there is none, and nothing is put back."""
+    """Hard links to the files of a directory. Without hard links there is no snapshot."""
 
     def __init__(self, files: Path) -> None:
         self._files = files
@@ -56,7 +52,7 @@ class Snapshot:
         )
 
     def take(self) -> None:
-        """Keep the files as they are."""
+        """Keep the files."""
         shutil.rmtree(self._draft, ignore_errors=True)
         try:
             self._draft.mkdir()
@@ -69,13 +65,13 @@ class Snapshot:
             self._draft.rename(self._kept)
 
     def drop(self) -> None:
-        """The opening went well. Raises OSError."""
+        """Drop the snapshot. Raises OSError."""
         if self._kept.exists():
             self._kept.rename(self._gone)
         shutil.rmtree(self._gone, ignore_errors=True)
 
     def restore(self) -> None:
-        """Put the files back, if some were kept. Raises OSError."""
+        """Put the files back. Raises OSError."""
         if self._kept.exists():
             shutil.rmtree(self._gone, ignore_errors=True)
             if self._files.exists():
@@ -85,19 +81,15 @@ class Snapshot:
         shutil.rmtree(self._draft, ignore_errors=True)
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# A damaged state of LevelDB, copied, repaired by LevelDB itself and read as far as that goes.
-
-
 _REPAIR = "import sys, plyvel; plyvel.repair_db(sys.argv[1], paranoid_checks=True)"
 
 
 @contextmanager
 def damaged_leveldb(root: Path, folder: Path) -> Iterator[DamagedCopy]:
     """See ``Place.damaged_copy``."""
-    # The copy is repaired before LevelDB opens it: opening deletes the files that a damaged manifest does not name.
-    # With paranoid checks, as a block of which the checksum is wrong would else be taken as it is. A file of tables
-    # whose own index is damaged is left out as a whole, some megabytes.
+    # Repair the copy before LevelDB opens it, because opening deletes files that a damaged manifest does not name.
+    # Paranoid checks reject blocks with a wrong checksum. A table with a damaged index is lost as a whole, some
+    # megabytes.
     try:
         import plyvel
     except ImportError as error:
@@ -114,7 +106,7 @@ def damaged_leveldb(root: Path, folder: Path) -> Iterator[DamagedCopy]:
             )
     finally:
         held.release()
-    # In a process of its own, as LevelDB may end it over what it finds.
+    # In its own process, because LevelDB may abort.
     done = subprocess.run(  # noqa: S603 - nothing but our own path comes from outside
         [sys.executable, "-c", _REPAIR, str(copy)], check=False, capture_output=True, text=True, errors="replace"
     )
@@ -149,11 +141,11 @@ class _LevelDBCopy:
 
 
 _WITNESS = "witness"
-#: Bytes of a table. Of LevelDB's own 2 MB there would be more in 10 million pages than may be kept open.
+#: Bytes of a table. With LevelDB's 2 MB, 10 million pages need more files than may be open.
 _TABLE = 8 * 2**20
-#: A key before and one behind those of all rows.
+#: A key before and a key behind all rows.
 _FIRST, _LAST = b"\0", b"\xff"
-#: What the system says where the files are not to blame; all else that LevelDB says is damage, however it puts that.
+#: Errors of the system. Everything else is damage.
 _OUTSIDE = tuple(
     os.strerror(getattr(errno, name))
     for name in (
@@ -165,7 +157,7 @@ _OUTSIDE = tuple(
 
 
 class LevelDBStore(PageStore):
-    """The default state: append-only filing, small on disk, safe against a killed process."""
+    """The default store: small on disk, safe against kills."""
 
     scheme: ClassVar[str] = "leveldb"
 
@@ -233,7 +225,7 @@ class LevelDBStore(PageStore):
 
     def _open(self) -> None:
         self._snapshot.restore()
-        # A process killed while it made a new state leaves a manifest at most; pages are in these files alone.
+        # A process killed while it made a new state leaves a manifest at most; these files hold pages.
         new = not self._files.exists() or not any(f.suffix in (".log", ".ldb", ".sst") for f in self._files.iterdir())
         sealed = self._seal.read_bytes() if self._seal.exists() else None
         self._meet_witness(new=new)
@@ -244,7 +236,7 @@ class LevelDBStore(PageStore):
         self._untouched = sealed is not None
         if not new and sealed is None:
             self._snapshot.take()
-        # Before LevelDB changes a file, or a process killed right then would leave a seal that does not fit.
+        # Before LevelDB changes a file; a kill right then would leave a seal that does not fit.
         self._seal.unlink(missing_ok=True)
         try:
             self._db = self._database(self._files, new=new)
@@ -287,7 +279,7 @@ class LevelDBStore(PageStore):
             self._release_witness()
             self._lock.release()
 
-    # What every page asks and writes does without a context manager, of which each takes two calls.
+    # Hot paths avoid the context manager.
 
     def _get(self, key: bytes) -> bytes | None:
         try:
@@ -313,7 +305,7 @@ class LevelDBStore(PageStore):
                 at.next()
 
     def _scan(self, prefix: bytes, *, reverse: bool = False) -> Iterator[Row]:
-        # plyvel's other iterator ends at a damaged block as if there were no more; this one raises.
+        # plyvel's other iterator ends silently at a damaged block; this one raises.
         with self._guard, self._db.raw_iterator(verify_checksums=True) as at:
             behind = layout.after(prefix)
             if not reverse:
@@ -347,13 +339,13 @@ class LevelDBStore(PageStore):
                 batch.put(key, value)
             batch.write()
         except BaseException as error:
-            # The log may end in half a record now. LevelDB would go on behind it, and not read past it later.
+            # The log may end in half a record. LevelDB would append to it and not read past it later.
             self._failed = True
             self._raise_for(error)
             raise
 
     def _raise_for(self, error: BaseException) -> None:
-        """Raise what plyvel raised in our words, if it is its error or the system's."""
+        """Translate errors of plyvel and the system."""
         plyvel = self._plyvel
         if isinstance(error, plyvel.Error) and not any(reason in str(error) for reason in _OUTSIDE):
             raise self.damaged(str(error)) from error
@@ -371,10 +363,9 @@ class LevelDBStore(PageStore):
 
     def compact(self) -> None:
         with self._guard:
-            # Without bounds plyvel compacts next to nothing. Every key begins with an ASCII letter. More than once, as
-            # LevelDB looks at its levels before it has written down what it holds in memory, and leaves out those that
-            # this fills. What then is in one level alone it leaves as it is, so a removal of what is not there, on
-            # either side of all rows, has it merge that level as well.
+            # Without bounds plyvel compacts almost nothing. Every key begins with an ASCII letter. Several rounds,
+            # because LevelDB looks at its levels before it writes its memory. A single remaining level stays as it is,
+            # so a deletion of absent keys on either side makes LevelDB merge it.
             self._db.compact_range(start=_FIRST, stop=_LAST)
             for key in (_FIRST, _LAST):
                 self._db.delete(key)
@@ -402,7 +393,7 @@ class LevelDBStore(PageStore):
 
 
 class _Guard:
-    """What is raised within, in our words. A class, as a generator is slow."""
+    """Translates errors. A class, because generators are slow."""
 
     def __init__(self, store: LevelDBStore) -> None:
         self._store = store
@@ -417,7 +408,7 @@ class _Guard:
 
 
 def _inventory(files: Path) -> dict[str, list[int]]:
-    """Size of every file that holds data, and its checksum; not of tables, which LevelDB verifies block by block."""
+    """Return the size of every data file, and a checksum except for tables, which LevelDB verifies."""
     found = {}
     for file in files.iterdir():
         if file.name in NOISE:

@@ -16,7 +16,7 @@ from scrapy_neardup.state.transaction import Overlay
 
 
 class LevelDBLook(Overlay, LevelDBStore):
-    """See ``checkpoint``: no file of the state is opened by LevelDB, which would change it."""
+    """A snapshot in a copy; see ``checkpoint``. LevelDB would change the state's own files."""
 
     _folder: ScratchDirectory | None = None
 
@@ -33,7 +33,7 @@ class LevelDBLook(Overlay, LevelDBStore):
             self._open_checkpoint()
 
     def _open_checkpoint(self) -> None:
-        # What is in ``db.before`` counts while it is there: see ``Snapshot``.
+        # ``db.before`` counts if it is there; see ``Snapshot``.
         kept = self._root / "db.before"
         files = kept if kept.exists() else self._files
         if not files.is_dir() or not any(file.suffix in (".log", ".ldb", ".sst") for file in files.iterdir()):

@@ -1,4 +1,4 @@
-"""One process at a time: a lock file of our own, taken before the state is opened."""
+"""One process at a time: a lock file, taken before the state is opened."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from filelock import FileLock, Timeout
 
 from scrapy_neardup.errors import StoreError, StoreLocked
 
-#: Seconds in which whoever only asks whether a lock is held has let go of it again, by far.
+#: Seconds that a test of the lock may hold it.
 _ASKING = 0.2
-#: How often a lock is taken anew whose file the holder before has removed.
+#: Attempts, because the last holder may have removed the file.
 _TRIES = 50
-#: Whether a file that is open can be removed; on Windows it cannot.
+#: Windows cannot remove an open file.
 _CAN_REMOVE = os.name == "posix"
 
 
 class StateLock:
-    """A lock that is held. Its file is removed with it, so that none is left beside a closed state.
+    """A held lock. Its file goes with it.
 
-    Only the holder removes the file, and whoever takes the lock looks whether its file is still there: so no two
-    processes hold locks on two files of one name.
+    Only the holder removes the file, and a new holder checks that its file is still there. So no two processes hold
+    locks on two files of one name.
     """
 
     def __init__(self, path: Path) -> None:
         """Take the lock. Raises Timeout or OSError."""
         self._path = path
-        # Whoever closes the state may be another thread.
+        # Another thread may close the state.
         self._held = FileLock(path, timeout=_ASKING, mode=0o600, thread_local=False)
         for _ in range(_TRIES):
             self._held.acquire(poll_interval=_ASKING / 8)
@@ -38,7 +38,7 @@ class StateLock:
         raise Timeout(str(path))
 
     def release(self) -> None:
-        """Let go of it; a second time does nothing."""
+        """Release the lock. A second call does nothing."""
         if self._held.is_locked:
             with suppress(OSError):  # what cannot be removed stays
                 if _CAN_REMOVE and self._is_there() and not self._path.stat().st_size:
@@ -46,7 +46,7 @@ class StateLock:
             self._held.release()
 
     def _is_there(self) -> bool:
-        """Whether the file that is locked is the one at its path. Raises OSError."""
+        """Whether the locked file is still the one at its path. Raises OSError."""
         opened = self._held._context.lock_file_fd
         if not _CAN_REMOVE or opened is None:
             return True
@@ -57,9 +57,9 @@ class StateLock:
 
 
 def lock(path: Path, location: str) -> StateLock:
-    """Take the lock at ``path``, or raise StoreLocked.
+    """Take the lock at ``path``. Raises StoreLocked.
 
-    The operating system frees it when the process dies, however it dies.
+    The operating system frees it when the process dies.
     """
     try:
         return StateLock(path)
@@ -78,7 +78,7 @@ def lock(path: Path, location: str) -> StateLock:
 
 
 def is_held(path: Path) -> bool:
-    """Whether somebody holds the lock at ``path``, this process included; nothing is made or written to tell."""
+    """Whether somebody, even this process, holds the lock. It writes nothing."""
     try:
         import fcntl
     except ImportError:  # Windows, where a file that is locked cannot be taken, nor read
@@ -95,7 +95,7 @@ def is_held(path: Path) -> bool:
 
 
 def _taken(path: Path) -> bool:
-    """Whether the lock could be taken; it is let go of again."""
+    """Try the lock, and release it again."""
     held = FileLock(path, timeout=0)
     try:
         held.acquire()

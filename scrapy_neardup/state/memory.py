@@ -1,4 +1,4 @@
-"""State that lasts as long as the crawl: for trying out, for tests, for crawls that need no yesterday."""
+"""A state in memory: for trials, tests, and crawls without a history."""
 
 from __future__ import annotations
 
@@ -11,11 +11,8 @@ from scrapy_neardup.state import layout
 from scrapy_neardup.state.kv import Changes, Row
 from scrapy_neardup.state.pages import PageStore
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Rows in dictionaries that have no order, in buckets: neither a scan nor a write touches more than a handful of them.
-#
-# The longest prefixes that are ever scanned are a letter and 8 bytes, and of postings a letter and a narrow key. What
-# shares these lives in one bucket.
+# Rows lie in buckets by prefix, so a scan touches a handful. The longest scanned prefixes are a letter and 8 bytes, and
+# a letter and a key for postings.
 
 
 _PREFIX, _OF_POSTINGS = 9, 6
@@ -23,21 +20,21 @@ _POSTINGS = b"k"
 
 
 def bucket(key: bytes) -> bytes:
-    """The name of a row's bucket."""
+    """Return the bucket of a row."""
     return key[: _OF_POSTINGS if key.startswith(_POSTINGS) else _PREFIX]
 
 
 def is_in_one(prefix: bytes) -> bool:
-    """Whether all rows that begin so are in one bucket."""
+    """Whether all rows with a prefix are in one bucket."""
     return len(prefix) >= (_OF_POSTINGS if prefix.startswith(_POSTINGS) else _PREFIX)
 
 
-#: Bytes of the key of a record.
+#: Bytes of a record's key.
 _ID_KEY = 9
 
 
 class MemoryStore(PageStore):
-    """Dictionaries in this process."""
+    """Dictionaries of this process."""
 
     scheme: ClassVar[str] = "memory"
     lasts: ClassVar[bool] = False
@@ -49,7 +46,7 @@ class MemoryStore(PageStore):
 
     @classmethod
     def read_url(cls, parts: SplitResult) -> str:
-        """The same for all; each store is a state of its own nevertheless."""
+        """Return one location for all; each store is still a state of its own."""
         return cls.form()
 
     @classmethod
@@ -60,7 +57,7 @@ class MemoryStore(PageStore):
     def exists(cls, location: str) -> bool:
         return False
 
-    #: The ids of all records in their order, once somebody has asked for them.
+    #: All ids in order, built on first use.
     _ids: list[int] | None = None
 
     def _connect(self) -> None:
@@ -114,8 +111,8 @@ class MemoryStore(PageStore):
             del ids[at]
 
     def size(self) -> int:
-        """The bytes of keys and values; Python's own overhead is several times that."""
+        """Return the bytes of keys and values, without Python's overhead."""
         return sum(len(k) + len(v) for rows in self._buckets.values() for k, v in rows.items())
 
     def compact(self) -> None:
-        """Nothing to do: what was deleted takes no room here."""
+        """Do nothing."""

@@ -25,12 +25,9 @@ from scrapy_neardup.state.recipe import Secret, fits
 from scrapy_neardup.state.replacement import is_unfinished, refuse_unfinished
 from scrapy_neardup.state.transaction import Overlay
 
-# ----------------------------------------------------------------------------------------------------------------------
-# The kinds of store by the scheme of their URLs, each imported when it is first asked for.
-
 
 class Registry(Mapping[str, type[PageStore]]):
-    """Scheme -> kind of store, made from scheme -> "module:class"."""
+    """Stores by URL scheme, imported on first use, from "module:class"."""
 
     def __init__(self, places: dict[str, str]) -> None:
         self.places = places
@@ -47,26 +44,22 @@ class Registry(Mapping[str, type[PageStore]]):
         return len(self.places)
 
     def forms(self, *, lasting: bool = False) -> str:
-        """How the URLs of all kinds look, or of those that outlive their store, for a message."""
+        """Return the forms of the URLs, for messages."""
         *others, last = [kind.form() for kind in self.values() if kind.lasts or not lasting]
         return f"{', '.join(others)} or {last}" if others else last
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# ``%(name)s`` in the URL of a state: one state for each spider, or whatever attribute of it is named.
-
-
-#: As printf has them; other percent signs of a URL stay.
+#: As in printf; other percent signs stay.
 _PLACEHOLDER = re.compile(r"%\((\w+)\)([-#0 +]*\d*(?:\.\d+)?[diouxXeEfFgGrsa])")
 _MARK = "\ue000"  # nothing that a path would have
-#: Ends of files that stand beside a state, and are none.
+#: Suffixes of files beside a state.
 _BESIDE = (".witness", ".lock", "-wal", "-shm", ".draft")
-#: What can be no part of a file's name on some system, or would lead out of its directory; and the escape itself.
+#: Characters that some file system refuses or that lead elsewhere; and the escape itself.
 _UNSAFE = re.compile(r'[\x00-\x1f\x7f-\x9f/\\:*?"<>|%\ud800-\udfff]|^[. ]+$|[. ]+$')
 
 
 def safe_name(value: str) -> str:
-    """A value as the name of a file: the same names for the same values alone, and none that leads elsewhere.
+    """Return a value as a file name: injective, and never leading elsewhere.
 
     >>> safe_name("news.example"), safe_name("a/b"), safe_name(".."), safe_name("100%")
     ('news.example', 'a%2Fb', '%2E%2E', '100%25')
@@ -77,14 +70,14 @@ def safe_name(value: str) -> str:
 
 
 def has_placeholders(url: str) -> bool:
-    """Whether the URL is one for each of several."""
+    """Whether the URL stands for several states."""
     return "%(" in url
 
 
 def placeholders_filled(url: str, value_of: Callable[[str], object], named_by: str = SETTING) -> str:
-    """The URL with its placeholders replaced by what ``value_of`` their names gives, as a part of a file's name.
+    """Return the URL with each placeholder replaced by ``value_of`` its name, as part of a file name.
 
-    Raises SettingsError for a placeholder that cannot be read, and a value that is empty or no text, number or date.
+    Raises SettingsError for a malformed placeholder, or a value that is empty or no text, number or date.
     """
 
     shown = without_password(url)
@@ -112,7 +105,7 @@ def placeholders_filled(url: str, value_of: Callable[[str], object], named_by: s
 
 
 def placeholders_checked(url: str, named_by: str = SETTING) -> str:
-    """A URL such as those that come of it; raises SettingsError for a placeholder that cannot be read."""
+    """Return an example of the URLs. Raises SettingsError for a malformed placeholder."""
     shown, one = without_password(url), _PLACEHOLDER.sub("x", url)
     if has_placeholders(one):
         raise SettingsError(
@@ -123,14 +116,10 @@ def placeholders_checked(url: str, named_by: str = SETTING) -> str:
 
 
 def matching(url: str) -> Iterator[str]:
-    """The paths that there are for a URL with placeholders, whatever these are filled with."""
+    """Return the existing paths that match a URL with placeholders."""
     path = url2pathname(urlsplit(_PLACEHOLDER.sub(_MARK, url)).path)
     found = sorted(glob("*".join(map(escape, path.split(_MARK)))))  # noqa: PTH207 - it leaves hidden names out
     yield from (one for one in found if not one.endswith(_BESIDE))
-
-
-# ----------------------------------------------------------------------------------------------------------------------
-# Stores by URL. A new one is a file beside this one and a line in ``STORES``.
 
 
 STORES = Registry(
@@ -141,7 +130,7 @@ STORES = Registry(
     }
 )
 
-#: Kinds that lie on a server, where many crawlers on many machines share them.
+#: Stores on a server, shared by crawlers on many machines.
 SERVERS = Registry(
     {
         "redis": "scrapy_neardup.server.store:RedisStore",
@@ -155,7 +144,7 @@ SERVERS = Registry(
 )
 _ALL = ChainMap[str, type[PageStore]](STORES, SERVERS)  # type: ignore[arg-type]  # nobody writes to it
 
-#: What looks into a state of each kind, without its lock.
+#: Snapshots of each kind, read without the lock.
 _LOOKS = {
     "leveldb": "scrapy_neardup.state.leveldb_snapshot:LevelDBLook",
     "sqlite": "scrapy_neardup.state.sqlite_snapshot:SQLiteLook",
@@ -163,34 +152,33 @@ _LOOKS = {
 
 logger = line_logger(__name__)
 
-# Location -> the store that is open there, and how many hold it. One handle for each path in a process: a second one
-# would drop the first one's lock. Those of dry runs are apart.
+# Open stores and their numbers of users, by location. One handle for each path, because a second one would drop the
+# first one's lock. Dry runs are separate.
 _open: dict[str, tuple[PageStore, int]] = {}
 _tried: dict[str, tuple[PageStore, int]] = {}
 
 
 def default_url(directory: Path) -> str:
-    """The store that is used where none is named: LevelDB where plyvel is installed, else SQLite.
-
-    What is in ``directory`` already decides first: an existing state is never switched.
+    """Return the default store: LevelDB if plyvel is installed, else SQLite. An existing state in ``directory`` decides
+    first.
     """
     scheme = "leveldb" if find_spec("plyvel") else "sqlite"
     return existing_default(directory) or STORES[scheme].url(str((directory / f"state.{scheme}").absolute()))
 
 
 def existing_default(directory: Path) -> str:
-    """The URL of the state in a directory of default states; empty if there is none."""
+    """Return the URL of the default state in a directory; empty if there is none."""
     for scheme in ("leveldb", "sqlite"):
         path = directory / f"state.{scheme}"
-        # A witness without its database is that of a state which is gone: told of, not switched. So is a state whose
-        # files a migration was moving.
+        # A witness without database belongs to a lost state, which must be reported. So must a state that a migration
+        # was moving.
         if path.exists() or STORES[scheme].exists(str(path)) or is_unfinished(str(path)):
             return STORES[scheme].url(str(path.absolute()))
     return ""
 
 
 def existing_states(url: str) -> list[str]:
-    """The URLs of the states that there are at a URL: of one with placeholders those of all values."""
+    """Return the URLs of existing states at a URL, for all values of its placeholders."""
     if not has_placeholders(url):
         kind, location = parse_url(url)
         return [url] if kind.exists(location) else []
@@ -201,9 +189,9 @@ def existing_states(url: str) -> list[str]:
 
 
 def parse_url(url: str, named_by: str = SETTING) -> tuple[type[PageStore], str]:
-    """The store and the location that a URL names; raises SettingsError that shows the forms.
+    """Return store class and location of a URL. Raises SettingsError that shows the forms.
 
-    ``named_by`` is what the user wrote the URL into, and is told to change.
+    ``named_by``: where the user wrote the URL.
     """
     try:
         if any(character in url for character in "\t\r\n"):  # which urlsplit leaves out
@@ -231,7 +219,7 @@ def _warn_once(named_by: str, hint: str) -> None:
 
 
 def states_near(path: str) -> list[str]:
-    """The URLs of states that somebody may mean who names a path: at it, or under their usual name in that folder."""
+    """Return URLs of states at or below a path that somebody may have meant."""
     if not path.isprintable():
         return []
     place = Path(path).resolve()
@@ -252,11 +240,10 @@ def open_store(
     dry_run: bool = False,
     options: Options = DEFAULT,
 ) -> PageStore:
-    """The store at a URL, opened once for each location of this process; give it back with ``close_store``.
+    """Open the store at a URL, once per location of this process; give it back with ``close_store``.
 
-    Without a recipe there must be a state, of any. ``named_by``: see ``parse_url``; ``secret``: see ``PageStore``.
-    ``dry_run``: what is written is held in memory, nothing of the state changes, and none is made (see ``Overlay``).
-    ``options``: how it is to use memory, if it is not open yet.
+    Without a recipe there must be a state. ``named_by``: see ``parse_url``; ``secret``: see ``PageStore``. ``dry_run``:
+    keep writes in memory and change nothing. ``options``: use of memory, for the first opening.
     """
     kind, location = parse_url(url, named_by)
     if not kind.lasts:
@@ -283,9 +270,9 @@ def open_store(
 
 
 def open_temporary(folder: Path, recipe: Mapping[str, Any], secret: Secret | None, options: Options) -> PageStore:
-    """A state that ends with whoever opened it, in a folder that this one removes; give it back with ``close_store``.
+    """Open a state in a folder that the caller removes; give it back with ``close_store``.
 
-    LevelDB where plyvel is installed, else SQLite, as of states that last. ``recipe``: nobody holds it against another.
+    LevelDB if plyvel is installed, else SQLite.
     """
     if find_spec("plyvel") is None:
         return open_store(default_url(folder), recipe, SETTING, secret, options=options)
@@ -297,9 +284,9 @@ def open_temporary(folder: Path, recipe: Mapping[str, Any], secret: Secret | Non
 def open_snapshot(
     url: str, recipe: Mapping[str, Any] | None = None, named_by: str = SETTING, secret: Secret | None = None
 ) -> PageStore:
-    """The state at a URL as it is now, to be read, whoever is at work on it; give it back with ``close_store``.
+    """Open a snapshot of the state at a URL, even while a crawl uses it; give it back with ``close_store``.
 
-    One of a kind that nobody can look into is opened. Raises StoreError if there is none.
+    Kinds without snapshots are opened. Raises StoreError if there is no state.
     """
     kind, location = parse_url(url, named_by)
     if kind.scheme in STORES:
@@ -312,7 +299,7 @@ def open_snapshot(
 
 
 def close_store(store: PageStore) -> None:
-    """Give a store back; the last one to do so closes it."""
+    """Give a store back. The last user closes it."""
     opened = _tried if isinstance(store, Overlay) else _open
     held, holders = opened.get(store.location, (None, 0))
     if held is not store:

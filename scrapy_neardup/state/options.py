@@ -1,4 +1,4 @@
-"""How a store is to use memory: NEARDUP_STORE_OPTIONS."""
+"""NEARDUP_STORE_OPTIONS: how a store uses memory."""
 
 from __future__ import annotations
 
@@ -27,30 +27,29 @@ def _number(default: int, low: int, high: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """Of every option the value that was found best, or what somebody has said. Each store takes those that it has.
+    """Options of all stores; each store uses its own.
 
-    They change how fast a state is, and never what is in it: they may be others with each opening.
+    They change speed, never contents, and may differ with each opening.
     """
 
-    #: What was read is kept in so many bytes, unpacked (LevelDB, SQLite).
+    #: Bytes of cache for reads (LevelDB, SQLite).
     cache: int = _size(8 * _MB, 0, 2**40)
-    #: What was written is held in so many bytes, and in the log, until it is sorted into the files (LevelDB).
+    #: Bytes of writes in memory, and in the log, before they are sorted into files (LevelDB).
     write_buffer: int = _size(16 * _MB, 64 * 2**10, 2**30)
-    #: Bits for each row by which it is known that there is none; 0: none (LevelDB). Files keep those that they have.
+    #: Bits per row of the Bloom filter; 0: none (LevelDB). Existing files keep theirs.
     bloom: int = _number(10, 0, 64)
-    #: Files that are kept open, and mapped into memory (LevelDB).
+    #: Files to keep open and mapped into memory (LevelDB).
     open_files: int = _number(1000, 74, 50_000)
-    #: Bytes of neighbouring rows that are packed together, and unpacked to read one of them (LevelDB). Files keep those
-    #: that they have.
+    #: Bytes of neighbouring rows that are compressed together (LevelDB). Existing files keep theirs.
     block: int = _size(16 * 2**10, 2**10, 2**20)
 
 
-#: What was found best.
+#: The fastest values that we measured.
 DEFAULT = Options()
 
 
 def read_options(name: str, value: Mapping[str, Any]) -> Options:
-    """The options in the setting ``name``; raises SettingsError that says what may be there."""
+    """Read the options. Raises SettingsError."""
     known = {one.name: one for one in fields(Options)}
     found: dict[str, int] = {}
     for option, said in value.items():
@@ -72,7 +71,7 @@ def read_options(name: str, value: Mapping[str, Any]) -> Options:
 
 
 def _bytes(said: object) -> int | None:
-    """A size in bytes, of a number or of what ``_SIZE`` reads; None for anything else."""
+    """Parse a size; None if it is none."""
     if type(said) is int:
         return said
     read = _SIZE.fullmatch(said.strip()) if isinstance(said, str) else None
@@ -80,7 +79,7 @@ def _bytes(said: object) -> int | None:
 
 
 def format_size(size: int) -> str:
-    """A size as it may be written, where it is a round one.
+    """Format a round size.
 
     >>> format_size(64 * 2**10), format_size(2**30), format_size(0)
     ('64kB', '1GB', '0')

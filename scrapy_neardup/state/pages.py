@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
 from typing import Any, ClassVar
@@ -19,7 +19,7 @@ from scrapy_neardup.state.journal import BATCH, Generations
 from scrapy_neardup.state.kv import SETTING, Changes, Row
 from scrapy_neardup.state.layout import former_key, last_id, meta_key
 from scrapy_neardup.state.options import DEFAULT, Options
-from scrapy_neardup.state.postings import postings_of
+from scrapy_neardup.state.postings import PostingLists, Postings
 from scrapy_neardup.state.recipe import (
     PARAMETERS,
     SECRET_NAME,
@@ -33,63 +33,51 @@ from scrapy_neardup.state.recipe import (
 )
 from scrapy_neardup.state.record import Record
 
-# ----------------------------------------------------------------------------------------------------------------------
-# As of when a store tells of a state, and what of it does not count for good yet.
-
 
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """Pages that are not sealed, and the crawls that they are of."""
+    """Unsealed pages, and their crawls."""
 
     pages: int = 0
     crawls: tuple[str, ...] = ()
 
 
 class SnapshotInfo:
-    """A store that holds its state: that is as it is now, and what was not sealed was taken back at the opening.
+    """The time of a store's data. A store that holds its state is current, and has rolled unsealed pages back."""
 
-    An ``Overlay`` tells otherwise.
-    """
-
-    #: Whether another crawl, or whoever else, is at work on the state.
+    #: Whether another process uses the state.
     is_held: bool = False
-    #: When it was as it is here, in seconds since 1970.
+    #: The time of the data, in seconds since 1970.
     as_of: float = 0.0
 
     def pending(self) -> Pending:
-        """What is not sealed of crawls of others: at work, killed, or their feed was not stored."""
+        """Unsealed pages of other crawls: running, killed, or with feeds that were not stored."""
         return Pending()
 
     def is_pending(self, id: int) -> bool:
-        """Whether a page is one of these."""
+        """Whether a page is one of them."""
         return False
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# The state, in terms of pages; a backend adds a few small methods over ordered bytes.
-
-
-#: Seconds after which a write is made to reach the disk, with all writes before it.
+#: Seconds between writes that wait for the disk.
 SYNC_EVERY = 1.0
-#: Where a state holds a secret of its own.
+#: The key of the state's own secret.
 _SECRET = layout.meta_key("secret")
-#: The bits of an id that are zero: 65 microseconds.
+#: The zero bits of an id: 65 microseconds.
 _WITHIN = 0xFFFF
 
 
 class PageStore(SnapshotInfo, Generations, Counting):
-    """Pages by id, by URL and by key, in generations.
+    """Pages by id, by URL and by key.
 
-    A page that is added under a generation counts at once, but for good only when it was sealed: the next
-    opening takes back whatever is unsealed. One process at a time holds a state; within a process
-    ``open_store`` hands out one store for each location.
-
-    Every method may raise StoreError. Nothing here deletes state to get going again.
+    A page is added under the generation of its crawl. It counts at once but is permanent only once it is sealed; the
+    next opening rolls unsealed pages back. One process at a time holds a state; within a process ``open_store`` returns
+    one store for each location. Every method may raise StoreError. Nothing here deletes a state to keep going.
     """
 
     _last_url: tuple[str | None, bytes] = None, b""
-    #: The format in which a new state is written; one that is there keeps its own.
-    new_format: ClassVar[int] = layout.FORMAT
+    #: The layout of postings.
+    postings_type: ClassVar[type[Postings]] = PostingLists
 
     def __init__(
         self,
@@ -99,10 +87,10 @@ class PageStore(SnapshotInfo, Generations, Counting):
         secret: Secret | None = None,
         options: Options = DEFAULT,
     ) -> None:
-        """Open or create the state at ``location``; raises StoreMismatch if another recipe or secret wrote it.
+        """Open or create the state at ``location``. Raises StoreMismatch if another recipe or secret wrote it.
 
-        Without a recipe any is taken, to look at what is there or tidy it up: nothing can be judged by such a store.
-        Without a secret the state's own will do, and a new state draws one. ``options``: how it is to use memory.
+        Without a recipe any state opens, for commands that judge nothing. Without a secret the state's own counts, and
+        a new state draws one. ``options``: use of memory.
         """
         super().__init__(location, named_by)
         self.options = options
@@ -112,16 +100,12 @@ class PageStore(SnapshotInfo, Generations, Counting):
         self._connect()
         try:
             self._read_tally()
-            #: By what the pages were fingerprinted, as plain data.
+            #: The recipe of the fingerprints, as plain data.
             self.recipe = self._check_recipe(recipe, secret)
-            format = self.recipe.get("format", layout.FORMAT)
-            self.width = layout.FORMATS[format]
-            self._has_gbk = format >= layout.GBK_FROM
-            self._has_since = format >= layout.SINCE_FROM
-            self._postings = postings_of(self, format)
-            #: Under which the state hashes; None where that is not known here.
+            self._postings = self.postings_type(self)
+            #: The secret of the hashes; None if it is unknown.
             self.secret = secret_of(self.recipe, self._get(_SECRET), secret, location)
-            self.known_hashes = Keyed(self.secret.value, self.width) if self.secret else None
+            self.known_hashes = Keyed(self.secret.value) if self.secret else None
             newest = next(self._scan(b"r", reverse=True), None)
             self._newest = layout.last_id(newest[0]) if newest else 0
             if not self.is_shared:  # else others add pages, too
@@ -131,7 +115,7 @@ class PageStore(SnapshotInfo, Generations, Counting):
             self._load_hands()
             self.taken_back = self._take_back()
             self._keep_secret(self.secret)
-            #: Tools that have another name or version here, and read the samples as those did that wrote the state.
+            #: Tools with another name or version that still read our samples alike.
             self.renamed = renamed(self.recipe, recipe or {})
             self.pages = self._count()
         except BaseException:
@@ -139,18 +123,18 @@ class PageStore(SnapshotInfo, Generations, Counting):
             raise
 
     def take_on(self, recipe: Mapping[str, Any]) -> None:
-        """Have the recipe name the tools as they are called now, where they read as those that wrote the state did."""
+        """Update the names of tools in the recipe; they read our samples alike."""
         found = updated(self.recipe, recipe)
         if found != self.recipe:
             self._write(Changes({layout.meta_key("recipe"): pack_recipe(found)}), sync=True)
             self.recipe = found
         self.renamed = {}
 
-    # What the detector calls.
+    # For the detector.
 
     @cached_property
     def hashes(self) -> Keyed:
-        """What hashes under its secret; raises StoreMismatch where that is not known here."""
+        """The hashes of the state. Raises StoreMismatch if the secret is unknown."""
         if self.known_hashes is None:
             raise StoreMismatch(
                 f"The state at {self.location} was written with a {SECRET_SETTING}, and none is set. Set the value "
@@ -162,9 +146,9 @@ class PageStore(SnapshotInfo, Generations, Counting):
         return time.time()
 
     def new_id(self) -> int:
-        """An id larger than every other: the time in nanoseconds, or the next one after the last.
+        """Return an id larger than every other: nanoseconds since 1970, a multiple of 65,536.
 
-        It is a multiple of 65,536, as ids stand in a dozen rows of a page, and what is zero takes no room there.
+        Ids stand in a dozen rows of a page, and zeros compress.
         """
         self._newest = max((self._newest | _WITHIN) + 1, self._nanoseconds() & ~_WITHIN)
         return self._newest
@@ -173,7 +157,7 @@ class PageStore(SnapshotInfo, Generations, Counting):
         return time.time_ns()
 
     def find(self, url: str) -> Record | None:
-        """The newest record of a URL."""
+        """Return the newest record of a URL."""
         seen = self._get(self._url_key(url))
         if seen is None:
             return None
@@ -183,23 +167,23 @@ class PageStore(SnapshotInfo, Generations, Counting):
         )  # another URL with the same hash
 
     def by_body(self, body: int) -> Record | None:
-        """A page that was made from a body with this digest; None if none is found by it."""
+        """Return a page with this digest of its bytes, or None."""
         named = self._get(layout.body_key(body)) if body else None
         record = self.record(layout.unpack_id(named)) if named is not None else None
         return record if record is not None and record.is_found_by_body and record.body == body else None
 
     def last_seen(self, url: str) -> int:
-        """When a URL was last judged, in seconds since 1970; 0 if never."""
+        """Return when a URL was last judged, in seconds since 1970; 0 for never."""
         seen = self._get(self._url_key(url))
         return layout.unpack_seen(seen)[1] if seen else 0
 
     def records(self) -> Iterator[Record]:
-        """All records, in the order in which their pages were first seen."""
+        """Yield all records, oldest first."""
         for key, packed in self._scan(b"r"):
             yield self._unpacked(layout.last_id(key), packed)
 
     def evidence(self, id: int) -> Evidence | None:
-        """What can be told of a page, if anything was kept."""
+        """Return the evidence of a page, if it was kept."""
         packed = self._get(layout.evidence_key(id))
         try:
             return None if packed is None else Evidence.unpack(packed)
@@ -207,26 +191,26 @@ class PageStore(SnapshotInfo, Generations, Counting):
             raise self.damaged(str(error)) from None
 
     def postings(self, key: int, limit: int) -> list[int]:
-        """Ids of up to ``limit`` pages that are filed under ``key``, the newest first."""
+        """Return up to ``limit`` pages under ``key``, newest first."""
         return self.all_postings((key,), limit)[0]
 
     def all_postings(self, keys: Sequence[int], limit: int) -> list[list[int]]:
-        """``postings`` of each of several keys."""
+        """Return the postings of several keys."""
         return self._postings.find(keys, limit)
 
     def records_of(self, ids: Sequence[int]) -> list[Record | None]:
-        """``record`` of each of several ids."""
+        """Return the records of several ids."""
         found = self._get_all([layout.record_key(id) for id in ids])
         rows = zip(ids, found, strict=True)
         return [None if packed is None else self._unpacked(id, packed) for id, packed in rows]
 
     @property
     def has_lists(self) -> bool:
-        """Whether the postings of a key are in one row: see ``postings``."""
+        """Whether one row holds the postings of a key."""
         return self._postings.are_lists
 
     def file_postings(self, record: Record, changes: Changes) -> None:
-        """Add to changes what files a record under its keys, for whoever writes records himself."""
+        """Add the postings of a record to ``changes``."""
         self._postings.file(record.keys, record.id, changes)
 
     def add(
@@ -240,12 +224,11 @@ class PageStore(SnapshotInfo, Generations, Counting):
         of: Collection[Record] = (),
         along: Collection[Row] = (),
     ) -> None:
-        """File a page in one atomic batch: unsealed under ``generation``, or for good if that is 0.
+        """File a page in one atomic batch: unsealed under ``generation``, or permanently if that is 0.
 
-        ``replaces`` is the id of the same URL's earlier record, which may be the page's own without a generation; it
-        goes when the new one is sealed. ``seen``: when the page was last seen, in seconds since 1970; now if not given.
-        ``of``: the earlier pages by which it is known to be a copy; they were seen then, too.
-        ``along``: rows of others that are to be there if the page is.
+        ``replaces``: id of the URL's earlier record, which goes when the new one is sealed. ``seen``: when the page was
+        last seen, in seconds since 1970. ``of``: the earlier pages that make it a copy; they count as seen too.
+        ``along``: rows to write with it.
         """
         seen = self.now() if seen is None else seen
         id, changes = record.id, Changes(dict(along))
@@ -253,7 +236,7 @@ class PageStore(SnapshotInfo, Generations, Counting):
         self._postings.file(record.keys, id, changes)
         self._put_record(record, changes)
         if evidence is not None:
-            changes.put(layout.evidence_key(id), evidence.pack(gbk=self._has_gbk))
+            changes.put(layout.evidence_key(id), evidence.pack())
         if generation:
             changes.put(layout.journal_key(generation, id), layout.pack_id(replaces))
         changes.put(self._url_key(record.url), layout.pack_seen(id, seen))
@@ -272,9 +255,9 @@ class PageStore(SnapshotInfo, Generations, Counting):
         along: Collection[Row] = (),
         renewed: Record | None = None,
     ) -> None:
-        """Note that a URL was seen again: now, or at ``seen``. ``of``, ``along``: as for ``add``.
+        """Record that a URL was seen, now or at ``seen``. ``of``, ``along``: as for ``add``.
 
-        ``renewed``: what is to be known of it from now on, under the same keys.
+        ``renewed``: the record from now on, with the same keys.
         """
         seen = self.now() if seen is None else seen
         changes = Changes({self._url_key(record.url): layout.pack_seen(record.id, seen), **dict(along)})
@@ -285,7 +268,7 @@ class PageStore(SnapshotInfo, Generations, Counting):
         self._commit(changes)
 
     def forget(self, ids: Iterable[int]) -> int:
-        """Remove pages for good, with all that is known of them; returns how many were there."""
+        """Remove pages permanently; return how many existed."""
         ids, before = iter(ids), self.pages
         while batch := list(islice(ids, BATCH)):
             changes = Changes()
@@ -295,7 +278,7 @@ class PageStore(SnapshotInfo, Generations, Counting):
         return before - self.pages
 
     def close(self) -> None:
-        """Write down the counts and let go of the state; a second call does nothing."""
+        """Write the counts and close. A second call does nothing."""
         if self._closed:
             return
         self._closed = True
@@ -305,28 +288,25 @@ class PageStore(SnapshotInfo, Generations, Counting):
         finally:
             self._disconnect()
 
-    # How.
-
     def _commit(self, changes: Changes) -> None:
-        """Write; every so often wait for the disk, so that a power cut costs about a second of pages."""
+        """Write, and sync now and then, so that a power cut costs about a second of pages."""
         sync = time.monotonic() - self._synced >= SYNC_EVERY
         self._write(changes, sync=sync)
         if sync:
             self._synced = time.monotonic()
 
     def _put_record(self, record: Record, changes: Changes) -> None:
-        """Add what holds a record, and by which it is found if that is not its URL or a key."""
-        kept = record if self._has_since or not record.since else replace(record, since=0)
-        changes.put(layout.record_key(record.id), kept.pack(self.width))
+        """Add the row of a record, and the row of its digest."""
+        changes.put(layout.record_key(record.id), record.pack())
         if record.body and record.is_found_by_body:
             changes.put(layout.body_key(record.body), layout.pack_id(record.id))
 
     def _see(self, pages: Iterable[Record], seconds: float, changes: Changes) -> None:
-        """Pages were seen in their copies: so an article that is still copied is known as long as it is."""
+        """Record that originals were seen in a copy, so an article that is still copied stays known."""
         for page in pages:
             key = self._url_key(page.url)
             written = changes.puts.get(key) or self._get(key)
-            # Where a later version is on its way, the URL is no longer this page's.
+            # If a later version is in flight, the URL is no longer this page's.
             if written is not None and layout.unpack_seen(written)[0] == page.id:
                 changes.put(key, layout.pack_seen(page.id, max(seconds, layout.unpack_seen(written)[1])))
 
@@ -353,30 +333,26 @@ class PageStore(SnapshotInfo, Generations, Counting):
         if recipe is None:
             raise StoreError(f"There is no state at {self.location}. Name a state that a crawl has written.")
         secret = secret or Secret.drawn()
-        packed = pack_recipe({**recipe, "format": self.new_format, SECRET_NAME: secret.name})
+        packed = pack_recipe({**recipe, SECRET_NAME: secret.name})
         self._write(Changes({name: packed} | ({_SECRET: secret.value} if secret.is_own else {})), sync=True)
         return check_recipe(packed, None, self.location)
 
     def _count(self) -> int:
-        """What the tally says; a state that has none is new, or was filled by another store."""
+        """Return the number of pages from the tally, or count them."""
         return self._tally.pages if self.tallied else sum(1 for _ in self._scan(b"r"))
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Which page stands for a group: its original, or the last of those copies that were better (NEARDUP_KEEP_POLICY).
-#
-# A better page is filed under the id of its group, as if that were one of its keys, and the newest one so filed stands
-# for the group. Nothing that was written before is touched for it: the old original keeps its record, its keys and its
-# sketch, copies name the group as before, and once a better page is taken back or forgotten the one before it stands
-# there again.
+# A page that is better than its original (NEARDUP_KEEP_POLICY) is filed under the id of its group like under a key, and
+# the newest such page stands for the group. Nothing else changes: the original keeps its rows, copies name the group,
+# and once a better page is rolled back or forgotten, the one before it stands there again.
 
 
-#: More pages than ever lead one group: each has to be better than the one before.
+#: More pages than ever lead one group, because each must be better than the last.
 ALL = 10_000
 
 
 def leader(store: PageStore, group: int, besides: str = "") -> Record | None:
-    """The newest page that has come to stand for a group, and has not the URL ``besides``; None if there is none."""
+    """Return the newest page that replaced the original of a group; not the page at ``besides``."""
     for id in store.postings(group, ALL):
         record = store.record(id)
         if record is not None and record.leads and record.original == group and record.url != besides:
@@ -385,31 +361,28 @@ def leader(store: PageStore, group: int, besides: str = "") -> Record | None:
 
 
 def with_first(store: PageStore, standing: Record) -> tuple[Record, ...]:
-    """The page that stands for a group and its first one, as far as that is there: both are seen in each copy."""
+    """Return the page that stands for a group and its original: both are seen in each copy."""
     first = store.record(standing.original) if standing.leads else None
     return (standing,) if first is None else (standing, first)
 
 
 def stands_for(store: PageStore, record: Record, besides: str = "") -> Record | None:
-    """The page that stands for the group of a page, and has not the URL ``besides``; None if there is none."""
+    """Return the page that stands for a page's group; not the page at ``besides``. None if there is none."""
     found = leader(store, record.original, besides)
     if found is None:
         found = record if record.original == record.id else store.record(record.original)
     return found if found is not None and found.url != besides else None
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# By what the last crawl of a state decided: parameters and settings on which no fingerprint depends.
-#
-# They are no part of the recipe, so two crawls of one state may have them different. The state remembers those of the
-# last one, so that a log line can tell what is decided otherwise from here on.
+# Parameters and settings that only decide are not in the recipe, so crawls of one state may differ in them. The state
+# remembers those of the last crawl, and the log names changes.
 
 
 DECISIONS_KEY = meta_key("decisions")
 
 
 def decisions_of(store: PageStore) -> dict[str, Any]:
-    """Those of the last crawl, by name; empty if there was none. Raises StoreDamaged for a row that is none."""
+    """Return the deciding values of the last crawl. Raises StoreDamaged."""
     packed = store.value(DECISIONS_KEY)
     try:
         return {} if packed is None else dict(json.loads(packed))
@@ -418,7 +391,7 @@ def decisions_of(store: PageStore) -> dict[str, Any]:
 
 
 def decide(store: PageStore, said: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
-    """Remember by what this crawl decides; returns what has changed, as it was and as it is. Raises StoreError."""
+    """Remember the deciding values of this crawl; return the changes, old and new. Raises StoreError."""
     plain = json.loads(json.dumps(said))
     before = decisions_of(store)
     if before != plain:
@@ -429,16 +402,13 @@ def decide(store: PageStore, said: Mapping[str, Any]) -> dict[str, tuple[Any, An
 
 
 def _all_parameters(store: PageStore) -> dict[str, Any]:
-    """Those in the recipe: of a state that was begun before these were left out of it, all of them."""
+    """Return all parameters of the recipe."""
     found = store.recipe.get(PARAMETERS)
     return dict(found) if isinstance(found, dict) else {}
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# By which recipes pages were judged that a migration could not fingerprint anew, as their texts were not there.
-#
-# Such a page is known by its URL. Its former sketch is kept in a row of its own, where nobody takes it for one of now:
-# by it the page can be known to be unchanged when it comes again (see ``judging.former``).
+# A migration cannot fingerprint pages without their texts. It keeps them by URL, with their former sketch in a row of
+# its own. With that sketch a page that comes again can be recognised as unchanged; see ``judge.former``.
 
 
 FORMER_KEY = meta_key("former")
@@ -446,7 +416,7 @@ _NUMBER = 2
 
 
 def former_recipes(store: PageStore) -> list[dict[str, Any]]:
-    """Those recipes, in the order of their numbers; raises StoreDamaged for a row that is none."""
+    """Return the former recipes, by number. Raises StoreDamaged."""
     packed = store.value(FORMER_KEY)
     try:
         return [] if packed is None else unpack_former(packed)
@@ -455,12 +425,12 @@ def former_recipes(store: PageStore) -> list[dict[str, Any]]:
 
 
 def pack_former(recipes: Sequence[Mapping[str, Any]]) -> bytes:
-    """The row that holds them."""
+    """Return the row of the former recipes."""
     return json.dumps(recipes, ensure_ascii=False, sort_keys=True).encode("utf-8", "surrogatepass")
 
 
 def unpack_former(packed: bytes) -> list[dict[str, Any]]:
-    """What ``pack_former`` wrote; raises ValueError for anything else."""
+    """Unpack former recipes. Raises ValueError."""
     try:
         return [dict(recipe) for recipe in json.loads(packed)]
     except TypeError as error:
@@ -468,18 +438,18 @@ def unpack_former(packed: bytes) -> list[dict[str, Any]]:
 
 
 def pack_former_sketch(number: int, sketch: bytes) -> bytes:
-    """The former sketch of a page, by the recipe with this number."""
+    """Return a former sketch with the number of its recipe."""
     return number.to_bytes(_NUMBER, "big") + sketch
 
 
 def former_sketch(store: PageStore, id: int) -> tuple[int, bytes] | None:
-    """The number of a page's recipe, and its sketch; None if it is not there."""
+    """Return the number of a page's former recipe and its sketch, or None."""
     packed = store.value(former_key(id))
     return None if packed is None else (int.from_bytes(packed[:_NUMBER], "big"), packed[_NUMBER:])
 
 
 def former_problem(key: bytes, packed: bytes, recipes: int) -> str:
-    """What is wrong with the row of a former sketch, of a state with so many former recipes; empty if nothing is."""
+    """Say what is wrong with the row of a former sketch; empty for nothing."""
     if len(key) != len(former_key(0)):
         return f"the key {key!r} is no key of an earlier sketch"
     if len(packed) < _NUMBER or int.from_bytes(packed[:_NUMBER], "big") >= recipes:

@@ -1,16 +1,11 @@
-"""Which pages are filed under a key, written down in one of two ways.
+"""Postings: which pages are filed under a key.
 
-Rows: one for each posting, k + key + id, without a value. To learn that nothing is filed under a key, as is true of
-nearly all keys of a new page, takes a search in each of LevelDB's levels: 25 microseconds a key in a million pages.
+Rows (on a server, where many crawlers file at once): one for each posting, k + key + id. A miss, which is what nearly
+all keys of a new page are, costs a search in each level of LevelDB: 25 microseconds in a million pages.
 
-Lists: a row for each key, k + key, whose value is the ids filed under it. That it is not there LevelDB's bloom filter
-tells in one microsecond. A row holds as many ids as are rewritten in no time. Where there are more, a plus sign behind
-the ids says so, and they stand in further rows, k + key + id: in bundles, each named by the newest of its ids, with the
-others for a value, as many as the first row holds.
-
-The format in a state's recipe says which. In format 2 they are rows and in format 3 lists, of keys of 64 bits; without
-bundles, each id beyond the first row has one of its own. In format 4 keys have 40 bits, and they are lists with
-bundles; but rows on a server, where many file under one key at once.
+Lists (elsewhere): one row for each key, k + key, with the ids. LevelDB's Bloom filter answers a miss in one
+microsecond. A full row ends in a plus sign, and further ids stand in bundles, k + key + newest id, each as large as a
+row.
 """
 
 from __future__ import annotations
@@ -22,40 +17,37 @@ from functools import lru_cache
 from itertools import islice
 from typing import ClassVar
 
-from scrapy_neardup.hashing.keyed import NARROW, WIDE, KeyWidth
+from scrapy_neardup.hashing.keys import SIZE, pack_keys
 from scrapy_neardup.state.kv import Changes, KeyValueStore, Row
-from scrapy_neardup.state.layout import FORMATS, last_id, posting_key
+from scrapy_neardup.state.layout import last_id, posting_key
 
-#: The format in which they are rows everywhere, and the one in which lists have no bundles.
-_ROWS, _SINGLES = 2, 3
-#: Ids that the row of a list holds at most.
+#: Ids per row.
 MOST = 32
-#: Before a key.
+#: The first byte of postings.
 _POSTINGS = b"k"
-#: Behind these ids, where there are others.
+#: The mark of a full row.
 _MORE = b"+"
 _ID = 8
-#: Lengths of the keys of rows: the first ones of lists, and those that are named by an id.
-_HEADS = frozenset(1 + width.size for width in (NARROW, WIDE))
-_PAIRS = frozenset(head + _ID for head in _HEADS)
+#: Length of a list's key.
+_HEAD = 1 + SIZE
+_PAIR = _HEAD + _ID
 
 
 class Postings(ABC):
-    """The postings of an open state. What is removed and filed is added to changes, on top of which it is seen.
+    """The postings of an open state. Removals and additions go into changes, and later reads see them.
 
-    Keys may be longer than those of the state, as the id of a group is.
+    Keys may be longer than usual, as ids of groups are.
     """
 
-    #: Whether they are lists.
+    #: Whether postings are lists.
     are_lists: ClassVar[bool]
 
-    def __init__(self, rows: KeyValueStore, width: KeyWidth) -> None:
+    def __init__(self, rows: KeyValueStore) -> None:
         self._rows = rows
-        self._width = width
 
     @abstractmethod
     def find(self, keys: Sequence[int], limit: int) -> list[list[int]]:
-        """For each key the ids of up to ``limit`` pages that are filed under it, the newest first."""
+        """Return up to ``limit`` ids for each key, newest first."""
 
     @abstractmethod
     def file(self, keys: Sequence[int], id: int, changes: Changes) -> None:
@@ -63,37 +55,36 @@ class Postings(ABC):
 
     @abstractmethod
     def remove(self, keys: Sequence[int], id: int, changes: Changes) -> None:
-        """Take a page back from under keys, if it is filed there."""
+        """Remove a page from keys."""
 
 
 class PostingRows(Postings):
-    """A row for each."""
+    """One row for each posting."""
 
     are_lists: ClassVar[bool] = False
 
     def find(self, keys: Sequence[int], limit: int) -> list[list[int]]:
-        found = (self._rows._scan(prefix, reverse=True) for prefix in self._width.pack_each(keys, _POSTINGS))
+        found = (self._rows._scan(prefix, reverse=True) for prefix in pack_keys(keys, _POSTINGS))
         return [[last_id(posting) for posting, _ in islice(rows, limit)] for rows in found]
 
     def file(self, keys: Sequence[int], id: int, changes: Changes) -> None:
         for key in keys:
-            changes.put(posting_key(key, id, self._width), b"")
+            changes.put(posting_key(key, id), b"")
 
     def remove(self, keys: Sequence[int], id: int, changes: Changes) -> None:
         for key in keys:
-            changes.delete(posting_key(key, id, self._width))
+            changes.delete(posting_key(key, id))
 
 
 class PostingLists(Postings):
-    """A row for each key, and bundles."""
+    """One row for each key, and bundles."""
 
     are_lists: ClassVar[bool] = True
-    #: At what number of writes which keys were looked up last, in which rows, and what these held: a page is mostly
-    #: filed before anything else is written.
+    #: The last look-up: number of writes, keys, rows, values. A page is mostly filed right after its look-up.
     _read: tuple[int, tuple[int, ...], list[bytes], list[bytes | None]] = (-1, (), [], [])
 
     def find(self, keys: Sequence[int], limit: int) -> list[list[int]]:
-        rows = self._width.pack_each(keys, _POSTINGS)
+        rows = pack_keys(keys, _POSTINGS)
         heads = self._rows._get_all(rows)
         self._read = self._rows._writes, tuple(keys), rows, heads
         if not any(heads):
@@ -104,7 +95,7 @@ class PostingLists(Postings):
         ids, more = _unpacked(head)
         if more:
             for row in self._rows._scan(head_row, reverse=True):
-                if len(row[0]) not in _PAIRS:
+                if len(row[0]) != _PAIR:
                     continue
                 if len(ids) >= limit and last_id(row[0]) < min(ids):
                     break  # all that is left is older
@@ -114,7 +105,7 @@ class PostingLists(Postings):
     def file(self, keys: Sequence[int], id: int, changes: Changes) -> None:
         alone = id.to_bytes(_ID, "big")
         writes, asked, rows, heads = self._read
-        # So it is with nearly all new pages: these were read last, and nothing is filed there.
+        # True for nearly all new pages: these keys were read last and are empty.
         is_known = keys == asked and writes == self._rows._writes
         if is_known and not (changes.puts or changes.deletes or any(heads)):
             changes.puts.update(dict.fromkeys(rows, alone))
@@ -128,11 +119,11 @@ class PostingLists(Postings):
                 self._add(row, ids, more, id, changes)
 
     def _is_beyond(self, row: bytes, id: int, changes: Changes) -> bool:
-        """Whether an id stands in a further row; none does that is newer than all of the state."""
+        """Whether an id stands in a further row."""
         return id <= self._rows._largest and any(id in ids_of(one) for one in self._further(row, changes))
 
     def _add(self, row: bytes, ids: list[int], more: bytes, id: int, changes: Changes) -> None:
-        """Add an id to the row of a list; where that is full, its ids become a bundle."""
+        """Add an id to a list; a full row becomes a bundle."""
         if len(ids) < MOST:
             changes.put(row, _packed(sorted((*ids, id)), more))
         else:
@@ -150,9 +141,9 @@ class PostingLists(Postings):
                 return
 
     def _further(self, row: bytes, changes: Changes) -> list[Row]:
-        """The further rows of a list, as they will be after these changes."""
-        found = {key: value for key, value in self._rows._scan(row) if len(key) in _PAIRS}
-        found.update(one for one in changes.puts.items() if len(one[0]) in _PAIRS and one[0].startswith(row))
+        """Return the further rows of a list after these changes."""
+        found = {key: value for key, value in self._rows._scan(row) if len(key) == _PAIR}
+        found.update(one for one in changes.puts.items() if len(one[0]) == _PAIR and one[0].startswith(row))
         return [one for one in found.items() if one[0] not in changes.deletes]
 
     def remove(self, keys: Sequence[int], id: int, changes: Changes) -> None:
@@ -170,14 +161,14 @@ class PostingLists(Postings):
                 changes.delete(row)
 
     def _heads(self, keys: Sequence[int], changes: Changes) -> Iterator[tuple[bytes, bytes]]:
-        """The rows of different keys with the ids they hold, as they will be after these changes."""
-        rows = list(dict.fromkeys(self._width.pack_each(keys, _POSTINGS)))
+        """Return the rows of different keys with their ids after these changes."""
+        rows = list(dict.fromkeys(pack_keys(keys, _POSTINGS)))
         unchanged = [row for row in rows if row not in changes.puts and row not in changes.deletes]
         written = self._written(unchanged)
         return ((row, changes.puts.get(row) or written.get(row) or b"") for row in rows)
 
     def _written(self, rows: list[bytes]) -> dict[bytes, bytes | None]:
-        """What these rows hold, as it was read or else is read now."""
+        """Return the values of rows, from the last look-up or the store."""
         writes, _, *read = self._read
         held = dict(zip(*read, strict=True)) if writes == self._rows._writes else {}
         known = {row: held[row] for row in rows if row in held}
@@ -185,68 +176,42 @@ class PostingLists(Postings):
         return {**known, **dict(zip(others, self._rows._get_all(others), strict=True))} if others else known
 
 
-class PostingListsOfSingles(PostingLists):
-    """A row for each key, and one for each id beyond that."""
-
-    def _is_beyond(self, row: bytes, id: int, changes: Changes) -> bool:
-        return False  # it would be put where it stands
-
-    def _add(self, row: bytes, ids: list[int], more: bytes, id: int, changes: Changes) -> None:
-        if len(ids) < MOST and not more:  # or a posting that has a row of its own might come to stand in both
-            changes.put(row, _packed(sorted((*ids, id)), b""))
-            return
-        changes.put(row + id.to_bytes(_ID, "big"), b"")
-        if not more:
-            changes.put(row, _packed(ids, _MORE))
-
-    def _take_away(self, row: bytes, id: int, changes: Changes) -> None:
-        changes.delete(row + id.to_bytes(_ID, "big"))
-
-
-def postings_of(rows: KeyValueStore, format: int) -> Postings:
-    """The postings of a state of this format."""
-    if format == _ROWS or rows.is_shared:
-        return PostingRows(rows, FORMATS[format])
-    kind = PostingListsOfSingles if format == _SINGLES else PostingLists
-    return kind(rows, FORMATS[format])
-
-
 def pairs(row: Row) -> Iterator[tuple[int, int]]:
-    """The keys and ids that a row of postings tells of, in any format."""
+    """Yield the keys and ids in a row, of either layout."""
     key, _ = row
-    number = int.from_bytes(key[1:-_ID] if len(key) in _PAIRS else key[1:], "big")
+    number = int.from_bytes(key[1:-_ID] if len(key) == _PAIR else key[1:], "big")
     yield from ((number, id) for id in ids_of(row))
 
 
 def ids_of(row: Row) -> list[int]:
-    """The ids that a row of postings tells of, in any format."""
+    """Return the ids in a row, of either layout."""
     key, value = row
     ids = _unpacked(value)[0]
-    return [*ids, last_id(key)] if len(key) in _PAIRS else ids
+    return [*ids, last_id(key)] if len(key) == _PAIR else ids
 
 
 def _bundle(row: bytes, ids: Sequence[int]) -> Row:
-    """The row of a bundle, behind that of its list."""
+    """Return the key of a bundle."""
     *others, newest = sorted(ids)
     return row + newest.to_bytes(_ID, "big"), _packed(others, b"")
 
 
 def is_posting(row: Row) -> bool:
-    """Whether a row can be one of postings."""
+    """Whether a row belongs to postings."""
     key, value = row
-    if len(key) in _PAIRS:
+    if len(key) == _PAIR:
         return len(value) % _ID == 0
     return is_head(key) and value != b"" and (len(value) % 8 == 0 or _tells_of_more(value))
 
 
 def is_head(key: bytes) -> bool:
-    """Whether a row can be one of a list."""
-    return len(key) in _HEADS
+    """Whether a row is the first of a list."""
+    return len(key) == _HEAD
 
 
 def is_unreachable(key: bytes, head: Row) -> bool:
-    """Whether a posting has a row of its own of which the row of the list before it does not tell."""
-    return len(key) in _PAIRS and not (key[:-_ID] == head[0] and _tells_of_more(head[1]))
+    """Whether a further row exists that the list's row does not announce."""
+    return len(key) == _PAIR and not (key[:-_ID] == head[0] and _tells_of_more(head[1]))
 
 
 def _tells_of_more(head: bytes) -> bool:
@@ -259,7 +224,7 @@ def _of(count: int) -> struct.Struct:
 
 
 def _unpacked(head: bytes) -> tuple[list[int], bytes]:
-    """The ids in a row, and the plus sign if it is there."""
+    """Return the ids in a row, and its mark."""
     count, more = divmod(len(head), 8)
     return list(_of(count).unpack_from(head)), _MORE if more else b""
 

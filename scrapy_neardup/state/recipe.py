@@ -11,15 +11,14 @@ from typing import Any
 
 from scrapy_neardup.errors import SettingsError, StoreMismatch
 from scrapy_neardup.state.kv import SETTING
-from scrapy_neardup.state.layout import FORMAT, FORMATS
+from scrapy_neardup.state.layout import FORMAT
 
-# ----------------------------------------------------------------------------------------------------------------------
-# The secret of a state, under which all is hashed that strangers have written: nobody outside can aim at a page.
+# The secret keys all hashes of strangers' text, so nobody outside can aim at a page.
 
 
 #: The setting that gives several states one secret.
 SECRET_SETTING = "NEARDUP_SECRET"  # noqa: S105  # a name
-#: Under what the recipe of a state names its secret.
+#: The field of the recipe.
 SECRET_NAME = "secret"  # noqa: S105  # a name
 _LEAST = 16
 _BYTES = 32
@@ -27,19 +26,19 @@ _BYTES = 32
 
 @dataclass(frozen=True, slots=True)
 class Secret:
-    """What all hashes of a state are keyed with; ``is_own``: the state itself holds it, as nobody else does."""
+    """The key of all hashes of a state; ``is_own``: only the state has it."""
 
     value: bytes = field(repr=False)
     is_own: bool = True
 
     @classmethod
     def drawn(cls) -> Secret:
-        """A new one for one state."""
+        """Draw a secret for one state."""
         return cls(token_bytes(_BYTES))
 
     @classmethod
     def shared(cls, said: str) -> Secret:
-        """The one that a user gives several states; raises SettingsError for one that could be guessed."""
+        """Return the user's secret. Raises SettingsError for one that is easy to guess."""
         if len(said) < _LEAST:
             raise SettingsError(
                 f"{SECRET_SETTING} is too short to be safe. Give at least {_LEAST} characters, for example from "
@@ -49,19 +48,18 @@ class Secret:
 
     @property
     def name(self) -> str:
-        """By which it is known without being told: two secrets have two names."""
+        """A name that reveals nothing; two secrets have two names."""
         return blake2b(key=self.value, digest_size=8, person=b"neardup name").hexdigest()
 
 
-#: Anyone knows it: for figures that can be had again, of texts that nobody can aim at a state.
+#: A public key, for reproducible figures.
 NO_SECRET = Secret(b"", is_own=False)
 
 
 def secret_of(recipe: Mapping[str, Any], own: bytes | None, given: Secret | None, location: str) -> Secret | None:
-    """The secret of a state that names it in its recipe and may hold its ``own``.
+    """Return the secret of a state: its ``own``, or the ``given`` one that its recipe names.
 
-    None if it is neither there nor ``given``: nothing can be looked up in such a state. Raises StoreMismatch if another
-    one is given.
+    None if neither is there; such a state cannot look anything up. Raises StoreMismatch for another secret.
     """
     name, held = recipe.get(SECRET_NAME), None if own is None else Secret(own)
     if given is not None and not given.is_own and given.name != name:
@@ -75,44 +73,40 @@ def secret_of(recipe: Mapping[str, Any], own: bytes | None, given: Secret | None
     return next((one for one in (held, given) if one is not None and one.name == name), None)
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# By what recipe the pages of a state were fingerprinted: those of two recipes cannot be compared.
-#
+# Fingerprints of two recipes cannot be compared:
 #     {"format": 5, "secret": …, "method": "cascade", "method version": 1, "spelling": 2, "parameters": {…},
 #      "hash": …, "extractor": "… trafilatura 2.3.1 …", "segmenter": "jieba 0.42.1 …",
 #      "samples": {"extractor": "a8ce…", …}}
-#
-# It holds nothing that only decides on two fingerprints: see ``decisions``. Of the tools, which are other people's, it
-# holds what they are called and, under "samples", a digest of what they make of texts of ours: by that, and not by a
-# version, they are the same or not (see ``text.samples``).
+# Parameters that only decide are left out. For tools of other projects it has their names, and under "samples" a digest
+# of their output on our texts, which decides whether they are equal (see ``text.samples``).
 
 
-#: Names of what is compared in a way of its own.
+#: Fields with a comparison of their own.
 SAMPLES = "samples"
 PARAMETERS = "parameters"
 
 
 def pack_recipe(recipe: Mapping[str, Any]) -> bytes:
-    """The recipe as it is written into a new state, with the format of the state."""
+    """Return the recipe as a new state stores it, with the format."""
     return json.dumps({"format": FORMAT, **recipe}, ensure_ascii=False, sort_keys=True).encode()
 
 
 def check_recipe(
     written: bytes, recipe: Mapping[str, Any] | None, location: str, named_by: str = SETTING
 ) -> dict[str, Any]:
-    """The recipe in ``written``; raises StoreMismatch, with all that differs, unless ``fits`` says that it will do.
+    """Return the recipe in ``written``. Raises StoreMismatch that names all differences, unless ``fits``.
 
-    Without one to compare with, only the format must be ours. ``named_by``: what the user can change to begin another
-    state. Raises ValueError for what is no recipe.
+    Without ``recipe`` only the format must fit. ``named_by``: what the user can change. Raises ValueError for no
+    recipe.
     """
     theirs = json.loads(written)
     if not isinstance(theirs, dict):
         raise ValueError("it is no JSON object")
-    if theirs.get("format") not in tuple(FORMATS):
+    if theirs.get("format") != FORMAT:
         raise StoreMismatch(
-            f"The state at {location} has format {theirs.get('format')}, but this release uses formats "
-            f"{min(FORMATS)} to {max(FORMATS)}. The state is unchanged. If a later release wrote it, run: pip "
-            f"install --upgrade scrapy-neardup; else set {named_by} to a new path to begin another state."
+            f"The state at {location} has format {theirs.get('format')}, but this release uses format {FORMAT}. The "
+            "state is unchanged. If a later release wrote it, run: pip install --upgrade scrapy-neardup; else crawl "
+            f"anew: set {named_by} to a new path. 'scrapy neardup migrate' cannot read other formats."
         )
     if recipe is not None and not fits(theirs, recipe):
         raise StoreMismatch(
@@ -125,23 +119,22 @@ def check_recipe(
 
 
 def fits(theirs: Mapping[str, Any], recipe: Mapping[str, Any]) -> bool:
-    """Whether fingerprints by a recipe can be compared with those of a recipe that was read.
+    """Whether fingerprints of two recipes can be compared.
 
-    A tool under another name or version will do if it makes of the samples what that one made of them; one under the
-    same that makes something else of them will not. Parameters that are here none of the recipe, as they only decide,
-    may stand there: states had all of them in their recipes once.
+    A tool under another name will do if it reads the samples alike; the same name with another digest will not.
+    Deciding parameters in old recipes do not matter.
     """
     return not _describe_mismatch(theirs, _ours(theirs, recipe))
 
 
 def is_method_of(theirs: Mapping[str, Any], said: Mapping[str, Any]) -> bool:
-    """Whether a recipe that was read is that of a method which says so of itself, whatever tools it names."""
+    """Whether a recipe is of a method, whatever its tools."""
     own = {name: theirs[name] for name in said if name in theirs}
     return fits(own, said)
 
 
 def renamed(theirs: Mapping[str, Any], recipe: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
-    """The tools that have another name or version in two recipes that fit, with the one there and the one here."""
+    """Return the tools with other names in two recipes that fit, old and new."""
     return {
         tool: (str(theirs.get(tool)), str(recipe[tool]))
         for tool in recipe.get(SAMPLES, ())
@@ -150,19 +143,19 @@ def renamed(theirs: Mapping[str, Any], recipe: Mapping[str, Any]) -> dict[str, t
 
 
 def updated(theirs: Mapping[str, Any], recipe: Mapping[str, Any]) -> dict[str, Any]:
-    """The recipe that was read, with the names and samples of the tools as they are now."""
+    """Return the recipe with today's names and samples of tools."""
     samples = dict(recipe.get(SAMPLES, {}))
     return {**theirs, **{tool: recipe[tool] for tool in samples}, **({SAMPLES: samples} if samples else {})}
 
 
 def _ours(theirs: Mapping[str, Any], recipe: Mapping[str, Any]) -> dict[str, Any]:
-    """Ours as it would be written, tuples as lists; with their secret, which the settings do not know."""
+    """Return our recipe as it would be written, with their secret."""
     plain: dict[str, Any] = json.loads(pack_recipe(recipe))
     return {SECRET_NAME: theirs.get(SECRET_NAME), **plain}
 
 
 def _describe_mismatch(theirs: Mapping[str, Any], ours: Mapping[str, Any]) -> str:
-    """All that keeps two recipes from being compared; empty for nothing."""
+    """Describe the differences; empty for none."""
     there, here = dict(theirs), dict(ours)
     for one in (there, here):
         one.pop("format", None)  # how rows are laid out says nothing of fingerprints
@@ -185,7 +178,7 @@ def _mapping(found: Any) -> dict[str, Any]:
 
 
 def _differences(theirs: Mapping[str, Any], ours: Mapping[str, Any], within: str = "") -> str:
-    """The fields that differ, as "name: theirs there, ours here"."""
+    """Yield the fields that differ, as "name: theirs, ours"."""
     found = []
     for name in sorted({*theirs, *ours}):
         there, here = theirs.get(name), ours.get(name)

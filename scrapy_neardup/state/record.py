@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import struct
-from dataclasses import replace
 
 from scrapy_neardup.hashing import compiled
-from scrapy_neardup.hashing.keyed import NARROW, WIDE, KeyWidth
+from scrapy_neardup.hashing.keys import SIZE, pack_keys
 from scrapy_neardup.quick import quick
 from scrapy_neardup.state.layout import kept_url
 
@@ -15,22 +14,18 @@ _ORIGINAL = struct.Struct(">QH")
 _TEXT = struct.Struct(">Q")
 _ROW = struct.Struct(">Qc")
 #: Bits of the first byte.
-_OWN, _DELIVERED, _FORMER, _DROPPED, _BODIED, _LEADS, _NARROW, _SINCE = 1, 2, 4, 8, 16, 32, 64, 128
+_OWN, _DELIVERED, _FORMER, _DROPPED, _BODIED, _LEADS, _RECORD, _SINCE = 1, 2, 4, 8, 16, 32, 64, 128
 
 
 @quick(frozen=True, slots=True)
 class Record:
     """A page in the state.
 
-    An original is its own ``original``. A copy names the original that it is a copy of; only one that differs enough to
-    be a witness of its own (see ``Detector``) has keys and a sketch, and one that was ``delivered`` all the same, for
-    the policy lets it pass, has a sketch: by that it is known to be unchanged. A page that could not be judged is its
-    own original too, with similarity 0, no keys, and the fingerprint of what it was made from for a sketch; of a row of
-    a listing see ``row_mark``. One of a ``former`` recipe has neither keys nor sketch: it is known by its URL until it
-    comes again.
-
-    A copy that was better than the page which stood for its group until then is filed under the group's id as well:
-    see ``leading``.
+    An original is its own ``original``. A copy names its original; only a witness has keys and a sketch. A
+    ``delivered`` copy, which the policy let pass, has a sketch to recognise it as unchanged. An unjudged page is its
+    own original with similarity 0, no keys, and a fingerprint of its source as sketch; rows of listings: see
+    ``row_mark``. A page of a ``former`` recipe has neither keys nor sketch until it comes again. A copy that replaced
+    its original is filed under the id of its group; see ``pages.leader``.
     """
 
     id: int
@@ -39,25 +34,25 @@ class Record:
     similarity: float = 1.0
     keys: tuple[int, ...] = ()
     sketch: bytes = b""
-    #: Of a copy: whether its item passed and came through. Other pages are here because theirs did.
+    #: Whether the item of a copy came through. Other pages are here because theirs did.
     delivered: bool = False
-    #: Whether it was judged by another recipe, and is no more compared with any page.
+    #: Whether another recipe judged it; it is compared with no page.
     former: bool = False
-    #: Of a copy that was dropped: what it was then, see ``judge/copies``. 0 where that is not known.
+    #: The mark of a dropped copy, see ``judge/copies``; 0 if unknown.
     dropped: int = 0
-    #: By what the very bytes are known that the page was made from, see ``page/response``. 0 where that is not known.
+    #: The digest of the page's bytes, see ``page/response``; 0 if unknown.
     body: int = 0
-    #: Of a later version of a page: the id of the version that was delivered first. 0 for the first one.
+    #: For a later version: the id of the version that was delivered first; 0 for the first.
     since: int = 0
 
     @property
     def age(self) -> int:
-        """The id of the version of this page that was delivered first."""
+        """The id of the version that was delivered first."""
         return self.since or self.id
 
     @property
     def is_delivered(self) -> bool:
-        """Whether its text was delivered: as an original, or as a copy that passed."""
+        """Whether its text was delivered."""
         return self.is_original or self.delivered
 
     @property
@@ -67,7 +62,7 @@ class Record:
 
     @property
     def is_unjudged(self) -> bool:
-        """Whether it was compared with no page: it could not be judged, or is a row of a listing."""
+        """Whether it was compared with no page."""
         return self.original == self.id and self.similarity == 0
 
     @property
@@ -77,27 +72,27 @@ class Record:
 
     @property
     def leads(self) -> bool:
-        """Whether it is a copy that has come to stand for its group, or did until a better one came."""
+        """Whether it is a copy that replaced its original, now or once."""
         return self.original != self.id and self.original in self.keys
 
     @property
     def group(self) -> int:
-        """The id that names the group for which it stands."""
+        """The id of its group."""
         return self.original if self.leads else self.id
 
     @property
     def is_light(self) -> bool:
-        """Whether it is a copy by which no other page is judged."""
+        """Whether it is a copy without keys."""
         return self.original != self.id and not self.keys
 
     @property
     def is_witness(self) -> bool:
-        """Whether it is a copy that later pages are compared with, though it does not stand for its group."""
+        """Whether it is a copy that later pages are compared with."""
         return self.original != self.id and bool(self.keys) and not self.leads
 
     @property
     def is_found_by_body(self) -> bool:
-        """Whether pages of other URLs that are made from the same bytes are judged by it."""
+        """Whether pages of other URLs with the same bytes are judged by it."""
         return bool(self.body and self.keys) and not self.former
 
     @property
@@ -105,40 +100,29 @@ class Record:
         """Seconds since 1970."""
         return self.id / 1e9
 
-    def narrowed(self, width: KeyWidth) -> Record:
-        """The same with keys of this width; the id of its group, if it is filed under that, stays whole."""
-        if width == WIDE or not self.keys:
-            return self
-        return replace(self, keys=(*width.keys(self._hashed), *((self.original,) if self.leads else ())))
-
     @property
     def longest_key(self) -> int:
-        """The bits of its longest key, but for the id of its group."""
+        """Bits of its longest key, without the id of its group."""
         return max((key.bit_length() for key in self._hashed), default=0)
 
     @property
     def _hashed(self) -> tuple[int, ...]:
-        """Its keys but for the id of its group."""
+        """Its keys, without the id of its group."""
         return tuple(key for key in self.keys if key != self.original) if self.leads else self.keys
 
-    def pack(self, width: KeyWidth = WIDE) -> bytes:
-        """B 1 if others can be copies of it, 2 if it is a copy that was delivered, 4 if of a former recipe, 8 if it is
-        known what it was when it was dropped, 16 if its body is known, 128 for a later version of a page · B number of
-        keys · H bytes of URL · Q per key · URL · if others cannot, Q original · H similarity in 65535ths · if known, Q
-        what it was · if known, Q body · of a later version, Q id of the first one · sketch.
-
-        Where keys are narrow, the first byte has 64, and 32 if the page is filed under the id of its group, which is
-        not among the keys; these have 5 bytes each. Of keys that are longer than the width the rest is left out.
+    def pack(self) -> bytes:
+        """Return the bytes: B flags (64; 1 others can be copies, 2 delivered copy, 4 former recipe, 8 mark of a drop,
+        16 digest, 32 filed under its group, 128 later version) · B number of keys · H bytes of URL · 5 bytes per key
+        · URL · for a copy, Q original · H similarity in 65535ths · Q mark of the drop · Q digest · Q first version ·
+        sketch. Fields without their flag are absent.
         """
-        flags = self.delivered * _DELIVERED | self.former * _FORMER
+        flags = _RECORD | self.delivered * _DELIVERED | self.former * _FORMER
         keys, behind, kernels = self.keys, b"", compiled.kernels
-        if width.bits < WIDE.bits:
-            flags |= _NARROW
         if self.original == self.id and self.similarity == 1.0:
             flags |= _OWN
         else:
             behind = _ORIGINAL.pack(self.original, round(self.similarity * 65535))
-            if flags & _NARROW and self.leads:
+            if self.leads:
                 flags, keys = flags | _LEADS, self._hashed
         if self.dropped:
             flags, behind = flags | _DROPPED, behind + _TEXT.pack(self.dropped)
@@ -148,20 +132,21 @@ class Record:
             flags, behind = flags | _SINCE, behind + _TEXT.pack(self.since)
         url = kept_url(self.url)
         if kernels is not None:
-            return kernels.packed_record(flags, keys, width.size, url, behind, self.sketch)
+            return kernels.packed_record(flags, keys, SIZE, url, behind, self.sketch)
         packed_url = url.encode("utf-8", "surrogatepass")
         head = _HEAD.pack(flags, len(keys), len(packed_url))
-        return b"".join((head, *width.pack_each(keys), packed_url, behind, self.sketch))
+        return b"".join((head, *pack_keys(keys), packed_url, behind, self.sketch))
 
     @classmethod
     def unpack(cls, id: int, packed: bytes) -> Record:
-        """The record that ``pack`` wrote; raises ValueError for what is none."""
+        """Unpack a record. Raises ValueError."""
         try:
             flags, keys, url = _HEAD.unpack_from(packed)
-            width = width_of(packed)
-            at = _HEAD.size + width.size * keys
+            if not flags & _RECORD:
+                raise ValueError("it does not begin as a record")
+            at = _HEAD.size + SIZE * keys
             end = at + url
-            filed = _unpacked_keys(packed, keys, width)
+            filed = _unpacked_keys(packed, keys)
             original, similarity, sketch, dropped, body, since = id, 65535, end, 0, 0, 0
             if not flags & _OWN:
                 original, similarity = _ORIGINAL.unpack_from(packed, end)
@@ -195,23 +180,16 @@ class Record:
 
 
 def row_mark(mark: int) -> bytes:
-    """The sketch of a row of a listing: one byte more than that of another page that was not judged."""
+    """Return the sketch of a row of a listing, one byte longer than other marks."""
     return _ROW.pack(mark, b"r")
 
 
 def is_same_mark(sketch: bytes, mark: bytes) -> bool:
-    """Whether two pages that were not judged were made from the very same."""
+    """Whether two unjudged pages have the same source."""
     return sketch[: _TEXT.size] == mark[: _TEXT.size]
 
 
-def width_of(packed: bytes) -> KeyWidth:
-    """Of the keys in a record as ``pack`` wrote it."""
-    return NARROW if packed[0] & _NARROW else WIDE
-
-
-def _unpacked_keys(packed: bytes, many: int, width: KeyWidth) -> tuple[int, ...]:
-    """Raises struct.error where there are not so many."""
-    if width == WIDE:
-        return struct.unpack_from(f">{many}Q", packed, _HEAD.size)
+def _unpacked_keys(packed: bytes, many: int) -> tuple[int, ...]:
+    """Raises struct.error if keys are missing."""
     halves = struct.unpack_from(">" + "BI" * many, packed, _HEAD.size)
     return tuple([high << 32 | low for high, low in zip(halves[::2], halves[1::2], strict=True)])

@@ -18,33 +18,28 @@ from scrapy_neardup.errors import StoreError
 from scrapy_neardup.state.kv import Place
 from scrapy_neardup.state.lock import is_held, lock
 
-# ----------------------------------------------------------------------------------------------------------------------
-# A new state takes the place of an old one, which is kept beside it.
-#
-#     <location>                         the state; after the exchange, the new one
-#     <location>-new                     where the new one is made
-#     <location>-before-20261122-161500  the old one, afterwards: a state like any other, until its owner removes it
-#     <location>-exchange                while pieces are moved: which they are; without it no piece was moved
-#
-# A state is several files, which no system moves at once. So what is to be done is written down first, and while that
-# stands there no crawl opens the state, or it would begin an empty one between two moves. Whoever runs the migration
-# again does the rest of the moves: each is a renaming, and is done or not.
+# No system moves several files at once, so the moves are written down first. While that file exists no crawl opens the
+# state, and running the migration again completes the moves.
+#     <location>                         the state; afterwards the new one
+#     <location>-new                     the new one while it is made
+#     <location>-before-20261122-161500  the old one afterwards, until its owner removes it
+#     <location>-exchange                the moves, while they happen
 
 
 def draft_of(location: str) -> str:
-    """Where a new state for this place is made."""
+    """Return the location for a new state."""
     return f"{location}-new"
 
 
 def is_unfinished(location: str) -> bool:
-    """Whether an exchange was begun here, and not ended."""
+    """Whether an exchange was begun and not completed."""
     with suppress(OSError):  # a name that is too long, a directory that may not be read
         return _plan_of(location).exists()
     return False
 
 
 def refuse_unfinished(location: str) -> None:
-    """Raise StoreError where an exchange was cut short."""
+    """Raise StoreError if an exchange was cut short."""
     if is_unfinished(location):
         raise StoreError(
             f"A migration of the state at {location} stopped while it exchanged the files. Nothing is lost. "
@@ -53,7 +48,7 @@ def refuse_unfinished(location: str) -> None:
 
 
 def remove_draft(kind: type[Place], location: str) -> None:
-    """Remove what a migration that was cut short has made of a new state, which nobody has used. Raises StoreError."""
+    """Remove the unused draft of an interrupted migration. Raises StoreError."""
     draft = draft_of(location)
     held = lock(kind.lock_of(draft), draft) if kind.lock_of(draft).parent.exists() else None
     try:
@@ -70,16 +65,16 @@ def remove_draft(kind: type[Place], location: str) -> None:
 
 
 def as_left(kind: type[Place], location: str) -> list[tuple[int, int]]:
-    """By which it is seen that nobody has used a state since it was closed."""
+    """Return a fingerprint that shows later whether a closed state was used."""
     found = [piece.stat() for piece in kind.pieces(location) if piece.exists()]
     return [(one.st_mtime_ns, one.st_size) for one in found]
 
 
 def exchange(kind: type[Place], location: str, left: list[tuple[int, int]]) -> str:
-    """Put the draft, which is closed, in the place of the state, which is closed too; returns where that is kept.
+    """Put the closed draft in the place of the closed state; return where the old one is, empty if there was none.
 
-    Empty if there was none. ``left``: what ``as_left`` said when the state was closed. Raises StoreLocked if somebody
-    uses the state, StoreError if somebody has, or the moves fail; these can be ended by ``finish``.
+    ``left``: result of ``as_left`` at the close. Raises StoreLocked or StoreError if the state is or was used, or if
+    moves fail; ``finish`` completes these.
     """
     with _locked(kind, location):
         if as_left(kind, location) != left:
@@ -100,7 +95,7 @@ def exchange(kind: type[Place], location: str, left: list[tuple[int, int]]) -> s
 
 
 def finish(kind: type[Place], location: str) -> str:
-    """Do those moves of an exchange that are still to be done; as that."""
+    """Complete the moves of an exchange."""
     with _locked(kind, location):
         kept = _move_all(kind, location)
     _tidy(kind, draft_of(location))
@@ -151,7 +146,7 @@ def _move(new: Path, here: Path, old: Path | None) -> None:
 
 
 def _tidy(kind: type[Place], draft: str) -> None:
-    """Remove the lock of a draft, and its folder if it has one."""
+    """Remove the lock and folder of a draft."""
     with suppress(OSError):
         kind.lock_of(draft).unlink(missing_ok=True)
     folder = kind.lock_of(draft).parent
@@ -163,16 +158,12 @@ def _plan_of(location: str) -> Path:
     return Path(f"{location}-exchange")
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# A folder for a copy of a state's files, on the same disk if we may write there: then tables need no room twice.
-
-
-#: Seconds after which a folder that nobody holds was left by a process that was killed, and not made a moment ago.
+#: Seconds after which an unlocked folder belongs to a killed process.
 _LEFT = 3600
 
 
 class ScratchDirectory:
-    """The folder, beside the state at ``place`` or else where temporary files lie; whoever makes it removes it."""
+    """A folder beside ``place``, so that tables can be linked, or else in the temporary directory."""
 
     def __init__(self, place: Path) -> None:
         prefix = f".{place.name[:100]}.look-"
@@ -185,13 +176,13 @@ class ScratchDirectory:
         self._lock.acquire()
 
     def remove(self) -> None:
-        """The folder goes, with all that is in it."""
+        """Remove the folder."""
         self._lock.release()
         shutil.rmtree(self.path, ignore_errors=True)
 
 
 def _sweep(parent: Path, prefix: str) -> None:
-    """Remove what killed processes have left."""
+    """Remove folders of killed processes."""
     for left in parent.glob(f"{escape(prefix)}*"):
         with suppress(OSError):
             if time.time() - left.stat().st_mtime > _LEFT and not is_held(left / "lock"):

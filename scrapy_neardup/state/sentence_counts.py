@@ -1,16 +1,13 @@
-"""On how many different pages a sentence has stood: what makes a disclaimer, a menu, a form known for one.
+"""On how many pages each sentence stood, for the frequent sentences of an endless stream.
 
-A table of fixed size that keeps the frequent sentences of an endless stream, after Misra and Gries (1982): a
-sentence that finds its bucket full takes the place of one without repeats, or else takes one off every count there.
-So what recurs stays, what has ceased to recur goes in time, and the many that stand on one page alone pass through.
+A table of fixed size after Misra and Gries (1982): a sentence that finds its bucket full replaces one without repeats,
+or else decrements every count there. So frequent sentences stay, and the many on one page alone pass through. Memory,
+written bytes (1.2 MB at most) and work per page are bounded.
 
-Bounded are the memory, what is written (1.2 megabytes at most) and the work for a page, whatever the number of pages.
-
-A count is exact while its bucket has room, whatever the order of the pages, and never too high. It is too low for a
-sentence that comes back too late (a full table forgets one without repeats after 50,000 to 130,000 new ones, which are
-one to three thousand pages), or whose bucket has eight or more that recur as often. Two sentences whose fingerprints
-are the same, which few are, are counted as one; and two sites may share a bit, so over several sites a count is an
-estimate.
+Counts are never too high. They are exact while the bucket has room. They are too low for a sentence that returns too
+late (a full table forgets one without repeats after 50,000 to 130,000 new sentences, one to three thousand pages), or
+whose bucket holds eight that are as frequent. Equal fingerprints, which are rare, share a count, and two sites may
+share a bit, so counts over several sites are estimates.
 """
 
 from __future__ import annotations
@@ -24,11 +21,11 @@ from scrapy_neardup.hashing import compiled
 
 _WAYS = 8
 _BUCKETS = 2**14
-#: Buckets that are written together, in a block.
+#: Buckets per block; a block is written at once.
 IN_BLOCK = 64
 #: Blocks of a table.
 BLOCKS = _BUCKETS // IN_BLOCK
-#: How a block is written, before it is compressed; the same on every machine.
+#: The format of a block before compression.
 _PACKED = np.dtype(
     [
         ("sentences", ">u4", IN_BLOCK * _WAYS),
@@ -37,7 +34,7 @@ _PACKED = np.dtype(
         ("newest", "u1", IN_BLOCK),
     ]
 )
-#: In what turn the ways of a bucket are given up, by the way that was filled last: that one comes last.
+#: The order in which ways of a bucket are replaced, by the way that was filled last; that one comes last.
 _TURNS = ((np.arange(_WAYS) - np.arange(_WAYS)[:, None] - 1) % _WAYS).astype(np.uint16)
 
 Sentences = npt.NDArray[np.uint32]
@@ -45,18 +42,18 @@ _Indices = npt.NDArray[np.intp]
 
 
 class Recurrence:
-    """Counts of 131,072 sentences, by 32-bit fingerprint; 1.2 megabytes, whatever the number of pages.
+    """Counts of 131,072 sentences by 32-bit fingerprint, in 1.2 MB.
 
-    Each has a set of 32 bits for the sites on which it stood, and a count of its *repeats*: pages on whose site
-    (or one that shares its bit) it had stood before, 255 at most. A sentence of one site has a repeat for each page
-    after the first; one that goes from site to site has as many after about twice as many pages.
+    A sentence has 32 bits for its sites, and its *repeats*, at most 255: pages on a site (or one with the same bit)
+    where it had stood before. A sentence of one site has a repeat for each page after the first; one that moves between
+    sites has as many after about twice as many pages.
     """
 
     def __init__(self) -> None:
-        # One plain array for each part of an entry, the ways of a bucket side by side: several times as fast as an
-        # array of records. A way that is empty (no sites) holds the fingerprint of another bucket: none finds it.
+        # One array for each part of an entry is several times as fast as an array of records. An empty way (no sites)
+        # has the fingerprint of another bucket, so no look-up finds it.
         ways = _BUCKETS * _WAYS
-        # Sentences, sites, repeats, the way of each bucket that was filled last, which blocks have changed.
+        # Sentences, sites, repeats, the way of each bucket that was filled last, changed blocks.
         sizes = 4 * ways, 4 * ways, ways, _BUCKETS, BLOCKS
         memory = np.zeros(sum(sizes), np.uint8)
         sentences, sites, self._repeats, self._newest, dirty = np.split(memory, np.cumsum(sizes)[:-1])
@@ -64,13 +61,13 @@ class Recurrence:
         self._sentences[:] = _buckets(slice(0, _BUCKETS)) ^ 1
         self._sites, self._dirty = sites.view(np.uint32), dirty.view(np.bool_)
         self._newest[:] = _WAYS - 1
-        #: All of it, as the compiled module takes it: a view, as numpy makes one anew whenever it is asked for memory.
+        #: All of it for the compiled module; numpy would make a new view on every access.
         self.memory = memory.data
 
     def note(self, sentences: Sentences, site: int) -> None:
-        """Count the different sentences of one page; ``site`` is any hash of the page's site.
+        """Count the different sentences of one page; ``site``: any hash of its site.
 
-        The known ones are counted first, then the others look for a place.
+        Known sentences come first, then the others look for a place.
         """
         kernels = compiled.kernels
         if kernels is not None:
@@ -88,12 +85,12 @@ class Recurrence:
         self._dirty[buckets // IN_BLOCK] = True
 
     def repeats(self, sentences: Sentences) -> npt.NDArray[np.uint8]:
-        """The count of each sentence; 0 for one that is not known."""
+        """Return the repeats of each sentence; 0 if unknown."""
         _, slots, known = self._find(sentences)
         return self._repeats[slots] * known
 
     def sites(self, sentences: Sentences) -> npt.NDArray[np.uint8]:
-        """How many bits for sites each sentence has set, 32 at most; 0 for one that is not known."""
+        """Return the site bits of each sentence, at most 32; 0 if unknown."""
         kernels = compiled.kernels
         if kernels is not None:
             found = kernels.stood(plain(sentences), IN_BLOCK, self.memory, False)
@@ -107,7 +104,7 @@ class Recurrence:
         return found
 
     def pages(self, sentences: Sentences) -> npt.NDArray[np.uint16]:
-        """On how many pages each sentence stood, at least: the first one of each site, and the repeats."""
+        """Return a lower bound for the pages of each sentence: a first page per site, and the repeats."""
         kernels = compiled.kernels
         if kernels is not None:
             found = kernels.stood(plain(sentences), IN_BLOCK, self.memory, True)
@@ -117,19 +114,19 @@ class Recurrence:
         return stood
 
     def changed(self) -> dict[int, bytes]:
-        """Number and packed content of each block that was changed since it was last ``saved``."""
+        """Yield number and content of blocks that changed since ``saved``."""
         return self._packed(np.flatnonzero(self._dirty))
 
     def blocks(self) -> dict[int, bytes]:
-        """The same of each block that holds a sentence."""
+        """Yield number and content of blocks with sentences."""
         return self._packed(np.unique(np.flatnonzero(self._filled()) // IN_BLOCK))
 
     def saved(self) -> None:
-        """All that ``changed`` gave has been written; call it before another page is noted, and only then."""
+        """The result of ``changed`` was written. Call it before the next page."""
         self._dirty[:] = False
 
     def load(self, block: int, packed: bytes) -> None:
-        """Take a block as it was written; raises ValueError if it is none, and then takes nothing."""
+        """Load a block. Raises ValueError and loads nothing if it is damaged."""
         try:
             plain = zlib.decompress(packed)
         except zlib.error as error:
@@ -149,9 +146,9 @@ class Recurrence:
     def merge(self, other: Recurrence, in_both: int = 0) -> None:
         """Add the counts of another table, after Agarwal et al. (2012), "Mergeable summaries".
 
-        Equal sentences add their repeats and unite their sites. Where a bucket then holds more than eight, those with
-        the most repeats stay, less the repeats of the ninth. ``in_both`` pages at most were noted in both tables; each
-        was a repeat in both at most, so as many are taken off a sum, down to the larger part. So no count is too high.
+        Equal sentences add repeats and unite sites. If a bucket then has more than eight, those with most repeats stay,
+        less the repeats of the ninth. At most ``in_both`` pages were counted in both tables; each was at most one
+        repeat in both, so as many are subtracted from a sum, down to the larger part. No count gets too high.
         """
         ours, theirs = self._filled(), other._filled()
         new = np.flatnonzero(np.repeat(theirs & ~ours, _WAYS))
@@ -170,18 +167,18 @@ class Recurrence:
         self._dirty[np.flatnonzero(theirs) // IN_BLOCK] = True
 
     def _filled(self) -> npt.NDArray[np.bool_]:
-        """The buckets that hold a sentence."""
+        """Return the buckets with sentences."""
         filled: npt.NDArray[np.bool_] = np.bitwise_or.reduce(self._sites.reshape(_BUCKETS, _WAYS), axis=1) != 0
         return filled
 
     def _in_turn(self, buckets: _Indices) -> npt.NDArray[np.int64]:
-        """Sentences, sites and repeats of these buckets, (3, buckets, 8): first the way that would be given up next."""
+        """Return sentences, sites and repeats of buckets, (3, buckets, 8), in order of replacement."""
         turns = (self._newest[buckets, None].astype(np.intp) + np.arange(1, _WAYS + 1)) % _WAYS
         ways = buckets[:, None] * _WAYS + turns
         return np.stack([part[ways].astype(np.int64) for part in (self._sentences, self._sites, self._repeats)])
 
     def _find(self, sentences: Sentences) -> tuple[_Indices, _Indices, npt.NDArray[np.bool_]]:
-        """Bucket and slot of each sentence, and whether it is known; the slot of one that is not means nothing."""
+        """Return bucket and slot of each sentence, and whether it is known; else the slot means nothing."""
         buckets = sentences.astype(np.intp)  # of a good hash, any bits will do
         buckets &= _BUCKETS - 1
         rows = self._sentences.reshape(_BUCKETS, _WAYS).take(buckets, axis=0)
@@ -190,11 +187,10 @@ class Recurrence:
         return buckets, slots, self._sentences[slots] == sentences
 
     def _admit(self, sentences: Sentences, buckets: _Indices, bit: np.uint32) -> None:
-        """Give each new sentence the next way of its bucket without repeats, or take one off every count there.
+        """Give each new sentence the next way of its bucket without repeats, or decrement every count there.
 
-        Of several that want the same way the last one gets it, and the rest go on; a page takes off one at most. Were
-        it taken off the weakest alone, the others would have their ways for ever, and in time seven of eight ways would
-        hold what was once repeated.
+        If several want one way the last gets it, and the others go on; a page decrements once at most. If only the
+        weakest were decremented, the other ways would be held for ever by sentences that were frequent once.
         """
         rows = self._repeats.reshape(_BUCKETS, _WAYS)
         while len(sentences):
@@ -229,25 +225,25 @@ class Recurrence:
 
 
 def plain(sentences: Sentences) -> Sentences:
-    """The same as the compiled module reads them, one behind the other."""
+    """Return the arrays for the compiled module."""
     return np.ascontiguousarray(sentences, np.uint32)
 
 
 def _place(block: int) -> tuple[slice, slice]:
-    """The buckets of a block, and their ways."""
+    """Return the buckets of a block, and their ways."""
     first, end = block * IN_BLOCK, (block + 1) * IN_BLOCK
     return slice(first, end), slice(first * _WAYS, end * _WAYS)
 
 
 def _buckets(rows: slice) -> Sentences:
-    """The bucket of each way of these buckets."""
+    """Return the bucket of each way."""
     return np.repeat(np.arange(rows.start, rows.stop, dtype=np.uint32), _WAYS)
 
 
 def _united(both: npt.NDArray[np.int64], in_both: int) -> npt.NDArray[np.int64]:
-    """Of two tables' ways of the same buckets, (3, buckets, 16), those that stay: see ``Recurrence.merge``.
+    """Return which ways of two tables stay, of (3, buckets, 16): see ``Recurrence.merge``.
 
-    Of sentences with as many repeats the first stay; none changes places with another, and empty ways come last.
+    Among equal repeats the first stay; order is kept, and empty ways come last.
     """
     sentences, sites, repeats = both
     held = sites != 0

@@ -1,16 +1,16 @@
-"""State in one SQLite file: the default where LevelDB cannot be installed.
+"""A state in one SQLite file: the default where LevelDB cannot be installed.
 
     <location>            the database
     <location>-wal        its log, until it is closed
     <location>.witness    how far the state had come: see ``Witness``; after a clean close also a digest of the file
-    <location>.lock       ours, taken before any of these is written to; it is there while the state is open
+    <location>.lock       ours, while the state is open
 
-A page is written into the log, and with the first one after a second all that is there is synced (``SYNC_EVERY``): a
-kill costs nothing, a power cut the pages since then, as with LevelDB. SQLite itself syncs its log before it moves it
-into the file, and the file thereafter, so what a power cut leaves is the state as it was after one of the writes.
+A page is written to the log, which is synced once a second (``SYNC_EVERY``): a kill costs nothing, a power cut the
+pages since then, as with LevelDB. SQLite syncs its log before it moves it into the file, so a power cut leaves the
+state after one of the writes.
 
-SQLite keeps no checksums in its file, so each value ends in one over its row. A byte that has changed in what leads to
-the rows can hide some: the digest tells of it, or else all rows are read and held against the tally.
+SQLite has no checksums, so each value ends in one. A damaged tree can hide rows: the digest reveals that, or all rows
+are verified against the tally.
 """
 
 from __future__ import annotations
@@ -32,19 +32,15 @@ from scrapy_neardup.state.lock import lock
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.tally import CLOSED, check_bytes
 
-# ----------------------------------------------------------------------------------------------------------------------
-# What can be told of SQLite's file without SQLite, which writes to what it opens; and what its errors mean.
-
-
-#: "ndup" in the header of the file, so that a database of somebody else's is never written to.
+#: "ndup" in the header, so that we never write to another program's database.
 APPLICATION = 0x6E647570
-#: How the rows are laid out; 1 had no checksums.
+#: The layout of rows.
 VERSION = 2
 _MAGIC = b"SQLite format 3\0"
-#: At the 60th byte: version of the user's, encoding of increments, application.
+#: At byte 60: user version, auto-vacuum, application.
 _VERSION_FIELDS = struct.Struct(">I4xI")
 _CHUNK = 2**20
-#: What SQLite says where the file is not to blame; "locked" is another program that looks into it.
+#: Errors of the system; "locked": another program reads the file.
 _OUTSIDE = (
     "full",
     "disk I/O error",
@@ -58,9 +54,9 @@ _OUTSIDE = (
 
 
 def refuse_foreign(path: Path, witness: Path, named_by: str) -> None:
-    """Raise StoreMismatch for what is no state and StoreError for no file; nothing is written, not even beside it.
+    """Raise StoreMismatch for another database and StoreError for no file. It writes nothing.
 
-    With a witness beside it, it is ours, whatever is in its header, and to be told of as damaged.
+    With a witness beside it, it is ours, and damaged.
     """
     try:
         if path.exists() and not path.is_file():
@@ -84,12 +80,12 @@ def refuse_foreign(path: Path, witness: Path, named_by: str) -> None:
 
 
 def is_ours(path: Path) -> bool:
-    """Whether the header is what this version writes. Raises OSError."""
+    """Whether the header is ours. Raises OSError."""
     return _header(path) == (APPLICATION, VERSION)
 
 
 def is_database(path: Path) -> bool:
-    """Whether a file begins as one of SQLite's does."""
+    """Whether a file begins like an SQLite database."""
     try:
         with path.open("rb") as file:
             return file.read(len(_MAGIC)) == _MAGIC
@@ -98,7 +94,7 @@ def is_database(path: Path) -> bool:
 
 
 def _header(path: Path) -> tuple[int, int]:
-    """Application and version; 0 and 0 of what is no database of SQLite."""
+    """Return application and version; zeros for another file."""
     with path.open("rb") as file:
         header = file.read(100)
     if len(header) < 100 or not header.startswith(_MAGIC):
@@ -108,7 +104,7 @@ def _header(path: Path) -> tuple[int, int]:
 
 
 def digest(path: Path) -> str:
-    """Length and checksum of a file; of no use against somebody, but against a disk. Raises OSError."""
+    """Return length and checksum of a file, against disk errors only. Raises OSError."""
     checksum = length = 0
     with path.open("rb") as file:
         while chunk := file.read(_CHUNK):
@@ -118,17 +114,13 @@ def digest(path: Path) -> str:
 
 
 def is_outside(error: sqlite3.Error) -> bool:
-    """Whether an error says that the disk or the system does not let us, and nothing of the rows."""
+    """Whether an error comes from disk or system, not from the rows."""
     return isinstance(error, sqlite3.OperationalError) and any(reason in str(error) for reason in _OUTSIDE)
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# A damaged state of SQLite, copied and read as far as that goes.
-
-
-#: The beginning of SQLite's file: bytes that do not matter here, size of a page (1: 65536), more of them, pages.
+#: The beginning of the file: unused bytes, page size (1: 65536), more, pages.
 _HEADER = struct.Struct(">16sH10xI")
-#: No state is larger, in bytes; a header that says so is noise.
+#: A header with a larger size in bytes is noise.
 _LARGEST = 2**42
 
 
@@ -160,7 +152,7 @@ def damaged_sqlite(path: Path, folder: Path) -> Iterator[DamagedCopy]:
 
 
 def _lengthen(copy: Path) -> None:
-    """Give a file that was cut the length that its header tells; without, SQLite refuses all of it."""
+    """Extend a truncated file to the length in its header, or SQLite refuses it."""
     with copy.open("rb+") as file:
         _, size, pages = _HEADER.unpack(file.read(_HEADER.size).ljust(_HEADER.size, b"\0"))
         length = pages * (size if size > 1 else 65536)
@@ -177,7 +169,7 @@ class _SQLiteCopy:
         query = f"SELECT k, v FROM kv WHERE k >= ? AND k < ? ORDER BY k {order}"  # noqa: S608 - nothing from outside
         try:
             for key, value in self._db.execute(query, (low, high)):
-                # A row that is not what was written is left out; a page among such rows is missed, as others name it.
+                # A damaged row is left out. If it is a page, other rows name it.
                 if type(key) is type(value) is bytes and value[-4:] == check_bytes(key, value[:-4]):
                     yield key, value[:-4]
         except sqlite3.Error as error:
@@ -185,7 +177,7 @@ class _SQLiteCopy:
 
 
 _ROWS = 500
-#: Bytes at the end of a value: checksum of the row.
+#: Bytes of a value's checksum.
 _CHECK = 4
 
 
@@ -249,13 +241,13 @@ class SQLiteStore(PageStore):
         logged = self._log.exists() and self._log.stat().st_size > 0
         with self._guard():
             self._untouched = not logged and self._witness is not None and self._witness.digest == digest(path)
-        # Until the state was held against its tally nothing may change. SQLite would end a damaged log where the damage
-        # is, and move what is before it into the file; a reader does not.
+        # Nothing may change before verification. SQLite would cut a damaged log and move the rest into the file; a
+        # read-only connection does not.
         self._db = self._connection("ro" if logged else "ro&immutable=1")
 
     def _connection(self, mode: str) -> sqlite3.Connection:
         with self._guard():
-            # Two crawls of one process may run in different threads of it; they never write at the same time.
+            # Two crawls may use different threads, but never write at the same time.
             uri = f"{self._path.as_uri()}?mode={mode}"
             db = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False)
             try:
@@ -267,7 +259,7 @@ class SQLiteStore(PageStore):
             return db
 
     def _begin(self) -> None:
-        """Make the database ours, all at once, and set it to what it promises."""
+        """Create our table and settings atomically."""
         try:
             with self._guard():
                 self._db.execute("BEGIN IMMEDIATE")
@@ -304,7 +296,7 @@ class SQLiteStore(PageStore):
             self._release_witness()
             self._lock.release()
 
-    # What every page asks and writes does without a context manager, of which each takes several calls.
+    # Hot paths avoid the context manager.
 
     def _get(self, key: bytes) -> bytes | None:
         try:
@@ -335,7 +327,7 @@ class SQLiteStore(PageStore):
         return self._between(prefix, layout.after(prefix), reverse=reverse)
 
     def _between(self, low: bytes, high: bytes | None, *, reverse: bool = False) -> Iterator[Row]:
-        # In pages, each a query of its own, so that no cursor stays open over a write.
+        # In pages of their own query, so that no cursor stays open over a write.
         order = "DESC" if reverse else "ASC"
         rows = 16  # most scans want the first few
         while True:
@@ -382,7 +374,7 @@ class SQLiteStore(PageStore):
 
     @contextmanager
     def _synced_log(self) -> Iterator[None]:
-        """A commit within waits until the log is on disk, up to that commit."""
+        """A commit within waits for the disk."""
         self._db.execute("PRAGMA synchronous = FULL")
         try:
             yield
@@ -390,7 +382,7 @@ class SQLiteStore(PageStore):
             self._db.execute("PRAGMA synchronous = NORMAL")
 
     def _checked(self, key: object, value: object) -> bytes:
-        """The value of a row without its checksum; raises StoreDamaged if that is another."""
+        """Return a value without its checksum. Raises StoreDamaged."""
         if type(key) is bytes and type(value) is bytes and value[-_CHECK:] == check_bytes(key, value[:-_CHECK]):
             return value[:-_CHECK]
         raise self.damaged(f"the row {key!r:.60} is not what was written")
@@ -420,7 +412,7 @@ class SQLiteStore(PageStore):
             raise
 
     def _raise_for(self, error: Exception) -> None:
-        """Raise what sqlite3 raised in our words, if it is its error or the system's."""
+        """Translate errors of sqlite3 and the system."""
         if isinstance(error, sqlite3.ProgrammingError):  # sqlite3's answer after a close
             raise StoreError(f"The state at {self.location} is closed.") from error
         if isinstance(error, sqlite3.Error) and not is_outside(error):

@@ -19,7 +19,7 @@ from scrapy_neardup.state.transaction import Overlay
 
 
 class SQLiteLook(Overlay, SQLiteStore):
-    """While it is open, what others write goes into their log, which only shrinks after it was closed."""
+    """A read transaction, or a copy of the file. While the transaction is open, the log of a crawl only grows."""
 
     _folder: ScratchDirectory | None = None
 
@@ -37,8 +37,7 @@ class SQLiteLook(Overlay, SQLiteStore):
             self._hold_against_witness(SQLiteStore._get(self, KEY))
 
     def _begin_reading(self) -> None:
-        # The file is not opened by ourselves, to look at its header: if this process is at work on it too, the lock of
-        # SQLite would be gone as soon as that were closed.
+        # Opening the file ourselves would drop SQLite's lock if this process uses it too.
         if not self._is_begun():
             self.as_of = time.time()
             return
@@ -103,7 +102,7 @@ def _log(path: Path) -> Path:
 
 
 def _as_they_are(path: Path) -> list[tuple[int, int] | None]:
-    """Size and time of the database and of its log; None for a log that is not there, or empty."""
+    """Return size and time of the database and its log; None for no log."""
     found: list[tuple[int, int] | None] = []
     for file in (path, _log(path)):
         found.append(None)

@@ -15,30 +15,27 @@ from scrapy_neardup.atomic import private, sync_directory
 from scrapy_neardup.hashing import compiled
 from scrapy_neardup.state.layout import meta_key
 
-# ----------------------------------------------------------------------------------------------------------------------
-# What a state says of its own rows, so that one that is missing or has changed is noticed.
-#
-# The tally is a row of its own, written with every batch. What the database holds is checked against it by reading all
-# rows once; that the database is not as a whole an older one, its witness tells (see ``Witness``).
+# A checksum over all rows, which reveals missing and changed rows. It is a row itself, part of every batch. It cannot
+# reveal that the whole database is an older copy; the witness does.
 
 
-#: Under which it stands; it does not cover itself.
+#: The key of the tally, which does not cover itself.
 KEY = meta_key("tally")
-#: First bytes of keys that it does not cover, as records tell which there must be: see ``Recount``.
+#: First bytes of keys that records imply, so the tally skips them; see ``Recount``.
 DERIVED = b"kux"
-#: Of those that come with a page and end in its id: its record is the first of them.
+#: First bytes of keys that belong to a page and end in its id; records first.
 _OF_PAGES = b"rej"
-#: Of the key of a record.
+#: First byte of a record's key.
 RECORD = _OF_PAGES[0]
 _PACKED = struct.Struct(">8sQQQ?")
-#: Of the sum as many bits are kept.
+#: Bits of the sum.
 MASK = 0xFFFFFFFFFFFFFFFF
 
 
 class RowTally(NamedTuple):
-    """``state`` is drawn when a state is begun; ``sequence`` counts its writes; ``total`` is the sum over its rows.
+    """``state``: drawn when the state begins. ``sequence``: number of writes. ``total``: sum over the rows.
 
-    ``closed``: whether the write was the last before a clean close. A tuple, as one is made at every write.
+    ``closed``: the write was the last one before a clean close. A tuple, because every write makes one.
     """
 
     state: bytes
@@ -49,16 +46,16 @@ class RowTally(NamedTuple):
 
     @classmethod
     def new(cls) -> RowTally:
-        """That of a state that is about to be begun."""
+        """Return the tally of a new state."""
         return cls(os.urandom(8))
 
     def pack(self) -> bytes:
-        """33 bytes."""
+        """Return 33 bytes."""
         return _PACKED.pack(*self)
 
     @classmethod
     def unpack(cls, packed: bytes) -> RowTally:
-        """What ``pack`` wrote; raises ValueError for anything else."""
+        """Unpack a tally. Raises ValueError."""
         try:
             return cls(*_PACKED.unpack(packed))
         except struct.error as error:
@@ -66,18 +63,18 @@ class RowTally(NamedTuple):
 
 
 def of_row(key: bytes, value: bytes) -> int:
-    """The share of one row in the sum. Of a row whose key ends elsewhere it is another, though the bytes are the same.
+    """Return the checksum of a row. The length of the key counts too.
 
-    Farmhash, as a disk forges nothing: a cryptographic hash takes five times as long, at every row of every write.
+    Farmhash, because a disk forges nothing; a cryptographic hash takes five times as long for every row.
     """
     share: int = farmhash.fingerprint64(key + value) + len(key)
     return share
 
 
 def of_rows(rows: dict[bytes, bytes], largest: int) -> tuple[int, int, list[bytes]]:
-    """The shares of rows that are written, how many of these are records that are new, and which rows may be old ones.
+    """Return the sum over written rows, the number of new records, and the keys that may replace an old row.
 
-    ``largest``: no row of a page with a larger id is there yet. Called for every page.
+    ``largest``: no page with a larger id exists yet. This runs for every page.
     """
     kernels = compiled.kernels
     if kernels is not None:
@@ -96,30 +93,22 @@ def of_rows(rows: dict[bytes, bytes], largest: int) -> tuple[int, int, list[byte
 
 
 def check_bytes(key: bytes, value: bytes) -> bytes:
-    """Four bytes by which a row is known to be the one that was written, where the database does not see to that."""
+    """Return a 4-byte checksum of a row, for databases without their own."""
     return (of_row(key, value) & 0xFFFFFFFF).to_bytes(4, "big")
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# A small file beside a state that tells how far the state had come: what is behind it has lost something.
-#
-# A database cannot tell that its end is missing: a log that was cut or deleted, a copy of last week, an empty directory
-# all look sound. The witness tells the number of the last write, and of the last one that had reached the disk by then;
-# each of its lines ends in a checksum:
-#
-#     synced TALLY -        twice, written in turn: a power cut may tear the one that is being written
-#     synced TALLY DIGEST   likewise, after a clean close; DIGEST: of the database's file, or "closed"
+# A database cannot tell that its end is missing: a cut or deleted log, last week's copy and an empty directory all look
+# sound. So a small file beside it records how far it had come. Each line ends in a checksum:
+#     synced TALLY -        twice, in turns: a power cut may tear the one being written
+#     synced TALLY DIGEST   after a clean close; DIGEST: of the database's file, or "closed"
 #     written TALLY BOOT    at every write, without waiting for the disk
-#     secret HEX            the state's own secret, without which a mended copy of it would be of no use
-#
-# TALLY is the state's name, the number of its writes, its pages, the sum over its rows, and 1 if it is closed.
-#
-# After a kill nothing that was written may be missing, so ``written`` counts. After a power cut what was not synced may
-# be, and what reached the disk first is anybody's guess, so ``written`` counts in that boot of the machine alone in
-# which it was written. The state is always written before its witness: it may be ahead, never behind.
+#     secret HEX            the state's own secret, which a repair needs
+# TALLY: state, writes, pages, sum over the rows, and 1 if closed. After a kill no write may be missing, so ``written``
+# counts. After a power cut unsynced writes may be missing in any order, so ``written`` counts only in the same boot of
+# the machine. The state is written before its witness, so it may be ahead and never behind.
 
 
-#: Bytes of a slot: the smallest sector of a disk, which is written whole or not at all.
+#: Bytes of a slot: the smallest sector of a disk, which is written atomically.
 _SLOT = 512
 _SLOTS = 3
 _WRITTEN = 2
@@ -130,10 +119,10 @@ CLOSED = "closed"
 
 
 class Witness:
-    """The open file; whoever holds the lock of the state has it alone."""
+    """The open witness file. The holder of the state's lock owns it."""
 
     def __init__(self, path: Path, *, writable: bool = True) -> None:
-        """Raises FileNotFoundError if there is none, ValueError if it cannot be what was written, OSError."""
+        """Raises FileNotFoundError, ValueError for a damaged file, OSError."""
         self.path = path
         self._file = path.open("r+b" if writable else "rb", buffering=0)
         try:
@@ -146,8 +135,8 @@ class Witness:
             raise
         self._file.seek(_SECRET * _SLOT)
         self.secret = _read_secret(self._file.read(_SLOT))
-        #: As far as the state had surely reached the disk.
-        # The last write before a close stands there twice: as it was synced, and as it was closed.
+        #: The last tally that had surely reached the disk.
+        # The last write before a close is there twice: as synced and as closed.
         self._turn, _, self.synced, self.digest = max(synced, key=lambda slot: (slot[2].sequence, slot[3] != _OPEN))
         self._boot = boot().encode() or b"-"
         written = slots[_WRITTEN]
@@ -155,7 +144,7 @@ class Witness:
 
     @classmethod
     def create(cls, path: Path, tally: RowTally) -> Witness:
-        """Begin the file: it is there, and on disk, before what it speaks of."""
+        """Create the file, and sync it before the state."""
         draft = path.with_name(path.name + ".draft")
         draft.unlink(missing_ok=True)
         with open(draft, "xb", opener=private) as file:
@@ -168,17 +157,17 @@ class Witness:
 
     @property
     def newest(self) -> RowTally:
-        """As far as the state must have come."""
+        """The state must have come this far."""
         if self._written is None or self._written.sequence < self.synced.sequence:
             return self.synced
         return self._written
 
     def was_closed(self, tally: RowTally) -> bool:
-        """Whether the state was closed with this tally, and not opened since."""
+        """Whether the state was closed with this tally and not opened since."""
         return self.digest != _OPEN and tally.closed and tally == self.synced
 
     def note(self, tally: RowTally, *, synced: bool) -> None:
-        """The state was written, and is on disk if ``synced``. That this fails makes the witness know less, no more."""
+        """Record a write. If this fails the witness knows less, nothing else."""
         try:
             if synced:
                 self._sync(tally, _OPEN)
@@ -188,18 +177,18 @@ class Witness:
             pass
 
     def keep(self, secret: bytes) -> None:
-        """Hold the secret of the state as well. Raises OSError."""
+        """Keep the secret too. Raises OSError."""
         if self.secret != secret:
             self._put(_SECRET, _checked(b"secret %b" % secret.hex().encode()))
             os.fsync(self._file.fileno())
             self.secret = secret
 
     def close(self, tally: RowTally, digest: str = CLOSED) -> None:
-        """The state was closed, with this digest of its file. Raises OSError."""
+        """Record a close with the digest of the file. Raises OSError."""
         self._sync(tally, digest)
 
     def release(self) -> None:
-        """Close the file; a second time does nothing."""
+        """Close the file. A second call does nothing."""
         self._file.close()
 
     def _sync(self, tally: RowTally, digest: str) -> None:
@@ -217,7 +206,7 @@ class Witness:
 
 @cache
 def boot() -> str:
-    """Which run of the machine this is; empty where that cannot be told, and then only what was synced counts."""
+    """Identify the boot of this machine; empty if unknown, and then only synced writes count."""
     try:
         return Path("/proc/sys/kernel/random/boot_id").read_text("ascii").strip()
     except OSError:
@@ -225,7 +214,7 @@ def boot() -> str:
 
 
 def _line(kind: bytes, tally: RowTally, rest: bytes) -> bytes:
-    """At every write, so bytes are formatted, which is faster than text."""
+    """Format a line as bytes, which is faster than text; this runs at every write."""
     kernels = compiled.kernels
     if kernels is not None:
         return kernels.witness_line(kind, *tally, rest, _SLOT)
@@ -234,12 +223,12 @@ def _line(kind: bytes, tally: RowTally, rest: bytes) -> bytes:
 
 
 def _checked(packed: bytes) -> bytes:
-    """A line of the length of a slot, with its checksum."""
+    """Return a line of a slot's length, with its checksum."""
     return (b"%b %08x" % (packed, zlib.crc32(packed))).ljust(_SLOT - 1) + b"\n"
 
 
 def _read(line: bytes) -> tuple[str, RowTally, str] | None:
-    """Kind, tally and rest of a line; None for one that is not whole."""
+    """Return kind, tally and rest of a line; None if it is broken."""
     packed, _, checksum = line.rstrip(b" \n").rpartition(b" ")
     try:
         if int(checksum, 16) != zlib.crc32(packed):
@@ -252,7 +241,7 @@ def _read(line: bytes) -> tuple[str, RowTally, str] | None:
 
 
 def secret_at(path: Path) -> bytes | None:
-    """The secret that a witness holds, however damaged the rest of it is; None if it cannot be read."""
+    """Read the secret from a witness, however damaged the rest is; None if impossible."""
     try:
         with path.open("rb") as file:
             file.seek(_SECRET * _SLOT)

@@ -9,25 +9,25 @@ from typing import Any, ClassVar
 from scrapy_neardup.state.kv import Changes, Row
 from scrapy_neardup.state.leveldb import LevelDBStore
 
-#: Rows that are held in memory, of some 15,000 pages in 40 MB; then all are written in one batch.
+#: Rows in memory, about 15,000 pages in 40 MB; then all are written in one batch.
 _MOST = 200_000
-#: Of so many rows those with a prefix are looked for in memory, as an opening does; else all are written first.
+#: With up to this many rows a scan searches memory; with more it writes them first.
 _FEW = 100
 
 
 class TemporaryStore(LevelDBStore):
-    """At a ``location`` that is a folder of its own, which whoever opened it removes; it has no URL."""
+    """A state in a folder that the caller removes. It has no URL."""
 
     lasts: ClassVar[bool] = False
     tallied: ClassVar[bool] = False
 
-    #: LevelDB, once there is something in it.
+    #: The LevelDB, once there is one.
     _db: Any = None
 
     def _connect(self) -> None:
         self._load()
         self._files = Path(self.location)
-        #: What is held in memory; None hides a row of LevelDB that is no more.
+        #: Rows in memory; None hides a row of LevelDB.
         self._rows: dict[bytes, bytes | None] = {}
 
     def _disconnect(self) -> None:
@@ -63,7 +63,7 @@ class TemporaryStore(LevelDBStore):
             self._write_rows()
 
     def _write_rows(self) -> None:
-        """Have LevelDB hold what memory holds."""
+        """Write all rows to LevelDB."""
         if self._db is None:
             with self._guard:
                 self._db = self._database(self._files, new=True)
@@ -72,7 +72,7 @@ class TemporaryStore(LevelDBStore):
         super()._apply(Changes(puts, rows.keys() - puts.keys()), sync=False)
 
     def _write_counts(self, puts: Mapping[bytes, bytes], *, sync: bool) -> None:
-        """Nobody reads them again."""
+        """Do nothing; nobody reads them again."""
 
     def size(self) -> int:
         self._write_rows()

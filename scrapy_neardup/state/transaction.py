@@ -18,18 +18,17 @@ from scrapy_neardup.state.pages import PageStore, Pending
 from scrapy_neardup.state.recipe import Secret
 from scrapy_neardup.state.tally import RowTally, Witness
 
-#: Times that a state which another process is changing is looked at anew, and seconds in between.
+#: Attempts to read a state that another process changes, and seconds between them.
 _TRIES, _PAUSE = 200, 0.02
 
 
 class Overlay(PageStore):
-    """What can be asked of a store can be asked of it, and nothing changes the state or keeps a crawl from it.
+    """A snapshot of a state, with writes in memory. The state does not change, and crawls can go on.
 
-    Where no state is, there is none afterwards either. A kind of store has one of its own, which finds the moment
-    (``_look``), and reads what was there then.
+    If there is no state, none is made. Each engine has a subclass that opens a snapshot (``_look``).
     """
 
-    #: Whether there was nothing yet.
+    #: Whether there was no state.
     _is_empty = True
 
     def __init__(
@@ -41,14 +40,13 @@ class Overlay(PageStore):
         *,
         is_written: bool = False,
     ) -> None:
-        """``is_written``: whether it is for a dry run, which files pages on top; else a write is an error of ours.
+        """``is_written``: for a dry run; else writing is a programming error.
 
-        For a dry run unsealed pages that nobody is at work on are taken back, as the crawl itself would; else they are
-        there as what they are (``pending``). The rest is as for ``PageStore``.
+        A dry run rolls abandoned unsealed pages back, in memory; otherwise they show as ``pending``.
         """
         self.is_written = is_written
         self.as_of = time.time()
-        #: How many pages it held then.
+        #: Pages in the snapshot.
         self.pages_found = 0
         self._above: dict[bytes, dict[bytes, bytes | None]] = {}
         super().__init__(location, recipe, named_by, secret)
@@ -64,19 +62,19 @@ class Overlay(PageStore):
         crawls = (layout.last_id(key) for key, _ in self._scan_below(b"g"))
         return any(self._get_below(layout.journal_key(crawl, id)) is not None for crawl in crawls)
 
-    # What a kind of store has to tell.
+    # An engine implements these.
 
     @abstractmethod
     def _look(self) -> None:
-        """Find a moment and open it; raises Moving if there was none, StoreDamaged for what cannot be, StoreError."""
+        """Open a snapshot. Raises Moving if the files changed, StoreDamaged, StoreError."""
 
     @abstractmethod
     def _close_look(self) -> None:
-        """Undo what ``_look`` has done, as far as it came; a second time does nothing."""
+        """Undo ``_look``, as far as it came. A second call does nothing."""
 
     @abstractmethod
     def _is_in_use(self) -> bool:
-        """Whether somebody holds the lock of the state now."""
+        """Whether somebody holds the lock of the state."""
 
     @abstractmethod
     def _get_below(self, key: bytes) -> bytes | None: ...
@@ -84,7 +82,7 @@ class Overlay(PageStore):
     @abstractmethod
     def _scan_below(self, prefix: bytes, *, reverse: bool = False) -> Iterator[Row]: ...
 
-    # Opening: as for any store, but that nothing is made, mended or taken up.
+    # Opening makes, repairs and takes over nothing.
 
     def _connect(self) -> None:
         for left in reversed(range(_TRIES)):
@@ -96,7 +94,7 @@ class Overlay(PageStore):
                 return
             except (Moving, StoreDamaged) as error:
                 self._close_look()
-                # Somebody may have begun or ended in between, and what looks like damage is half of that.
+                # A crawl may have begun or ended meanwhile, which can look like damage.
                 moves = self.is_held or self._is_in_use()
                 if not (left and (moves or isinstance(error, Moving))):
                     self._release_witness()
@@ -112,7 +110,7 @@ class Overlay(PageStore):
         self._close_look()
 
     def _found_witness(self) -> Witness | None:
-        """The witness, before the state is looked at: the state is written first, so it must be as new as that."""
+        """Read the witness first: the state is written before it, so it must be as new."""
         path = self.witness_of(self.location)
         assert path is not None
         try:
@@ -125,11 +123,11 @@ class Overlay(PageStore):
             raise self.out_of_reach(error) from error
 
     def _is_begun(self) -> bool:
-        """Whether there must be rows, by the witness."""
+        """Whether the witness knows of rows."""
         return self._witness is not None and self._witness.newest.sequence > 0
 
     def _hold_against_witness(self, tally: bytes | None) -> None:
-        """Raises Moving where the look at a state that is at work has missed what was written before it."""
+        """Raise Moving if the snapshot of an active state misses a write."""
         if self.is_held and self._witness is not None and self._is_begun():
             try:
                 sequence = RowTally.unpack(tally or b"").sequence
@@ -143,7 +141,7 @@ class Overlay(PageStore):
         self.pages_found = self._tally.pages
 
     def _hold_against_tally(self) -> None:
-        # Who is at work on it has read all its rows when that was needed; what is looked at is what that one wrote.
+        # An active process has verified its rows when necessary.
         if not self.is_held and not self._is_empty:
             super()._hold_against_tally()
 
@@ -154,10 +152,10 @@ class Overlay(PageStore):
         return TakenBack(0, ())
 
     def _take_up(self) -> None:
-        """Nothing of it may be changed."""
+        """Change nothing."""
 
     def _list_for_jobs(self, journals: Iterable[bytes], jobs: Mapping[int, str]) -> None:
-        """Nothing was taken back for good."""
+        """Nothing was rolled back permanently."""
 
     def _restless(self) -> StoreError:
         if self.is_held:
@@ -165,7 +163,7 @@ class Overlay(PageStore):
         return self.damaged("its file CURRENT, or the manifest that it names, is missing or changing")
 
     def close(self) -> None:
-        """Let go of what was looked at; a second call does nothing."""
+        """Close the snapshot. A second call does nothing."""
         if not self._closed:
             self._closed = True
             self._above = {}
@@ -177,7 +175,7 @@ class Overlay(PageStore):
             recipe = recipe if self.is_written else None
         return super()._check_recipe(recipe, secret)
 
-    # Rows: those above hide those below.
+    # Rows in memory hide rows below.
 
     def _get(self, key: bytes) -> bytes | None:
         above = self._above.get(bucket(key))
@@ -223,4 +221,4 @@ class Overlay(PageStore):
             self._above.setdefault(bucket(key), {})[key] = value
 
     def compact(self) -> None:
-        """Nothing to do: it is not ours."""
+        """Do nothing; the state belongs to another process."""

@@ -18,8 +18,8 @@ import pytest
 from tests.commands.run import command, environment, scrapy_neardup
 from tests.crawl.pages import ARTICLES, html
 from tests.judge.test_detector import story
-from tests.judge.test_preparer import odd_records
 from tests.started import MARK, processes
+from tests.workers.test_prefetch import odd_records
 
 pytestmark = pytest.mark.slow  # commands in processes of their own
 

@@ -18,14 +18,13 @@ from scrapy_neardup.crawl.turns import AsyncPageReader
 from scrapy_neardup.crawl.visits import Case, Visit
 from scrapy_neardup.errors import StoreError
 from scrapy_neardup.judge.detector import Detector
-from scrapy_neardup.judge.fingerprint_tasks import Prepared
-from scrapy_neardup.judge.page_tasks import ReadPage
-from scrapy_neardup.judge.speculation import Asked, Boilerplate
 from scrapy_neardup.model import Kind, Page
 from scrapy_neardup.page.response import PageResponse
-from scrapy_neardup.page.source import PageSource, ReadTask
+from scrapy_neardup.page.source import PageSource, UnreadPage
 from scrapy_neardup.settings import DEFAULT_FIELDS
 from scrapy_neardup.state.memory import MemoryStore
+from scrapy_neardup.workers.speculation import Assumption, Boilerplate, PreparedFingerprint
+from scrapy_neardup.workers.tasks import ReadPage
 from tests.crawl.parts import detector, notes, outage, text, url
 
 pytestmark = pytest.mark.skipif(
@@ -389,9 +388,9 @@ class Ahead:
 
     def __init__(self, page: Page) -> None:
         self.page = page
-        self.prepared: Prepared | None = None
+        self.prepared: PreparedFingerprint | None = None
 
-    async def read(self, draft: ReadTask, turn: object) -> ReadPage:
+    async def read(self, draft: UnreadPage, turn: object) -> ReadPage:
         return ReadPage(self.page, self.prepared)
 
 
@@ -404,9 +403,9 @@ def test_a_fingerprint_that_was_made_ahead_is_taken_if_the_state_says_what_was_p
     made = court.detector.fingerprint(Page(url(1), text=text(1)))
     assert made is not None
     known, line = Boilerplate(), 7
-    known.take((None, line, not holds))
-    asked = Asked("is_common", np.array([line], np.uint32), np.array([not holds]))
-    ahead.prepared = Prepared(made, (asked,), b"", sited=False, known=known)
+    known.add((None, line, not holds))
+    assumption = Assumption("is_common", np.array([line], np.uint32), np.array([not holds]))
+    ahead.prepared = PreparedFingerprint(made, (assumption,), b"", has_site=False, boilerplate=known)
     [case] = court.cases(({}, visit(2)))
     assert case.verdict.kind is (Kind.DUPLICATE if holds else Kind.UNIQUE)
-    assert known.lessons == ([] if holds else [(None, line, True), (None, line, False)]), "what the next one is told"
+    assert known.updates == ([] if holds else [(None, line, True), (None, line, False)]), "what the next one is told"

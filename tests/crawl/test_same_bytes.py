@@ -12,12 +12,12 @@ from packaging.version import Version
 from scrapy_neardup.crawl.judge import Judge
 from scrapy_neardup.crawl.turns import AsyncPageReader, Turn
 from scrapy_neardup.crawl.visits import Case, Visit
-from scrapy_neardup.judge.page_tasks import ReadPage
 from scrapy_neardup.model import Kind
 from scrapy_neardup.page.response import PageResponse
-from scrapy_neardup.page.source import PageSource, ReadTask
+from scrapy_neardup.page.source import PageSource, UnreadPage
 from scrapy_neardup.settings import DEFAULT_FIELDS
 from scrapy_neardup.state.memory import MemoryStore
+from scrapy_neardup.workers.tasks import ReadPage
 from tests.crawl.conftest import Crawl, Result, Site
 from tests.crawl.pages import html
 from tests.crawl.parts import detector, notes, outage
@@ -92,7 +92,7 @@ class Slow:
     def __init__(self, source: PageSource, court: Court) -> None:
         self.source, self.court = source, court
 
-    async def read(self, draft: ReadTask, turn: Turn) -> ReadPage:
+    async def read(self, draft: UnreadPage, turn: Turn) -> ReadPage:
         self.court.read.append(draft.content.url)
         turn.begin()
         await asyncio.sleep(0.05)

@@ -23,7 +23,7 @@ from scrapy_neardup.page import source as reading
 from scrapy_neardup.page.extraction import Extractor, extract
 from scrapy_neardup.page.response import BodyHasher, PageContent
 from scrapy_neardup.page.sites import site_of
-from scrapy_neardup.page.source import PageSource, ReadTask
+from scrapy_neardup.page.source import PageSource, UnreadPage
 from scrapy_neardup.settings import DEFAULT_FIELDS
 from scrapy_neardup.state.evidence import Evidence, Keep
 from scrapy_neardup.state.expiry import Bounds
@@ -106,7 +106,7 @@ class Crawl:
 
     def asked(self, url: str, content: str, **item: Any) -> Ruling:
         draft = self.source.prepare({"html": content, **item}, None, url)
-        assert isinstance(draft, ReadTask)
+        assert isinstance(draft, UnreadPage)
         ruling = self.detector.check_bytes(url, site_of(url), draft.body)
         if ruling is None:
             self.read.append(url)

@@ -70,7 +70,7 @@ def out_of_reach(store: PageStore) -> None:
 
 
 def repack(store: PageStore, record: Record) -> None:
-    put(store, record_key(record.id), record.pack(store.width))
+    put(store, record_key(record.id), record.pack())
 
 
 def change(store: PageStore, key: bytes, mutate: Callable[[bytes], bytes]) -> None:

@@ -168,8 +168,8 @@ def test_nothing_may_stand_behind_the_last_line(tmp_path: Path) -> None:
         gzip.compress(b"{}\n", mtime=0),
         gzip.compress(b"\xff\n", mtime=0),
         gzip.compress(b'{"scrapy-neardup":"lexicon","version":1,"recipe":{}}\n', mtime=0),
-        gzip.compress(b'{"scrapy-neardup":"state","version":"2","recipe":{}}\n', mtime=0),
-        gzip.compress(b'{"scrapy-neardup":"state","version":2,"recipe":[]}\n', mtime=0),
+        gzip.compress(b'{"scrapy-neardup":"state","version":"3","recipe":{}}\n', mtime=0),
+        gzip.compress(b'{"scrapy-neardup":"state","version":3,"recipe":[]}\n', mtime=0),
     ],
 )
 def test_what_is_no_export_is_told_to_be_none(tmp_path: Path, content: bytes) -> None:
@@ -179,11 +179,11 @@ def test_what_is_no_export_is_told_to_be_none(tmp_path: Path, content: bytes) ->
         ExportFile(path)
 
 
-@pytest.mark.parametrize("version", [0, 1, 99])
+@pytest.mark.parametrize("version", [0, 2, 99])
 def test_another_form_is_refused_with_the_way_to_read_it(tmp_path: Path, version: int) -> None:
     lines = lines_of()
     lines[0]["version"] = version
-    with pytest.raises(NearDupError, match=rf"format {version}, but this release reads formats 2 to 3.*--upgrade"):
+    with pytest.raises(NearDupError, match=rf"format {version}, but this release reads format 3.*--upgrade"):
         ExportFile(written(tmp_path / "file", lines))
 
 

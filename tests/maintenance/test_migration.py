@@ -13,7 +13,6 @@ import pytest
 
 from scrapy_neardup.commands import migrate
 from scrapy_neardup.errors import SettingsError, StoreError, StoreLocked, StoreMismatch
-from scrapy_neardup.hashing.keyed import KeyWidth
 from scrapy_neardup.judge import former as judging_recipe
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.former import state_recipe
@@ -440,12 +439,12 @@ def test_a_migration_that_fails_before_leaves_the_state_alone(state: str, monkey
     before = told(state)
     real, left = Record.pack, 5
 
-    def pack(self: Record, width: KeyWidth) -> bytes:
+    def pack(self: Record) -> bytes:
         nonlocal left
         left -= 1
         if not left:
             raise KeyboardInterrupt
-        return real(self, width)
+        return real(self)
 
     with monkeypatch.context() as stopped:
         stopped.setattr(migration, "_ROWS", 3)

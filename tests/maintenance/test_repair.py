@@ -57,7 +57,7 @@ def fill(store: PageStore) -> None:
         for n in range(begin, begin + 500):
             record, evidence = page(n), told(n)
             store.file_postings(record, changes)
-            changes.put(record_key(record.id), record.pack(store.width))
+            changes.put(record_key(record.id), record.pack())
             changes.put(url_key(record.url, store.hashes), pack_seen(record.id, seen(n)))
             if evidence is not None:
                 changes.put(evidence_key(record.id), evidence.pack())
@@ -290,7 +290,7 @@ def test_of_two_versions_of_a_url_the_newer_one_is_kept(copy: Callable[[str], Pa
     source = copy(kind)
     newer = Record(page(1).id + 7, page(1).url, page(1).id + 7, keys=(5,))
     with closing(STORES[kind](str(source), RECIPE)) as store:
-        changes = Changes({record_key(newer.id): newer.pack(store.width)})
+        changes = Changes({record_key(newer.id): newer.pack()})
         store.file_postings(newer, changes)
         store._write(changes, sync=True)
         store.pages += 1

@@ -14,7 +14,8 @@ import pytest
 
 from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.hashing import compiled
-from scrapy_neardup.hashing.keyed import NARROW, Keyed
+from scrapy_neardup.hashing.keyed import Keyed
+from scrapy_neardup.hashing.keys import key_of, keys_of
 from scrapy_neardup.methods import METHODS, Method, make_method
 from scrapy_neardup.methods.base import IsCommon, nothing_is_common
 from scrapy_neardup.methods.cascade.method import Cascade
@@ -149,16 +150,16 @@ def test_a_fingerprint_is_bytes_and_unique_keys_of_64_bits(method: Method) -> No
 
 
 @every_method
-def test_the_keys_of_a_page_of_a_state_are_as_wide_as_those_of_the_state(method: Method) -> None:
-    """They are the lower bits of those that have all."""
-    keyed = method.under(Keyed(b"a secret", NARROW))
+def test_the_keys_of_a_page_in_a_state_are_the_lower_bits_of_those_of_its_fingerprint(method: Method) -> None:
+    keyed = method.under(Keyed(b"a secret"))
     for name, page in PAGES.items():
-        wide, narrow = method.under(Keyed(b"a secret")).for_state(page, None).keys, keyed.for_state(page, None).keys
-        assert narrow == tuple(map(NARROW.key, wide)), name
+        keys = keyed.for_state(page, None).keys
+        assert keys == keys_of(keyed.guarded(page, nothing_is_common).keys), name
+        assert max(keys, default=0) < 2**40, name
 
 
 class Wide(Cascade):
-    """A user's own method, which knows nothing of the width of keys."""
+    """A user's own method, which knows nothing of keys in a state."""
 
     def guarded(self, page: Page, is_common: IsCommon, site: SiteCounts | None = None) -> Fingerprint:
         made = super().guarded(page, is_common, site)
@@ -166,9 +167,9 @@ class Wide(Cascade):
 
 
 def test_so_are_those_of_a_method_that_does_not_ask_for_it() -> None:
-    keys = Wide().under(Keyed(b"a secret", NARROW)).for_state(PAGES["ferry"], None).keys
+    keys = Wide().under(Keyed(b"a secret")).for_state(PAGES["ferry"], None).keys
     assert len(keys) > 1
-    assert keys[-1] == NARROW.mask
+    assert keys[-1] == key_of(2**64 - 1)
 
 
 @every_method

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from scrapy_neardup.hashing.keys import keys_of
 from scrapy_neardup.methods.punctuation import Punctuation, PunctuationParameters, beside_marks, thirds
 from scrapy_neardup.model import Comparison, Page
 from scrapy_neardup.text.normalize import normalize
@@ -114,7 +115,7 @@ class TestWeights:
         method = Punctuation()
         one = method.fingerprint(Page("http://a.example/", TITLE, text=TEXT))
         other = method.fingerprint(Page("http://b.example/", TITLE, text=changed(1)))
-        shared = [key for key in one.keys if key in other.keys]
+        shared = keys_of(key for key in one.keys if key in other.keys)
         assert len(shared) == 3
         found = [method.compare(one, other.sketch, frozenset({key})) for key in shared]
         assert [round(each.similarity * 4.5, 9) for each in found] == [2.0, 2.5, 2.5]

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from scrapy_neardup.errors import SettingsError
+from scrapy_neardup.hashing.keys import keys_of
 from scrapy_neardup.methods.segments import Segments, SegmentsParameters, equal_pieces, longest_pieces
 from scrapy_neardup.model import Comparison, Page
 
@@ -29,7 +30,7 @@ def judged(one: str, other: str, common: int = 0, **parameters: Any) -> Comparis
     method = Segments(SegmentsParameters(**parameters))
     a, b = method.fingerprint(page(one)), method.fingerprint(page(other))
     both = [key for key in a.keys if key in b.keys]
-    return method.compare(a, b.sketch, frozenset(both[:common]))
+    return method.compare(a, b.sketch, frozenset(keys_of(both[:common])))
 
 
 @pytest.mark.parametrize(

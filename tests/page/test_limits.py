@@ -9,7 +9,7 @@ from scrapy_neardup.model import Page
 from scrapy_neardup.page.item import ItemMetadata
 from scrapy_neardup.page.limits import is_too_long, limit_page
 from scrapy_neardup.page.response import PageContent, PageResponse
-from scrapy_neardup.page.source import PageSource, ReadTask
+from scrapy_neardup.page.source import PageSource, UnreadPage
 from scrapy_neardup.text.normalize import normalize
 from tests.page.pages import ARTICLE, BODY
 
@@ -84,14 +84,14 @@ def test_a_body_that_can_hold_no_page_is_not_decoded() -> None:
 def test_what_may_take_long_is_left_to_whoever_asked() -> None:
     one = source()
 
-    def left(html: str) -> Page | ReadTask:
+    def left(html: str) -> Page | UnreadPage:
         draft = one.prepare({"title": "Own"}, PageResponse(URL, html.encode()), URL)
-        assert isinstance(draft, ReadTask)
+        assert isinstance(draft, UnreadPage)
         assert not draft.is_risky, "nobody has looked yet"
         return one.read_here(draft)
 
     draft = left(LARGE)
-    assert isinstance(draft, ReadTask)
+    assert isinstance(draft, UnreadPage)
     assert (draft.content, draft.is_risky) == (PageContent(URL, LARGE, metadata=ItemMetadata("Own")), True)
     page = one.finish(draft, Page(URL, "Read", text="read", html=1))
     assert (page.title, page.text, page.site) == ("Own", "read", "river.example")
@@ -113,7 +113,7 @@ def test_it_is_read_apart_where_that_can_be_and_not_at_all_if_it_is_unchanged() 
             raise ExtractionError("too_slow", "why")
         return Page(raw.url, text="read apart")
 
-    own = source(apart=apart, is_unchanged=lambda url, mark: url.endswith("/known") and mark != 0)
+    own = source(read_risky=apart, is_unchanged=lambda url, mark: url.endswith("/known") and mark != 0)
     names = ("new", "slow", "known")
     found = {name: own.page({}, PageResponse(f"{URL}/{name}", LARGE.encode()), f"{URL}/{name}") for name in names}
     assert [found[name].text or found[name].unread for name in found] == ["read apart", "too_slow", "too_slow"]

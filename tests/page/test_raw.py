@@ -1,45 +1,13 @@
-"""What a page is read from: decoded late, and the same at the other end of a pipe."""
+"""What a page is read from, decoded late."""
 
 from __future__ import annotations
-
-from io import BytesIO
 
 import pytest
 
 from scrapy_neardup.errors import ExtractionError
-from scrapy_neardup.page.item import ItemMetadata
 from scrapy_neardup.page.response import PageContent
-from scrapy_neardup.page.worker import receive_message, send_message
-from tests.page.pages import ARTICLE
 
 URL = "http://river.example/ferry"
-
-
-@pytest.mark.parametrize(
-    "raw",
-    [
-        PageContent(URL, ARTICLE),
-        PageContent(f"{URL}/\ud800渡口", "ferry \ud800 渡口 \U0001f6a2"),
-        PageContent(URL, ""),
-        PageContent(URL, b"\xff\x00<p>", "text/html; charset=gbk", is_of_url=False),
-        PageContent(URL, ARTICLE, metadata=ItemMetadata("\ud800渡口", ("ferry", "渡口"), "One.\nTwo.")),
-    ],
-)
-def test_it_comes_out_as_it_was_put_in(raw: PageContent) -> None:
-    pipe = BytesIO()
-    send_message(pipe, raw.message())
-    send_message(pipe, raw.message())
-    pipe.seek(0)
-    assert [PageContent.of_message(receive_message(pipe)) for _ in range(2)] == [raw, raw]
-    with pytest.raises(EOFError):
-        receive_message(pipe)
-
-
-def test_half_of_it_is_none() -> None:
-    pipe = BytesIO()
-    send_message(pipe, PageContent(URL, ARTICLE).message())
-    with pytest.raises(EOFError):
-        receive_message(BytesIO(pipe.getvalue()[:-1]))
 
 
 def test_its_html_is_decoded_by_what_came_with_it() -> None:

@@ -148,7 +148,7 @@ def test_who_is_cancelled_takes_no_answer_from_others(url: str) -> None:
 
 def test_who_knows_fewer_levels_than_are_in_use_asks_again(url: str) -> None:
     """What others file under a key where many pages are is found, by whoever thinks that there are few."""
-    key, ids = bytes(range(8)), [n.to_bytes(8, "big") for n in (1, 2)]
+    key, ids = bytes(range(5)), [n.to_bytes(8, "big") for n in (1, 2)]
 
     async def work() -> None:
         links = [AsyncLink(url, "NEARDUP_STORE") for _ in range(3)]
@@ -171,7 +171,7 @@ def test_who_knows_fewer_levels_than_are_in_use_asks_again(url: str) -> None:
 
 
 def test_of_a_state_that_does_not_say_which_levels_are_in_use_all_are_asked(url: str, redis_server: Server) -> None:
-    key, id = bytes(range(8)), (7).to_bytes(8, "big")
+    key, id = bytes(range(5)), (7).to_bytes(8, "big")
 
     async def work() -> None:
         link = AsyncLink(url, "NEARDUP_STORE")

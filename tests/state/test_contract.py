@@ -318,16 +318,22 @@ def test_a_record_comes_back_as_it_was(place: Place, record: Record) -> None:
 @pytest.mark.parametrize(
     ("packed", "record"),
     [
-        ("01010001000000000000000561736b", Record(7, "a", 7, 1.0, (5,), b"sk")),
-        ("000000016100000000000000037fff", Record(7, "a", 3, 32767 / 65535)),
-        ("000000016100000000000000037fff736b", Record(7, "a", 3, 32767 / 65535, (), b"sk")),
-        ("020000016100000000000000037fff736b", Record(7, "a", 3, 32767 / 65535, (), b"sk", delivered=True)),
+        ("41010001000000000561736b", Record(7, "a", 7, 1.0, (5,), b"sk")),
+        ("400000016100000000000000037fff", Record(7, "a", 3, 32767 / 65535)),
+        ("400000016100000000000000037fff736b", Record(7, "a", 3, 32767 / 65535, (), b"sk")),
+        ("420000016100000000000000037fff736b", Record(7, "a", 3, 32767 / 65535, (), b"sk", delivered=True)),
     ],
     ids=["an original", "a copy", "a witness or unjudged", "a copy that was delivered"],
 )
 def test_a_record_is_written_as_it_always_was(packed: str, record: Record) -> None:
     assert record.pack().hex() == packed
     assert Record.unpack(7, bytes.fromhex(packed)) == record
+
+
+def test_what_does_not_begin_as_a_record_is_none() -> None:
+    packed = Record(7, "a", 7, 1.0, (5,), b"sk").pack()
+    with pytest.raises(ValueError, match="begin"):
+        Record.unpack(7, bytes([packed[0] & ~0x40]) + packed[1:])
 
 
 def test_similarity_comes_back_to_four_digits(store: PageStore) -> None:

@@ -1,4 +1,4 @@
-"""Postings in all formats: which pages are filed under a key, however many, and nothing is left of them."""
+"""Postings in lists: which pages are filed under a key, however many, and nothing is left of them."""
 
 from __future__ import annotations
 
@@ -12,11 +12,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from scrapy_neardup.errors import StoreError
-from scrapy_neardup.hashing.keyed import NARROW, WIDE, KeyWidth
 from scrapy_neardup.maintenance.verify import check
 from scrapy_neardup.state import layout, postings
 from scrapy_neardup.state.kv import Changes, Row
-from scrapy_neardup.state.layout import FORMAT, FORMATS
 from scrapy_neardup.state.opening import STORES, close_store, open_store
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.postings import is_posting, is_unreachable, pairs
@@ -25,7 +23,7 @@ from tests.state.test_contract import copy_as_killed
 
 RECIPE = {"method": "minhash", "seed": 7}
 KEY, HIGHEST = 7, 2**40 - 1
-#: More than fits in a key of a new state.
+#: More than fits in a key.
 LONG = 1 << 50
 FIRST = 1_700_000_000_000_000_000
 
@@ -35,17 +33,15 @@ def page(n: int, *keys: int) -> Record:
     return Record(id, f"https://news.example.cn/{n}.html", id, 1.0, keys, b"sketch")
 
 
-@pytest.fixture(params=[(kind, format) for kind in ("leveldb", "sqlite") for format in FORMATS], ids=str)
+@pytest.fixture(params=["leveldb", "sqlite"])
 def store(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[PageStore]:
-    """A state in each format, with room for three ids in a row."""
-    kind, format = request.param
+    """A state with room for three ids in a row."""
+    kind: str = request.param
     if kind == "leveldb":
         pytest.importorskip("plyvel")
-    monkeypatch.setattr(STORES[kind], "new_format", format)
     monkeypatch.setattr(postings, "MOST", 3)
     (tmp_path / "here").mkdir()
     with closing(STORES[kind](str(tmp_path / "here" / "state"), RECIPE)) as store:
-        assert store.recipe["format"] == format
         yield store
 
 
@@ -92,10 +88,10 @@ def test_a_page_newer_than_all_is_filed_without_a_look_through_a_long_list(
             store.add(page(n, KEY))
         assert looks == []
         newer = page(30)
-        store.write(Changes({layout.record_key(newer.id): newer.pack(store.width)}))
+        store.write(Changes({layout.record_key(newer.id): newer.pack()}))
         store.add(page(20, KEY))
         store.add(page(20, KEY))  # as it might be there already
-        assert set(looks) == {layout.posting_prefix(KEY, store.width)}
+        assert set(looks) == {layout.posting_prefix(KEY)}
         assert filed(store) == [20, *range(10, 0, -1)]
 
 
@@ -190,34 +186,8 @@ def test_a_dry_run_files_on_top(store: PageStore) -> None:
     assert filed(store) == [4, 3, 2, 1]
 
 
-@pytest.mark.parametrize(("format", "lengths"), [(2, {17}), (3, {9, 17})])
-@pytest.mark.parametrize("kind", ["leveldb", "sqlite"])
-def test_a_state_of_a_format_before_keeps_it_and_all_goes_on(
-    kind: str, format: int, lengths: set[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    if kind == "leveldb":
-        pytest.importorskip("plyvel")
-    with monkeypatch.context() as before:
-        before.setattr(STORES[kind], "new_format", format)
-        with closing(STORES[kind](str(tmp_path / "state"), RECIPE)) as store:
-            for n in range(40):
-                store.add(page(n, KEY, n + LONG))
-    assert STORES[kind].new_format == FORMAT
-    with closing(STORES[kind](str(tmp_path / "state"), RECIPE)) as store:
-        for n in range(40, 80):
-            store.add(page(n, KEY, n + LONG))
-        store.forget([page(n).id for n in range(20)])
-        assert store.recipe["format"] == format
-        assert [id - FIRST for id in store.postings(KEY, 1000)] == list(range(79, 19, -1))
-        assert store.all_postings((50 + LONG, 50), 9) == [[page(50).id], []]
-        assert store.records_of([page(50).id]) == [page(50, KEY, 50 + LONG)]
-        assert {len(key) for key in rows(store)} == lengths
-        assert check(store).sound
-
-
-@pytest.mark.parametrize("width", [NARROW, WIDE], ids=str)
-def test_what_is_no_row_of_postings_is_told_apart(width: KeyWidth) -> None:
-    single, head = layout.posting_key(KEY, 9, width), layout.posting_prefix(KEY, width)
+def test_what_is_no_row_of_postings_is_told_apart() -> None:
+    single, head = layout.posting_key(KEY, 9), layout.posting_prefix(KEY)
     ids = b"\0\0\0\0\0\0\0\x09" + b"\0\0\0\0\0\0\0+"
     assert list(pairs((single, b""))) == [(KEY, 9)]
     assert list(pairs((head, ids))) == list(pairs((head, ids + b"+"))) == [(KEY, 9), (KEY, 0x2B)]
@@ -225,12 +195,11 @@ def test_what_is_no_row_of_postings_is_told_apart(width: KeyWidth) -> None:
     for wrong in [(single, b"1"), (head, b""), (head, ids[:-1]), (head, ids + b"-"), (head + b"1", ids), (b"k", b"")]:
         assert not is_posting(wrong)
     assert not is_unreachable(single, (head, ids + b"+"))
-    for before in [(b"", b""), (head, ids), (layout.posting_prefix(8, width), ids + b"+")]:
+    for before in [(b"", b""), (head, ids), (layout.posting_prefix(8), ids + b"+")]:
         assert is_unreachable(single, before)
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@pytest.mark.parametrize("format", FORMATS)
 @given(
     steps=st.lists(
         st.lists(st.tuples(st.booleans(), st.sampled_from([KEY, KEY ^ 1]), st.integers(1, 14)), min_size=1, max_size=6),
@@ -240,14 +209,12 @@ def test_what_is_no_row_of_postings_is_told_apart(width: KeyWidth) -> None:
     limit=st.integers(1, 16),
 )
 def test_whatever_is_filed_and_removed_in_whatever_order_is_there_once_or_not_at_all(
-    format: int,
     steps: list[list[tuple[bool, int, int]]],
     most: int,
     limit: int,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Steps of one list go into one batch, and each sees those before it; an id may be filed that is there."""
-    monkeypatch.setattr(STORES["memory"], "new_format", format)
     monkeypatch.setattr(postings, "MOST", most)
     there: dict[int, set[int]] = {KEY: set(), KEY ^ 1: set()}
     with closing(STORES["memory"]("memory:", RECIPE)) as store:
@@ -265,11 +232,11 @@ def test_whatever_is_filed_and_removed_in_whatever_order_is_there_once_or_not_at
         head = (b"", b"")
         for row in store.rows(b"k"):
             assert is_posting(row)
-            assert format == 2 or not is_unreachable(row[0], head)
+            assert not is_unreachable(row[0], head)
             head = row if postings.is_head(row[0]) else head
 
 
-def test_a_new_state_keeps_forty_bits_of_a_key_and_all_of_the_id_of_a_group(tmp_path: Path) -> None:
+def test_a_state_keeps_forty_bits_of_a_key_and_all_of_the_id_of_a_group(tmp_path: Path) -> None:
     group = page(1).id
     led = replace(page(2, KEY + LONG, 9 + LONG, group), original=group)
     with closing(STORES["sqlite"](str(tmp_path / "state"), RECIPE)) as store:

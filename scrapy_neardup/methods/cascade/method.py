@@ -99,7 +99,7 @@ class Cascade(Method):
             keys += of_core.keys
             keys += of_all.keys if found.has_part else []
         return Fingerprint(
-            hashes.width.keys(keys),
+            tuple(dict.fromkeys(keys)),
             packed,
             found.counted,
             whole.minwise if whole is not own else b"",

@@ -1,0 +1,386 @@
+"""Worker processes that can be killed, each with a thread that waits for its answers.
+
+No limit on its input bounds the time of a parser on a hostile page, and nothing within a process can end it. So a
+worker that takes too long, grows too large or dies is replaced, and only its page is to blame.
+
+The workers are plain child processes. ``multiprocessing``, ``concurrent.futures`` and pebble import the main module of
+the program again in each child, so a script without ``if __name__ == "__main__"`` would start a crawl in each. They
+also unpickle what a child sends. Fork is no way either: the parent has a reactor, threads and an open database.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from concurrent.futures import Future
+from contextlib import suppress
+from functools import cache
+from math import inf
+from pathlib import Path
+from queue import SimpleQueue
+from threading import Event, Lock, Thread
+from time import monotonic
+from typing import Any, BinaryIO, TypeVar, cast
+
+from scrapy_neardup.errors import ExtractionError, NoWorker
+from scrapy_neardup.model import Page
+from scrapy_neardup.page.response import PageContent
+from scrapy_neardup.workers.speculation import Boilerplate, UpdateCursor
+from scrapy_neardup.workers.tasks import (
+    Message,
+    ReadPage,
+    ReadTask,
+    Task,
+    WorkerOptions,
+    receive,
+    send,
+)
+from scrapy_neardup.workers.worker import MAX_KEPT
+
+#: The paths are set before any import: ``-c`` puts the working directory before them.
+_PROGRAM = "import sys; sys.path[:] = sys.argv[1:]; from scrapy_neardup.workers.worker import main; main()"
+#: Seconds that a worker may take to start.
+_START_SECONDS = 60.0
+#: The parameter M_ARENA_MAX of mallopt in malloc.h.
+_ARENA_MAX = -8
+#: More workers would wait for the process that judges: judging takes a third of the time of reading.
+_MOST_WORKERS = 4
+#: Bytes of free memory for each worker: it uses 100 MB, and a page may take 180 MB more.
+_WORKER_MEMORY = 400_000_000
+_CGROUP = Path("/sys/fs/cgroup")
+_MEMORY = Path("/proc/meminfo")
+A = TypeVar("A")
+
+
+class TaskFailed(ExtractionError):
+    """The task took too long, or two workers died of it."""
+
+
+class WorkerPool:
+    """Runs tasks in at most ``size`` workers; another worker starts when all others are busy.
+
+    The threads parse nothing, because lxml crashes when two threads parse. They are daemons, so an interrupted crawl
+    does not wait for the queue.
+    """
+
+    def __init__(self, options: WorkerOptions, size: int, name: str = "neardup-worker") -> None:
+        self.size = size
+        self._options = options
+        self._name = name
+        self._workers: list[_Worker] = []
+        self._threads: list[Thread] = []
+        self._queue: SimpleQueue[_QueuedTask | None] = SimpleQueue()
+        self._lock = Lock()
+        self._unfinished = 0
+        self._closed = Event()
+
+    def submit(self, task: Task[A], on_start: Callable[[], None] = lambda: None) -> Future[A | ExtractionError]:
+        """Run a task; the result is an ExtractionError if it fails. A task that waits can be cancelled.
+
+        ``on_start`` is called in a thread when a worker begins with the task, and again if another worker retries it.
+        """
+        future: Future[A | ExtractionError] = Future()
+        if self._closed.is_set():
+            future.set_result(_crawl_over())
+            return future
+        with self._lock:
+            error = self._add_worker() if len(self._workers) < min(self.size, self._unfinished + 1) else ""
+            if error and not self._workers:
+                future.set_result(NoWorker("too_slow", error))
+                return future
+            self._unfinished += 1
+        self._queue.put((task, on_start, future))
+        return future
+
+    def read(self, raw: PageContent) -> Page:
+        """Read a page, and wait for it. Raises ExtractionError."""
+        result = self.submit(ReadTask(raw)).result()
+        if isinstance(result, ExtractionError):
+            raise result
+        assert isinstance(result, ReadPage)
+        return result.page
+
+    @property
+    def process_ids(self) -> list[int]:
+        """The process ids of all workers."""
+        return [process.id for worker in self._workers if (process := worker.process) is not None]
+
+    @property
+    def replaced(self) -> int:
+        """How many workers ended before their time."""
+        return sum(worker.replaced for worker in self._workers)
+
+    @property
+    def why_replaced(self) -> str:
+        """Why one of them ended; empty if none did."""
+        return next((worker.why_replaced for worker in self._workers if worker.why_replaced), "")
+
+    def close(self) -> None:
+        """Kill all workers; unfinished tasks fail."""
+        self._closed.set()
+        for worker in self._workers:
+            worker.kill()
+            self._queue.put(None)
+        for thread in self._threads:
+            thread.join()
+
+    def _add_worker(self) -> str:
+        """Add a worker; returns the reason if the system has no more threads."""
+        _share_arenas()
+        worker = _Worker(self._options, self._closed)
+        try:
+            if not self._threads:
+                self._start_thread(self._kill_late_workers)
+            self._start_thread(self._serve, worker)
+        except RuntimeError as error:
+            return f"the thread that waits for a worker cannot be started: {error}"
+        self._workers.append(worker)
+        return ""
+
+    def _start_thread(self, target: Callable[..., None], *arguments: object) -> None:
+        thread = Thread(target=target, args=arguments, name=self._name, daemon=True)
+        thread.start()
+        self._threads.append(thread)
+
+    def _serve(self, worker: _Worker) -> None:
+        while (queued := self._queue.get()) is not None:
+            self._run(worker, *queued)
+            del queued  # a page may be large
+        worker.end()
+
+    def _run(self, worker: _Worker, task: Task[Any], on_start: Callable[[], None], future: Future[Any]) -> None:
+        result: Any = None
+        is_wanted = future.set_running_or_notify_cancel()
+        try:
+            if is_wanted:
+                result = worker.run(task, on_start)
+        except ExtractionError as error:
+            result = error
+        except Exception as error:  # nobody may wait forever because of a bug
+            result = ExtractionError("method_failed", f"{type(error).__name__}: {error}")
+        with self._lock:
+            self._unfinished -= 1
+        if is_wanted:
+            future.set_result(result)
+
+    def _kill_late_workers(self) -> None:
+        """Sleep until the next deadline. New tasks get ``pause`` seconds or more, so their deadlines come later."""
+        pause = wait = min(self._options.seconds, _START_SECONDS)
+        while not self._closed.wait(wait):
+            now = monotonic()
+            processes = [process for worker in self._workers if (process := worker.process) is not None]
+            wait = min([pause, *(process.kill_if_late(now) - now for process in processes)])
+
+
+_QueuedTask = tuple[Task[Any], Callable[[], None], "Future[Any]"]
+
+
+class _Worker:
+    """Runs one task at a time in a process, and replaces that process when it ends before its time."""
+
+    def __init__(self, options: WorkerOptions, closed: Event) -> None:
+        self.process: _Process | None = None
+        self.replaced = 0
+        self.why_replaced = ""
+        self._options = options
+        self._closed = closed
+        self._unit = "page" if options.reading else "text"
+        self._boilerplate = options.fingerprints.boilerplate if options.fingerprints else Boilerplate()
+
+    def run(self, task: Task[A], on_start: Callable[[], None]) -> A:
+        """The result of a task. Raises ExtractionError.
+
+        A task whose process dies gets a second process: somebody else may have killed the first one, or the system, for
+        want of memory.
+        """
+        question = task.encode()
+        for _ in range(2):
+            process = self._start()
+            on_start()
+            answer = self._ask(process, question)
+            if answer is not None:
+                return task.decode(answer, self._boilerplate)
+        raise TaskFailed("too_large", "the worker that read it died twice")
+
+    def kill(self) -> None:
+        """Kill the process, from any thread."""
+        if (process := self.process) is not None:
+            process.kill()
+
+    def end(self) -> None:
+        """Kill the process, and wait for its end."""
+        if self.process is not None:
+            self.process.end()
+            self.process = None
+
+    def _start(self) -> _Process:
+        """The process, started if there is none."""
+        if self._closed.is_set():
+            raise _crawl_over()
+        if self.process is not None:
+            if self.process.is_alive:
+                return self.process
+            self._replace(f"was killed by something else between two {self._unit}s")
+        try:
+            self.process = _Process(self._boilerplate)
+            if self._closed.is_set():  # since then, so nobody has killed this process
+                self.process.kill()
+            self.process.greet(self._options)
+        except (OSError, EOFError) as error:
+            self.end()
+            if self._closed.is_set():
+                raise _crawl_over() from None
+            why = str(error) or "it ended at once"
+            raise NoWorker("too_slow", f"no worker could be started to read it: {why}") from None
+        return self.process
+
+    def _ask(self, process: _Process, question: Message) -> Message | None:
+        """The answer; None if the process died."""
+        seconds = self._options.seconds
+        answer = None
+        with suppress(OSError, EOFError, ValueError):
+            answer = process.ask(question, seconds)
+        if process.is_late:
+            self._replace(f"was ended because a {self._unit} took more than {seconds:g} s")
+            if answer is None:
+                raise TaskFailed("too_slow", f"reading it takes more than {seconds:g} s")
+        elif answer is None:
+            if self._closed.is_set():
+                raise _crawl_over()
+            self._replace("died")
+        elif answer.head["is_full"]:
+            self._replace(f"was ended because it used more than {MAX_KEPT // 10**6} MB")
+        return answer
+
+    def _replace(self, why: str) -> None:
+        self.replaced, self.why_replaced = self.replaced + 1, why
+        self.end()
+
+
+class _Process:
+    """A child process; ``is_late``: it was killed at its deadline."""
+
+    def __init__(self, boilerplate: Boilerplate) -> None:
+        self.is_late = False
+        self._updates = UpdateCursor(boilerplate)
+        self._deadline = inf
+        self._lock = Lock()
+        self._child = subprocess.Popen(  # noqa: S603 - our own program
+            [sys.executable or "python", "-c", _PROGRAM, *map(str, sys.path)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            start_new_session=True,  # Ctrl-C in a terminal goes to all processes of a session
+            creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),  # the same on Windows
+        )
+        self._stdin, self._stdout = cast(BinaryIO, self._child.stdin), cast(BinaryIO, self._child.stdout)
+
+    @property
+    def id(self) -> int:
+        """The process id."""
+        return self._child.pid
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether the process runs."""
+        return self._child.poll() is None
+
+    def greet(self, options: WorkerOptions) -> None:
+        """Send the options, and wait until the process is ready. Raises OSError or EOFError."""
+        self._set_deadline(_START_SECONDS)
+        try:
+            send(self._stdin, Message(options.as_data()))
+            receive(self._stdout)
+        finally:
+            self._set_deadline(inf)
+
+    def ask(self, question: Message, seconds: float) -> Message:
+        """The answer to a question. Raises OSError, EOFError or ValueError."""
+        self._set_deadline(seconds)
+        try:
+            send(self._stdin, Message({**question.head, **self._updates.take()}, question.content))
+            return receive(self._stdout)
+        finally:
+            self._set_deadline(inf)
+
+    def _set_deadline(self, seconds: float) -> None:
+        with self._lock:
+            self._deadline = monotonic() + seconds
+
+    def kill_if_late(self, now: float) -> float:
+        """Kill the process if its deadline has passed; returns the next deadline."""
+        with self._lock:
+            if self._deadline <= now:
+                self.is_late, self._deadline = True, inf
+                self.kill()
+            return self._deadline
+
+    def kill(self) -> None:
+        """Kill the process."""
+        self._child.kill()
+
+    def end(self) -> None:
+        """Kill the process, and wait for its end."""
+        self.kill()
+        for pipe in (self._stdin, self._stdout):
+            with suppress(OSError):  # bytes that the process has not read
+                pipe.close()
+        self._child.wait()
+
+
+def _crawl_over() -> ExtractionError:
+    return ExtractionError("too_slow", "the crawl is over")
+
+
+@cache
+def _share_arenas() -> None:
+    """Let all threads allocate memory in two arenas of glibc.
+
+    By default each thread has its own. A page is allocated in one thread and freed in another, so these grow: by 70 MB
+    over 5,000 pages of 130 kB.
+    """
+    if sys.platform == "linux" and "MALLOC_ARENA_MAX" not in os.environ:
+        with suppress(OSError, AttributeError):  # another C library
+            ctypes.CDLL(None).mallopt(_ARENA_MAX, 2)
+
+
+def default_size() -> int:
+    """How many workers this machine has room for; 0 in a frozen program, which has no interpreter to start."""
+    return 0 if getattr(sys, "frozen", False) else size_for(available_cores(), free_memory())
+
+
+def size_for(cores: int, memory: int | None) -> int:
+    """How many workers so many cores and free bytes (None: unknown) have room for; a single core gains nothing.
+
+    >>> [size_for(cores, None) for cores in (1, 2, 4, 64)], size_for(4, 900_000_000)
+    ([0, 2, 4, 4], 2)
+    """
+    if cores < 2:
+        return 0
+    return min(cores, _MOST_WORKERS, _MOST_WORKERS if memory is None else memory // _WORKER_MEMORY)
+
+
+def available_cores(cgroup: Path = _CGROUP) -> int:
+    """The cores that this process may use, by its affinity and the share of its container; at least one."""
+    try:
+        cores = len(os.sched_getaffinity(0))
+    except AttributeError:  # macOS and Windows
+        cores = os.cpu_count() or 1
+    with suppress(OSError, ValueError):  # no container, or one of another kind
+        quota, period = (cgroup / "cpu.max").read_text("ascii").split()
+        cores = min(cores, round(int(quota) / int(period)))
+    return max(1, cores)
+
+
+def free_memory(cgroup: Path = _CGROUP, memory: Path = _MEMORY) -> int | None:
+    """The free bytes of the machine and its container; None where the system does not tell."""
+    free = []
+    with suppress(OSError, ValueError, StopIteration):
+        lines = memory.read_text("ascii").splitlines()
+        free.append(1024 * int(next(line.split()[1] for line in lines if line.startswith("MemAvailable:"))))
+    with suppress(OSError, ValueError):  # "max" is no number
+        used = int((cgroup / "memory.current").read_text("ascii"))
+        free.append(max(0, int((cgroup / "memory.max").read_text("ascii")) - used))
+    return min(free, default=None)

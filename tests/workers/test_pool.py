@@ -1,0 +1,336 @@
+"""Worker processes: what they answer, and the end of those that die, hang, grow or never start."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from scrapy_neardup.errors import ExtractionError, NoWorker
+from scrapy_neardup.model import Page
+from scrapy_neardup.page.extraction import extract
+from scrapy_neardup.page.html import is_risky
+from scrapy_neardup.page.limits import limit_page
+from scrapy_neardup.page.response import PageContent
+from scrapy_neardup.page.source import RiskyPage
+from scrapy_neardup.workers.pool import TaskFailed, WorkerPool, available_cores, default_size, free_memory, size_for
+from scrapy_neardup.workers.tasks import FingerprintTask, ReadingOptions, ReadPage, ReadTask, WorkerOptions
+from tests.page.pages import ARTICLE, HOSTILE, NONE, PROSE
+from tests.workers.users import READING, URL, Method, fingerprints, opened, raw, reading
+
+slow = pytest.mark.slow  # processes of their own
+by_signal = pytest.mark.skipif(sys.platform == "win32", reason="by a signal")
+#: Every cell of a row costs trafilatura as much as the row has: 89 s.
+WIDE = f"{ARTICLE}<table><tr>{'<td>x' * 99_000}</table>"
+RISKY = ARTICLE + "<br>" * 9_000
+
+
+def obedient(seconds: float = 30.0) -> WorkerOptions:
+    return WorkerOptions(seconds, reading())
+
+
+def read(html: str) -> Page:
+    return limit_page(extract(html, URL, max_html=10**6), 100_000)
+
+
+def result(pool: WorkerPool, content: str | PageContent) -> object:
+    return pool.submit(ReadTask(raw(content) if isinstance(content, str) else content)).result(60)
+
+
+def reason(pool: WorkerPool, content: str | PageContent) -> str:
+    error = result(pool, content)
+    assert isinstance(error, ExtractionError), error
+    assert str(error)
+    return error.reason
+
+
+def reader_of(pool: WorkerPool, html: str) -> int:
+    """The process that the extractor of tests names."""
+    return int(pool.read(raw(html)).text.split()[-1])
+
+
+def wait_until(is_so: Callable[[], object]) -> None:
+    deadline = time.monotonic() + 30
+    while not is_so():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def is_gone(process: int) -> bool:
+    """Whether a process has ended; always, where there is no /proc."""
+    return not Path(f"/proc/{process}").exists()
+
+
+@slow
+def test_pages_are_read_as_in_this_process_by_as_many_workers_as_needed() -> None:
+    pages = [ARTICLE, PROSE, NONE, HOSTILE, ARTICLE.replace("ferry", "ferry \ud800 \U0001f6a2"), ""]
+    with opened(WorkerOptions(30.0, READING), 2) as pool:
+        for html in pages[:2]:
+            assert pool.read(raw(html)) == read(html)
+        assert len(pool.process_ids) == 1, "one page at a time takes one worker"
+        futures = [pool.submit(ReadTask(raw(html))) for html in pages]
+        assert [future.result(60) for future in futures] == [ReadPage(read(html)) for html in pages]
+        assert len({*pool.process_ids}) == 2
+        assert (pool.replaced, pool.why_replaced) == (0, "")
+
+
+@slow
+def test_a_worker_decodes_bytes_and_refuses_what_is_no_page_of_the_url() -> None:
+    gbk = ARTICLE.replace("The ferry sails again", "渡口今天早上重新开航").replace("<html>", "<html><meta charset=gbk>")
+    with opened(WorkerOptions(30.0, READING)) as pool:
+        assert pool.read(PageContent(URL, gbk.encode("gbk"))) == read(gbk)
+        assert pool.read(PageContent(URL, gbk.encode("gbk"), "text/html; charset=gb2312")) == read(gbk)
+        assert pool.read(PageContent(URL, ARTICLE.encode(), is_of_url=False)) == read(ARTICLE), "its canonical URL"
+        assert reason(pool, PageContent(URL, b"%PDF-1.7")) == "not_html"
+        assert reason(pool, PageContent(f"{URL}/other", PROSE.encode(), is_of_url=False)) == "other_page"
+        assert reason(pool, "x" * 1_000_001) == "too_large"
+        assert pool.replaced == 0
+
+
+@slow
+def test_a_page_that_may_take_long_comes_back_unless_the_worker_may_read_it() -> None:
+    assert is_risky(RISKY)
+    with opened(WorkerOptions(30.0, ReadingOptions(1_000_000, only_quick=True))) as pool:
+        assert result(pool, PageContent(URL, RISKY.encode())) == RiskyPage(RISKY)
+    with opened(WorkerOptions(30.0, READING)) as pool:
+        assert pool.read(raw(RISKY)) == read(RISKY)
+
+
+@slow
+def test_a_text_that_is_too_long_does_not_come_back() -> None:
+    with opened(WorkerOptions(30.0, ReadingOptions(1_000_000, 100))) as pool:
+        page = pool.read(raw(ARTICLE))
+    assert (page.text, page.main, page.unread) == ("", "", "too_large")
+
+
+@slow
+def test_our_own_reader_is_killed_too() -> None:
+    with opened(WorkerOptions(0.3, READING)) as pool:
+        pool.read(raw(ARTICLE))
+        [process] = pool.process_ids
+        with pytest.raises(TaskFailed, match=r"more than 0\.3 s"):
+            pool.read(raw(WIDE))
+        assert is_gone(process)
+        assert pool.read(raw(ARTICLE)) == read(ARTICLE)
+
+
+@slow
+@pytest.mark.parametrize(
+    ("order", "seconds", "expected", "replaced"),
+    [
+        ("hang", 0.5, "too_slow", 1),
+        ("die", 30, "too_large", 2),
+        ("raise", 30, "extractor_failed", 0),
+        pytest.param(
+            "swell",
+            30,
+            "too_large",
+            1,
+            marks=pytest.mark.skipif(sys.platform != "linux", reason="the limit is that of Linux"),
+        ),
+    ],
+)
+def test_a_hostile_page_costs_that_page_alone(order: str, seconds: float, expected: str, replaced: int) -> None:
+    with opened(obedient(seconds)) as pool:
+        reader_of(pool, "calm")
+        assert reason(pool, order) == expected
+        assert pool.replaced == replaced
+        assert reader_of(pool, "calm") in pool.process_ids
+
+
+@slow
+def test_a_page_whose_worker_dies_is_tried_once_more(tmp_path: Path) -> None:
+    with opened(obedient()) as pool:
+        first = reader_of(pool, "calm")
+        assert reader_of(pool, f"die once:{tmp_path}/mark") != first
+        assert (pool.replaced, pool.why_replaced) == (1, "died")
+
+
+@slow
+def test_a_page_that_takes_too_long_holds_up_no_other_page(tmp_path: Path) -> None:
+    with opened(obedient(seconds=2), 2) as pool:
+        for future in [pool.submit(ReadTask(raw("pause"))) for _ in range(2)]:
+            future.result(60)
+        time.sleep(0.5)  # its deadline is no multiple of two seconds
+        started = time.monotonic()
+        late = pool.submit(ReadTask(raw(f"wait:{tmp_path}/mark")))
+        for future in [pool.submit(ReadTask(raw("calm"))) for _ in range(20)]:
+            assert isinstance(future.result(60), ReadPage)
+        assert time.monotonic() - started < 2
+        error = late.result(60)
+        assert isinstance(error, TaskFailed)
+        assert 2 <= time.monotonic() - started < 20
+        assert (error.reason, pool.replaced) == ("too_slow", 1)
+        assert "more than 2 s" in pool.why_replaced
+
+
+@slow
+@by_signal
+def test_a_stopped_worker_is_replaced() -> None:
+    with opened(obedient(seconds=1)) as pool:
+        stopped = reader_of(pool, "calm")
+        os.kill(stopped, signal.SIGSTOP)
+        assert reason(pool, "calm") == "too_slow"
+        assert is_gone(stopped)
+        assert reader_of(pool, "calm") != stopped
+
+
+@slow
+@by_signal
+@pytest.mark.parametrize("order", ["pause", "calm"])
+def test_a_worker_that_somebody_kills_costs_no_page(order: str) -> None:
+    with opened(obedient()) as pool:
+        killed = reader_of(pool, "calm")
+        future = pool.submit(ReadTask(raw(order))) if order == "pause" else None
+        time.sleep(0.1)
+        os.kill(killed, signal.SIGKILL)
+        time.sleep(0.1)
+        future = future or pool.submit(ReadTask(raw(order)))
+        assert isinstance(future.result(60), ReadPage)
+        assert pool.replaced == 1
+
+
+@slow
+@by_signal
+def test_ctrl_c_does_not_reach_a_worker() -> None:
+    with opened(obedient()) as pool:
+        process = reader_of(pool, "calm")
+        assert os.getpgid(process) != os.getpgid(0)
+        os.kill(process, signal.SIGINT)
+        time.sleep(0.2)
+        assert reader_of(pool, "calm") == process
+
+
+@slow
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells the size")
+def test_a_worker_that_grows_is_replaced_between_two_pages() -> None:
+    with opened(obedient()) as pool:
+        first, grown, after = (reader_of(pool, order) for order in ("calm", "grow", "calm"))
+        assert first == grown != after
+        assert (pool.replaced, "90 MB" in pool.why_replaced) == (1, True)
+
+
+@slow
+def test_closing_waits_for_no_page(tmp_path: Path) -> None:
+    before = {*threading.enumerate()}
+    with opened(obedient(seconds=100), 2) as pool:
+        futures = [pool.submit(ReadTask(raw(f"wait:{tmp_path}/{number}"))) for number in range(5)]
+        wait_until(lambda: len([*tmp_path.iterdir()]) == 2)
+        processes, started = pool.process_ids, time.monotonic()
+        pool.close()
+        assert time.monotonic() - started < 10
+        errors = [future.result(0) for future in futures]
+        assert {error.reason for error in errors if isinstance(error, ExtractionError)} == {"too_slow"}
+        assert all(map(is_gone, processes))
+        assert {*threading.enumerate()} <= before
+        assert reason(pool, "calm") == "too_slow"
+        assert pool.replaced == 0
+
+
+@slow
+def test_a_cancelled_task_starts_no_worker(tmp_path: Path) -> None:
+    with opened(obedient()) as pool:
+        busy = pool.submit(ReadTask(raw("pause")))
+        unwanted = pool.submit(ReadTask(raw(f"wait:{tmp_path}/mark")))
+        assert unwanted.cancel()
+        busy.result(60)
+        reader_of(pool, "calm")
+        assert not [*tmp_path.iterdir()]
+
+
+@slow
+def test_few_threads_make_few_workers_and_none_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with opened(obedient(), 2) as pool:
+        reader_of(pool, "calm")
+        monkeypatch.setattr(threading.Thread, "start", refuse)
+        futures = [pool.submit(ReadTask(raw(order))) for order in ("pause", "calm")]
+        assert all(isinstance(future.result(60), ReadPage) for future in futures)
+    with opened(obedient()) as pool:
+        error = result(pool, "calm")
+        assert isinstance(error, NoWorker)
+        assert "can't start new thread" in str(error)
+
+
+@slow
+@pytest.mark.parametrize(
+    ("options", "python"),
+    [
+        (WorkerOptions(30.0, reading("tests.workers.users.not_there")), ""),
+        (WorkerOptions(30.0, None, fingerprints("tests.workers.users.NotThere")), ""),
+        (WorkerOptions(30.0, READING), "/nowhere/python"),
+    ],
+)
+def test_a_worker_that_cannot_start_is_reported(
+    options: WorkerOptions, python: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if python:
+        monkeypatch.setattr(sys, "executable", python)
+    with opened(options) as pool:
+        error = result(pool, "calm") if options.reading else pool.submit(FingerprintTask([Page(URL)])).result(60)
+    assert isinstance(error, NoWorker)
+    assert python in str(error)
+    assert pool.replaced == 0
+
+
+@slow
+def test_a_worker_ends_with_its_parent() -> None:
+    """Its pipe is closed; in the midst of a page it has some seconds more than the page may take."""
+    with opened(obedient()) as pool:
+        process = reader_of(pool, "calm")
+        child = pool._workers[0].process
+        assert child is not None
+        child._stdin.close()
+        assert child._child.wait(20) == 0
+        assert is_gone(process)
+
+
+def test_options_that_another_process_cannot_import_are_not_sent() -> None:
+    assert not reading("__main__.extract").can_be_sent
+    assert reading("shop.text.extract").can_be_sent
+    options = fingerprints(Method.name)
+    assert options.can_be_sent
+    assert not type(options)("__main__.Own", {}, options.hashes).can_be_sent
+    assert not type(options)("cascade", {"lexicon": Path("words.tsv")}, options.hashes).can_be_sent
+    assert "secret" not in repr(options)
+
+
+@pytest.mark.parametrize(
+    ("quota", "cores"), [("max 100000", 8), ("200000 100000", 2), ("50000 100000", 1), ("1600000 100000", 8), ("", 8)]
+)
+def test_the_share_of_a_container_counts(
+    quota: str, cores: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: {*range(8)}, raising=False)
+    (tmp_path / "cpu.max").write_text(quota, encoding="ascii")
+    assert available_cores(tmp_path) == cores
+    assert available_cores(tmp_path / "none") == 8
+
+
+@pytest.mark.parametrize(
+    ("most", "used", "free"),
+    [("max", "700", 2_048_000), ("1000", "700", 300), ("1000", "1001", 0), ("", "", 2_048_000)],
+)
+def test_the_memory_of_a_container_counts(most: str, used: str, free: int, tmp_path: Path) -> None:
+    (tmp_path / "memory.max").write_text(most, encoding="ascii")
+    (tmp_path / "memory.current").write_text(used, encoding="ascii")
+    machine = tmp_path / "meminfo"
+    machine.write_text("MemTotal:    9000 kB\nMemAvailable:    2000 kB\n", encoding="ascii")
+    assert free_memory(tmp_path, machine) == free
+    assert free_memory(tmp_path / "none", tmp_path / "none") is None
+
+
+def test_little_memory_means_few_workers_and_one_core_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert [size_for(8, memory) for memory in (None, 10**10, 10**9, 3 * 10**8)] == [4, 4, 2, 0]
+    assert size_for(1, 10**10) == 0
+    assert 0 <= default_size() <= 4
+    monkeypatch.setattr(sys, "frozen", True, raising=False)
+    assert default_size() == 0

@@ -1,0 +1,85 @@
+"""An extractor and a method of a user that misbehave when the page says so; a pool with them."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import ClassVar
+
+from scrapy_neardup.hashing.keyed import Keyed
+from scrapy_neardup.methods.minhash import MinHash
+from scrapy_neardup.model import Fingerprint, Page
+from scrapy_neardup.page.response import PageContent
+from scrapy_neardup.workers.pool import WorkerPool
+from scrapy_neardup.workers.tasks import FingerprintOptions, ReadingOptions, WorkerOptions
+
+URL = "http://river.example/ferry"
+SECRET = b"a secret of tests"
+READING = ReadingOptions(1_000_000, 100_000)
+_KEPT: list[bytes] = []
+
+
+def misbehave(order: str) -> None:
+    """Follow an order, such as ``die`` or ``wait:/path``: a file that is made when the order begins."""
+    order, _, path = order.partition(":")
+    if order == "die" or (order == "die once" and not Path(path).exists()):
+        Path(path or os.devnull).touch()
+        os._exit(3)
+    if order in ("hang", "wait"):
+        Path(path or os.devnull).touch()
+        time.sleep(100)
+    if order == "pause":
+        time.sleep(0.3)
+    if order == "grow":
+        _KEPT.append(b"x" * 100_000_000)
+    if order == "swell":
+        _KEPT.append(b"x" * 10**9)
+    if order == "raise":
+        raise ValueError("nothing found")
+
+
+def extract(html: str, url: str) -> str | None:
+    """The process that read the HTML."""
+    sys.stdout.write("no answer\n")
+    misbehave(html)
+    return f"{html} by {os.getpid()}"
+
+
+class Method(MinHash):
+    """Obeys the title."""
+
+    name: ClassVar[str] = f"{__name__}.Method"
+
+    def fingerprint(self, page: Page) -> Fingerprint:
+        """See ``misbehave``."""
+        misbehave(page.title)
+        return super().fingerprint(page)
+
+
+def reading(extractor: str = f"{__name__}.extract", *, only_quick: bool = False) -> ReadingOptions:
+    """Options with the extractor above."""
+    return replace(READING, extractor=extractor, only_quick=only_quick)
+
+
+def fingerprints(method: str = "cascade", hashes: Keyed | None = None) -> FingerprintOptions:
+    """Options for a method."""
+    return FingerprintOptions(method, {}, hashes or Keyed(SECRET))
+
+
+@contextmanager
+def opened(options: WorkerOptions, size: int = 1) -> Iterator[WorkerPool]:
+    """A pool that leaves no process behind."""
+    pool = WorkerPool(options, size)
+    with closing(pool):
+        yield pool
+    assert pool.process_ids == []
+
+
+def raw(html: str) -> PageContent:
+    """A page to read."""
+    return PageContent(URL, html)
