@@ -26,6 +26,7 @@ from scrapy_neardup.crawl.notes import Notes
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.in_flight import Reservation, Ruled
 from scrapy_neardup.judge.manual_verdicts import ManualVerdict, Opinion, write_judgements
+from scrapy_neardup.judge.policy import Policy
 from scrapy_neardup.maintenance.tables import add_site_drops, site_drops
 from scrapy_neardup.model import Fingerprint, Kind, Likeness, Match, Page, Verdict
 from scrapy_neardup.page.sites import site_of
@@ -166,7 +167,10 @@ class State:
     def crawl(self, pages: Iterable[Page]) -> tuple[int, Counter[str]]:
         """How many pages were dropped, and of what the crawl warned."""
         detector = Detector(
-            CONFIG.make_method(), self.store, min_letters=CONFIG.min_letters, who="", passes=CONFIG.passes
+            CONFIG.make_method(),
+            self.store,
+            who="",
+            policy=Policy(min_letters=CONFIG.min_letters, passes=CONFIG.passes),
         )
         told, drops = notes(), 0
         watch = DropWatch(told, {one.site: one for one in site_drops(self.store)})

@@ -33,6 +33,7 @@ from synthetic import pages as synthetic_pages
 from scrapy_neardup.hashing.keys import keys_of
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.in_flight import Ruled
+from scrapy_neardup.judge.policy import Policy
 from scrapy_neardup.methods.base import IsCommon
 from scrapy_neardup.methods.cascade.method import Cascade
 from scrapy_neardup.methods.cascade.sketch import HEAD, OPENING_BYTES
@@ -183,7 +184,7 @@ def measured(name: str, directory: str, count: int, bounds: Bounds) -> Iterator[
 
     method = Drawn()
     detector = Detector(
-        method, store, min_letters=40, who="benchmark", keep=Keep.NOTHING, bounds=bounds, on_expired=expired
+        method, store, who="benchmark", bounds=bounds, on_expired=expired, policy=Policy(keep=Keep.NOTHING)
     )
     crawl = Crawl(store, detector, clock, deque(maxlen=max(1, most // 2)))
     each = count // ROWS

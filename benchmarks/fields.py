@@ -137,7 +137,7 @@ def _partners(folder: Path, corpus: Corpus, order: dict[str, int]) -> Iterator[t
 def rows_of(corpus: Corpus, pairs: dict[str, list[tuple[Gold, bool]]], method: Cascade) -> list[Row]:
     """The pairs with their sketches, as a crawl would have them when the later page comes."""
     store = open_store("memory:", method.recipe(), secret=NO_SECRET)
-    detector = Detector(method, store, min_letters=40, who="fields")
+    detector = Detector(method, store, who="fields")
     wanted = {id for found in pairs.values() for one, _ in found for id in (one.earlier, one.later)}
     seen: dict[str, bytes] = {}
     rows = []

@@ -46,6 +46,7 @@ from scrapy_neardup.hashing.keys import keys_of
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.in_flight import Ruled
 from scrapy_neardup.judge.matching import distinctive_keys
+from scrapy_neardup.judge.policy import Policy
 from scrapy_neardup.methods.base import IsCommon
 from scrapy_neardup.model import Comparison, Fingerprint, Kind, Likeness, Match, Page, SiteCounts
 from scrapy_neardup.state.evidence import Evidence, Keep, evidence
@@ -203,7 +204,7 @@ class Grower:
         self.next_id = FIRST
         self.store.new_id = self.new_id  # type: ignore[method-assign]
         self.store.now = lambda: (FIRST + self.number * STEP) / 1e9  # type: ignore[method-assign]
-        self.detector = Detector(self.method, self.store, min_letters=40, who="benchmark", keep=self.keep)
+        self.detector = Detector(self.method, self.store, who="benchmark", policy=Policy(keep=self.keep))
         self.method = self.detector._method  # type: ignore[assignment]
         # What is kept of copies; to draw it for each would take most of the time.
         self.told = [self._told(page(number)) for number in range(500)]
@@ -255,7 +256,8 @@ class Grower:
                 original = id_of(draw.article(number))
                 record = Record(self.new_id(), found.url, original)
                 match = Match(original, found.url, original / 1e9, 1.0, 1.0, ())
-                drop = self.detector._registrar.drop(record.id, found, match, Likeness.IDENTICAL) if drops else ()
+                lister = self.detector.crawl.drops
+                drop = lister.rows(record.id, found.url, match, Likeness.IDENTICAL) if lister and drops else ()
                 self.store.add(record, self.told[number % len(self.told)], along=drop)
         if rest:
             self.rest()

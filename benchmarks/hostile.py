@@ -33,6 +33,7 @@ from hostile_pages import ITEMS, KINDS, Room, kinds
 from scrapy_neardup.errors import PageError
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.in_flight import Ruled
+from scrapy_neardup.judge.policy import Policy
 from scrapy_neardup.model import Page
 from scrapy_neardup.page.response import PageContent, PageResponse
 from scrapy_neardup.page.source import PageSource
@@ -91,7 +92,9 @@ class Bench:
         assert pool is not None
         self.pool = pool
         store = MemoryStore("memory:", {})
-        self.detector = Detector(config.make_method(), store, min_letters=config.min_letters, who="benchmark")
+        self.detector = Detector(
+            config.make_method(), store, who="benchmark", policy=Policy(min_letters=config.min_letters)
+        )
         self.waited = 0.0
         self.source = PageSource(config.fields, config.max_html, None, max_text=config.max_text, read_risky=self._read)
 

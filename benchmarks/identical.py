@@ -26,6 +26,7 @@ from scrapy_neardup.errors import ExtractionError
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.former import state_recipe
 from scrapy_neardup.judge.in_flight import Ruled
+from scrapy_neardup.judge.policy import Policy
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Page, Verdict
 from scrapy_neardup.page.response import PageResponse
@@ -52,7 +53,7 @@ class Crawl:
     """One crawl on a state."""
 
     def __init__(self, store: PageStore, *, short_way: bool) -> None:
-        self.detector = Detector(make_method("cascade", {}), store, min_letters=40, who="benchmark", keep=Keep.EVIDENCE)
+        self.detector = Detector(make_method("cascade", {}), store, who="benchmark", policy=Policy(keep=Keep.EVIDENCE))
         bodies = self.detector.bodies if short_way else None
         self.source = PageSource(
             DEFAULT_FIELDS, 5_000_000, None, is_unchanged=self.detector.is_unchanged, bodies=bodies

@@ -44,7 +44,7 @@ def main() -> None:
 
 def judge(store: PageStore, found: list[Page]) -> None:
     """Judge the pages as a crawl does, and leave them unsealed."""
-    detector = Detector(make_method("cascade", {}), store, min_letters=40, who="benchmark")
+    detector = Detector(make_method("cascade", {}), store, who="benchmark")
     for page in found:
         detector.judge_now(page, sealed=False)
     detector.seal()

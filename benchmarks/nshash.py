@@ -40,7 +40,7 @@ def documents(count: int) -> list[Page]:
 def seconds(url: str, corpus: list[Page]) -> tuple[float, int]:
     """Time from the first document to the last similar_id, and how many different ones there are."""
     store = open_store(url, {})
-    detector = Detector(make_method("nshash", {}), store, min_letters=40, who="benchmark")
+    detector = Detector(make_method("nshash", {}), store, who="benchmark")
     similar_ids = set()
     begun = time.perf_counter()
     for page in corpus:

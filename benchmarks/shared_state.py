@@ -32,6 +32,7 @@ from workers import made_page
 
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.in_flight import Blocked
+from scrapy_neardup.judge.policy import Policy
 from scrapy_neardup.judge.remote_crawl import SharedCrawl
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Page
@@ -179,7 +180,7 @@ def on_leveldb(url: str, job: Job, number: int, barrier: Barrier, answers: Answe
     found, latencies = job.pages(number), list[float]()
     with tempfile.TemporaryDirectory() as folder:
         store: PageStore = STORES["leveldb"](f"{folder}/state", make_method("cascade", {}).recipe())
-        detector = Detector(make_method("cascade", {}), store, min_letters=40, who="benchmark", keep=Keep.EVIDENCE)
+        detector = Detector(make_method("cascade", {}), store, who="benchmark", policy=Policy(keep=Keep.EVIDENCE))
         barrier.wait()
         idle = time.process_time()
         for at, page in enumerate(found):
@@ -204,7 +205,7 @@ async def crawl(url: str, job: Job, number: int, barrier: Barrier) -> tuple[list
     kind, location = parse_url(url)
     store = kind(location, method.recipe())
     assert isinstance(store, RedisStore)
-    detector = Detector(method, store, min_letters=40, who=f"benchmark {number}", keep=Keep.EVIDENCE)
+    detector = Detector(method, store, who=f"benchmark {number}", policy=Policy(keep=Keep.EVIDENCE))
     link, errors, latencies = AsyncLink(location, "NEARDUP_STORE"), list[Exception](), list[float]()
     shared = SharedCrawl(detector, store, link, errors.append)
     todo, ids = enumerate(found), list[int]()

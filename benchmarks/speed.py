@@ -94,7 +94,7 @@ def main() -> None:
     documents = list(pages(int(sys.argv[1]) if len(sys.argv) > 1 else 5000))
     with tempfile.TemporaryDirectory() as directory:
         store = open_store(f"leveldb://{directory}/state", {})
-        detector = Detector(make_method("cascade", {}), store, min_letters=40, who="benchmark")
+        detector = Detector(make_method("cascade", {}), store, who="benchmark")
         judges = {
             "cascade on LevelDB": by_us(detector),
             "datasketch in memory": by_datasketch(),

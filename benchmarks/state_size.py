@@ -17,6 +17,7 @@ from dataclasses import replace
 from synthetic import pages
 
 from scrapy_neardup.judge.detector import Detector
+from scrapy_neardup.judge.policy import Policy
 from scrapy_neardup.methods import Method, make_method
 from scrapy_neardup.model import Page
 from scrapy_neardup.state.evidence import Keep
@@ -64,7 +65,7 @@ def print_parts(count: int, name: str, method: Method) -> None:
 
 def fill(store: PageStore, found: Iterable[Page], keep: Keep, method: Method | None = None) -> int:
     """Judge the pages and keep them; returns how many are copies."""
-    detector = Detector(method or make_method("cascade", {}), store, min_letters=40, who="benchmark", keep=keep)
+    detector = Detector(method or make_method("cascade", {}), store, who="benchmark", policy=Policy(keep=keep))
     copies = sum(detector.judge_now(page, sealed=False).is_copy for page in found)
     detector.seal()
     detector.end()

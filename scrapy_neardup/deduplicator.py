@@ -15,7 +15,7 @@ from typing import Any
 
 from scrapy_neardup.errors import NearDupError, PageError, SettingsError, StoreError, StoreLocked, UsageError
 from scrapy_neardup.hashing.keyed import OPEN
-from scrapy_neardup.judge.detector import Detector, glance
+from scrapy_neardup.judge.detector import Detector, read_only
 from scrapy_neardup.judge.former import check_tools, state_recipe, take_over
 from scrapy_neardup.judge.immediate import ImmediateJudge, make_immediate_judge
 from scrapy_neardup.judge.in_flight import Blocked, Ruling
@@ -165,7 +165,7 @@ class Deduplicator:
                     opened.callback(self._risky_pool.close)
                 self._detector = _detector(judging, self._store, config)
                 opened.callback(self._detector.end)
-                self._glancing = _detector(judging, glance(self._store), config)
+                self._glancing = _detector(judging, read_only(self._store), config)
                 self._now: ImmediateJudge = make_immediate_judge(self._detector, config.wait)
                 opened.callback(self._now.close)
                 self._source = PageSource(
@@ -296,15 +296,7 @@ class Deduplicator:
 
 
 def _detector(method: Method, store: PageStore, config: Config) -> Detector:
-    return Detector(
-        method,
-        store,
-        min_letters=config.min_letters,
-        who="a script",
-        also_copies=config.also_copies,
-        passes=config.passes,
-        keep=config.keep,
-    )
+    return Detector(method, store, who="a script", policy=config.make_policy())
 
 
 def _tell_taken_back(store: PageStore) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 from scrapy_neardup.ages import seconds
 from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.hashing.keyed import Keyed
-from scrapy_neardup.judge.preference import FIRST, POLICIES, KeepPolicy
+from scrapy_neardup.judge.policy import FIRST, POLICIES, KeepPolicy, Policy, make_preference
 from scrapy_neardup.methods import Method, make_method
 from scrapy_neardup.methods.cascade.parameters import ARTICLE, CATALOGUE, METHOD, PROFILES
 from scrapy_neardup.model import Kind, Likeness, Verdict
@@ -459,6 +459,10 @@ class Config:
             return make_method(self.method, self.parameters)
         except SettingsError as error:
             raise SettingsError(f"NEARDUP_METHOD, NEARDUP_PARAMETERS: {error}") from None
+
+    def make_policy(self) -> Policy:
+        """What decides verdicts beside the method, and what the state keeps."""
+        return Policy(self.min_letters, self.also_copies, self.passes, self.keep, make_preference(self.keep_policy))
 
     def deciding(self, method: Method) -> dict[str, Any]:
         """Parameters and settings that change verdicts but no fingerprint; two crawls of a state may differ in them."""

@@ -419,8 +419,8 @@ def test_within_a_running_loop_also_pages_that_are_read_in_a_process_of_their_ow
     async def cell() -> list[str]:
         with Deduplicator() as dedup:
             first = dedup.check(url="http://a.example/1", html=risky)
-            assert dedup._apart is not None
-            assert dedup._apart.process_id
+            assert dedup._risky_pool is not None
+            assert dedup._risky_pool.process_ids
             asyncio.get_running_loop().call_soon(lambda: None)
             await asyncio.sleep(0)
             return [first.headline, dedup.check(url="http://b.example/2", text=FERRY).headline]
@@ -428,14 +428,15 @@ def test_within_a_running_loop_also_pages_that_are_read_in_a_process_of_their_ow
     assert asyncio.run(cell()) == ["unique", "duplicate (identical)"]
 
 
-def test_the_process_apart_ends_with_it() -> None:
+def test_the_worker_ends_with_it() -> None:
     before = threading.active_count()
     with Deduplicator() as dedup:
         dedup.check(html=f"<p>{FERRY}</p>" + "<b></b>" * 8_000)
-        apart = dedup._apart
-    assert apart is not None
-    assert apart.process_id == 0
-    assert threading.active_count() <= before + 1
+        pool = dedup._risky_pool
+        assert pool is not None
+        assert pool.process_ids
+    assert pool.process_ids == []
+    assert threading.active_count() <= before
 
 
 def test_a_page_that_is_too_large_is_unjudged() -> None:

@@ -1,4 +1,4 @@
-"""``scrapy neardup check``: whether a state is whole, and a mended copy of one that is not."""
+"""``scrapy neardup check``: check a state, or make a repaired copy of it."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from scrapy_neardup.commands.opening import OPTION, add_store, existing, location_of, tell_taken_back
-from scrapy_neardup.commands.output import as_json, counted, line, progress, table, write
+from scrapy_neardup.commands.opening import OPTION, add_store, find_state, locate_state, report_rollback
+from scrapy_neardup.commands.options import add_json, config_of
+from scrapy_neardup.commands.output import format_count, format_rest, format_table, progress, to_line, write_result
 from scrapy_neardup.crawl.state_location import page_extractor
 from scrapy_neardup.errors import StoreError, StoreLocked, StoreMismatch
 from scrapy_neardup.judge.former import state_recipe
 from scrapy_neardup.maintenance.repair import Repaired, repair
 from scrapy_neardup.maintenance.verify import Findings, check
-from scrapy_neardup.settings import Config
 from scrapy_neardup.state.opening import close_store, open_store
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.recipe import Secret
@@ -44,78 +44,70 @@ examples:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Options of the command."""
+    """Add the options."""
     add_store(parser)
     parser.add_argument("--repair", metavar="TO", help="make a repaired copy at this path or URL")
     parser.add_argument(
         "--assume-recipe", action="store_true", help="with --repair: use the settings here if the recipe is unreadable"
     )
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    add_json(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Check or mend; 1 if the state, or the mended copy, has problems."""
-    config = Config.from_settings(arguments.settings)
-    url = existing(arguments.store, config)
-    source = location_of(url)
+    """Check or repair; return 1 if the state, or the repaired copy, has problems."""
+    config = config_of(arguments)
+    url = find_state(arguments.store, config)
+    kind, place = locate_state(url)
     if arguments.repair is None:
-        found = _checked(url, config.secret)
-        if arguments.json:
-            write(as_json({"store": source[1], **_as_data(found)}) + "\n")
-        else:
-            write("\n".join((*_as_lines(found, source[1]), *_advice(found))) + "\n")
+        found = _check(url, config.secret)
+        lines = [*_lines(found, place)]
+        if not found.sound:
+            lines.append("To save everything readable in a new state: scrapy neardup check --repair TO (see --help).")
+        write_result(arguments, {"store": place, **_data(found)}, lines)
         return 0 if found.sound else 1
     recipe = state_recipe(config.make_method(), page_extractor(config)) if arguments.assume_recipe else None
-    target = _target(arguments.repair, source)
-    mended = repair(source, target, recipe, progress, config.secret)
-    if arguments.json:
-        write(as_json({"source": source[1], **_as_repaired_data(mended)}) + "\n")
-    else:
-        write("\n".join(_as_repaired_lines(mended, source[1], target[0].url(mended.location))) + "\n")
-    return 0 if mended.findings.sound else 1
+    target = _target(arguments.repair, kind, place)
+    repaired = repair((kind, place), target, recipe, progress, config.secret)
+    lines = [*_repair_lines(repaired, place, target[0].url(repaired.location))]
+    write_result(arguments, {"source": place, **_repair_data(repaired)}, lines)
+    return 0 if repaired.findings.sound else 1
 
 
-def _checked(url: str, secret: Secret | None) -> Findings:
-    """What is wrong with the state at a URL; that it cannot be opened is wrong too."""
+def _check(url: str, secret: Secret | None) -> Findings:
+    """Return the problems of the state at a URL. A state that cannot be opened is a problem too."""
+    found = Findings()
     try:
         store = open_store(url, None, OPTION, secret)
     except (StoreLocked, StoreMismatch):
         raise
     except StoreError as error:
-        if isinstance(error.__cause__, (ImportError, PermissionError)):  # which says nothing of the state
+        if isinstance(error.__cause__, (ImportError, PermissionError)):  # then the state may be sound
             raise
-        found = Findings()
         found.add("damaged", str(error))
         return found
-    except (KeyError, TypeError, ValueError, struct.error) as error:  # a row that is read first is not what it was
-        found = Findings()
+    except (KeyError, TypeError, ValueError, struct.error) as error:  # the first rows are unreadable
         found.add("damaged", f"The state cannot be opened: {error!r}.")
         return found
-    found = Findings()
     try:
-        tell_taken_back(store)
+        report_rollback(store)
         found = check(store, progress)
     finally:
-        _close(store, found)
+        try:
+            close_store(store)
+        except StoreError as error:
+            found.add("unwritable", str(error))
     return found
 
 
-def _close(store: PageStore, found: Findings) -> None:
-    try:
-        close_store(store)
-    except StoreError as error:
-        found.add("unwritable", str(error))
+def _target(asked: str, kind: type[PageStore], source: str) -> tuple[type[PageStore], str]:
+    """Return kind and place of the repaired copy; raises StoreError for a place inside the damaged state."""
+    target = locate_state(asked) if ":/" in asked[1:] else (kind, os.path.realpath(asked))
+    if Path(target[1]).is_relative_to(source):
+        raise StoreError(f"{target[1]} is inside the damaged state. Name a place outside of it.")
+    return target
 
 
-def _target(asked: str, source: tuple[type[PageStore], str]) -> tuple[type[PageStore], str]:
-    """Kind and place of the mended copy; raises StoreError for one inside the state that is mended."""
-    kind, location = location_of(asked) if ":/" in asked[1:] else (source[0], os.path.realpath(asked))
-    if Path(location).is_relative_to(source[1]):
-        raise StoreError(f"{location} is inside the damaged state. Name a place outside of it.")
-    return kind, location
-
-
-def _as_data(found: Findings) -> dict[str, Any]:
+def _data(found: Findings) -> dict[str, Any]:
     return {
         "sound": found.sound,
         "pages": found.pages,
@@ -131,70 +123,67 @@ def _as_data(found: Findings) -> dict[str, Any]:
     }
 
 
-def _as_repaired_data(mended: Repaired) -> dict[str, Any]:
-    filed = mended.filed
+def _repair_data(repaired: Repaired) -> dict[str, Any]:
+    filed = repaired.filed
     return {
-        "store": mended.location,
+        "store": repaired.location,
         "pages": filed.pages,
-        "pages_before": mended.before,
-        "known_lost": mended.lost,
+        "pages_before": repaired.before,
+        "known_lost": repaired.lost,
         "broken": filed.broken,
         "unsealed": filed.unsealed,
         "replaced": filed.replaced,
         "evidence": filed.evidence,
         "blocks": filed.blocks,
         "unreadable_ranges": filed.gaps,
-        "recipe_assumed": mended.assumed,
-        "check": _as_data(mended.findings),
+        "recipe_assumed": repaired.assumed,
+        "check": _data(repaired.findings),
     }
 
 
-def _as_lines(found: Findings, location: str) -> Iterator[str]:
-    looked = ", ".join(
-        (
-            counted(found.pages, "page"),
-            counted(found.keys, "key"),
-            counted(found.urls, "URL"),
-            f"evidence of {counted(found.evidence, 'page')}",
-            counted(found.blocks, "block of counts", "blocks of counts"),
-            *([counted(found.judgements, "manual verdict")] if found.judgements else []),
-        )
-    )
+def _lines(found: Findings, location: str) -> Iterator[str]:
+    counts = [
+        format_count(found.pages, "page"),
+        format_count(found.keys, "key"),
+        format_count(found.urls, "URL"),
+        *_evidence_and_blocks(found.evidence, found.blocks),
+        *([format_count(found.judgements, "manual verdict")] if found.judgements else []),
+    ]
     if found.sound:
-        yield f"The state at {location} is sound: {looked}."
+        yield f"The state at {location} is sound: {', '.join(counts)}."
     else:
-        yield f"The state at {location} is not sound: {counted(sum(found.counts.values()), 'problem')} ({looked})."
-        yield from (f"  {problem.kind}: {line(problem.what)}" for problem in found.problems)
-        if (rest := sum(found.counts.values()) - len(found.problems)) > 0:
-            yield f"  (and {rest:,} more)"
-            yield ""
-            yield table(["problem", "times"], [(kind, f"{many:,}") for kind, many in found.counts.most_common()])
+        problems = format_count(found.counts.total(), "problem")
+        yield f"The state at {location} is not sound: {problems} ({', '.join(counts)})."
+        yield from (f"  {problem.kind}: {to_line(problem.what)}" for problem in found.problems)
+        if rest := format_rest(found.counts.total() - len(found.problems)):
+            yield rest
+            yield format_table(["problem", "times"], [(kind, f"{many:,}") for kind, many in found.counts.most_common()])
     if found.lost:
-        copies = counted(found.lost, "copy", "copies")
+        copies = format_count(found.lost, "copy", "copies")
         yield f"No problem: {copies} without an original (it was updated or forgotten)."
     if found.shared:
-        yield f"No problem: {counted(found.shared, 'page')} whose URL has the same hash as a later one."
+        yield f"No problem: {format_count(found.shared, 'page')} whose URL has the same hash as a later one."
 
 
-def _advice(found: Findings) -> Iterator[str]:
-    if not found.sound:
-        yield "To save everything readable in a new state: scrapy neardup check --repair TO (see --help)."
-
-
-def _as_repaired_lines(mended: Repaired, source: str, url: str) -> Iterator[str]:
-    filed = mended.filed
-    counts = counted(filed.blocks, "block of counts", "blocks of counts")
-    yield f"The state at {source} is unchanged. The repaired copy is at {mended.location}."
-    yield f"  saved: {counted(filed.pages, 'page')}, evidence of {counted(filed.evidence, 'page')}, {counts}"
-    before = f"; it had {mended.before:,} after its last write" if mended.before is not None else ""
-    yield f"  lost: {'at least ' + counted(mended.lost, 'page') if mended.lost else 'no known page'}{before}"
+def _repair_lines(repaired: Repaired, source: str, url: str) -> Iterator[str]:
+    filed = repaired.filed
+    saved = [format_count(filed.pages, "page"), *_evidence_and_blocks(filed.evidence, filed.blocks)]
+    yield f"The state at {source} is unchanged. The repaired copy is at {repaired.location}."
+    yield f"  saved: {', '.join(saved)}"
+    before = f"; it had {repaired.before:,} after its last write" if repaired.before is not None else ""
+    yield f"  lost: {'at least ' + format_count(repaired.lost, 'page') if repaired.lost else 'no known page'}{before}"
     if filed.unsealed:
-        yield f"  left out: {counted(filed.unsealed, 'page')} of a crawl that was killed, or whose feed was not stored"
+        pages = format_count(filed.unsealed, "page")
+        yield f"  left out: {pages} of a crawl that was killed, or whose feed was not stored"
     if filed.replaced:
-        yield f"  left out: {counted(filed.replaced, 'earlier version')} of a URL"
+        yield f"  left out: {format_count(filed.replaced, 'earlier version')} of a URL"
     if filed.gaps:
-        yield f"  unreadable: {counted(filed.gaps, 'range')} of rows"
-    if mended.assumed:
+        yield f"  unreadable: {format_count(filed.gaps, 'range')} of rows"
+    if repaired.assumed:
         yield "  recipe: taken from the settings here, because that of the state is unreadable"
-    yield from _as_lines(mended.findings, mended.location)
+    yield from _lines(repaired.findings, repaired.location)
     yield f"To use the copy, set NEARDUP_STORE = {url!r}, or move it and its witness to the place of the damaged one."
+
+
+def _evidence_and_blocks(evidence: int, blocks: int) -> tuple[str, str]:
+    return f"evidence of {format_count(evidence, 'page')}", format_count(blocks, "block of counts", "blocks of counts")

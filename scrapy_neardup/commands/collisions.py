@@ -1,13 +1,13 @@
-"""``scrapy neardup collisions``: the string hashes of the literature on one's own texts and words."""
+"""``scrapy neardup collisions``: count the collisions of classic string hashes."""
 
 from __future__ import annotations
 
 import argparse
 import json
 from dataclasses import asdict
-from pathlib import Path
 
-from scrapy_neardup.commands.output import progress, table, write
+from scrapy_neardup.commands.options import add_documents, add_json
+from scrapy_neardup.commands.output import format_table, progress, write
 from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.evaluation.collisions import Collisions, collisions
 from scrapy_neardup.evaluation.documents import read_documents
@@ -29,14 +29,14 @@ examples:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Options of the command."""
-    parser.add_argument("file", nargs="+", type=Path, metavar="FILE", help="documents: JSON lines, .txt, or a folder")
+    """Add the options."""
+    add_documents(parser)
     parser.add_argument("--bits", type=int, choices=(32, 64), default=32, help="length of the hashes (default: 32)")
-    parser.add_argument("--json", action="store_true", help="print one JSON object per line")
+    add_json(parser, "print one JSON object per line")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print a line for each hash on texts and on words; 0."""
+    """Print a line for each hash on texts and on words."""
     documents = read_documents(*arguments.file)
     found = collisions((document.page() for document in progress(documents)), arguments.bits)
     if not any(one.strings for one in found):
@@ -45,17 +45,10 @@ def run(arguments: argparse.Namespace) -> int:
         write("".join(json.dumps({**asdict(one), "bits": arguments.bits}) + "\n" for one in found))
     else:
         headers = ("of", "hash", "strings", "values", "collisions", "expected", "ms")
-        write(f"{arguments.bits} bits\n\n{table(headers, map(_row, found), words=2)}\n")
+        write(f"{arguments.bits} bits\n\n{format_table(headers, map(_row, found), words=2)}\n")
     return 0
 
 
 def _row(one: Collisions) -> tuple[str, ...]:
-    return (
-        one.of,
-        one.hash,
-        f"{one.strings:,}",
-        f"{one.values:,}",
-        f"{one.collisions:,}",
-        f"{one.expected:.3g}",
-        f"{one.milliseconds:,.0f}",
-    )
+    counts = (f"{number:,}" for number in (one.strings, one.values, one.collisions))
+    return one.of, one.hash, *counts, f"{one.expected:.3g}", f"{one.milliseconds:,.0f}"

@@ -1,13 +1,13 @@
-"""``scrapy neardup compact``: the room of what was deleted is given back."""
+"""``scrapy neardup compact``: shrink the files of a state."""
 
 from __future__ import annotations
 
 import argparse
 
-from scrapy_neardup.commands.opening import add_store, opened
-from scrapy_neardup.commands.output import as_json, room, write
+from scrapy_neardup.commands.opening import add_store, open_state
+from scrapy_neardup.commands.options import add_json, config_of
+from scrapy_neardup.commands.output import format_size, write_result
 from scrapy_neardup.errors import StoreDamaged, StoreError
-from scrapy_neardup.settings import Config
 
 NAME = "compact"
 HELP = "Shrink the files of a state after pages were forgotten."
@@ -22,16 +22,16 @@ examples:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Options of the command."""
+    """Add the options."""
     add_store(parser)
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    add_json(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Compact the state and print how large it was and is."""
+    """Compact the state and print its size before and after."""
     before = 0
     try:
-        with opened(arguments.store, Config.from_settings(arguments.settings)) as store:
+        with open_state(arguments.store, config_of(arguments)) as store:
             before, location = store.size(), store.location
             store.compact()
             after = store.size()
@@ -41,11 +41,9 @@ def run(arguments: argparse.Namespace) -> int:
         if not before:  # it was not opened
             raise
         raise StoreError(
-            f"{error} The state is not compacted, and no page is lost. Make {room(before)} free for it and as much in "
-            "the temporary directory, then try again."
+            f"{error} The state is not compacted, and no page is lost. Make {format_size(before)} free for it and as "
+            "much in the temporary directory, then try again."
         ) from error
-    if arguments.json:
-        write(as_json({"store": location, "bytes_before": before, "bytes_after": after}) + "\n")
-    else:
-        write(f"{location}: {room(before)} → {room(after)}\n")
+    data = {"store": location, "bytes_before": before, "bytes_after": after}
+    write_result(arguments, data, f"{location}: {format_size(before)} → {format_size(after)}")
     return 0

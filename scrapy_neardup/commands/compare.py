@@ -5,120 +5,42 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import asdict, replace
+from itertools import chain
+from textwrap import indent
 from typing import Any
 
-from scrapy_neardup.commands.comparison import UsedState, as_data, as_lines, judge
-from scrapy_neardup.commands.opening import add_store, add_strict, config_of, looked, opened_if_there
-from scrapy_neardup.commands.output import as_json, is_coloured, iso, line, method_spec, write
-from scrapy_neardup.commands.pages import Side, read_page, read_side
+from scrapy_neardup.commands.comparison import (
+    Compared,
+    Outcome,
+    RecordedVerdict,
+    UsedState,
+    find_recorded_verdict,
+    judge,
+)
+from scrapy_neardup.commands.opening import add_store, snapshot_if_exists, snapshot_state
+from scrapy_neardup.commands.options import add_json, add_method, add_strict, check_minimum, config_of, parse_method
+from scrapy_neardup.commands.output import (
+    BRACKETS,
+    format_count,
+    format_parts,
+    format_table,
+    format_time,
+    is_coloured,
+    to_line,
+    write_result,
+)
+from scrapy_neardup.commands.pages import Side, find_side, read_page
 from scrapy_neardup.crawl.state_location import page_extractor
 from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.judge.former import state_recipe
 from scrapy_neardup.maintenance.lookup import KnownSite
-from scrapy_neardup.methods import METHODS, Method, make_method
-from scrapy_neardup.model import Page
+from scrapy_neardup.methods import Method, make_method
+from scrapy_neardup.model import Explanation, Feature, Kind, Likeness
 from scrapy_neardup.page.sites import site_of
-from scrapy_neardup.settings import Config
-from scrapy_neardup.state.evidence import Evidence
+from scrapy_neardup.settings import DROP, TAG, Config
 from scrapy_neardup.state.pages import PageStore
-from scrapy_neardup.state.record import Record
-
-# ----------------------------------------------------------------------------------------------------------------------
-# Two pages of a state of which one is known as a copy and no more: what was said of them when it was judged.
-
-
-@dataclass(frozen=True, slots=True)
-class Remembered:
-    """A copy and the page that it is compared with: its original, or ``other``, a second copy of that original."""
-
-    copy: Record
-    evidence: Evidence | None
-    original: Record
-    other: Record
-    #: As they were asked for.
-    names: tuple[str, str]
-
-    @property
-    def is_of_original(self) -> bool:
-        """Whether the copy is compared with its original."""
-        return self.other.id == self.original.id
-
-
-def remembered(store: PageStore, a: str, b: str) -> Remembered | None:
-    """What is known of two URLs where nothing is kept to compare one of them by; None where they can be compared.
-
-    Also None where the copy has another original: nothing is known of the two, then.
-    """
-    one, two = store.find(a), store.find(b)
-    if one is None or two is None or one.id == two.id:
-        return None
-    bare = [record for record in (two, one) if _is_bare(store, record)]  # the second is the one that is judged
-    if not bare or one.original != two.original:
-        return None
-    copy, other = (two, one) if bare[0] is two else (one, two)
-    original = store.record(copy.original)
-    return None if original is None else Remembered(copy, store.evidence(copy.id), original, other, (a, b))
-
-
-def _is_bare(store: PageStore, record: Record) -> bool:
-    kept = store.evidence(record.id)
-    return record.is_light and not (kept and kept.text)
-
-
-def remembered_lines(known: Remembered) -> Iterator[str]:
-    """The verdict of that time, with its evidence."""
-    copy, evidence = known.copy, known.evidence
-    yield sentence(known)
-    for name, url in zip("AB", known.names, strict=True):
-        title = f', "{line(evidence.title)}"' if evidence and evidence.title and url == copy.url else ""
-        yield f"{name} is {line(url)}{title}"
-    if not known.is_of_original:
-        yield f"Both are copies of {line(known.original.url)}. Copies are compared with originals only."
-    yield f"This verdict is from {iso(copy.first_seen)}, when the copy was first seen. Its text is not kept."
-    if evidence and evidence.shared:
-        yield from ("", "It shares with its original, among others:")
-        yield from (f"  {line(one)}" for one in evidence.shared)
-    yield ""
-    yield (
-        "For features and marked texts, name a file with the copy, or set this before the next crawl: "
-        'NEARDUP_KEEP = "texts".'
-    )
-
-
-def remembered_data(known: Remembered) -> dict[str, Any]:
-    """The same for JSON, under the names that two pages have which can be compared."""
-    evidence = known.evidence
-    return {
-        "verdict": "duplicate",
-        "kind": (evidence.likeness or None) if evidence else None,
-        "reason": None,
-        "sentence": sentence(known),
-        "remembered": True,
-        "original": known.original.url,
-        "first_seen": iso(known.copy.first_seen),
-        "similarity": round(known.copy.similarity, 4),
-        "containment": round(evidence.containment, 4) if evidence else None,
-        "shared": list(evidence.shared) if evidence else [],
-        "features": None,
-        "a": {"name": known.names[0], "text": None},
-        "b": {"name": known.names[1], "text": None},
-    }
-
-
-def sentence(known: Remembered) -> str:
-    """The verdict, as it is said first."""
-    kind = f" ({known.evidence.likeness})" if known.evidence and known.evidence.likeness else ""
-    copy, other = ("A", "B") if known.copy.url == known.names[0] else ("B", "A")
-    similarity = f"similarity {known.copy.similarity:.2f}"
-    if known.is_of_original:
-        return f"duplicate{kind}: {copy} is a copy of {other}, {similarity}."
-    return f"duplicate{kind}: {copy} and {other} are copies of one page; {copy} has {similarity} to it."
-
-
-# ----------------------------------------------------------------------------------------------------------------------
-# ``scrapy neardup compare``: why two pages are taken for copies, or are not.
-
+from scrapy_neardup.text.marking import Mark, Part, cut
 
 NAME = "compare"
 HELP = "Explain the verdict on two pages: features with weights, deciding rule, common text."
@@ -151,17 +73,23 @@ examples:
   scrapy neardup compare crawl.jsonl.gz#1 crawl.jsonl.gz#2 --store sqlite:///var/crawls/state.sqlite --json
 """
 
+#: Before each line of a page, so that none looks like a line of the command.
+_INDENT = "  | "
+#: A state counts so many pages of a site at most.
+_MOST_PAGES = 256
+_ACTIONS = {DROP: "drops B", TAG: "lets B pass with a tag"}
+_NO_COPY = {
+    Likeness.EXCERPT: "B is no copy of A, but one contains most of the other and much more",
+    Likeness.SAME_TITLE: "B is no copy of A, but has the same title",
+}
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Options of the command."""
+    """Add the options."""
     kinds = "a file of HTML or text, FILE#ID, or a URL in the state"
     parser.add_argument("a", metavar="A", help=f"the earlier page: {kinds}")
     parser.add_argument("b", metavar="B", help="the page to judge")
-    parser.add_argument(
-        "--method",
-        metavar="NAME[:PARAMETER=VALUE,…]",
-        help=f"one of {', '.join(METHODS)} (default: the project's, else cascade)",
-    )
+    add_method(parser)
     for side in "ab":
         parser.add_argument(
             f"--{side}-url", metavar="URL", help=f"the address of {side.upper()}, if it is a file; it shows the site"
@@ -172,67 +100,283 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--limit", type=int, default=3000, metavar="N", help="characters to show of each text (default: 3000; 0: all)"
     )
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    add_json(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print the verdict with all that led to it; 0, whatever it is."""
-    if arguments.limit < 0:
-        raise SettingsError(f"--limit is {arguments.limit}. Give 0 (all) or more.")
+    """Print the verdict, with all that led to it."""
+    check_minimum(arguments, "limit", 0)
     if arguments.no_state and (arguments.store or arguments.spider):
         raise SettingsError("--no-state excludes --store and --spider, which name a state. Leave one out.")
     config = config_of(arguments)
-    method = make_method(*method_spec(arguments.method)) if arguments.method else config.make_method()
-    names = arguments.a, arguments.b
-    pages = [
-        _of_site(read_page(name, config, or_url=bool(arguments.store)), url)
-        for name, url in zip(names, (arguments.a_url, arguments.b_url), strict=True)
+    method = make_method(*parse_method(arguments.method)) if arguments.method else config.make_method()
+    sides = [
+        _read_side(name, url, config, or_url=bool(arguments.store))
+        for name, url in ((arguments.a, arguments.a_url), (arguments.b, arguments.b_url))
     ]
-    with _state(arguments, method, config, needed=None in pages) as (store, why):
-        if store and pages == [None, None] and (known := remembered(store, *names)):
-            _tell_remembered(known, store, as_json_object=arguments.json)
+    in_state = [side.page is None for side in sides]
+    with _open(arguments, method, config, needed=any(in_state)) as (store, why_none):
+        if store and all(in_state) and (recorded := find_recorded_verdict(store, arguments.a, arguments.b)):
+            data = {**_recorded_data(recorded), "store": store.location}
+            write_result(arguments, data, _recorded_lines(recorded))
             return 0
         method = method.under(store.hashes) if store else method
-        a, b = (
-            read_side(name, store) if page is None and store else Side(name, page)
-            for name, page in zip(names, pages, strict=True)
-        )
+        a, b = (find_side(side.name, store) if side.page is None and store else side for side in sides)
         outcome = judge(method, config, a, b, store)
-        sites = dict.fromkeys(filter(None, (a.site, b.site)))
-        used = UsedState(store.location, tuple(KnownSite.of(store, one) for one in sites)) if store else UsedState()
-    used = replace(used, why=why)
-    if arguments.json:
-        write(as_json(as_data(method, a, b, outcome, used, arguments.limit)) + "\n")
-    else:
-        write("\n".join(as_lines(a, b, outcome, used, arguments.limit, coloured=is_coloured())) + "\n")
+        state = UsedState(why_none=why_none)
+        if store:
+            sites = dict.fromkeys(filter(None, (a.site, b.site)))
+            state = UsedState(store.location, tuple(KnownSite.of(store, one) for one in sites))
+    data = _data(method, a, b, outcome, state, arguments.limit)
+    write_result(arguments, data, _lines(a, b, outcome, state, arguments.limit, coloured=is_coloured()))
     return 0
 
 
-def _of_site(page: Page | None, url: str | None) -> Page | None:
-    """The page of a file as one of this address, if that is given."""
-    return replace(page, site=site_of(url)) if page and url else page
-
-
-def _tell_remembered(known: Remembered, store: PageStore, *, as_json_object: bool) -> None:
-    if as_json_object:
-        write(as_json({**remembered_data(known), "store": store.location}) + "\n")
-    else:
-        write("\n".join(remembered_lines(known)) + "\n")
+def _read_side(name: str, url: str | None, config: Config, *, or_url: bool) -> Side:
+    """Read a page from a file, with its address if given; a page of the state is not read yet."""
+    page = read_page(name, config, or_url=or_url)
+    return Side(name, replace(page, site=site_of(url)) if page and url else page)
 
 
 @contextmanager
-def _state(
+def _open(
     arguments: argparse.Namespace, method: Method, config: Config, *, needed: bool
 ) -> Iterator[tuple[PageStore | None, str]]:
-    """The state, and why there is none; raises NearDupError if there is none where one is asked for or needed."""
+    """Open the state, or say why there is none; raises NearDupError if the user needs or names one."""
     recipe = state_recipe(method, page_extractor(config))
     if arguments.no_state and needed:
         raise SettingsError("A URL names a page of a state, but --no-state is given. Leave it out, or name files.")
     if arguments.no_state:
         yield None, "--no-state is given."
     elif needed or arguments.spider:
-        with looked(arguments.store, config, recipe) as store:
+        with snapshot_state(arguments.store, config, recipe) as store:
             yield store, ""
     else:
-        with opened_if_there(arguments.store, config, recipe) as found:
+        with snapshot_if_exists(arguments.store, config, recipe) as found:
             yield found
+
+
+def _data(method: Method, a: Side, b: Side, outcome: Outcome, state: UsedState, limit: int) -> dict[str, Any]:
+    verdict = outcome.verdict
+    return {
+        "verdict": verdict.kind.value,
+        "kind": verdict.kind_of_likeness,
+        "reason": verdict.reason or None,
+        "sentence": _sentence(outcome),
+        "action": outcome.action,
+        "method": method.name,
+        "parameters": method.parameters.as_data(),
+        **(_compared_data(outcome.compared) if outcome.compared else {}),
+        "a": _side_data(a, outcome.texts[0], limit),
+        "b": _side_data(b, outcome.texts[1], limit),
+        "store": state.location or None,
+        "why_no_store": state.why_none or None,
+        "sites": [asdict(one) for one in state.sites],
+    }
+
+
+def _compared_data(compared: Compared) -> dict[str, Any]:
+    comparison, explanation = compared.comparison, compared.explanation
+    return {
+        "similarity": round(comparison.similarity, 4),
+        "containment": round(comparison.containment, 4),
+        "certain": comparison.certain,
+        "features": [_feature_data(one) for one in explanation.features] if explanation else None,
+        "score": round(explanation.score, 4) if explanation else None,
+        "needed": explanation.needed if explanation else None,
+        "decision": compared.decision,
+        "keys": {"shared": compared.shared_keys, "of": compared.keys, "common": compared.common_keys},
+        "compared_in_a_crawl": compared.found,
+    }
+
+
+def _feature_data(feature: Feature) -> dict[str, Any]:
+    return {
+        "name": feature.name,
+        "value": round(feature.value, 4),
+        "weight": feature.weight,
+        "adds": round(_adds(feature), 4),
+        "meaning": feature.meaning,
+    }
+
+
+def _side_data(side: Side, parts: list[Part] | None, limit: int) -> dict[str, Any]:
+    shown = cut(parts, limit) if parts and limit else parts
+    return {
+        "name": side.name,
+        "title": side.page.title if side.page else None,
+        "characters": _length(parts) if parts is not None else None,
+        "cut": _length(parts) > _length(shown) if parts and shown else False,
+        "text": None if shown is None else [{"text": one.text, "mark": one.mark.value or None} for one in shown],
+    }
+
+
+def _lines(a: Side, b: Side, outcome: Outcome, state: UsedState, limit: int, *, coloured: bool) -> Iterator[str]:
+    """Yield verdict, features, rule and marked texts. ``limit``: characters of each text; 0: all."""
+    yield _sentence(outcome)
+    for name, side in (("A", a), ("B", b)):
+        yield _name_line(name, side.name, side.page.title if side.page else "")
+    if outcome.compared is not None:
+        yield _describe_crawl(a, outcome.compared, outcome.action)
+        yield ""
+        yield from _evidence_lines(outcome.compared)
+    yield ""
+    yield _describe_state(state)
+    yield from _note_lines(a, b, outcome, coloured=coloured)
+    for name, parts in zip("AB", outcome.texts, strict=True):
+        if parts is not None:
+            yield f"\n{name}:\n"
+            yield from _text_lines(parts, limit, coloured=coloured)
+
+
+def _name_line(side: str, name: str, title: str) -> str:
+    return f'{side} is {to_line(name)}, "{to_line(title)}"' if title else f"{side} is {to_line(name)}"
+
+
+def _sentence(outcome: Outcome) -> str:
+    verdict, match = outcome.verdict, outcome.verdict.match
+    if match is None:
+        unjudged = ", and ".join(outcome.unjudged)
+        return f"{verdict.headline}: {unjudged}. An unjudged page is no copy and has no copies."
+    relation = "B is a copy of A"
+    if verdict.kind is not Kind.DUPLICATE:
+        relation = (verdict.likeness and _NO_COPY.get(verdict.likeness)) or "B is no copy of A"
+    figures = f"similarity {match.similarity:.2f}, containment {match.containment:.2f}"
+    return f"{verdict.headline}: {relation}, {figures}."
+
+
+def _describe_crawl(a: Side, compared: Compared, action: str) -> str:
+    """Return whether a crawl compares the pages, and what it does with B."""
+    shared, acts = compared.shared_keys, _ACTIONS.get(action, "lets B pass")
+    ignored = f" ({compared.common_keys} keys of too many pages do not count)" if compared.common_keys else ""
+    keys = f"{shared} of B's {compared.keys} keys are keys of A{ignored}"
+    if compared.found:
+        return f"A crawl compares them and {acts}: {keys if shared else 'B names A as its original'}."
+    if a.record is not None and not a.record.is_original and shared:
+        return f"A crawl {acts}: A is a copy itself, so only the similarity decides."
+    return f"A crawl does not compare them and {acts}: {keys}."
+
+
+def _evidence_lines(compared: Compared) -> Iterator[str]:
+    if compared.explanation is not None:
+        yield from _explanation_lines(compared.explanation)
+    else:
+        figures = {"similarity": compared.comparison.similarity, "containment": compared.comparison.containment}
+        yield format_table(["feature", "value"], [(name, _format_value(value)) for name, value in figures.items()])
+        yield ""
+    yield f"Decision: {compared.decision}"
+
+
+def _explanation_lines(explanation: Explanation) -> Iterator[str]:
+    rows = []
+    for one in explanation.features:
+        weight = (f"{one.weight:g}", f"{_adds(one):.3f}") if one.weight else ("", "")
+        rows.append((one.name, _format_value(one.value), *weight, one.meaning))
+    yield format_table(["feature", "value", "weight", "adds", "meaning"], rows, remarks=1)
+    yield ""
+    yield f"Score {explanation.score:.3f}, needed {explanation.needed:g}."
+
+
+def _adds(feature: Feature) -> float:
+    return feature.value * feature.weight + 0.0  # + 0.0 turns -0 into 0
+
+
+def _format_value(value: float) -> str:
+    """Return a share with three digits, or a count."""
+    return f"{value:.3f}" if value <= 1 else f"{value:,.0f}"
+
+
+def _describe_state(state: UsedState) -> str:
+    if not state.location:
+        return f"No state is used, so no boilerplate and no templates are known: {to_line(state.why_none)}"
+    known = "; ".join(
+        f"it has counted {format_count(one.pages, 'page')}{' or more' * (one.pages >= _MOST_PAGES)} of "
+        f"{to_line(one.name)}; {one.forms:.0%} of the last share a template"
+        for one in state.sites
+    )
+    return f"By the counts of the state at {to_line(state.location)}: {known or 'it knows neither site'}."
+
+
+def _note_lines(a: Side, b: Side, outcome: Outcome, *, coloured: bool) -> Iterator[str]:
+    """Yield what the marks mean, and which texts are not kept."""
+    without_text = [name for name, side in (("A", a), ("B", b)) if side.page is None]
+    if len(without_text) == 2:
+        yield "The state has the text of neither page, so there is nothing more to show."
+        return
+    for name in without_text:
+        yield f"The state has no text of {name}. It recognises only some of its longest sentences."
+    shared, boilerplate = ("between {} and {}".format(*BRACKETS[mark]) for mark in (Mark.SHARED, Mark.BOILERPLATE))
+    if coloured:
+        shared, boilerplate = "green", "grey"
+    marks = {part.mark for part in chain.from_iterable(filter(None, outcome.texts))}
+    if Mark.SHARED in marks:
+        yield f"Common sentences: {shared}."
+    else:
+        yield f"No common sentence{' besides boilerplate' if Mark.BOILERPLATE in marks else ''} is known."
+    if Mark.BOILERPLATE in marks:
+        yield f"Boilerplate (on many pages): {boilerplate}."
+
+
+def _text_lines(parts: list[Part], limit: int, *, coloured: bool) -> Iterator[str]:
+    shown = cut(parts, limit) if limit else parts
+    text = format_parts(shown, coloured=coloured).rstrip()
+    yield indent(text, _INDENT, lambda _: True) if text else "(no text)"
+    length = _length(parts)
+    if _length(shown) < length:
+        rest = _shared(parts) - _shared(shown)
+        hidden = f", and {rest} more common sentences" if rest else ""
+        yield f"\n(cut after {limit:,} of {length:,} characters{hidden}; --limit 0 shows all)"
+
+
+def _length(parts: list[Part]) -> int:
+    return sum(len(part.text) for part in parts)
+
+
+def _shared(parts: list[Part]) -> int:
+    return sum(part.mark is Mark.SHARED for part in parts)
+
+
+def _recorded_data(recorded: RecordedVerdict) -> dict[str, Any]:
+    evidence = recorded.evidence
+    return {
+        "verdict": "duplicate",
+        "kind": (evidence.likeness or None) if evidence else None,
+        "reason": None,
+        "sentence": _recorded_sentence(recorded),
+        "remembered": True,
+        "original": recorded.original.url,
+        "first_seen": format_time(recorded.copy.first_seen),
+        "similarity": round(recorded.copy.similarity, 4),
+        "containment": round(evidence.containment, 4) if evidence else None,
+        "shared": list(evidence.shared) if evidence else [],
+        "features": None,
+        "a": {"name": recorded.names[0], "text": None},
+        "b": {"name": recorded.names[1], "text": None},
+    }
+
+
+def _recorded_lines(recorded: RecordedVerdict) -> Iterator[str]:
+    copy, evidence = recorded.copy, recorded.evidence
+    yield _recorded_sentence(recorded)
+    for name, url in zip("AB", recorded.names, strict=True):
+        yield _name_line(name, url, evidence.title if evidence and url == copy.url else "")
+    if not recorded.is_of_original:
+        yield f"Both are copies of {to_line(recorded.original.url)}. Copies are compared with originals only."
+    yield f"This verdict is from {format_time(copy.first_seen)}, when the copy was first seen. Its text is not kept."
+    if evidence and evidence.shared:
+        yield from ("", "It shares with its original, among others:")
+        yield from (f"  {to_line(one)}" for one in evidence.shared)
+    yield ""
+    yield (
+        "For features and marked texts, name a file with the copy, or set this before the next crawl: "
+        'NEARDUP_KEEP = "texts".'
+    )
+
+
+def _recorded_sentence(recorded: RecordedVerdict) -> str:
+    kind = f" ({recorded.evidence.likeness})" if recorded.evidence and recorded.evidence.likeness else ""
+    copy, other = ("A", "B") if recorded.copy.url == recorded.names[0] else ("B", "A")
+    similarity = f"similarity {recorded.copy.similarity:.2f}"
+    if recorded.is_of_original:
+        return f"duplicate{kind}: {copy} is a copy of {other}, {similarity}."
+    return f"duplicate{kind}: {copy} and {other} are copies of one page; {copy} has {similarity} to it."

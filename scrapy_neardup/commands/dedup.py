@@ -10,23 +10,32 @@ from contextlib import closing, contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 
-from scrapy_neardup.commands.dedup_records import Rejects, Superseded, Tally, opened_rejects
-from scrapy_neardup.commands.opening import OPTION, add_strict, config_of, opened_or_made, warn
-from scrapy_neardup.commands.output import as_json, counted, method_spec, progress, write
+from scrapy_neardup.commands.dedup_records import Rejects, Tally, WaitingRecords, open_rejects
+from scrapy_neardup.commands.opening import OPTION, open_or_make_state
+from scrapy_neardup.commands.options import (
+    add_fields,
+    add_json,
+    add_method,
+    add_strict,
+    config_of,
+    fields_of,
+    parse_method,
+)
+from scrapy_neardup.commands.output import as_json, format_count, progress, warn, write
 from scrapy_neardup.crawl.state_location import page_extractor
 from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.inputs import FORMATS, Entry, InputRecord, Malformed, Skipped, read_input
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.former import check_tools, state_recipe, take_over
 from scrapy_neardup.judge.immediate import make_immediate_judge
-from scrapy_neardup.judge.preference import KeepPolicy, Preference, make_preference
+from scrapy_neardup.judge.policy import KeepPolicy, make_preference
 from scrapy_neardup.judge.records import Batch, Judged
-from scrapy_neardup.methods import METHODS, Method, make_method
+from scrapy_neardup.methods import Method, make_method
 from scrapy_neardup.model import Verdict
 from scrapy_neardup.oneline import one_line
 from scrapy_neardup.outputs import WRITERS, Writer, opened_output, output_format
 from scrapy_neardup.report.words import Words
-from scrapy_neardup.settings import AUTO, DEFAULT_FIELDS, Config, many_workers, read_keep_policy
+from scrapy_neardup.settings import AUTO, Config, many_workers, read_keep_policy
 from scrapy_neardup.state.evidence import Keep
 from scrapy_neardup.state.memory import MemoryStore
 from scrapy_neardup.state.opening import STORES, close_store, open_store, open_temporary, parse_url
@@ -34,84 +43,8 @@ from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.workers.pool import WorkerPool, default_size
 from scrapy_neardup.workers.prefetch import NOTHING, Prefetcher, ReadAhead
 
-# ----------------------------------------------------------------------------------------------------------------------
-# The state by which ``dedup`` judges: one that lasts, or one that ends with the command.
-
-
-@contextmanager
-def state_for(asked: str | None, method: Method, config: Config) -> Iterator[PageStore]:
-    """The state that was asked for, made if it is not there; else one that goes with the command."""
-    if asked and parse_url(asked, OPTION)[0].lasts:
-        recipe = state_recipe(method, page_extractor(config))
-        with opened_or_made(asked, recipe, config.secret, options=config.store_options) as store:
-            check_tools(store, strict=config.strict, say=warn)
-            if changed := take_over(store, recipe, config.deciding(method)):
-                warn(f"The state at {store.location} {changed}.")
-            yield store
-        return
-    recipe = method.recipe()  # whether others read alike takes a quarter of a second to tell, and nobody will ask
-    with tempfile.TemporaryDirectory(prefix="neardup-") as folder:
-        if asked or method.memory_only:
-            store = open_store(asked or MemoryStore.form(), recipe, OPTION, config.secret)
-        else:
-            store = open_temporary(Path(folder), recipe, config.secret, config.store_options)
-        try:
-            yield store
-        finally:
-            close_store(store)
-
-
-#: Seconds after which the thread that judges lets another thread run, which has a text for a worker or an answer. With
-#: Python's own five milliseconds a worker would wait as long for its next texts as it needs for them.
-_SWITCH_INTERVAL = 0.0005
-
-
-@contextmanager
-def opened_page_pool(store: PageStore, config: Config) -> Iterator[WorkerPool | None]:
-    """Workers that read HTML ahead; None if this process reads it."""
-    pool = config.make_page_pool(None if store.is_shared else store.hashes)
-    with closing(pool) if pool else nullcontext():
-        yield pool
-
-
-@contextmanager
-def opened_text_pool(store: PageStore, config: Config) -> Iterator[WorkerPool | None]:
-    """Workers that fingerprint texts ahead; None if this process does."""
-    size = text_workers(default_size()) if config.workers == AUTO else int(config.workers)
-    pool = None if store.is_shared else config.make_text_pool(store.hashes, size)
-    if pool is None:
-        yield None
-        return
-    interval = sys.getswitchinterval()
-    sys.setswitchinterval(_SWITCH_INTERVAL)
-    try:
-        with closing(pool):
-            yield pool
-    finally:
-        sys.setswitchinterval(interval)
-
-
-def text_workers(page_workers: int) -> int:
-    """How many workers fingerprint texts by default, where so many would read HTML.
-
-    The worker and this process need a core each. More workers would wait, because judging is the slower part.
-
-    >>> [text_workers(page_workers) for page_workers in range(5)]
-    [0, 0, 1, 1, 1]
-    """
-    return min(page_workers // 2, 1)
-
-
-# ----------------------------------------------------------------------------------------------------------------------
-# ``scrapy neardup dedup``: the verdicts of a crawl on what is already on disk.
-
-
 NAME = "dedup"
 HELP = "Drop or tag near-duplicates in files: feeds, sheets, Parquet, HTML folders, web archives."
-#: Pages for which no workers are started that nobody asked for.
-_FEW = 100
-#: The same of texts, in characters: reading so many takes as long as to start a process.
-_FEW_CHARACTERS = 2_000_000
 EXAMPLES = """\
 inputs:
   feed.jsonl, .jl       JSON lines; also .json (an array), .csv, .tsv, .xml (Scrapy's feeds)
@@ -156,18 +89,20 @@ examples:
   scrapy neardup dedup old.jsonl -o kept.jsonl --id "" --store leveldb:///var/crawls/state
 """
 
+#: Workers that nobody asked for start only after so many pages, or characters of text.
+_FEW = 100
+_FEW_CHARACTERS = 2_000_000
+#: Seconds until Python switches threads. With its own 5 ms, workers would wait for their next texts.
+_SWITCH_INTERVAL = 0.0005
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Options of the command."""
+    """Add the options."""
     parser.add_argument("input", nargs="+", metavar="INPUT", help="a file or folder, or - for standard input")
     parser.add_argument("-o", dest="output", default="-", metavar="OUT", help="(default: standard output)")
     parser.add_argument("--tag", action="store_true", help="write every record, with its verdict")
     parser.add_argument("--store", metavar="URL", help=f"a state: {STORES.forms()}")
-    parser.add_argument(
-        "--method",
-        metavar="NAME[:PARAMETER=VALUE,…]",
-        help=f"one of {', '.join(METHODS)} (default: the project's, else cascade)",
-    )
+    add_method(parser)
     add_strict(parser)
     parser.add_argument(
         "--keep-policy",
@@ -183,44 +118,41 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="read HTML and texts in N worker processes; auto: one per core (default: NEARDUP_WORKERS)",
     )
-    parser.add_argument("--json", action="store_true", help="print the counts as one JSON object")
+    add_json(parser, "print the counts as one JSON object")
     names = parser.add_argument_group("fields", "Names of the fields, if they differ from these.")
     names.add_argument("--id", default="id", metavar="FIELD", help='(default: id; "": records are known by their URL)')
-    for part, name in DEFAULT_FIELDS.items():
-        names.add_argument(f"--{part}", metavar="FIELD", help=f"(default: {name or 'none'}, or as in NEARDUP_FIELDS)")
+    add_fields(names)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Judge all records and write those that are wanted; 1 if any was malformed, else 0."""
-    config = config_of(arguments)
-    if arguments.workers:
-        config = replace(config, workers=many_workers("--workers", arguments.workers))
-    if arguments.method:
-        name, parameters = method_spec(arguments.method)
-        method, config = make_method(name, parameters), replace(config, method=name, parameters=parameters)
-    else:
-        method = config.make_method()
+    """Judge all records, and write those that pass; return 1 if a record was malformed."""
+    config, method = _configure(arguments)
     format = output_format(arguments.output, arguments.output_format)
     _check_places(arguments.input, arguments.output)
-    fields = {part: getattr(arguments, part) or name for part, name in config.fields.items()}
-    policy = _keep_policy(arguments.keep_policy) if arguments.keep_policy else config.keep_policy
-    preference = make_preference(policy)
+    fields = fields_of(arguments, config)
+    preference = make_preference(config.keep_policy)
     tally = Tally()
     risky_pool = config.make_risky_pool()
     with (
-        state_for(arguments.store, method, config) as store,
+        _open_state(arguments.store, method, config) as store,
         closing(risky_pool) if risky_pool else nullcontext(),
-        opened_page_pool(store, config) as page_pool,
-        opened_text_pool(store, config) as text_pool,
+        _page_workers(store, config) as page_pool,
+        _text_workers(store, config) as text_pool,
     ):
-        detector = _detector(method, store, config, arguments, preference)
+        policy = replace(
+            config.make_policy(),
+            passes=lambda verdict: arguments.tag or config.passes(verdict),
+            keep=config.keep if arguments.store else Keep.NOTHING,
+            preference=preference,
+        )
+        detector = Detector(method, store, who=f"{NAME} {' '.join(arguments.input)}", policy=policy)
         with (
-            closing(make_immediate_judge(detector, config.wait)) as now,
+            closing(make_immediate_judge(detector, config.wait)) as judge,
             opened_output(arguments.output, format, config.tag_field, for_spreadsheet=arguments.spreadsheet) as out,
-            opened_rejects(arguments.rejects, arguments.output) as rejects,  # in its place before the output is
+            open_rejects(arguments.rejects, arguments.output) as rejects,  # closed before the output is
         ):
             batch = Batch(
-                now,
+                judge,
                 fields=fields,
                 id_field=arguments.id,
                 max_html=config.max_html,
@@ -228,31 +160,108 @@ def run(arguments: argparse.Namespace) -> int:
                 max_text=config.max_text,
                 read_risky=risky_pool.read if risky_pool else None,
             )
-            entries = progress(_entries(arguments.input, arguments.format), what="records")
-            found = _read_ahead(entries, batch, page_pool, text_pool, config)
-            passed = _judge_all(found, batch, detector.passes, rejects, tally)
-            _write_all(passed, out, tally, tag=arguments.tag, preference=preference)
+            records = progress(_read_inputs(arguments.input, arguments.format), what="records")
+            prepared = _read_ahead(records, batch, page_pool, text_pool, config)
+            passed = _judge(prepared, batch, detector.policy.passes, rejects, tally)
+            _write(passed, out, tally, tag=arguments.tag, wait=preference is not None)
         if store.lasts:
-            detector.seal()  # only now: the records that are not sealed are those of an output that was not written
+            detector.seal()  # only now, because without an output its records must be rolled back
             detector.end()
     _advise(tally, fields, 0 if arguments.spreadsheet else out.formulas)
-    _tell(tally, rejects, arguments, Words(config.lang or "en"))
+    _report(tally, rejects, arguments, Words(config.lang or "en"))
     return 1 if rejects.count else 0
 
 
-def _detector(
-    method: Method, store: PageStore, config: Config, arguments: argparse.Namespace, preference: Preference | None
-) -> Detector:
-    return Detector(
-        method,
-        store,
-        min_letters=config.min_letters,
-        who=f"{NAME} {' '.join(arguments.input)}",
-        also_copies=config.also_copies,
-        passes=_passes(config, tag=arguments.tag),
-        keep=config.keep if arguments.store else Keep.NOTHING,
-        preference=preference,
-    )
+def _configure(arguments: argparse.Namespace) -> tuple[Config, Method]:
+    """Return the settings as the options change them, and the method."""
+    config = config_of(arguments)
+    if arguments.workers:
+        config = replace(config, workers=many_workers("--workers", arguments.workers))
+    if arguments.method:
+        name, parameters = parse_method(arguments.method)
+        method, config = make_method(name, parameters), replace(config, method=name, parameters=parameters)
+    else:
+        method = config.make_method()
+    if arguments.keep_policy:
+        config = replace(config, keep_policy=_parse_keep_policy(arguments.keep_policy))
+    return config, method
+
+
+def _parse_keep_policy(text: str) -> KeepPolicy:
+    hosts = text.split(",") if "." in text and not text.lstrip().startswith("[") else None
+    return read_keep_policy("--keep-policy", hosts or text)
+
+
+def _check_places(inputs: list[str], output: str) -> None:
+    """Raise NearDupError if the output would replace an input."""
+    for name in inputs:
+        both_exist = "-" not in (name, output) and Path(output).exists() and Path(name).exists()
+        if both_exist and Path(name).samefile(output):
+            raise NearDupError(f"{output} is also an input and would be replaced. Name another file with -o.")
+
+
+@contextmanager
+def _open_state(asked: str | None, method: Method, config: Config) -> Iterator[PageStore]:
+    """Open or make the state that the user named, else one that ends with the command."""
+    if asked and parse_url(asked, OPTION)[0].lasts:
+        recipe = state_recipe(method, page_extractor(config))
+        with open_or_make_state(asked, recipe, config.secret, options=config.store_options) as store:
+            check_tools(store, strict=config.strict, say=warn)
+            if changed := take_over(store, recipe, config.deciding(method)):
+                warn(f"The state at {store.location} {changed}.")
+            yield store
+        return
+    recipe = method.recipe()  # without the extractor, whose check takes 0.25 seconds
+    with tempfile.TemporaryDirectory(prefix="neardup-") as folder:
+        if asked or method.memory_only:
+            store = open_store(asked or MemoryStore.form(), recipe, OPTION, config.secret)
+        else:
+            store = open_temporary(Path(folder), recipe, config.secret, config.store_options)
+        try:
+            yield store
+        finally:
+            close_store(store)
+
+
+@contextmanager
+def _page_workers(store: PageStore, config: Config) -> Iterator[WorkerPool | None]:
+    """Start workers that read HTML; None if this process reads it."""
+    pool = config.make_page_pool(None if store.is_shared else store.hashes)
+    with closing(pool) if pool else nullcontext():
+        yield pool
+
+
+@contextmanager
+def _text_workers(store: PageStore, config: Config) -> Iterator[WorkerPool | None]:
+    """Start workers that fingerprint texts; None if this process does it."""
+    size = count_text_workers(default_size()) if config.workers == AUTO else int(config.workers)
+    pool = None if store.is_shared else config.make_text_pool(store.hashes, size)
+    if pool is None:
+        yield None
+        return
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(_SWITCH_INTERVAL)
+    try:
+        with closing(pool):
+            yield pool
+    finally:
+        sys.setswitchinterval(before)
+
+
+def count_text_workers(many: int) -> int:
+    """Return how many workers fingerprint texts on a machine where so many would read HTML.
+
+    One keeps a core busy. More would wait, because judging is slower.
+
+    >>> [count_text_workers(many) for many in range(5)]
+    [0, 0, 1, 1, 1]
+    """
+    return min(many // 2, 1)
+
+
+def _read_inputs(names: list[str], format: str) -> Iterator[InputRecord]:
+    for name in names:
+        yield from read_input(name, format)
 
 
 def _read_ahead(
@@ -262,7 +271,7 @@ def _read_ahead(
     text_pool: WorkerPool | None,
     config: Config,
 ) -> Iterator[tuple[InputRecord, ReadAhead]]:
-    """The records, each with what workers read of it while others were judged."""
+    """Yield the records, each with what workers have made of it."""
     if not (page_pool or text_pool):
         return ((entry, NOTHING) for entry in entries)
     few, few_characters = (_FEW, _FEW_CHARACTERS) if config.workers == AUTO else (0, 0)
@@ -270,43 +279,41 @@ def _read_ahead(
     return prefetcher.read(entries)
 
 
-def _judge_all(
+def _judge(
     entries: Iterator[tuple[InputRecord, ReadAhead]],
     batch: Batch,
     passes: Callable[[Verdict], bool],
     rejects: Rejects,
     tally: Tally,
 ) -> Iterator[tuple[Judged, Entry]]:
-    """The records that pass, as they come."""
-    for entry, found in entries:
+    """Yield the records that pass."""
+    for entry, ahead in entries:
         if isinstance(entry, Malformed):
-            rejects.take(entry)
+            rejects.add(entry)
             continue
         if isinstance(entry, Skipped):
             tally.skipped[entry.why] += 1
             continue
-        judged = batch.judge(entry, found)
+        judged = batch.judge(entry, ahead)
         tally.add(judged.verdict, entry.fields)
         if passes(judged.verdict):
             yield judged, entry
 
 
-def _write_all(
-    passed: Iterator[tuple[Judged, Entry]], out: Writer, tally: Tally, *, tag: bool, preference: Preference | None
-) -> None:
-    """Write them as they come; where a later one may take the place of an earlier one, when all have come."""
-    if tag or preference is None:
+def _write(passed: Iterator[tuple[Judged, Entry]], out: Writer, tally: Tally, *, tag: bool, wait: bool) -> None:
+    """Write the records as they come. With ``wait``, a later one may supersede them, so they wait for the last one."""
+    if tag or not wait:
         for judged, entry in passed:
-            _write(judged, entry.line, entry.place, out, tally, tag=tag)
+            _write_one(judged, entry.line, entry.place, out, tally, tag=tag)
         return
-    with Superseded() as waiting:
+    with WaitingRecords() as waiting:
         for judged, entry in passed:
             waiting.add(judged, entry)
         for one in waiting:
-            _write(one.judged, one.line, one.place, out, tally, tag=tag)
+            _write_one(one.judged, one.line, one.place, out, tally, tag=tag)
 
 
-def _write(judged: Judged, line: bytes, place: str, out: Writer, tally: Tally, *, tag: bool) -> None:
+def _write_one(judged: Judged, line: bytes, place: str, out: Writer, tally: Tally, *, tag: bool) -> None:
     try:
         out.write(judged.fields, judged.verdict.as_tag() if tag else None, line)
     except NearDupError as error:
@@ -314,49 +321,29 @@ def _write(judged: Judged, line: bytes, place: str, out: Writer, tally: Tally, *
     tally.written += 1
 
 
-def _keep_policy(given: str) -> KeepPolicy:
-    """What --keep-policy says; hosts may have commas between them."""
-    hosts = given.split(",") if "." in given and not given.lstrip().startswith("[") else None
-    return read_keep_policy("--keep-policy", hosts or given)
-
-
-def _passes(config: Config, *, tag: bool) -> Callable[[Verdict], bool]:
-    """Whether a record with a verdict is written."""
-    return lambda verdict: tag or config.passes(verdict)
-
-
-def _entries(names: list[str], format: str) -> Iterator[InputRecord]:
-    for name in names:
-        yield from read_input(name, format)
-
-
-def _check_places(inputs: list[str], output: str) -> None:
-    """Raise NearDupError if the output would take the place of an input, of which it is but a part."""
-    for name in inputs:
-        there = "-" not in (name, output) and Path(output).exists() and Path(name).exists()
-        if there and Path(name).samefile(output):
-            raise NearDupError(f"{output} is also an input and would be replaced. Name another file with -o.")
-
-
 def _advise(tally: Tally, fields: Mapping[str, str], formulas: int) -> None:
-    """What to do about records without a text, and about so many formulas."""
-    if tally.without_content:
-        sys.stderr.write(
+    """Warn if no record has a text, and if a spreadsheet would run cells."""
+    if tally.lacks_content:
+        warn(
             f"{NAME}: no record has the field {fields['text']!r} or {fields['html']!r}, so none is judged. The first "
-            f"record has: {one_line(', '.join(tally.first)) or 'nothing'}. Name its field with --text or --html.\n"
+            f"record has: {one_line(', '.join(tally.first)) or 'nothing'}. Name its field with --text or --html."
         )
     if formulas:
-        sys.stderr.write(
-            f"{NAME}: a spreadsheet would run {counted(formulas, 'cell')} that begin with =, + - or @ as formulas. "
-            "Before you open the table in one, write it with --spreadsheet, or as .xlsx.\n"
+        warn(
+            f"{NAME}: a spreadsheet would run {format_count(formulas, 'cell')} that begin with =, + - or @ as "
+            "formulas. Before you open the table in one, write it with --spreadsheet, or as .xlsx."
         )
 
 
-def _tell(tally: Tally, rejects: Rejects, arguments: argparse.Namespace, words: Words) -> None:
-    """The numbers; on standard error if standard output has the records."""
-    say = sys.stderr.write if arguments.output == "-" else write
+def _report(tally: Tally, rejects: Rejects, arguments: argparse.Namespace, words: Words) -> None:
+    """Print the counts, on standard error if standard output has the records."""
+    to_stdout = arguments.output != "-"
     if arguments.json:
-        say(as_json({**tally.as_data(), **rejects.as_data()}, indent=None) + "\n")
-        return
-    place = words("closing.standard_output") if arguments.output == "-" else arguments.output
-    say("\n".join([*tally.as_lines(place, words), *rejects.as_lines()]) + "\n")
+        text = as_json({**tally.as_data(), **rejects.as_data()}, indent=None)
+    else:
+        place = arguments.output if to_stdout else words("closing.standard_output")
+        text = "\n".join([*tally.as_lines(place, words), *rejects.as_lines()])
+    if to_stdout:
+        write(f"{text}\n")
+    else:
+        warn(text)

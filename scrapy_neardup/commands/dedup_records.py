@@ -15,6 +15,7 @@ from types import TracebackType
 from typing import IO, Any, NamedTuple
 
 from scrapy_neardup.atomic import replacing
+from scrapy_neardup.commands.output import format_count
 from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.inputs import Entry, Malformed
 from scrapy_neardup.judge.records import Judged
@@ -23,15 +24,15 @@ from scrapy_neardup.oneline import one_line
 from scrapy_neardup.outputs import as_json
 from scrapy_neardup.report.words import Words
 
-# ----------------------------------------------------------------------------------------------------------------------
-# What was read from files, and what became of it.
+#: Malformed records that are printed; the file has them all.
+_SHOWN = 10
 
 
 @dataclass(slots=True)
 class Tally:
-    """Records by verdict, by kind of likeness, by the reason for which they were not judged.
+    """Counts records by verdict, by kind of likeness, by reason if unjudged.
 
-    ``skipped``: records of archives that are no pages, by what they are. ``first``: the fields of the first record.
+    ``skipped``: records of archives that are no pages. ``first``: the fields of the first record.
     """
 
     verdicts: Counter[str] = field(default_factory=Counter)
@@ -43,12 +44,12 @@ class Tally:
 
     @property
     def records(self) -> int:
-        """How many were judged, or tried to be."""
+        """The number of records, without malformed and skipped ones."""
         return self.verdicts.total()
 
     @property
-    def without_content(self) -> bool:
-        """Whether there were records and none had text or HTML: a field has another name, then."""
+    def lacks_content(self) -> bool:
+        """Whether no record has text or HTML, probably because the field has another name."""
         return 0 < self.records == self.reasons["no_content"]
 
     def add(self, verdict: Verdict, fields: Mapping[str, Any]) -> None:
@@ -61,7 +62,7 @@ class Tally:
             self.reasons[verdict.reason] += 1
 
     def as_data(self) -> dict[str, Any]:
-        """The numbers for a program."""
+        """Return the counts for JSON."""
         return {
             "records": self.records,
             "verdicts": {kind.value: self.verdicts[kind.value] for kind in Kind},
@@ -72,7 +73,7 @@ class Tally:
         }
 
     def as_lines(self, place: str, words: Words) -> Iterator[str]:
-        """The numbers for people; ``place`` is where records were written to."""
+        """Yield the counts as text; ``place`` is the output."""
         kinds = (kind.value for kind in Kind if kind is not Kind.BETTER or self.verdicts[kind.value])
         verdicts = words("comma").join(words(f"verdict.{kind}", self.verdicts[kind]) for kind in kinds)
         yield words("closing.dedup", self.records, verdicts=verdicts, written=f"{self.written:,}", place=place)
@@ -82,18 +83,10 @@ class Tally:
                 yield f"  {named}{', '.join(f'{count:,} {one_line(name)}' for name, count in counts.most_common())}"
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Malformed records: counted, named by their place, and kept.
-
-
-#: So many are named by what is printed; the file has them all.
-_NAMED = 10
-
-
 class Rejects:
-    """A file of JSON lines, ``{"place": …, "why": …, "record": …}``, made when the first record goes there.
+    """Malformed records in a file of JSON lines, ``{"place": …, "why": …, "record": …}``.
 
-    Of a record's bytes those that are no UTF-8 are written as escapes.
+    The first one makes the file. Bytes that are not UTF-8 become escapes.
     """
 
     def __init__(self, path: Path | None, files: ExitStack) -> None:
@@ -101,10 +94,10 @@ class Rejects:
         self.count = 0
         self._files = files
         self._file: IO[bytes] | None = None
-        self._named: list[str] = []
+        self._shown: list[str] = []
 
-    def take(self, malformed: Malformed) -> None:
-        """Keep a record; raises NearDupError where there is no place for it."""
+    def add(self, malformed: Malformed) -> None:
+        """Write a record; raises NearDupError if there is no file for it."""
         if self.path is None:
             raise NearDupError(
                 f"{malformed.place}: {malformed.why}. To skip such records, name a file for them with --rejects."
@@ -114,82 +107,78 @@ class Rejects:
         record = malformed.raw.decode("utf-8", "backslashreplace")
         self._file.write(as_json({"place": malformed.place, "why": malformed.why, "record": record}) + b"\n")
         self.count += 1
-        if self.count <= _NAMED:
-            self._named.append(f"{one_line(malformed.place)}: {one_line(malformed.why)}")
+        if self.count <= _SHOWN:
+            self._shown.append(f"{one_line(malformed.place)}: {one_line(malformed.why)}")
 
     def as_data(self) -> dict[str, Any]:
-        """How many there are, and where, for a program."""
+        """Return number and file for JSON."""
         return {"malformed": self.count, "rejects": str(self.path) if self.count else None}
 
     def as_lines(self) -> Iterator[str]:
-        """How many there are, and the first of them; nothing if there are none."""
+        """Yield the number and the first records as text; nothing if there are none."""
         if self.count:
-            yield f"{self.count:,} malformed record{'s' if self.count > 1 else ''} written to {self.path}:"
-            yield from (f"  {line}" for line in self._named)
-            if self.count > _NAMED:
-                yield f"  and {self.count - _NAMED:,} more"
+            yield f"{format_count(self.count, 'malformed record')} written to {self.path}:"
+            yield from (f"  {line}" for line in self._shown)
+            if self.count > _SHOWN:
+                yield f"  and {self.count - _SHOWN:,} more"
 
 
 @contextmanager
-def opened_rejects(asked: str | None, output: str) -> Iterator[Rejects]:
-    """Rejects in the file that was asked for, else beside the output; with neither, the first one is an error."""
+def open_rejects(asked: str | None, output: str) -> Iterator[Rejects]:
+    """Open the file for malformed records: the one that the user named, else one next to the output file."""
     path = Path(asked) if asked else None if output == "-" else Path(f"{output}.rejects.jsonl")
     with ExitStack() as files:
         yield Rejects(path, files)
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Records that pass wait until all are judged, where a later one may be better: only the best of a group is written.
-
-
-class Waiting(NamedTuple):
-    """A record that passes, as it stands in its input."""
+class WaitingRecord(NamedTuple):
+    """A record that passes, with its line in the input."""
 
     judged: Judged
     line: bytes
     place: str
 
 
-class Superseded:
-    """Holds records in a temporary file, and gives back those that no later one superseded, in their order.
+class WaitingRecords:
+    """Records that wait in a temporary file until all are judged. Then it yields those that none supersedes, in order.
 
-    In memory are 16 bytes a record. What a group was led by before this run is no record of it, and not its concern.
+    It needs 16 bytes of memory per record. Pages of earlier runs are not its concern.
     """
 
     def __init__(self) -> None:
         self._file = TemporaryFile()  # noqa: SIM115  # closed by __exit__
         self._ids, self._numbers = array("Q"), array("Q")
         self._count = 0
-        self._gone: set[int] = set()
-        #: Group -> ids of the records that stand for it; where there is nothing, the one that gave it its name.
+        self._superseded: set[int] = set()
+        #: Group -> ids of the records that stand for it. A group without an entry has the record that named it.
         self._standing: dict[int, list[int]] = {}
 
-    def __enter__(self) -> Superseded:
+    def __enter__(self) -> WaitingRecords:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self._file.close()
 
     def add(self, judged: Judged, entry: Entry) -> None:
-        """Take the next record that passes; one that is better than another puts that out."""
-        pickle.dump(Waiting(judged, entry.line, entry.place), self._file)
+        """Add the next record. A better one supersedes the records that stand for its group."""
+        pickle.dump(WaitingRecord(judged, entry.line, entry.place), self._file)
         verdict = judged.verdict
-        if verdict.id:  # each is larger than those before
+        if verdict.id:  # ids ascend
             self._ids.append(verdict.id)
             self._numbers.append(self._count)
         self._count += 1
         if verdict.group:
             standing = self._standing.setdefault(verdict.group, [verdict.group])
             if verdict.kind is Kind.BETTER:
-                self._gone.update(number for id in standing if (number := self._number(id)) is not None)
+                self._superseded.update(number for id in standing if (number := self._number(id)) is not None)
                 standing.clear()
             standing.append(verdict.id)
 
-    def __iter__(self) -> Iterator[Waiting]:
+    def __iter__(self) -> Iterator[WaitingRecord]:
         self._file.seek(0)
         for number in range(self._count):
-            waiting: Waiting = pickle.load(self._file)  # noqa: S301  # written above, to a file without a name
-            if number not in self._gone:
+            waiting: WaitingRecord = pickle.load(self._file)  # noqa: S301  # written above, to a file without a name
+            if number not in self._superseded:
                 yield waiting
 
     def _number(self, id: int) -> int | None:

@@ -1,22 +1,28 @@
-"""``scrapy neardup dropped``: which pages crawls dropped as copies."""
+"""``scrapy neardup dropped``: list the pages that crawls dropped as copies."""
 
 from __future__ import annotations
 
 import argparse
-import sys
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Iterator
 from datetime import datetime, timezone
 from typing import Any
 
 from scrapy_neardup.ages import moment
-from scrapy_neardup.commands.opening import add_store, looked
-from scrapy_neardup.commands.output import add_output, check_output, counted, iso, line, put
+from scrapy_neardup.commands.opening import add_store, snapshot_state
+from scrapy_neardup.commands.options import config_of
+from scrapy_neardup.commands.output import (
+    add_list_options,
+    check_list_options,
+    format_count,
+    format_time,
+    to_line,
+    warn,
+    write_list,
+)
 from scrapy_neardup.maintenance.drops import Dropped, dropped
 from scrapy_neardup.maintenance.forget import of_host
 from scrapy_neardup.maintenance.tables import Crawl, crawls
-from scrapy_neardup.settings import Config
-from scrapy_neardup.state.pages import PageStore
-from scrapy_neardup.state.record import Record
 
 NAME = "dropped"
 HELP = "List pages that were dropped as copies: in the last crawl, since a time, of a site."
@@ -45,62 +51,51 @@ _NOUN = "dropped pages"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Options of the command."""
+    """Add the options."""
     parser.add_argument("--last", action="store_true", help="only the last crawl")
     parser.add_argument("--since", metavar="TIME", help="since a date or time in UTC, or an age such as 30min, 12h, 7d")
     parser.add_argument(
         "--site", metavar="SITE", help='this host and its subdomains; one account: "mp.weixin.qq.com BIZ"'
     )
     add_store(parser)
-    add_output(parser, _NOUN)
+    add_list_options(parser, _NOUN)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """List the pages; 0."""
-    check_output(arguments)
+    """List the pages."""
+    check_list_options(arguments)
     since = moment("--since", arguments.since, datetime.now(timezone.utc)) if arguments.since is not None else 0.0
     is_wanted = of_host(arguments.site) if arguments.site is not None else None
-    with looked(arguments.store, Config.from_settings(arguments.settings)) as store:
+    # Drops that are not listed: of forgotten pages, and of pages with the verdict keep that came again.
+    unlisted: Counter[str] = Counter()
+    with snapshot_state(arguments.store, config_of(arguments)) as store:
         known = {crawl.generation: crawl for crawl in crawls(store)}
         last = known[max(known)] if known and arguments.last else None
         if arguments.last and last is None:
-            sys.stderr.write("The state remembers no crawl, so --last finds nothing.\n")
+            warn("The state remembers no crawl, so --last finds nothing.")
             return 0
         if last is not None:
-            sys.stderr.write(f"{_about(last)}\n")
-        found = _Chosen(store, since, is_wanted, last.generation if last else 0)
-        many = put(arguments, (_as_data(one, known) for one in found), _as_text, _NOUN)
-        if found.gone:
-            sys.stderr.write(f"{counted(found.gone, 'more dropped page')} forgotten since.\n")
-        if found.came:
-            sys.stderr.write(f"{counted(found.came, 'more dropped page')} kept by hand and delivered since.\n")
-        if not many and not found.gone and not found.came:
-            sys.stderr.write(f"{_nothing(arguments, last)}\n")
+            warn(_describe_crawl(last))
+
+        def records() -> Iterator[dict[str, Any]]:
+            for one in dropped(store, last.generation if last else 0):
+                if one.when < since:
+                    continue
+                if one.record is None:
+                    unlisted["forgotten since"] += is_wanted is None
+                elif one.came_since:
+                    unlisted["kept by hand and delivered since"] += 1
+                elif is_wanted is None or is_wanted(one.record):
+                    yield _as_data(one, known)
+
+        listed = write_list(arguments, records(), _as_text, _NOUN)
+    for what, number in sorted(unlisted.items()):
+        if number:
+            warn(f"{format_count(number, 'more dropped page')} {what}.")
+    if not listed and not unlisted.total():
+        is_filtered = arguments.since is not None or arguments.site is not None
+        warn("The state remembers no such drop." if last is None or is_filtered else _describe_no_drops(last))
     return 0
-
-
-class _Chosen:
-    """The drops that were asked for.
-
-    ``gone``: of how many nothing is known any more; ``came``: how many were kept by hand, and passed since.
-    """
-
-    def __init__(
-        self, store: PageStore, since: float, is_wanted: Callable[[Record], bool] | None, generation: int
-    ) -> None:
-        self.gone = self.came = 0
-        self._store, self._since, self._is_wanted, self._generation = store, since, is_wanted, generation
-
-    def __iter__(self) -> Iterator[Dropped]:
-        for one in dropped(self._store, self._generation):
-            if one.when < self._since:
-                continue
-            if one.record is None:
-                self.gone += self._is_wanted is None
-            elif one.came_since:
-                self.came += 1
-            elif self._is_wanted is None or self._is_wanted(one.record):
-                yield one
 
 
 def _as_data(one: Dropped, known: dict[int, Crawl]) -> dict[str, Any]:
@@ -111,31 +106,29 @@ def _as_data(one: Dropped, known: dict[int, Crawl]) -> dict[str, Any]:
         "original": one.original.url if one.original else None,
         "kind": one.drop.likeness or None,
         "similarity": round(one.drop.similarity, 4),
-        "when": iso(one.when),
+        "when": format_time(one.when),
         "crawl": crawl.who if crawl else None,
-        "begun": iso(one.drop.generation / 1e9),
+        "begun": format_time(one.drop.generation / 1e9),
         "judged": one.said.said.value if one.said else None,
     }
 
 
 def _as_text(one: dict[str, Any]) -> str:
-    judged = {"keep": "  (manual verdict: keep)", "copy": "  (manual verdict: copy)"}.get(one["judged"], "")
-    title = f'    "{line(one["title"])}"\n' if one["title"] else ""
-    original = line(one["original"]) if one["original"] else "a page that is no longer in the state"
+    judged = f"  (manual verdict: {one['judged']})" if one["judged"] else ""
+    title = f'    "{to_line(one["title"])}"\n' if one["title"] else ""
+    original = to_line(one["original"]) if one["original"] else "a page that is no longer in the state"
     return (
-        f"{one['when']}  {one['kind'] or 'copy'} {one['similarity']:.2f}  {line(one['url'])}{judged}\n"
+        f"{one['when']}  {one['kind'] or 'copy'} {one['similarity']:.2f}  {to_line(one['url'])}{judged}\n"
         f"{title}    for {original}\n"
     )
 
 
-def _about(crawl: Crawl) -> str:
-    ended = f"ended {iso(crawl.ended)}" if crawl.ended else "has no end: it was killed, or still runs"
-    return f"The last crawl, {line(crawl.who)}, began {iso(crawl.begun)}, {ended}."
+def _describe_crawl(crawl: Crawl) -> str:
+    end = f"ended {format_time(crawl.ended)}" if crawl.ended else "has no end: it was killed, or still runs"
+    return f"The last crawl, {to_line(crawl.who)}, began {format_time(crawl.begun)}, {end}."
 
 
-def _nothing(arguments: argparse.Namespace, last: Crawl | None) -> str:
-    if last is None or arguments.since is not None or arguments.site is not None:
-        return "The state remembers no such drop."
-    if copies := last.counts.get("duplicate"):
+def _describe_no_drops(crawl: Crawl) -> str:
+    if copies := crawl.counts.get("duplicate"):
         return f"It dropped nothing: its {copies:,.0f} copies passed, or NEARDUP_KEEP was 'nothing'."
     return "It dropped nothing."

@@ -1,16 +1,17 @@
-"""``scrapy neardup expire``: pages that were not seen for long, or are too many, are forgotten at once."""
+"""``scrapy neardup expire``: forget old pages, or the oldest of too many."""
 
 from __future__ import annotations
 
 import argparse
 
 from scrapy_neardup.ages import seconds
-from scrapy_neardup.commands.forget import as_data, as_text, first_urls
-from scrapy_neardup.commands.opening import add_store, opened
-from scrapy_neardup.commands.output import as_json, progress, write
+from scrapy_neardup.commands.forget import add_dry_run, as_data, as_text, forget_pages
+from scrapy_neardup.commands.opening import add_store, open_state
+from scrapy_neardup.commands.options import add_json, config_of
+from scrapy_neardup.commands.output import progress, write_result
 from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.maintenance.forget import expired
-from scrapy_neardup.settings import Config, many_pages
+from scrapy_neardup.settings import many_pages
 from scrapy_neardup.state.expiry import Bounds
 
 NAME = "expire"
@@ -31,17 +32,17 @@ examples:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Options of the command."""
+    """Add the options."""
     parser.add_argument("--ttl", metavar="TIME", help="how long to know a page after it was last seen, such as 90d")
     parser.add_argument("--max-pages", metavar="N", help="how many pages to know at most, including copies")
-    parser.add_argument("--dry-run", action="store_true", help="show what would go, and change nothing")
+    add_dry_run(parser)
     add_store(parser)
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    add_json(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Forget the pages."""
-    config = Config.from_settings(arguments.settings)
+    """Forget the pages beyond the bounds."""
+    config, dry = config_of(arguments), arguments.dry_run
     bounds = Bounds(
         config.ttl if arguments.ttl is None else seconds("--ttl", arguments.ttl),
         config.max_pages if arguments.max_pages is None else many_pages("--max-pages", arguments.max_pages),
@@ -50,15 +51,10 @@ def run(arguments: argparse.Namespace) -> int:
         raise SettingsError(
             "No bound is given. Add --ttl 90d or --max-pages 1000000, or set NEARDUP_TTL or NEARDUP_MAX_PAGES."
         )
-    with opened(arguments.store, config) as store:
+    with open_state(arguments.store, config) as store:
         found = expired(store, bounds, progress)
-        urls = first_urls(store, found)
-        if not arguments.dry_run:
-            store.forget(progress(found.ids, len(found.ids)))
-        left = store.pages - (len(found.ids) if arguments.dry_run else 0)
-    if arguments.json:
-        told = {**as_data(found, urls, [], dry=arguments.dry_run), "pages_left": left}
-        write(as_json({"ttl": bounds.ttl, "max_pages": bounds.max_pages, **told}) + "\n")
-    else:
-        write(as_text(found, urls, dry=arguments.dry_run))
+        urls = forget_pages(store, found, dry=dry)
+        left = store.pages - (len(found.ids) if dry else 0)
+    data = {"ttl": bounds.ttl, "max_pages": bounds.max_pages, **as_data(found, urls, [], dry=dry), "pages_left": left}
+    write_result(arguments, data, as_text(found, urls, dry=dry))
     return 0

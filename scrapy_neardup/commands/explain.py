@@ -1,17 +1,26 @@
-"""``scrapy neardup explain``: what the state knows of a page."""
+"""``scrapy neardup explain``: show what the state knows about a page."""
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from scrapy_neardup.commands.opening import add_store, looked
-from scrapy_neardup.commands.output import as_json, counted, facts, iso, line, missing, progress, verdict, write
-from scrapy_neardup.errors import SettingsError
-from scrapy_neardup.judge.manual_verdicts import ManualVerdict, Opinion
+from scrapy_neardup.commands.opening import add_store, snapshot_state
+from scrapy_neardup.commands.options import add_json, check_minimum, config_of
+from scrapy_neardup.commands.output import (
+    describe_missing,
+    format_count,
+    format_facts,
+    format_time,
+    progress,
+    to_line,
+    write_result,
+)
+from scrapy_neardup.judge.manual_verdicts import ManualVerdict
 from scrapy_neardup.maintenance.lookup import Known, KnownSite, Nearest, known, method_of, near_urls, nearest
-from scrapy_neardup.model import Kind
+from scrapy_neardup.model import ROW, Kind
 from scrapy_neardup.page.sites import site_of
 from scrapy_neardup.settings import Config
 from scrapy_neardup.state.evidence import Evidence
@@ -37,128 +46,106 @@ examples:
 """
 
 _LIKE = {"excerpt": "an excerpt of", "same_title": "the same title as"}
-_NOT_KEPT = 'not kept (NEARDUP_KEEP was "nothing")'
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Options of the command."""
+    """Add the options."""
     parser.add_argument("urls", metavar="URL", nargs="+", help="a page, by its URL as crawled")
     add_store(parser)
     parser.add_argument(
         "--limit", type=int, default=20, metavar="N", help="pages to list of a group, the newest (default: 20)"
     )
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    add_json(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Tell of each URL; 1 if one of them is not in the state."""
-    if arguments.limit < 0:
-        raise SettingsError(f"--limit is {arguments.limit}. Give 0 or more.")
-    config = Config.from_settings(arguments.settings)
-    with looked(arguments.store, config) as store:
+    """Explain each page; return 1 if one is not in the state."""
+    check_minimum(arguments, "limit", 0)
+    config = config_of(arguments)
+    with snapshot_state(arguments.store, config) as store:
         records = {url: store.find(url) for url in arguments.urls}
         found = [record for record in records.values() if record is not None]
-        told = {one.record.url: one for one in known(store, found, arguments.limit, progress)}
-        passed = {url: _passed(store, one, config) for url, one in told.items() if one.record.is_original}
+        pages = {one.record.url: _explain(store, one, config) for one in known(store, found, arguments.limit, progress)}
         near = {url: near_urls(store, url) for url, record in records.items() if record is None}
-        unsealed = {record.id for record in found if store.is_pending(record.id)}
+        data = {
+            "store": store.location,
+            "as_of": format_time(store.as_of),
+            "in_use": store.is_held,
+            "pages": [
+                _data(pages[url]) if url in pages else {"url": url, "found": False, "near": near[url]}
+                for url in records
+            ],
+        }
         location = store.location
-        moment = {"as_of": iso(store.as_of), "in_use": store.is_held}
-    if arguments.json:
-        pages = [
-            {**as_data(told[url]), **_passed_data(passed.get(url)), "sealed": told[url].record.id not in unsealed}
-            if url in told
-            else _as_missing(url, near[url])
-            for url in records
-        ]
-        write(as_json({"store": location, **moment, "pages": pages}) + "\n")
-    else:
-        texts = (
-            _as_text(told[url], passed.get(url), sealed=told[url].record.id not in unsealed)
-            if url in told
-            else missing(url, near[url], location)
-            for url in records
-        )
-        write("\n".join(texts))
+    texts = (_text(pages[url]) if url in pages else describe_missing(url, near[url], location) for url in records)
+    write_result(arguments, data, texts)
     return 1 if near else 0
 
 
 @dataclass(frozen=True, slots=True)
-class _Passed:
-    """Why a page passed, as far as the state knows: what it is most like now, and what is counted of its site.
+class _Explanation:
+    """A page of the state. ``passage`` says why it passed, if it is an original."""
 
-    ``is_known``: whether the method of the state can be asked here.
-    """
+    known: Known
+    passage: _Passage | None
+    is_sealed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Passage:
+    """Why an original passed, as far as the state knows: the nearest original, the counts of its site, a sentence."""
 
     nearest: Nearest | None
     site: KnownSite
-    is_known: bool
-    is_kept: bool
-
-    def sentence(self) -> str:
-        """What decided."""
-        if self.is_kept:
-            return "a manual verdict says that it is no copy"
-        if not self.is_known:
-            return "unknown: the method of this state is neither built in nor in the settings"
-        if self.nearest is None:
-            return "no other original shares a distinctive key with it"
-        compared = self.nearest.comparison
-        figures = f"similarity {compared.similarity:.4f}, containment {compared.containment:.4f}"
-        if not self.nearest.is_copy:
-            return f"{figures}: {self.nearest.decision}"
-        if not self.nearest.came_first:
-            return f"{figures}: a copy now, but the other page came later"
-        return (
-            f"{figures}: it would be a copy now. When it came, the state knew less about its site, or copies passed. "
-            f"{self.nearest.decision}"
-        )
+    reason: str
 
 
-def _passed(store: PageStore, one: Known, config: Config) -> _Passed:
-    record, method = one.record, method_of(store, config.make_method())
-    found = nearest(store, record, method, config.also_copies) if method and not record.former else None
-    is_kept = one.said is not None and one.said.said is ManualVerdict.KEEP
-    return _Passed(found, KnownSite.of(store, site_of(record.url)), bool(method) and not record.former, is_kept)
+def _explain(store: PageStore, known: Known, config: Config) -> _Explanation:
+    passage = _explain_passage(store, known, config) if known.record.is_original else None
+    return _Explanation(known, passage, not store.is_pending(known.record.id))
 
 
-def _passed_data(passed: _Passed | None) -> dict[str, Any]:
-    """The same for JSON; of a page that is no original, or could not be judged, there is nothing."""
-    found = passed.nearest if passed else None
-    nearest = (
-        {
-            **_other_page(found.original, found.title),
-            "similarity": round(found.comparison.similarity, 4),
-            "containment": round(found.comparison.containment, 4),
-            "is_copy": found.is_copy,
-            "came_first": found.came_first,
-            "decision": found.decision,
-        }
-        if found
-        else None
+def _explain_passage(store: PageStore, known: Known, config: Config) -> _Passage:
+    record, method = known.record, method_of(store, config.make_method())
+    method = None if record.former else method
+    found = nearest(store, record, method, config.also_copies) if method else None
+    if known.said is not None and known.said.said is ManualVerdict.KEEP:
+        reason = "a manual verdict says that it is no copy"
+    elif method is None:
+        reason = "unknown: the method of this state is neither built in nor in the settings"
+    else:
+        reason = _describe_nearest(found)
+    return _Passage(found, KnownSite.of(store, site_of(record.url)), reason)
+
+
+def _describe_nearest(found: Nearest | None) -> str:
+    if found is None:
+        return "no other original shares a distinctive key with it"
+    figures = f"similarity {found.comparison.similarity:.4f}, containment {found.comparison.containment:.4f}"
+    if not found.is_copy:
+        return f"{figures}: {found.decision}"
+    if not found.came_first:
+        return f"{figures}: a copy now, but the other page came later"
+    return (
+        f"{figures}: it would be a copy now. When it came, the state knew less about its site, or copies passed. "
+        f"{found.decision}"
     )
-    return {
-        "nearest": nearest,
-        "passed": passed.sentence() if passed else None,
-        "site": asdict(passed.site) if passed else None,
-    }
 
 
-def as_data(known: Known) -> dict[str, Any]:
-    """What is known of a page, for JSON."""
-    record, evidence = known.record, known.evidence
-    judged = known.verdict is not Kind.UNJUDGED
+def _data(page: _Explanation) -> dict[str, Any]:
+    known, passage = page.known, page.passage
+    record, evidence, verdict = known.record, known.evidence, known.said
     return {
         "url": record.url,
         "found": True,
         "verdict": known.verdict.value,
-        "kind": (evidence.likeness or None) if evidence else None,
-        "first_seen": iso(record.first_seen),
-        "last_seen": iso(known.last_seen),
-        "original": _other_page(known.original, known.title) if known.original else None,
+        "kind": _kind(evidence),
+        "first_seen": format_time(record.first_seen),
+        "last_seen": format_time(known.last_seen),
+        "original": _page_data(known.original, known.title) if known.original else None,
         "original_is_gone": known.original_is_gone,
         "superseded": known.is_superseded,
-        "like": _other_page(known.like, known.title) if known.like else None,
+        "like": _page_data(known.like, known.title) if known.like else None,
         "similarity": known.similarity or None,
         "containment": (evidence.containment or None) if evidence else None,
         "title": (evidence.title or None) if evidence else None,
@@ -168,108 +155,133 @@ def as_data(known: Known) -> dict[str, Any]:
         "evidence": evidence is not None,
         "witness": record.is_witness,
         "delivered": known.was_delivered,
-        "judged": _judged(known.said),
-        "similar_id": f"{record.original:016x}" if judged else None,
+        "judged": (
+            {"said": verdict.said.value, "other": verdict.other or None, "when": format_time(verdict.when)}
+            if verdict
+            else None
+        ),
+        "similar_id": _group_name(known) if known.verdict is not Kind.UNJUDGED else None,
         "group": {
             "size": known.size,
-            "pages": [{**_page(one), "kind": _kind(told)} for one, told in known.newest],
+            "pages": [
+                {"url": one.url, "first_seen": format_time(one.first_seen), "kind": _kind(evidence)}
+                for one, evidence in known.newest
+            ],
         },
+        "nearest": _nearest_data(passage.nearest) if passage and passage.nearest else None,
+        "passed": passage.reason if passage else None,
+        "site": asdict(passage.site) if passage else None,
+        "sealed": page.is_sealed,
+    }
+
+
+def _page_data(record: Record, title: str) -> dict[str, Any]:
+    return {"url": record.url, "first_seen": format_time(record.first_seen), "title": title or None}
+
+
+def _nearest_data(found: Nearest) -> dict[str, Any]:
+    return {
+        **_page_data(found.original, found.title),
+        "similarity": round(found.comparison.similarity, 4),
+        "containment": round(found.comparison.containment, 4),
+        "is_copy": found.is_copy,
+        "came_first": found.came_first,
+        "decision": found.decision,
     }
 
 
 def _has_same_bytes(known: Known) -> bool:
-    """Whether a page and its original were made from the very same bytes when they were last looked at."""
+    """Whether the last responses of a page and of its original had the same bytes."""
     return known.original is not None and known.record.body == known.original.body > 0
-
-
-def _judged(said: Opinion | None) -> dict[str, Any] | None:
-    return {"said": said.said.value, "other": said.other or None, "when": iso(said.when)} if said else None
-
-
-def _page(record: Record) -> dict[str, Any]:
-    return {"url": record.url, "first_seen": iso(record.first_seen)}
-
-
-def _other_page(record: Record, title: str) -> dict[str, Any]:
-    return {**_page(record), "title": title or None}
 
 
 def _kind(evidence: Evidence | None) -> str | None:
     return (evidence.likeness or None) if evidence else None
 
 
-def _as_missing(url: str, near: list[str]) -> dict[str, Any]:
-    return {"url": url, "found": False, "near": near}
+def _group_name(known: Known) -> str:
+    return f"{known.record.original:016x}"
 
 
-def _as_text(known: Known, passed: _Passed | None, *, sealed: bool) -> str:
+def _text(page: _Explanation) -> str:
+    return f"{to_line(page.known.record.url)}\n{format_facts(_facts(page))}"
+
+
+def _facts(page: _Explanation) -> Iterator[tuple[str, object]]:
+    known, passage = page.known, page.passage
     record, evidence = known.record, known.evidence
-    told: list[tuple[str, object]] = [("verdict", verdict(known)), *_other(known)]
+    yield "verdict", _describe_verdict(known)
+    yield from _other_page(known)
     if known.said:
-        what = "keep: no copy of" if known.said.said is ManualVerdict.KEEP else "a copy of"
-        other = line(known.said.other) or "any page"
-        told.append(("manual", f"{what} {other}\nsince {iso(known.said.when)}, for when it comes again"))
+        relation = "keep: no copy of" if known.said.said is ManualVerdict.KEEP else "a copy of"
+        other = to_line(known.said.other) or "any page"
+        yield "manual", f"{relation} {other}\nsince {format_time(known.said.when)}, for when it comes again"
     if known.is_copy or known.similarity:
-        told.append(("similarity", f"{known.similarity:.4f}"))
+        yield "similarity", f"{known.similarity:.4f}"
     if evidence and evidence.containment:
-        told.append(("containment", f"{evidence.containment:.4f}"))
-    if evidence and (evidence.title or evidence.likeness or evidence.text):  # not only what a policy weighs by
-        told.append(("title", line(evidence.title) or "(none)"))
-        told.append(("length", counted(evidence.letters, "character")))
+        yield "containment", f"{evidence.containment:.4f}"
+    if evidence and (evidence.title or evidence.likeness or evidence.text):  # else it serves a keep policy only
+        yield "title", to_line(evidence.title) or "(none)"
+        yield "length", format_count(evidence.letters, "character")
     elif known.is_copy:
-        told.append(("evidence", _NOT_KEPT))
+        yield "evidence", 'not kept (NEARDUP_KEEP was "nothing")'
     if _has_same_bytes(known):
-        told.append(("bytes", "identical with its original"))
-    told.append(("first seen", iso(record.first_seen)))
-    told.append(("last seen", iso(known.last_seen)))
-    if not sealed:
-        told.append(("sealed", "no: its feed is not stored; if it never is, the next crawl rolls the page back"))
+        yield "bytes", "identical with its original"
+    yield "first seen", format_time(record.first_seen)
+    yield "last seen", format_time(known.last_seen)
+    if not page.is_sealed:
+        yield "sealed", "no: its feed is not stored; if it never is, the next crawl rolls the page back"
     if record.is_witness:
-        told.append(("witness", "yes: it differs much from its original, so later pages are compared with it too"))
+        yield "witness", "yes: it differs much from its original, so later pages are compared with it too"
     if record.delivered:
-        told.append(("delivered", "yes: its item came through, so the same text is unchanged next time"))
+        yield "delivered", "yes: its item came through, so the same text is unchanged next time"
     if evidence and evidence.shared:
-        told.append(("both contain", "\n".join(map(line, evidence.shared))))
-    if passed is not None:
-        if passed.nearest is not None:
-            told.append(("nearest now", _nearest(passed.nearest)))
-        told.append(("it passed", passed.sentence()))
-        many, forms = counted(passed.site.pages, "page"), passed.site.forms
-        told.append(("its site", f"{line(passed.site.name)}: {many} counted, {forms:.0%} of the last share a template"))
+        yield "both contain", "\n".join(map(to_line, evidence.shared))
+    if passage is not None:
+        if found := passage.nearest:
+            later = "" if found.came_first else ", after this page"
+            yield "nearest now", _describe_page(found.original, found.title) + later
+        yield "it passed", passage.reason
+        site = passage.site
+        pages = format_count(site.pages, "page")
+        yield "its site", f"{to_line(site.name)}: {pages} counted, {site.forms:.0%} of the last share a template"
     if known.verdict is not Kind.UNJUDGED:
-        told.append(("group", _group(known)))
-    return f"{line(record.url)}\n{facts(told)}"
+        yield "group", "\n".join(_group_lines(known))
 
 
-def _other(known: Known) -> list[tuple[str, object]]:
-    """The page that decided, if there was one."""
+def _describe_verdict(known: Known) -> str:
+    kind = ROW if known.record.is_row else _kind(known.evidence)
+    return f"{known.verdict.value} ({to_line(kind)})" if kind else known.verdict.value
+
+
+def _other_page(known: Known) -> Iterator[tuple[str, object]]:
+    """Yield the page that decided the verdict, if there was one."""
     if known.original_is_gone:
-        return [("original", f"{known.record.original:016x}, no longer in the state (updated or forgotten)")]
-    title = f'\n"{line(known.title)}"' if known.title else ""
-    if known.original is not None:
-        what = "superseded by" if known.is_superseded else "original"
-        return [(what, f"{line(known.original.url)}{title}\nfirst seen {iso(known.original.first_seen)}")]
-    if known.evidence and known.evidence.likeness:
-        how = _LIKE.get(known.evidence.likeness, "like")
-        return [("like", f"{how} {line(known.like.url) if known.like else 'a page no longer in the state'}{title}")]
-    return []
+        yield "original", f"{_group_name(known)}, no longer in the state (updated or forgotten)"
+    elif known.original is not None:
+        yield "superseded by" if known.is_superseded else "original", _describe_page(known.original, known.title)
+    elif known.evidence and known.evidence.likeness:
+        relation = _LIKE.get(known.evidence.likeness, "like")
+        other = to_line(known.like.url) if known.like else "a page no longer in the state"
+        yield "like", f"{relation} {other}{_second_line(known.title)}"
 
 
-def _nearest(found: Nearest) -> str:
-    title = f'\n"{line(found.title)}"' if found.title else ""
-    later = "" if found.came_first else ", after this page"
-    return f"{line(found.original.url)}{title}\nfirst seen {iso(found.original.first_seen)}{later}"
+def _describe_page(record: Record, title: str) -> str:
+    return f"{to_line(record.url)}{_second_line(title)}\nfirst seen {format_time(record.first_seen)}"
 
 
-def _group(known: Known) -> str:
-    name = f"{known.record.original:016x}"
+def _second_line(title: str) -> str:
+    return f'\n"{to_line(title)}"' if title else ""
+
+
+def _group_lines(known: Known) -> Iterator[str]:
     if known.size == 1:
-        return f"{name}, no other page"
-    more = "" if known.size <= len(known.newest) else f", the newest {len(known.newest)} of them"
-    lines = [f"{name}, {counted(known.size, 'page')}{more}:"]
+        yield f"{_group_name(known)}, no other page"
+        return
+    newest = "" if known.size <= len(known.newest) else f", the newest {len(known.newest)} of them"
+    yield f"{_group_name(known)}, {format_count(known.size, 'page')}{newest}:"
     for record, evidence in known.newest:
-        kind = line(_kind(evidence) or "copy") if record.original != record.id else "superseded"
+        kind = to_line(_kind(evidence) or "copy") if record.original != record.id else "superseded"
         if known.standing is not None and record.id == known.standing.id:
             kind = "original"
-        lines.append(f"{iso(record.first_seen)}  {kind:<10}  {line(record.url)}")
-    return "\n".join(lines)
+        yield f"{format_time(record.first_seen)}  {kind:<10}  {to_line(record.url)}"

@@ -1,4 +1,4 @@
-"""``scrapy neardup export``: the state as one file."""
+"""``scrapy neardup export``: write a state to one file."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from functools import partial
 from pathlib import Path
 
 from scrapy_neardup.atomic import private, replacing
-from scrapy_neardup.commands.opening import add_store, looked
-from scrapy_neardup.commands.output import progress, write
+from scrapy_neardup.commands.opening import add_store, snapshot_state
+from scrapy_neardup.commands.options import config_of
+from scrapy_neardup.commands.output import check_new_file, format_count, progress, write
 from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.maintenance.export import write_export
-from scrapy_neardup.settings import Config
 
 NAME = "export"
 HELP = "Write the state to one file: a backup, or a way to another machine or store."
@@ -31,35 +31,27 @@ examples:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Options of the command."""
+    """Add the options."""
     parser.add_argument("-o", "--output", metavar="FILE", required=True, help="the file to write; -: standard output")
     add_store(parser)
     parser.add_argument("--force", action="store_true", help="replace the file if it exists")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Write the file, and say how large it is; 0."""
+    """Write the file, and print its size."""
     output = None if arguments.output == "-" else Path(arguments.output)
-    _check_output(output, force=arguments.force)
-    with looked(arguments.store, Config.from_settings(arguments.settings)) as store:
+    if output is not None:
+        check_new_file(output, force=arguments.force)
+    elif sys.stdout.isatty():
+        raise NearDupError("The export is binary. Name a file with -o, or send it on: … -o - | ssh …")
+    with snapshot_state(arguments.store, config_of(arguments)) as store:
         watch = partial(progress, total=store.pages)
         if output is None:
             write_export(store, sys.stdout.buffer, watch)
             return 0
         with replacing(output) as draft, open(draft, "wb", opener=private) as file:
             pages = write_export(store, file, watch)
-        left = store.pages - pages
-    out = f"; {left:,} unsealed, left out" if left else ""
-    write(f"{output}: {pages:,} page{'s' * (pages != 1)} in {output.stat().st_size:,} bytes{out}\n")
+        unsealed = store.pages - pages
+    left_out = f"; {unsealed:,} unsealed, left out" if unsealed else ""
+    write(f"{output}: {format_count(pages, 'page')} in {output.stat().st_size:,} bytes{left_out}\n")
     return 0
-
-
-def _check_output(output: Path | None, *, force: bool) -> None:
-    """Raises NearDupError where nothing can be written, before the state is read."""
-    if output is None:
-        if sys.stdout.isatty():
-            raise NearDupError("The export is binary. Name a file with -o, or send it on: … -o - | ssh …")
-    elif output.is_dir():
-        raise NearDupError(f"{output} is a folder. Name a file in it with -o.")
-    elif output.exists() and not force:
-        raise NearDupError(f"{output} exists. Name another file with -o, or replace it with --force.")

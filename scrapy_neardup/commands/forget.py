@@ -1,22 +1,22 @@
-"""``scrapy neardup forget``: pages are removed from a state, and judged as if they had never been seen."""
+"""``scrapy neardup forget``: remove pages from a state, so that they are judged again."""
 
 from __future__ import annotations
 
 import argparse
 import re
-import sys
 from collections.abc import Callable
 from datetime import datetime, timezone
 
 from scrapy_neardup.ages import moment
-from scrapy_neardup.commands.opening import add_store, opened
-from scrapy_neardup.commands.output import as_json, counted, line, missing, progress, write
+from scrapy_neardup.commands.opening import add_store, open_state
+from scrapy_neardup.commands.options import add_json, config_of
+from scrapy_neardup.commands.output import format_count, format_rest, progress, to_line, write_result
+from scrapy_neardup.commands.pages import find_pages
 from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.maintenance.forget import Forgetting, of_host, pages_where, unseen_since
-from scrapy_neardup.maintenance.lookup import near_urls
 from scrapy_neardup.maintenance.tables import overwritten, settle
-from scrapy_neardup.settings import Config
 from scrapy_neardup.state.pages import PageStore
+from scrapy_neardup.state.record import Record
 
 NAME = "forget"
 HELP = "Remove pages from a state, so that they are judged as if never seen."
@@ -43,73 +43,74 @@ examples:
   scrapy neardup forget --before 90d --store leveldb:///var/crawls/state.leveldb
 """
 
-#: URLs that a dry run names.
-_NAMED = 20
+#: URLs that a dry run prints.
+_SHOWN = 20
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Options of the command."""
+    """Add the options."""
     parser.add_argument("urls", metavar="URL", nargs="*", help="a page, by its URL as crawled")
     parser.add_argument("--host", metavar="HOST", help="all pages of this host and its subdomains")
     parser.add_argument("--before", metavar="TIME", help="pages last seen before a date or time, or an age such as 90d")
     parser.add_argument("--overwritten", action="store_true", help="pages of a feed that a later crawl has overwritten")
-    parser.add_argument("--dry-run", action="store_true", help="show what would go, and change nothing")
+    add_dry_run(parser)
     add_store(parser)
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    add_json(parser)
+
+
+def add_dry_run(parser: argparse.ArgumentParser) -> None:
+    """Add ``--dry-run``."""
+    parser.add_argument("--dry-run", action="store_true", help="show what would go, and change nothing")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Forget the pages; 1 if one that is named is not in the state, or none is of the host."""
+    """Forget the pages; return 1 if a named page is not in the state, or if the host has none."""
     ways = (bool(arguments.urls), arguments.host is not None, arguments.before is not None, arguments.overwritten)
     if sum(ways) != 1:
         raise SettingsError(
             "Name what to forget in exactly one way: URLs, --host HOST, --before TIME, or --overwritten."
         )
-    choose = _choice(arguments)
-    with opened(arguments.store, Config.from_settings(arguments.settings)) as store:
-        near = {url: near_urls(store, url) for url in arguments.urls if store.find(url) is None}
-        for url, others in near.items():
-            sys.stderr.write(missing(url, others, store.location))
-        found = choose(store)
-        urls = first_urls(store, found)
-        if not arguments.dry_run:
-            store.forget(progress(found.ids, len(found.ids)))
-            if arguments.overwritten:
-                settle(store)
-    if arguments.json:
-        write(as_json(as_data(found, urls, list(near), dry=arguments.dry_run)) + "\n")
-    else:
-        write(as_text(found, urls, dry=arguments.dry_run))
-    return 1 if near or (arguments.host is not None and not found.ids) else 0
+    dry, find = arguments.dry_run, _make_search(arguments)
+    with open_state(arguments.store, config_of(arguments)) as store:
+        records, missing = find_pages(store, dict.fromkeys(arguments.urls))
+        found = find(store, records)
+        urls = forget_pages(store, found, dry=dry)
+        if arguments.overwritten and not dry:
+            settle(store)
+    write_result(arguments, as_data(found, urls, missing, dry=dry), as_text(found, urls, dry=dry))
+    return 1 if missing or (arguments.host is not None and not found.ids) else 0
 
 
-def first_urls(store: PageStore, found: Forgetting) -> list[str]:
-    """Those of the oldest pages, as many as a dry run names."""
-    return [record.url for id in sorted(found.ids)[:_NAMED] if (record := store.record(id)) is not None]
+def forget_pages(store: PageStore, found: Forgetting, *, dry: bool) -> list[str]:
+    """Forget the pages unless it is a dry run; return the URLs of the oldest ones."""
+    urls = [record.url for id in sorted(found.ids)[:_SHOWN] if (record := store.record(id)) is not None]
+    if not dry:
+        store.forget(progress(found.ids, len(found.ids)))
+    return urls
 
 
-def _choice(arguments: argparse.Namespace) -> Callable[[PageStore], Forgetting]:
-    """What finds the pages; raises SettingsError before a state is opened."""
+def _make_search(arguments: argparse.Namespace) -> Callable[[PageStore, list[Record]], Forgetting]:
+    """Return what finds the pages; raises SettingsError before a state is opened."""
     if arguments.overwritten:
-        return lambda store: overwritten(store, progress)
+        return lambda store, _: overwritten(store, progress)
     if arguments.before is not None:
         seconds = moment("--before", arguments.before, datetime.now(timezone.utc))
-        return lambda store: unseen_since(store, seconds, progress)
+        return lambda store, _: unseen_since(store, seconds, progress)
     if arguments.host is not None:
         if not re.fullmatch(r"\s*[^\s/:?#@\[\]]+(?: \S+)?\s*", arguments.host):
             raise SettingsError(f"--host is {arguments.host!r}. Give the host name only, such as a.example.")
         is_wanted = of_host(arguments.host)
-        return lambda store: pages_where(store, is_wanted, progress)
+        return lambda store, _: pages_where(store, is_wanted, progress)
+    return _with_records
 
-    def named(store: PageStore) -> Forgetting:
-        ids = {record.id for url in arguments.urls if (record := store.find(url)) is not None}
-        return pages_where(store, lambda record: record.id in ids, progress) if ids else Forgetting((), 0, 0, 0, 0)
 
-    return named
+def _with_records(store: PageStore, records: list[Record]) -> Forgetting:
+    ids = {record.id for record in records}
+    return pages_where(store, lambda record: record.id in ids, progress) if ids else Forgetting((), 0, 0, 0, 0)
 
 
 def as_data(found: Forgetting, urls: list[str], missing: list[str], *, dry: bool) -> dict[str, object]:
-    """What goes or went, for JSON."""
+    """Return what was or would be forgotten, for JSON."""
     return {
         "dry_run": dry,
         "pages": len(found.ids),
@@ -123,31 +124,30 @@ def as_data(found: Forgetting, urls: list[str], missing: list[str], *, dry: bool
 
 
 def as_text(found: Forgetting, urls: list[str], *, dry: bool) -> str:
-    """What goes or went, in lines; the URLs are told of what would go."""
+    """Return what was or would be forgotten, as text. A dry run lists URLs."""
     if not found.ids:
         return "There is nothing to forget.\n"
-    said = f"{'would forget' if dry else 'forgot'} {counted(len(found.ids), 'page')}: {_sorts(found)}\n"
+    text = f"{'would forget' if dry else 'forgot'} {format_count(len(found.ids), 'page')}: {_describe(found)}\n"
     if not dry:
-        return said
-    rest = len(found.ids) - len(urls)
-    return said + "".join(f"  {line(url)}\n" for url in urls) + (f"  (and {rest:,} more)\n" if rest else "")
+        return text
+    return text + "".join(f"  {to_line(url)}\n" for url in urls) + format_rest(len(found.ids) - len(urls))
 
 
-def _sorts(found: Forgetting) -> str:
-    """How many pages of each sort: "1 original and its 2 copies".
+def _describe(found: Forgetting) -> str:
+    """Return how many pages of each sort.
 
-    >>> _sorts(Forgetting((), 2, 3, 1, 1))
+    >>> _describe(Forgetting((), 2, 3, 1, 1))
     '2 originals, their 3 copies, 1 other copy and 1 unjudged'
     """
     sorts = []
     if found.originals:
-        sorts.append(counted(found.originals, "original"))
+        sorts.append(format_count(found.originals, "original"))
     if found.with_originals:
         whose = "its" if found.originals == 1 else "their"
-        sorts.append(f"{whose} {counted(found.with_originals, 'copy', 'copies')}")
+        sorts.append(f"{whose} {format_count(found.with_originals, 'copy', 'copies')}")
     if found.copies:
         other = "other " if found.with_originals else ""
-        sorts.append(counted(found.copies, f"{other}copy", f"{other}copies"))
+        sorts.append(format_count(found.copies, f"{other}copy", f"{other}copies"))
     if found.unjudged:
         sorts.append(f"{found.unjudged:,} unjudged")
     *first, last = sorts

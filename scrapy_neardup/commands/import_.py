@@ -1,4 +1,4 @@
-"""``scrapy neardup import``: a new state from an exported file."""
+"""``scrapy neardup import``: make a new state from an exported file."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import argparse
 from functools import partial
 from pathlib import Path
 
-from scrapy_neardup.commands.opening import add_store, existing_or_new, location_of, opened_or_made
-from scrapy_neardup.commands.output import as_json, progress, write
+from scrapy_neardup.commands.opening import add_store, find_or_place_state, locate_state, open_or_make_state
+from scrapy_neardup.commands.options import add_json, config_of
+from scrapy_neardup.commands.output import format_count, progress, write_result
 from scrapy_neardup.maintenance.export import ExportFile, import_state
-from scrapy_neardup.settings import Config
 
 NAME = "import"
 HELP = "Make a new state from a file written by 'export'."
@@ -25,23 +25,21 @@ examples:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Options of the command."""
+    """Add the options."""
     parser.add_argument("file", type=Path, metavar="FILE", help="a file written by 'export'")
     add_store(parser)
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    add_json(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Make the state, and say how many pages it holds; 0."""
-    config = Config.from_settings(arguments.settings)
-    url = existing_or_new(arguments.store, config)
-    location_of(url)
+    """Make the state, and print how many pages it has."""
+    config = config_of(arguments)
+    url = find_or_place_state(arguments.store, config)
+    locate_state(url)  # raises for a state in memory
     source = ExportFile(arguments.file, progress)
-    with opened_or_made(url, source.recipe, source.secret or config.secret) as store:
+    with open_or_make_state(url, source.recipe, source.secret or config.secret) as store:
         pages = import_state(source, store, partial(progress, total=source.size))
         location = store.location
-    if arguments.json:
-        write(as_json({"store": location, "pages": pages}) + "\n")
-    else:
-        write(f"{location}: {pages:,} page{'s' * (pages != 1)} imported from {source.name}\n")
+    text = f"{location}: {format_count(pages, 'page')} imported from {source.name}"
+    write_result(arguments, {"store": location, "pages": pages}, text)
     return 0

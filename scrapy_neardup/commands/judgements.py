@@ -1,16 +1,23 @@
-"""``scrapy neardup judgements``: what was said of pages by hand."""
+"""``scrapy neardup judgements``: list the manual verdicts."""
 
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Iterator
 from typing import Any
 
-from scrapy_neardup.commands.opening import add_store, looked
-from scrapy_neardup.commands.output import add_output, check_output, counted, iso, line, put
+from scrapy_neardup.commands.opening import add_store, snapshot_state
+from scrapy_neardup.commands.options import config_of
+from scrapy_neardup.commands.output import (
+    add_list_options,
+    check_list_options,
+    format_count,
+    format_time,
+    to_line,
+    warn,
+    write_list,
+)
 from scrapy_neardup.judge.manual_verdicts import ManualVerdict, Opinion, judgements
-from scrapy_neardup.settings import Config
 
 NAME = "judgements"
 HELP = "List manual verdicts (keep, copy), or write them as labels for 'evaluate'."
@@ -34,38 +41,37 @@ _NOUN = "manual verdicts"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Options of the command."""
+    """Add the options."""
     add_store(parser)
-    add_output(parser, _NOUN)
+    add_list_options(parser, _NOUN)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """List them; 0."""
-    check_output(arguments)
-    with looked(arguments.store, Config.from_settings(arguments.settings)) as store:
-        said = sorted(judgements(store), key=lambda one: (one.when, one.url))
-    pairs = [one for one in said if one.other]
-    put(arguments, _labels(pairs) if arguments.output else map(_as_data, said), _as_text, _NOUN)
-    if arguments.output and (rest := len(said) - len(pairs)):
-        sys.stderr.write(f"{counted(rest, 'more manual verdict')} without a known original, so not a pair.\n")
-    elif not said:
-        sys.stderr.write("This state has no manual verdicts.\n")
+    """List the manual verdicts, or write labels."""
+    check_list_options(arguments)
+    with snapshot_state(arguments.store, config_of(arguments)) as store:
+        opinions = sorted(judgements(store), key=lambda one: (one.when, one.url))
+    pairs = [one for one in opinions if one.other]
+    write_list(arguments, _labels(pairs) if arguments.output else map(_as_data, opinions), _as_text, _NOUN)
+    if arguments.output and (rest := len(opinions) - len(pairs)):
+        warn(f"{format_count(rest, 'more manual verdict')} without a known original, so not a pair.")
+    elif not opinions:
+        warn("This state has no manual verdicts.")
     return 0
 
 
 def _labels(pairs: list[Opinion]) -> Iterator[dict[str, Any]]:
     for one in pairs:
         is_copy = one.said is ManualVerdict.COPY
-        figure = int(is_copy)
-        label = "copy" if is_copy else "different"
+        label, figure = ("copy", 1) if is_copy else ("different", 0)
         yield {"a": one.other, "b": one.url, "label": label, "jaccard": figure, "containment": figure}
 
 
 def _as_data(one: Opinion) -> dict[str, Any]:
-    return {"url": one.url, "said": one.said.value, "other": one.other or None, "when": iso(one.when)}
+    return {"url": one.url, "said": one.said.value, "other": one.other or None, "when": format_time(one.when)}
 
 
 def _as_text(one: dict[str, Any]) -> str:
-    what = "no copy of" if one["said"] == ManualVerdict.KEEP.value else "a copy of"
-    other = f"    {what} {line(one['other'])}\n" if one["other"] else ""
-    return f"{one['when']}  {one['said']}  {line(one['url'])}\n{other}"
+    relation = "no copy of" if one["said"] == ManualVerdict.KEEP.value else "a copy of"
+    other = f"    {relation} {to_line(one['other'])}\n" if one["other"] else ""
+    return f"{one['when']}  {one['said']}  {to_line(one['url'])}\n{other}"

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Iterator
 
-from scrapy_neardup.commands.opening import add_store, opened
-from scrapy_neardup.commands.output import as_json, counted, line, missing, write
-from scrapy_neardup.commands.pages import add_urls, named
+from scrapy_neardup.commands.opening import add_store, open_state
+from scrapy_neardup.commands.options import add_json, config_of
+from scrapy_neardup.commands.output import format_count, format_rest, to_line, warn, write_result
+from scrapy_neardup.commands.pages import add_urls, find_pages, read_urls
 from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.judge.manual_verdicts import (
     ManualVerdict,
@@ -20,34 +20,8 @@ from scrapy_neardup.judge.manual_verdicts import (
 )
 from scrapy_neardup.maintenance.drops import dropped, originals_of
 from scrapy_neardup.maintenance.forget import of_host
-from scrapy_neardup.maintenance.lookup import near_urls
 from scrapy_neardup.maintenance.tables import crawls
-from scrapy_neardup.settings import Config
 from scrapy_neardup.state.pages import PageStore
-
-# ----------------------------------------------------------------------------------------------------------------------
-# What was said of pages by hand is taken back.
-
-
-def take_back(store: PageStore, urls: Iterable[str], *, as_data: bool) -> int:
-    """Remove the judgements on these pages; 1 if there is none on one of them."""
-    found = {url: judgement_of(store, url) for url in urls}
-    judged = [url for url, said in found.items() if said is not None]
-    others = [url for url, said in found.items() if said is None]
-    if judged:
-        remove_judgements(store, *judged)
-    for url in others:
-        sys.stderr.write(f"{line(url)}\n  has no manual verdict; see: scrapy neardup judgements\n")
-    if as_data:
-        write(as_json({"removed": judged, "missing": others}) + "\n")
-    else:
-        write(f"{counted(len(judged), 'manual verdict')} removed.\n")
-    return 1 if others else 0
-
-
-# ----------------------------------------------------------------------------------------------------------------------
-# ``scrapy neardup keep``: a page is no copy, whatever the method says.
-
 
 NAME = "keep"
 HELP = "Mark a page as no copy: it passes in the next crawl and from then on."
@@ -66,12 +40,12 @@ examples:
   scrapy neardup keep --remove https://a.example/ferry
 """
 
-#: Pages that are named.
-_NAMED = 20
+#: Pages to print.
+_SHOWN = 20
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Options of the command."""
+    """Add the options."""
     add_urls(parser)
     parser.add_argument(
         "--last",
@@ -81,52 +55,59 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--site", metavar="SITE", help="with --last: only this host and its subdomains")
     parser.add_argument("--remove", action="store_true", help="remove the manual verdicts on these pages")
     add_store(parser)
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    add_json(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Write it down; 1 if one of the pages is not in the state, of which nothing is said then."""
+    """Write or remove manual verdicts; return 1 if a page is not in the state."""
     if arguments.site is not None and not arguments.last:
         raise SettingsError("--site works only with --last. Add --last.")
-    urls = [] if arguments.last and not (arguments.urls or arguments.file) else named(arguments)
-    with opened(arguments.store, Config.from_settings(arguments.settings)) as store:
+    urls = [] if arguments.last and not (arguments.urls or arguments.file) else read_urls(arguments)
+    with open_state(arguments.store, config_of(arguments)) as store:
         if arguments.last:
-            urls = list(dict.fromkeys([*urls, *_dropped_last(store, arguments.site)]))
+            urls = list(dict.fromkeys([*urls, *_dropped_in_last_crawl(store, arguments.site)]))
         if arguments.remove:
-            return take_back(store, urls, as_data=arguments.json)
-        records = {url: store.find(url) for url in urls}
-        found = [record for record in records.values() if record is not None]
-        gone = [url for url, record in records.items() if record is None]
-        for url in gone:
-            sys.stderr.write(missing(url, near_urls(store, url), store.location))
+            return remove_verdicts(arguments, store, urls)
+        found, missing = find_pages(store, urls)
         now = int(time.time())
-        said = [
+        opinions = [
             Opinion(record.url, ManualVerdict.KEEP, original.url if original else "", now)
             for record, original in zip(found, originals_of(store, found), strict=True)
         ]
-        if said:
-            write_judgements(store, *said)
-    if arguments.json:
-        kept = [{"url": one.url, "original": one.other or None} for one in said]
-        write(as_json({"kept": kept, "missing": gone}) + "\n")
-    else:
-        write(_as_text(said))
-    return 1 if gone else 0
+        if opinions:
+            write_judgements(store, *opinions)
+    kept = [{"url": one.url, "original": one.other or None} for one in opinions]
+    write_result(arguments, {"kept": kept, "missing": missing}, "".join(_lines(opinions)))
+    return 1 if missing else 0
 
 
-def _dropped_last(store: PageStore, site: str | None) -> list[str]:
-    """The URLs of the pages that the last crawl dropped, of this site or of all; not those that a person judged."""
+def remove_verdicts(arguments: argparse.Namespace, store: PageStore, urls: list[str]) -> int:
+    """Remove the manual verdicts on these pages, and print how many; return 1 if a page has none."""
+    verdicts = {url: judgement_of(store, url) for url in urls}
+    removed = [url for url, verdict in verdicts.items() if verdict is not None]
+    missing = [url for url, verdict in verdicts.items() if verdict is None]
+    if removed:
+        remove_judgements(store, *removed)
+    for url in missing:
+        warn(f"{to_line(url)}\n  has no manual verdict; see: scrapy neardup judgements")
+    text = f"{format_count(len(removed), 'manual verdict')} removed."
+    write_result(arguments, {"removed": removed, "missing": missing}, text)
+    return 1 if missing else 0
+
+
+def _dropped_in_last_crawl(store: PageStore, site: str | None) -> list[str]:
+    """Return the URLs of the pages that the last crawl dropped, without those that have a manual verdict."""
     last = max((crawl.generation for crawl in crawls(store)), default=0)
     is_wanted = of_host(site) if site is not None else lambda record: True
     records = [one.record for one in dropped(store, last) if one.said is None] if last else []
     return [record.url for record in records if record is not None and is_wanted(record)]
 
 
-def _as_text(said: list[Opinion]) -> str:
-    told = f"{counted(len(said), 'page')} will pass when they come again.\n" if len(said) != 1 else ""
-    told = told or "1 page will pass when it comes again.\n"
-    for one in said[:_NAMED]:
-        told += f"  {line(one.url)}\n"
-        told += f"    no copy of {line(one.other)}\n" if one.other else "    no known page was the reason of its drop\n"
-    rest = len(said) - _NAMED
-    return told + (f"  (and {rest:,} more)\n" if rest > 0 else "")
+def _lines(opinions: list[Opinion]) -> Iterator[str]:
+    one_page = len(opinions) == 1
+    yield f"{format_count(len(opinions), 'page')} will pass when {'it comes' if one_page else 'they come'} again.\n"
+    for one in opinions[:_SHOWN]:
+        yield f"  {to_line(one.url)}\n"
+        reason = f"no copy of {to_line(one.other)}" if one.other else "no known page was the reason of its drop"
+        yield f"    {reason}\n"
+    yield format_rest(len(opinions) - _SHOWN)

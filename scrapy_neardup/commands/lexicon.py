@@ -1,11 +1,12 @@
-"""``scrapy neardup lexicon``: how many of one's own pages hold each word, for the methods that weigh words."""
+"""``scrapy neardup lexicon``: count word frequencies in pages."""
 
 from __future__ import annotations
 
 import argparse
 from pathlib import Path
 
-from scrapy_neardup.commands.output import progress, write
+from scrapy_neardup.commands.options import add_documents
+from scrapy_neardup.commands.output import check_new_file, progress, write
 from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.evaluation.documents import read_documents
 from scrapy_neardup.text.lexicon import LexiconBuilder
@@ -29,8 +30,8 @@ use:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Options of the command."""
-    parser.add_argument("file", nargs="+", type=Path, metavar="FILE", help="documents: JSON lines, .txt, or a folder")
+    """Add the options."""
+    add_documents(parser)
     parser.add_argument("-o", "--output", type=Path, required=True, metavar="LEXICON", help="the file to write")
     parser.add_argument(
         "--at-least",
@@ -48,11 +49,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Write the lexicon, and say what is in it; 0."""
+    """Write the lexicon, and print how many words it has."""
     output: Path = arguments.output
     _check_output(output, arguments.file, force=arguments.force)
     if arguments.simplified:
-        converter_name()
+        converter_name()  # raises if there is no converter
     builder = LexiconBuilder()
     for document in progress(read_documents(*arguments.file)):
         text = normalize(f"{document.title}\n{document.text}", simplified=arguments.simplified)
@@ -63,16 +64,12 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _check_output(output: Path, files: list[Path], *, force: bool) -> None:
-    """Whatever can be known to be wrong before counting. Raises NearDupError."""
-    if output.is_dir():
-        raise NearDupError(f"{output} is a folder. Name a file in it with -o.")
+    """Raise NearDupError if the file cannot be written, before the words are counted."""
     if not output.parent.is_dir():
         raise NearDupError(f"The folder {output.parent} does not exist. Make it, or name another file with -o.")
-    if output.exists():
-        if any(file.exists() and file.samefile(output) for file in files):
-            raise NearDupError(f"{output} is also an input. Name another file with -o.")
-        if not force:
-            raise NearDupError(f"{output} exists. Name another file with -o, or replace it with --force.")
+    if output.is_file() and any(file.exists() and file.samefile(output) for file in files):
+        raise NearDupError(f"{output} is also an input. Name another file with -o.")
+    check_new_file(output, force=force)
 
 
 def _positive(text: str) -> int:

@@ -1,17 +1,24 @@
-"""``scrapy neardup merge``: the pages of several states in one."""
+"""``scrapy neardup merge``: add the pages of other states to a state."""
 
 from __future__ import annotations
 
 import argparse
-import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from scrapy_neardup.commands.opening import OPTION, add_store, existing, existing_or_new, location_of, opened_or_made
-from scrapy_neardup.commands.output import as_json, progress, write
+from scrapy_neardup.commands.opening import (
+    OPTION,
+    add_store,
+    find_or_place_state,
+    find_state,
+    locate_state,
+    open_or_make_state,
+)
+from scrapy_neardup.commands.options import add_json, config_of
+from scrapy_neardup.commands.output import format_count, progress, warn, write_result
 from scrapy_neardup.errors import StoreError
 from scrapy_neardup.maintenance.export import ExportFile, OpenState, Source, check_recipes, method_of
 from scrapy_neardup.maintenance.merge import Merged, merge
@@ -39,7 +46,7 @@ examples:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Options of the command."""
+    """Add the options."""
     parser.add_argument(
         "sources",
         nargs="+",
@@ -48,39 +55,41 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_store(parser)
     parser.add_argument("--keep-originals", action="store_true", help="only join; find no copies across the states")
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    add_json(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Merge, and say what became of the pages of each source; 0."""
-    config = Config.from_settings(arguments.settings)
-    url = existing_or_new(arguments.store, config)
+    """Merge, and print what became of the pages of each source."""
+    config = config_of(arguments)
+    url = find_or_place_state(arguments.store, config)
     with ExitStack() as stack:
-        sources = [_source(name, config, stack) for name in arguments.sources]
+        sources = [_open_source(name, config, stack) for name in arguments.sources]
         recipe: Mapping[str, Any] | None = None
         secret = config.secret
-        if not _is_there(url, config):
+        if not _exists(url, config):
             recipe, secret = sources[0].recipe, sources[0].secret or secret
             check_recipes(sources, recipe, OPTION)
-        store = stack.enter_context(opened_or_made(url, recipe, secret))
+        store = stack.enter_context(open_or_make_state(url, recipe, secret))
         check_recipes(sources, store.recipe, OPTION)
         method = None if arguments.keep_originals else _method(store, config)
         merged = [(source.name, merge(source, store, method, progress)) for source in sources]
-        render = _as_data if arguments.json else _as_text
-        write(render(merged, store.location, store.pages))
+        location, pages = store.location, store.pages
+        found = [{"from": name, **asdict(one)} for name, one in merged]
+        lines = [*map(_line, merged), f"{location}: {format_count(pages, 'page')}"]
+        write_result(arguments, {"store": location, "pages": pages, "merged": found}, lines)
     return 0
 
 
-def _source(name: str, config: Config, stack: ExitStack) -> Source:
+def _open_source(name: str, config: Config, stack: ExitStack) -> Source:
     if "://" not in name:
         return ExportFile(Path(name), progress)
-    return OpenState(stack.enter_context(opened_or_made(existing(name, config), None, config.secret)))
+    return OpenState(stack.enter_context(open_or_make_state(find_state(name, config), None, config.secret)))
 
 
-def _is_there(url: str, config: Config) -> bool:
-    location_of(url)  # raises what is wrong with it
+def _exists(url: str, config: Config) -> bool:
+    locate_state(url)  # raises for a URL that is wrong
     try:
-        existing(url, config)
+        find_state(url, config)
     except StoreError:
         return False
     return True
@@ -90,29 +99,23 @@ def _method(store: PageStore, config: Config) -> Method | None:
     recipe = {**store.recipe, PARAMETERS: {**store.recipe.get(PARAMETERS, {}), **decisions_of(store)}}
     method = method_of(recipe, config.make_method())
     if method is None:
-        sys.stderr.write(
+        warn(
             f"The state does not say how to make its method {recipe.get('method')!r}, so copies across the states are "
-            "not found. To find them, run the command in the project with the method.\n"
+            "not found. To find them, run the command in the project with the method."
         )
     return method
 
 
-def _as_text(merged: list[tuple[str, Merged]], location: str, pages: int) -> str:
-    lines = []
-    for name, found in merged:
-        copies = f"; copies across the states: {found.copies:,}" if found.copies else ""
-        lines.append(
-            f"{name}: {_pages(found.added)} added, {found.known:,} known already, {found.newer:,} newer{copies}"
-            + (f"; manual verdicts: {found.judgements:,}" if found.judgements else "")
-            + (f"; the manual verdicts on {_pages(found.against)} differed: the newer stays" if found.against else "")
-        )
-    return "\n".join([*lines, f"{location}: {_pages(pages)}\n"])
+def _line(merged: tuple[str, Merged]) -> str:
+    return "; ".join(_counts(*merged))
 
 
-def _pages(number: int) -> str:
-    return f"{number:,} page{'s' * (number != 1)}"
-
-
-def _as_data(merged: list[tuple[str, Merged]], location: str, pages: int) -> str:
-    found = [{"from": name, **asdict(one)} for name, one in merged]
-    return as_json({"store": location, "pages": pages, "merged": found}) + "\n"
+def _counts(name: str, found: Merged) -> Iterator[str]:
+    added = format_count(found.added, "page")
+    yield f"{name}: {added} added, {found.known:,} known already, {found.newer:,} newer"
+    if found.copies:
+        yield f"copies across the states: {found.copies:,}"
+    if found.judgements:
+        yield f"manual verdicts: {found.judgements:,}"
+    if found.against:
+        yield f"the manual verdicts on {format_count(found.against, 'page')} differed: the newer stays"

@@ -1,19 +1,18 @@
-"""``scrapy neardup migrate``: a state under the settings and versions of now."""
+"""``scrapy neardup migrate``: convert a state to the current settings and versions."""
 
 from __future__ import annotations
 
 import argparse
-import sys
-from collections.abc import Iterator
-from contextlib import closing, nullcontext
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import Any
 
-from scrapy_neardup.commands.opening import add_store, existing, location_of, only_state, opened_or_made
-from scrapy_neardup.commands.output import as_json, progress, table, write
+from scrapy_neardup.commands.opening import add_store, find_state, locate_state, only_state, open_or_make_state
+from scrapy_neardup.commands.options import add_fields, add_json, config_of, fields_of
+from scrapy_neardup.commands.output import format_count, format_table, progress, warn, write, write_result
+from scrapy_neardup.commands.pages import open_source
 from scrapy_neardup.crawl.state_location import page_extractor
 from scrapy_neardup.errors import PageError, SettingsError, StoreError
-from scrapy_neardup.inputs import FORMATS, Entry, Malformed, read_input
+from scrapy_neardup.inputs import FORMATS, Entry, InputRecord, Malformed, read_input
 from scrapy_neardup.judge.former import state_recipe
 from scrapy_neardup.maintenance.migrate import Migrated, Migration, Way
 from scrapy_neardup.methods import Method
@@ -22,10 +21,9 @@ from scrapy_neardup.oneline import one_line
 from scrapy_neardup.page.extraction import decode_body
 from scrapy_neardup.page.sites import site_of
 from scrapy_neardup.page.source import PageSource
-from scrapy_neardup.settings import DEFAULT_FIELDS, Config
-from scrapy_neardup.state.kv import Place
+from scrapy_neardup.settings import Config
 from scrapy_neardup.state.pages import PageStore
-from scrapy_neardup.state.recipe import fits
+from scrapy_neardup.state.recipe import Secret, fits
 from scrapy_neardup.state.replacement import as_left, draft_of, exchange, finish, is_unfinished, remove_draft
 from scrapy_neardup.state.tally import KEY, RowTally
 
@@ -55,27 +53,25 @@ examples:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Options of the command."""
+    """Add the options."""
     add_store(parser)
     parser.add_argument("--to", metavar="URL", help="place of the new state (default: that of the old one)")
     parser.add_argument(
         "--from", dest="feeds", nargs="+", default=[], metavar="FEED", help="files with texts of the pages"
     )
     parser.add_argument("--format", choices=FORMATS, default="", help="format of the feeds (default: by suffix)")
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
-    names = parser.add_argument_group("fields", "Names of the fields in the feeds, if they differ from these.")
-    for part, name in DEFAULT_FIELDS.items():
-        names.add_argument(f"--{part}", metavar="FIELD", help=f"(default: {name or 'none'}, or as in NEARDUP_FIELDS)")
+    add_json(parser)
+    add_fields(parser.add_argument_group("fields", "Names of the fields in the feeds, if they differ from these."))
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Migrate, and say what became of the pages; 0."""
-    config = Config.from_settings(arguments.settings)
+    """Migrate, and print what became of the pages."""
+    config = config_of(arguments)
     method = config.make_method()
     if method.memory_only:
         raise SettingsError(f"The method {method.name} works only in memory. Set NEARDUP_METHOD to another one.")
     url = arguments.store or only_state(config)
-    kind, place = location_of(arguments.to or url)
+    kind, place = locate_state(arguments.to or url)
     if kind.is_shared:
         raise StoreError(
             f"{place} is on a server, where migrate does not work. Copy the state to a file with scrapy neardup merge, "
@@ -83,21 +79,21 @@ def run(arguments: argparse.Namespace) -> int:
         )
     if is_unfinished(place):
         kept = finish(kind, place)
-        sys.stderr.write(f"{NAME}: an earlier migration that was stopped is finished now. A new one begins.\n")
-        _say_kept(kind, kept)
-    existing(url, config)
+        warn(f"{NAME}: an earlier migration that was stopped is finished now. A new one begins.")
+        write(_describe_old_state(kept and kind.url(kept)))
+    find_state(url, config)  # raises if there is none
     if arguments.to and kind.exists(place):
         raise StoreError(f"A state at {place} already exists. Name another place with --to.")
     recipe = state_recipe(method, page_extractor(config))
     remove_draft(kind, place)
-    with opened_or_made(url, None, config.secret) as old:
+    with open_or_make_state(url, None, config.secret) as old:
         if not (arguments.to or arguments.feeds) and fits(old.recipe, recipe):
             old.take_on(recipe)
             write(f"{old.location}: already has the current method, parameters and versions.\n")
             return 0
         source = old.location
-        with opened_or_made(kind.url(draft_of(place)), recipe, _secret_of(old)) as new:
-            found = _migrated(old, new, method, config, arguments)
+        with open_or_make_state(kind.url(draft_of(place)), recipe, _secret_of(old)) as new:
+            found = _migrate(old, new, method, config, arguments)
             pages = RowTally.unpack(new.value(KEY) or b"").pages
         if pages != old.pages:
             raise StoreError(
@@ -105,51 +101,44 @@ def run(arguments: argparse.Namespace) -> int:
                 "Find the cause with: scrapy neardup check"
             )
     kept = exchange(kind, place, as_left(kind, place))
-    if arguments.json:
-        write(as_json(_as_data(found, source, place, kept)) + "\n")
-    else:
-        write(_as_text(found, source, place))
-        _say_kept(kind, kept)
+    data = {
+        "store": place,
+        "from": source,
+        "kept": kept or None,
+        "pages": {way.name.lower(): found.pages[way] for way in Way},
+        "records": found.rows,
+        "records_used": found.used,
+    }
+    write_result(arguments, data, [*_lines(found, source, place), _describe_old_state(kept and kind.url(kept))])
     return 0
 
 
-def _secret_of(old: PageStore) -> Any:
-    _ = old.hashes  # raises what is to be done where the secret is not known
-    return old.secret
+def _secret_of(store: PageStore) -> Secret | None:
+    _ = store.hashes  # raises if the secret is unknown
+    return store.secret
 
 
-def _migrated(
-    old: PageStore, new: PageStore, method: Method, config: Config, arguments: argparse.Namespace
-) -> Migrated:
+def _migrate(old: PageStore, new: PageStore, method: Method, config: Config, arguments: argparse.Namespace) -> Migrated:
     migration = Migration(old, new, method, config.min_letters)
     migration.take_all(progress)
     if arguments.feeds:
-        fields = {part: getattr(arguments, part) or name for part, name in config.fields.items()}
-        risky_pool = config.make_risky_pool()
-        with closing(risky_pool) if risky_pool else nullcontext():
-            source = PageSource(
-                fields,
-                config.max_html,
-                page_extractor(config),
-                max_text=config.max_text,
-                read_risky=risky_pool.read if risky_pool else None,
-            )
-            entries = (entry for name in arguments.feeds for entry in read_input(name, arguments.format))
-            migration.take_feed(_pages(progress(entries, what="records"), source, fields["html"]))
+        with open_source(fields_of(arguments, config), config) as source:
+            records = (record for name in arguments.feeds for record in read_input(name, arguments.format))
+            migration.take_feed(_pages(progress(records, what="records"), source))
     return migration.found
 
 
-def _pages(entries: Any, source: PageSource, html: str) -> Iterator[Page | None]:
-    """The pages of records, under the names that a crawl knows them by; None for a record of which none can be made."""
-    for entry in entries:
-        if isinstance(entry, Malformed):
-            sys.stderr.write(f"{NAME}: {entry.place}: {one_line(entry.why)}\n")
-        if not isinstance(entry, Entry):
+def _pages(records: Iterable[InputRecord], source: PageSource) -> Iterator[Page | None]:
+    """Yield the page of each record, under the URL that a crawl gives it; None if the record has no page."""
+    for record in records:
+        if isinstance(record, Malformed):
+            warn(f"{NAME}: {record.place}: {one_line(record.why)}")
+        if not isinstance(record, Entry):
             continue
-        fields = dict(entry.fields)
+        fields = dict(record.fields)
         try:
-            if entry.html:
-                fields[html] = decode_body(entry.html, entry.content_type or None)
+            if record.html:
+                fields[source.fields.names["html"]] = decode_body(record.html, record.content_type or None)
             url = source.fields.url(fields)
             name = source.fields.article_url(fields, url)
             yield replace(source.page(fields, None, url), url=name, site=site_of(url)) if url else None
@@ -157,30 +146,22 @@ def _pages(entries: Any, source: PageSource, html: str) -> Iterator[Page | None]
             yield None
 
 
-def _as_text(found: Migrated, source: str, place: str) -> str:
-    rows = [(way.value, f"{many:,}") for way in Way if (many := found.pages[way])]
-    total = sum(found.pages.values())
-    lines = [f"{source}: {total:,} page{'s' * (total != 1)} converted to the current method, parameters and versions"]
-    lines += [f"in {place}"] * (source != place)
-    lines += ["", table(["pages", "how many"], rows), ""]
+def _lines(found: Migrated, source: str, place: str) -> Iterator[str]:
+    pages = format_count(sum(found.pages.values()), "page")
+    yield f"{source}: {pages} converted to the current method, parameters and versions"
+    if source != place:
+        yield f"in {place}"
+    yield ""
+    yield format_table(["pages", "how many"], [(way.value, f"{many:,}") for way in Way if (many := found.pages[way])])
+    yield ""
     if found.rows:
-        lines.append(
-            f"{found.used:,} of {found.rows:,} records of the feed belong to a page that needed a fingerprint."
-        )
+        yield f"{found.used:,} of {found.rows:,} records of the feed belong to a page that needed a fingerprint."
     if found.pages[Way.URL]:
-        lines.append(
+        yield (
             "Pages known only by URL get a fingerprint when they come again. If a feed has their texts, convert them "
             "now: scrapy neardup migrate --from FEED"
         )
-    return "\n".join([*lines, ""])
 
 
-def _say_kept(kind: type[Place], kept: str) -> None:
-    if kept:
-        write(f"The old state is kept as {kind.url(kept)}. Remove it when you no longer need it.\n")
-
-
-def _as_data(found: Migrated, source: str, place: str, kept: str) -> dict[str, Any]:
-    pages = {way.name.lower(): found.pages[way] for way in Way}
-    records = {"records": found.rows, "records_used": found.used}
-    return {"store": place, "from": source, "kept": kept or None, "pages": pages, **records}
+def _describe_old_state(url: str) -> str:
+    return f"The old state is kept as {url}. Remove it when you no longer need it.\n" if url else ""

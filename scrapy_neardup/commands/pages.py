@@ -1,4 +1,4 @@
-"""Pages that a user names to a command."""
+"""Pages that a user names: by URL, as a file, in a feed, on the web, in a state."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import argparse
 import json
 import re
 import sys
-from collections.abc import AsyncIterator, Iterator, Sized
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sized
 from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,13 +19,14 @@ from scrapy.settings import Settings
 from scrapy.utils.datatypes import SequenceExclude
 from twisted.python.failure import Failure
 
-from scrapy_neardup.commands.output import line
+from scrapy_neardup.commands.output import describe_missing, to_line, warn
 from scrapy_neardup.crawl.middleware import visit_of
 from scrapy_neardup.crawl.state_location import page_extractor
 from scrapy_neardup.errors import AnyReason, ExtractionError, NearDupError, PageError, Reason, SettingsError
 from scrapy_neardup.evaluation.documents import FeedReader, is_text, read_documents
 from scrapy_neardup.inputs import FORMATS, STDIN, Entry, read_input
 from scrapy_neardup.inputs.documents import HTML
+from scrapy_neardup.maintenance.lookup import near_urls
 from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Fingerprint, Page
 from scrapy_neardup.oneline import one_line
@@ -40,71 +41,19 @@ from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Record
 from scrapy_neardup.text.prose import why_unjudged
 
-# ----------------------------------------------------------------------------------------------------------------------
-# A page of HTML as a crawl would read it: within the same limits.
-
-
-def read_bounded(html: str, url: str, config: Config) -> Page:
-    """The page; raises ExtractionError if there is none, or it is too much to be read or judged."""
-    risky_pool = config.make_risky_pool() if len(html) <= config.max_html and is_risky(html) else None
-    if risky_pool is not None:
-        with closing(risky_pool):
-            page = risky_pool.read(PageContent(url, html))
-    else:
-        page = extract(html, url, max_html=config.max_html, extractor=page_extractor(config))
-    return within_bounds(page, config)
-
-
-def within_bounds(page: Page, config: Config) -> Page:
-    """As much of the page as is judged; raises ExtractionError if its text is too much."""
-    page = limit_page(page, config.max_text)
-    if page.unread:
-        raise ExtractionError(page.unread, f"its text has more than {config.max_text:,} characters (NEARDUP_MAX_TEXT)")
-    return page
-
-
-# ----------------------------------------------------------------------------------------------------------------------
-# A page before it is held against any other: its fingerprint, or why it cannot be judged.
-
-
-_WHY_NOT: dict[Reason, str] = {
+_WHY_UNJUDGED: dict[Reason, str] = {
     "no_text": "has no text",
     "too_short": "has fewer than {} letters in lines long enough for prose",
     "boilerplate": "has fewer than {} letters besides boilerplate",
     "quotes": "has fewer than {} letters besides quotes and boilerplate",
 }
-
-
-def prejudge(
-    method: Method, page: Page, min_letters: int, store: PageStore | None
-) -> tuple[Fingerprint | None, AnyReason]:
-    """The page as a crawl has it before it looks for others, and the reason for which it cannot be judged, or nothing.
-
-    ``store`` knows what is boilerplate. The fingerprint is None where the text is not enough for one. Raises
-    LexiconNeeded if the method cannot read it.
-    """
-    if reason := why_unjudged(page.text, min_letters):
-        return None, reason
-    known = store.on_site(page.site) if store else None
-    fingerprint = method.for_state(page, known)
-    return fingerprint, fingerprint.why_unjudged(min_letters)
-
-
-def why_not(reason: Reason, min_letters: int) -> str:
-    """What is the matter with a page that cannot be judged, as the rest of a sentence that names it.
-
-    >>> why_not("too_short", 40)
-    'has fewer than 40 letters in lines long enough for prose'
-    """
-    return _WHY_NOT[reason].format(min_letters)
-
-
-# ----------------------------------------------------------------------------------------------------------------------
-# The pages that are named to a command by their URLs: one by one, or as a list.
+_URL = re.compile(r"[a-z][a-z0-9+.-]*://|text:[0-9a-f]{16}$", re.IGNORECASE)
+#: A crawl of one page must leave no trace.
+_NO_TRACE = {"NEARDUP_ENABLED": False, "ITEM_PIPELINES": {}, "FEEDS": {}, "JOBDIR": None}
 
 
 def add_urls(parser: argparse.ArgumentParser) -> None:
-    """The options that name pages."""
+    """Add the options that name pages by their URLs."""
     parser.add_argument(
         "urls",
         metavar="URL",
@@ -115,142 +64,133 @@ def add_urls(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--format", choices=FORMATS, default="", help="format of FILE (default: by suffix)")
 
 
-def named(arguments: argparse.Namespace) -> list[str]:
-    """The URLs, each once; raises NearDupError where there is none, or a list cannot be read."""
-    urls = [one for url in arguments.urls for one in (_lines() if url == STDIN else [url])]
+def read_urls(arguments: argparse.Namespace) -> list[str]:
+    """Return the URLs, each once; raises NearDupError if there is none, or if a list cannot be read."""
+    urls = [one for url in arguments.urls for one in (_urls_of_lines() if url == STDIN else [url])]
     if arguments.file:
-        urls += _records(arguments.file, arguments.format)
+        urls += _urls_of_records(arguments.file, arguments.format)
     if not urls:
         raise SettingsError("No page is named. Give URLs, or - for standard input, or --from FILE.")
     return list(dict.fromkeys(urls))
 
 
-def _lines() -> Iterator[str]:
-    """URLs from standard input, as they are or as JSON lines."""
+def _urls_of_lines() -> Iterator[str]:
+    """Read standard input, where a line is a URL or a JSON object."""
     for text in sys.stdin:
         if text.lstrip().startswith("{"):
             try:
-                yield _url(json.loads(text), "standard input")
+                yield _url_of(json.loads(text), "standard input")
             except ValueError:
                 raise NearDupError(f"{text.strip()[:80]!r} is no JSON. Give one URL or JSON object per line.") from None
         elif text.strip():
             yield text.strip()
 
 
-def _records(file: str, format: str) -> Iterator[str]:
+def _urls_of_records(file: str, format: str) -> Iterator[str]:
     for record in read_input(file, format):
-        if isinstance(record, Entry):
-            yield _url(record.fields, record.place)
-        else:
+        if not isinstance(record, Entry):
             raise NearDupError(f"{record.place} cannot be read: {record.why}. Nothing is changed.")
+        yield _url_of(record.fields, record.place)
 
 
-def _url(fields: object, place: str) -> str:
+def _url_of(fields: object, place: str) -> str:
     url = fields.get("url") if hasattr(fields, "get") else None
     if not isinstance(url, str) or not url.strip():
         raise NearDupError(f"{place} has no url, but each record needs one. Nothing is changed.")
     return url.strip()
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# A page from the web, asked for as a crawl here would ask.
+def find_pages(store: PageStore, urls: Iterable[str]) -> tuple[list[Record], list[str]]:
+    """Return the records of URLs, and the URLs without one. Each of those is a warning with similar URLs."""
+    found, missing = [], []
+    for url in urls:
+        if (record := store.find(url)) is not None:
+            found.append(record)
+        else:
+            missing.append(url)
+            sys.stderr.write(describe_missing(url, near_urls(store, url), store.location))
+    return found, missing
 
 
-#: What a crawl of one page does without: it is looked at, not kept.
-_ONLY_LOOKING = {"NEARDUP_ENABLED": False, "ITEM_PIPELINES": {}, "FEEDS": {}, "JOBDIR": None}
+def read_html(html: str, url: str, config: Config) -> Page:
+    """Read HTML as a crawl would; raises ExtractionError if it has no page, or a larger one than the limits allow."""
+    risky_pool = config.make_risky_pool() if len(html) <= config.max_html and is_risky(html) else None
+    if risky_pool is not None:
+        with closing(risky_pool):
+            page = risky_pool.read(PageContent(url, html))
+    else:
+        page = extract(html, url, max_html=config.max_html, extractor=page_extractor(config))
+    return limit_text(page, config)
 
 
-def fetch(url: str, settings: Settings) -> PageResponse:
-    """What the server answers, whatever its status; redirects are followed.
+def limit_text(page: Page, config: Config) -> Page:
+    """Return the part of the page that is judged; raises ExtractionError if its text is too long."""
+    page = limit_page(page, config.max_text)
+    if page.unread:
+        raise ExtractionError(page.unread, f"its text has more than {config.max_text:,} characters (NEARDUP_MAX_TEXT)")
+    return page
 
-    The settings of the project hold: user agent, proxies, robots.txt, middlewares. Works once in a process, as
-    Twisted's reactor does. Raises NearDupError if there is no answer.
+
+def fingerprint_page(
+    method: Method, page: Page, min_letters: int, store: PageStore | None
+) -> tuple[Fingerprint | None, AnyReason]:
+    """Return the fingerprint of a page, if it has enough text for one, and the reason if it cannot be judged.
+
+    ``store`` knows boilerplate. Raises LexiconNeeded if the method cannot read the page.
     """
-    own = settings.copy()
-    own.setdict(_ONLY_LOOKING, priority="cmdline")
-    answers: list[Response | Failure] = []
-    process = CrawlerProcess(own)
-    process.crawl(OnePage, url=url, answers=answers)
-    process.start()
-    served = next((visit_of(answer).served for answer in answers if isinstance(answer, Response)), None)
-    if served is not None:
-        return served
-    why = next((line(answer.getErrorMessage()) for answer in answers if isinstance(answer, Failure)), "no answer")
-    raise NearDupError(
-        f"{line(url)} could not be fetched: {why.rstrip('.')}. Check that it can be reached, or name a file."
-    )
+    if reason := why_unjudged(page.text, min_letters):
+        return None, reason
+    fingerprint = method.for_state(page, store.on_site(page.site) if store else None)
+    return fingerprint, fingerprint.why_unjudged(min_letters)
 
 
-class OnePage(Spider):
-    """Asks for one page, and hands over what comes of it."""
+def describe_unjudged(reason: Reason, min_letters: int) -> str:
+    """Return why a page cannot be judged, as the rest of a sentence about it.
 
-    name = "neardup-extract"
-
-    def __init__(self, url: str, answers: list[Response | Failure], **kwargs: Any) -> None:
-        """``answers`` takes the answer."""
-        super().__init__(**kwargs)
-        self._url = url
-        self._answers = answers
-
-    async def start(self) -> AsyncIterator[Any]:
-        """The one request; errors of HTTP are answers, redirects are for Scrapy."""
-        yield Request(
-            self._url,
-            callback=self.parse,
-            errback=self._answers.append,
-            dont_filter=True,
-            meta={"handle_httpstatus_list": SequenceExclude(range(300, 400))},
-        )
-
-    def parse(self, response: Response, **kwargs: Any) -> None:
-        """Keep it."""
-        self._answers.append(response)
-
-
-# ----------------------------------------------------------------------------------------------------------------------
-# The documents of a feed for commands that look at whole corpora, read as a crawl with these settings would.
+    >>> describe_unjudged("too_short", 40)
+    'has fewer than 40 letters in lines long enough for prose'
+    """
+    return _WHY_UNJUDGED[reason].format(min_letters)
 
 
 @contextmanager
-def opened_feed(config: Config) -> Iterator[FeedReader]:
-    """What reads feeds; pages that may take long are read in a process of their own, which ends with it."""
+def open_source(fields: Mapping[str, str], config: Config) -> Iterator[PageSource]:
+    """Open what makes pages of records. Pages that may take long are read in another process, which ends with it."""
     risky_pool = config.make_risky_pool()
     with closing(risky_pool) if risky_pool else nullcontext():
-        source = PageSource(
-            config.fields,
+        yield PageSource(
+            fields,
             config.max_html,
             page_extractor(config),
             max_text=config.max_text,
             read_risky=risky_pool.read if risky_pool else None,
         )
+
+
+@contextmanager
+def open_feed(config: Config) -> Iterator[FeedReader]:
+    """Open a reader of feeds, which reads documents as a crawl with these settings would."""
+    with open_source(config.fields, config) as source:
         yield FeedReader(config.fields, source, renamed=dict(config.fields) != DEFAULT_FIELDS)
 
 
-def check_read(command: str, feed: FeedReader, documents: Sized, name: str) -> None:
-    """A line on standard error if records were left out; raises NearDupError if there is no document."""
+def check_feed(command: str, feed: FeedReader, documents: Sized, name: str) -> None:
+    """Warn about records that were left out; raises NearDupError if the feed has no document."""
     if feed.left_out:
         why = ", ".join(f"{count:,} {one_line(reason)}" for reason, count in feed.left_out.most_common())
-        sys.stderr.write(f"{command}: left out of the feed: {why}.\n")
+        warn(f"{command}: left out of the feed: {why}.")
     if not len(documents):
-        read = "standard input" if name == STDIN else name
         raise NearDupError(
-            f"{read} contains no document with a text. Check that it is the right file. If the text has another "
-            "field, name it in NEARDUP_FIELDS."
+            f"{'standard input' if name == STDIN else name} contains no document with a text. Check that it is the "
+            "right file. If the text has another field, name it in NEARDUP_FIELDS."
         )
-
-
-# ----------------------------------------------------------------------------------------------------------------------
-# What two pages can be compared from: an HTML file, a text, a document of a corpus, a page of the state.
-
-
-_URL = re.compile(r"[a-z][a-z0-9+.-]*://|text:[0-9a-f]{16}$", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One of two pages, with the name that it was asked for by: a ``page``, or a ``record`` of the state, or both.
+    """One of two pages to compare, under the name that the user gave it: a page, a record of a state, or both.
 
-    A record is what is compared by, if there is one; the page beside it is what the state tells of it.
+    Then the record is compared, and the page shows its text.
     """
 
     name: str
@@ -259,23 +199,23 @@ class Side:
 
     @property
     def site(self) -> str:
-        """Whose page it is, empty where that is not known."""
+        """The site of the page; empty if unknown."""
         return self.page.site if self.page else site_of(self.record.url) if self.record else ""
 
 
 def read_page(name: str, config: Config, *, or_url: bool = False) -> Page | None:
-    """The page of a file, or of a document that is written FILE#ID; None for what looks like a URL.
+    """Read a page from a file, or a document from ``FILE#ID``; return None for a URL.
 
-    ``or_url``: whatever is no file is taken for a URL, as that of an item may be any string. Raises NearDupError if
-    there is no such file or document, or no page can be made of it.
+    ``or_url``: a name that is no file is a URL, because the URL of an item may be any string. Raises NearDupError if
+    the file or document does not exist or has no page.
     """
     if _URL.match(name):
         return None
     if _exists(name):
-        return _from_file(Path(name), config)
+        return _read_file(Path(name), config)
     for at, char in enumerate(name):
         if char == "#" and at and _exists(name[:at]):
-            return _from_many(Path(name[:at]), name[at + 1 :])
+            return _read_document(Path(name[:at]), name[at + 1 :])
     if or_url:
         return None
     raise NearDupError(
@@ -284,8 +224,8 @@ def read_page(name: str, config: Config, *, or_url: bool = False) -> Page | None
     )
 
 
-def read_side(url: str, store: PageStore) -> Side:
-    """What the state holds of a URL, with its text if that was kept; raises NearDupError if nothing can be compared."""
+def find_side(url: str, store: PageStore) -> Side:
+    """Return the page of a URL in the state; raises NearDupError if the state has nothing to compare it by."""
     record = store.find(url)
     if record is None:
         raise NearDupError(
@@ -293,9 +233,9 @@ def read_side(url: str, store: PageStore) -> Side:
         )
     kept = store.evidence(record.id)
     page = Page(record.url, kept.title, text=kept.text, site=site_of(record.url)) if kept and kept.text else None
-    compared = bool(record.sketch) and not record.is_light
-    if compared or page:
-        return Side(url, page, record if compared else None)
+    is_comparable = bool(record.sketch) and not record.is_light
+    if is_comparable or page:
+        return Side(url, page, record if is_comparable else None)
     if record.former:
         raise NearDupError(
             f"The state has no fingerprint of {url} by this method, because it was migrated and the page has not come "
@@ -311,29 +251,22 @@ def read_side(url: str, store: PageStore) -> Side:
     )
 
 
-def _from_file(path: Path, config: Config) -> Page:
-    if path.name.lower().endswith(HTML):
-        return _from_html(path, config)
-    if path.is_file() and is_text(path):
-        return next(read_documents(path)).page()
-    raise NearDupError(
-        f"{path} is neither HTML (.html, .htm) nor text (.txt). For JSON lines, name a document: {path}#ID."
-    )
-
-
-def _from_html(path: Path, config: Config) -> Page:
-    """The page as a crawl would extract it; which site's it is, is not known."""
+def _read_file(path: Path, config: Config) -> Page:
+    if not path.name.lower().endswith(HTML):
+        if path.is_file() and is_text(path):
+            return next(read_documents(path)).page()
+        raise NearDupError(
+            f"{path} is neither HTML (.html, .htm) nor text (.txt). For JSON lines, name a document: {path}#ID."
+        )
     try:
-        html = decode_body(path.read_bytes())
-        url = path.absolute().as_uri()
-        return read_bounded(html, url, config)
+        return read_html(decode_body(path.read_bytes()), path.absolute().as_uri(), config)
     except OSError as error:
         raise NearDupError(f"{path} cannot be read: {error}. Check the file.") from None
     except PageError as error:
         raise NearDupError(f"{path} has no readable page: {error} ({error.reason}). Name another file.") from None
 
 
-def _from_many(path: Path, id: str) -> Page:
+def _read_document(path: Path, id: str) -> Page:
     first = ""
     for document in read_documents(path):
         if document.id == id:
@@ -346,5 +279,50 @@ def _from_many(path: Path, id: str) -> Page:
 def _exists(name: str) -> bool:
     try:
         return Path(name).exists()
-    except (OSError, ValueError):  # too long for a name, or with a character that no name can have
+    except (OSError, ValueError):  # a name that is too long or has a NUL
         return False
+
+
+def fetch(url: str, settings: Settings) -> PageResponse:
+    """Fetch a page with the settings of the project; any status will do, redirects are followed.
+
+    Works once in a process, because Twisted's reactor does. Raises NearDupError if there is no answer.
+    """
+    own = settings.copy()
+    own.setdict(_NO_TRACE, priority="cmdline")
+    answers: list[Response | Failure] = []
+    process = CrawlerProcess(own)
+    process.crawl(OnePageSpider, url=url, answers=answers)
+    process.start()
+    served = next((visit_of(answer).served for answer in answers if isinstance(answer, Response)), None)
+    if served is not None:
+        return served
+    why = next((to_line(answer.getErrorMessage()) for answer in answers if isinstance(answer, Failure)), "no answer")
+    raise NearDupError(
+        f"{to_line(url)} could not be fetched: {why.rstrip('.')}. Check that it can be reached, or name a file."
+    )
+
+
+class OnePageSpider(Spider):
+    """Fetches one page and appends the answer to a list."""
+
+    name = "neardup-extract"
+
+    def __init__(self, url: str, answers: list[Response | Failure], **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self._url = url
+        self._answers = answers
+
+    async def start(self) -> AsyncIterator[Any]:
+        """Request the page. HTTP errors are answers; Scrapy follows redirects."""
+        yield Request(
+            self._url,
+            callback=self.parse,
+            errback=self._answers.append,
+            dont_filter=True,
+            meta={"handle_httpstatus_list": SequenceExclude(range(300, 400))},
+        )
+
+    def parse(self, response: Response, **kwargs: Any) -> None:
+        """Keep the response."""
+        self._answers.append(response)

@@ -1,19 +1,18 @@
-"""``scrapy neardup pairs``: every pair of similar documents of a feed, computed exactly."""
+"""``scrapy neardup pairs``: compute every pair of similar documents of a feed exactly."""
 
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Iterable
 
-from scrapy_neardup.commands.output import counted, progress
-from scrapy_neardup.commands.pages import check_read, opened_feed
+from scrapy_neardup.commands.options import config_of
+from scrapy_neardup.commands.output import format_count, progress, warn
+from scrapy_neardup.commands.pages import check_feed, open_feed
 from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.evaluation.documents import documents_of, spooled
 from scrapy_neardup.evaluation.exact import CONTAINMENT, JACCARD, alike_pairs, gram_file
 from scrapy_neardup.evaluation.labels import pair_row
 from scrapy_neardup.outputs import opened_output, output_format
-from scrapy_neardup.settings import Config
 
 NAME = "pairs"
 HELP = "Compute every pair of similar documents of a feed exactly, as a reference for 'evaluate'."
@@ -39,30 +38,28 @@ examples:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Options of the command."""
+    """Add the options."""
     parser.add_argument("feed", metavar="FEED", help="a file or folder, or - for standard input (JSON lines)")
     parser.add_argument("-o", dest="output", default="-", metavar="OUT", help="(default: standard output)")
-    parser.add_argument("--jaccard", type=float, default=JACCARD, metavar="SHARE", help="(default: %(default)s)")
-    parser.add_argument(
-        "--containment", type=float, default=CONTAINMENT, metavar="SHARE", help="(default: %(default)s)"
-    )
+    for name, default in (("jaccard", JACCARD), ("containment", CONTAINMENT)):
+        parser.add_argument(f"--{name}", type=float, default=default, metavar="SHARE", help="(default: %(default)s)")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Write the pairs, the most similar first; 0."""
+    """Write the pairs, the most similar first."""
     for name in ("jaccard", "containment"):
-        if not 0.05 <= getattr(arguments, name) <= 1:
+        share = getattr(arguments, name)
+        if not 0.05 <= share <= 1:
             raise SettingsError(
-                f"--{name} is {getattr(arguments, name):g}. Give a share from 0.05 to 1: below that almost all texts "
-                "are pairs."
+                f"--{name} is {share:g}. Give a share from 0.05 to 1: below that almost all texts are pairs."
             )
     format = output_format(arguments.output)
     with (
-        opened_feed(Config.from_settings(arguments.settings)) as feed,
+        open_feed(config_of(arguments)) as feed,
         spooled(progress(documents_of(feed, arguments.feed), what="documents read")) as documents,
         gram_file() as sets,
     ):
-        check_read(NAME, feed, documents, arguments.feed)
+        check_feed(NAME, feed, documents, arguments.feed)
         for place in range(len(documents)):
             sets.add(documents[place].text)
         found = sorted(
@@ -72,7 +69,7 @@ def run(arguments: argparse.Namespace) -> int:
         with opened_output(arguments.output, format, "") as out:
             for one in found:
                 out.write(pair_row(one, documents[one.a], documents[one.b]), None)
-        sys.stderr.write(f"{NAME}: {counted(len(found), 'pair')} among {counted(len(documents), 'document')}.\n")
+        warn(f"{NAME}: {format_count(len(found), 'pair')} among {format_count(len(documents), 'document')}.")
     return 0
 
 

@@ -1,20 +1,17 @@
-"""``scrapy neardup report``: what a state holds, as one HTML file."""
+"""``scrapy neardup report``: write a report on a state as one HTML file."""
 
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Collection, Iterable
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 
-from scrapy_neardup.atomic import replacing
-from scrapy_neardup.commands.opening import add_store, looked
-from scrapy_neardup.commands.output import as_json, progress, room, write
-from scrapy_neardup.errors import SettingsError
+from scrapy_neardup.commands.opening import add_store, snapshot_state
+from scrapy_neardup.commands.options import add_json, check_minimum, config_of
+from scrapy_neardup.commands.output import as_json, progress, save, write, write_html
 from scrapy_neardup.inputs import Entry, read_input
-from scrapy_neardup.report.data import Report
 from scrapy_neardup.report.gather import gather
 from scrapy_neardup.report.page import check, page
 from scrapy_neardup.report.words import LANGUAGES, Words
@@ -45,12 +42,11 @@ examples:
   scrapy neardup report --json | jq .totals
 """
 
-
 _STDOUT = "-"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Options of the command."""
+    """Add the options."""
     parser.add_argument(
         "-o", dest="output", metavar="FILE", help="(default: report.html; with --json, or -: standard output)"
     )
@@ -66,63 +62,45 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         choices=LANGUAGES,
         help="language of the report (default: NEARDUP_LANG, else zh if most pages look Chinese)",
     )
-    parser.add_argument("--json", action="store_true", help="write the report as one JSON object")
+    add_json(parser, "write the report as one JSON object")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Read the state, twice, and write the report; 0."""
-    if arguments.pages < 1:
-        raise SettingsError(f"--pages is {arguments.pages}. Give 1 or more copies.")
+    """Read the state, and write the report."""
+    check_minimum(arguments, "pages", 1)
     if not arguments.json:
         check()
-    config = Config.from_settings(arguments.settings)
-    with looked(arguments.store, config) as store:
-        report = gather(
-            store,
-            rows=arguments.pages,
-            texts=partial(look_up, arguments.texts, config) if arguments.texts else None,
-            watch=progress,
-        )
+    config = config_of(arguments)
+    texts = partial(_find_texts, arguments.texts, config) if arguments.texts else None
+    with snapshot_state(arguments.store, config) as store:
+        report = gather(store, rows=arguments.pages, texts=texts, watch=progress)
     if arguments.json:
         text, output = as_json(asdict(report)) + "\n", arguments.output or _STDOUT
     else:
         text, output = page(report, arguments.lang or config.lang), arguments.output or "report.html"
     if output != _STDOUT:
-        _save(text, Path(output), report, Words(config.lang or "en"))
+        words, totals = Words(config.lang or "en"), report.totals
+        counts = {name: words(name, getattr(totals, name)) for name in ("pages", "copies", "groups")}
+        size = save(text, Path(output))
+        write(words("closing.report", file=output, size=size, **counts) + "\n")
     elif arguments.json:
         write(text)
     else:
-        sys.stdout.buffer.write(text.encode())  # UTF-8, as it says itself, whatever standard output is set to
+        write_html(text)
     return 0
 
 
-def look_up(inputs: Iterable[str], config: Config, urls: Collection[str]) -> dict[str, tuple[str, str]]:
-    """Title and text of those pages that are in the inputs, by the URL or id under which the state knows them."""
+def _find_texts(inputs: Iterable[str], config: Config, urls: Collection[str]) -> dict[str, tuple[str, str]]:
+    """Return title and text of the pages that are in the inputs, by the URL or id that the state knows."""
     found: dict[str, tuple[str, str]] = {}
-    names = {part: config.fields[part] for part in ("url", "title", "text")}
+    names = config.fields
     for source in inputs:
         for entry in progress(read_input(source), what="records"):
             if not isinstance(entry, Entry):
                 continue
-            fields = entry.fields
-            for key in (fields.get(names["url"]), fields.get("id")):
+            for key in (entry.fields.get(names["url"]), entry.fields.get("id")):
                 name = "" if key is None else str(key).strip()
                 if name and name in urls:
-                    title, text = (str(fields.get(names[part]) or "") for part in ("title", "text"))
+                    title, text = (str(entry.fields.get(names[part]) or "") for part in ("title", "text"))
                     found.setdefault(name, (title, text))
     return found
-
-
-def _save(text: str, path: Path, report: Report, words: Words) -> None:
-    with replacing(path) as draft:
-        draft.write_text(text, encoding="utf-8", errors="backslashreplace")
-    totals = report.totals
-    line = words(
-        "closing.report",
-        file=path,
-        pages=words("pages", totals.pages),
-        copies=words("copies", totals.copies),
-        groups=words("groups", totals.groups),
-        size=room(path.stat().st_size),
-    )
-    write(f"{line}\n")

@@ -1,15 +1,15 @@
-"""``scrapy neardup robustness``: how much of an edit each method bears."""
+"""``scrapy neardup robustness``: edit pages, and count how many are still recognised."""
 
 from __future__ import annotations
 
 import argparse
 import json
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from scrapy_neardup.commands.output import method_spec, progress, table, write
+from scrapy_neardup.commands.options import add_documents, add_json, parse_method
+from scrapy_neardup.commands.output import format_table, progress, warn, write
 from scrapy_neardup.errors import NearDupError, SettingsError
 from scrapy_neardup.evaluation.documents import read_documents
 from scrapy_neardup.evaluation.edits import EDITS, find_edit, why_unavailable
@@ -45,8 +45,8 @@ examples:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Options of the command."""
-    parser.add_argument("file", nargs="+", type=Path, metavar="FILE", help="documents: JSON lines, .txt, or a folder")
+    """Add the options."""
+    add_documents(parser)
     parser.add_argument(
         "--method",
         "--methods",
@@ -57,21 +57,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--pages", type=int, default=300, metavar="N", help="edit N random documents (default: 300)")
     parser.add_argument("--edits", default=",".join(EDITS), metavar="NAME,…", help="(default: %(default)s)")
     parser.add_argument("--seed", type=int, default=1, metavar="N", help="another seed draws other edits (default: 1)")
-    parser.add_argument("--json", action="store_true", help="print one JSON object per line")
+    add_json(parser, "print one JSON object per line")
     parser.add_argument(
         "-o", dest="curves", type=Path, metavar="FILE", help="draw curves to this file: .svg, .png, .pdf"
     )
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print the shares and draw the curves; 0."""
+    """Print the shares, and draw the curves."""
     if arguments.pages < 2:
         raise SettingsError(f"--pages is {arguments.pages}. Give 2 or more: edits insert parts of other pages.")
     if arguments.curves is not None:
         check_drawable(arguments.curves)
     edits = list(_edits(arguments.edits))
-    methods = [make_method(*method_spec(spec)) for spec in arguments.method or ()]
-    methods = methods or [method for method in map(_made, METHODS) if method]
+    methods = [make_method(*parse_method(spec)) for spec in arguments.method or ()]
+    methods = methods or [method for method in map(_make_default, METHODS) if method]
     read = progress(read_documents(*arguments.file), what="documents read")
     documents = sample_documents(read, arguments.pages, arguments.seed)
     points = robustness(
@@ -80,7 +80,7 @@ def run(arguments: argparse.Namespace) -> int:
         edits=edits,
         seed=arguments.seed,
         progress=progress,
-        on_failure=None if arguments.method else _left_out,
+        on_failure=None if arguments.method else _warn_left_out,
     )
     if not points:
         raise NearDupError("No method can judge these documents. The lines above say what each method needs.")
@@ -94,30 +94,31 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _edits(given: str) -> Iterator[str]:
-    for name in dict.fromkeys(one.strip() for one in given.split(",")):
+def _edits(names: str) -> Iterator[str]:
+    """Yield the edits that are available here; raises NearDupError for an unknown name."""
+    for name in dict.fromkeys(one.strip() for one in names.split(",")):
         find_edit(name)
         if reason := why_unavailable(name):
-            sys.stderr.write(f"{NAME}: left out: {reason}\n")
+            _warn_left_out(reason)
         else:
             yield name
 
 
-def _made(name: str) -> Method | None:
-    """The method with its defaults; None, and a line that says why, if it cannot be had here."""
+def _make_default(name: str) -> Method | None:
+    """Return the method with its default parameters; None, and a warning, if it is not available here."""
     try:
         return make_method(name, {})
     except NearDupError as error:
-        _left_out(error)
+        _warn_left_out(error)
         return None
 
 
-def _left_out(error: NearDupError) -> None:
-    sys.stderr.write(f"{NAME}: left out: {error}\n")
+def _warn_left_out(reason: object) -> None:
+    warn(f"{NAME}: left out: {reason}")
 
 
 def _tables(points: Sequence[Point]) -> Iterator[str]:
-    """A row for each edit with amounts and each method; then one for each method with the other edits."""
+    """Yield a table of the edits with amounts, and one of the other edits."""
     cells = {(point.method, point.edit, point.amount): _cell(point) for point in points}
     methods = list(dict.fromkeys(point.method for point in points))
     gradual = list(dict.fromkeys(point.edit for point in points if point.amount))
@@ -126,12 +127,13 @@ def _tables(points: Sequence[Point]) -> Iterator[str]:
     if gradual:
         named = [(edit, method) for edit in gradual for method in methods]
         rows = [(edit, method, *(cells[method, edit, amount] for amount in amounts)) for edit, method in named]
-        yield table(["edit", "method", *(f"{100 * amount:g}%" for amount in amounts)], rows, words=2)
-    yield table(["method", *others], [(method, *(cells[method, edit, 0.0] for edit in others)) for method in methods])
+        yield format_table(["edit", "method", *(f"{100 * amount:g}%" for amount in amounts)], rows, words=2)
+    rows = [(method, *(cells[method, edit, 0.0] for edit in others)) for method in methods]
+    yield format_table(["method", *others], rows)
 
 
 def _cell(point: Point) -> str:
-    """Per cent recognised, and in brackets compared where that is more; a dash where the edit changed no page."""
+    """Return the recognised share, with the compared share in brackets if that is larger; a dash for no pages."""
     if not point.pages:
         return "–"
     share, compared = f"{point.recognised:.1%}"[:-1], f"{point.compared:.1%}"[:-1]

@@ -1,20 +1,25 @@
-"""``scrapy neardup stats``: what is in a state, in numbers."""
+"""``scrapy neardup stats``: count the contents of a state."""
 
 from __future__ import annotations
 
 import argparse
-import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from textwrap import fill
 from typing import Any
 
-from scrapy_neardup.commands.opening import add_store, looked
-from scrapy_neardup.commands.output import as_json, facts, iso, line, progress, room, table, write
-from scrapy_neardup.errors import SettingsError
+from scrapy_neardup.commands.opening import add_store, snapshot_state
+from scrapy_neardup.commands.options import add_json, check_minimum, config_of, format_parameters
+from scrapy_neardup.commands.output import (
+    format_facts,
+    format_size,
+    format_table,
+    format_time,
+    progress,
+    to_line,
+    write_result,
+)
 from scrapy_neardup.maintenance.statistics import Statistics, statistics
-from scrapy_neardup.maintenance.tables import SiteDrops
-from scrapy_neardup.settings import Config
 from scrapy_neardup.state.pages import decisions_of
 
 NAME = "stats"
@@ -43,32 +48,37 @@ _WIDTH = 100
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Options of the command."""
+    """Add the options."""
     add_store(parser)
     parser.add_argument(
         "--limit", type=int, default=10, metavar="N", help="sites to name, those with most pages (default: 10)"
     )
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    add_json(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print the numbers."""
-    if arguments.limit < 0:
-        raise SettingsError(f"--limit is {arguments.limit}. Give 0 or more.")
-    with looked(arguments.store, Config.from_settings(arguments.settings)) as store:
+    """Print the counts."""
+    check_minimum(arguments, "limit", 0)
+    with snapshot_state(arguments.store, config_of(arguments)) as store:
         found, unsealed = statistics(store, arguments.limit, progress), store.pending().pages
-        place, recipe, decided = f"{store.scheme}: {store.location}", store.recipe, decisions_of(store)
-        location = {"store": store.location, "backend": store.scheme}
-        moment = {"as_of": iso(store.as_of), "in_use": store.is_held, "unsealed": unsealed}
-    if arguments.json:
-        write(as_json({**location, **moment, **as_data(found), "recipe": recipe, "decisions": decided}) + "\n")
-    else:
-        write("\n".join(_as_text(found, unsealed, place, {**recipe, **({"decides by": decided} if decided else {})})))
+        recipe, decisions = store.recipe, decisions_of(store)
+        place = f"{store.scheme}: {store.location}"
+        data = {
+            "store": store.location,
+            "backend": store.scheme,
+            "as_of": format_time(store.as_of),
+            "in_use": store.is_held,
+            "unsealed": unsealed,
+            **_data(found),
+            "recipe": recipe,
+            "decisions": decisions,
+        }
+    shown = {**recipe, **({"decides by": decisions} if decisions else {})}
+    write_result(arguments, data, _lines(found, unsealed, place, shown))
     return 0
 
 
-def as_data(found: Statistics) -> dict[str, Any]:
-    """The numbers, for JSON."""
+def _data(found: Statistics) -> dict[str, Any]:
     return {
         "pages": found.pages,
         "originals": found.originals,
@@ -85,61 +95,54 @@ def as_data(found: Statistics) -> dict[str, Any]:
         "largest_group": found.largest,
         "sites": found.sites,
         "top_sites": [asdict(site) for site in found.top],
-        "dropped_sites": [{**asdict(site), "crawled": iso(site.crawled)} for site in found.dropped],
-        "first_seen": iso(found.first_seen),
-        "last_seen": iso(found.last_seen),
+        "dropped_sites": [{**asdict(site), "crawled": format_time(site.crawled)} for site in found.dropped],
+        "first_seen": format_time(found.first_seen),
+        "last_seen": format_time(found.last_seen),
         "bytes": found.bytes,
         "bytes_per_page": round(found.bytes / found.pages, 1) if found.pages else None,
     }
 
 
-def _as_text(found: Statistics, unsealed: int, place: str, recipe: Mapping[str, Any]) -> Iterator[str]:
-    each = f", {found.bytes / found.pages:,.0f} bytes per page" if found.pages else ""
-    yield facts(
-        [
-            ("state", place),
-            ("size", room(found.bytes) + each),
-            ("first seen", iso(found.first_seen) or "(nothing)"),
-            ("last seen", iso(found.last_seen) or "(nothing)"),
-        ],
-        indent="",
+def _lines(found: Statistics, unsealed: int, place: str, recipe: Mapping[str, Any]) -> Iterator[str]:
+    per_page = f", {found.bytes / found.pages:,.0f} bytes per page" if found.pages else ""
+    yield _facts(
+        ("state", place),
+        ("size", format_size(found.bytes) + per_page),
+        ("first seen", format_time(found.first_seen) or "(nothing)"),
+        ("last seen", format_time(found.last_seen) or "(nothing)"),
     )
     rows = [(what, f"{many:,}", f"{many / max(found.pages, 1):.1%}") for what, many in _pages(found, unsealed)]
-    yield table(["what", "pages", "of all"], rows) + "\n"
-    yield facts(
-        [("groups", f"{found.groups:,} of two or more pages; the largest has {found.largest:,}")],
-        indent="",
-    )
+    yield format_table(["what", "pages", "of all"], rows) + "\n"
+    yield _facts(("groups", f"{found.groups:,} of two or more pages; the largest has {found.largest:,}"))
     if found.judged:
-        said = ", ".join(f"{many:,} {name}" for name, many in sorted(found.judged.items(), reverse=True))
-        yield facts([("manual", f"{said}; see: scrapy neardup judgements")], indent="")
+        verdicts = ", ".join(f"{many:,} {name}" for name, many in sorted(found.judged.items(), reverse=True))
+        yield _facts(("manual", f"{verdicts}; see: scrapy neardup judgements"))
     if found.top:
         title = "site" if len(found.top) == found.sites else f"site ({len(found.top)} of {found.sites:,})"
-        sites = [
-            (line(site.name) or "(none)", f"{site.pages:,}", f"{site.copies:,}", f"{site.copies / site.pages:.1%}")
-            for site in found.top
-        ]
-        yield table([title, "pages", "copies", "of them"], sites) + "\n"
+        sites = [_site(one.name or "(none)", one.pages, one.copies) for one in found.top]
+        yield format_table([title, "pages", "copies", "of them"], sites) + "\n"
     if found.dropped:
-        yield table(["site, last crawls", "pages", "dropped", "of them", "delivered"], _drops(found.dropped)) + "\n"
-    yield facts(_recipe(recipe), width=16, indent="")
+        drops = [(*_site(one.site, one.pages, one.drops), f"{one.delivered:,}") for one in found.dropped]
+        yield format_table(["site, last crawls", "pages", "dropped", "of them", "delivered"], drops) + "\n"
+    yield format_facts(_recipe(recipe), width=16, indent="")
 
 
-def _drops(sites: Sequence[SiteDrops]) -> list[tuple[str, ...]]:
-    return [
-        (line(one.site), f"{one.pages:,}", f"{one.drops:,}", f"{one.drops / one.pages:.1%}", f"{one.delivered:,}")
-        for one in sites
-    ]
+def _facts(*pairs: tuple[str, object]) -> str:
+    return format_facts(pairs, indent="")
+
+
+def _site(name: str, pages: int, part: int) -> tuple[str, ...]:
+    return to_line(name), f"{pages:,}", f"{part:,}", f"{part / pages:.1%}"
 
 
 def _pages(found: Statistics, unsealed: int) -> Iterator[tuple[str, int]]:
     yield "pages", found.pages
     yield "originals", found.originals
     for kind, many in found.passed.items():
-        yield f"- similar to an earlier page: {line(kind)}", many
+        yield f"- similar to an earlier page: {to_line(kind)}", many
     yield "copies", found.copies
     for kind, many in found.kinds.items():
-        yield f"- {line(kind)}", many
+        yield f"- {to_line(kind)}", many
     yield "- witnesses among the copies", found.witnesses
     if found.better:
         yield "- copies that are better than their original", found.better
@@ -153,10 +156,9 @@ def _pages(found: Statistics, unsealed: int) -> Iterator[tuple[str, int]]:
 
 
 def _recipe(recipe: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
-    """What the pages were fingerprinted by, a line each; parameters as they are given to other commands."""
+    """Yield the entries of a recipe, the method first."""
     for name, value in sorted(recipe.items(), key=lambda item: item[0] != "method"):
         if isinstance(value, dict):
-            given = ", ".join(f"{one}={json.dumps(what, ensure_ascii=False)}" for one, what in value.items())
-            yield line(name), fill(line(given), _WIDTH) or "(none)"
+            yield to_line(name), fill(to_line(format_parameters(value, ", ", wide=True)), _WIDTH) or "(none)"
         else:
-            yield line(name), line(str(value))
+            yield to_line(name), to_line(str(value))

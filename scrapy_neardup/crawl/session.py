@@ -31,9 +31,7 @@ from scrapy_neardup.crawl.turns import AsyncPageReader, make_page_reader
 from scrapy_neardup.errors import SettingsError, StoreError
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.former import check_tools, state_recipe, take_over
-from scrapy_neardup.judge.preference import make_preference
 from scrapy_neardup.maintenance.tables import Crawl, add_site_drops, remember_crawl, site_drops
-from scrapy_neardup.model import Verdict
 from scrapy_neardup.oneline import line_logger
 from scrapy_neardup.page.extraction import Extractor
 from scrapy_neardup.page.source import PageSource
@@ -59,12 +57,11 @@ def opened_detector(
     extractor: Extractor | None,
     who: str,
     job: str,
-    passes: Callable[[Verdict], bool],
     on_expired: Callable[[int], None],
 ) -> Detector:
     """A detector on the state, which is open from here on. Raises SettingsError or StoreError.
 
-    ``who`` names the crawl; ``job``, ``passes`` and ``on_expired``: see ``Detector``.
+    ``who`` names the crawl; ``job`` and ``on_expired``: see ``Detector``.
     """
     method = config.make_method()
     recipe = state_recipe(method, extractor)
@@ -86,13 +83,9 @@ def opened_detector(
         return Detector(
             method,
             store,
-            min_letters=config.min_letters,
             who=who,
+            policy=config.make_policy(),
             job=job,
-            also_copies=config.also_copies,
-            passes=passes,
-            keep=config.keep,
-            preference=make_preference(config.keep_policy),
             # A dry run forgets nothing, and on a server that is done beside the judging.
             bounds=None if config.dry_run or store.is_shared else config.bounds,
             on_expired=on_expired,
@@ -133,7 +126,7 @@ class Session:
         job = "" if config.dry_run else crawler.settings.get("JOBDIR")  # where nothing is to be written either
         self._job = str(Path(job).absolute()) if job else ""
         on_expired = partial(self.notes.count, stats.EXPIRED)
-        self._detector = opened_detector(config, store_url, extractor, who, self._job, config.passes, on_expired)
+        self._detector = opened_detector(config, store_url, extractor, who, self._job, on_expired)
         self._is_over = False
         self._sharing: Sharing | None = None
         self._aside: AsyncPageReader | None = None

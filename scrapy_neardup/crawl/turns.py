@@ -167,14 +167,14 @@ class AsyncPageReader:
             return read
         if self._is_unchanged is not None:
             mark = self._source.hash_html(read)
-            if await self._is_unchanged(read.raw.url, mark):
+            if await self._is_unchanged(read.content.url, mark):
                 return ReadPage(self._source.skip(read, mark, "too_slow"))
         await turn.comes()  # so that such pages are read in the order in which they came
         turn.leave()
         if self._risky_pool is None:
             return ReadPage(self._timed(self._source.read, read))
         self._notes.count(stats.APART)
-        result = await self._run(self._risky_pool, read.raw)
+        result = await self._run(self._risky_pool, read.content)
         assert not isinstance(result, RiskyPage)
         return ReadPage(self._source.finish(read, result.page if isinstance(result, ReadPage) else result))
 

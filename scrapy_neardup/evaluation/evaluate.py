@@ -19,6 +19,7 @@ from scrapy_neardup.evaluation.labels import GREY, Corpus, Gold, agreement
 from scrapy_neardup.evaluation.scores import Score, score
 from scrapy_neardup.hashing.keys import keys_of
 from scrapy_neardup.judge.detector import Detector
+from scrapy_neardup.judge.policy import Policy
 from scrapy_neardup.methods import Method, make_method
 from scrapy_neardup.model import Comparison, Kind, Match, Page, Verdict
 from scrapy_neardup.state.opening import close_store, open_store
@@ -304,7 +305,7 @@ def _judging(
         yield joined.judge, joined.size
         return
     with _fresh_store(store_url, method) as store:
-        detector = Detector(method, store, min_letters=MIN_LETTERS, who="evaluate")
+        detector = Detector(method, store, who="evaluate", policy=Policy(MIN_LETTERS))
         yield partial(detector.judge_now, sealed=True), store.size
 
 
@@ -312,7 +313,7 @@ def _warm_up(method: Method, page: Page) -> bool:
     """Judge a page for nothing; False if it was not one that the method gets to see."""
     store = open_store("memory:", method.recipe(), secret=NO_SECRET)
     try:
-        detector = Detector(method, store, min_letters=MIN_LETTERS, who="warm up")
+        detector = Detector(method, store, who="warm up", policy=Policy(MIN_LETTERS))
         return detector.judge_now(page, sealed=True).kind is not Kind.UNJUDGED
     except PageError:
         return False

@@ -14,6 +14,7 @@ from scrapy_neardup.evaluation.documents import Spool
 from scrapy_neardup.evaluation.evaluate import threshold_of
 from scrapy_neardup.evaluation.exact import CONTAINMENT, JACCARD, Alike, GramFile, alike_pairs, similarity
 from scrapy_neardup.judge.detector import Detector
+from scrapy_neardup.judge.policy import Policy
 from scrapy_neardup.maintenance.scan import Watch, unwatched
 from scrapy_neardup.methods import Method, make_method
 from scrapy_neardup.model import Fingerprint, Page
@@ -205,7 +206,7 @@ def _judged_once(
     """Return a state that has seen all pages, and the original of each dropped page."""
     store = open_store("memory:", method.recipe(), secret=NO_SECRET)
     try:
-        detector = Detector(method, store, min_letters=min_letters, who="tune")
+        detector = Detector(method, store, who="tune", policy=Policy(min_letters))
         yield store, dict(_copies(documents, detector, watch))
     finally:
         close_store(store)

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Set
+import json
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from time import perf_counter
 from typing import Any, cast
 from weakref import WeakKeyDictionary
 
-from scrapy_neardup.errors import AnyReason, SettingsError
-from scrapy_neardup.judge.copies import Copies, Registrar, Returning, note_once
+from scrapy_neardup.errors import SettingsError
+from scrapy_neardup.judge.context import NO_FINGERPRINT, Context, CrawlContext
+from scrapy_neardup.judge.copies import count_sentences
 from scrapy_neardup.judge.drops import Drops
+from scrapy_neardup.judge.former import FormerMethods
 from scrapy_neardup.judge.in_flight import Blocked, Earlier, InFlight, ReadOnlyInFlight, Reservation, Ruled, Ruling
 from scrapy_neardup.judge.manual_verdicts import ManualVerdicts
 from scrapy_neardup.judge.matching import Matching, candidates
-from scrapy_neardup.judge.preference import Preference, Succession
-from scrapy_neardup.judge.rules import ByBytes, ByMark, ByText, SameUrl
+from scrapy_neardup.judge.policy import Policy
+from scrapy_neardup.judge.rules import has_mark, judge, judge_bytes, knows_bytes
 from scrapy_neardup.methods import Method
-from scrapy_neardup.model import ROW, Fingerprint, Kind, Likeness, Page, Verdict
+from scrapy_neardup.model import Fingerprint, Kind, Page, Verdict
 from scrapy_neardup.page.response import BodyHasher
 from scrapy_neardup.state.evidence import Keep
 from scrapy_neardup.state.expiry import Bounds
@@ -25,53 +29,12 @@ from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.text.prose import why_unjudged
 from scrapy_neardup.workers.speculation import PreparedFingerprint
 
-# ----------------------------------------------------------------------------------------------------------------------
-# A crawl forgets what a state is no longer to know, a step with each page that is judged.
-
-
-#: Steps in a row without a page that can go, after which no more are tried.
+#: Steps of expiry in a row without an expired page, after which the end of a crawl tries no more.
 _IDLE = 1000
 
 
-class Ageing:
-    """``bounds``: how long and how many pages a state is to know; ``on_expired`` is told how many were forgotten."""
-
-    def __init__(self, store: PageStore, bounds: Bounds | None, on_expired: Callable[[int], None]) -> None:
-        self._store = store
-        self._bounds = bounds
-        self._on_expired = on_expired
-        self._judged = 0
-        #: Whether anything is ever forgotten.
-        self.has_bounds = bounds is not None
-
-    def judged(self) -> None:
-        """A page is judged: take a step. Raises StoreError."""
-        self._judged += 1
-        self._step()
-
-    def trim(self) -> None:
-        """As many steps as pages were judged, as far as there are too many: what this crawl added may be sealed by now.
-
-        Whatever else is too much in the state takes its time.
-        """
-        idle = 0
-        while self._judged and idle < _IDLE and self._bounds and self._bounds.exceeded(self._store.pages):
-            self._judged -= 1
-            idle = 0 if self._step() else idle + 1
-
-    def _step(self) -> int:
-        gone = self._store.expire(self._bounds) if self._bounds is not None else 0
-        if gone:
-            self._on_expired(gone)
-        return gone
-
-
-# ----------------------------------------------------------------------------------------------------------------------
-# A store that is looked into and not written to: for a verdict of which nothing is to stay.
-
-
-class _Glance:
-    """Answers as the store does; what a detector writes comes to nothing."""
+class _ReadOnlyStore:
+    """A store whose writes do nothing. A write that a detector learns to do belongs here."""
 
     def __init__(self, store: PageStore) -> None:
         self.base = store
@@ -82,62 +45,38 @@ class _Glance:
     def begin(self, who: str, job: str = "") -> int:
         return 0
 
-    def add(self, *_: Any, **__: Any) -> None:
+    def _ignore(self, *_: Any, **__: Any) -> None:
         return
 
-    def touch(self, *_: Any, **__: Any) -> None:
-        return
-
-    def note(self, *_: Any, **__: Any) -> None:
-        return
-
-    def note_form(self, *_: Any, **__: Any) -> None:
-        return
-
-    def write(self, *_: Any, **__: Any) -> None:
-        return
+    add = touch = note = note_form = write = _ignore
 
 
-def glance(store: PageStore) -> PageStore:
-    """The store for a detector that must leave no trace: a write that a detector learns to do belongs in the class."""
-    return cast(PageStore, _Glance(store))
+def read_only(store: PageStore) -> PageStore:
+    """The store for a detector that must leave no trace."""
+    return cast(PageStore, _ReadOnlyStore(store))
 
 
-def base_of(store: PageStore) -> PageStore:
-    """The store beneath a glance; any other store is its own base."""
-    return store.base if isinstance(store, _Glance) else store
-
-
-# ----------------------------------------------------------------------------------------------------------------------
-# Where a method meets a store: a page goes in, a verdict comes out, and is kept or taken back.
-
-
-def _all_but_copies(verdict: Verdict) -> bool:
-    return not verdict.is_copy
-
-
-#: The pages in flight of each store of this process: all crawls on a store share them, and a glance sees them.
+#: The pages in flight of each store of this process: all crawls on a store share them, and a read-only one sees them.
 _IN_FLIGHT: WeakKeyDictionary[PageStore, InFlight] = WeakKeyDictionary()
 
 
 def _in_flight_of(store: PageStore) -> InFlight:
     if store.is_shared:
         return Earlier()
-    base = base_of(store)
-    found = _IN_FLIGHT.setdefault(base, InFlight())
-    return found if base is store else ReadOnlyInFlight(found)
+    if isinstance(store, _ReadOnlyStore):
+        return ReadOnlyInFlight(_IN_FLIGHT.setdefault(store.base, InFlight()))
+    return _IN_FLIGHT.setdefault(store, InFlight())
 
 
 class Detector:
-    """Judges the pages of one crawl against the state, and against pages that are still on their way.
+    """Judges the pages of one crawl against the state, and against pages in flight.
 
-    Pages are compared with originals. A copy that differs much from its original is filed as a witness, so
-    that a further page which copies the copy is found too; a page found through a witness is dropped for the
-    original and is never a witness itself. So a group cannot drift further than that one step.
+    Pages are compared with originals. A copy that differs much from its original is filed as a witness, so a page that
+    copies the copy is found too. That page is dropped for the original and is never a witness itself. So a group cannot
+    drift further than one step.
 
-    A copy whose item passes all the same is on its way like any other page; once it was delivered, its text is known
-    under its own URL. A copy that is better than the page that stands for its group passes and stands there from then
-    on: see ``succession``.
+    A copy that passes by the policy is reserved like any other page. A copy that is better than the page that leads its
+    group passes and leads from then on: see ``copies.Standing``.
     """
 
     def __init__(
@@ -145,22 +84,16 @@ class Detector:
         method: Method,
         store: PageStore,
         *,
-        min_letters: int,
         who: str,
+        policy: Policy = Policy(),  # noqa: B008  # it is frozen
         job: str = "",
-        also_copies: Set[Likeness] = frozenset(),
-        passes: Callable[[Verdict], bool] = _all_but_copies,
-        keep: Keep = Keep.NOTHING,
-        preference: Preference | None = None,
         bounds: Bounds | None = None,
         on_expired: Callable[[int], None] = lambda pages: None,
     ) -> None:
-        """``min_letters``: letters that a text needs; ``who`` names the crawl, ``job`` is as for ``PageStore.begin``.
+        """``who`` names the crawl; ``job`` is as for ``PageStore.begin``.
 
-        ``also_copies``: what is to be a duplicate beside what the method says is one. ``passes``: whether the item of a
-        duplicate is passed on; without it, none is. ``keep``: what the state is to tell of pages later. ``preference``:
-        which copies are better than the page that came first; none is without it. ``bounds``: how long and how many
-        pages the state is to know; ``on_expired`` is told how many were forgotten for that.
+        ``bounds``: how long, and how many pages, the state knows. The crawl forgets the others, a few with each page
+        that it judges; ``on_expired`` gets the number of pages that were forgotten.
 
         Raises SettingsError for a method that only works in memory and a store on disk.
         """
@@ -170,26 +103,34 @@ class Detector:
                 "Set NEARDUP_STORE = 'memory:', or choose another method."
             )
         self.store = store
-        #: Seconds; added to at each place by itself, as whatever would do it for all takes calls at each page.
+        self.policy = policy
+        #: Seconds spent in the method and in the store.
         self.spent = {"method": 0.0, "store": 0.0}
+        #: The pages in flight.
+        self.in_flight = _in_flight_of(store)
+        #: Names the crawl: the time at which it began, in nanoseconds since 1970.
+        self.generation = store.begin(who, job)
         self._method = method = method.under(store.hashes)
-        self._min_letters = min_letters
-        self.passes = passes
-        self._ageing = Ageing(store, bounds, on_expired)
-        self._generation = store.begin(who, job)
-        self._in_flight = _in_flight_of(store)
-        drops = Drops(store, self._generation) if store.lasts and keep is not Keep.NOTHING else None
-        self._registrar = registrar = Registrar(method, store, self._in_flight, passes, keep, preference, drops)
-        matching, judgements = Matching(method, store, also_copies), ManualVerdicts(store)
-        self._by_mark = ByMark(registrar, self._generation)
-        same_url = SameUrl(registrar, matching, also_copies)
-        copies = Copies(registrar, Returning(method, min_letters, also_copies))
-        by_others = self._by_mark, same_url, copies, Succession(method, store, also_copies, preference), judgements
-        self._by_bytes = ByBytes(registrar, *by_others, also_copies)
-        self._by_text = ByText(registrar, matching, *by_others, also_copies, min_letters)
-        rules = {"recipe": store.recipe, "decisions": method.decisions(), "min_letters": min_letters}
-        #: By what bodies are known again under these rules.
-        self.bodies = BodyHasher(store.hashes, {**rules, "also_copies": sorted(also_copies)})
+        self._bounds = bounds
+        self._on_expired = on_expired
+        self._judged = 0
+        rules = policy.rules()
+        #: Makes the digests by which bodies are known again under these rules.
+        self.bodies = BodyHasher(store.hashes, {"recipe": store.recipe, "decisions": method.decisions(), **rules})
+        self.crawl = CrawlContext(
+            method=method,
+            store=store,
+            policy=policy,
+            in_flight=self.in_flight,
+            generation=self.generation,
+            matching=Matching(method, store, policy.also_copies),
+            manual_verdicts=ManualVerdicts(store),
+            former_methods=FormerMethods(store),
+            drops=Drops(store, self.generation) if store.lasts and policy.keep is not Keep.NOTHING else None,
+            rules=json.dumps((method.recipe(), method.decisions(), *rules.values()), sort_keys=True),
+        )
+
+    # Judging.
 
     def check(
         self,
@@ -200,71 +141,79 @@ class Detector:
     ) -> Ruling:
         """Judge a page. Raises StoreError if the state fails; then nothing is reserved.
 
-        ``fingerprint``: what the method of that name has said of it, where it is judged a second time; ``prepared``:
-        what another process has, which is taken if the state agrees. ``given_up``: pages on their way that took too
-        long. The page is judged without them, and is unjudged (``in_flight``) where it would be unique; it is reserved
-        like any other, so that it is known from then on.
+        ``fingerprint``: what ``fingerprint`` returned for the page, if it is judged a second time. ``prepared``: a
+        worker's fingerprint, which counts only if the state agrees. ``given_up``: pages in flight that took too long.
+        The page is judged without them; if it would be unique, it is unjudged (``in_flight``) and still reserved.
         """
-        self._in_flight.overlooked = given_up
-        if self._ageing.has_bounds:
-            begun = perf_counter()
-            try:
-                self._ageing.judged()
-            finally:
-                self.spent["store"] += perf_counter() - begun
-        reason = page.unread or why_unjudged(page.text, self._min_letters)
+        self.in_flight.given_up = given_up
+        if self._bounds is not None:
+            with self._timed_store():
+                self._expire_next()
+        reason = page.unread or why_unjudged(page.text, self.policy.min_letters)
         if page.row or reason:
-            ruling = self._without_comparing(page, reason)
-        else:
-            fingerprint = fingerprint or self._fingerprint(page, prepared)
-            begun = perf_counter()
-            try:
-                ruling = self._by_text.ruling(page, fingerprint)
-            finally:
-                self.spent["store"] += perf_counter() - begun
-        if isinstance(ruling, Blocked):
-            return ruling
-        if given_up and ruling.reservation is not None:
+            fingerprint = NO_FINGERPRINT
+        elif fingerprint is None:
+            fingerprint = self._fingerprint(page, prepared)
+        begun = perf_counter()
+        try:
+            ruling = judge(Context(self.crawl, page, fingerprint, reason))
+        finally:
+            self.spent["store"] += perf_counter() - begun
+        if given_up and isinstance(ruling, Ruled) and ruling.reservation is not None:
             ruling.reservation.gave_up = True
             if ruling.verdict.kind is Kind.UNIQUE:
                 id = ruling.verdict.id
-                ruling = replace(ruling, verdict=Verdict(Kind.UNJUDGED, page.url, id, reason="in_flight"))
-        if ruling.verdict.reader == page.reader:
-            return ruling
-        return replace(ruling, verdict=replace(ruling.verdict, reader=page.reader))
+                verdict = Verdict(Kind.UNJUDGED, page.url, id, reason="in_flight", reader=page.reader)
+                ruling = replace(ruling, verdict=verdict)
+        return ruling
 
     def check_bytes(self, url: str, site: str, body: int, given_up: Collection[Reservation] = ()) -> Ruling | None:
-        """Judge a page by its bytes alone, whose digest ``body`` is; None if it has to be read. Raises StoreError.
-
-        ``given_up``: as for ``check``.
-        """
-        self._in_flight.overlooked = given_up
-        begun = perf_counter()
-        try:
-            if not self._by_bytes.may_know(url, body):
+        """Judge a page by the digest ``body`` of its bytes; None if it must be read. Raises StoreError."""
+        self.in_flight.given_up = given_up
+        with self._timed_store():
+            if not knows_bytes(self.crawl, url, body):
                 return None
-            self._ageing.judged()
-            return self._by_bytes.ruling(url, site, body)
-        finally:
-            self.spent["store"] += perf_counter() - begun
-
-    def learn(self, page: Page, prepared: PreparedFingerprint) -> None:
-        """What the state says of a page of which something else was presumed is presumed of the next ones."""
-        prepared.learn(page.site, self.store.on_site(page.site))
+            self._expire_next()
+            return judge_bytes(Context(self.crawl, Page(url, site=site, body=body)))
 
     def may_know(self, url: str, body: int) -> bool:
-        """Whether it is worth while to wait for what ``check_bytes`` says before a page is read. Raises StoreError."""
-        begun = perf_counter()
-        try:
-            return self._by_bytes.may_know(url, body)
-        finally:
-            self.spent["store"] += perf_counter() - begun
+        """Whether ``check_bytes`` may give a verdict, so that reading the page can wait. Raises StoreError."""
+        with self._timed_store():
+            return knows_bytes(self.crawl, url, body)
+
+    def judge_now(self, page: Page, *, sealed: bool, prepared: PreparedFingerprint | None = None) -> Verdict:
+        """Judge a page that counts at once, permanently if ``sealed``. Raises StoreError.
+
+        A crawl of this process may have a near-duplicate in flight on the same state. This page does not wait for it.
+        """
+        given_up = list[Reservation]()
+        while isinstance(ruling := self.check(page, prepared=prepared, given_up=given_up), Blocked):
+            given_up.append(ruling.by)
+        return self._commit_now(ruling, sealed=sealed)
+
+    def judge_bytes_now(self, url: str, site: str, body: int, *, sealed: bool) -> Verdict | None:
+        """Judge a page by its bytes, as ``judge_now`` does; None if it must be read."""
+        ruling = self.check_bytes(url, site, body)
+        return self._commit_now(ruling, sealed=sealed) if isinstance(ruling, Ruled) else None
+
+    def _commit_now(self, ruling: Ruled, *, sealed: bool) -> Verdict:
+        if ruling.reservation is not None:
+            self.commit(ruling.reservation, sealed=sealed)
+        return ruling.verdict
+
+    def is_unchanged(self, url: str, mark: int) -> bool:
+        """Whether the page at a URL was not compared with others, and still has the same source."""
+        return has_mark(self.store.find(url) if mark else None, mark)
+
+    def is_enough(self, text: str) -> bool:
+        """Whether a text can be judged."""
+        return not why_unjudged(text, self.policy.min_letters)
+
+    # Fingerprints.
 
     def fingerprint(self, page: Page) -> Fingerprint | None:
-        """By what a page is compared with others; None for one that is not."""
-        if page.row or page.unread or why_unjudged(page.text, self._min_letters):
-            return None
-        return self._fingerprint(page)
+        """The fingerprint of a page; None for one that is compared with no other."""
+        return None if page.row or page.unread or not self.is_enough(page.text) else self._fingerprint(page)
 
     def _fingerprint(self, page: Page, prepared: PreparedFingerprint | None = None) -> Fingerprint:
         begun = perf_counter()
@@ -276,105 +225,90 @@ class Detector:
         finally:
             self.spent["method"] += perf_counter() - begun
 
-    def _without_comparing(self, page: Page, reason: AnyReason) -> Ruling:
-        """The ruling on a row of a listing, or a page that cannot be judged for this reason."""
-        verdict = Verdict(Kind.UNJUDGED, page.url, reason=ROW if page.row else reason)
-        return self._by_mark.ruling(page, verdict, is_known_again=not reason)
+    def learn(self, page: Page, prepared: PreparedFingerprint) -> None:
+        """Correct what workers assume, where the state says something else of this page."""
+        prepared.learn(page.site, self.store.on_site(page.site))
 
-    def is_unchanged(self, url: str, mark: int) -> bool:
-        """Whether the page at a URL was too little or too much to be judged, and is still made from the very same."""
-        return self._by_mark.is_unchanged(url, mark)
+    def proposed(self, keys: Iterable[int]) -> tuple[int, ...]:
+        """The ids of earlier pages that a page with these keys is compared with."""
+        return candidates(self._method, self.store, keys).ids
 
-    def is_enough(self, text: str) -> bool:
-        """Whether a text can be judged."""
-        return not why_unjudged(text, self._min_letters)
+    @property
+    def common(self) -> int:
+        """The number of pages from which a key is no evidence."""
+        return self._method.common
 
-    def judge_now(self, page: Page, *, sealed: bool, prepared: PreparedFingerprint | None = None) -> Verdict:
-        """Judge a page that counts at once, for good if ``sealed``: for whoever has no items on their way.
-
-        Where a crawl of this process is at work on the same state, a near-duplicate may be on its way: nobody waits for
-        it here, so it is given up at once. Raises StoreError.
-        """
-        given_up = list[Reservation]()
-        while isinstance(ruling := self.check(page, prepared=prepared, given_up=given_up), Blocked):
-            given_up.append(ruling.by)
-        return self._counted(ruling, sealed=sealed)
-
-    def judge_bytes_now(self, url: str, site: str, body: int, *, sealed: bool) -> Verdict | None:
-        """The same by the bytes of a page alone; None if it has to be read."""
-        ruling = self.check_bytes(url, site, body)
-        return self._counted(ruling, sealed=sealed) if isinstance(ruling, Ruled) else None
-
-    def _counted(self, ruling: Ruled, *, sealed: bool) -> Verdict:
-        if ruling.reservation is not None:
-            self.commit(ruling.reservation, sealed=sealed)
-        return ruling.verdict
+    # What becomes of a page.
 
     def commit(self, reservation: Reservation, *, sealed: bool) -> None:
-        """The item came through: the page counts, for good if ``sealed``. Raises StoreError if that failed."""
+        """The item came through: the page counts, permanently if ``sealed``. Raises StoreError if that failed."""
         try:
             self.file(reservation, sealed=sealed)
         finally:
             self.release(reservation)
 
     def file(self, reservation: Reservation, *, sealed: bool) -> None:
-        """Write what was reserved, and count it once; those who wait for it are not told yet."""
+        """Write a reserved page and count its sentences once; pages that wait for it go on waiting."""
         begun, store, replaces, record = perf_counter(), self.store, reservation.replaces, reservation.record
         try:
-            # In the meantime it was taken back for the one before it, or the page that was given up has come through.
+            # The earlier version may be rolled back by now, or a page that was given up may have come through.
             if reservation.gave_up or (replaces and store.record(replaces) is None):
                 earlier = store.find(record.url)
                 if earlier is None or earlier.id != record.id:  # else an earlier attempt has written it
                     replaces = reservation.replaces = earlier.id if earlier else 0
-            generation = 0 if sealed else self._generation
+            generation = 0 if sealed else self.generation
             store.add(record, reservation.evidence, generation=generation, replaces=replaces, of=reservation.of)
             if not reservation.replaces:
                 site, fingerprint = reservation.site, reservation.fingerprint
                 store.note_form(site, in_form=fingerprint.in_form)
-                note_once(store, record.url, site, fingerprint, everywhere=not record.delivered)
+                count_sentences(store, record.url, site, fingerprint, everywhere=not record.delivered)
         finally:
             self.spent["store"] += perf_counter() - begun
 
     def release(self, reservation: Reservation) -> None:
-        """The page is no more on its way; if it was not filed, its item was lost, and it was never here."""
-        self._in_flight.remove(reservation)
+        """The page is no longer in flight; if it was not filed, its item was lost and the state never knew it."""
+        self.in_flight.remove(reservation)
         reservation.settle()
 
     def withdraw(self, id: int) -> None:
-        """Take back a page that was committed."""
-        self.store.withdraw(self._generation, id)
+        """Roll back a page that was committed."""
+        self.store.withdraw(self.generation, id)
 
     def seal(self, ids: Iterable[int] | None = None) -> None:
-        """The feeds that hold these pages are stored: keep them for good; without ids, all that are not sealed yet."""
-        self.store.seal(self._generation, self.store.unsealed(self._generation) if ids is None else ids)
-
-    def proposed(self, keys: Iterable[int]) -> tuple[int, ...]:
-        """The earlier pages that a page with these keys is compared with, by what the store tells of them."""
-        return candidates(self._method, self.store, keys).ids
-
-    @property
-    def in_flight(self) -> InFlight:
-        """The pages that are on their way."""
-        return self._in_flight
-
-    @property
-    def common(self) -> int:
-        """From how many pages on a key is no evidence."""
-        return self._method.common
-
-    @property
-    def generation(self) -> int:
-        """Names the crawl: the time at which it began, in nanoseconds since 1970."""
-        return self._generation
-
-    def trim(self) -> None:
-        """At the end of a crawl: forget what is too much, as far as its own pages made it so."""
-        begun = perf_counter()
-        try:
-            self._ageing.trim()
-        finally:
-            self.spent["store"] += perf_counter() - begun
+        """The feeds of these pages are stored: keep them permanently; without ids, all unsealed pages of the crawl."""
+        self.store.seal(self.generation, self.store.unsealed(self.generation) if ids is None else ids)
 
     def end(self) -> int:
-        """The crawl is over; returns the number of pages that are not sealed."""
-        return self.store.end(self._generation)
+        """End the crawl; returns the number of unsealed pages."""
+        return self.store.end(self.generation)
+
+    # Expiry.
+
+    def trim(self) -> None:
+        """At the end of a crawl, expire as many pages as it judged, while the state has too many.
+
+        Pages that were unsealed until now may go.
+        """
+        idle = 0
+        with self._timed_store():
+            while self._judged and idle < _IDLE and self._bounds and self._bounds.exceeded(self.store.pages):
+                self._judged -= 1
+                idle = 0 if self._expire() else idle + 1
+
+    def _expire_next(self) -> None:
+        self._judged += 1
+        self._expire()
+
+    def _expire(self) -> int:
+        expired = self.store.expire(self._bounds) if self._bounds is not None else 0
+        if expired:
+            self._on_expired(expired)
+        return expired
+
+    @contextmanager
+    def _timed_store(self) -> Iterator[None]:
+        begun = perf_counter()
+        try:
+            yield
+        finally:
+            self.spent["store"] += perf_counter() - begun

@@ -12,7 +12,7 @@ from scrapy_neardup.state.kv import Changes, Row
 from scrapy_neardup.state.layout import drop_key, generation_of, last_id, url_key
 from scrapy_neardup.state.pages import PageStore
 
-#: Drops that a state remembers, the last ones; and how many more there are before the oldest go, all at once.
+#: Drops that a state keeps, and how many more there may be before the oldest are removed.
 _MOST, _STEP = 100_000, 1000
 _HEAD = struct.Struct(">QQH")
 _KEY = 17
@@ -20,9 +20,9 @@ _KEY = 17
 
 @dataclass(frozen=True, slots=True)
 class Drop:
-    """One drop. ``id``: when it was, in nanoseconds since 1970, larger than that of every drop before it.
+    """One drop. ``id``: its time in nanoseconds since 1970, larger than that of every drop before it.
 
-    ``page``, ``original``: the hashes of their URLs. ``likeness``: the name of the kind; empty if it has none.
+    ``page``, ``original``: hashes of their URLs. ``likeness``: the name of the kind, or empty.
     """
 
     generation: int
@@ -39,7 +39,7 @@ class Drop:
 
     @classmethod
     def of_row(cls, key: bytes, packed: bytes) -> Drop:
-        """What ``row`` made; raises ValueError for another row."""
+        """Read a row that ``row`` made; raises ValueError for another one."""
         try:
             page, original, similarity = _HEAD.unpack_from(packed)
             likeness = packed[_HEAD.size :].decode()
@@ -50,31 +50,31 @@ class Drop:
         return cls(generation_of(key), last_id(key), page, original, similarity / 65535, likeness)
 
 
-#: How many each store holds, once that was counted; all crawls on it share that.
-_MANY: WeakKeyDictionary[PageStore, int] = WeakKeyDictionary()
+#: The number of drops in each store, counted once; all crawls on a store share it.
+_COUNTS: WeakKeyDictionary[PageStore, int] = WeakKeyDictionary()
 
 
-def trim(store: PageStore, many: int) -> int:
-    """Remove the oldest drops if there are so ``many`` that it is worth while; returns how many are left."""
-    surplus = many - _MOST if many >= _MOST + _STEP else 0
+def trim(store: PageStore, count: int) -> int:
+    """Remove the oldest of ``count`` drops if there are clearly too many; returns how many are left."""
+    surplus = count - _MOST if count >= _MOST + _STEP else 0
     while surplus and (oldest := {key for key, _ in islice(store.rows(b"d"), min(surplus, _STEP))}):
         store.write(Changes(deletes=oldest))
-        many, surplus = many - len(oldest), surplus - len(oldest)
-    return many
+        count, surplus = count - len(oldest), surplus - len(oldest)
+    return count
 
 
 class Drops:
-    """Notes the drops of one crawl: each as a row that is written with the page's own."""
+    """Makes the rows of the pages that one crawl drops."""
 
     def __init__(self, store: PageStore, generation: int) -> None:
         self._store = store
         self._generation = generation
 
     def rows(self, id: int, url: str, match: Match, likeness: Likeness | None) -> tuple[Row, ...]:
-        """The row of one more drop, to be written at once; now and then those of the oldest crawls go."""
-        if not self._store.is_shared:  # else what is done here may be done again, and upkeep trims
-            many = _MANY.get(self._store)
-            _MANY[self._store] = trim(self._store, self._store.count_rows(b"d") if many is None else many) + 1
+        """The row of a drop, to be written with the page; now and then this removes the oldest rows."""
+        if not self._store.is_shared:  # on a server this may run twice for one page, and maintenance trims the list
+            count = _COUNTS.get(self._store)
+            _COUNTS[self._store] = trim(self._store, self._store.count_rows(b"d") if count is None else count) + 1
         hashes = self._store.hashes
         page, original = (last_id(url_key(one, hashes)) for one in (url, match.url))
         return (Drop(self._generation, id, page, original, match.similarity, likeness.value if likeness else "").row(),)

@@ -14,10 +14,7 @@ from scrapy_neardup.state.record import Record
 
 @dataclass(slots=True, eq=False)
 class Reservation:
-    """A page that passed and whose item is still on its way through the pipelines.
-
-    Whoever got it settles it once, with ``Detector.commit`` or ``Detector.release``.
-    """
+    """A page in flight. Its owner settles it once, with ``Detector.commit`` or ``Detector.release``."""
 
     verdict: Verdict
     fingerprint: Fingerprint
@@ -26,30 +23,30 @@ class Reservation:
     site: str = ""
     #: The id of the same URL's earlier record, 0 if there is none.
     replaces: int = 0
-    #: Of a copy: the earlier pages by which it is one.
+    #: The earlier pages that a copy copies.
     of: tuple[Record, ...] = ()
-    #: Whether it gave up another page that is on its way, which may have its URL.
+    #: Whether it gave up another page in flight, which may have its URL.
     gave_up: bool = False
     settled: bool = False
-    _waiting: tuple[Callable[[], None], ...] = ()
+    _callbacks: tuple[Callable[[], None], ...] = ()
 
     def when_settled(self, call: Callable[[], None]) -> None:
-        """Have ``call`` called once it is known what became of the page."""
-        self._waiting = (*self._waiting, call)
+        """Call ``call`` once the page is committed or rolled back."""
+        self._callbacks = (*self._callbacks, call)
 
     def settle(self) -> None:
-        """The outcome is known: tell those who wait for it."""
+        """The page is committed or rolled back: call those who wait for it."""
         self.settled = True
-        for call in self._waiting:
+        for call in self._callbacks:
             call()
 
 
 @quick(frozen=True, slots=True)
 class Ruled:
-    """The page is judged; there is a ``reservation`` if it passes and is new to the state.
+    """The page is judged. ``reservation``: only if it passes and is new to the state.
 
-    ``page``: what is known of one that was not read. ``was_delivered``: a copy is dropped whose URL was delivered
-    before, with another text.
+    ``page``: what the state knows of a page that was not read. ``was_delivered``: the page is dropped as a copy, but an
+    earlier text of its URL was delivered.
     """
 
     verdict: Verdict
@@ -60,7 +57,7 @@ class Ruled:
 
 @quick(frozen=True, slots=True)
 class Blocked:
-    """The verdict depends on what becomes of a near-duplicate that is on its way: ask again once that is settled."""
+    """The verdict depends on a near-duplicate in flight: judge again once ``by`` is settled."""
 
     by: Reservation
 
@@ -70,20 +67,17 @@ Ruling = Ruled | Blocked
 
 
 class InFlight:
-    """The reservations that are not settled, by URL, by key and by body; all crawls on one store share them.
+    """The unsettled reservations by URL, key and body; all crawls of a process on one store share them."""
 
-    By key they are found from the first time on that somebody asks: who has no items on their way settles each before.
-    """
-
-    #: Those that the page which is judged now has given up: they do not block it.
-    overlooked: Collection[Reservation] = ()
+    #: Pages that the page being judged has given up: they do not block it.
+    given_up: Collection[Reservation] = ()
 
     def __init__(self) -> None:
         self._by_url: dict[str, tuple[Reservation, ...]] = {}
         self._by_body: dict[int, tuple[Reservation, ...]] = {}
         self._by_key: dict[int, tuple[Reservation, ...]] = {}
-        #: Those that are not found by their keys yet.
-        self._latest: dict[Reservation, None] = {}
+        #: Not filed by key yet. Most pages of files and scripts are settled before anybody looks for their keys.
+        self._unfiled: dict[Reservation, None] = {}
 
     def __bool__(self) -> bool:
         return bool(self._by_url)
@@ -94,93 +88,93 @@ class InFlight:
         return tuple(self._by_url)
 
     def add(self, reservation: Reservation) -> None:
-        """A page is on its way from now on."""
+        """Register a page."""
         record = reservation.record
-        _enter(self._by_url, record.url, reservation)
+        _add(self._by_url, record.url, reservation)
         if record.body and record.is_found_by_body:
-            _enter(self._by_body, record.body, reservation)
-        self._latest[reservation] = None
+            _add(self._by_body, record.body, reservation)
+        self._unfiled[reservation] = None
 
     def of_url(self, url: str) -> Reservation | None:
         """The page at a URL."""
         return self._first(self._by_url.get(url, ()))
 
     def of_body(self, body: int) -> Reservation | None:
-        """A page that was made from a body with this digest."""
+        """A page that was read from a body with this digest."""
         return self._first(self._by_body.get(body, ()))
 
     def sharing(self, fingerprint: Fingerprint) -> list[Reservation]:
         """The pages that share a key with this one."""
-        if not self._by_key and not self._latest:
+        if not self._by_key and not self._unfiled:
             return []
         return list(dict.fromkeys(one for key in fingerprint.keys for one in self.of_key(key)))
 
     def of_key(self, key: int) -> tuple[Reservation, ...]:
-        """The pages that have a key, in the order in which they came."""
-        while self._latest:
-            latest = next(iter(self._latest))
-            del self._latest[latest]
-            for one in dict.fromkeys(latest.fingerprint.keys):
-                _enter(self._by_key, one, latest)
+        """The pages with a key, in the order in which they were registered."""
+        while self._unfiled:
+            reservation = next(iter(self._unfiled))
+            del self._unfiled[reservation]
+            for one in dict.fromkeys(reservation.fingerprint.keys):
+                _add(self._by_key, one, reservation)
         found = self._by_key.get(key, ())
-        return tuple(one for one in found if one not in self.overlooked) if self.overlooked else found
+        return tuple(one for one in found if one not in self.given_up) if self.given_up else found
 
     def remove(self, reservation: Reservation) -> None:
-        """It has arrived, or was lost."""
+        """The page is no longer in flight."""
         record = reservation.record
-        _leave(self._by_url, record.url, reservation)
-        _leave(self._by_body, record.body, reservation)
-        if reservation in self._latest:
-            del self._latest[reservation]
+        _remove(self._by_url, record.url, reservation)
+        _remove(self._by_body, record.body, reservation)
+        if reservation in self._unfiled:
+            del self._unfiled[reservation]
             return
         for key in dict.fromkeys(reservation.fingerprint.keys):
-            _leave(self._by_key, key, reservation)
+            _remove(self._by_key, key, reservation)
 
     def _first(self, found: tuple[Reservation, ...]) -> Reservation | None:
-        return next((one for one in found if one not in self.overlooked), None)
+        return next((one for one in found if one not in self.given_up), None)
 
 
 _Name = TypeVar("_Name", str, int)
-_Named = dict[_Name, tuple[Reservation, ...]]
+_Table = dict[_Name, tuple[Reservation, ...]]
 
 
-def _enter(named: _Named[_Name], name: _Name, reservation: Reservation) -> None:
-    named[name] = (*named.get(name, ()), reservation)
+def _add(table: _Table[_Name], name: _Name, reservation: Reservation) -> None:
+    table[name] = (*table.get(name, ()), reservation)
 
 
-def _leave(named: _Named[_Name], name: _Name, reservation: Reservation) -> None:
-    left = tuple(one for one in named.get(name, ()) if one is not reservation)
+def _remove(table: _Table[_Name], name: _Name, reservation: Reservation) -> None:
+    left = tuple(one for one in table.get(name, ()) if one is not reservation)
     if left:
-        named[name] = left
+        table[name] = left
     else:
-        named.pop(name, None)
+        table.pop(name, None)
 
 
 class ReadOnlyInFlight(InFlight):
-    """The pages in flight of a store, for a look that leaves no trace: nothing is added or removed."""
+    """The pages in flight of a store, for a verdict that must leave no trace."""
 
     def __init__(self, base: InFlight) -> None:
         self._by_url, self._by_body = base._by_url, base._by_body
-        self._by_key, self._latest = base._by_key, base._latest
+        self._by_key, self._unfiled = base._by_key, base._unfiled
 
     def add(self, reservation: Reservation) -> None:
-        """The page is only looked at."""
+        """Register nothing."""
 
     def remove(self, reservation: Reservation) -> None:
-        """It was never added."""
+        """Remove nothing."""
 
 
 class Earlier(InFlight):
-    """Those that one page has seen on a server: the pages of other machines and those of this crawl are one."""
+    """The pages in flight on a server that come before one page. The server registers and removes them itself."""
 
     def show(self, reservations: Iterable[Reservation]) -> None:
-        """From now on these are on their way, and no others."""
+        """Replace all pages by these."""
         super().__init__()
         for one in reservations:
             super().add(one)
 
     def add(self, reservation: Reservation) -> None:
-        """It is on the server already."""
+        """The server has it already."""
 
     def remove(self, reservation: Reservation) -> None:
-        """It goes from there."""
+        """The server removes it."""

@@ -14,14 +14,14 @@ from scrapy_neardup.state.layout import judgement_key
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Record
 
-#: A copy has some similarity, or it would be taken for a page that could not be judged.
+#: The least similarity of a manual copy: similarity 0 marks a page that could not be judged.
 _LEAST = 1 / 65535
-#: What a copy by hand is if the method does not say that it is one of these.
+#: Kinds that a manual copy may have; it is ``near`` if the method names none of these.
 _COPIES = (Likeness.IDENTICAL, Likeness.NEAR, Likeness.RETITLED)
 
 
 class ManualVerdict(str, Enum):
-    """What was said of a page; the value is the name of the command."""
+    """The manual verdict on a page; the value is the name of the command."""
 
     KEEP = "keep"
     COPY = "copy"
@@ -29,9 +29,9 @@ class ManualVerdict(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class Opinion:
-    """What was said of the page at a URL, and when, in seconds since 1970.
+    """The manual verdict on the page at a URL; ``when`` is in seconds since 1970.
 
-    ``other``: the original that it is no copy of, empty where that is not known; or the page that it is a copy of.
+    ``other``: the original that it is no copy of, empty if unknown; or the page that it is a copy of.
     """
 
     url: str
@@ -45,31 +45,31 @@ class Opinion:
 
     @classmethod
     def of_row(cls, key: bytes, packed: bytes, hashes: Keyed) -> Opinion:
-        """What was written under a key; raises ValueError for another row."""
+        """Read a row that ``pack`` made; raises ValueError for another one."""
         try:
             url, said, other, when = json.loads(packed)
-            found = cls(str(url), ManualVerdict(said), str(other), int(when))
+            opinion = cls(str(url), ManualVerdict(said), str(other), int(when))
         except (ValueError, TypeError):
             raise ValueError(f"a manual verdict cannot be read ({packed[:60]!r})") from None
-        if key != judgement_key(found.url, hashes):
-            raise ValueError(f"the manual verdict on {found.url} is stored under another page")
-        return found
+        if key != judgement_key(opinion.url, hashes):
+            raise ValueError(f"the manual verdict on {opinion.url} is stored under another page")
+        return opinion
 
 
 class ManualVerdicts:
-    """Those that a crawl finds when it begins; where there are none, and nobody can add one, nothing is looked up."""
+    """The manual verdicts for a crawl. A local state without any at the start is never asked again."""
 
     def __init__(self, store: PageStore) -> None:
         self._store = store
-        self._any = store.is_shared or next(store.rows(b"n"), None) is not None
+        self._has_any = store.is_shared or next(store.rows(b"n"), None) is not None
 
     def of(self, url: str) -> Opinion | None:
-        """What was said of the page at a URL."""
-        return judgement_of(self._store, url) if self._any else None
+        """The manual verdict on the page at a URL."""
+        return judgement_of(self._store, url) if self._has_any else None
 
 
 def judgement_of(store: PageStore, url: str) -> Opinion | None:
-    """What was said of the page at a URL; raises StoreDamaged if that cannot be read."""
+    """The manual verdict on the page at a URL; raises StoreDamaged if it cannot be read."""
     key = judgement_key(url, store.hashes)
     packed = store.value(key)
     try:
@@ -79,29 +79,29 @@ def judgement_of(store: PageStore, url: str) -> Opinion | None:
 
 
 def judgements(store: PageStore) -> Iterator[Opinion]:
-    """All judgements in a state, in no order; raises StoreDamaged for a row that is none."""
+    """All manual verdicts of a state, in no order; raises StoreDamaged for a row that cannot be read."""
     return store.unpacked(b"n", lambda key, packed: Opinion.of_row(key, packed, store.hashes))
 
 
-def write_judgements(store: PageStore, *said: Opinion) -> None:
-    """Write judgements down, each in the place of an earlier one of its URL, and wait for the disk."""
-    store.write(Changes({judgement_key(one.url, store.hashes): one.pack() for one in said}))
+def write_judgements(store: PageStore, *opinions: Opinion) -> None:
+    """Write manual verdicts, each in place of an earlier one on its URL, and wait for the disk."""
+    store.write(Changes({judgement_key(one.url, store.hashes): one.pack() for one in opinions}))
 
 
 def remove_judgements(store: PageStore, *urls: str) -> None:
-    """Take back what was said of the pages at these URLs."""
+    """Remove the manual verdicts on these URLs."""
     store.write(Changes(deletes={judgement_key(url, store.hashes) for url in urls}))
 
 
 def original_at(store: PageStore, url: str, of: str) -> Record | None:
-    """The page at a URL as the original of the page ``of``, or else its own original; None if it can be neither."""
+    """The original at a URL, or of the page there, for the page at the URL ``of``; None if no other page is one."""
     record = store.find(url)
     if record is not None and record.original != record.id:
         record = store.record(record.original)
     return record if record is not None and record.is_original and record.url != of else None
 
 
-def by_hand(comparison: Comparison) -> Comparison:
-    """What a method says of two pages, made to say that they are copies."""
+def as_copy(comparison: Comparison) -> Comparison:
+    """A comparison changed so that it calls the pages copies."""
     likeness = comparison.likeness if comparison.likeness in _COPIES else Likeness.NEAR
     return replace(comparison, duplicate=True, likeness=likeness, similarity=max(comparison.similarity, _LEAST))

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from itertools import islice
 
-from scrapy_neardup.judge.copies import note_once
+from scrapy_neardup.judge.copies import count_sentences
 from scrapy_neardup.judge.matching import candidates, distinctive_keys
 from scrapy_neardup.maintenance.export import OpenState
 from scrapy_neardup.maintenance.scan import Watch, unwatched, with_evidence
@@ -133,7 +133,7 @@ class Migration:
         made = self._method.for_state(page, known)
         common = candidates(self._method, self._new, made.keys).common if speaks else frozenset()
         if not self.is_same_method and speaks:
-            note_once(self._new, record.url, page.site, made, everywhere=record.is_original)
+            count_sentences(self._new, record.url, page.site, made, everywhere=record.is_original)
         keys = distinctive_keys(made.keys, common) if speaks else ()
         keys += (record.original,) if record.leads else ()
         return replace(record, keys=keys, sketch=made.sketch, former=False)

@@ -52,6 +52,8 @@ _MOST_WORKERS = 4
 _WORKER_MEMORY = 400_000_000
 _CGROUP = Path("/sys/fs/cgroup")
 _MEMORY = Path("/proc/meminfo")
+#: Errors of a pipe whose other end is dead, or talks nonsense.
+_BROKEN = OSError, EOFError, ValueError, MemoryError, OverflowError
 A = TypeVar("A")
 
 
@@ -106,7 +108,7 @@ class WorkerPool:
     @property
     def process_ids(self) -> list[int]:
         """The process ids of all workers."""
-        return [process.id for worker in self._workers if (process := worker.process) is not None]
+        return [worker.process_id for worker in self._workers if worker.process_id]
 
     @property
     def replaced(self) -> int:
@@ -171,24 +173,30 @@ class WorkerPool:
         pause = wait = min(self._options.seconds, _START_SECONDS)
         while not self._closed.wait(wait):
             now = monotonic()
-            processes = [process for worker in self._workers if (process := worker.process) is not None]
-            wait = min([pause, *(process.kill_if_late(now) - now for process in processes)])
+            wait = min([pause, *(worker.kill_if_late(now) - now for worker in self._workers)])
 
 
 _QueuedTask = tuple[Task[Any], Callable[[], None], "Future[Any]"]
 
 
 class _Worker:
-    """Runs one task at a time in a process, and replaces that process when it ends before its time."""
+    """Runs one task at a time in a child process, and replaces a process that ends before its time.
+
+    One thread runs the tasks. Others may only kill.
+    """
 
     def __init__(self, options: WorkerOptions, closed: Event) -> None:
-        self.process: _Process | None = None
         self.replaced = 0
         self.why_replaced = ""
         self._options = options
         self._closed = closed
         self._unit = "page" if options.reading else "text"
         self._boilerplate = options.fingerprints.boilerplate if options.fingerprints else Boilerplate()
+        self._updates = UpdateCursor(self._boilerplate)
+        self._child: subprocess.Popen[bytes] | None = None
+        self._lock = Lock()
+        self._deadline = inf
+        self._is_late = False
 
     def run(self, task: Task[A], on_start: Callable[[], None]) -> A:
         """The result of a task. Raises ExtractionError.
@@ -198,52 +206,78 @@ class _Worker:
         """
         question = task.encode()
         for _ in range(2):
-            process = self._start()
+            child = self._start()
             on_start()
-            answer = self._ask(process, question)
+            answer = self._ask(child, question)
             if answer is not None:
                 return task.decode(answer, self._boilerplate)
         raise TaskFailed("too_large", "the worker that read it died twice")
 
+    @property
+    def process_id(self) -> int:
+        """The id of the process; 0 if there is none."""
+        return child.pid if (child := self._child) is not None else 0
+
     def kill(self) -> None:
-        """Kill the process, from any thread."""
-        if (process := self.process) is not None:
-            process.kill()
+        """Kill the process."""
+        if (child := self._child) is not None:
+            child.kill()
+
+    def kill_if_late(self, now: float) -> float:
+        """Kill the process if its deadline has passed; returns the next deadline."""
+        with self._lock:
+            if self._deadline <= now:
+                self._is_late, self._deadline = True, inf
+                self.kill()
+            return self._deadline
 
     def end(self) -> None:
         """Kill the process, and wait for its end."""
-        if self.process is not None:
-            self.process.end()
-            self.process = None
+        if (child := self._child) is None:
+            return
+        child.kill()
+        for pipe in _pipes(child):
+            with suppress(OSError):  # bytes that the process has not read
+                pipe.close()
+        child.wait()
+        self._child = None
 
-    def _start(self) -> _Process:
+    def _start(self) -> subprocess.Popen[bytes]:
         """The process, started if there is none."""
         if self._closed.is_set():
             raise _crawl_over()
-        if self.process is not None:
-            if self.process.is_alive:
-                return self.process
+        if self._child is not None:
+            if self._child.poll() is None:
+                return self._child
             self._replace(f"was killed by something else between two {self._unit}s")
+        self._is_late = False
         try:
-            self.process = _Process(self._boilerplate)
-            if self._closed.is_set():  # since then, so nobody has killed this process
-                self.process.kill()
-            self.process.greet(self._options)
-        except (OSError, EOFError) as error:
+            self._child = child = subprocess.Popen(  # noqa: S603 - our own program
+                [sys.executable or "python", "-c", _PROGRAM, *map(str, sys.path)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                start_new_session=True,  # Ctrl-C in a terminal goes to all processes of a session
+                creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),  # the same on Windows
+            )
+            if self._closed.is_set():  # in the meantime: then nobody else kills this process
+                child.kill()
+            self._exchange(child, Message(self._options.as_data()), _START_SECONDS)
+        except _BROKEN as error:
             self.end()
             if self._closed.is_set():
                 raise _crawl_over() from None
             why = str(error) or "it ended at once"
             raise NoWorker("too_slow", f"no worker could be started to read it: {why}") from None
-        return self.process
+        self._updates = UpdateCursor(self._boilerplate)
+        return child
 
-    def _ask(self, process: _Process, question: Message) -> Message | None:
-        """The answer; None if the process died."""
-        seconds = self._options.seconds
-        answer = None
-        with suppress(OSError, EOFError, ValueError):
-            answer = process.ask(question, seconds)
-        if process.is_late:
+    def _ask(self, child: subprocess.Popen[bytes], question: Message) -> Message | None:
+        """The answer; None if the process died. Raises ExtractionError."""
+        seconds, answer = self._options.seconds, None
+        question = Message({**question.head, **self._updates.take()}, question.content)
+        with suppress(*_BROKEN):
+            answer = self._exchange(child, question, seconds)
+        if self._is_late:
             self._replace(f"was ended because a {self._unit} took more than {seconds:g} s")
             if answer is None:
                 raise TaskFailed("too_slow", f"reading it takes more than {seconds:g} s")
@@ -255,53 +289,13 @@ class _Worker:
             self._replace(f"was ended because it used more than {MAX_KEPT // 10**6} MB")
         return answer
 
-    def _replace(self, why: str) -> None:
-        self.replaced, self.why_replaced = self.replaced + 1, why
-        self.end()
-
-
-class _Process:
-    """A child process; ``is_late``: it was killed at its deadline."""
-
-    def __init__(self, boilerplate: Boilerplate) -> None:
-        self.is_late = False
-        self._updates = UpdateCursor(boilerplate)
-        self._deadline = inf
-        self._lock = Lock()
-        self._child = subprocess.Popen(  # noqa: S603 - our own program
-            [sys.executable or "python", "-c", _PROGRAM, *map(str, sys.path)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            start_new_session=True,  # Ctrl-C in a terminal goes to all processes of a session
-            creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),  # the same on Windows
-        )
-        self._stdin, self._stdout = cast(BinaryIO, self._child.stdin), cast(BinaryIO, self._child.stdout)
-
-    @property
-    def id(self) -> int:
-        """The process id."""
-        return self._child.pid
-
-    @property
-    def is_alive(self) -> bool:
-        """Whether the process runs."""
-        return self._child.poll() is None
-
-    def greet(self, options: WorkerOptions) -> None:
-        """Send the options, and wait until the process is ready. Raises OSError or EOFError."""
-        self._set_deadline(_START_SECONDS)
-        try:
-            send(self._stdin, Message(options.as_data()))
-            receive(self._stdout)
-        finally:
-            self._set_deadline(inf)
-
-    def ask(self, question: Message, seconds: float) -> Message:
-        """The answer to a question. Raises OSError, EOFError or ValueError."""
+    def _exchange(self, child: subprocess.Popen[bytes], message: Message, seconds: float) -> Message:
+        """Send a message, and wait for the answer. Raises an error of ``_BROKEN``."""
+        stdin, stdout = _pipes(child)
         self._set_deadline(seconds)
         try:
-            send(self._stdin, Message({**question.head, **self._updates.take()}, question.content))
-            return receive(self._stdout)
+            send(stdin, message)
+            return receive(stdout)
         finally:
             self._set_deadline(inf)
 
@@ -309,25 +303,13 @@ class _Process:
         with self._lock:
             self._deadline = monotonic() + seconds
 
-    def kill_if_late(self, now: float) -> float:
-        """Kill the process if its deadline has passed; returns the next deadline."""
-        with self._lock:
-            if self._deadline <= now:
-                self.is_late, self._deadline = True, inf
-                self.kill()
-            return self._deadline
+    def _replace(self, why: str) -> None:
+        self.replaced, self.why_replaced = self.replaced + 1, why
+        self.end()
 
-    def kill(self) -> None:
-        """Kill the process."""
-        self._child.kill()
 
-    def end(self) -> None:
-        """Kill the process, and wait for its end."""
-        self.kill()
-        for pipe in (self._stdin, self._stdout):
-            with suppress(OSError):  # bytes that the process has not read
-                pipe.close()
-        self._child.wait()
+def _pipes(child: subprocess.Popen[bytes]) -> tuple[BinaryIO, BinaryIO]:
+    return cast(BinaryIO, child.stdin), cast(BinaryIO, child.stdout)
 
 
 def _crawl_over() -> ExtractionError:

@@ -55,10 +55,10 @@ class Prefetcher:
         first_pages: int = 0,
         first_characters: int = 0,
     ) -> None:
-        """``content``: what a worker reads or fingerprints for a record; None for nothing.
+        """``content``: the HTML that a worker reads for a record, or the page that it fingerprints; else None.
 
-        Without ``page_pool`` no HTML is read ahead, and without ``text_pool`` no text is fingerprinted ahead. Neither
-        are the ``first_pages`` with HTML, and the ``first_characters`` of texts: they are not worth a process.
+        The judge itself handles the ``first_pages`` with HTML and the ``first_characters`` of texts: these are not
+        worth a process. So it does with everything that has no pool.
         """
         self._content = content
         self._page_pool = page_pool

@@ -5,7 +5,21 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
+
+
+class Result(NamedTuple):
+    """How a command in this process ended."""
+
+    code: int
+    out: str
+    err: str
+
+
+#: Takes the module of a command, its arguments, and settings.
+Invoke = Callable[..., Result]
 
 
 def command(*arguments: str) -> list[str]:

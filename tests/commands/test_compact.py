@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from scrapy_neardup.commands import compact
-from scrapy_neardup.errors import NearDupError, StoreDamaged, StoreError
+from scrapy_neardup.errors import StoreDamaged, StoreError
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Record
 from scrapy_neardup.state.sqlite import SQLiteStore
@@ -97,10 +97,3 @@ def test_a_file_that_may_not_grow_is_such_an_error(tmp_path: Path, monkeypatch: 
 def _grow(store: SQLiteStore) -> None:
     with store._guard():
         store._db.execute("CREATE TABLE other AS SELECT * FROM kv")
-
-
-def test_a_state_that_cannot_be_opened_is_not_said_to_need_room(tmp_path: Path) -> None:
-    with pytest.raises(NearDupError) as refused:
-        run(compact, "--store", (tmp_path / "none").as_uri().replace("file", "sqlite", 1))
-    assert "There is no state" in str(refused.value)
-    assert "room" not in str(refused.value)

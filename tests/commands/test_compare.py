@@ -7,8 +7,7 @@ import gzip
 import json
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,14 +17,14 @@ from scrapy.settings import Settings
 from scrapy_neardup.commands import NearDupCommand, compare
 from scrapy_neardup.errors import NearDupError, SettingsError
 from scrapy_neardup.judge.detector import Detector
-from scrapy_neardup.judge.former import state_recipe
+from scrapy_neardup.judge.policy import Policy
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Page
 from scrapy_neardup.state.evidence import Keep
-from scrapy_neardup.state.opening import close_store, open_store
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Record
-from tests.commands.run import environment, project, scrapy_neardup
+from tests.commands.run import Invoke, environment, project, scrapy_neardup
+from tests.maintenance.states import opened, text, url_of
 
 FERRY = [
     "渡口今天清晨恢复通航，头一班船载着二十三名乘客离岸",
@@ -59,10 +58,6 @@ FOOTER = "本站所有文章的版权属于原作者所有，如有异议请在�
 NOTICE = "停水通知：因管道检修，幸福小区三号楼将于五月六日上午九时至下午四时停水，请居民提前储水，不便之处敬请谅解。"
 
 A, B = "https://harbor.example/1", "https://daybook.example/2"
-
-
-def text(*sentences: str) -> str:
-    return "".join(one + ("。" if one[0] > "\x7f" else ". ") for one in sentences)
 
 
 DOCUMENTS: list[dict[str, Any]] = [
@@ -105,18 +100,14 @@ def errors() -> list[str]:
 
 
 @pytest.fixture
-def run(capsys: pytest.CaptureFixture[str], errors: list[str]) -> Callable[..., list[str]]:
+def run(invoke: Invoke, errors: list[str]) -> Callable[..., list[str]]:
     """Runs the command in this process, with settings; returns lines."""
 
     def run(*arguments: str | Path, **settings: Any) -> list[str]:
-        parser = argparse.ArgumentParser()
-        compare.add_arguments(parser)
-        asked = parser.parse_args([str(one) for one in arguments])
-        asked.settings = Settings(settings)
-        assert compare.run(asked) == 0
-        said = capsys.readouterr()
-        errors.append(said.err)
-        return said.out.splitlines()
+        done = invoke(compare, *arguments, **settings)
+        assert done.code == 0
+        errors.append(done.err)
+        return done.out.splitlines()
 
     return run
 
@@ -133,20 +124,13 @@ def found(run: Callable[..., list[str]]) -> Callable[..., dict[str, Any]]:
     return found
 
 
-@contextmanager
-def opened(url: str) -> Iterator[PageStore]:
-    store = open_store(url, state_recipe(make_method("cascade", {}), None))
-    yield store
-    close_store(store)
-
-
 def page(id: str, url: str) -> Page:
     [document] = [one for one in DOCUMENTS if one["id"] == id]
     return Page(url, document["title"], text=document["text"])
 
 
 def judged(store: PageStore, *pages: Page, sealed: bool = True, keep: Keep = Keep.NOTHING) -> None:
-    detector = Detector(make_method("cascade", {}), store, min_letters=40, who="morning", keep=keep)
+    detector = Detector(make_method("cascade", {}), store, who="morning", policy=Policy(keep=keep))
     for one in pages:
         detector.judge_now(one, sealed=sealed)
 
@@ -154,9 +138,7 @@ def judged(store: PageStore, *pages: Page, sealed: bool = True, keep: Keep = Kee
 @pytest.fixture(params=["sqlite", "leveldb"])
 def state(request: pytest.FixtureRequest, folder: Path) -> str:
     """The URL of a state with some pages."""
-    if request.param == "leveldb":
-        pytest.importorskip("plyvel")
-    url = (folder / ".scrapy" / "neardup" / f"state.{request.param}").as_uri().replace("file", request.param, 1)
+    url = url_of(request.param, folder / ".scrapy" / "neardup" / f"state.{request.param}")
     (folder / ".scrapy" / "neardup").mkdir(parents=True)
     with opened(url) as store:
         judged(store, page("ferry", A), page("copy", B), page("same", "https://same.example/"), page("other", "lib"))
@@ -391,7 +373,7 @@ def test_of_two_urls_there_are_no_texts(run: Callable[..., list[str]], state: st
 
 
 def test_texts_that_the_state_was_to_keep_are_shown(found: Callable[..., Any], folder: Path) -> None:
-    url = (folder / "texts.sqlite").as_uri().replace("file", "sqlite")
+    url = url_of("sqlite", folder / "texts.sqlite")
     with opened(url) as store:
         # The third is so like its original that nothing else is kept of it to compare by.
         judged(store, page("ferry", A), page("copy", B), page("same", "https://same.example/"), keep=Keep.TEXTS)
@@ -530,7 +512,7 @@ def test_what_is_no_state_is_not_made_one(run: Callable[..., Any], folder: Path,
         place.mkdir() if there == "a folder" else place.touch()
     before = set(folder.rglob("*"))
     with pytest.raises(NearDupError, match=r"There is no state at .*state\. Name"):
-        run("d.jsonl#ferry", "d.jsonl#copy", "--store", place.as_uri().replace("file", scheme, 1))
+        run("d.jsonl#ferry", "d.jsonl#copy", "--store", url_of(scheme, place))
     assert set(folder.rglob("*")) == before
 
 
@@ -538,7 +520,7 @@ def test_what_is_no_state_is_not_made_one(run: Callable[..., Any], folder: Path,
 
 
 def fill(folder: Path, *pages: Page, keep: Keep = Keep.EVIDENCE) -> str:
-    url = (folder / "state.sqlite").as_uri().replace("file", "sqlite", 1)
+    url = url_of("sqlite", folder / "state.sqlite")
     with opened(url) as store:
         judged(store, *pages, keep=keep)
     return url

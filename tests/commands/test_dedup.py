@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import argparse
 import csv
 import gzip
 import json
 import subprocess
 import tracemalloc
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
-from scrapy.settings import Settings
 
 from scrapy_neardup.commands import dedup
 from scrapy_neardup.errors import NearDupError
@@ -24,9 +23,10 @@ from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Kind, Page
 from scrapy_neardup.state import temporary
 from scrapy_neardup.state.opening import close_store, open_store
-from tests.commands.run import command, environment, scrapy_neardup
-from tests.commands.test_compare import FERRY, LIBRARY, text
+from tests.commands.run import Invoke, command, environment, scrapy_neardup
+from tests.commands.test_compare import FERRY, LIBRARY
 from tests.inputs.samples import Archive
+from tests.maintenance.states import text, url_of
 
 FIRST: dict[str, Any] = {"id": "ferry", "title": "渡口恢复通航", "text": text(*FERRY)}
 COPY: dict[str, Any] = {"id": "copy", "title": "七个月后，船又开了", "text": text(*FERRY[:7], "转载请联系本站")}
@@ -53,23 +53,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-Run = Callable[..., tuple[int, str, str]]
-
-
 @pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Run:
-    """Runs the command in this process, with settings; returns its code and what it said on both streams."""
-
-    def run(*arguments: str | Path, **settings: Any) -> tuple[int, str, str]:
-        parser = argparse.ArgumentParser()
-        dedup.add_arguments(parser)
-        asked = parser.parse_args([str(one) for one in arguments])
-        asked.settings = Settings(settings)
-        code = dedup.run(asked)
-        said = capsys.readouterr()
-        return code, said.out, said.err
-
-    return run
+def run(invoke: Invoke) -> Invoke:
+    return partial(invoke, dedup)
 
 
 @pytest.mark.slow
@@ -120,7 +106,7 @@ def test_with_tag_every_line_is_there_with_its_verdict_behind_the_last_field(fol
     assert (short["verdict"], short["reason"], short["similar_id"]) == ("unjudged", "too_short", None)
 
 
-def test_a_feed_that_was_tagged_is_tagged_anew(run: Run, folder: Path) -> None:
+def test_a_feed_that_was_tagged_is_tagged_anew(run: Invoke, folder: Path) -> None:
     run("feed.jsonl", "--tag", "-o", "once.jsonl")
     run("once.jsonl", "--tag", "-o", "twice.jsonl")
     once, twice = read(folder / "once.jsonl"), read(folder / "twice.jsonl")
@@ -169,7 +155,7 @@ FILES = ["a.json", "a.csv", "a.tsv", "a.xml", "a.xlsx", "a.parquet", "a.jl.gz", 
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_every_format_is_written_and_read_with_the_same_verdicts(name: str, run: Run, folder: Path) -> None:
+def test_every_format_is_written_and_read_with_the_same_verdicts(name: str, run: Invoke, folder: Path) -> None:
     tagged = name.replace("a.", "t.")
     assert run("feed.jsonl", "--tag", "-o", tagged)[0] == 0
     assert run("feed.jsonl", "-o", name)[0] == 0
@@ -186,7 +172,7 @@ def test_every_format_is_written_and_read_with_the_same_verdicts(name: str, run:
     assert (code, said.splitlines()[0]) == (0, f"{SAID} 4 written to again.jsonl.")
 
 
-def test_a_cell_that_looks_like_a_formula_stays_a_text(run: Run, folder: Path) -> None:
+def test_a_cell_that_looks_like_a_formula_stays_a_text(run: Invoke, folder: Path) -> None:
     from openpyxl import load_workbook
 
     (folder / "evil.jsonl").write_bytes(lines({"id": "=1+1", "text": "=SUM(A1)", "n": 7, "bell": "\x07", "list": [1]}))
@@ -215,7 +201,7 @@ TEXTS = ["-12", "+1,234.5", "-1e3", "渡口 = 开航", "'quoted", ""]
 
 @pytest.mark.parametrize(("name", "delimiter"), [("out.csv", ","), ("out.tsv", "\t")])
 def test_formulas_are_told_of_and_written_as_texts_where_that_is_asked_for(
-    run: Run, folder: Path, name: str, delimiter: str
+    run: Invoke, folder: Path, name: str, delimiter: str
 ) -> None:
     records = [{"id": cell or "none", "text": text(*FERRY), "title": cell, "n": -7} for cell in FORMULAS + TEXTS]
     (folder / "evil.jsonl").write_bytes(lines(*records))
@@ -241,7 +227,7 @@ def test_formulas_are_told_of_and_written_as_texts_where_that_is_asked_for(
     assert {row["n"] for row in table()} == {"-7"}
 
 
-def test_a_table_that_is_read_and_written_is_the_same(run: Run, folder: Path) -> None:
+def test_a_table_that_is_read_and_written_is_the_same(run: Invoke, folder: Path) -> None:
     with (folder / "feed.csv").open("w", newline="", encoding="utf-8") as file:
         table = csv.writer(file)
         table.writerow(["id", "=note", "text"])
@@ -252,7 +238,7 @@ def test_a_table_that_is_read_and_written_is_the_same(run: Run, folder: Path) ->
 
 
 @pytest.mark.parametrize("name", ["out.csv", "out.xlsx", "out.parquet"])
-def test_a_table_that_would_lose_a_field_is_not_written(name: str, run: Run, folder: Path) -> None:
+def test_a_table_that_would_lose_a_field_is_not_written(name: str, run: Invoke, folder: Path) -> None:
     many = [{"id": f"{number}", "text": "短"} for number in range(1000)]
     (folder / "mixed.jsonl").write_bytes(lines(*many, {"id": "last", "text": "短", "author": "林"}))
     with pytest.raises(NearDupError, match="the first record lacks: author"):
@@ -260,7 +246,7 @@ def test_a_table_that_would_lose_a_field_is_not_written(name: str, run: Run, fol
     assert not (folder / name).exists()
 
 
-def test_names_of_fields_can_be_given(run: Run, folder: Path) -> None:
+def test_names_of_fields_can_be_given(run: Invoke, folder: Path) -> None:
     with (folder / "feed.csv").open("w", newline="", encoding="utf-8") as file:
         table = csv.writer(file)
         table.writerow(["key", "headline", "body"])
@@ -273,14 +259,14 @@ def test_names_of_fields_can_be_given(run: Run, folder: Path) -> None:
     assert len(read(folder / "out.jsonl")) == 4
 
 
-def test_if_no_record_has_content_the_fields_that_are_there_are_named(run: Run, folder: Path) -> None:
+def test_if_no_record_has_content_the_fields_that_are_there_are_named(run: Invoke, folder: Path) -> None:
     code, said, warned = run("feed.jsonl", "-o", "out.jsonl", "--text", "body")
     assert (code, said.splitlines()[1]) == (0, "  unjudged: 5 no_content")
     assert all(word in warned for word in ("'body'", "'html'", "id, title, text", "--text", "--html"))
     assert (folder / "out.jsonl").read_bytes() == lines(*RECORDS)
 
 
-def test_records_are_known_by_id_by_url_or_by_place(run: Run, folder: Path) -> None:
+def test_records_are_known_by_id_by_url_or_by_place(run: Invoke, folder: Path) -> None:
     body = FIRST["text"]
     (folder / "ids.jsonl").write_bytes(
         lines(
@@ -311,7 +297,7 @@ def test_records_are_known_by_id_by_url_or_by_place(run: Run, folder: Path) -> N
     ]
 
 
-def test_a_record_without_a_name_is_named_by_its_place(run: Run, folder: Path) -> None:
+def test_a_record_without_a_name_is_named_by_its_place(run: Invoke, folder: Path) -> None:
     (folder / "nameless.jsonl").write_bytes(lines({"text": FIRST["text"]}, {"text": FIRST["text"] + "转载。"}))
     run("nameless.jsonl", "-o", "out.jsonl", "--tag")
     assert read(folder / "out.jsonl")[1]["neardup"]["original"] == "nameless.jsonl#1"
@@ -334,7 +320,7 @@ def test_malformed_records_are_counted_named_and_kept(folder: Path) -> None:
     assert read(folder / "out.jsonl") == [FIRST]
 
 
-def test_of_many_malformed_records_ten_are_named(run: Run, folder: Path) -> None:
+def test_of_many_malformed_records_ten_are_named(run: Invoke, folder: Path) -> None:
     (folder / "bad.jsonl").write_bytes(b"{\n" * 25)
     code, said, _ = run("bad.jsonl", "-o", "out.jsonl", "--rejects", "r.jsonl")
     assert code == 1
@@ -359,10 +345,10 @@ def truncated(folder: Path) -> str:
 
 @pytest.mark.parametrize("make", [truncated, lambda _: "nowhere.jsonl", lambda _: "feed.doc"])
 def test_an_input_that_cannot_be_read_to_its_end_changes_nothing(
-    make: Callable[[Path], str], run: Run, folder: Path
+    make: Callable[[Path], str], run: Invoke, folder: Path
 ) -> None:
     (folder / "out.jsonl").write_text("before")
-    state = (folder / "state.sqlite").as_uri().replace("file", "sqlite")
+    state = url_of("sqlite", folder / "state.sqlite")
     with pytest.raises(NearDupError):
         run("feed.jsonl", make(folder), "-o", "out.jsonl", "--store", state)
     assert (folder / "out.jsonl").read_text() == "before"
@@ -372,7 +358,7 @@ def test_an_input_that_cannot_be_read_to_its_end_changes_nothing(
     assert "4 pages are rolled back" in warned
 
 
-def test_an_output_that_is_an_input_is_refused(run: Run, folder: Path) -> None:
+def test_an_output_that_is_an_input_is_refused(run: Invoke, folder: Path) -> None:
     (folder / "link.jsonl").symlink_to("feed.jsonl")
     with pytest.raises(NearDupError, match="is also an input"):
         run("feed.jsonl", "-o", "link.jsonl")
@@ -389,17 +375,15 @@ def test_an_output_that_is_an_input_is_refused(run: Run, folder: Path) -> None:
         (["feed.jsonl", "-o", "out.xml", "--text", "body"], "'a b' cannot be a field name"),
     ],
 )
-def test_wrong_arguments_are_refused_in_a_sentence(arguments: list[str], words: str, run: Run, folder: Path) -> None:
+def test_wrong_arguments_are_refused_in_a_sentence(arguments: list[str], words: str, run: Invoke, folder: Path) -> None:
     (folder / "feed.jsonl").write_bytes(lines({"id": "1", "a b": 1}))
     with pytest.raises(NearDupError, match=words):
         run(*arguments)
 
 
 @pytest.mark.parametrize("scheme", ["sqlite", "leveldb"])
-def test_a_state_that_lasts_is_made_used_again_and_known_to_a_crawl(scheme: str, run: Run, folder: Path) -> None:
-    if scheme == "leveldb":
-        pytest.importorskip("plyvel")
-    state = (folder / "state").as_uri().replace("file", scheme)
+def test_a_state_that_lasts_is_made_used_again_and_known_to_a_crawl(scheme: str, run: Invoke, folder: Path) -> None:
+    state = url_of(scheme, folder / "state")
     urls = [{**one, "url": f"http://{one['id']}.example/"} for one in RECORDS]
     (folder / "urls.jsonl").write_bytes(lines(*urls))
     arguments = ("urls.jsonl", "-o", "out.jsonl", "--id", "", "--store", state)
@@ -411,7 +395,7 @@ def test_a_state_that_lasts_is_made_used_again_and_known_to_a_crawl(scheme: str,
     told = store.evidence(next(one.id for one in store.records() if not one.is_original))
     assert told is not None
     assert (told.likeness, told.title) == ("retitled", COPY["title"])
-    detector = Detector(method, store, min_letters=40, who="crawl")
+    detector = Detector(method, store, who="crawl")
     verdict = detector.judge_now(Page("http://mirror.example/", text=COPY["text"]), sealed=True)
     close_store(store)
     assert verdict.match is not None
@@ -419,7 +403,7 @@ def test_a_state_that_lasts_is_made_used_again_and_known_to_a_crawl(scheme: str,
 
 
 @pytest.mark.parametrize("method", ["cascade", "cosine"])
-def test_a_state_in_memory_will_do_and_leaves_nothing(method: str, run: Run, folder: Path) -> None:
+def test_a_state_in_memory_will_do_and_leaves_nothing(method: str, run: Invoke, folder: Path) -> None:
     before = set(folder.iterdir())
     for _ in range(2):
         assert run("feed.jsonl", "-o", "out.jsonl", "--store", "memory:", "--method", method)[0] == 0
@@ -427,8 +411,8 @@ def test_a_state_in_memory_will_do_and_leaves_nothing(method: str, run: Run, fol
         assert 0 < len(read(folder / "out.jsonl")) <= len(RECORDS)
 
 
-def test_the_second_run_over_a_state_knows_what_the_first_one_wrote(run: Run, folder: Path) -> None:
-    state = (folder / "state").as_uri().replace("file", "sqlite")
+def test_the_second_run_over_a_state_knows_what_the_first_one_wrote(run: Invoke, folder: Path) -> None:
+    state = url_of("sqlite", folder / "state")
     arguments = ("feed.jsonl", "-o", "out.jsonl", "--store", state)
     first = run(*arguments, "--tag")[1]
     assert first.startswith(SAID)
@@ -440,8 +424,8 @@ def test_the_second_run_over_a_state_knows_what_the_first_one_wrote(run: Run, fo
     assert run(*arguments)[1].startswith("5 records: 0 unique, 0 duplicate, 5 unchanged, 0 updated, 0 unjudged. 0 wri")
 
 
-def test_what_the_first_run_dropped_is_a_copy_in_the_second_too(run: Run, folder: Path) -> None:
-    state = (folder / "state").as_uri().replace("file", "sqlite")
+def test_what_the_first_run_dropped_is_a_copy_in_the_second_too(run: Invoke, folder: Path) -> None:
+    state = url_of("sqlite", folder / "state")
     arguments = ("feed.jsonl", "-o", "out.jsonl", "--store", state)
     assert run(*arguments)[1].startswith(f"{SAID} 4 written")
     second = run(*arguments, "--tag")[1]
@@ -453,7 +437,7 @@ HTML = "<html><head><title>{}</title><meta name=keywords content='渡口,船'></
 HTML += "<body><article>{}</article></body></html>"
 
 
-def test_of_documents_the_text_is_written(run: Run, folder: Path) -> None:
+def test_of_documents_the_text_is_written(run: Invoke, folder: Path) -> None:
     (folder / "site" / "a").mkdir(parents=True)
     body = "".join(f"<p>{one}。</p>" for one in FERRY)
     (folder / "site" / "a" / "one.html").write_bytes(HTML.format("渡口", body).encode("gbk"))
@@ -471,7 +455,7 @@ def test_of_documents_the_text_is_written(run: Run, folder: Path) -> None:
     assert (broken["path"], broken["neardup"]["reason"]) == ("c.html", "not_html")
 
 
-def test_a_web_archive_gives_its_pages_and_counts_the_rest(run: Run, folder: Path) -> None:
+def test_a_web_archive_gives_its_pages_and_counts_the_rest(run: Invoke, folder: Path) -> None:
     body = HTML.format("渡口", "".join(f"<p>{one}。</p>" for one in FERRY)).encode("gbk")
     html = [("Content-Type", "text/html; charset=gbk")]
     archive = Archive(gzipped=True)
@@ -490,7 +474,7 @@ def test_a_web_archive_gives_its_pages_and_counts_the_rest(run: Run, folder: Pat
     assert FERRY[0] in first["text"]
 
 
-def test_the_numbers_can_be_had_as_json(run: Run) -> None:
+def test_the_numbers_can_be_had_as_json(run: Invoke) -> None:
     _, said, _ = run("feed.jsonl", "-o", "out.jsonl", "--json")
     assert json.loads(said) == {
         "records": 5,
@@ -504,13 +488,13 @@ def test_the_numbers_can_be_had_as_json(run: Run) -> None:
     }
 
 
-def test_the_policy_of_the_project_says_what_is_dropped(run: Run, folder: Path) -> None:
+def test_the_policy_of_the_project_says_what_is_dropped(run: Invoke, folder: Path) -> None:
     run("feed.jsonl", "-o", "out.jsonl", NEARDUP_POLICY={"retitled": "tag", "excerpt": "drop"})
     assert [one["id"] for one in read(folder / "out.jsonl")] == ["ferry", "copy", "other", "short"]
 
 
 @pytest.mark.parametrize("method", ["simhash", "cosine:similarity=0.7", "nshash:n=1,equal=1"])
-def test_another_method_can_be_asked_for(method: str, run: Run, folder: Path) -> None:
+def test_another_method_can_be_asked_for(method: str, run: Invoke, folder: Path) -> None:
     code, said, _ = run("feed.jsonl", "-o", "out.jsonl", "--method", method)
     assert code == 0
     assert FIRST in read(folder / "out.jsonl")
@@ -518,7 +502,7 @@ def test_another_method_can_be_asked_for(method: str, run: Run, folder: Path) ->
     assert "1 duplicate" in said or method == "simhash"
 
 
-def test_half_a_surrogate_pair_is_written_as_an_escape(run: Run, folder: Path) -> None:
+def test_half_a_surrogate_pair_is_written_as_an_escape(run: Invoke, folder: Path) -> None:
     line = b'{"id": "x", "title": "\\ud83d", "text": "' + FIRST["text"].encode() + b'\\ud83d"}'
     (folder / "half.jsonl").write_bytes(line + b"\n" + line.replace(b'"x"', b'"y"') + b"\n")
     code, _, _ = run("half.jsonl", "-o", "out.jsonl", "--tag")
@@ -530,7 +514,7 @@ def test_half_a_surrogate_pair_is_written_as_an_escape(run: Run, folder: Path) -
 
 
 @pytest.mark.slow
-def test_memory_does_not_grow_with_the_input(run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_memory_does_not_grow_with_the_input(run: Invoke, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(temporary, "_MOST", 1000)  # as many as are held of the state, or the input would be as small
 
     def peak(count: int) -> int:
@@ -549,7 +533,7 @@ def test_memory_does_not_grow_with_the_input(run: Run, folder: Path, monkeypatch
     assert peak(6000) - few < 1_500_000  # of 4,500,000 bytes that were read, and as many written
 
 
-def test_the_last_lines_in_chinese(run: Run, folder: Path) -> None:
+def test_the_last_lines_in_chinese(run: Invoke, folder: Path) -> None:
     (folder / "feed.jsonl").write_bytes(lines(*RECORDS))
     code, said, _ = run("feed.jsonl", "-o", "out.jsonl", NEARDUP_LANG="zh")
     assert code == 0

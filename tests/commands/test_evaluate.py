@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ from scrapy_neardup.commands import evaluate
 from scrapy_neardup.errors import NearDupError, SettingsError
 from scrapy_neardup.methods import METHODS
 from scrapy_neardup.methods.cascade.parameters import PROFILES
-from tests.commands.run import project, scrapy_neardup
+from tests.commands.run import Invoke, project, scrapy_neardup
 from tests.evaluation.corpus import lines, mixed
 from tests.evaluation.methods import Broken, First, Unmakeable, Unsaid
 
@@ -32,16 +31,13 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Any:
+def run(invoke: Invoke) -> Any:
     """Runs the command in this process; returns exit code and lines."""
 
     def run(*arguments: str | Path) -> tuple[int, list[str]]:
-        parser = argparse.ArgumentParser()
-        evaluate.add_arguments(parser)
-        code = evaluate.run(parser.parse_args([str(one) for one in arguments], argparse.Namespace(settings={})))
-        said = capsys.readouterr()
-        assert said.err == ""
-        return code, said.out.splitlines()
+        code, out, err = invoke(evaluate, *arguments)
+        assert err == ""
+        return code, out.splitlines()
 
     return run
 
@@ -131,13 +127,10 @@ def test_a_sweep_in_json_names_threshold_and_value(run: Any, corpus: Path) -> No
     ],
 )
 def test_without_a_method_it_is_the_default_one_by_the_profile(
-    capsys: pytest.CaptureFixture[str], corpus: Path, given: tuple[str, ...], parameters: dict[str, Any]
+    invoke: Invoke, corpus: Path, given: tuple[str, ...], parameters: dict[str, Any]
 ) -> None:
-    parser = argparse.ArgumentParser()
-    evaluate.add_arguments(parser)
-    settings = argparse.Namespace(settings={"NEARDUP_PROFILE": "catalogue"})
-    assert evaluate.run(parser.parse_args([str(corpus), "--json", *given], settings)) == 0
-    assert json.loads(capsys.readouterr().out)["parameters"] == parameters
+    done = invoke(evaluate, corpus, "--json", *given, NEARDUP_PROFILE="catalogue")
+    assert json.loads(done.out)["parameters"] == parameters
 
 
 def test_verdicts_are_written_for_each_document(run: Any, corpus: Path, tmp_path: Path) -> None:

@@ -8,21 +8,16 @@ from pathlib import Path
 import pytest
 
 from scrapy_neardup.commands import explain
-from scrapy_neardup.errors import NearDupError
-from scrapy_neardup.state.evidence import Evidence, Keep
-from scrapy_neardup.state.record import Record
+from scrapy_neardup.state.evidence import Keep
 from tests.maintenance.states import (
     BREAD,
     EDITED,
     EXCERPT,
-    HOSTILE,
     PEAR,
     PEARS,
-    POWER,
     POWER_AGAIN,
     SAME,
     SHORT,
-    is_harmless,
     judged,
     made,
     opened,
@@ -242,29 +237,3 @@ def test_a_state_without_evidence_says_so(tmp_path: Path, capsys: pytest.Capture
     assert "title" not in copy
     seen = "  first seen    TIME\n  last seen     TIME\n"
     assert excerpt.startswith(f"{EXCERPT}\n  verdict       unique\n{seen}  nearest now   {PEAR}\n")
-
-
-def test_what_pages_say_does_not_steer_the_terminal(sqlite: str, capsys: pytest.CaptureFixture[str]) -> None:
-    url = f"https://evil.example/{HOSTILE}"
-    with opened(sqlite) as store:
-        original = store.find(PEAR)
-        assert original is not None
-        told = Evidence(HOSTILE, 0, 0.7, 0.8, 20, HOSTILE, (HOSTILE,))
-        store.add(Record(store.new_id(), url, original.id, 0.7), told)
-    for arguments in ([url], [url, "--json"], [f"{url}\x9b\u202e"], [f"{url}\x9b\u202e", "--json"]):
-        run(explain, *arguments, "--store", sqlite)
-        said = capsys.readouterr().out
-        assert is_harmless(said)
-        assert "梨" in said
-    run(explain, url, "--store", sqlite, "--json")
-    [page] = parsed(capsys.readouterr().out)["pages"]
-    assert (page["url"], page["title"], page["shared"]) == (url, HOSTILE, [HOSTILE])
-
-
-def test_what_is_asked_wrongly_is_refused(sqlite: str) -> None:
-    with pytest.raises(NearDupError, match="--limit is -1"):
-        run(explain, PEAR, "--store", sqlite, "--limit", "-1")
-    with pytest.raises(NearDupError, match="There is no state at"):
-        run(explain, PEAR, "--store", sqlite + "x")
-    assert BREAD in records(sqlite)
-    assert POWER in records(sqlite)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import io
 import json
 import sys
@@ -13,17 +12,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from scrapy.settings import Settings
 
 from scrapy_neardup.commands import extract
 from scrapy_neardup.errors import NearDupError, SettingsError, StoreError
-from scrapy_neardup.judge.former import state_recipe
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Page
 from scrapy_neardup.page.response import PageResponse
-from scrapy_neardup.state.opening import close_store, open_store
-from scrapy_neardup.state.pages import PageStore
-from tests.commands.run import project, scrapy_neardup
+from tests.commands.run import Invoke, project, scrapy_neardup
+from tests.maintenance.states import opened, url_of
+from tests.maintenance.states import run as run_command
 from tests.page.pages import ARTICLE, ASIDE, HOSTILE, NONE, PARAGRAPHS, PROSE
 
 URL = "https://www.daybook.example/news/1"
@@ -41,18 +38,13 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Run:
+def run(invoke: Invoke) -> Run:
     """Runs the command in this process, with settings; returns what it prints."""
 
     def run(*arguments: str | Path, **settings: Any) -> str:
-        parser = argparse.ArgumentParser()
-        extract.add_arguments(parser)
-        asked = parser.parse_args([str(one) for one in arguments])
-        asked.settings = Settings(settings)
-        assert extract.run(asked) == 0
-        said = capsys.readouterr()
-        assert said.err == ""
-        return said.out
+        code, out, err = invoke(extract, *arguments, **settings)
+        assert (code, err) == (0, "")
+        return out
 
     return run
 
@@ -69,23 +61,16 @@ def found(run: Run) -> Callable[..., dict[str, Any]]:
     return found
 
 
-def opened(url: str) -> PageStore:
-    return open_store(url, state_recipe(make_method("cascade", {}), None))
-
-
 @pytest.fixture(params=["sqlite", "leveldb"])
 def state(request: pytest.FixtureRequest, folder: Path) -> str:
     """The state of a crawl here that has seen the aside on 40 pages of the site, and some pages of it besides."""
-    if request.param == "leveldb":
-        pytest.importorskip("plyvel")
     place = folder / ".scrapy" / "neardup"
     place.mkdir(parents=True)
-    url = (place / f"state.{request.param}").as_uri().replace("file", request.param, 1)
-    store = opened(url)
-    counted = make_method("cascade", {}).under(store.hashes).fingerprint(Page("", text=ASIDE)).sentences
-    for number in range(50):
-        store.note(counted if number < 40 else counted[:0], SITE)
-    close_store(store)
+    url = url_of(request.param, place / f"state.{request.param}")
+    with opened(url) as store:
+        counted = make_method("cascade", {}).under(store.hashes).fingerprint(Page("", text=ASIDE)).sentences
+        for number in range(50):
+            store.note(counted if number < 40 else counted[:0], SITE)
     return url
 
 
@@ -221,21 +206,17 @@ def test_a_page_of_boilerplate_would_not_be_judged(found: Callable[..., Any], fo
 
 def test_without_its_address_nobody_knows_whose_page_it_is(run: Run, state: str) -> None:
     assert "; the site is unknown; 0 lines with boilerplate here.\n" in run("article.html")
-    store = opened(state)
-    counted = make_method("cascade", {}).under(store.hashes).fingerprint(Page("", text=ASIDE)).sentences
-    for number in range(60):
-        store.note(counted, f"moor{number}.example")
-    close_store(store)
+    with opened(state) as store:
+        counted = make_method("cascade", {}).under(store.hashes).fingerprint(Page("", text=ASIDE)).sentences
+        for number in range(60):
+            store.note(counted, f"moor{number}.example")
     assert "; the site is unknown; 1 line with boilerplate here.\n" in run("article.html")
 
 
 def test_the_state_stays_as_it_is(run: Run, state: str) -> None:
     def held() -> tuple[int, dict[int, bytes], list[str]]:
-        store = opened(state)
-        try:
+        with opened(state) as store:
             return store.pages, store.counted(), [record.url for record in store.records()]
-        finally:
-            close_store(store)
 
     before = held()
     run("article.html", "--url", URL)
@@ -340,11 +321,7 @@ def test_the_page_itself_is_written_with_its_parts_marked(run: Run, folder: Path
 def test_the_marked_page_can_be_printed(
     capfdbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    parser = argparse.ArgumentParser()
-    extract.add_arguments(parser)
-    asked = parser.parse_args(["hostile.html", "--html", "-"])
-    asked.settings = Settings()
-    assert extract.run(asked) == 0
+    assert run_command(extract, "hostile.html", "--html", "-") == 0
     sys.stdout.flush()
     assert capfdbinary.readouterr().out.startswith(b"<!doctype html>")
 

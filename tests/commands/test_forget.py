@@ -1,25 +1,26 @@
-"""``scrapy neardup forget``: what goes and what stays, and that what went is judged anew."""
+"""``scrapy neardup forget`` and ``expire``: what goes and what stays, and that what went is judged anew."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime, timezone
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
 
 from scrapy_neardup.ages import moment
-from scrapy_neardup.commands import forget
-from scrapy_neardup.errors import NearDupError, SettingsError
+from scrapy_neardup.commands import expire, forget
+from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.maintenance.verify import check
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Record
+from tests.commands.run import Invoke
 from tests.maintenance.states import (
     BREAD,
     EDITED,
     EXCERPT,
-    HOSTILE,
     PAGES,
     PEAR,
     POWER,
@@ -27,9 +28,8 @@ from tests.maintenance.states import (
     SAME,
     SHORT,
     aged,
-    contents,
-    is_harmless,
     judged,
+    made,
     opened,
     outcome,
     parsed,
@@ -45,12 +45,12 @@ WEIXIN = [f"https://mp.weixin.qq.com/s?__biz={biz}&mid={n}" for biz, n in (("MzA
 
 
 @pytest.fixture
-def said(capsys: pytest.CaptureFixture[str]) -> Callable[..., dict[str, Any]]:
-    """What the command says as JSON, and its exit code as ``code``."""
+def said(invoke: Invoke) -> Callable[..., dict[str, Any]]:
+    """What ``forget``, or another command, says as JSON, and its exit code as ``code``."""
 
-    def said(*arguments: str, state: str) -> dict[str, Any]:
-        code = run(forget, *arguments, "--store", state, "--json")
-        return {**parsed(capsys.readouterr().out), "code": code}
+    def said(*arguments: str, state: str, command: ModuleType = forget) -> dict[str, Any]:
+        done = invoke(command, *arguments, "--store", state, "--json")
+        return {**parsed(done.out), "code": done.code}
 
     return said
 
@@ -224,24 +224,6 @@ def test_what_is_no_time_is_refused(time: str) -> None:
         moment("--before", time, datetime(2025, 12, 31, tzinfo=timezone.utc))
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [[], [PEAR, "--host", "a.example"], ["--host", "a.example", "--before", "1d"], [PEAR, "--before", "1d"]],
-)
-def test_pages_are_named_in_exactly_one_way(sqlite: str, arguments: list[str], tmp_path: Path) -> None:
-    before = contents(tmp_path, tmp_path / "state.sqlite")
-    with pytest.raises(SettingsError, match="exactly one way"):
-        run(forget, *arguments, "--store", sqlite)
-    assert contents(tmp_path, tmp_path / "state.sqlite") == before
-
-
-@pytest.mark.parametrize("host", ["", " ", "https://a.example/", "a.example/x", "a.example:80", "a b c", "u@a.example"])
-def test_what_is_no_host_is_refused(sqlite: str, host: str) -> None:
-    with pytest.raises(SettingsError, match="--host is"):
-        run(forget, "--host", host, "--store", sqlite)
-    assert left(sqlite) == ALL
-
-
 def test_an_interrupted_run_is_ended_by_asking_again(sqlite: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Copies go first: were the original gone, nothing would name them any more."""
     forgotten: list[int] = []
@@ -262,19 +244,41 @@ def test_an_interrupted_run_is_ended_by_asking_again(sqlite: str, monkeypatch: p
     assert left(sqlite) == ALL - {PEAR, EDITED, SAME}
 
 
-def test_what_pages_say_does_not_steer_the_terminal(sqlite: str, capsys: pytest.CaptureFixture[str]) -> None:
-    url = f"https://evil.example/{HOSTILE}"
-    with opened(sqlite) as store:
-        id = store.new_id()
-        store.add(Record(id, url, id))
-    for arguments in ([url], [url, "--json"], [f"{url}\x9b"], ["--host", "evil.example"]):
-        run(forget, *arguments, "--dry-run", "--store", sqlite)
-        out, err = capsys.readouterr()
-        assert is_harmless(out + err)
-        assert "梨" in out + err
+@pytest.fixture
+def old(tmp_path: Path) -> str:
+    """The pages of ``PAGES``: the pears and their copy were seen 50 days ago, the same as their text 5 days ago."""
+    url = made("sqlite", tmp_path)
+    with opened(url) as store:
+        days = {PEAR: 50, EDITED: 50, SAME: 5, BREAD: 100, POWER: 40, SHORT: 80}
+        aged(store, {url: store.now() - many * DAY for url, many in days.items()})
+    return url
 
 
-def test_there_must_be_a_state(tmp_path: Path) -> None:
-    with pytest.raises(NearDupError, match="There is no state at"):
-        run(forget, "--before", "1d", "--store", (tmp_path / "none").as_uri().replace("file", "sqlite", 1))
-    assert list(tmp_path.iterdir()) == []
+def test_a_dry_run_of_expire_says_what_would_go_and_changes_nothing(
+    said: Callable[..., dict[str, Any]], old: str
+) -> None:
+    found = said("--ttl", "60d", "--dry-run", state=old, command=expire)
+    assert (found["dry_run"], found["pages"], found["originals"], found["unjudged"]) == (True, 2, 1, 1)
+    assert set(found["urls"]) == {BREAD, SHORT}
+    assert (found["ttl"], found["max_pages"], found["pages_left"]) == (60 * DAY, None, len(ALL) - 2)
+    assert left(old) == ALL
+
+
+def test_what_was_not_seen_for_the_ttl_goes(said: Callable[..., dict[str, Any]], old: str) -> None:
+    """An original that was seen in a copy stays."""
+    assert said("--ttl", "45d", state=old, command=expire)["pages"] == 3
+    assert left(old) == ALL - {BREAD, SHORT, EDITED}
+
+
+def test_of_too_many_those_go_that_were_seen_longest_ago(said: Callable[..., dict[str, Any]], old: str) -> None:
+    assert said("--max-pages", "4", state=old, command=expire)["pages_left"] == 4
+    assert left(old) == ALL - {BREAD, SHORT, EDITED, POWER}
+
+
+def test_without_options_the_settings_hold(old: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(expire, "--store", old, NEARDUP_TTL="90d", NEARDUP_MAX_PAGES=7) == 0
+    assert capsys.readouterr().out == "forgot 1 page: 1 original\n"
+    assert run(expire, "--store", old, NEARDUP_TTL="90d") == 0
+    assert capsys.readouterr().out == "There is nothing to forget.\n"
+    assert run(expire, "--ttl", "70d", "--store", old, NEARDUP_TTL="10d") == 0
+    assert left(old) == ALL - {BREAD, SHORT}

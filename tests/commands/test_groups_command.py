@@ -10,17 +10,15 @@ import pytest
 
 from scrapy_neardup.commands import groups
 from scrapy_neardup.errors import NearDupError
-from scrapy_neardup.state.evidence import Evidence, Keep
+from scrapy_neardup.state.evidence import Keep
 from scrapy_neardup.state.record import Record
 from tests.maintenance.states import (
     BREAD,
     EDITED,
-    HOSTILE,
     KINDS,
     PAGES,
     PEAR,
     SAME,
-    is_harmless,
     judged,
     made,
     opened,
@@ -176,29 +174,3 @@ def test_without_evidence_kinds_and_titles_are_null(tmp_path: Path, capsys: pyte
     [group] = found(capsys.readouterr().out)
     assert [(one["kind"], one["title"]) for one in group["pages"]] == [(None, None)] * 3
     assert 0.5 < group["pages"][1]["similarity"] < 1
-
-
-def test_what_pages_say_does_not_steer_the_terminal(
-    state: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    url = f"https://evil.example/{HOSTILE}"
-    with opened(state) as store:
-        original = records(state)[PEAR].id
-        store.add(Record(store.new_id(), url, original, 0.7), Evidence(HOSTILE, 0, 0.7, 0.8, 20, HOSTILE))
-    assert run(groups, "--store", state, "-o", tmp_path / "groups.jsonl") == 0
-    written = (tmp_path / "groups.jsonl").read_text(encoding="utf-8")
-    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
-    for arguments in ([], ["--json"]):
-        assert run(groups, "--store", state, *arguments) == 0
-        said = capsys.readouterr().out
-        assert is_harmless(said)
-        assert said.count("梨") > 3
-    assert is_harmless(written)
-    page = found(written)[0]["pages"][-1]
-    assert (page["url"], page["kind"], page["title"]) == (url, HOSTILE, HOSTILE)
-
-
-@pytest.mark.parametrize("arguments", [["--min", "0"], ["--limit", "-1"]])
-def test_what_is_asked_wrongly_is_refused(arguments: list[str]) -> None:
-    with pytest.raises(NearDupError, match=f"{arguments[0]} is"):
-        run(groups, *arguments)

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import argparse
 import json
-from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
-from scrapy.settings import Settings
 
 from scrapy_neardup.commands import check, dedup, explain, export, groups, import_, stats
 from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.report.gather import gather
 from scrapy_neardup.state.opening import close_store, open_store
+from tests.commands.run import Invoke
 from tests.judge.test_detector import story
 
 TEXT = story(70, 24)
-Run = Callable[..., tuple[int, str, str]]
 
 
 def item(host: str, sentences: int = 20, **more: Any) -> dict[str, Any]:
@@ -33,20 +29,10 @@ SHORT = {"url": "http://short.example/1", "title": "短", "text": "太短。"}
 
 
 @pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    """Runs a command in this process, in a folder of its own; returns its code and what it said on both streams."""
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, invoke: Invoke) -> Invoke:
+    """Runs a command in a folder of its own."""
     monkeypatch.chdir(tmp_path)
-
-    def run(command: ModuleType, *arguments: str, **settings: Any) -> tuple[int, str, str]:
-        parser = argparse.ArgumentParser()
-        command.add_arguments(parser)
-        asked = parser.parse_args(list(arguments))
-        asked.settings = Settings(settings)
-        code = command.run(asked)
-        said = capsys.readouterr()
-        return code, said.out, said.err
-
-    return run
+    return invoke
 
 
 def feed(*items: dict[str, Any]) -> str:
@@ -60,7 +46,7 @@ def hosts(name: str = "out.jsonl") -> list[str]:
     return [url.split("/")[2].removesuffix(".example") for url in found]
 
 
-def test_dedup_writes_the_best_of_each_group_in_its_place_in_the_input(run: Run) -> None:
+def test_dedup_writes_the_best_of_each_group_in_its_place_in_the_input(run: Invoke) -> None:
     name = feed(WIRE, OTHER, PAPER, SHORT, BLOG, TIMES)
     _, said, _ = run(dedup, name, "-o", "out.jsonl", "--keep-policy", "times.example,paper.example")
     assert hosts() == ["other", "short", "times"]
@@ -69,7 +55,7 @@ def test_dedup_writes_the_best_of_each_group_in_its_place_in_the_input(run: Run)
     assert hosts() == ["wire", "other", "short"]
 
 
-def test_dedup_takes_the_policy_of_the_project_and_its_own_before_that(run: Run) -> None:
+def test_dedup_takes_the_policy_of_the_project_and_its_own_before_that(run: Invoke) -> None:
     name = feed(item("a", 20), item("b", 24), item("c", 20))
     run(dedup, name, "-o", "out.jsonl", NEARDUP_KEEP_POLICY="longest")
     assert hosts() == ["b"]
@@ -81,7 +67,7 @@ def test_dedup_takes_the_policy_of_the_project_and_its_own_before_that(run: Run)
         run(dedup, name, "-o", "out.jsonl", "--keep-policy", "newest")
 
 
-def test_dedup_writes_lines_of_json_as_they_stand_and_tables_with_their_columns(run: Run) -> None:
+def test_dedup_writes_lines_of_json_as_they_stand_and_tables_with_their_columns(run: Invoke) -> None:
     line = (
         '{"url":  "http://times.example/1", "n": 1.10, "title": "渡口清晨开航", "text": "' + "".join(TEXT[:20]) + '"}'
     )
@@ -92,7 +78,7 @@ def test_dedup_writes_lines_of_json_as_they_stand_and_tables_with_their_columns(
     assert Path("out.csv").read_text(encoding="utf-8").splitlines()[1].startswith("http://times.example/1,")
 
 
-def test_dedup_tags_all_records_as_they_come(run: Run) -> None:
+def test_dedup_tags_all_records_as_they_come(run: Invoke) -> None:
     run(dedup, feed(WIRE, PAPER, BLOG), "-o", "out.jsonl", "--tag", "--keep-policy", "paper.example")
     tags = [json.loads(line)["neardup"] for line in Path("out.jsonl").read_text(encoding="utf-8").splitlines()]
     assert [one["verdict"] for one in tags] == ["unique", "better", "duplicate"]
@@ -100,7 +86,7 @@ def test_dedup_tags_all_records_as_they_come(run: Run) -> None:
     assert [one["original"] for one in tags] == [None, None, PAPER["url"]]
 
 
-def test_a_second_run_on_the_same_state_writes_what_is_better_than_what_the_first_one_wrote(run: Run) -> None:
+def test_a_second_run_on_the_same_state_writes_what_is_better_than_what_the_first_one_wrote(run: Invoke) -> None:
     store = (
         "--store",
         "sqlite:///" + str(Path("state.sqlite").absolute()),
@@ -112,14 +98,14 @@ def test_a_second_run_on_the_same_state_writes_what_is_better_than_what_the_firs
     assert (hosts("one.jsonl"), hosts("two.jsonl")) == (["paper"], ["times"])
 
 
-def test_a_new_version_of_what_is_superseded_is_not_written_either(run: Run) -> None:
+def test_a_new_version_of_what_is_superseded_is_not_written_either(run: Invoke) -> None:
     update = {**PAPER, "text": PAPER["text"] + "更正：第一班船是空的。"}
     run(dedup, feed(WIRE, PAPER, update, TIMES), "-o", "out.jsonl", "--keep-policy", "times.example,paper.example")
     assert hosts() == ["times"]
 
 
 @pytest.fixture
-def state(run: Run) -> str:
+def state(run: Invoke) -> str:
     """One of four pages of an article, of which the third is the best, and another article."""
     store = "sqlite:///" + str(Path("state.sqlite").absolute())
     policy = "times.example,paper.example"
@@ -127,7 +113,7 @@ def state(run: Run) -> str:
     return store
 
 
-def test_explain_names_the_page_that_stands_for_the_group(run: Run, state: str) -> None:
+def test_explain_names_the_page_that_stands_for_the_group(run: Invoke, state: str) -> None:
     urls = [one["url"] for one in (WIRE, PAPER, TIMES, BLOG)]
     found = json.loads(run(explain, *urls, "--store", state, "--json")[1])["pages"]
     assert [one["verdict"] for one in found] == ["unique", "better", "better", "duplicate"]
@@ -146,13 +132,13 @@ def test_explain_names_the_page_that_stands_for_the_group(run: Run, state: str) 
     assert f"original    {TIMES['url']}\n" in said
 
 
-def test_groups_names_it_as_the_original(run: Run, state: str) -> None:
+def test_groups_names_it_as_the_original(run: Invoke, state: str) -> None:
     [group] = map(json.loads, run(groups, "--store", state)[1].splitlines())
     assert (group["original"], group["size"]) == (TIMES["url"], 4)
     assert [page["url"] for page in group["pages"] if page["kind"] is None] == [WIRE["url"]]
 
 
-def test_stats_counts_better_pages_and_check_finds_nothing_wrong(run: Run, state: str) -> None:
+def test_stats_counts_better_pages_and_check_finds_nothing_wrong(run: Invoke, state: str) -> None:
     found = json.loads(run(stats, "--store", state, "--json")[1])
     assert (found["copies"], found["better"], found["copies_without_original"]) == (3, 2, 0)
     assert "- copies that are better than their original" in run(stats, "--store", state)[1]
@@ -160,7 +146,7 @@ def test_stats_counts_better_pages_and_check_finds_nothing_wrong(run: Run, state
     assert (code, "is sound" in said, "No problem" in said) == (0, True, False)
 
 
-def test_the_report_shows_it_with_the_others_below_it(run: Run, state: str) -> None:
+def test_the_report_shows_it_with_the_others_below_it(run: Invoke, state: str) -> None:
     store = open_store(state, None)
     try:
         [group] = gather(store).groups
@@ -172,7 +158,7 @@ def test_the_report_shows_it_with_the_others_below_it(run: Run, state: str) -> N
     assert group.copies == 3
 
 
-def test_an_export_takes_it_along(run: Run, state: str) -> None:
+def test_an_export_takes_it_along(run: Invoke, state: str) -> None:
     run(export, "-o", "state.gz", "--store", state)
     other = "sqlite:///" + str(Path("other.sqlite").absolute())
     run(import_, "state.gz", "--store", other)

@@ -1,18 +1,20 @@
-"""``scrapy neardup lexicon`` as it is run by a user."""
+"""``scrapy neardup lexicon`` and ``collisions``: what they count in documents."""
 
 from __future__ import annotations
 
-import argparse
 import json
 import math
 from pathlib import Path
 
 import pytest
 
+from scrapy_neardup.commands import collisions
 from scrapy_neardup.commands import lexicon as command
 from scrapy_neardup.errors import NearDupError
+from scrapy_neardup.hashing.classic import CLASSIC
 from scrapy_neardup.text.lexicon import lexicon
 from tests.commands.run import scrapy_neardup
+from tests.maintenance.states import run
 
 PAGES = [
     {"id": "1", "title": "New ferry", "text": "The ferry is back. The ferry is blue."},
@@ -28,13 +30,6 @@ def pages(tmp_path: Path) -> Path:
     return path
 
 
-def run(*given: object) -> int:
-    """The command in this process."""
-    parser = argparse.ArgumentParser()
-    command.add_arguments(parser)
-    return command.run(parser.parse_args([*map(str, given)]))
-
-
 @pytest.mark.slow
 def test_the_words_of_titles_and_texts_are_counted(pages: Path) -> None:
     done = scrapy_neardup("lexicon", "pages.jsonl", "-o", "words.tsv", cwd=pages.parent)
@@ -46,7 +41,7 @@ def test_the_words_of_titles_and_texts_are_counted(pages: Path) -> None:
 
 def test_words_of_single_documents_are_kept_if_asked_for(pages: Path, capsys: pytest.CaptureFixture[str]) -> None:
     output = pages.parent / "words.tsv"
-    assert run(pages, pages, "-o", output, "--at-least", 1) == 0
+    assert run(command, pages, pages, "-o", output, "--at-least", "1") == 0
     assert capsys.readouterr().out == f"{output}: 15 words that occur in 1 or more of 6 documents\n"
     assert {"渡口", "的", "来", "new", "sinks"} < set(lexicon(str(output)).idf)
 
@@ -54,8 +49,8 @@ def test_words_of_single_documents_are_kept_if_asked_for(pages: Path, capsys: py
 def test_traditional_characters_are_counted_as_simplified_if_asked_for(tmp_path: Path) -> None:
     (tmp_path / "1.txt").write_text("鎮上的老戲院關燈了。", encoding="utf-8")
     (tmp_path / "2.txt").write_text("镇上的老戏院关灯了。", encoding="utf-8")
-    run(tmp_path, "-o", tmp_path / "as they stand.tsv")
-    run(tmp_path, "-o", tmp_path / "simplified.tsv", "--simplified")
+    run(command, tmp_path, "-o", tmp_path / "as they stand.tsv")
+    run(command, tmp_path, "-o", tmp_path / "simplified.tsv", "--simplified")
     assert "戏院" not in lexicon(str(tmp_path / "as they stand.tsv")).idf
     assert "戏院" in lexicon(str(tmp_path / "simplified.tsv")).idf
 
@@ -70,33 +65,80 @@ def test_a_file_that_is_there_is_replaced_only_if_forced(pages: Path) -> None:
         f"scrapy neardup lexicon: {output} exists. Name another file with -o, or replace it with --force.\n"
     )
     assert output.read_text() == "precious"
-    assert run(pages, "-o", output, "--force") == 0
+    assert run(command, pages, "-o", output, "--force") == 0
     assert len(lexicon(str(output)).idf) == 3
 
 
 def test_what_is_read_is_never_replaced(pages: Path) -> None:
     before = pages.read_bytes()
     with pytest.raises(NearDupError, match=r"pages\.jsonl is also an input\. Name another file with -o\."):
-        run(pages, "-o", pages, "--force")
+        run(command, pages, "-o", pages, "--force")
     assert pages.read_bytes() == before
 
 
 @pytest.mark.parametrize(("output", "said"), [(".", "is a folder"), ("none/words.tsv", "folder .*none does not exist")])
 def test_a_place_that_cannot_be_is_refused_before_counting(pages: Path, output: str, said: str) -> None:
     with pytest.raises(NearDupError, match=said):
-        run(pages.with_name("missing.jsonl"), "-o", pages.parent / output)
+        run(command, pages.with_name("missing.jsonl"), "-o", pages.parent / output)
 
 
 def test_documents_that_cannot_be_read_leave_nothing_behind(pages: Path) -> None:
     with pages.open("a", encoding="utf-8") as out:
         out.write("\nno JSON\n")
     with pytest.raises(NearDupError, match=r"pages\.jsonl, line 4 is not JSON"):
-        run(pages, "-o", pages.parent / "words.tsv")
+        run(command, pages, "-o", pages.parent / "words.tsv")
     assert [file.name for file in pages.parent.iterdir()] == ["pages.jsonl"]
 
 
 @pytest.mark.parametrize("number", ["0", "-1", "two", "1.5"])
 def test_fewer_than_one_document_is_refused(pages: Path, number: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit, match="2"):
-        run(pages, "-o", pages.parent / "words.tsv", f"--at-least={number}")
+        run(command, pages, "-o", pages.parent / "words.tsv", f"--at-least={number}")
     assert f"argument --at-least: '{number}' is no whole number of 1 or more" in capsys.readouterr().err
+
+
+@pytest.fixture
+def boats(tmp_path: Path) -> Path:
+    """Two documents with two words that collide in DJB, and a third one like the first."""
+    texts = ["渡船000r号开了。", "渡船0020号开了。", "渡船000r号，开了！"]
+    lines = [json.dumps({"text": text}, ensure_ascii=False) for text in texts]
+    (tmp_path / "boats.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    return tmp_path / "boats.jsonl"
+
+
+@pytest.mark.slow
+def test_the_table_has_a_row_for_each_hash_on_texts_and_on_words(boats: Path) -> None:
+    done = scrapy_neardup("collisions", boats, cwd=boats.parent)
+    assert (done.returncode, done.stderr) == (0, "")
+    first, lines = done.stdout.rstrip().split("\n\n")
+    assert first == "32 bits"
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines.splitlines()]
+    assert rows[0] == ["of", "hash", "strings", "values", "collisions", "expected", "ms"]
+    assert [row[:2] for row in rows[2:]] == [[of, name] for of in ("texts", "words") for name in CLASSIC]
+    found = {(row[0], row[1]): row[2:5] for row in rows[2:]}
+    assert found["texts", "sdbm"] == ["2", "2", "0"]
+    assert found["words", "djb"] == ["3", "2", "1"]
+    assert found["words", "sdbm"] == ["3", "3", "0"]
+
+
+def test_json_has_a_line_for_each_row(boats: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(collisions, str(boats), str(boats), "--bits", "64", "--json") == 0
+    rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert len(rows) == 2 * len(CLASSIC)
+    assert {row["bits"] for row in rows} == {64}
+    assert {(row["of"], row["strings"]) for row in rows} == {("texts", 2), ("words", 3)}
+    assert set(rows[0]) == {"of", "hash", "strings", "values", "collisions", "expected", "milliseconds", "bits"}
+
+
+@pytest.mark.slow
+def test_documents_without_text_are_an_error_in_words(boats: Path) -> None:
+    (boats.parent / "empty.txt").write_text("\n")
+    done = scrapy_neardup("collisions", "empty.txt", cwd=boats.parent)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("scrapy neardup collisions: These documents contain no text")
+
+
+def test_other_widths_are_refused(boats: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        run(collisions, str(boats), "--bits", "16")
+    assert "argument --bits: invalid choice" in capsys.readouterr().err

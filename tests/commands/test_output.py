@@ -9,12 +9,14 @@ from typing import Any
 
 import pytest
 
-from scrapy_neardup.commands.output import is_coloured, method_spec, parameter_overrides, progress, table, write
+from scrapy_neardup.commands.options import parse_method, parse_parameters
+from scrapy_neardup.commands.output import format_parts, format_table, is_coloured, printable, progress, write
 from scrapy_neardup.errors import SettingsError
+from scrapy_neardup.text.marking import Mark, Part
 
 
 def test_a_table_is_markdown_with_words_to_the_left_and_figures_to_the_right() -> None:
-    lines = table(["method", "F1"], [["cascade", "0.9"], ["a|b", "–"]]).split("\n")
+    lines = format_table(["method", "F1"], [["cascade", "0.9"], ["a|b", "–"]]).split("\n")
     assert len(lines) == 4
     assert set(lines[1]) <= set("|-:")
     assert [cell.strip() for cell in lines[2].split("|")] == ["", "cascade", "0.9", ""]
@@ -25,14 +27,14 @@ def test_a_table_is_markdown_with_words_to_the_left_and_figures_to_the_right() -
 
 @pytest.mark.parametrize("cell", ["1e5", "007", "0.50", "nan"])
 def test_a_cell_stays_as_it_is_written(cell: str) -> None:
-    assert f" {cell} " in table(["method", "value"], [[cell, cell]]).split("\n")[2]
+    assert f" {cell} " in format_table(["method", "value"], [[cell, cell]]).split("\n")[2]
 
 
 def test_a_table_may_have_no_rows_and_several_columns_of_words() -> None:
-    assert table(["method", "F1"], []).startswith("| method")
-    row = table(["corpus", "the method"], [["news", "nshash"]], words=2).split("\n")[2]
+    assert format_table(["method", "F1"], []).startswith("| method")
+    row = format_table(["corpus", "the method"], [["news", "nshash"]], words=2).split("\n")[2]
     assert [len(cell) - len(cell.lstrip()) for cell in row.split("|")[1:3]] == [1, 1]
-    row = table(["feature", "value", "meaning"], [["site", "1", "same"]], remarks=1).split("\n")[2]
+    row = format_table(["feature", "value", "meaning"], [["site", "1", "same"]], remarks=1).split("\n")[2]
     assert [len(cell) - len(cell.lstrip()) for cell in row.split("|")[1:4]] == [1, 7, 1]
 
 
@@ -47,13 +49,13 @@ def test_a_table_may_have_no_rows_and_several_columns_of_words() -> None:
     ],
 )
 def test_parameters_from_the_line(given: list[str], expected: dict[str, Any]) -> None:
-    assert parameter_overrides(given) == expected
+    assert parse_parameters(given) == expected
 
 
 @pytest.mark.parametrize("given", ["", "base", "=0.7", "a b=1"])
 def test_a_parameter_without_a_name_or_value_is_refused(given: str) -> None:
     with pytest.raises(SettingsError, match="NAME=VALUE"):
-        parameter_overrides([given])
+        parse_parameters([given])
 
 
 @pytest.mark.parametrize(
@@ -67,7 +69,7 @@ def test_a_parameter_without_a_name_or_value_is_refused(given: str) -> None:
     ],
 )
 def test_a_method_with_its_parameters(text: str, expected: tuple[str, dict[str, Any]]) -> None:
-    assert method_spec(text) == expected
+    assert parse_method(text) == expected
 
 
 def test_what_standard_output_cannot_take_is_escaped(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -121,3 +123,23 @@ def test_a_bar_is_for_those_who_wait_at_a_terminal(
     assert slow(4, seconds) == [0, 1, 2, 3]
     assert ("pages" in errors.getvalue()) is shown
     assert bool(errors.getvalue()) is shown
+
+
+def test_each_mark_looks_different_and_colours_end_where_they_should() -> None:
+    parts = [Part("a", mark) for mark in Mark]
+    assert format_parts(parts, coloured=False) == "a[[a]]{{a}}"
+    assert format_parts(parts, coloured=True) == "a\x1b[32ma\x1b[0m\x1b[90ma\x1b[0m"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("\x1b]0;title\x07\x9b2J\0", "�]0;title��2J�"),
+        ("a\r\nb\rc\u2028d\te", "a\nb\nc\nd e"),
+        ("com\u00adpany \u202egnp.exe\ufeff", "company gnp.exe"),
+        ("渡口\u3000开航 é🚢", "渡口\u3000开航 é🚢"),
+        ("half \ud800", "half �"),
+    ],
+)
+def test_nothing_in_a_page_commands_the_terminal(text: str, expected: str) -> None:
+    assert printable(text) == expected

@@ -14,9 +14,8 @@ from typing import Any
 
 import pytest
 
-from scrapy_neardup.commands import COMMANDS
 from scrapy_neardup.commands import report as command
-from scrapy_neardup.errors import NearDupError, SettingsError, StoreError
+from scrapy_neardup.errors import NearDupError, SettingsError
 from scrapy_neardup.report.gather import gather
 from scrapy_neardup.report.page import page
 from scrapy_neardup.state.evidence import Evidence, Keep
@@ -73,16 +72,6 @@ def test_the_command_as_a_user_runs_it(tmp_path: Path, state: str, monkeypatch: 
         assert done.stdout.startswith(f"{seed}.html: 8 pages, 2 copies in 1 group (")
     assert Path("1.html").read_bytes() == Path("2.html").read_bytes()
     assert Path("1.html").read_text(encoding="utf-8") == html_of(state)
-
-
-@pytest.mark.slow
-def test_it_is_listed_among_the_commands_and_says_how_it_is_used(tmp_path: Path) -> None:
-    assert "report" in COMMANDS
-    done = scrapy_neardup("report", "--help", cwd=tmp_path)
-    assert done.returncode == 0
-    for option in ("-o FILE", "--store URL", "--texts INPUT", "--pages N", "--lang {en,zh}", "--json"):
-        assert option in done.stdout
-    assert "scrapy neardup report -o monday.html" in done.stdout
 
 
 @pytest.mark.slow
@@ -297,20 +286,6 @@ def test_so_many_copies_are_listed_as_are_asked_for(state: str, capsys: Captured
 # What is refused.
 
 
-@pytest.mark.parametrize("pages", ["0", "-3"])
-def test_no_copies_are_no_number_of_copies(state: str, pages: str) -> None:
-    with pytest.raises(SettingsError, match=f"--pages is {pages}"):
-        run(command, "--store", state, "--pages", pages)
-
-
-def test_without_a_state_there_is_no_report(tmp_path: Path) -> None:
-    with pytest.raises(StoreError, match="There is no state at"):
-        run(command, "--store", url_of("sqlite", tmp_path / "none"))
-    with pytest.raises(StoreError, match="in memory"):
-        run(command, "--store", "memory:")
-    assert not list(tmp_path.iterdir())
-
-
 def test_a_folder_that_is_not_there_is_told_and_not_made(tmp_path: Path, state: str) -> None:
     with pytest.raises(NearDupError, match=r"monday\.html cannot be written: .* Name another place"):
         run(command, "-o", tmp_path / "none" / "monday.html", "--store", state)
@@ -330,23 +305,6 @@ def test_what_goes_wrong_leaves_the_file_of_before(tmp_path: Path, state: str, m
 
 def _full(*_: object) -> None:
     raise OSError(28, "No space left on device")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (["--pages", "0"], "--pages is"),
-        (["-o", "none/report.html"], "cannot be written"),
-        (["--html"], "unrecognized arguments: --html"),
-    ],
-)
-def test_refusals_are_a_sentence_and_exit_code_2(tmp_path: Path, state: str, arguments: list[str], words: str) -> None:
-    done = scrapy_neardup("report", "--store", state, *arguments, cwd=tmp_path)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert words in done.stderr
-    assert "Traceback" not in done.stderr
-    assert not Path("report.html").exists()
 
 
 def _gone(monkeypatch: pytest.MonkeyPatch, name: str) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import re
 import sys
@@ -20,6 +19,7 @@ from scrapy_neardup.methods import METHODS
 from scrapy_neardup.methods.cascade.method import Cascade
 from scrapy_neardup.model import Fingerprint, Page
 from tests.commands.run import scrapy_neardup
+from tests.maintenance.states import run
 
 PLACES = ["渡口", "桃园", "老戏院", "镇图书馆", "磨坊", "邮局"]
 
@@ -40,13 +40,6 @@ def articles(tmp_path: Path) -> Path:
     file = tmp_path / "articles.jsonl"
     file.write_text("\n".join(lines), encoding="utf-8")
     return file
-
-
-def run(*given: str) -> int:
-    """The command in this process."""
-    parser = argparse.ArgumentParser()
-    robustness.add_arguments(parser)
-    return robustness.run(parser.parse_args(given))
 
 
 def cells(line: str) -> list[str]:
@@ -74,7 +67,7 @@ def test_json_has_a_line_for_each_point_and_repeats(articles: Path, capsys: pyte
     arguments = ("--json", "--pages", "3", "--seed", "5", "--method", "cascade")
     done = scrapy_neardup("robustness", articles, *arguments, cwd=articles.parent)
     assert done.returncode == 0
-    assert run(str(articles), *arguments) == 0
+    assert run(robustness, str(articles), *arguments) == 0
     assert capsys.readouterr().out == done.stdout
     points = [json.loads(line) for line in done.stdout.splitlines()]
     assert len(points) == 3 * len(AMOUNTS) + len(EDITS) - 3 + 1
@@ -111,22 +104,22 @@ def test_by_default_a_method_that_needs_a_lexicon_is_left_out_with_a_sentence(
     for name in set(METHODS) - {"cascade"}:
         monkeypatch.delitem(METHODS, name)
     monkeypatch.setitem(METHODS, "weak", Weak)
-    assert run(str(articles), "--edits", "wrap") == 0
+    assert run(robustness, str(articles), "--edits", "wrap") == 0
     out, err = capsys.readouterr()
     assert err == "robustness: left out: weak: no lexicon for this language\n"
     assert [cells(line)[0] for line in out.rstrip().splitlines()[4:]] == ["cascade"]
     with pytest.raises(NearDupError, match=r"^weak: no lexicon for this language$"):
-        run(str(articles), "--edits", "wrap", "--method", "weak", "--method", "cascade")
+        run(robustness, str(articles), "--edits", "wrap", "--method", "weak", "--method", "cascade")
     monkeypatch.delitem(METHODS, "cascade")
     with pytest.raises(NearDupError, match="No method can judge these documents"):
-        run(str(articles), "--edits", "wrap")
+        run(robustness, str(articles), "--edits", "wrap")
 
 
 def test_without_opencc_the_edit_of_scripts_is_left_out_with_a_sentence(
     articles: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "opencc", None)
-    assert run(str(articles), "--edits", "script,width", "--method", "cascade") == 0
+    assert run(robustness, str(articles), "--edits", "script,width", "--method", "cascade") == 0
     out, err = capsys.readouterr()
     assert err.startswith('robustness: left out: The edit "script" needs the library opencc')
     assert cells(out.splitlines()[2]) == ["method", "width", CONTROL]
@@ -152,7 +145,7 @@ def test_what_cannot_be_done_is_said_in_a_sentence(
     monkeypatch.chdir(articles.parent)
     Path("one.txt").write_text("只有一篇文章，没有别的句子可以借用。", encoding="utf-8")
     with pytest.raises(NearDupError, match=re.escape(message)):
-        run(*arguments)
+        run(robustness, *arguments)
 
 
 @pytest.mark.slow

@@ -8,19 +8,15 @@ from pathlib import Path
 import pytest
 
 from scrapy_neardup.commands import stats
-from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.judge.former import state_recipe
 from scrapy_neardup.methods import make_method
-from scrapy_neardup.state.evidence import Evidence, Keep
+from scrapy_neardup.state.evidence import Keep
 from scrapy_neardup.state.layout import FORMAT
 from scrapy_neardup.state.recipe import Secret
-from scrapy_neardup.state.record import Record
 from tests.maintenance.states import (
-    HOSTILE,
     KINDS,
     PEAR,
     aged,
-    is_harmless,
     made,
     opened,
     outcome,
@@ -145,22 +141,3 @@ def test_an_empty_state(tmp_path: Path, capsys: pytest.CaptureFixture[str], kind
     found = parsed(capsys.readouterr().out)
     assert [found[name] for name in ("pages", "groups", "largest_group", "sites", "top_sites")] == [0, 0, 0, 0, []]
     assert (found["first_seen"], found["last_seen"], found["bytes_per_page"]) == (None, None, None)
-
-
-def test_what_pages_say_does_not_steer_the_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    state = made("sqlite", tmp_path)
-    with opened(state) as store:
-        told = Evidence(HOSTILE, 0, 0.7, 0.8, 20, HOSTILE)
-        store.add(Record(store.new_id(), f"https://{HOSTILE}.example/", 1, 0.7), told)
-    for arguments in ([], ["--json"]):
-        assert run(stats, "--store", state, *arguments) == 0
-        said = capsys.readouterr().out
-        assert is_harmless(said)
-        assert "梨" in said
-
-
-def test_what_is_asked_wrongly_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(NearDupError, match="--limit is -1"):
-        run(stats, "--limit", "-1")
-    with pytest.raises(NearDupError, match="There is no state at"):
-        run(stats, "--store", url_of("sqlite", tmp_path / "none"))

@@ -2,46 +2,67 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 from pathlib import Path
+from types import ModuleType
+from typing import cast
 
 import pytest
-from scrapy.settings import Settings
 
-from scrapy_neardup.commands import load
+from scrapy_neardup.commands import dedup, explain, groups, load
 from scrapy_neardup.errors import NearDupError
-from tests.commands.test_compare import FERRY, text
+from scrapy_neardup.state.evidence import Evidence
+from scrapy_neardup.state.record import Record
+from tests.commands.run import Invoke
+from tests.commands.test_compare import FERRY
+from tests.maintenance.states import HOSTILE, opened, run, text, url_of
 
 EVIL = "\x1b[2J\x1b]0;title\x07\u202egnp\x9b2J\n\u2028forged"
 URLS = [f"http://a.example/{number}{EVIL}" for number in range(2)]
+#: A page whose kind and common sentences are hostile too.
+ODD = f"https://evil.example/{HOSTILE}"
 COMMANDS = [
     ["explain", URLS[1]],
-    ["explain", URLS[0], f"http://b.example/{EVIL}"],
-    ["explain", URLS[1], "--json"],
+    ["explain", URLS[0], f"http://b.example/{EVIL}", ODD, f"{ODD}\x9b\u202e"],
+    ["explain", URLS[1], ODD, f"{ODD}\x9b", "--json"],
     ["groups"],
     ["groups", "--json"],
     ["stats"],
     ["stats", "--json"],
     ["check"],
+    ["dropped"],
+    ["dropped", "--json"],
     ["report", "--json"],
     ["compare", *URLS],
     ["compare", *URLS, "--json"],
-    ["forget", URLS[1], "--dry-run"],
+    ["forget", URLS[1], ODD, "--dry-run"],
+    ["forget", "--host", "evil.example", "--dry-run", "--json"],
     ["forget", f"http://b.example/{EVIL}"],
+    ["keep", URLS[1], ODD],
+    ["judgements"],
+    ["copy", URLS[1], f"http://b.example/{EVIL}"],
 ]
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A feed of an article and its copy, evil wherever one can be, and of a record that is malformed."""
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A feed of an article, its copy and a malformed record, evil wherever one can be; the URL of a state to be."""
     records = [{"url": url, "title": EVIL, "text": f"{text(*FERRY)}\n{EVIL * 9}", EVIL: EVIL} for url in URLS]
     malformed = f'{{"url": "{EVIL.replace(chr(10), "")}'
     lines = [*map(json.dumps, records), malformed]
     (tmp_path / "feed.jsonl").write_text("\n".join(lines), "utf-8", newline="\n")
     monkeypatch.chdir(tmp_path)
-    return tmp_path
+    return url_of("sqlite", tmp_path / "state.sqlite")
+
+
+def fill(store: str) -> None:
+    run(dedup, "feed.jsonl", "-o", "out.jsonl", "--id", "", "--store", store, NEARDUP_KEEP="texts")
+    with opened(store) as state:
+        original = state.find(URLS[0])
+        assert original is not None
+        evidence = Evidence(HOSTILE, 0, 0.7, 0.8, 20, HOSTILE, (HOSTILE,))
+        state.add(Record(state.new_id(), ODD, original.id, 0.7), evidence)
 
 
 def is_clean(told: str) -> bool:
@@ -50,20 +71,38 @@ def is_clean(told: str) -> bool:
     return printable and not any(line.startswith("forged") for line in told.split("\n"))
 
 
-def test_no_command_prints_what_could_steer_the_terminal(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    dedup = ["dedup", "feed.jsonl", "-o", "out.jsonl", "--id", ""]
-    for command in ([*dedup, "--text", "none"], dedup, *COMMANDS):
-        name, *given = command
-        module, parser = load(name), argparse.ArgumentParser()
-        module.add_arguments(parser)
-        arguments = parser.parse_args([*given, "--store", f"sqlite://{folder}/state.sqlite"])
-        arguments.settings = Settings({"NEARDUP_KEEP": "texts"})
+def test_dedup_names_fields_and_malformed_records_harmlessly(store: str, invoke: Invoke) -> None:
+    done = invoke(dedup, "feed.jsonl", "-o", "out.jsonl", "--id", "", "--text", "none", "--store", store)
+    assert is_clean(done.out)
+    assert is_clean(done.err)
+    assert "[2J" in done.err
+
+
+@pytest.mark.parametrize("is_terminal", [False, True])
+def test_no_command_prints_what_could_steer_the_terminal(
+    store: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, is_terminal: bool
+) -> None:
+    fill(store)
+    capsys.readouterr()
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: is_terminal)
+    monkeypatch.setenv("NO_COLOR", "1")
+    for name, *given in COMMANDS:
         try:
-            module.run(arguments)
+            run(cast(ModuleType, load(name)), *given, "--store", store, NEARDUP_KEEP="texts")
         except NearDupError as error:
             sys.stderr.write(str(error))
         told = capsys.readouterr()
-        assert told.out + told.err, command
-        assert name in ("dedup", "stats", "check") or "[2J" in told.out + told.err, "it names the page"
-        assert is_clean(told.out), (command, told.out)
-        assert is_clean(told.err), (command, told.err)
+        assert name == "check" or "2J" in told.out + told.err, "it names the page"
+        assert is_clean(told.out), (name, given, told.out)
+        assert is_clean(told.err), (name, given, told.err)
+
+
+def test_json_and_files_hold_it_unchanged_for_a_program(store: str, invoke: Invoke, tmp_path: Path) -> None:
+    fill(store)
+    [page] = json.loads(invoke(explain, ODD, "--store", store, "--json").out)["pages"]
+    assert (page["url"], page["kind"], page["title"], page["shared"]) == (ODD, HOSTILE, HOSTILE, [HOSTILE])
+    invoke(groups, "--store", store, "-o", "groups.jsonl")
+    written = (tmp_path / "groups.jsonl").read_text(encoding="utf-8")
+    assert is_clean(written)
+    page = json.loads(written)["pages"][-1]
+    assert (page["url"], page["kind"], page["title"]) == (ODD, HOSTILE, HOSTILE)

@@ -15,6 +15,7 @@ from twisted.internet.defer import Deferred
 from scrapy_neardup.crawl.notes import Notes
 from scrapy_neardup.crawl.outage import Outage
 from scrapy_neardup.judge.detector import Detector
+from scrapy_neardup.judge.policy import Policy
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Page, Verdict
 from scrapy_neardup.state.memory import MemoryStore
@@ -48,7 +49,7 @@ class LastingStore(MemoryStore):
 def detector(store: MemoryStore, *, drops: bool = True) -> Detector:
     """Copies are dropped, or pass."""
     passes = _all_but_copies if drops else _all
-    return Detector(make_method("cascade", {}), store, min_letters=40, who="test", passes=passes)
+    return Detector(make_method("cascade", {}), store, who="test", policy=Policy(passes=passes))
 
 
 def _all(verdict: Verdict) -> bool:

@@ -15,7 +15,7 @@ import pytest
 from scrapy.settings import Settings
 
 from scrapy_neardup.commands import stats
-from scrapy_neardup.commands.opening import existing, settings_of
+from scrapy_neardup.commands.opening import find_state, settings_of
 from scrapy_neardup.crawl.state_location import data_directory, state_url, states_there, tell_of_scope
 from scrapy_neardup.errors import SettingsError, StoreError
 from scrapy_neardup.settings import Config
@@ -185,13 +185,13 @@ def test_two_spiders_keep_what_each_has_found_or_share_it(folder: Path) -> None:
 
 def test_a_command_takes_the_only_state_there_is(folder: Path) -> None:
     with pytest.raises(StoreError, match=r"There is no state at .*neardup\. Name .* --spider NAME"):
-        existing(None, config())
+        find_state(None, config())
     only = state_url(config(), named("one"))
     begin(only)
-    assert existing(None, config()) == only
+    assert find_state(None, config()) == only
     begin(state_url(config(), named("two/three")))
     with pytest.raises(SettingsError, match="with --spider NAME") as refused:
-        existing(None, config())
+        find_state(None, config())
     assert str(refused.value).endswith(f"two%252Fthree/{DEFAULT}")
     assert f"spiders/one/{DEFAULT}, " in str(refused.value)
 
@@ -203,13 +203,13 @@ def test_a_command_lists_the_states_that_placeholders_have_made(scheme: str, fol
     settings = config(NEARDUP_STORE=f"{scheme}://{folder}/%5Bx%5D/%(name)s.d/%(day)s")
     for name, day in (("one", 1), ("two", 2)):
         with pytest.raises((StoreError, SettingsError)):
-            existing(None, settings)
+            find_state(None, settings)
         begin(state_url(settings, named(name, day=day)))
         if name == "one":
-            assert existing(None, settings) == state_url(settings, named(name, day=day))
+            assert find_state(None, settings) == state_url(settings, named(name, day=day))
             begin(state_url(settings, named("three", day=3)))
     with pytest.raises(SettingsError, match=r"name of a spider.*States that exist") as told:
-        existing(None, settings)
+        find_state(None, settings)
     assert all(f"{name}.d/{day}" in str(told.value) for name, day in (("one", 1), ("two", 2), ("three", 3)))
     assert "witness" not in str(told.value)
     assert len(states_there(settings)) == 3

@@ -266,7 +266,7 @@ def test_pages_that_the_server_has_lost_are_counted_and_told_of_once(
     async def work() -> None:
         with closing(kind(location, method.recipe())) as store:
             assert isinstance(store, RedisStore)
-            detector = Detector(method, store, min_letters=40, who="test")
+            detector = Detector(method, store, who="test")
             sharing = Sharing(detector, told, waits=True, bounds=None, on_error=errors.append)
             page, lost = Page("http://a.example/", text="渡" * 300), list[object]()
             for _ in range(2):

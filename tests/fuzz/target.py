@@ -21,6 +21,7 @@ else:
 with instrumented:
     from scrapy_neardup.errors import PageError
     from scrapy_neardup.judge.detector import Detector
+    from scrapy_neardup.judge.policy import Policy
     from scrapy_neardup.methods import make_method
     from scrapy_neardup.page.html import is_risky
     from scrapy_neardup.page.response import PageResponse
@@ -35,7 +36,9 @@ SOURCE = PageSource(FIELDS, 100_000, None)
 def one(data: bytes) -> str:
     """The verdict on a page, or why there is none: the first byte says what the others are."""
     kind, body = data[:1], data[1:]
-    detector = Detector(make_method("cascade", {}), MemoryStore("memory:", {}), min_letters=5, who="fuzz")
+    detector = Detector(
+        make_method("cascade", {}), MemoryStore("memory:", {}), who="fuzz", policy=Policy(min_letters=5)
+    )
     try:
         if kind < b"\x60":
             page = SOURCE.page({}, PageResponse(URL, body), URL)

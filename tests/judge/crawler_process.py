@@ -43,7 +43,7 @@ async def crawl(url: str, number: int, feed: Path) -> None:
     kind, location = parse_url(url)
     store = kind(location, method.recipe())
     assert isinstance(store, RedisStore)
-    detector = Detector(method, store, min_letters=40, who=f"crawler {number}")
+    detector = Detector(method, store, who=f"crawler {number}")
     link = AsyncLink(location, "NEARDUP_STORE")
     errors: list[StoreError] = []
     shared = SharedCrawl(detector, store, link, errors.append)

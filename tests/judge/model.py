@@ -11,8 +11,9 @@ from enum import IntEnum
 from functools import cache
 from typing import NamedTuple
 
+from scrapy_neardup.judge.copies import Standing
 from scrapy_neardup.judge.manual_verdicts import ManualVerdict
-from scrapy_neardup.judge.preference import LONGEST, KeepPolicy, Standing
+from scrapy_neardup.judge.policy import LONGEST, KeepPolicy
 from scrapy_neardup.methods import Method, make_method
 from scrapy_neardup.model import Comparison, Fingerprint, Kind, Likeness, Page
 from scrapy_neardup.state.memory import MemoryStore

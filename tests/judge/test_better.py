@@ -10,7 +10,7 @@ import pytest
 
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.in_flight import Blocked, Ruled
-from scrapy_neardup.judge.preference import KeepPolicy, make_preference
+from scrapy_neardup.judge.policy import KeepPolicy, Policy, make_preference
 from scrapy_neardup.maintenance.export import OpenState
 from scrapy_neardup.maintenance.forget import of_host, pages_where
 from scrapy_neardup.maintenance.lookup import known
@@ -45,11 +45,12 @@ def crawl(store: PageStore, policy: KeepPolicy = HOSTS, *, drops: bool = True, m
     return Detector(
         make_method(method, {}),
         store,
-        min_letters=40,
         who="test",
-        passes=lambda verdict: not (drops and verdict.is_copy),
-        keep=Keep.NOTHING,
-        preference=make_preference(policy),
+        policy=Policy(
+            passes=lambda verdict: not (drops and verdict.is_copy),
+            keep=Keep.NOTHING,
+            preference=make_preference(policy),
+        ),
     )
 
 
@@ -328,9 +329,8 @@ def test_every_method_knows_the_longer_of_two_copies(name: str) -> None:
         detector = Detector(
             make_method(name, mildest),
             MemoryStore("memory:", {}),
-            min_letters=40,
             who="test",
-            preference=make_preference("longest"),
+            policy=Policy(preference=make_preference("longest")),
         )
         assert kind(detector, texts[first]) is Kind.UNIQUE
         kinds[second] = kind(detector, texts[second])

@@ -15,7 +15,7 @@ from scrapy_neardup.hashing.keyed import OPEN, Keyed
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.in_flight import Blocked, Ruled, Ruling
 from scrapy_neardup.judge.manual_verdicts import ManualVerdict, Opinion, remove_judgements, write_judgements
-from scrapy_neardup.judge.preference import KeepPolicy, make_preference
+from scrapy_neardup.judge.policy import KeepPolicy, Policy, make_preference
 from scrapy_neardup.maintenance.verify import check
 from scrapy_neardup.methods import METHODS, make_method
 from scrapy_neardup.model import Kind, Likeness, Page, Verdict
@@ -88,12 +88,14 @@ class Crawl:
         self.detector = Detector(
             make_method(method, {}),
             store,
-            min_letters=min_letters,
             who="test",
-            also_copies=also_copies,
-            passes=passes,
-            keep=keep,
-            preference=make_preference(policy),
+            policy=Policy(
+                min_letters=min_letters,
+                also_copies=also_copies,
+                passes=passes,
+                keep=keep,
+                preference=make_preference(policy),
+            ),
         )
         self.source = PageSource(
             DEFAULT_FIELDS,

@@ -23,10 +23,12 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
+from scrapy_neardup.judge.copies import Standing
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.in_flight import Blocked, Reservation, Ruled
 from scrapy_neardup.judge.manual_verdicts import ManualVerdict, Opinion, remove_judgements, write_judgements
-from scrapy_neardup.judge.preference import Standing, make_preference
+from scrapy_neardup.judge.policy import Policy as JudgePolicy
+from scrapy_neardup.judge.policy import make_preference
 from scrapy_neardup.maintenance.forget import of_host, pages_where
 from scrapy_neardup.maintenance.verify import check
 from scrapy_neardup.methods import make_method
@@ -121,12 +123,13 @@ class Side:
         return Detector(
             make_method("cascade", {}),
             self.store,
-            min_letters=40,
             who=who,
-            also_copies=policy.also_copies,
-            passes=lambda verdict: not (policy.drops and verdict.is_copy),
-            keep=keep,
-            preference=make_preference(policy.keep),
+            policy=JudgePolicy(
+                also_copies=policy.also_copies,
+                passes=lambda verdict: not (policy.drops and verdict.is_copy),
+                keep=keep,
+                preference=make_preference(policy.keep),
+            ),
         )
 
 
@@ -179,7 +182,7 @@ class Crawls(RuleBasedStateMachine):
 
         def begin(side: Side) -> int:
             side.detectors[at] = side.begin(who, policy, keep)
-            return side.detectors[at]._generation
+            return side.detectors[at].generation
 
         generation = self.alike(begin)
         assert isinstance(generation, int)

@@ -8,6 +8,7 @@ import pytest
 
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.in_flight import Blocked
+from scrapy_neardup.judge.policy import Policy
 from scrapy_neardup.methods import METHODS, make_method
 from scrapy_neardup.model import Kind, Page, Verdict
 from scrapy_neardup.state.evidence import Keep
@@ -35,10 +36,8 @@ def crawl(store: PageStore, *, drops: bool = False, method: str = "cascade") -> 
     return Detector(
         make_method(method, {}),
         store,
-        min_letters=40,
         who="test",
-        keep=Keep.EVIDENCE,
-        passes=lambda verdict: not (drops and verdict.is_copy),
+        policy=Policy(keep=Keep.EVIDENCE, passes=lambda verdict: not (drops and verdict.is_copy)),
     )
 
 

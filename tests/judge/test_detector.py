@@ -13,6 +13,7 @@ import pytest
 
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.in_flight import Blocked, Reservation, Ruled
+from scrapy_neardup.judge.policy import Policy
 from scrapy_neardup.methods import METHODS, make_method
 from scrapy_neardup.model import Kind, Likeness, Page, Verdict
 from scrapy_neardup.state.opening import STORES, close_store, open_store
@@ -46,7 +47,7 @@ def store() -> Iterator[PageStore]:
 
 @pytest.fixture
 def detector(store: PageStore) -> Detector:
-    return Detector(make_method("cascade", {}), store, min_letters=40, who="test")
+    return Detector(make_method("cascade", {}), store, who="test")
 
 
 def judged(detector: Detector, wanted: Page) -> Ruled:
@@ -141,7 +142,7 @@ def test_a_witness_counts_only_while_its_original_is_there(detector: Detector, s
 
 def test_the_canonical_link_proposes_a_candidate_and_the_text_decides(detector: Detector) -> None:
     method = make_method("cascade", {"shingle_keys": 1, "sentence_keys": 1, "core_words": 1})
-    poor = Detector(method, open_store("memory:", {}), min_letters=40, who="test")
+    poor = Detector(method, open_store("memory:", {}), who="test")
     text = story(1, 12)
     judged(poor, page("first", text))
     # Every sentence is touched, so that the poor keys miss the page, though its shingles are much the same.
@@ -166,7 +167,7 @@ def test_a_near_duplicate_of_a_page_on_its_way_is_told_to_wait_for_it(detector: 
 
 
 def test_two_detectors_on_one_store_see_each_others_pages_on_their_way(detector: Detector, store: PageStore) -> None:
-    other = Detector(make_method("cascade", {}), store, min_letters=40, who="other")
+    other = Detector(make_method("cascade", {}), store, who="other")
     first = reserved(detector, page("first", story(1)))
     assert other.check(page("second", story(1))) == Blocked(first)
 
@@ -254,7 +255,7 @@ PASSING = [Likeness.EXCERPT, Likeness.SAME_TITLE]
 
 def copying(store: PageStore, *also: Likeness) -> Detector:
     """A detector to which these are copies, too."""
-    return Detector(make_method("cascade", {}), store, min_letters=40, who="test", also_copies=set(also))
+    return Detector(make_method("cascade", {}), store, who="test", policy=Policy(also_copies=set(also)))
 
 
 @pytest.mark.parametrize("likeness", Likeness)

@@ -13,6 +13,7 @@ from scrapy_neardup.errors import StoreDamaged
 from scrapy_neardup.judge import drops
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.drops import Drop
+from scrapy_neardup.judge.policy import Policy
 from scrapy_neardup.maintenance.drops import Dropped, dropped, originals_of
 from scrapy_neardup.maintenance.repair import repair
 from scrapy_neardup.maintenance.verify import check
@@ -48,10 +49,8 @@ def crawl(store: PageStore, keep: Keep = Keep.EVIDENCE, *, passes: bool = False)
     return Detector(
         make_method("cascade", {}),
         store,
-        min_letters=40,
         who="test",
-        keep=keep,
-        passes=lambda verdict: passes or not verdict.is_copy,
+        policy=Policy(keep=keep, passes=lambda verdict: passes or not verdict.is_copy),
     )
 
 

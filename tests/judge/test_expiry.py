@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from scrapy_neardup.judge.detector import Detector
+from scrapy_neardup.judge.policy import Policy
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Kind, Page, Verdict
 from scrapy_neardup.state.expiry import Bounds
@@ -27,11 +28,10 @@ class Crawl:
         self.detector = Detector(
             make_method("cascade", {}),
             self.store,
-            min_letters=40,
             who="test",
-            passes=lambda verdict: not (drops and verdict.is_copy),
             bounds=bounds,
             on_expired=self.count,
+            policy=Policy(passes=lambda verdict: not (drops and verdict.is_copy)),
         )
 
     def count(self, pages: int) -> None:
@@ -159,7 +159,7 @@ def test_at_its_end_a_crawl_removes_what_is_too_much_as_far_as_its_pages_are_sea
 def test_a_state_that_holds_much_more_than_it_may_is_not_emptied_by_a_small_crawl_at_once() -> None:
     crawl = Crawl(Bounds())
     crawl.sees_others(40)
-    small = Detector(make_method("cascade", {}), crawl.store, min_letters=40, who="small", bounds=Bounds(max_pages=5))
+    small = Detector(make_method("cascade", {}), crawl.store, who="small", bounds=Bounds(max_pages=5))
     for number in range(3):
         judged(small, page(f"small{number}", story(500 + number)))
     small.seal()

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from scrapy_neardup.judge.detector import Detector
-from scrapy_neardup.judge.preference import KeepPolicy, Preference, make_preference
+from scrapy_neardup.judge.policy import KeepPolicy, Policy, Preference, make_preference
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Kind, Likeness, Page
 from scrapy_neardup.state.memory import MemoryStore
@@ -21,10 +21,8 @@ def kinds(policy: KeepPolicy, *pages: Page, method: str = "cascade") -> list[str
     detector = Detector(
         make_method(method, {}),
         MemoryStore("memory:", {}),
-        min_letters=40,
         who="test",
-        also_copies=frozenset([Likeness.EXCERPT]),
-        preference=make_preference(policy),
+        policy=Policy(also_copies=frozenset([Likeness.EXCERPT]), preference=make_preference(policy)),
     )
     return [answer(detector, one).kind.value for one in pages]
 
@@ -114,9 +112,8 @@ def test_what_is_boilerplate_on_its_site_makes_no_text_longer() -> None:
     detector = Detector(
         make_method("cascade", {}),
         MemoryStore("memory:", {}),
-        min_letters=40,
         who="test",
-        preference=make_preference("longest"),
+        policy=Policy(preference=make_preference("longest")),
     )
     for number in range(30):
         assert (
@@ -132,7 +129,7 @@ def test_of_a_page_that_was_judged_without_the_policy_some_methods_do_not_know_t
         method = make_method(name, {make_method(name, {}).threshold: 0.6})
         store = MemoryStore("memory:", {})
         found = [
-            answer(Detector(method, store, min_letters=40, who="", preference=preference), one).kind
+            answer(Detector(method, store, who="", policy=Policy(preference=preference)), one).kind
             for preference, one in ((None, of_length("a", 34)), (make_preference("longest"), of_length("b", 38)))
         ]
         assert found == [Kind.UNIQUE, kind], name

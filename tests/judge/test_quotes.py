@@ -39,7 +39,7 @@ OTHER = "Bring a brush and old clothes, the paint is paid by the club, and there
 @pytest.fixture
 def detector() -> Iterator[Detector]:
     store = open_store("memory:", {})
-    yield Detector(make_method("cascade", {}), store, min_letters=40, who="test")
+    yield Detector(make_method("cascade", {}), store, who="test")
     close_store(store)
 
 

@@ -32,7 +32,7 @@ def store() -> PageStore:
 
 @pytest.fixture
 def detector(store: PageStore) -> Detector:
-    return Detector(make_method("cascade", {}), store, min_letters=40, who="test")
+    return Detector(make_method("cascade", {}), store, who="test")
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ import pytest
 
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.manual_verdicts import ManualVerdict, Opinion, write_judgements
+from scrapy_neardup.judge.policy import Policy
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.methods.cascade.method import Cascade
 from scrapy_neardup.model import Comparison, Kind, Likeness, Page, Verdict
@@ -39,7 +40,10 @@ def crawl(
 ) -> Detector:
     method = make_method("cascade", parameters)
     return Detector(
-        method, store, min_letters=min_letters, who="test", passes=passes, also_copies=also_copies, keep=keep
+        method,
+        store,
+        who="test",
+        policy=Policy(min_letters=min_letters, passes=passes, also_copies=also_copies, keep=keep),
     )
 
 

@@ -18,7 +18,7 @@ from scrapy_neardup.judge import drops
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.in_flight import Blocked, Reservation, Ruled
 from scrapy_neardup.judge.manual_verdicts import ManualVerdict, Opinion, write_judgements
-from scrapy_neardup.judge.preference import make_preference
+from scrapy_neardup.judge.policy import Policy, make_preference
 from scrapy_neardup.judge.remote_crawl import SharedCrawl
 from scrapy_neardup.maintenance.verify import check
 from scrapy_neardup.methods import make_method
@@ -101,7 +101,7 @@ class Opening:
         kind, location = parse_url(self.url)
         store = kind(location, METHOD.recipe())
         assert isinstance(store, RedisStore)
-        detector = Detector(METHOD, store, min_letters=40, who="test", **options)
+        detector = Detector(METHOD, store, who="test", **options)
         link = AsyncLink(location, "NEARDUP_STORE", self.patience)
         errors, lost = list[StoreError](), list[None]()
         crawl = SharedCrawl(detector, store, link, errors.append, lambda: lost.append(None))
@@ -149,13 +149,13 @@ PAGES = [
 ]
 
 
-@pytest.mark.parametrize("policy", ["drop", "pass", "longest"])
-def test_verdicts_are_those_of_a_store_in_memory(opening: Opening, policy: str) -> None:
-    options: dict[str, Any] = {"keep": Keep.EVIDENCE}
-    if policy == "pass":
-        options["passes"] = lambda verdict: True
-    if policy == "longest":
-        options["preference"] = make_preference("longest")
+@pytest.mark.parametrize("passing", ["drop", "pass", "longest"])
+def test_verdicts_are_those_of_a_store_in_memory(opening: Opening, passing: str) -> None:
+    policy = Policy(keep=Keep.EVIDENCE)
+    if passing == "pass":
+        policy = replace(policy, passes=lambda verdict: True)
+    if passing == "longest":
+        policy = replace(policy, preference=make_preference("longest"))
     memory = MemoryStore("memory:", METHOD.recipe())
     said = [
         Opinion("http://kept.example/", ManualVerdict.KEEP, "", 1),
@@ -170,12 +170,12 @@ def test_verdicts_are_those_of_a_store_in_memory(opening: Opening, policy: str) 
         )
 
     async def work() -> None:
-        async with opening(**options) as crawler:
+        async with opening(policy=policy) as crawler:
             # The secret decides what sketches say.
             memory.known_hashes = crawler.store.known_hashes
             for store in (memory, crawler.store):
                 write_judgements(store, *said)
-            plain = Detector(METHOD, memory, min_letters=40, who="test", **options)
+            plain = Detector(METHOD, memory, who="test", policy=policy)
             for one in PAGES:
                 assert told(await crawler.kept(one)) == told(plain.judge_now(one, sealed=True)), one
             assert crawler.store.pages == memory.pages
@@ -477,7 +477,7 @@ def test_the_first_drop_of_a_crawl_fetches_no_other_and_upkeep_trims_them(
     monkeypatch.setattr(drops, "_STEP", 2)
 
     async def work() -> None:
-        async with opening(keep=Keep.EVIDENCE) as crawler:
+        async with opening(policy=Policy(keep=Keep.EVIDENCE)) as crawler:
             with monkeypatch.context() as patched:
                 patched.setattr(crawler.store, "scanned", None)
                 await crawler.kept(page("first"))

@@ -74,7 +74,7 @@ def opened(url: str, wait: float = 10.0) -> Iterator[ImmediateJudge]:
     """As of a process of its own: with connections and a lease of its own."""
     kind, location = parse_url(url)
     store = kind(location, METHOD.recipe())
-    now = make_immediate_judge(Detector(METHOD, store, min_letters=40, who="test"), wait)
+    now = make_immediate_judge(Detector(METHOD, store, who="test"), wait)
     try:
         yield now
     finally:

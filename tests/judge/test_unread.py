@@ -18,7 +18,7 @@ URL = "http://river.example/ferry"
 
 @pytest.fixture
 def detector() -> Detector:
-    return Detector(make_method("cascade", {}), MemoryStore("memory:", {}), min_letters=40, who="test")
+    return Detector(make_method("cascade", {}), MemoryStore("memory:", {}), who="test")
 
 
 def judged(detector: Detector, page: Page) -> str:

@@ -9,7 +9,7 @@ import pytest
 
 from scrapy_neardup import Deduplicator
 from scrapy_neardup.judge.detector import Detector
-from scrapy_neardup.judge.preference import KeepPolicy, make_preference
+from scrapy_neardup.judge.policy import KeepPolicy, Policy, make_preference
 from scrapy_neardup.maintenance.export import ExportFile, OpenState, import_state, write_export
 from scrapy_neardup.maintenance.merge import merge
 from scrapy_neardup.maintenance.repair import repair
@@ -40,12 +40,13 @@ def crawl(store: PageStore, policy: KeepPolicy = "first", *, excerpts: bool = Fa
     return Detector(
         make_method("cascade", {}),
         store,
-        min_letters=40,
         who="test",
-        also_copies=frozenset({Likeness.EXCERPT} if excerpts else ()),
-        passes=lambda verdict: passes or not verdict.is_copy,
-        keep=Keep.EVIDENCE,
-        preference=make_preference(policy),
+        policy=Policy(
+            also_copies=frozenset({Likeness.EXCERPT} if excerpts else ()),
+            passes=lambda verdict: passes or not verdict.is_copy,
+            keep=Keep.EVIDENCE,
+            preference=make_preference(policy),
+        ),
     )
 
 

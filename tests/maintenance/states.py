@@ -17,6 +17,7 @@ from scrapy.settings import Settings
 
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.former import state_recipe
+from scrapy_neardup.judge.policy import Policy
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Page
 from scrapy_neardup.page.sites import site_of
@@ -99,7 +100,7 @@ def judged(
     store: PageStore, pages: Sequence[tuple[str, str, str]], *, keep: Keep = Keep.EVIDENCE, sealed: bool = True
 ) -> list[str]:
     """The headlines of the verdicts on these pages."""
-    detector = Detector(make_method("cascade", {}), store, min_letters=40, who="morning", keep=keep)
+    detector = Detector(make_method("cascade", {}), store, who="morning", policy=Policy(keep=keep))
     said = [detector.judge_now(page(*one), sealed=sealed).headline for one in pages]
     detector.end()
     return said

@@ -8,18 +8,20 @@ from dataclasses import fields
 from pathlib import Path
 
 import pytest
-from scrapy_neardup.judge.fingerprint_tasks import Prepared, Preparer, Texts, TextTerms
 
 from scrapy_neardup.hashing.keyed import Keyed
 from scrapy_neardup.hashing.keys import BITS, key_of
 from scrapy_neardup.judge.detector import Detector
-from scrapy_neardup.judge.preference import make_preference
+from scrapy_neardup.judge.policy import Policy, make_preference
 from scrapy_neardup.maintenance.verify import check
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.methods.published import PublishedMethod, signature_of, unpack_hashes
 from scrapy_neardup.model import Fingerprint, Kind, Page
 from scrapy_neardup.state.opening import parse_url
 from scrapy_neardup.state.pages import PageStore, leader
+from scrapy_neardup.workers.pool import WorkerPool
+from scrapy_neardup.workers.speculation import PreparedFingerprint
+from scrapy_neardup.workers.tasks import FingerprintOptions, FingerprintTask, WorkerOptions
 from tests.judge.test_detector import story
 from tests.judge.test_shared import Opening
 from tests.server.redis_server import Server
@@ -50,11 +52,7 @@ def opened(url: str, method: str = "cascade") -> PageStore:
 
 def crawl(store: PageStore, method: str = "cascade") -> Detector:
     return Detector(
-        make_method(method, {}),
-        store,
-        min_letters=40,
-        who="test",
-        preference=make_preference(("better.example",)),
+        make_method(method, {}), store, who="test", policy=Policy(preference=make_preference(("better.example",)))
     )
 
 
@@ -148,13 +146,11 @@ def test_a_fingerprint_under_other_keys_is_the_same_in_all_else() -> None:
 def test_what_another_process_has_made_gets_the_keys_of_the_state() -> None:
     with closing(opened("memory:")) as store:
         method = make_method("cascade", {}).under(store.hashes)
-        preparer = Preparer(TextTerms("cascade", {}, store.hashes, 60.0))
-        try:
-            [prepared] = preparer.answer(Texts([page(1, "first")]))  # type: ignore[misc]
-        finally:
-            preparer.child.close()
-        assert isinstance(prepared, Prepared)
+        options = WorkerOptions(60.0, None, FingerprintOptions("cascade", {}, store.hashes))
+        with closing(WorkerPool(options, 1)) as pool:
+            [prepared] = pool.submit(FingerprintTask([page(1, "first")])).result()  # type: ignore[misc]
+        assert isinstance(prepared, PreparedFingerprint)
         known = store.on_site("first.example")
         own = method.for_state(page(1, "first"), known)
-        assert prepared.under(page(1, "first"), known, method).keys == own.keys
+        assert prepared.verified(page(1, "first"), known, method).keys == own.keys
         assert max(own.keys).bit_length() > BITS - 8

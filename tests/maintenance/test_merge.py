@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 
 from scrapy_neardup.judge.detector import Detector
+from scrapy_neardup.judge.policy import Policy
 from scrapy_neardup.maintenance.export import Filed, OpenState, find_copy, method_of
 from scrapy_neardup.maintenance.merge import Merged, merge
 from scrapy_neardup.methods import METHODS, Method, make_method
@@ -283,7 +284,7 @@ def cascade() -> Method:
 def crawl(method: Method, found: list[Page], keep: Keep = Keep.EVIDENCE) -> PageStore:
     """What a crawl leaves of these pages."""
     store = MemoryStore("memory:", method.recipe())
-    detector = Detector(method, store, min_letters=40, who="test", keep=keep)
+    detector = Detector(method, store, who="test", policy=Policy(keep=keep))
     for one in found:
         detector.judge_now(one, sealed=True)
     detector.end()
@@ -345,7 +346,7 @@ def test_what_was_delivered_there_and_is_a_copy_here_is_unchanged_when_it_comes_
     ours, theirs = crawl(cascade, [page("a", story(1))]), crawl(cascade, [page("b", story(1))])
     merged(ours, theirs, cascade)
     assert record(ours, "http://b.example/").delivered
-    detector = Detector(cascade, ours, min_letters=40, who="test")
+    detector = Detector(cascade, ours, who="test")
     found = detector.judge_now(page("b", story(1)), sealed=True)
     assert (found.kind, found.match and found.match.url) == (Kind.UNCHANGED, "http://a.example/")
 
@@ -411,7 +412,7 @@ def test_two_halves_of_a_crawl_have_the_groups_of_the_whole(name: str) -> None:
 def test_a_crawl_goes_on_in_a_merged_state(cascade: Method) -> None:
     ours = crawl(cascade, [page("a", story(1))])
     merged(ours, crawl(cascade, [page("b", story(2)), page("c", story(1))]), cascade)
-    detector = Detector(cascade, ours, min_letters=40, who="next")
+    detector = Detector(cascade, ours, who="next")
     later = (("d", 2), ("b", 2), ("e", 1))
     assert {name: detector.judge_now(page(name, story(seed)), sealed=True).kind for name, seed in later} == {
         "d": Kind.DUPLICATE,

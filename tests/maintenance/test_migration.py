@@ -16,6 +16,7 @@ from scrapy_neardup.errors import SettingsError, StoreError, StoreLocked, StoreM
 from scrapy_neardup.judge import former as judging_recipe
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.former import state_recipe
+from scrapy_neardup.judge.policy import Policy
 from scrapy_neardup.maintenance import migrate as migration
 from scrapy_neardup.maintenance.repair import repair
 from scrapy_neardup.maintenance.tables import Delivery, deliveries, remember
@@ -76,7 +77,7 @@ def page(url: str, title: str, body: str) -> Page:
 def crawl(url: str, pages: Sequence[tuple[str, str, str]] = PAGES, **settings: Any) -> list[Verdict]:
     """The verdicts of one more crawl."""
     with opened(url, **settings) as store:
-        detector = Detector(method_of(settings), store, min_letters=40, who="evening", keep=Keep.EVIDENCE)
+        detector = Detector(method_of(settings), store, who="evening", policy=Policy(keep=Keep.EVIDENCE))
         said = [detector.judge_now(page(*one), sealed=True) for one in pages]
         detector.end()
         return said
@@ -190,13 +191,13 @@ def test_a_page_read_from_html_is_unchanged_by_its_kept_text(tmp_path: Path) -> 
     )
     state = url_of("sqlite", tmp_path / "state.sqlite")
     with opened(state) as store:
-        detector = Detector(make_method("cascade", {}), store, min_letters=40, who="morning", keep=Keep.TEXTS)
+        detector = Detector(make_method("cascade", {}), store, who="morning", policy=Policy(keep=Keep.TEXTS))
         detector.judge_now(whole, sealed=True)
         detector.end()
     assert run(migrate, "--store", state, **BINS) == 0
     with opened(state, **BINS) as store:
         assert former_recipes(store) == []
-        detector = Detector(method_of(BINS), store, min_letters=40, who="evening")
+        detector = Detector(method_of(BINS), store, who="evening")
         assert detector.judge_now(whole, sealed=True).headline == "unchanged"
         assert detector.judge_now(replace(whole, title="另一个题目"), sealed=True).headline == "updated"
         detector.end()

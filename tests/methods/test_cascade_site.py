@@ -10,6 +10,7 @@ import pytest
 
 from scrapy_neardup.hashing.keyed import OPEN
 from scrapy_neardup.judge.detector import Detector
+from scrapy_neardup.judge.policy import Policy
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.methods.cascade.method import Cascade
 from scrapy_neardup.methods.cascade.rules import Headlines, OnSite, Ruling, compare_on_site
@@ -206,7 +207,9 @@ TITLE, OTHER_TITLE = "渡口清晨开航第一班", "图书馆夜间开放"
 
 
 def detector(min_letters: int = 40) -> Detector:
-    return Detector(make_method("cascade", {}), MemoryStore("memory:", {}), min_letters=min_letters, who="test")
+    return Detector(
+        make_method("cascade", {}), MemoryStore("memory:", {}), who="test", policy=Policy(min_letters=min_letters)
+    )
 
 
 def shown(

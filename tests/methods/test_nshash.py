@@ -134,7 +134,7 @@ def test_pages_of_a_group_answer_with_the_same_similar_id_and_ids_do_not_restart
     store = open_store("memory:", {})
     ids = []
     for run in range(2):
-        detector = Detector(make_method("nshash", {}), store, min_letters=40, who=f"crawl {run}")
+        detector = Detector(make_method("nshash", {}), store, who=f"crawl {run}")
         for name, sentences in (("ferry", FERRY), ("copy", FERRY[::-1]), ("school", SCHOOL)):
             changed = [sentence.replace("的", f"的第{run}") for sentence in sentences] if run else sentences
             verdict = detector.judge_now(page(*changed, url=f"http://{name}.example/{run}"), sealed=True)

@@ -28,7 +28,7 @@ DESCRIPTION = (
 
 def judged(settings: dict[str, object], pages: list[Page]) -> list[Kind]:
     store = open_store("memory:", {})
-    detector = Detector(Config.from_settings(settings).make_method(), store, min_letters=40, who="test")
+    detector = Detector(Config.from_settings(settings).make_method(), store, who="test")
     kinds = [detector.judge_now(page, sealed=True).kind for page in pages]
     close_store(store)
     return kinds
@@ -108,7 +108,7 @@ def test_what_is_known_of_a_shop_is_said_of_no_other_site() -> None:
     store = open_store("memory:", {})
     for _ in range(64):
         store.note_form("shop.example", in_form=True)
-    detector = Detector(make_method(METHOD, {}), store, min_letters=40, who="test")
+    detector = Detector(make_method(METHOD, {}), store, who="test")
     for site, kind in (("shop.example", Kind.UNIQUE), ("paper.example", Kind.DUPLICATE)):
         heron, egret = (
             product(number, f"Bench {name}", f"{site}: {DESCRIPTION.format(name=name)}", site)

@@ -25,7 +25,7 @@ def url(scheme: str, directory: Path) -> str:
 
 
 def judged(name: str, store: PageStore, page: Page) -> Kind:
-    detector = Detector(made(name), store, min_letters=40, who="test")
+    detector = Detector(made(name), store, who="test")
     return detector.judge_now(page, sealed=True).kind
 
 
@@ -65,7 +65,7 @@ def test_the_yardstick_says_that_it_works_in_memory_alone(scheme: str, tmp_path:
     store = open_store(url(scheme, tmp_path), made("cosine").recipe())
     try:
         with pytest.raises(SettingsError, match=r"cosine .* works only in memory\. Set NEARDUP_STORE = 'memory:'"):
-            Detector(made("cosine"), store, min_letters=40, who="test")
+            Detector(made("cosine"), store, who="test")
     finally:
         close_store(store)
 

@@ -32,7 +32,7 @@ def test_every_kind_is_judged_or_it_is_said_why_not(pages: ModuleType) -> None:
     source, answers = PageSource(FIELDS, 5_000_000, None), {}
     for name in pages.kinds():
         room = pages.Room(12_000, 250)
-        detector = Detector(make_method("cascade", {}), MemoryStore("memory:", {}), min_letters=40, who="test")
+        detector = Detector(make_method("cascade", {}), MemoryStore("memory:", {}), who="test")
         item, served = {}, None
         if name in pages.KINDS:
             made = pages.KINDS[name](room)

@@ -24,6 +24,7 @@ import pytest
 from scrapy_neardup.errors import SettingsError, StoreDamaged, StoreError, StoreLocked, StoreMismatch
 from scrapy_neardup.hashing.keyed import Keyed
 from scrapy_neardup.judge.detector import Detector
+from scrapy_neardup.judge.policy import Policy
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Kind, Page
 from scrapy_neardup.server.counting import COUNTED
@@ -1047,7 +1048,7 @@ def test_two_holders_of_one_state_share_its_counts(lasting: Place) -> None:
 
 def test_two_detectors_on_one_store_share_counts(store: PageStore) -> None:
     method = make_method("cascade", {})
-    detectors = [Detector(method, store, min_letters=20, who=who) for who in ("one", "another")]
+    detectors = [Detector(method, store, who=who, policy=Policy(min_letters=20)) for who in ("one", "another")]
     footer = "The keeper of the harbour log answers letters on Mondays"
     chance = np.random.default_rng(3)
     pages = []

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from scrapy_neardup.errors import StoreDamaged, StoreError, StoreMismatch
 from scrapy_neardup.judge.detector import Detector
+from scrapy_neardup.judge.policy import Policy
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Likeness, Match, Page
 from scrapy_neardup.state import layout
@@ -242,7 +243,7 @@ def test_without_a_recipe_no_state_is_made(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("keep", Keep)
 def test_a_detector_keeps_what_it_is_told_to(keep: Keep, store: PageStore) -> None:
-    detector = Detector(make_method("cascade", {}), store, min_letters=40, who="test", keep=keep)
+    detector = Detector(make_method("cascade", {}), store, who="test", policy=Policy(keep=keep))
     sentences = story(1)
     first, copy = page("first", sentences, "渡口开航"), page("copy", [*sentences[1:], "本站转载。"], "渡口开航")
     longer = page("longer", [*sentences, *story(2, 40)], "另一个题目")

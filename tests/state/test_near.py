@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_neardup.commands.opening import existing
+from scrapy_neardup.commands.opening import find_state
 from scrapy_neardup.errors import SettingsError, StoreError
 from scrapy_neardup.settings import Config
 from scrapy_neardup.state.opening import close_store, open_store, parse_url, states_near
@@ -42,5 +42,5 @@ def test_where_there_is_none_the_forms_are_shown(tmp_path: Path) -> None:
 def test_a_url_beside_it_is_answered_with_the_right_one(form: str, tmp_path: Path) -> None:
     url = made(tmp_path)
     with pytest.raises(StoreError, match=r"There is no state at .*--store sqlite://") as told:
-        existing(form.format(tmp_path), Config())
+        find_state(form.format(tmp_path), Config())
     assert str(told.value).endswith(url)

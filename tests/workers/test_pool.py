@@ -286,10 +286,11 @@ def test_a_worker_ends_with_its_parent() -> None:
     """Its pipe is closed; in the midst of a page it has some seconds more than the page may take."""
     with opened(obedient()) as pool:
         process = reader_of(pool, "calm")
-        child = pool._workers[0].process
+        child = pool._workers[0]._child
         assert child is not None
-        child._stdin.close()
-        assert child._child.wait(20) == 0
+        assert child.stdin is not None
+        child.stdin.close()
+        assert child.wait(20) == 0
         assert is_gone(process)
 
 

@@ -1,0 +1,149 @@
+"""The page that is judged, with all that a rule may ask."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from scrapy_neardup.errors import AnyReason
+from scrapy_neardup.judge.drops import Drops
+from scrapy_neardup.judge.former import FormerMatch, FormerMethods
+from scrapy_neardup.judge.in_flight import InFlight
+from scrapy_neardup.judge.manual_verdicts import ManualVerdict, ManualVerdicts, Opinion
+from scrapy_neardup.judge.matching import Found, Matched, Matching
+from scrapy_neardup.judge.policy import Contender, Policy
+from scrapy_neardup.methods import Method
+from scrapy_neardup.model import Comparison, Fingerprint, Kind, Likeness, Match, Page, Verdict
+from scrapy_neardup.state.pages import PageStore
+from scrapy_neardup.state.record import Record
+
+#: Of a page that is compared with no other.
+NO_FINGERPRINT = Fingerprint((), b"")
+
+
+@dataclass(frozen=True, slots=True)
+class CrawlContext:
+    """What stays the same for all pages of a crawl."""
+
+    method: Method
+    store: PageStore
+    policy: Policy
+    in_flight: InFlight
+    #: The id of the crawl: the time at which it began, in nanoseconds since 1970.
+    generation: int
+    matching: Matching
+    manual_verdicts: ManualVerdicts
+    former_methods: FormerMethods
+    #: The list of dropped pages, if the state keeps one.
+    drops: Drops | None
+    #: A digest input: the method and the values by which it decides, see ``copies.drop_mark``.
+    rules: str
+
+
+class Context:
+    """A page that is judged. Each look-up in the state is made at most once, and only when a rule needs it."""
+
+    def __init__(
+        self, crawl: CrawlContext, page: Page, fingerprint: Fingerprint = NO_FINGERPRINT, reason: AnyReason = ""
+    ) -> None:
+        """``reason``: why the text cannot be judged, if it cannot."""
+        self.crawl = crawl
+        self.method = crawl.method
+        self.store = crawl.store
+        self.policy = crawl.policy
+        self.in_flight = crawl.in_flight
+        self.page = page
+        self.fingerprint = fingerprint
+        self.reason = reason
+
+    # What the state knows of the page's URL.
+
+    @cached_property
+    def known(self) -> Record | None:
+        """The newest record of the URL."""
+        return self.store.find(self.page.url)
+
+    @cached_property
+    def former(self) -> FormerMatch | None:
+        """The page compared, by a former method, with the known page of a former recipe."""
+        return self.crawl.former_methods.compare(self.page, self.known)
+
+    @cached_property
+    def known_comparison(self) -> Comparison:
+        """The page compared with the known record, which has a sketch."""
+        assert self.known is not None
+        return self.method.compare(self.fingerprint, self.known.sketch, frozenset())
+
+    @property
+    def previous(self) -> Match | None:
+        """The version of the page that was delivered last; None if none was."""
+        known = self.known
+        if known is None:
+            return None
+        if known.former:
+            found = self.former.comparison if self.former else None
+            alike = (found.similarity, found.containment) if found else (0.0, 0.0)
+            return Match(known.id, known.url, known.first_seen, *alike)
+        return self.match(Found(self.known_comparison, known, known)) if known.is_delivered else None
+
+    @cached_property
+    def manual_verdict(self) -> Opinion | None:
+        """The manual verdict on the URL."""
+        return self.crawl.manual_verdicts.of(self.page.url)
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether a person said that the page is no copy."""
+        return self.manual_verdict is not None and self.manual_verdict.said is ManualVerdict.KEEP
+
+    # Earlier pages.
+
+    @cached_property
+    def matched(self) -> Matched:
+        """The earlier page that this one is most like."""
+        known, page = self.known, self.page
+        delivered = known if known is not None and known.is_delivered else None
+        return self.crawl.matching.best(page.url, self.fingerprint, page.canonical, delivered)
+
+    @property
+    def marked_fingerprint(self) -> Fingerprint:
+        """The fingerprint, marked if the page looks like others of its site under another title."""
+        in_form = self.matched.in_form
+        return self.fingerprint if self.fingerprint.in_form == in_form else replace(self.fingerprint, in_form=in_form)
+
+    def is_copy(self, comparison: Comparison) -> bool:
+        """Whether a comparison makes the page a copy."""
+        return comparison.is_copy(self.policy.also_copies)
+
+    # What rules are made of.
+
+    @property
+    def contender(self) -> Contender:
+        """The page as a ``Preference`` sees it."""
+        return Contender(self.page, self.fingerprint, self.method, self.store)
+
+    def match(self, found: Found) -> Match:
+        """An earlier page as the one that decides, with the sentences that both hold."""
+        original, comparison = found.original, found.comparison
+        return Match(
+            original.group,
+            original.url,
+            original.first_seen,
+            comparison.similarity,
+            comparison.containment,
+            self.method.shared(self.page, found.compared.sketch) if self.page.text else (),
+        )
+
+    def verdict(
+        self,
+        kind: Kind,
+        id: int = 0,
+        match: Match | None = None,
+        reason: AnyReason = "",
+        likeness: Likeness | None = None,
+        *,
+        group: int = 0,
+        by_hand: bool = False,
+    ) -> Verdict:
+        """A verdict on the page."""
+        return Verdict(kind, self.page.url, id, match, reason, likeness, self.page.reader, group, by_hand)
